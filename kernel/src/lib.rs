@@ -1,0 +1,6 @@
+//! The Macadamia microkernel: L4 X.2 threads, address spaces, IPC, mapping and scheduling. Nothing else.
+//!
+//! The library holds every module; `main.rs` only links it into the bootable image. Built for the host
+//! (`cargo test -p macadamia-kernel`), `arch` is a model of the machine, so that everything which is not the processor
+//! itself is tested as ordinary Rust.
+#![cfg_attr(not(test), no_std)]

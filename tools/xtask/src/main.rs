@@ -1,0 +1,2 @@
+//! Everything behind `./mac`: builds, boots, tests and measures Macadamia.
+fn main() {}
