@@ -1,0 +1,145 @@
+//! Errors, by their POSIX names. Front ends map them to their numbers.
+
+use crate::CopyError;
+
+/// The result of an operation on behalf of a program.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+macro_rules! errors {
+    ($($name:ident $text:literal,)*) => {
+        /// Why an operation failed, as the program is told. Named as POSIX and the manual pages name them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Error { $(#[doc = $text] $name,)* }
+
+        impl Error {
+            /// Every error, for tables in front ends and their tests.
+            pub const ALL: &[Error] = &[$(Error::$name,)*];
+
+            /// The POSIX symbol.
+            pub fn name(self) -> &'static str {
+                match self { $(Error::$name => stringify!($name),)* }
+            }
+
+            /// A short description.
+            pub fn description(self) -> &'static str {
+                match self { $(Error::$name => $text,)* }
+            }
+        }
+    };
+}
+
+errors! {
+    E2BIG "Argument list too long",
+    EACCES "Permission denied",
+    EADDRINUSE "Address in use",
+    EADDRNOTAVAIL "Address not available",
+    EAFNOSUPPORT "Address family not supported",
+    EAGAIN "Resource unavailable, try again",
+    EALREADY "Connection already in progress",
+    EBADF "Bad file descriptor",
+    EBUSY "Device or resource busy",
+    ECANCELED "Operation canceled",
+    ECHILD "No child processes",
+    ECONNABORTED "Connection aborted",
+    ECONNREFUSED "Connection refused",
+    ECONNRESET "Connection reset",
+    EDEADLK "Resource deadlock would occur",
+    EDESTADDRREQ "Destination address required",
+    EDOM "Argument out of domain of function",
+    EEXIST "File exists",
+    EFAULT "Bad address",
+    EFBIG "File too large",
+    EHOSTUNREACH "Host is unreachable",
+    EILSEQ "Illegal byte sequence",
+    EINPROGRESS "Operation in progress",
+    EINTR "Interrupted function",
+    EINVAL "Invalid argument",
+    EIO "Input/output error",
+    EISCONN "Socket is connected",
+    EISDIR "Is a directory",
+    ELIBBAD "Accessing a corrupted shared library",
+    ELOOP "Too many levels of symbolic links",
+    EMFILE "Too many open files",
+    EMLINK "Too many links",
+    EMSGSIZE "Message too large",
+    ENAMETOOLONG "File name too long",
+    ENETUNREACH "Network unreachable",
+    ENFILE "Too many files open in system",
+    ENOBUFS "No buffer space available",
+    ENODATA "No data available",
+    ENODEV "No such device",
+    ENOENT "No such file or directory",
+    ENOEXEC "Executable file format error",
+    ENOLCK "No locks available",
+    ENOMEM "Not enough space",
+    ENOPROTOOPT "Protocol not available",
+    ENOSPC "No space left on device",
+    ENOSYS "Functionality not supported",
+    ENOTBLK "Block device required",
+    ENOTCONN "Socket not connected",
+    ENOTDIR "Not a directory",
+    ENOTEMPTY "Directory not empty",
+    ENOTSOCK "Not a socket",
+    ENOTSUP "Not supported",
+    ENOTTY "Inappropriate input/output control operation",
+    ENXIO "No such device or address",
+    EOPNOTSUPP "Operation not supported on socket",
+    EOVERFLOW "Value too large to be stored in data type",
+    EOWNERDEAD "Previous owner died",
+    EPERM "Operation not permitted",
+    EPIPE "Broken pipe",
+    EPROTO "Protocol error",
+    EPROTONOSUPPORT "Protocol not supported",
+    EPROTOTYPE "Protocol wrong type for socket",
+    ERANGE "Result too large",
+    EROFS "Read-only file system",
+    ESOCKTNOSUPPORT "Socket type not supported",
+    ESPIPE "Invalid seek",
+    ESRCH "No such process",
+    ESTALE "Stale file handle",
+    ETIME "Timer expired",
+    ETIMEDOUT "Connection timed out",
+    ETOOMANYREFS "Too many references: cannot splice",
+    ETXTBSY "Text file busy",
+    EUSERS "Too many users",
+    EXDEV "Cross-device link",
+}
+
+/// Why an attempt, which never waits, was not done. Nothing has changed in either of the last two cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotDone {
+    /// It failed.
+    Failed(Error),
+    /// The object is not ready: wait on its queue, or tell the program `EAGAIN`.
+    NotReady,
+    /// User memory is not resident: [`UserBuffer::resolve`](crate::UserBuffer::resolve), then try again.
+    NotResident,
+}
+
+impl From<Error> for NotDone {
+    fn from(error: Error) -> NotDone {
+        NotDone::Failed(error)
+    }
+}
+
+impl From<CopyError> for NotDone {
+    fn from(error: CopyError) -> NotDone {
+        match error {
+            CopyError::NotResident => NotDone::NotResident,
+            CopyError::Fault => NotDone::Failed(Error::EFAULT),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_and_posix() {
+        let names: std::collections::BTreeSet<_> = Error::ALL.iter().map(|e| e.name()).collect();
+        assert_eq!(names.len(), Error::ALL.len());
+        assert!(names.iter().all(|n| n.starts_with('E')));
+        assert_eq!(Error::ENOENT.description(), "No such file or directory");
+    }
+}

@@ -1,0 +1,149 @@
+//! What the tests share: a small deterministic executor and an environment whose clock they move.
+
+use crate::{BoxFuture, Environment, Timestamp};
+use core::future::Future;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Wake;
+
+/// Runs a future that must complete without waiting for anything outside it.
+#[track_caller]
+pub(crate) fn now<F: Future>(future: F) -> F::Output {
+    let mut future = Box::pin(future);
+    for _ in 0..1000 {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return value;
+        }
+    }
+    panic!("the future waits");
+}
+
+/// A future that the test polls by hand; it knows whether it was woken.
+pub(crate) struct Task<T> {
+    future: BoxFuture<'static, T>,
+    flag: Arc<Flag>,
+}
+
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl<T> Task<T> {
+    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Task<T> {
+        Task { future: Box::pin(future), flag: Arc::new(Flag(AtomicBool::new(true))) }
+    }
+
+    /// Polls if the future was woken since the last poll (or never polled), so that a lost wake-up is a failure.
+    pub(crate) fn run(&mut self) -> Option<T> {
+        let waker = Waker::from(self.flag.clone());
+        while self.flag.0.swap(false, Ordering::SeqCst) {
+            if let Poll::Ready(value) = self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// Runs and demands completion.
+    #[track_caller]
+    pub(crate) fn finish(&mut self) -> T {
+        self.run().expect("the task still waits")
+    }
+
+    /// Runs and demands that it waits.
+    #[track_caller]
+    pub(crate) fn waits(&mut self) {
+        assert!(self.run().is_none(), "the task completed");
+    }
+}
+
+/// Runs several tasks fairly until all are complete.
+#[track_caller]
+pub(crate) fn run_all(tasks: Vec<BoxFuture<'static, ()>>) {
+    let mut tasks: VecDeque<_> = tasks.into_iter().map(Task::new).collect();
+    let mut idle = 0;
+    while let Some(mut task) = tasks.pop_front() {
+        let was_woken = task.flag.0.load(Ordering::SeqCst);
+        if task.run().is_none() {
+            tasks.push_back(task);
+        }
+        idle = if was_woken { 0 } else { idle + 1 };
+        assert!(idle <= tasks.len() + 1, "every task waits: a deadlock or a lost wake-up");
+    }
+}
+
+/// An environment whose clock moves only when told to; random bytes are a fixed sequence.
+pub(crate) struct TestEnvironment {
+    state: Arc<Mutex<TestClock>>,
+}
+
+struct TestClock {
+    now: Duration,
+    seed: u64,
+    sleepers: Vec<(Duration, Waker)>,
+}
+
+impl TestEnvironment {
+    pub(crate) fn new() -> Arc<TestEnvironment> {
+        let clock = TestClock { now: Duration::from_secs(1), seed: 1, sleepers: Vec::new() };
+        Arc::new(TestEnvironment { state: Arc::new(Mutex::new(clock)) })
+    }
+
+    /// Moves the clock and wakes those whose time has come.
+    pub(crate) fn advance(&self, by: Duration) {
+        let mut clock = self.state.lock().unwrap();
+        clock.now += by;
+        let now = clock.now;
+        let (due, later) = clock.sleepers.drain(..).partition(|(deadline, _)| *deadline <= now);
+        clock.sleepers = later;
+        drop(clock);
+        let due: Vec<(Duration, Waker)> = due;
+        due.into_iter().for_each(|(_, waker)| waker.wake());
+    }
+}
+
+/// Waits for a time; shares the clock.
+struct Sleep(Arc<Mutex<TestClock>>, Duration);
+
+impl Future for Sleep {
+    type Output = ();
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut clock = self.0.lock().unwrap();
+        if clock.now >= self.1 {
+            return Poll::Ready(());
+        }
+        clock.sleepers.push((self.1, cx.waker().clone()));
+        Poll::Pending
+    }
+}
+
+impl Environment for TestEnvironment {
+    fn realtime(&self) -> Timestamp {
+        let now = self.state.lock().unwrap().now;
+        Timestamp { seconds: 1_000_000_000 + now.as_secs() as i64, nanoseconds: now.subsec_nanos() }
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.state.lock().unwrap().now
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        let mut clock = self.state.lock().unwrap();
+        for byte in bytes {
+            clock.seed = clock.seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            *byte = (clock.seed >> 56) as u8;
+        }
+    }
+
+    fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(Sleep(self.state.clone(), deadline))
+    }
+}

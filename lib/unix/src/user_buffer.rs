@@ -1,0 +1,97 @@
+//! User memory as one request sees it.
+
+use crate::{BoxFuture, Result};
+use alloc::vec::Vec;
+
+/// Why bytes could not be copied to or from user memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyError {
+    /// The memory exists but is not resident, or its map is busy: [`UserBuffer::resolve`] and try again.
+    NotResident,
+    /// There is no such memory, or it forbids this access.
+    Fault,
+}
+
+/// The user memory of one transfer: a cursor over a list of ranges (an iovec), consumed from front to back.
+///
+/// Copies are immediate and never wait, so that an object can copy inside its own lock and stay consistent; what is
+/// missing is brought in by [`UserBuffer::resolve`] outside. The same trait serves both directions; a buffer is used
+/// for one.
+pub trait UserBuffer: Send {
+    /// Bytes still to transfer.
+    fn remaining(&self) -> usize;
+
+    /// Bytes transferred so far: what the program is told if the operation is cut short.
+    fn transferred(&self) -> usize;
+
+    /// Copies from `bytes` to user memory and moves on. Copies less than `bytes.len()` only where the buffer ends or
+    /// the next byte cannot be copied now; fails if that is the first byte. With nothing to copy: `Ok(0)`.
+    fn copy_out(&mut self, bytes: &[u8]) -> Result<usize, CopyError>;
+
+    /// Copies from user memory to `bytes` and moves on; rules as for [`UserBuffer::copy_out`].
+    fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, CopyError>;
+
+    /// Moves back by `count` bytes, at most [`UserBuffer::transferred`]: an object that copied in and could not keep
+    /// the bytes.
+    fn retreat(&mut self, count: usize);
+
+    /// Makes the next byte resident for `write` (a copy out) or reading, as far as that lasts. `EFAULT` if it cannot
+    /// be.
+    fn resolve(&mut self, write: bool) -> BoxFuture<'_, Result<()>>;
+}
+
+/// Server memory as a transfer's buffer: collects what is copied out, or supplies what is copied in.
+#[derive(Debug, Default)]
+pub struct Bytes {
+    bytes: Vec<u8>,
+    position: usize,
+}
+
+impl Bytes {
+    /// A buffer of `length` zero bytes to be filled.
+    pub fn empty(length: usize) -> Bytes {
+        Bytes { bytes: alloc::vec![0; length], position: 0 }
+    }
+
+    /// A buffer that supplies `bytes`.
+    pub fn of(bytes: &[u8]) -> Bytes {
+        Bytes { bytes: bytes.to_vec(), position: 0 }
+    }
+
+    /// What was transferred.
+    pub fn done(&self) -> &[u8] {
+        &self.bytes[..self.position]
+    }
+}
+
+impl UserBuffer for Bytes {
+    fn remaining(&self) -> usize {
+        self.bytes.len() - self.position
+    }
+
+    fn transferred(&self) -> usize {
+        self.position
+    }
+
+    fn copy_out(&mut self, bytes: &[u8]) -> Result<usize, CopyError> {
+        let count = bytes.len().min(self.remaining());
+        self.bytes[self.position..][..count].copy_from_slice(&bytes[..count]);
+        self.position += count;
+        Ok(count)
+    }
+
+    fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, CopyError> {
+        let count = bytes.len().min(self.remaining());
+        bytes[..count].copy_from_slice(&self.bytes[self.position..][..count]);
+        self.position += count;
+        Ok(count)
+    }
+
+    fn retreat(&mut self, count: usize) {
+        self.position -= count;
+    }
+
+    fn resolve(&mut self, _write: bool) -> BoxFuture<'_, Result<()>> {
+        alloc::boxed::Box::pin(core::future::ready(Ok(())))
+    }
+}
