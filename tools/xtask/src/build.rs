@@ -1,0 +1,170 @@
+//! `./mac build`: the kernel and every native program, for the bare machine.
+//!
+//! Each flag set has its own target directory, so that no build invalidates another. Finished files are copied to
+//! `target/boot/NAME`, where everything that boots takes them from.
+
+use crate::packages::{Kind, Package};
+use crate::toolchain::{TARGET, Toolchain};
+use crate::{command, packages, programs_c, toolchain, tree};
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Options of `./mac build`.
+#[derive(clap::Args, Default)]
+pub(crate) struct Options {
+    /// Show the compilers' command lines
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// Builds and reports where the boot files are.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let built = everything(options)?;
+    println!("{} boot files in {}", built.len(), tree::boot().display());
+    Ok(())
+}
+
+/// Builds the kernel and all programs; returns the boot files.
+pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
+    let toolchain = toolchain::find()?;
+    let packages = packages::all(&toolchain.cargo)?;
+    let mut files = Vec::new();
+    for set in [FlagSet::kernel(), FlagSet::user()?] {
+        let chosen: Vec<&Package> = packages.iter().filter(|package| package.kind == set.kind).collect();
+        if chosen.is_empty() {
+            continue;
+        }
+        let mut cargo = set.cargo(&toolchain, "build");
+        cargo.arg("--release");
+        for package in &chosen {
+            cargo.args(["--package", &package.name]);
+        }
+        if options.verbose {
+            cargo.arg("--verbose");
+        }
+        command::run(&mut cargo, &format!("building {}", set.what))?;
+        for binary in chosen.iter().flat_map(|package| &package.binaries) {
+            let built = set.directory().join(TARGET).join("release").join(binary);
+            files.push(install(&built, binary)?);
+        }
+    }
+    for program in programs_c::build(options.verbose)? {
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.push(install(&program, &name)?);
+    }
+    Ok(files)
+}
+
+/// A set of compiler flags and the packages that are built with it.
+pub(crate) struct FlagSet {
+    kind: Kind,
+    what: &'static str,
+    flags: Vec<String>,
+}
+
+impl FlagSet {
+    /// The kernel runs in the top 2 GiB, at a fixed address; its linker script is its own build script's business.
+    pub(crate) fn kernel() -> FlagSet {
+        let flags = ["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"];
+        FlagSet { kind: Kind::Kernel, what: "the kernel", flags: flags.map(String::from).to_vec() }
+    }
+
+    /// Programs run at a fixed low address, where the boot loader put them. Without `norelro` .data and .bss would
+    /// share a page across two segments, and pages must have one set of rights.
+    pub(crate) fn user() -> Result<FlagSet> {
+        let flags = [
+            "-Crelocation-model=static",
+            "-Ccode-model=small",
+            "-Cforce-frame-pointers=yes",
+            "-Clink-arg=-znorelro",
+            "-Clink-arg=--no-pie",
+        ];
+        let mut flags = flags.map(String::from).to_vec();
+        flags.push(format!("-Clink-arg=-T{}", program_script()?.display()));
+        Ok(FlagSet { kind: Kind::Program, what: "the native programs", flags })
+    }
+
+    /// A cargo call with these flags and this set's own target directory.
+    pub(crate) fn cargo(&self, toolchain: &Toolchain, verb: &str) -> std::process::Command {
+        let flags: Vec<&str> = toolchain.flags.iter().chain(&self.flags).map(String::as_str).collect();
+        let mut cargo = command::clean(&toolchain.cargo);
+        cargo.arg(verb).args(["--locked", "--target", TARGET, "--target-dir"]).arg(self.directory());
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+        cargo
+    }
+
+    fn directory(&self) -> PathBuf {
+        tree::target().join(match self.kind {
+            Kind::Kernel => "kernel",
+            Kind::Program | Kind::Host => "user",
+        })
+    }
+}
+
+/// The linker script of native programs, under a name that changes with its content: linker arguments are part of
+/// cargo's fingerprint but the files that they name are not, and a changed script must relink every program.
+pub(crate) fn program_script() -> Result<PathBuf> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    PROGRAM_SCRIPT.hash(&mut hasher);
+    let path = tree::target().join(format!("program-{:016x}.ld", hasher.finish()));
+    write_if_changed(&path, PROGRAM_SCRIPT.as_bytes())?;
+    Ok(path)
+}
+
+/// Segments with one set of rights each, page-aligned, physical = virtual.
+const PROGRAM_SCRIPT: &str = include_str!("program.ld");
+
+/// Puts a finished file into `target/boot` under that name, only if it differs: what boots it can trust time stamps.
+fn install(built: &Path, name: &str) -> Result<PathBuf> {
+    let content = fs::read(built).with_context(|| format!("reading {}", built.display()))?;
+    let path = tree::boot().join(name);
+    write_if_changed(&path, &content)?;
+    Ok(path)
+}
+
+/// Replaces a file in one step, unless it already has that content.
+pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|present| present == content) {
+        return Ok(());
+    }
+    let write = || {
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+        let partial = path.with_file_name(format!(".partial-{}", std::process::id()));
+        let result = fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
+        if result.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        result
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_nothing_behind() {
+        let directory = std::env::temp_dir().join(format!("mac-write-{}", std::process::id()));
+        fs::create_dir_all(directory.join("occupied/by-a-directory")).unwrap();
+        assert!(write_if_changed(&directory.join("occupied"), b"content").is_err());
+        let names: Vec<_> =
+            fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["occupied"]);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn an_unchanged_file_is_not_touched() {
+        let path = std::env::temp_dir().join(format!("mac-unchanged-{}", std::process::id()));
+        write_if_changed(&path, b"one").unwrap();
+        let before = fs::metadata(&path).unwrap().modified().unwrap();
+        write_if_changed(&path, b"one").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
+        write_if_changed(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,116 @@
+//! The workspace's packages, and which of them are programs of the system.
+//!
+//! A package whose `Cargo.toml` says
+//!
+//! ```toml
+//! [package.metadata.macadamia]
+//! kind = "program"        # or "kernel"
+//! ```
+//!
+//! is built for the bare machine, each of its binaries a boot file of that binary's name.
+
+use crate::{command, tree};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+/// What a package is to the build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The microkernel itself.
+    Kernel,
+    /// Native user programs.
+    Program,
+    /// Libraries and host tools: not built for the bare machine on their own.
+    Host,
+}
+
+/// One package of the workspace.
+#[derive(Debug)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// Names of its binaries.
+    pub(crate) binaries: Vec<String>,
+}
+
+/// All packages of the workspace.
+pub(crate) fn all(cargo: &std::path::Path) -> Result<Vec<Package>> {
+    let mut metadata = command::clean(cargo);
+    metadata.args(["metadata", "--no-deps", "--format-version=1", "--offline"]);
+    let said = command::output(&mut metadata).context("reading the workspace")?;
+    parse(&said).with_context(|| format!("reading the workspace at {}", tree::root().display()))
+}
+
+#[derive(Deserialize)]
+struct RawMetadata {
+    packages: Vec<RawPackage>,
+}
+
+#[derive(Deserialize)]
+struct RawPackage {
+    name: String,
+    targets: Vec<RawTarget>,
+    metadata: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct RawTarget {
+    name: String,
+    kind: Vec<String>,
+}
+
+fn parse(json: &str) -> Result<Vec<Package>> {
+    let raw: RawMetadata = serde_json::from_str(json)?;
+    raw.packages.into_iter().map(Package::try_from).collect()
+}
+
+impl TryFrom<RawPackage> for Package {
+    type Error = anyhow::Error;
+
+    fn try_from(raw: RawPackage) -> Result<Package> {
+        let ours = raw.metadata.as_ref().and_then(|metadata| metadata.get("macadamia"));
+        let kind = match ours.and_then(|ours| ours.get("kind")).and_then(|kind| kind.as_str()) {
+            None if ours.is_none() => Kind::Host,
+            Some("kernel") => Kind::Kernel,
+            Some("program") => Kind::Program,
+            other => {
+                bail!("package {}: metadata.macadamia.kind is {other:?}, not kernel or program", raw.name)
+            }
+        };
+        let binaries = raw
+            .targets
+            .into_iter()
+            .filter(|target| target.kind.iter().any(|kind| kind == "bin"))
+            .map(|target| target.name)
+            .collect();
+        Ok(Package { name: raw.name, kind, binaries })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKAGE: &str = r#"{"packages":[{"name":"p","metadata":METADATA,
+        "targets":[{"name":"one","kind":["bin"]},{"name":"p","kind":["lib"]}]}]}"#;
+
+    fn with(metadata: &str) -> Result<Vec<Package>> {
+        parse(&PACKAGE.replace("METADATA", metadata))
+    }
+
+    #[test]
+    fn kind_comes_from_the_metadata() {
+        let packages = with(r#"{"macadamia":{"kind":"program"}}"#).unwrap();
+        assert_eq!(packages[0].kind, Kind::Program);
+        assert_eq!(packages[0].binaries, ["one"]);
+        assert_eq!(with("null").unwrap()[0].kind, Kind::Host);
+        assert_eq!(with(r#"{"docs":{}}"#).unwrap()[0].kind, Kind::Host);
+    }
+
+    #[test]
+    fn an_unknown_kind_is_refused_by_name() {
+        let error = with(r#"{"macadamia":{"kind":"programme"}}"#).unwrap_err().to_string();
+        assert!(error.contains("package p") && error.contains("programme"), "{error}");
+        assert!(with(r#"{"macadamia":{}}"#).is_err());
+    }
+}
