@@ -39,6 +39,7 @@ mod answer;
 mod environment;
 mod error;
 mod identity;
+pub mod signal;
 pub mod sync;
 mod user_buffer;
 

@@ -1,0 +1,153 @@
+//! What a process does about each signal.
+
+use super::{DefaultAction, Signal, SignalSet};
+
+/// What happens when a signal is delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Disposition {
+    /// The signal's default action.
+    #[default]
+    Default,
+    /// Nothing.
+    Ignore,
+    /// The program's function at this address.
+    Handler(u64),
+}
+
+/// The options of sigaction(2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ActionFlags {
+    /// Restart interrupted calls (SA_RESTART).
+    pub restart: bool,
+    /// Run on the alternate stack, if one is set (SA_ONSTACK).
+    pub on_stack: bool,
+    /// Do not block the signal in its own handler (SA_NODEFER).
+    pub no_defer: bool,
+    /// Back to the default once delivered (SA_RESETHAND).
+    pub reset: bool,
+    /// The handler takes information and context (SA_SIGINFO).
+    pub information: bool,
+    /// For SIGCHLD: none when children stop or continue (SA_NOCLDSTOP).
+    pub no_child_stop: bool,
+    /// For SIGCHLD: children leave no zombies (SA_NOCLDWAIT).
+    pub no_child_wait: bool,
+}
+
+/// What a program asked for with sigaction(2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Action {
+    /// What happens.
+    pub disposition: Disposition,
+    /// Signals blocked while the handler runs, besides the signal itself.
+    pub mask: SignalSet,
+    /// Options.
+    pub flags: ActionFlags,
+    /// Where the handler returns to, if the program states it (SA_RESTORER).
+    pub restorer: Option<u64>,
+}
+
+/// The actions of a process for every signal. Processes made with CLONE_SIGHAND share one.
+#[derive(Clone, Debug)]
+pub struct Actions([Action; Signal::MAX as usize]);
+
+impl Default for Actions {
+    fn default() -> Actions {
+        Actions([Action::default(); Signal::MAX as usize])
+    }
+}
+
+impl Actions {
+    /// The action for `signal`.
+    pub fn get(&self, signal: Signal) -> &Action {
+        &self.0[usize::from(signal.number()) - 1]
+    }
+
+    /// Sets the action for `signal` and returns the old one. Signals that cannot be caught are not changed (the
+    /// caller reports `EINVAL`).
+    pub fn set(&mut self, signal: Signal, mut action: Action) -> Action {
+        let old = *self.get(signal);
+        if !SignalSet::UNMASKABLE.contains(signal) {
+            action.mask = action.mask.as_mask();
+            self.0[usize::from(signal.number()) - 1] = action;
+        }
+        old
+    }
+
+    /// Whether delivery of `signal` would do nothing.
+    pub fn ignores(&self, signal: Signal) -> bool {
+        match self.get(signal).disposition {
+            Disposition::Ignore => true,
+            // SIGCONT acts when it is generated; its delivery does nothing unless there is a handler.
+            Disposition::Default => {
+                matches!(signal.default_action(), DefaultAction::Ignore | DefaultAction::Continue)
+            }
+            Disposition::Handler(_) => false,
+        }
+    }
+
+    /// Those for which the program has a handler.
+    pub fn caught(&self) -> SignalSet {
+        self.select(|action| matches!(action.disposition, Disposition::Handler(_)))
+    }
+
+    /// Those that the program ignores by its own wish.
+    pub fn ignored(&self) -> SignalSet {
+        self.select(|action| action.disposition == Disposition::Ignore)
+    }
+
+    /// For exec: handlers become defaults (the program that had them is gone), ignored signals stay ignored.
+    pub fn reset_for_exec(&mut self) {
+        for action in &mut self.0 {
+            let kept = match action.disposition {
+                Disposition::Handler(_) => Disposition::Default,
+                other => other,
+            };
+            *action = Action { disposition: kept, ..Action::default() };
+        }
+    }
+
+    /// Every signal to its default (CLONE_CLEAR_SIGHAND: handlers only, ignored ones stay).
+    pub fn clear_handlers(&mut self) {
+        for action in &mut self.0 {
+            if matches!(action.disposition, Disposition::Handler(_)) {
+                *action = Action::default();
+            }
+        }
+    }
+
+    fn select(&self, condition: impl Fn(&Action) -> bool) -> SignalSet {
+        let mut set = SignalSet::EMPTY;
+        for (index, action) in self.0.iter().enumerate() {
+            if condition(action) {
+                set.insert(Signal(index as u8 + 1));
+            }
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exec_keeps_what_is_ignored_only() {
+        let mut actions = Actions::default();
+        let handler = Action { disposition: Disposition::Handler(0x1000), ..Action::default() };
+        let ignore =
+            Action { disposition: Disposition::Ignore, mask: !SignalSet::EMPTY, ..Action::default() };
+        assert_eq!(actions.set(Signal::INT, handler), Action::default());
+        actions.set(Signal::HUP, ignore);
+        actions.set(Signal::KILL, ignore);
+        assert_eq!(actions.get(Signal::KILL).disposition, Disposition::Default);
+        assert!(!actions.get(Signal::HUP).mask.contains(Signal::STOP));
+        assert!(
+            actions.ignores(Signal::HUP) && actions.ignores(Signal::CHLD) && !actions.ignores(Signal::INT)
+        );
+        assert_eq!(actions.caught(), SignalSet::of(&[Signal::INT]));
+        actions.reset_for_exec();
+        assert_eq!(actions.caught(), SignalSet::EMPTY);
+        assert_eq!(actions.ignored(), SignalSet::of(&[Signal::HUP]));
+        assert!(actions.get(Signal::HUP).mask.is_empty());
+    }
+}

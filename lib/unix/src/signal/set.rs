@@ -1,0 +1,150 @@
+//! Sets of signals.
+
+use super::{DefaultAction, Signal};
+use core::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
+
+/// A set of signals: bit n - 1 stands for signal n.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct SignalSet(u64);
+
+impl SignalSet {
+    /// No signal.
+    pub const EMPTY: SignalSet = SignalSet(0);
+    /// Those that can be neither caught, blocked nor ignored.
+    pub const UNMASKABLE: SignalSet = SignalSet::of(&[Signal::KILL, Signal::STOP]);
+    /// Those whose default action is to stop.
+    pub const STOPPING: SignalSet = SignalSet::of(&[Signal::STOP, Signal::TSTP, Signal::TTIN, Signal::TTOU]);
+    /// Those that a thread's own instruction causes; they are delivered before others.
+    pub const SYNCHRONOUS: SignalSet =
+        SignalSet::of(&[Signal::SEGV, Signal::BUS, Signal::ILL, Signal::TRAP, Signal::FPE, Signal::SYS]);
+
+    /// The set of exactly these signals.
+    pub const fn of(signals: &[Signal]) -> SignalSet {
+        let mut bits = 0;
+        let mut index = 0;
+        while index < signals.len() {
+            bits |= 1 << (signals[index].0 - 1);
+            index += 1;
+        }
+        SignalSet(bits)
+    }
+
+    /// From a bit mask, bit n - 1 for signal n.
+    pub const fn from_bits(bits: u64) -> SignalSet {
+        SignalSet(bits)
+    }
+
+    /// As a bit mask.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Whether `signal` is in it.
+    pub fn contains(self, signal: Signal) -> bool {
+        self.0 & (1 << (signal.0 - 1)) != 0
+    }
+
+    /// Adds `signal`.
+    pub fn insert(&mut self, signal: Signal) {
+        self.0 |= 1 << (signal.0 - 1);
+    }
+
+    /// Takes `signal` out.
+    pub fn remove(&mut self, signal: Signal) {
+        self.0 &= !(1 << (signal.0 - 1));
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// This set as a mask of blocked signals: without those that cannot be blocked.
+    pub fn as_mask(self) -> SignalSet {
+        self & !SignalSet::UNMASKABLE
+    }
+
+    /// The lowest numbered.
+    pub fn first(self) -> Option<Signal> {
+        (self.0 != 0).then(|| Signal(self.0.trailing_zeros() as u8 + 1))
+    }
+
+    /// From lowest to highest.
+    pub fn iter(self) -> impl Iterator<Item = Signal> {
+        let mut rest = self;
+        core::iter::from_fn(move || {
+            let signal = rest.first()?;
+            rest.remove(signal);
+            Some(signal)
+        })
+    }
+
+    /// Those whose default action is to do nothing.
+    pub fn ignored_by_default() -> SignalSet {
+        let mut set = SignalSet::EMPTY;
+        for signal in Signal::STANDARD {
+            if matches!(signal.default_action(), DefaultAction::Ignore | DefaultAction::Continue) {
+                set.insert(*signal);
+            }
+        }
+        set
+    }
+}
+
+impl BitOr for SignalSet {
+    type Output = SignalSet;
+    fn bitor(self, other: SignalSet) -> SignalSet {
+        SignalSet(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for SignalSet {
+    fn bitor_assign(&mut self, other: SignalSet) {
+        self.0 |= other.0;
+    }
+}
+
+impl BitAnd for SignalSet {
+    type Output = SignalSet;
+    fn bitand(self, other: SignalSet) -> SignalSet {
+        SignalSet(self.0 & other.0)
+    }
+}
+
+impl BitAndAssign for SignalSet {
+    fn bitand_assign(&mut self, other: SignalSet) {
+        self.0 &= other.0;
+    }
+}
+
+impl Not for SignalSet {
+    type Output = SignalSet;
+    fn not(self) -> SignalSet {
+        SignalSet(!self.0)
+    }
+}
+
+impl core::fmt::Debug for SignalSet {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members() {
+        let set = SignalSet::of(&[Signal::HUP, Signal::new(64).unwrap()]);
+        assert_eq!(set.bits(), 1 | 1 << 63);
+        assert!(set.iter().eq([Signal::HUP, Signal::new(64).unwrap()]));
+        assert!(!(!SignalSet::EMPTY).as_mask().contains(Signal::KILL));
+        assert!(SignalSet::ignored_by_default().iter().eq([
+            Signal::CHLD,
+            Signal::CONT,
+            Signal::URG,
+            Signal::WINCH
+        ]));
+    }
+}
