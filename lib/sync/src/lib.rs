@@ -1,5 +1,41 @@
-//! Asynchronous synchronisation primitives for servers (ARCHITECTURE U6).
+//! Asynchronous synchronisation primitives for servers (ARCHITECTURE U6): a blocked request is a future, not a stack.
+//!
+//! | module | what it gives |
+//! |---|---|
+//! | [`spin`] | [`SpinLock`]: short sections without an await, for state that processors share |
+//! | [`wait`] | [`WaitQueue`]: wait until a condition holds; the base of everything below |
+//! | [`mutex`] | [`Mutex`]: exclusive access across awaits, first come, first served |
+//! | [`rwlock`] | [`RwLock`]: shared or exclusive access across awaits, first come, first served |
+//! | [`event`] | [`Event`]: a flag that wakes everybody when it is set |
+//! | [`oneshot`] | one value from one sender to one receiver |
+//! | [`channel`] | a bounded queue of values between any number of senders and receivers |
+//!
+//! What holds for all of them:
+//!
+//! - Every future may be dropped at any await point: its place in the queue is given up, and a wake-up (or a lock)
+//!   that it had been given but not used passes to the next in line. Nothing is lost and nothing leaks.
+//! - The uncontended path neither allocates nor takes a spin lock longer than a few instructions; only a waiter that
+//!   must really wait allocates its place in the queue.
+//! - Types are `Send` and `Sync` where their contents allow it, so tasks may move between workers. No waker is called
+//!   with a spin lock held.
+//! - There is no dependency on L4, threads or an executor.
 #![cfg_attr(not(test), no_std)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 extern crate alloc;
+
+pub mod channel;
+pub mod event;
+pub mod mutex;
+pub mod oneshot;
+pub mod rwlock;
+pub mod spin;
+#[cfg(test)]
+mod testing;
+pub mod wait;
+
+pub use event::Event;
+pub use mutex::{Mutex, MutexGuard};
+pub use rwlock::{ReadGuard, RwLock, WriteGuard};
+pub use spin::{SpinGuard, SpinLock};
+pub use wait::WaitQueue;

@@ -1,0 +1,125 @@
+//! A spin lock for short sections that processors share.
+//!
+//! A section under a [`SpinLock`] must be bounded, must not await, and must not call back into code that takes the
+//! same lock. Workers are one per processor and are not preempted by each other, so a holder is always running.
+#![allow(unsafe_code)]
+
+use core::cell::UnsafeCell;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// A value that one processor at a time may touch, others spin.
+#[derive(Default)]
+pub struct SpinLock<T: ?Sized> {
+    locked: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: `locked` admits one guard at a time, and the value is reached only through a guard (or `&mut self`), so
+// sharing the lock gives no more than sending the value from one thread to the next.
+unsafe impl<T: ?Sized + Send> Sync for SpinLock<T> {}
+// SAFETY: as above; the lock owns its value.
+unsafe impl<T: ?Sized + Send> Send for SpinLock<T> {}
+
+/// The right to the value of a [`SpinLock`]; gives it back when dropped.
+#[must_use = "the lock is released when the guard is dropped"]
+pub struct SpinGuard<'a, T: ?Sized> {
+    lock: &'a SpinLock<T>,
+    /// Keeps the guard on its thread, hence out of futures that move between workers: no await under a spin lock.
+    not_send: core::marker::PhantomData<*const ()>,
+}
+
+impl<T> SpinLock<T> {
+    /// A free lock around `value`.
+    pub const fn new(value: T) -> Self {
+        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// The value, when nobody needs the lock any more.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> SpinLock<T> {
+    /// Waits, spinning, until the lock is free, and takes it.
+    #[inline]
+    pub fn lock(&self) -> SpinGuard<'_, T> {
+        loop {
+            if let Some(guard) = self.try_lock() {
+                return guard;
+            }
+            while self.locked.load(Ordering::Relaxed) {
+                core::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Takes the lock if it is free.
+    #[inline]
+    pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
+        // Acquire: what the previous holder wrote happened before; it released with the store in `drop`.
+        self.locked
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+            .then(|| SpinGuard { lock: self, not_send: core::marker::PhantomData })
+    }
+
+    /// The value, by exclusive ownership of the lock itself.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+}
+
+impl<T: ?Sized> Deref for SpinGuard<'_, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: a guard exists only while `locked` is true for it alone.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized> DerefMut for SpinGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: a guard exists only while `locked` is true for it alone, and `self` is borrowed exclusively.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for SpinGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: publishes the section to the next holder.
+        self.lock.locked.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn sections_exclude_each_other() {
+        let counter = Arc::new(SpinLock::new(0u64));
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let counter = counter.clone();
+                std::thread::spawn(move || (0..10_000).for_each(|_| *counter.lock() += 1))
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(*counter.lock(), 40_000);
+    }
+
+    #[test]
+    fn a_held_lock_cannot_be_taken() {
+        let lock = SpinLock::new(());
+        let guard = lock.lock();
+        assert!(lock.try_lock().is_none());
+        drop(guard);
+        assert!(lock.try_lock().is_some());
+    }
+}
