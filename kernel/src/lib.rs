@@ -4,3 +4,5 @@
 //! (`cargo test -p macadamia-kernel`), `arch` is a model of the machine, so that everything which is not the processor
 //! itself is tested as ordinary Rust.
 #![cfg_attr(not(test), no_std)]
+
+pub mod sync;
