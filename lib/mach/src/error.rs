@@ -1,0 +1,77 @@
+//! Mach's return codes.
+
+/// What can go wrong, by Mach's names and with Mach's numbers (`KERN_SUCCESS`, 0, is `Ok`).
+///
+/// Who is to blame is in the code: a bad argument or address is the caller's, `Memory*` the pager's,
+/// [`ResourceShortage`](Self::ResourceShortage) the system's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum KernError {
+    /// An address is not mapped, or a range wraps or leaves the map.
+    InvalidAddress = 1,
+    /// The memory is mapped, but not with the rights that the access or request needs.
+    ProtectionFailure = 2,
+    /// The range asked for is taken, or no free range is large enough.
+    NoSpace = 3,
+    /// An argument has no meaning: an unaligned address, a length of zero where none is allowed, an unknown value.
+    InvalidArgument = 4,
+    /// The operation failed for a reason without a code of its own.
+    Failure = 5,
+    /// Out of frames, of server memory or of kernel memory. Nothing was changed, unless the operation says otherwise.
+    ResourceShortage = 6,
+    /// The caller lacks the right.
+    NoAccess = 8,
+    /// The backing object is gone: its pager died, or the page lies beyond its end.
+    MemoryFailure = 9,
+    /// The pager reported an error for the page.
+    MemoryError = 10,
+    /// The operation was interrupted before it was done.
+    Aborted = 14,
+    /// The name is not known.
+    InvalidName = 15,
+    /// The task named is not one, or is dead.
+    InvalidTask = 16,
+    /// The object named is not one of the right kind, or is dead.
+    InvalidObject = 29,
+    /// The thread or task is terminated.
+    Terminated = 37,
+    /// The operation exists but not for these arguments or this machine.
+    NotSupported = 46,
+    /// The time given for the operation ran out.
+    OperationTimedOut = 49,
+}
+
+/// The result of most operations.
+pub type KernResult<T = ()> = Result<T, KernError>;
+
+impl KernError {
+    /// The number of the code in Mach's interfaces.
+    pub fn code(self) -> i32 {
+        self as i32
+    }
+}
+
+impl core::fmt::Display for KernError {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.write_str(match self {
+            Self::InvalidAddress => "invalid address",
+            Self::ProtectionFailure => "protection failure",
+            Self::NoSpace => "no space available",
+            Self::InvalidArgument => "invalid argument",
+            Self::Failure => "failure",
+            Self::ResourceShortage => "resource shortage",
+            Self::NoAccess => "no access",
+            Self::MemoryFailure => "memory failure",
+            Self::MemoryError => "memory error",
+            Self::Aborted => "aborted",
+            Self::InvalidName => "invalid name",
+            Self::InvalidTask => "invalid task",
+            Self::InvalidObject => "invalid object",
+            Self::Terminated => "terminated",
+            Self::NotSupported => "not supported",
+            Self::OperationTimedOut => "operation timed out",
+        })
+    }
+}
+
+impl core::error::Error for KernError {}

@@ -1,0 +1,257 @@
+//! What the library asks of the machine below: translation, frames, threads, time, processors.
+//!
+//! [`Machine`] is implemented by the L4 layer of the Mach server and by [`simulated::Simulated`]. It is a parameter of
+//! every type of the library, never a trait object, so a page costs no indirect call.
+//!
+//! Two things keep the library free of page tables (Darwin thesis 11.1): a translation may be thrown away by the
+//! machine at any time (the next access faults, and the map has all it takes to answer), and rights to a *frame* can
+//! be revoked in every address space at once ([`Machine::frames_protect`]), so no list of a page's mappings is kept.
+
+pub mod buddy;
+#[cfg(any(test, feature = "simulated"))]
+pub mod simulated;
+pub mod state;
+
+use core::future::Future;
+
+use crate::KernResult;
+pub use state::ThreadState;
+
+/// Bytes of the base page, as a shift.
+pub const PAGE_SHIFT: u32 = 12;
+/// Bytes of the base page.
+pub const PAGE_SIZE: u64 = 1 << PAGE_SHIFT;
+
+bitflags::bitflags! {
+    /// Rights to memory, as in Mach's `vm_prot_t`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Protection: u8 {
+        /// Loads.
+        const READ = 1;
+        /// Stores. Hardware has no write-only page: this implies loads once a page is mapped.
+        const WRITE = 2;
+        /// Instruction fetches.
+        const EXECUTE = 4;
+    }
+}
+
+impl Protection {
+    /// No access at all.
+    pub const NONE: Self = Self::empty();
+    /// Loads and stores, the default of fresh memory.
+    pub const DEFAULT: Self = Self::READ.union(Self::WRITE);
+    /// Everything.
+    pub const ALL: Self = Self::all();
+}
+
+bitflags::bitflags! {
+    /// What the hardware noticed about a page.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct PageStatus: u8 {
+        /// Touched.
+        const REFERENCED = 1;
+        /// Written.
+        const MODIFIED = 2;
+    }
+}
+
+/// How a page of device memory is cached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Caching {
+    /// Write-back, as ordinary memory.
+    #[default]
+    Default,
+    /// Not at all: registers of devices.
+    Uncached,
+    /// Not, but writes are combined: frame buffers.
+    WriteCombined,
+}
+
+/// The number of a base-size page of memory that the machine has given to the library.
+///
+/// Numbers are dense enough to index an array of [`Machine::frame_limit`] elements. Neighbouring numbers are
+/// neighbouring memory, and a number's alignment is the memory's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frame(pub u32);
+
+/// What a virtual page is mapped to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PhysicalPage {
+    /// Memory of the library's own.
+    Frame(Frame),
+    /// Device memory at this physical address, a multiple of the page size.
+    Device(u64, Caching),
+}
+
+/// One change of an address space's translation. Addresses and lengths are multiples of [`PAGE_SIZE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PmapChange {
+    /// Maps one page of 2^`shift` bytes, in place of whatever was mapped there. Both sides are aligned to its size.
+    Enter {
+        /// First virtual address.
+        address: u64,
+        /// First byte of memory.
+        page: PhysicalPage,
+        /// One of [`Machine::page_shifts`].
+        shift: u32,
+        /// Exactly these rights (write implies read).
+        protection: Protection,
+    },
+    /// Maps nothing in the range any more.
+    Remove {
+        /// First virtual address.
+        address: u64,
+        /// Bytes.
+        length: u64,
+    },
+    /// Takes the rights outside `protection` from what is mapped in the range; never adds a right.
+    Protect {
+        /// First virtual address.
+        address: u64,
+        /// Bytes.
+        length: u64,
+        /// The most that stays.
+        protection: Protection,
+    },
+}
+
+/// An [`PmapChange::Enter`] found no kernel memory. Changes before `index` are done, those from it on are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PmapFull {
+    /// The change that failed.
+    pub index: usize,
+}
+
+/// The machine. All methods without a future are short and do not block: they may be called in spin sections.
+pub trait Machine: Send + Sync + Sized + 'static {
+    /// An address space's translation.
+    type Pmap: Send + Sync;
+    /// A thread of the machine.
+    type Thread: Send + Sync;
+
+    /// Page sizes that can be mapped, as shifts, ascending; the first is [`PAGE_SHIFT`].
+    fn page_shifts(&self) -> &[u32];
+
+    // Address spaces
+
+    /// A new, empty address space.
+    fn pmap_create(&self) -> impl Future<Output = KernResult<Self::Pmap>> + Send;
+
+    /// Ends an address space and every translation in it. Its threads are gone already. Cannot fail; what takes time
+    /// is done behind the caller's back.
+    fn pmap_destroy(&self, pmap: Self::Pmap);
+
+    /// Makes the changes in order, in as few kernel entries as the machine can.
+    ///
+    /// Only [`PmapChange::Enter`] can fail. The machine may revoke more than asked (a large page that cannot be split
+    /// is unmapped whole, K4).
+    fn pmap_change(&self, pmap: &Self::Pmap, changes: &[PmapChange]) -> Result<(), PmapFull>;
+
+    /// Reads and clears the status of the pages mapped at `addresses`; one answer each, empty where nothing is mapped.
+    fn pmap_query(&self, pmap: &Self::Pmap, addresses: &[u64], status: &mut [PageStatus]);
+
+    // Frames
+
+    /// One more than the highest frame number there can ever be.
+    fn frame_limit(&self) -> u32;
+
+    /// Frames free now.
+    fn free_frames(&self) -> u32;
+
+    /// A run of 2^`order` frames aligned to its size, contents undefined, or `None`.
+    fn allocate_frames(&self, order: u32) -> Option<Frame>;
+
+    /// Gives back a run of 2^`order` aligned frames. They need not have been allocated as one run, and are mapped
+    /// nowhere.
+    fn release_frames(&self, first: Frame, order: u32);
+
+    /// Clears a frame.
+    fn zero_frame(&self, frame: Frame);
+
+    /// Copies a whole frame.
+    fn copy_frame(&self, from: Frame, to: Frame);
+
+    /// Copies bytes out of a frame. `offset + buffer.len()` is at most [`PAGE_SIZE`].
+    fn read_frame(&self, frame: Frame, offset: usize, buffer: &mut [u8]);
+
+    /// Copies bytes into a frame. `offset + bytes.len()` is at most [`PAGE_SIZE`].
+    fn write_frame(&self, frame: Frame, offset: usize, bytes: &[u8]);
+
+    /// Atomically loads the aligned word at `offset` of a frame.
+    fn load_u32(&self, frame: Frame, offset: usize) -> u32;
+
+    /// Atomically replaces the aligned word at `offset` if it is `current`; the old value tells.
+    fn compare_exchange_u32(&self, frame: Frame, offset: usize, current: u32, new: u32) -> Result<u32, u32>;
+
+    /// Takes the rights outside `protection` from every mapping of these frames, in every address space.
+    fn frames_protect(&self, frames: &[Frame], protection: Protection);
+
+    /// Reads and clears the status of these frames over all address spaces.
+    fn frames_status(&self, frames: &[Frame], status: &mut [PageStatus]);
+
+    /// Sets aside `bytes` of the server's own memory for a structure about to be made; false when its limit is
+    /// reached. What is granted here the allocator must be able to deliver.
+    fn reserve_memory(&self, bytes: usize) -> bool;
+
+    /// Gives back what [`reserve_memory`](Self::reserve_memory) granted.
+    fn unreserve_memory(&self, bytes: usize);
+
+    // Threads
+
+    /// A new thread in an address space, stopped, with all registers zero.
+    fn thread_create(&self, pmap: &Self::Pmap) -> impl Future<Output = KernResult<Self::Thread>> + Send;
+
+    /// Ends a thread wherever it is.
+    fn thread_destroy(&self, thread: Self::Thread) -> impl Future<Output = ()> + Send;
+
+    /// Stops a thread: when this is done it executes no user instruction and its state can be read and written
+    /// (K15 recall).
+    fn thread_stop(&self, thread: &Self::Thread) -> impl Future<Output = KernResult> + Send;
+
+    /// Lets a stopped thread run.
+    fn thread_run(&self, thread: &Self::Thread) -> impl Future<Output = KernResult> + Send;
+
+    /// The integer state of a stopped thread.
+    fn thread_state(&self, thread: &Self::Thread) -> impl Future<Output = KernResult<ThreadState>> + Send;
+
+    /// Replaces the integer state of a stopped thread. A state that would give the thread privileges is
+    /// `InvalidArgument`.
+    fn thread_set_state(
+        &self,
+        thread: &Self::Thread,
+        state: &ThreadState,
+    ) -> impl Future<Output = KernResult> + Send;
+
+    /// Sets the thread's priority in the machine, 0 (least) to 255, and its time slice in microseconds (0: none, it
+    /// runs until it blocks).
+    fn thread_set_priority(
+        &self,
+        thread: &Self::Thread,
+        priority: u8,
+        slice: u32,
+    ) -> impl Future<Output = KernResult> + Send;
+
+    /// Moves the thread to a processor.
+    fn thread_set_processor(
+        &self,
+        thread: &Self::Thread,
+        processor: usize,
+    ) -> impl Future<Output = KernResult> + Send;
+
+    /// Processor time that the thread has used, in microseconds.
+    fn thread_time(&self, thread: &Self::Thread) -> u64;
+
+    // Time and processors
+
+    /// Microseconds since the machine started; never goes back.
+    fn now(&self) -> u64;
+
+    /// Waits until [`now`](Self::now) is at least `time`.
+    fn sleep_until(&self, time: u64) -> impl Future<Output = ()> + Send;
+
+    /// How many processors there are, numbered from 0.
+    fn processors(&self) -> usize;
+
+    /// The processor that executes this call.
+    fn current_processor(&self) -> usize;
+}

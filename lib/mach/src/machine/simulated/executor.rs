@@ -1,0 +1,137 @@
+//! A deterministic executor for tests: one thread, tasks polled in order of their wake-ups, virtual time.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::task::Wake;
+use alloc::vec::Vec;
+use core::future::Future;
+use core::pin::{Pin, pin};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::task::{Context, Poll, Waker};
+
+use macadamia_sync::SpinLock;
+
+use super::Simulated;
+
+type Queue = Arc<SpinLock<VecDeque<usize>>>;
+
+/// Puts a task back into the run queue, once however often it is woken.
+struct TaskWaker {
+    number: usize,
+    queued: AtomicBool,
+    queue: Queue,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel) {
+            self.queue.lock().push_back(self.number);
+        }
+    }
+}
+
+struct Task {
+    future: Pin<Box<dyn Future<Output = ()>>>,
+    waker: Arc<TaskWaker>,
+}
+
+/// Runs futures over a [`Simulated`] machine. When none can go on, the machine's clock jumps to the next timer.
+pub struct Executor {
+    machine: Simulated,
+    tasks: Vec<Option<Task>>,
+    queue: Queue,
+}
+
+/// Names a spawned task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskId(usize);
+
+impl Executor {
+    /// An executor whose timers are the machine's.
+    pub fn new(machine: Simulated) -> Self {
+        Self { machine, tasks: Vec::new(), queue: Queue::default() }
+    }
+
+    /// Adds a task; it runs when the executor does.
+    pub fn spawn(&mut self, future: impl Future<Output = ()> + 'static) -> TaskId {
+        let number = self.tasks.len();
+        let waker = Arc::new(TaskWaker { number, queued: AtomicBool::new(true), queue: self.queue.clone() });
+        self.tasks.push(Some(Task { future: Box::pin(future), waker }));
+        self.queue.lock().push_back(number);
+        TaskId(number)
+    }
+
+    /// Drops a task where it stands: a cancelled request.
+    pub fn cancel(&mut self, task: TaskId) {
+        self.tasks[task.0] = None;
+    }
+
+    /// Whether the task has ended (or was cancelled).
+    pub fn is_finished(&self, task: TaskId) -> bool {
+        self.tasks[task.0].is_none()
+    }
+
+    /// Polls the task that was woken first; false if there is none.
+    pub fn step(&mut self) -> bool {
+        let Some(number) = self.queue.lock().pop_front() else { return false };
+        if let Some(mut task) = self.tasks[number].take() {
+            // Before the poll: a wake-up during it queues the task again.
+            task.waker.queued.store(false, Ordering::Release);
+            let waker = Waker::from(task.waker.clone());
+            if task.future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+                self.tasks[number] = Some(task);
+            }
+        }
+        true
+    }
+
+    /// Runs until every task has ended or waits for something other than time. True if all have ended.
+    pub fn run(&mut self) -> bool {
+        while self.step() || self.machine.advance_to_next_timer() {}
+        self.tasks.iter().all(Option::is_none)
+    }
+
+    /// Runs `future` to its end, and the spawned tasks beside it.
+    ///
+    /// # Panics
+    /// If nothing can go on any more and the future has not ended: a deadlock.
+    pub fn block_on<T>(&mut self, future: impl Future<Output = T>) -> T {
+        self.try_block_on(future).expect("deadlock: the future waits for something that cannot happen")
+    }
+
+    /// As [`block_on`](Self::block_on); `None` on a deadlock.
+    pub fn try_block_on<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
+        const MAIN: usize = usize::MAX;
+        let waker =
+            Arc::new(TaskWaker { number: MAIN, queued: AtomicBool::new(false), queue: self.queue.clone() });
+        let mut future = pin!(future);
+        waker.clone().wake();
+        loop {
+            let next = self.queue.lock().front().copied();
+            match next {
+                Some(MAIN) => {
+                    self.queue.lock().pop_front();
+                    waker.queued.store(false, Ordering::Release);
+                    let context_waker = Waker::from(waker.clone());
+                    if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&context_waker))
+                    {
+                        return Some(value);
+                    }
+                }
+                Some(_) => {
+                    self.step();
+                }
+                None if self.machine.advance_to_next_timer() => {}
+                None => return None,
+            }
+        }
+    }
+}
+
+impl Simulated {
+    /// Runs a future that depends on no other task; see [`Executor::block_on`].
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        Executor::new(self.clone()).block_on(future)
+    }
+}

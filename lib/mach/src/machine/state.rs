@@ -1,0 +1,29 @@
+//! A thread's registers.
+
+/// The integer registers of an x86-64 thread in user mode, by their own names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "registers are named after themselves")]
+pub struct ThreadState {
+    pub rax: u64,
+    pub rbx: u64,
+    pub rcx: u64,
+    pub rdx: u64,
+    pub rsi: u64,
+    pub rdi: u64,
+    pub rbp: u64,
+    pub rsp: u64,
+    pub r8: u64,
+    pub r9: u64,
+    pub r10: u64,
+    pub r11: u64,
+    pub r12: u64,
+    pub r13: u64,
+    pub r14: u64,
+    pub r15: u64,
+    pub rip: u64,
+    /// The machine keeps the flags that a program may not change.
+    pub rflags: u64,
+    /// Base of FS: the thread pointer of most systems.
+    pub fs_base: u64,
+    pub gs_base: u64,
+}
