@@ -3,6 +3,8 @@
 //! The library holds every module; `main.rs` only links it into the bootable image. Built for the host
 //! (`cargo test -p macadamia-kernel`), `arch` is a model of the machine, so that everything which is not the processor
 //! itself is tested as ordinary Rust.
-#![cfg_attr(not(test), no_std)]
+#![cfg_attr(target_os = "none", no_std)]
 
+pub mod arch;
+pub mod memory;
 pub mod sync;

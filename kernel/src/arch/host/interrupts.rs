@@ -1,0 +1,27 @@
+//! When interrupts are pending: never, or by a pseudo-random script.
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// State of the generator; 0 = no interrupts.
+static SEED: AtomicU64 = AtomicU64::new(0);
+/// One poll in this many finds an interrupt.
+static ONE_IN: AtomicU64 = AtomicU64::new(1);
+
+/// Whether a device or the timer wants the processor. The kernel polls this inside long operations.
+pub fn interrupt_pending() -> bool {
+    let mut value = SEED.load(Ordering::Relaxed);
+    if value == 0 {
+        return false;
+    }
+    // xorshift64
+    value ^= value << 13;
+    value ^= value >> 7;
+    value ^= value << 17;
+    SEED.store(value, Ordering::Relaxed);
+    (value >> 20).is_multiple_of(ONE_IN.load(Ordering::Relaxed))
+}
+
+/// Lets one poll in `one_in` find an interrupt, chosen by `seed`. A seed of 0 ends interrupts.
+pub(super) fn script(seed: u64, one_in: u64) {
+    ONE_IN.store(one_in, Ordering::Relaxed);
+    SEED.store(seed, Ordering::Relaxed);
+}

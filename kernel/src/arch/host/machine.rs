@@ -1,0 +1,79 @@
+//! The simulated machine: its memory, and the one test at a time that owns it.
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use super::interrupts;
+use crate::memory::{self, PAGE_SIZE, PhysAddr, PhysRange, injection};
+
+static OWNER: Mutex<()> = Mutex::new(());
+/// Where the host has put physical address [`MEMORY_START`].
+static ARENA: AtomicUsize = AtomicUsize::new(0);
+/// How many machines there have been.
+static MACHINES: AtomicU32 = AtomicU32::new(0);
+/// Physical address of the memory that the model backs: the kernel's. Users' memory has addresses, but no contents.
+const MEMORY_START: u64 = 0x0100_0000;
+
+/// The machine. While it exists, no other test has one.
+pub struct Machine {
+    layout: Layout,
+    arena: *mut u8,
+    _owner: MutexGuard<'static, ()>,
+}
+
+impl Machine {
+    /// A machine with `kernel_memory` bytes of kernel memory at [`MEMORY_START`], given to [`memory::init`].
+    pub fn new(kernel_memory: u64) -> Self {
+        let owner = OWNER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let layout =
+            Layout::from_size_align(kernel_memory as usize, PAGE_SIZE as usize).expect("a sane size");
+        // SAFETY: the layout has a size above 0.
+        let arena = unsafe { alloc_zeroed(layout) };
+        assert!(!arena.is_null());
+        ARENA.store(arena as usize, Ordering::Relaxed);
+        MACHINES.fetch_add(1, Ordering::Relaxed);
+        interrupts::script(0, 1);
+        injection::fail_nth(0);
+        // SAFETY: the arena is new, and reached through `phys_to_virt` from now on.
+        unsafe { memory::init(Self::kernel_memory(kernel_memory)) };
+        Self { layout, arena, _owner: owner }
+    }
+
+    fn kernel_memory(size: u64) -> PhysRange {
+        PhysRange::new(PhysAddr::new(MEMORY_START), PhysAddr::new(MEMORY_START + size))
+    }
+
+    /// From now on one poll in `one_in` finds an interrupt pending, chosen by `seed` (0: none does).
+    pub fn interrupts(&self, seed: u64, one_in: u64) {
+        interrupts::script(seed, one_in);
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout. Kernel objects of the test are not used after its machine.
+        unsafe { dealloc(self.arena, self.layout) };
+    }
+}
+
+/// Which machine this is: statics that describe an earlier one are void. (On hardware a constant.)
+pub fn machine() -> u32 {
+    MACHINES.load(Ordering::Relaxed)
+}
+
+/// Where kernel memory is reached.
+#[inline]
+pub fn phys_to_virt(address: PhysAddr) -> *mut u8 {
+    (ARENA.load(Ordering::Relaxed) + (address.value() - MEMORY_START) as usize) as *mut u8
+}
+
+/// The inverse of [`phys_to_virt`].
+#[inline]
+pub fn virt_to_phys<T>(pointer: *const T) -> PhysAddr {
+    PhysAddr::new((pointer as usize - ARENA.load(Ordering::Relaxed)) as u64 + MEMORY_START)
+}
+
+/// The entries of the kernel half that every space shares: none here.
+pub fn kernel_half() -> &'static [u64; 256] {
+    &[0; 256]
+}

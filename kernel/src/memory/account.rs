@@ -1,0 +1,163 @@
+//! Accounts: how many bytes of kernel memory a space, or several that share a quota, may use (K4).
+//!
+//! An [`Account`] is a 16-bit name, small enough for every map node to carry its payer. Its state lives in a table
+//! that grows by frames of kernel memory. It disappears when nobody holds a reference any more and everything charged
+//! to it has been returned.
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::{OutOfMemory, PAGE_SIZE, PhysAddr, Use, frame};
+use crate::arch;
+use crate::sync::SpinLock;
+
+/// A limit on kernel memory and what is used of it. A plain name: copies are the same account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Account(u16);
+
+/// No limit.
+pub const UNLIMITED: u64 = u64::MAX;
+
+/// One account; 32 bytes.
+///
+/// The counters are only ever added to and subtracted from, in any order between processors: relaxed atomics.
+#[repr(C)]
+struct State {
+    limit: AtomicU64,
+    used: AtomicU64,
+    /// Spaces (and others) that charge to this account. With none and nothing used the slot is free.
+    references: AtomicU32,
+    /// While the slot is free: the next free slot, plus one.
+    next_free: AtomicU32,
+    padding: u64,
+}
+
+const PER_FRAME: usize = PAGE_SIZE as usize / size_of::<State>();
+const FRAMES: usize = (u16::MAX as usize + 1) / PER_FRAME;
+const _: () = assert!(size_of::<State>() == 32);
+
+/// Frame numbers of the table's frames; 0 = not there yet. Written under [`SLOTS`] only.
+static TABLE: [AtomicU32; FRAMES] = [const { AtomicU32::new(0) }; FRAMES];
+
+/// Which slots are free: a list threaded through them, and how many have ever been used.
+struct Slots {
+    first_free: u32,
+    ever_used: u32,
+}
+
+static SLOTS: SpinLock<Slots> = SpinLock::new(Slots { first_free: 0, ever_used: 0 });
+
+/// Makes the kernel's own account. Called once, by [`super::init`].
+pub(super) fn init() {
+    for entry in &TABLE {
+        entry.store(0, Ordering::Relaxed);
+    }
+    *SLOTS.lock() = Slots { first_free: 0, ever_used: 0 };
+    let kernel = Account::create(UNLIMITED).expect("kernel memory holds at least one frame");
+    assert!(kernel == Account::KERNEL);
+}
+
+impl Account {
+    /// The kernel's own account: unlimited, permanent.
+    pub const KERNEL: Self = Self(0);
+
+    /// A new account that allows `limit` bytes, with one reference.
+    pub fn create(limit: u64) -> Result<Self, OutOfMemory> {
+        let mut slots = SLOTS.lock();
+        let id = if slots.first_free != 0 {
+            let id = slots.first_free - 1;
+            slots.first_free = Self(id as u16).state().next_free.load(Ordering::Relaxed);
+            id
+        } else {
+            let id = slots.ever_used;
+            if id > u32::from(u16::MAX) {
+                return Err(OutOfMemory);
+            }
+            let entry = &TABLE[id as usize / PER_FRAME];
+            if entry.load(Ordering::Relaxed) == 0 {
+                entry.store(frame::alloc_number(Use::Accounts)?, Ordering::Relaxed);
+            }
+            slots.ever_used += 1;
+            id
+        };
+        let account = Self(id as u16);
+        let state = account.state();
+        state.limit.store(limit, Ordering::Relaxed);
+        state.used.store(0, Ordering::Relaxed);
+        state.references.store(1, Ordering::Relaxed);
+        Ok(account)
+    }
+
+    /// Adds a reference (another space that shares the quota).
+    pub fn retain(self) {
+        self.state().references.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Drops a reference. What is still charged keeps the account until it is returned.
+    pub fn release(self) {
+        let state = self.state();
+        if state.references.fetch_sub(1, Ordering::Relaxed) == 1 && state.used.load(Ordering::Relaxed) == 0 {
+            self.reclaim();
+        }
+    }
+
+    /// Bytes that may be used. More than that may be in use after the limit was lowered.
+    pub fn limit(self) -> u64 {
+        self.state().limit.load(Ordering::Relaxed)
+    }
+
+    /// Sets the limit in bytes, [`UNLIMITED`] for none. Takes nothing away.
+    pub fn set_limit(self, limit: u64) {
+        self.state().limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Bytes in use.
+    pub fn used(self) -> u64 {
+        self.state().used.load(Ordering::Relaxed)
+    }
+
+    /// Takes `bytes` out of the quota.
+    #[inline]
+    pub fn charge(self, bytes: u64) -> Result<(), OutOfMemory> {
+        let state = self.state();
+        let used = state.used.fetch_add(bytes, Ordering::Relaxed).wrapping_add(bytes);
+        if used <= state.limit.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // Another processor may fail meanwhile although this amount is about to return: at the limit, that is fair.
+        state.used.fetch_sub(bytes, Ordering::Relaxed);
+        Err(OutOfMemory)
+    }
+
+    /// Puts `bytes` back into the quota.
+    #[inline]
+    pub fn credit(self, bytes: u64) {
+        let state = self.state();
+        let before = state.used.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "{self:?}: more returned than taken");
+        if before == bytes && state.references.load(Ordering::Relaxed) == 0 {
+            self.reclaim();
+        }
+    }
+
+    /// Frees the slot, if it is unused now that the lock is held.
+    #[cold]
+    fn reclaim(self) {
+        let mut slots = SLOTS.lock();
+        let state = self.state();
+        // `references` = MAX marks a free slot, so that of two processors that come here only one frees it.
+        let unused = state.used.load(Ordering::Relaxed) == 0
+            && state.references.compare_exchange(0, u32::MAX, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if unused {
+            state.next_free.store(slots.first_free, Ordering::Relaxed);
+            slots.first_free = u32::from(self.0) + 1;
+        }
+    }
+
+    #[inline]
+    fn state(self) -> &'static State {
+        let number = TABLE[self.0 as usize / PER_FRAME].load(Ordering::Relaxed);
+        let table = PhysAddr::new(u64::from(number) * PAGE_SIZE);
+        // SAFETY: an Account exists only for a slot of a table frame that was entered into TABLE and is never freed; the
+        // state is all atomics, and zero is a valid one.
+        unsafe { &*arch::phys_to_virt(table).cast::<State>().add(self.0 as usize % PER_FRAME) }
+    }
+}

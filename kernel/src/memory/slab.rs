@@ -1,0 +1,330 @@
+//! Slabs: objects of one size packed into frames.
+//!
+//! An object's frame knows how many of its objects are in use and the first free one; free objects of a frame are
+//! linked through a 16-bit word inside each, relative to the natural order, so that a fresh (zero) frame is already a
+//! complete free list. Frames with free objects form a list. A frame whose last object is freed goes back to the
+//! frame pool, except one that is kept for the next allocation.
+//!
+//! A *stable* slab (thread control blocks) never gives frames back and never clears objects: whoever holds an old
+//! pointer finds an object of the same type there (K12).
+//!
+//! *Colouring*: where objects do not fill a frame, frames start them at different cache lines; a stable slab of
+//! 512-byte objects uses seven per frame in order to have eight colours, so that the hot lines of different threads do
+//! not compete for the same cache sets.
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU16, Ordering};
+
+use super::frame::{self, Record};
+use super::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, Use, injection};
+use crate::arch;
+use crate::sync::{SpinLock, SpinLockGuard};
+
+const LINE: u32 = 64;
+
+/// How a slab lays out and treats its objects.
+#[derive(Clone, Copy)]
+struct Layout {
+    size: u32,
+    per_frame: u32,
+    /// How many starting offsets, a cache line apart, are in use.
+    colours: u32,
+    /// Where in a free object its link lies.
+    link_at: u32,
+    stable: bool,
+}
+
+/// What a slab has at the moment.
+struct State {
+    layout: Layout,
+    /// First frame with free objects; 0 = none.
+    partial: u32,
+    /// A frame without used objects kept for the next allocation, also in the list; 0 = none.
+    spare: u32,
+    objects: u32,
+    frames: u32,
+    /// The machine that this state is about.
+    machine: u32,
+}
+
+/// Objects of one size, found by physical address. [`ObjectSlab`] is the typed form.
+pub struct Slab {
+    state: SpinLock<State>,
+    usage: Use,
+}
+
+impl Slab {
+    /// A slab of objects of `size` bytes (4..=4096), aligned to the largest power of two that divides `size`, at most
+    /// to a cache line if coloured.
+    pub const fn new(usage: Use, size: u32) -> Self {
+        let layout =
+            Layout { size, per_frame: PAGE_SIZE as u32 / size, colours: 1, link_at: 0, stable: false };
+        Self { state: SpinLock::new(State::new(layout.with_colours())), usage }
+    }
+
+    /// A slab whose memory holds objects of this type for ever, cleared only when first used. While an object is free,
+    /// the two bytes at `link_at` are the slab's.
+    pub const fn stable(usage: Use, size: u32, link_at: u32) -> Self {
+        let full = PAGE_SIZE as u32 / size;
+        let per_frame = if full * size == PAGE_SIZE as u32 && full > 1 { full - 1 } else { full };
+        let layout = Layout { size, per_frame, colours: 1, link_at, stable: true };
+        Self { state: SpinLock::new(State::new(layout.with_colours())), usage }
+    }
+
+    /// Sets the object size at boot, when it depends on the processor. Only before the first allocation.
+    pub fn set_size(&self, size: u32) {
+        let mut state = self.lock();
+        assert!(state.frames == 0 && size >= 4 && size <= PAGE_SIZE as u32);
+        let Layout { link_at, stable, .. } = state.layout;
+        let layout = Layout { size, per_frame: PAGE_SIZE as u32 / size, colours: 1, link_at, stable };
+        state.layout = layout.with_colours();
+    }
+
+    /// An object, charged to `account`: zeroed, or as its last user left it if the slab is stable.
+    #[inline]
+    pub fn alloc(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
+        injection::check()?;
+        let mut state = self.lock();
+        let layout = state.layout;
+        account.charge(u64::from(layout.size))?;
+        if state.partial == 0
+            && let Err(error) = self.grow(&mut state)
+        {
+            account.credit(u64::from(layout.size));
+            return Err(error);
+        }
+        let number = state.partial;
+        let record = frame::record(number);
+        if number == state.spare {
+            state.spare = 0;
+        }
+        let index = u32::from(record.first.get());
+        let object = layout.object(number, index);
+        let next = (index + 1).wrapping_add(u32::from(layout.link(object).load(Ordering::Relaxed)));
+        // Links are 16 bits, object numbers of a frame 8.
+        record.first.set(next as u8);
+        record.used.set(record.used.get() + 1);
+        if u32::from(record.used.get()) == layout.per_frame {
+            state.partial = record.link.get();
+            if state.partial != 0 {
+                frame::record(state.partial).back.set(0);
+            }
+        }
+        state.objects += 1;
+        drop(state);
+        if !layout.stable {
+            layout.link(object).store(0, Ordering::Relaxed);
+        }
+        Ok(object)
+    }
+
+    /// Returns an object. All of it but a stable slab's must be zero or will be cleared here: `cleared` says which.
+    ///
+    /// # Safety
+    /// The object came from this slab, charged to `account`, and nobody uses it any more (of a stable slab: but to
+    /// find out that it is gone). `cleared` is true only if it holds zeros.
+    #[inline]
+    pub unsafe fn free(&self, object: PhysAddr, account: Account, cleared: bool) {
+        let mut state = self.lock();
+        let layout = state.layout;
+        if !layout.stable && !cleared {
+            // SAFETY: the object is the caller's, and of this size.
+            unsafe { arch::phys_to_virt(object).write_bytes(0, layout.size as usize) };
+        }
+        let number = (object.value() / PAGE_SIZE) as u32;
+        let record = frame::record(number);
+        let index = layout.index(number, object);
+        let was_full = u32::from(record.used.get()) == layout.per_frame;
+        // In a full frame `first` is the stale end of its list: what follows is never followed.
+        layout
+            .link(object)
+            .store((u16::from(record.first.get())).wrapping_sub(index as u16 + 1), Ordering::Relaxed);
+        record.first.set(index as u8);
+        record.used.set(record.used.get() - 1);
+        if was_full {
+            Self::push(&mut state, number, record);
+        }
+        if record.used.get() == 0 && !layout.stable {
+            self.release_empty(&mut state, number);
+        }
+        state.objects -= 1;
+        drop(state);
+        account.credit(u64::from(layout.size));
+    }
+
+    /// Objects in use and frames held.
+    pub fn usage(&self) -> (u32, u32) {
+        let state = self.lock();
+        (state.objects, state.frames)
+    }
+
+    #[inline]
+    fn lock(&self) -> SpinLockGuard<'_, State> {
+        let mut state = self.state.lock();
+        // A constant comparison on hardware. In host tests statics outlive the machine that they describe.
+        if state.machine != arch::machine() {
+            *state = State { machine: arch::machine(), ..State::new(state.layout) };
+        }
+        state
+    }
+
+    #[cold]
+    fn grow(&self, state: &mut State) -> Result<(), OutOfMemory> {
+        let number = frame::take(self.usage)?;
+        state.frames += 1;
+        Self::push(state, number, frame::record(number));
+        Ok(())
+    }
+
+    /// A frame has become empty: keeps it as the spare one, or frees it if there is one.
+    #[cold]
+    fn release_empty(&self, state: &mut State, number: u32) {
+        if state.spare == 0 {
+            state.spare = number;
+            return;
+        }
+        let record = frame::record(number);
+        let (next, back) = (record.link.get(), record.back.get());
+        if back == 0 {
+            state.partial = next;
+        } else {
+            frame::record(back).link.set(next);
+        }
+        if next != 0 {
+            frame::record(next).back.set(back);
+        }
+        state.frames -= 1;
+        // Objects are zero, but for their links.
+        frame::free_number(number, false);
+    }
+
+    fn push(state: &mut State, number: u32, record: &Record) {
+        record.link.set(state.partial);
+        record.back.set(0);
+        if state.partial != 0 {
+            frame::record(state.partial).back.set(number);
+        }
+        state.partial = number;
+    }
+}
+
+impl State {
+    const fn new(layout: Layout) -> Self {
+        Self { layout, partial: 0, spare: 0, objects: 0, frames: 0, machine: 0 }
+    }
+}
+
+impl Layout {
+    const fn with_colours(mut self) -> Self {
+        let slack = PAGE_SIZE as u32 - self.per_frame * self.size;
+        // Objects smaller than a line need their natural alignment. An offset of a whole object would be no new colour.
+        let (offsets, lines) = (slack / LINE + 1, self.size / LINE);
+        self.colours = match self.size % LINE {
+            0 if lines < offsets => lines,
+            0 => offsets,
+            _ => 1,
+        };
+        assert!(self.per_frame >= 1 && self.per_frame <= 255);
+        self
+    }
+
+    #[inline]
+    const fn start(self, number: u32) -> u32 {
+        if self.colours == 1 { 0 } else { number % self.colours * LINE }
+    }
+
+    #[inline]
+    fn object(self, number: u32, index: u32) -> PhysAddr {
+        PhysAddr::new(u64::from(number) * PAGE_SIZE + u64::from(self.start(number) + index * self.size))
+    }
+
+    #[inline]
+    fn index(self, number: u32, object: PhysAddr) -> u32 {
+        let offset = object.value() as u32 % PAGE_SIZE as u32 - self.start(number);
+        debug_assert!(offset.is_multiple_of(self.size));
+        offset / self.size
+    }
+
+    #[inline]
+    fn link(self, object: PhysAddr) -> &'static AtomicU16 {
+        let word = arch::phys_to_virt(object.offset(u64::from(self.link_at)));
+        // SAFETY: a free object's link lies inside it, aligned, in kernel memory that is always mapped.
+        unsafe { &*word.cast::<AtomicU16>() }
+    }
+}
+
+/// Objects of type `T`, packed. `T` must be valid as all zeros, or the caller writes it before use.
+pub struct ObjectSlab<T> {
+    slab: Slab,
+    object: PhantomData<fn() -> T>,
+}
+
+impl<T> ObjectSlab<T> {
+    /// A slab of `T`.
+    pub const fn new(usage: Use) -> Self {
+        Self { slab: Slab::new(usage, Self::SIZE), object: PhantomData }
+    }
+
+    /// A stable slab of `T` (see the module): `link_at` is the offset of two bytes of `T` which mean nothing while it is
+    /// free.
+    pub const fn stable(usage: Use, link_at: usize) -> Self {
+        Self { slab: Slab::stable(usage, Self::SIZE, link_at as u32), object: PhantomData }
+    }
+
+    const SIZE: u32 = {
+        assert!(
+            size_of::<T>() >= 4 && size_of::<T>() <= PAGE_SIZE as usize && size_of::<T>().is_multiple_of(4)
+        );
+        assert!(size_of::<T>().is_multiple_of(align_of::<T>()) && align_of::<T>() <= LINE as usize);
+        size_of::<T>() as u32
+    };
+
+    /// Memory for one `T`, charged to `account`: zeroed, or as left by the last user if the slab is stable.
+    pub fn alloc(&self, account: Account) -> Result<NonNull<T>, OutOfMemory> {
+        let object = arch::phys_to_virt(self.slab.alloc(account)?).cast::<T>();
+        Ok(NonNull::new(object).expect("the direct map does not contain address 0"))
+    }
+
+    /// Returns the memory. Does not drop the `T`.
+    ///
+    /// # Safety
+    /// As for [`Slab::free`].
+    pub unsafe fn free(&self, object: NonNull<T>, account: Account) {
+        // SAFETY: the caller's promise.
+        unsafe { self.slab.free(arch::virt_to_phys(object.as_ptr()), account, false) };
+    }
+
+    /// As [`ObjectSlab::alloc`], but freed again unless [`Reserved::commit`] is called: for a system call that takes all
+    /// it may need before its first state change.
+    pub fn reserve(&'static self, account: Account) -> Result<Reserved<T>, OutOfMemory> {
+        Ok(Reserved { object: self.alloc(account)?, slab: self, account })
+    }
+
+    /// The untyped slab, for statistics.
+    pub fn slab(&self) -> &Slab {
+        &self.slab
+    }
+}
+
+/// Memory for a `T` that returns to its slab unless committed.
+pub struct Reserved<T: 'static> {
+    object: NonNull<T>,
+    slab: &'static ObjectSlab<T>,
+    account: Account,
+}
+
+impl<T> Reserved<T> {
+    /// The memory is used: it is the caller's to free.
+    pub fn commit(self) -> NonNull<T> {
+        let object = self.object;
+        core::mem::forget(self);
+        object
+    }
+}
+
+impl<T> Drop for Reserved<T> {
+    fn drop(&mut self) {
+        // SAFETY: the memory came from this slab for this account, and `commit` did not hand it out.
+        unsafe { self.slab.free(self.object, self.account) };
+    }
+}
