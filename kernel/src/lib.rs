@@ -6,5 +6,13 @@
 #![cfg_attr(target_os = "none", no_std)]
 
 pub mod arch;
+pub mod boot;
+pub mod boot_cell;
+pub mod config;
+pub mod console;
+pub mod log;
 pub mod memory;
+pub mod panic;
+#[cfg(target_os = "none")]
+pub mod start;
 pub mod sync;

@@ -3,6 +3,10 @@
 
 #[cfg(not(target_os = "none"))]
 mod host;
+#[cfg(target_os = "none")]
+mod x86_64;
 
 #[cfg(not(target_os = "none"))]
 pub use host::*;
+#[cfg(target_os = "none")]
+pub use x86_64::*;

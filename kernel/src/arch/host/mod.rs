@@ -5,6 +5,25 @@
 //! other tests' machines to go away, and resets everything.
 mod interrupts;
 mod machine;
+pub mod serial;
 
 pub use interrupts::interrupt_pending;
 pub use machine::{Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
+
+/// The emulator's exit device: the model has none.
+pub fn debug_exit(_code: u32) {}
+
+/// Stops the processor: in the model, the test fails.
+pub fn stop() -> ! {
+    unreachable!("the processor was stopped")
+}
+
+/// The model has no stacks of its own, so a backtrace ends at once.
+pub fn is_stack_word(_address: u64) -> bool {
+    false
+}
+
+/// The model's code is not the kernel's image.
+pub fn is_code(_address: u64) -> bool {
+    false
+}

@@ -1,0 +1,75 @@
+//! From the loader's 32-bit entry to the kernel proper.
+pub mod memory;
+
+use core::arch::{asm, global_asm};
+
+use super::{cpu_local, features, idt, layout, paging, serial};
+use crate::boot::{BootInformation, PhysicalMemory, Protocol, multiboot1};
+use crate::boot_cell::BootCell;
+use crate::memory::PhysAddr;
+use crate::{config, log};
+
+global_asm!(include_str!("start.S"));
+
+/// What the first page tables map: below this, the loader's structures can be read.
+const REACHABLE: u64 = 4 << 30;
+
+static INFORMATION: BootCell<BootInformation> = BootCell::new(BootInformation::empty(Protocol::Kickstart));
+
+/// Memory through the boot page tables' direct map.
+struct BootMap;
+
+impl PhysicalMemory for BootMap {
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        let end = address.checked_add(length as u64)?;
+        // SAFETY: the first 4 GiB are mapped, and reading them has no effect; nothing writes to the loader's structures
+        // while they are parsed.
+        (end <= REACHABLE).then(|| unsafe {
+            core::slice::from_raw_parts(layout::phys_to_virt(PhysAddr::new(address)), length)
+        })
+    }
+}
+
+/// The first Rust code, called by `start.S` on the boot stack and the boot page tables.
+#[unsafe(no_mangle)]
+extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
+    layout::set_displacement(u64::from(displacement));
+    memory::init();
+    idt::init();
+    // SAFETY: the table is filled. Until cpu_local::init no task state is loaded: a fault is reported on the boot stack.
+    unsafe { idt::load() }
+    serial::init();
+    // SAFETY: nothing else runs yet, and no other reference exists.
+    let information = unsafe { INFORMATION.get_mut() };
+    let parsed = match magic {
+        multiboot1::MAGIC => multiboot1::parse(&BootMap, u64::from(address), information),
+        _ => Ok(()),
+    };
+    // SAFETY: once, and nothing else runs.
+    unsafe { config::init(information.command_line()) }
+    log::info!("Macadamia {}: booted by {:?}", env!("CARGO_PKG_VERSION"), information.protocol);
+    if let Err(error) = parsed {
+        panic!("cannot boot: {error}");
+    }
+    if let Some(loss) = information.loss() {
+        log::warning!("{loss}");
+    }
+    features::detect();
+    features::enable();
+    features::report();
+    // SAFETY: once, on the boot page tables; then once for this processor, on the final ones.
+    let stack_top = unsafe {
+        paging::init(information);
+        cpu_local::init(0)
+    };
+    // SAFETY: the stack is fresh and mapped; nothing on the boot stack is needed any more, since `start` does not return
+    // and its argument is static. The zero ends the chain of frame pointers.
+    unsafe {
+        asm!("mov rsp, {stack}", "xor ebp, ebp", "call {start}", "ud2", stack = in(reg) stack_top,
+             start = sym on_kernel_stack, options(noreturn))
+    }
+}
+
+extern "C" fn on_kernel_stack() -> ! {
+    crate::start::start(INFORMATION.get())
+}

@@ -1,0 +1,100 @@
+//! Per-processor data, reached through GS while the kernel runs (K5).
+//!
+//! GS base points to this processor's [`CpuLocal`] from the SWAPGS of an entry to the SWAPGS of the exit. Non-maskable
+//! interrupts, machine checks and double faults may come between and must not use it.
+use core::arch::asm;
+use core::cell::Cell;
+use core::mem::offset_of;
+
+use super::boot::memory;
+use super::gdt::{DescriptorTable, INTERRUPT_STACKS, InterruptStack, TaskState};
+use super::instructions::{msr, write_msr};
+use super::stacks;
+
+/// What one processor has for itself. The first fields are known to entry code by their offsets.
+///
+/// Only its processor touches it, with interrupts off; hence cells and not atomics.
+#[repr(C)]
+pub struct CpuLocal {
+    /// The address of this structure, so that one GS-relative load yields a plain reference.
+    self_address: *const CpuLocal,
+    /// Top of this processor's one kernel stack (K2).
+    pub stack_top: u64,
+    /// Room for entry code to keep one register (the user's stack pointer on SYSCALL).
+    pub scratch: Cell<u64>,
+    /// This processor's task state.
+    pub task_state: *mut TaskState,
+    /// The processor's number: 0 for the one that booted.
+    pub number: u32,
+    /// The vector of the interrupt that ended the last [`super::wait_for_interrupt`]; 0 = none.
+    pub(super) idle_vector: Cell<u32>,
+}
+
+const _: () = assert!(offset_of!(CpuLocal, self_address) == 0);
+
+/// Everything a processor needs to be able to take an interrupt.
+#[repr(C, align(4096))]
+struct ProcessorArea {
+    local: CpuLocal,
+    descriptors: DescriptorTable,
+    task: TaskState,
+}
+
+/// The executing processor's data.
+#[inline]
+pub fn cpu_local() -> &'static CpuLocal {
+    let address: *const CpuLocal;
+    // SAFETY: kernel code runs with GS base at this processor's CpuLocal, whose first word is its own address; it is
+    // never moved or freed. The reference is not Sync, so it stays on this processor (the kernel is not preemptible).
+    unsafe {
+        asm!("mov {}, gs:[0]", out(reg) address, options(pure, readonly, nostack, preserves_flags));
+        &*address
+    }
+}
+
+/// Gives the executing processor its stacks, segments, task state and local data, and makes them current. Returns the
+/// top of its kernel stack, to which the caller must move.
+///
+/// # Safety
+/// Called once per processor, with `number` unused so far, on the final page tables.
+pub(super) unsafe fn init(number: u32) -> u64 {
+    let stack_top = stacks::map(number, 0);
+    let area = memory::allocate_object::<ProcessorArea>();
+    // SAFETY: freshly allocated, aligned memory for one ProcessorArea, which from here on belongs to this processor.
+    let area = unsafe {
+        area.write(ProcessorArea {
+            local: CpuLocal {
+                self_address: &raw const (*area).local,
+                stack_top,
+                scratch: Cell::new(0),
+                task_state: &raw mut (*area).task,
+                number,
+                idle_vector: Cell::new(0),
+            },
+            descriptors: DescriptorTable::new(),
+            task: TaskState::new(),
+        });
+        &mut *area
+    };
+    area.task.set_entry_stack(stack_top);
+    for (index, which) in [
+        InterruptStack::NonMaskable,
+        InterruptStack::MachineCheck,
+        InterruptStack::Debug,
+        InterruptStack::DoubleFault,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        area.task.set_interrupt_stack(which, stacks::map(number, 1 + index as u32));
+    }
+    const { assert!(INTERRUPT_STACKS + 1 <= stacks::PER_PROCESSOR as usize) };
+    let local = &raw const area.local;
+    // SAFETY: the area is never freed; this is the one load of these tables.
+    unsafe {
+        area.descriptors.load(&raw const area.task);
+        write_msr(msr::GS_BASE, local as u64);
+        write_msr(msr::KERNEL_GS_BASE, 0);
+    }
+    stack_top
+}

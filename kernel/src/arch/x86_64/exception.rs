@@ -1,0 +1,110 @@
+//! Exceptions and interrupts that arrive while the kernel runs. The kernel runs with interrupts off and never faults
+//! (K2, K3), so these are: the interrupt that ends an idle wait, a non-maskable interrupt, and bugs, which are reported
+//! with everything the processor knows.
+use core::fmt;
+
+use super::cpu_local::cpu_local;
+use super::instructions::{msr, read_cr2, read_cr3, read_msr, stop};
+use crate::{log, panic};
+
+/// The registers as `vectors.S` pushes them, lowest address first.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Frame {
+    registers: [u64; 15],
+    vector: u64,
+    error_code: u64,
+    rip: u64,
+    cs: u64,
+    rflags: u64,
+    rsp: u64,
+    ss: u64,
+}
+
+const REGISTER_NAMES: [&str; 15] =
+    ["r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rdi", "rsi", "rbp", "rbx", "rdx", "rcx", "rax"];
+const RBP: usize = 10;
+const INTERRUPT_FLAG: u64 = 1 << 9;
+const NON_MASKABLE: u64 = 2;
+const FIRST_INTERRUPT: u64 = 32;
+
+/// The exception's name in the manuals.
+pub fn name(vector: u64) -> &'static str {
+    const NAMES: [&str; 22] = [
+        "divide error",
+        "debug exception",
+        "non-maskable interrupt",
+        "breakpoint",
+        "overflow",
+        "bound range exceeded",
+        "invalid opcode",
+        "device not available",
+        "double fault",
+        "coprocessor segment overrun",
+        "invalid TSS",
+        "segment not present",
+        "stack fault",
+        "general protection",
+        "page fault",
+        "reserved exception",
+        "x87 floating-point error",
+        "alignment check",
+        "machine check",
+        "SIMD floating-point error",
+        "virtualization exception",
+        "control protection",
+    ];
+    NAMES.get(vector as usize).copied().unwrap_or("interrupt")
+}
+
+/// Called by `vectors.S` with the frame on the stack; returns only to resume what was interrupted.
+#[unsafe(no_mangle)]
+extern "C" fn kernel_mode_interrupt(frame: &mut Frame) {
+    match frame.vector {
+        NON_MASKABLE => log::warning!("non-maskable interrupt at {:#x}: ignored", frame.rip),
+        // The kernel opens interrupts only in wait_for_interrupt, which finds the vector here and interrupts off again.
+        vector if vector >= FIRST_INTERRUPT => {
+            cpu_local().idle_vector.set(vector as u32);
+            frame.rflags &= !INTERRUPT_FLAG;
+        }
+        _ => report(frame),
+    }
+}
+
+fn report(frame: &Frame) -> ! {
+    panic::enter();
+    log::error!(
+        "kernel stopped: {} (vector {}, error code {:#x}) at {:#018x}",
+        name(frame.vector),
+        frame.vector,
+        frame.error_code,
+        frame.rip
+    );
+    log::error!("{frame}");
+    panic::backtrace(frame.rip, frame.registers[RBP]);
+    panic::leave()
+}
+
+impl fmt::Display for Frame {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            formatter,
+            "cs {:#04x}  rflags {:#08x}  ss {:#04x}  rsp {:#018x}  rip {:#018x}",
+            self.cs, self.rflags, self.ss, self.rsp, self.rip
+        )?;
+        for (index, (name, value)) in REGISTER_NAMES.iter().zip(&self.registers).rev().enumerate() {
+            let gap = if index % 4 == 3 { "\n" } else { "  " };
+            write!(formatter, "{name:>3} {value:#018x}{gap}")?;
+        }
+        // SAFETY: both registers exist in every 64-bit processor.
+        let (gs, kernel_gs) = unsafe { (read_msr(msr::GS_BASE), read_msr(msr::KERNEL_GS_BASE)) };
+        let (cr2, cr3) = (read_cr2(), read_cr3());
+        write!(formatter, "\ncr2 {cr2:#018x}  cr3 {cr3:#018x}  gs base {gs:#018x}  swapped {kernel_gs:#018x}")
+    }
+}
+
+/// Stands for the entry of threads until there are any: whatever arrives from user mode is a bug.
+#[unsafe(no_mangle)]
+extern "C" fn entry_from_user() -> ! {
+    stop()
+}

@@ -1,0 +1,200 @@
+//! What the processor can do, and the protections that K14 wants turned on wherever they exist.
+use bitflags::bitflags;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::gdt;
+use super::instructions::{cpuid, msr, read_cr0, read_cr4, read_msr, write_cr0, write_cr4, write_msr};
+use crate::log;
+
+bitflags! {
+    /// Processor features that the kernel knows how to use.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Features: u32 {
+        /// Pages that cannot be executed.
+        const NO_EXECUTE = 1 << 0;
+        /// Pages of 1 GiB.
+        const GIANT_PAGES = 1 << 1;
+        /// Global pages.
+        const GLOBAL_PAGES = 1 << 2;
+        /// The kernel cannot execute user pages.
+        const SMEP = 1 << 3;
+        /// The kernel cannot touch user pages.
+        const SMAP = 1 << 4;
+        /// User programs cannot read descriptor-table addresses.
+        const UMIP = 1 << 5;
+        /// RDFSBASE and its like.
+        const FSGSBASE = 1 << 6;
+        /// Tagged TLB.
+        const PCID = 1 << 7;
+        /// INVPCID.
+        const INVPCID = 1 << 8;
+        /// XSAVE.
+        const XSAVE = 1 << 9;
+        /// XSAVEOPT.
+        const XSAVEOPT = 1 << 10;
+        /// AVX.
+        const AVX = 1 << 11;
+        /// Local APIC.
+        const APIC = 1 << 12;
+        /// Local APIC through model-specific registers.
+        const X2APIC = 1 << 13;
+        /// The local APIC's timer can compare with the time-stamp counter.
+        const TSC_DEADLINE = 1 << 14;
+        /// The time-stamp counter runs at one rate, always.
+        const INVARIANT_TSC = 1 << 15;
+        /// Machine-check exception.
+        const MACHINE_CHECK = 1 << 16;
+        /// RDTSCP.
+        const RDTSCP = 1 << 17;
+        /// Runs under a hypervisor or emulator.
+        const HYPERVISOR = 1 << 18;
+        /// Not vulnerable to Meltdown, by its own word or by its maker.
+        const NO_MELTDOWN = 1 << 19;
+    }
+}
+
+static PRESENT: AtomicU32 = AtomicU32::new(0);
+
+/// Does every processor have all of these?
+#[inline]
+pub fn has(features: Features) -> bool {
+    present().contains(features)
+}
+
+/// The features found.
+#[inline]
+pub fn present() -> Features {
+    Features::from_bits_retain(PRESENT.load(Ordering::Relaxed))
+}
+
+/// Asks the processor. Called by the boot processor before anything depends on a feature.
+pub fn detect() {
+    let highest = cpuid(0, 0).eax;
+    let basic = cpuid(1, 0);
+    let extended_highest = cpuid(0x8000_0000, 0).eax;
+    let extended = cpuid(0x8000_0001, 0);
+    let structured = (highest >= 7).then(|| cpuid(7, 0));
+    let saving = (highest >= 0xd && basic.ecx >> 26 & 1 == 1).then(|| cpuid(0xd, 1));
+    let power = (extended_highest >= 0x8000_0007).then(|| cpuid(0x8000_0007, 0));
+    let mut found = Features::empty();
+    let mut note = |condition: bool, feature| found.set(feature, condition);
+    let bit = |word: u32, number: u32| word >> number & 1 == 1;
+    note(bit(extended.edx, 20), Features::NO_EXECUTE);
+    note(bit(extended.edx, 26), Features::GIANT_PAGES);
+    note(bit(extended.edx, 27), Features::RDTSCP);
+    note(bit(basic.edx, 13), Features::GLOBAL_PAGES);
+    note(bit(basic.edx, 7), Features::MACHINE_CHECK);
+    note(bit(basic.edx, 9), Features::APIC);
+    note(bit(basic.ecx, 17), Features::PCID);
+    note(bit(basic.ecx, 21), Features::X2APIC);
+    note(bit(basic.ecx, 24), Features::TSC_DEADLINE);
+    note(bit(basic.ecx, 26), Features::XSAVE);
+    note(bit(basic.ecx, 26) && bit(basic.ecx, 28), Features::AVX);
+    note(bit(basic.ecx, 31), Features::HYPERVISOR);
+    if let Some(structured) = structured {
+        note(bit(structured.ebx, 0), Features::FSGSBASE);
+        note(bit(structured.ebx, 7), Features::SMEP);
+        note(bit(structured.ebx, 10), Features::INVPCID);
+        note(bit(structured.ebx, 20), Features::SMAP);
+        note(bit(structured.ecx, 2), Features::UMIP);
+    }
+    note(saving.is_some_and(|saving| bit(saving.eax, 0)), Features::XSAVEOPT);
+    note(power.is_some_and(|power| bit(power.edx, 8)), Features::INVARIANT_TSC);
+    note(no_meltdown(structured.is_some_and(|structured| bit(structured.edx, 29))), Features::NO_MELTDOWN);
+    PRESENT.store(found.bits(), Ordering::Relaxed);
+}
+
+/// The makers whose processors do not speculate past the privilege check, or IA32_ARCH_CAPABILITIES' RDCL_NO.
+fn no_meltdown(has_capabilities: bool) -> bool {
+    let maker = cpuid(0, 0);
+    let maker = [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes);
+    const ARCH_CAPABILITIES: u32 = 0x10a;
+    match maker.as_flattened() {
+        b"AuthenticAMD" | b"HygonGenuine" => true,
+        // SAFETY: CPUID says that the register exists.
+        _ => has_capabilities && unsafe { read_msr(ARCH_CAPABILITIES) } & 1 == 1,
+    }
+}
+
+const CR0_MONITOR_COPROCESSOR: u64 = 1 << 1;
+const CR0_EMULATION: u64 = 1 << 2;
+const CR0_TASK_SWITCHED: u64 = 1 << 3;
+const CR0_NUMERIC_ERROR: u64 = 1 << 5;
+const CR0_WRITE_PROTECT: u64 = 1 << 16;
+
+/// Turns the protections on, on the executing processor, and makes every way into the kernel refuse until the entry code
+/// sets its own (K14: CSTAR and SYSENTER refuse for good).
+pub fn enable() {
+    let mut cr4 = read_cr4() | 1 << 9 | 1 << 10; // OSFXSR, OSXMMEXCPT
+    for (feature, number) in [
+        (Features::MACHINE_CHECK, 6),
+        (Features::GLOBAL_PAGES, 7),
+        (Features::UMIP, 11),
+        (Features::FSGSBASE, 16),
+        (Features::XSAVE, 18),
+        (Features::SMEP, 20),
+        (Features::SMAP, 21),
+    ] {
+        if has(feature) {
+            cr4 |= 1 << number;
+        }
+    }
+    let cr0 = (read_cr0() & !(CR0_EMULATION | CR0_TASK_SWITCHED))
+        | CR0_MONITOR_COPROCESSOR
+        | CR0_NUMERIC_ERROR
+        | CR0_WRITE_PROTECT;
+    const SYSTEM_CALL_ENABLE: u64 = 1;
+    /// Everything but the fixed bit 1 is cleared by SYSCALL.
+    const CLEARED_FLAGS: u64 = 0x3f_7fd5;
+    // SAFETY: only bits whose features were found are set; the kernel keeps to what they forbid (it never touches user
+    // pages through user addresses and has no writable code). The registers exist in every 64-bit processor.
+    unsafe {
+        write_cr0(cr0);
+        write_cr4(cr4);
+        write_msr(msr::STAR, gdt::STAR);
+        write_msr(msr::SFMASK, CLEARED_FLAGS);
+        write_msr(msr::SYSENTER_CS, 0);
+        write_msr(msr::EFER, read_msr(msr::EFER) | SYSTEM_CALL_ENABLE);
+    }
+}
+
+/// Prints the processor and what is used of it.
+pub fn report() {
+    let mut name = [0u8; 48];
+    if cpuid(0x8000_0000, 0).eax >= 0x8000_0004 {
+        for (part, chunk) in name.chunks_exact_mut(16).enumerate() {
+            let words = cpuid(0x8000_0002 + part as u32, 0);
+            for (word, bytes) in
+                [words.eax, words.ebx, words.ecx, words.edx].iter().zip(chunk.chunks_exact_mut(4))
+            {
+                bytes.copy_from_slice(&word.to_le_bytes());
+            }
+        }
+    }
+    let name = name.split(|&byte| byte == 0).next().unwrap_or(&[]);
+    log::info!("processor: {}", core::str::from_utf8(name).unwrap_or("unnamed").trim());
+    log::info!("processor features: {}", Names(present()));
+    let wanted = Features::NO_EXECUTE | Features::SMEP | Features::SMAP | Features::UMIP;
+    let missing = wanted.difference(present());
+    if !missing.is_empty() {
+        log::warning!("protections that this processor lacks: {}", Names(missing));
+    }
+    if !has(Features::NO_MELTDOWN) {
+        log::warning!(
+            "this processor does not say that it is free of Meltdown: programs may be able to read kernel memory; no \
+             isolation is claimed"
+        );
+    }
+}
+
+struct Names(Features);
+
+impl core::fmt::Display for Names {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        for (index, (name, _)) in self.0.iter_names().enumerate() {
+            let gap = if index == 0 { "" } else { " " };
+            write!(formatter, "{gap}{name}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Interrupt descriptor table: all 256 vectors, one table for every processor.
+use core::arch::{asm, global_asm};
+use core::mem::{offset_of, size_of};
+
+use super::cpu_local::CpuLocal;
+use super::gdt::{InterruptStack, KERNEL_CODE, TaskState};
+use crate::boot_cell::BootCell;
+
+global_asm!(
+    include_str!("vectors.S"),
+    task_state = const offset_of!(CpuLocal, task_state),
+    entry_stack = const TaskState::ENTRY_STACK_OFFSET,
+);
+
+unsafe extern "C" {
+    /// 256 entry points of 16 bytes each.
+    static interrupt_vectors: [[u8; 16]; 256];
+}
+
+/// The breakpoint vector: the only one that user programs may raise with `int` (kernel debugger interface, ABI 15).
+const BREAKPOINT: usize = 3;
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Gate {
+    low: u64,
+    high: u64,
+}
+
+#[repr(C, align(4096))]
+struct Table([Gate; 256]);
+
+static TABLE: BootCell<Table> = BootCell::new(Table([Gate { low: 0, high: 0 }; 256]));
+
+impl Gate {
+    /// An interrupt gate (interrupts off on entry).
+    fn new(address: u64, stack: Option<InterruptStack>, user: bool) -> Self {
+        let stack = stack.map_or(0, |stack| stack as u64);
+        let privilege = if user { 3 } else { 0 };
+        Self {
+            low: address & 0xffff
+                | u64::from(KERNEL_CODE) << 16
+                | stack << 32
+                | (0x8e | privilege << 5) << 40
+                | (address >> 16 & 0xffff) << 48,
+            high: address >> 32,
+        }
+    }
+}
+
+/// Fills the table. Called once, by the first processor, before [`load`].
+pub(super) fn init() {
+    // SAFETY: only this function writes the table, and it runs once, alone.
+    let table = unsafe { &mut TABLE.get_mut().0 };
+    for (vector, gate) in table.iter_mut().enumerate() {
+        // SAFETY: only the address of the entry point is taken.
+        let address = unsafe { &raw const interrupt_vectors[vector] } as u64;
+        let stack = match vector {
+            1 => Some(InterruptStack::Debug),
+            2 => Some(InterruptStack::NonMaskable),
+            8 => Some(InterruptStack::DoubleFault),
+            18 => Some(InterruptStack::MachineCheck),
+            _ => None,
+        };
+        *gate = Gate::new(address, stack, vector == BREAKPOINT);
+    }
+}
+
+/// Makes the table that of the executing processor.
+///
+/// # Safety
+/// [`init`] has run, and the processor's task state with its interrupt stacks is loaded or will be before the first
+/// interrupt that uses one.
+pub(super) unsafe fn load() {
+    #[repr(C, packed)]
+    struct Pointer {
+        limit: u16,
+        base: u64,
+    }
+    let pointer = Pointer { limit: size_of::<Table>() as u16 - 1, base: &raw const *TABLE.get() as u64 };
+    // SAFETY: the table is static and filled.
+    unsafe { asm!("lidt [{}]", in(reg) &pointer, options(readonly, nostack, preserves_flags)) }
+}

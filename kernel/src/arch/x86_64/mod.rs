@@ -1,0 +1,71 @@
+//! The processor: everything that only x86-64 knows. The rest of the kernel uses the names of `crate::arch`.
+pub mod boot;
+mod cpu_local;
+pub mod exception;
+pub mod features;
+pub mod gdt;
+mod idt;
+pub mod instructions;
+pub mod layout;
+pub mod paging;
+pub mod serial;
+mod stacks;
+
+use core::arch::asm;
+
+pub use cpu_local::{CpuLocal, cpu_local};
+pub use instructions::{frame_pointer, read_time_stamp, stop};
+pub use layout::{phys_to_virt, virt_to_phys};
+pub use paging::{kernel_half, kernel_root};
+
+/// The port of the emulator's `isa-debug-exit` device, as the test harness configures it.
+const DEBUG_EXIT_PORT: u16 = 0xf4;
+
+/// Ends the emulator with exit status `code * 2 + 1`, where it was started with `-device isa-debug-exit,iobase=0xf4`.
+/// Elsewhere nothing happens.
+pub fn debug_exit(code: u32) {
+    // SAFETY: the port belongs to no device of a PC but that one.
+    unsafe { instructions::out32(DEBUG_EXIT_PORT, code) }
+}
+
+/// Can the word at `address` be read without a fault? For backtraces: true for kernel stacks and the image's data.
+pub fn is_stack_word(address: u64) -> bool {
+    address.is_multiple_of(8)
+        && (stacks::contains(address)
+            || (layout::rodata_end()..layout::boot_memory_start() - 8).contains(&address))
+}
+
+/// Is `address` inside the kernel's code?
+pub fn is_code(address: u64) -> bool {
+    (layout::image_start()..layout::text_end()).contains(&address)
+}
+
+/// Waits with interrupts open until one arrives and returns its vector, unacknowledged, with interrupts off again.
+///
+/// This is the only place where the kernel opens interrupts (K2). Home processor only.
+pub fn wait_for_interrupt() -> u8 {
+    let local = cpu_local();
+    loop {
+        local.idle_vector.set(0);
+        // SAFETY: STI takes effect after the next instruction, so no interrupt is lost between it and HLT. The handler
+        // (exception::kernel_mode_interrupt) notes the vector and returns with interrupts off.
+        unsafe { asm!("sti", "hlt", "cli", options(nostack)) }
+        match local.idle_vector.get() {
+            0 => {}
+            vector => return vector as u8,
+        }
+    }
+}
+
+/// Is an interrupt waiting, so that a long operation should stop at its preemption point? No interrupt source is in use
+/// before the interrupt controllers are set up.
+#[inline]
+pub fn interrupt_pending() -> bool {
+    false
+}
+
+/// Which machine this is: there is one. (The model for tests makes many in turn.)
+#[inline]
+pub const fn machine() -> u32 {
+    1
+}

@@ -1,0 +1,97 @@
+// The 256 interrupt vectors. Each pushes a zero where the processor pushes no error code, then its number:
+//
+//   [rsp] vector   +8 error code   +16 RIP   +24 CS   +32 RFLAGS   +40 RSP   +48 SS
+//
+// From user mode the frame is handed, with GS still the user's and nothing else changed, to `entry_from_user`, which
+// owns everything that concerns threads. From kernel mode, and for what must not trust GS (non-maskable interrupt,
+// machine check, double fault, each on a stack of its own), the registers are saved here and kernel_mode_interrupt is
+// called; if it returns, so does the interrupted code.
+
+.text
+.balign 16
+.global interrupt_vectors
+interrupt_vectors:
+.set n, 0
+.rept 256
+    .balign 16
+    .if (n == 8) || (n >= 10 && n <= 14) || (n == 17) || (n == 21) || (n == 29) || (n == 30)
+    .else
+    push    0
+    .endif
+    push    n
+    .if (n == 2) || (n == 8) || (n == 18)
+    jmp     from_kernel
+    .elseif n == 1
+    jmp     debug_exception
+    .else
+    jmp     from_anywhere
+    .endif
+    .set n, n + 1
+.endr
+
+.balign 16
+from_anywhere:
+    test    byte ptr [rsp + 24], 3
+    jnz     entry_from_user
+from_kernel:
+    push    rax
+    push    rcx
+    push    rdx
+    push    rbx
+    push    rbp
+    push    rsi
+    push    rdi
+    push    r8
+    push    r9
+    push    r10
+    push    r11
+    push    r12
+    push    r13
+    push    r14
+    push    r15
+    cld
+    mov     rdi, rsp
+    mov     rbx, rsp
+    and     rsp, -16
+    call    kernel_mode_interrupt
+    mov     rsp, rbx
+    pop     r15
+    pop     r14
+    pop     r13
+    pop     r12
+    pop     r11
+    pop     r10
+    pop     r9
+    pop     r8
+    pop     rdi
+    pop     rsi
+    pop     rbp
+    pop     rbx
+    pop     rdx
+    pop     rcx
+    pop     rax
+    add     rsp, 16
+    iretq
+
+// A debug exception arrives on its interrupt stack, because it may hit the first instruction of an entry. Taken in user
+// mode it is an ordinary exception of the thread: the frame moves to the stack that other exceptions arrive on.
+debug_exception:
+    test    byte ptr [rsp + 24], 3
+    jz      from_kernel
+    swapgs
+    push    rax
+    push    rcx
+    mov     rcx, rsp
+    mov     rax, gs:[{task_state}]
+    mov     rsp, [rax + {entry_stack}]
+    push    qword ptr [rcx + 64]        // SS
+    push    qword ptr [rcx + 56]        // RSP
+    push    qword ptr [rcx + 48]        // RFLAGS
+    push    qword ptr [rcx + 40]        // CS
+    push    qword ptr [rcx + 32]        // RIP
+    push    qword ptr [rcx + 24]        // error code
+    push    qword ptr [rcx + 16]        // vector
+    mov     rax, [rcx + 8]
+    mov     rcx, [rcx]
+    swapgs
+    jmp     entry_from_user

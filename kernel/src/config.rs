@@ -1,0 +1,113 @@
+//! Boot options: the kernel's command line.
+//!
+//! Words separated by spaces; `name` or `name=value`. Sizes take the suffixes K, M and G. A word that is not an option
+//! is reported and ignored; so is the kernel's file name, which some loaders put first.
+//!
+//! | option | meaning |
+//! |---|---|
+//! | `log=error\|warn\|info\|debug\|trace` | what the kernel prints; default `info` |
+//! | `kmem=SIZE` | kernel memory; default an eighth of the memory, at least 16 MiB |
+//! | `maxmem=SIZE` | ignore memory above this address |
+//! | `legacy-io` | the first serial port's I/O ports are open to every space |
+//! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
+//! | `exit` | on a panic, end the emulator through its debug-exit port |
+use core::fmt;
+
+use crate::boot_cell::BootCell;
+use crate::log::{self, Level};
+use crate::panic;
+
+/// The parsed options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// What is printed.
+    pub log: Level,
+    /// Bytes of kernel memory, if given.
+    pub kernel_memory: Option<u64>,
+    /// Memory from this address on is ignored.
+    pub memory_limit: Option<u64>,
+    /// The first serial port is open to every space.
+    pub legacy_io: bool,
+    /// Unprivileged spaces may use the kernel debugger's console operations.
+    pub user_kdb: bool,
+    /// End the emulator on a panic.
+    pub exit_on_panic: bool,
+}
+
+/// A word of the command line that was not understood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unknown<'a>(pub &'a str);
+
+impl fmt::Display for Unknown<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "boot option '{}' is not understood: ignored", self.0)
+    }
+}
+
+impl Config {
+    /// What holds without options.
+    pub const DEFAULT: Self = Self {
+        log: Level::Info,
+        kernel_memory: None,
+        memory_limit: None,
+        legacy_io: false,
+        user_kdb: false,
+        exit_on_panic: false,
+    };
+
+    /// Parses a command line; every word that is not understood goes to `unknown`.
+    pub fn parse<'a>(command_line: &'a str, mut unknown: impl FnMut(Unknown<'a>)) -> Self {
+        let mut config = Self::DEFAULT;
+        for (index, word) in command_line.split_ascii_whitespace().enumerate() {
+            if config.apply(word).is_none() && index > 0 {
+                unknown(Unknown(word));
+            }
+        }
+        config
+    }
+
+    fn apply(&mut self, word: &str) -> Option<()> {
+        match word.split_once('=') {
+            Some(("log", level)) => self.log = Level::from_name(level)?,
+            Some(("kmem", size)) => self.kernel_memory = Some(parse_size(size)?),
+            Some(("maxmem", size)) => self.memory_limit = Some(parse_size(size)?),
+            Some(("kdb", "user")) => self.user_kdb = true,
+            None if word == "legacy-io" => self.legacy_io = true,
+            None if word == "exit" => self.exit_on_panic = true,
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// A number of bytes, decimal, with an optional suffix K, M or G.
+fn parse_size(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.as_bytes().last()?.to_ascii_uppercase() {
+        b'K' => (&text[..text.len() - 1], 10),
+        b'M' => (&text[..text.len() - 1], 20),
+        b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number: u64 = digits.parse().ok()?;
+    number.checked_mul(1 << shift)
+}
+
+/// The options in force, set once by [`init`].
+static CURRENT: BootCell<Config> = BootCell::new(Config::DEFAULT);
+
+/// The options in force.
+pub fn get() -> &'static Config {
+    CURRENT.get()
+}
+
+/// Takes the kernel's command line into use.
+///
+/// # Safety
+/// Called once, by the boot processor, before anything else runs.
+pub unsafe fn init(command_line: &str) {
+    let config = Config::parse(command_line, |word| log::warning!("{word}"));
+    log::set_level(config.log);
+    panic::set_exit(config.exit_on_panic);
+    // SAFETY: the caller's promise.
+    unsafe { *CURRENT.get_mut() = config }
+}
