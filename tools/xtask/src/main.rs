@@ -4,10 +4,23 @@
 //! what is wrong and what to do; `main` prints it and exits with status 1.
 #![forbid(unsafe_code)]
 
+mod book;
+mod boots;
 mod build;
+mod check;
 mod command;
+mod host_tests;
+mod image;
+mod monitor;
 mod packages;
 mod programs_c;
+mod qemu;
+mod run;
+mod suites;
+mod symbolise;
+mod systems;
+mod tap;
+mod test;
 mod toolchain;
 mod tree;
 
@@ -25,11 +38,26 @@ struct Arguments {
 enum Verb {
     /// Build the kernel and every native program
     Build(build::Options),
+    /// Check formatting, lints and the book's links, for host code and for code of the bare machine
+    Check,
+    /// Run every test: on the host, in booted machines, and the lints
+    Test(test::Options),
+    /// Boot in QEMU with the console in this terminal (Ctrl-A X leaves)
+    Run(run::RunOptions),
+    /// Boot in QEMU stopped, waiting for gdb
+    Debug(run::DebugOptions),
+    /// Write an ISO image that boots under BIOS and UEFI, from CD or USB
+    Image(run::ImageOptions),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().verb {
         Verb::Build(options) => build::run(&options),
+        Verb::Check => check::run(),
+        Verb::Test(options) => test::run(&options),
+        Verb::Run(options) => run::run(&options),
+        Verb::Debug(options) => run::debug(&options),
+        Verb::Image(options) => run::image(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -84,6 +84,11 @@ impl Candidate {
     }
 }
 
+/// The cargo that built this program: the one for host code.
+pub(crate) fn host_cargo() -> PathBuf {
+    std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
+}
+
 /// Finds a toolchain, building the target's libraries if only their source is there. At most once per compiler
 /// version; the result lies in `target/sysroot-<hash>`.
 pub(crate) fn find() -> Result<Toolchain> {

@@ -1,0 +1,361 @@
+//! Boots a suite on one machine and judges what it prints.
+
+use crate::monitor::Monitor;
+use crate::suites::{Expectation, Run};
+use crate::symbolise::Symboliser;
+use crate::tap::{Outcome, Report, Test};
+use crate::{image, tree};
+use anyhow::{Context, Result};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// What came of one boot.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) tests: Vec<Test>,
+    /// What is wrong beyond single tests: hung, ended early, fewer tests than announced. Each counts as a failure.
+    pub(crate) failures: Vec<String>,
+    /// The console's last lines with the backtraces explained, and the machine's state if it hung.
+    pub(crate) tail: Vec<String>,
+    pub(crate) seconds: f64,
+    /// Where the whole console output is kept.
+    pub(crate) log: PathBuf,
+}
+
+impl Verdict {
+    pub(crate) fn failed(&self) -> usize {
+        self.failures.len() + self.tests.iter().filter(|test| test.outcome == Outcome::Failed).count()
+    }
+
+    pub(crate) fn passed(&self) -> usize {
+        self.tests.iter().filter(|test| test.outcome == Outcome::Passed).count()
+    }
+}
+
+/// How many console lines a failure report shows.
+const TAIL: usize = 40;
+
+/// How long a machine may go on printing after its last test, so that a crash just after it is seen.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// Boots, watches, stops the machine and judges. An error means that the machine could not even be started.
+pub(crate) fn run(run: &Run) -> Result<Verdict> {
+    let scratch = Scratch::new(&run.name)?;
+    let mut machine = run.machine.clone();
+    if machine.boot != crate::qemu::Boot::Direct {
+        machine.image = Some(image::cached(&machine)?);
+    }
+    let socket = scratch.0.join("monitor");
+    let mut command = machine.command(&scratch.0)?;
+    command.args(["-serial", "stdio", "-qmp"]).arg(format!("unix:{},server=on,wait=off", socket.display()));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let log = tree::target().join("test-logs").join(format!("{}.log", file_name(&run.name)));
+    let started = Instant::now();
+    let mut child = Guard(command.spawn().context("cannot start QEMU")?);
+    let console = Console::attach(&mut child.0, &log, socket)?;
+    let symboliser = Symboliser::new(machine.files().iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    let mut verdict = console.watch(run, &symboliser);
+    drop(child);
+    verdict.seconds = started.elapsed().as_secs_f64();
+    verdict.log = log;
+    Ok(verdict)
+}
+
+/// Kills the machine when dropped, so that none outlives its run.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A private directory that disappears with its run.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Result<Scratch> {
+        // Sockets have short names, so this is not below the tree.
+        let path = std::env::temp_dir().join(format!("mac-{}-{}", std::process::id(), file_name(name)));
+        fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A run's name as a file name.
+fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    name.chars().map(plain).collect::<String>().trim_end_matches('_').to_string()
+}
+
+/// The console of a running machine.
+struct Console {
+    output: Receiver<Vec<u8>>,
+    input: ChildStdin,
+    log: fs::File,
+    socket: PathBuf,
+    /// The line that is not complete yet.
+    partial: Vec<u8>,
+    lines: Vec<String>,
+}
+
+/// Why watching stopped.
+enum Stop {
+    /// Everything announced and expected has been seen.
+    Complete,
+    /// Nothing was printed for too long.
+    Hung,
+    /// QEMU ended.
+    Ended,
+    /// It went on printing for longer than any suite takes.
+    GivenUp,
+}
+
+impl Console {
+    fn attach(child: &mut Child, log: &std::path::Path, socket: PathBuf) -> Result<Console> {
+        fs::create_dir_all(log.parent().unwrap_or(log))?;
+        let log = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+        let input = child.stdin.take().context("QEMU without standard input")?;
+        let (sender, output) = channel();
+        let mut stdout = child.stdout.take().context("QEMU without standard output")?;
+        let mut stderr = child.stderr.take().context("QEMU without standard error")?;
+        let complaints = sender.clone();
+        std::thread::spawn(move || pump(&mut stdout, &sender));
+        std::thread::spawn(move || pump(&mut stderr, &complaints));
+        Ok(Console { output, input, log, socket, partial: Vec::new(), lines: Vec::new() })
+    }
+
+    fn watch(mut self, run: &Run, symboliser: &Symboliser) -> Verdict {
+        let mut judge = Judge::new(run);
+        let mut read = 0;
+        let started = Instant::now();
+        let stop = loop {
+            let patience = if judge.complete() { GRACE } else { run.quiet };
+            match self.output.recv_timeout(patience) {
+                Ok(bytes) => self.take(&bytes),
+                Err(RecvTimeoutError::Timeout) if judge.complete() => break Stop::Complete,
+                Err(RecvTimeoutError::Timeout) => break Stop::Hung,
+                Err(RecvTimeoutError::Disconnected) => break Stop::Ended,
+            }
+            let mut keys = String::new();
+            while read < self.lines.len() {
+                keys += &judge.line(&self.lines[read]);
+                read += 1;
+            }
+            // A prompt has no newline: what is expected may stand in the line that is not complete yet.
+            keys += &judge.partial_line(&String::from_utf8_lossy(&self.partial));
+            // A machine that stopped reading is noticed by what it fails to print.
+            let _ = self.input.write_all(keys.as_bytes()).and_then(|()| self.input.flush());
+            if started.elapsed() > run.limit {
+                judge.failures.push(format!("still running after {} s", run.limit.as_secs()));
+                break Stop::GivenUp;
+            }
+        };
+        if !self.partial.is_empty() {
+            self.take(b"\n");
+            judge.line(&self.lines[self.lines.len() - 1].clone());
+        }
+        match stop {
+            Stop::Hung => {
+                judge.failures.push(format!("hung: nothing on the console for {} s", run.quiet.as_secs()));
+                self.interrogate();
+            }
+            Stop::Ended if !judge.complete() => judge.failures.push("the machine stopped early".into()),
+            Stop::GivenUp => self.interrogate(),
+            Stop::Complete | Stop::Ended => {}
+        }
+        let mut verdict = judge.verdict(run);
+        if verdict.failed() > 0 {
+            let from = self.lines.len().saturating_sub(TAIL);
+            for line in &self.lines[from..] {
+                verdict.tail.push(line.clone());
+                verdict.tail.extend(symboliser.explain(line).into_iter().map(|more| format!("    {more}")));
+            }
+        }
+        verdict
+    }
+
+    /// Asks a hung machine where it is: the kernel through an NMI (its debugger prints threads and a backtrace), and
+    /// QEMU for the registers, in case the kernel cannot answer.
+    fn interrogate(&mut self) {
+        let answer = Monitor::connect(&self.socket).and_then(|mut monitor| {
+            let registers = monitor.registers()?;
+            monitor.inject_nmi()?;
+            Ok(registers)
+        });
+        while let Ok(bytes) = self.output.recv_timeout(Duration::from_secs(2)) {
+            self.take(&bytes);
+            if self.lines.len() > 100_000 {
+                break;
+            }
+        }
+        if !self.partial.is_empty() {
+            self.take(b"\n");
+        }
+        let text = match answer {
+            Ok(registers) => registers,
+            Err(error) => format!("the monitor did not answer: {error:#}"),
+        };
+        let wanted = |line: &&str| {
+            ["CPU#", "RAX", "RSI", "R8", "R12", "RIP", "CR0", "the monitor"]
+                .iter()
+                .any(|start| line.starts_with(start))
+        };
+        self.take(b"--- registers when the machine was given up ---\n");
+        for line in text.lines().filter(wanted) {
+            let spaced = line.replace('=', " = ");
+            self.take(spaced.as_bytes());
+            self.take(b"\n");
+        }
+    }
+
+    /// Appends output: to the log as it is, and split into lines.
+    fn take(&mut self, bytes: &[u8]) {
+        let _ = self.log.write_all(bytes);
+        for byte in bytes {
+            match byte {
+                b'\n' => {
+                    let line = String::from_utf8_lossy(&self.partial).trim_end_matches('\r').to_string();
+                    self.lines.push(line);
+                    self.partial.clear();
+                }
+                _ => self.partial.push(*byte),
+            }
+        }
+    }
+}
+
+/// Passes on everything that can be read until the end.
+fn pump(from: &mut impl Read, to: &std::sync::mpsc::Sender<Vec<u8>>) {
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if to.send(buffer[..count].to_vec()).is_err() {
+            break;
+        }
+    }
+}
+
+/// Keeps the score of one run.
+struct Judge<'a> {
+    tap: Option<Report>,
+    expected: &'a [Expectation],
+    /// How many expectations have been met.
+    met: usize,
+    /// How much of the current line has met expectations already.
+    consumed: usize,
+    failures: Vec<String>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(run: &'a Run) -> Judge<'a> {
+        Judge {
+            tap: run.suite.tests.map(|_| Report::default()),
+            expected: &run.suite.expect,
+            met: 0,
+            consumed: 0,
+            failures: Vec::new(),
+        }
+    }
+
+    /// Reads a finished line; returns what is to be typed now.
+    fn line(&mut self, line: &str) -> String {
+        if let Some(report) = &mut self.tap {
+            report.line(line);
+        }
+        let keys = self.partial_line(line);
+        self.consumed = 0;
+        keys
+    }
+
+    /// Reads the line as far as it has been printed, for prompts; returns what is to be typed now.
+    fn partial_line(&mut self, text: &str) -> String {
+        let mut keys = String::new();
+        while let Some(next) = self.expected.get(self.met) {
+            let Some(place) = text.get(self.consumed..).and_then(|rest| rest.find(&next.text)) else { break };
+            self.consumed += place + next.text.len();
+            self.met += 1;
+            keys += next.send.as_deref().unwrap_or_default();
+        }
+        keys
+    }
+
+    fn complete(&self) -> bool {
+        self.met == self.expected.len() && self.tap.as_ref().is_none_or(Report::complete)
+    }
+
+    fn verdict(self, run: &Run) -> Verdict {
+        let mut verdict = Verdict { failures: self.failures, ..Verdict::default() };
+        for (index, expectation) in self.expected.iter().enumerate() {
+            verdict.tests.push(Test {
+                id: expectation.id.clone(),
+                sentence: expectation.sentence.clone(),
+                outcome: if index < self.met { Outcome::Passed } else { Outcome::Failed },
+            });
+        }
+        if let Some(report) = self.tap {
+            verdict.failures.extend(report.shortcomings(run.suite.tests));
+            verdict.tests.extend(report.tests);
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_name_becomes_a_plain_file_name() {
+        assert_eq!(file_name("boot[q35, uefi-cd]"), "boot_q35__uefi-cd");
+    }
+
+    fn expectations(texts: &[(&str, &str)]) -> Vec<Expectation> {
+        let expectation = |(text, send): &(&str, &str)| Expectation {
+            id: "A0001".into(),
+            sentence: String::new(),
+            text: (*text).into(),
+            send: Some((*send).into()),
+        };
+        texts.iter().map(expectation).collect()
+    }
+
+    fn judge(expected: &[Expectation]) -> Judge<'_> {
+        Judge { tap: None, expected, met: 0, consumed: 0, failures: Vec::new() }
+    }
+
+    #[test]
+    fn a_prompt_is_answered_once() {
+        let expected = expectations(&[("$ ", "ls\n"), ("$ ", "exit\n")]);
+        let mut judge = judge(&expected);
+        assert_eq!(judge.partial_line("$"), "");
+        assert_eq!(judge.partial_line("$ "), "ls\n");
+        assert_eq!(judge.partial_line("$ l"), "");
+        assert_eq!(judge.line("$ ls"), "");
+        assert_eq!(judge.line("files"), "");
+        assert!(!judge.complete());
+        assert_eq!(judge.partial_line("$ "), "exit\n");
+        assert!(judge.complete());
+    }
+
+    #[test]
+    fn texts_are_expected_in_order() {
+        let expected = expectations(&[("first", ""), ("second", "")]);
+        let mut judge = judge(&expected);
+        judge.line("second");
+        judge.line("first");
+        assert_eq!(judge.met, 1);
+        judge.line("second");
+        assert!(judge.complete());
+    }
+}

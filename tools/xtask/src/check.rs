@@ -1,0 +1,62 @@
+//! `./mac check`: formatting and lints, for host code and for code of the bare machine.
+
+use crate::build::FlagSet;
+use crate::packages::{Kind, Package};
+use crate::{book, command, packages, toolchain};
+use anyhow::Result;
+use std::path::Path;
+
+/// Runs every check; all of them, even if one fails, so that one run shows everything.
+pub(crate) fn run() -> Result<()> {
+    let toolchain = toolchain::find()?;
+    let packages = packages::all(&toolchain.cargo)?;
+    let host = toolchain::host_cargo();
+    let results = [
+        ("formatting", format(&host)),
+        ("lints for the host", host_lints(&host, &packages)),
+        ("lints for the kernel", target_lints(&toolchain, &FlagSet::kernel(), &packages, Kind::Kernel)),
+        ("lints for the programs", target_lints(&toolchain, &FlagSet::user()?, &packages, Kind::Program)),
+        ("links of the book", book::check_links()),
+    ];
+    let mut failed = Vec::new();
+    for (what, result) in results {
+        if let Err(error) = result {
+            eprintln!("mac: {what}: {error:#}");
+            failed.push(what);
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { anyhow::bail!("not clean: {}", failed.join(", ")) }
+}
+
+fn format(cargo: &Path) -> Result<()> {
+    command::run(command::clean(cargo).args(["fmt", "--all", "--check"]), "cargo fmt")
+}
+
+fn host_lints(cargo: &Path, packages: &[Package]) -> Result<()> {
+    let mut clippy = command::clean(cargo);
+    clippy.args(["clippy", "--locked", "--workspace", "--all-targets"]);
+    for program in packages.iter().filter(|package| package.kind == Kind::Program) {
+        clippy.args(["--exclude", &program.name]);
+    }
+    clippy.args(["--", "-Dwarnings"]);
+    command::run(&mut clippy, "clippy")
+}
+
+fn target_lints(
+    toolchain: &toolchain::Toolchain,
+    flags: &FlagSet,
+    packages: &[Package],
+    kind: Kind,
+) -> Result<()> {
+    let chosen: Vec<&Package> = packages.iter().filter(|package| package.kind == kind).collect();
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    let mut clippy = flags.cargo(toolchain, "clippy");
+    clippy.arg("--release");
+    for package in chosen {
+        clippy.args(["--package", &package.name]);
+    }
+    clippy.args(["--", "-Dwarnings"]);
+    command::run(&mut clippy, "clippy")
+}

@@ -1,0 +1,84 @@
+//! Tests that run on the host: `cargo test`, counted.
+
+use crate::packages::{Kind, Package};
+use crate::{command, toolchain};
+use anyhow::{Context, Result};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+/// How many tests ran.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) passed: usize,
+    pub(crate) failed: usize,
+    /// Marked `#[ignore]`.
+    pub(crate) ignored: usize,
+}
+
+/// Runs the tests of all host packages whose names contain the filter (all without one), showing the output.
+/// Whatever makes cargo fail without a failed test (a test program that does not compile, or that was killed) counts
+/// as one failure.
+pub(crate) fn run(packages: &[Package], filter: Option<&str>) -> Result<Counts> {
+    let mut cargo = command::clean(toolchain::host_cargo());
+    cargo.args(["test", "--locked", "--workspace", "--no-fail-fast"]);
+    for program in packages.iter().filter(|package| package.kind == Kind::Program) {
+        cargo.args(["--exclude", &program.name]);
+    }
+    cargo.args(["--", "--quiet"]);
+    cargo.args(filter);
+    cargo.stdout(Stdio::piped());
+    let mut child = cargo.spawn().context("cannot start cargo test")?;
+    let mut counts = Counts::default();
+    for line in BufReader::new(child.stdout.take().context("cargo test without output")?).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        if !counts.read(&line) && !is_noise(&line) {
+            println!("{line}");
+        }
+    }
+    if !child.wait()?.success() && counts.failed == 0 {
+        counts.failed = 1;
+    }
+    Ok(counts)
+}
+
+impl Counts {
+    /// Adds the numbers of a `test result:` line; returns whether it was one without failures.
+    fn read(&mut self, line: &str) -> bool {
+        let Some(rest) = line.strip_prefix("test result: ") else { return false };
+        let number = |what: &str| -> usize {
+            let words: Vec<&str> = rest.split_whitespace().collect();
+            let place = words.iter().position(|word| word.trim_end_matches(';') == what);
+            place.and_then(|place| words.get(place.checked_sub(1)?)?.parse().ok()).unwrap_or(0)
+        };
+        self.passed += number("passed");
+        self.failed += number("failed");
+        self.ignored += number("ignored");
+        number("failed") == 0
+    }
+}
+
+/// Lines that say only that all went well.
+fn is_noise(line: &str) -> bool {
+    let line = line.trim_end();
+    let progress = |line: &str| line.bytes().next() == Some(b'.') || line.starts_with('i');
+    line.is_empty() || line.starts_with("running ") || progress(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_added_up() {
+        let mut counts = Counts::default();
+        assert!(counts.read(
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 1s"
+        ));
+        assert!(
+            !counts.read("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out")
+        );
+        assert!(!counts.read("something else"));
+        assert_eq!(counts, Counts { passed: 5, failed: 1, ignored: 1 });
+    }
+}

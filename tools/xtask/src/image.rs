@@ -1,0 +1,124 @@
+//! Bootable images: an ISO that starts under BIOS and under UEFI, from a CD or written to a USB stick as it is.
+
+use crate::qemu::{Machine, module_name};
+use crate::{command, tree};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+/// The image for what boots on that machine, made once for the same content.
+pub(crate) fn cached(machine: &Machine) -> Result<PathBuf> {
+    // Runs in parallel may want the same image: one makes it, the others find it.
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _guard = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let configuration = grub_configuration(machine)?;
+    let mut hasher = DefaultHasher::new();
+    configuration.hash(&mut hasher);
+    for file in machine.files() {
+        fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?.hash(&mut hasher);
+    }
+    let image = tree::target().join("images").join(format!("{:016x}.iso", hasher.finish()));
+    if !image.is_file() {
+        make(machine, &configuration, &image)?;
+    }
+    Ok(image)
+}
+
+/// Writes an image to that path, whole or not at all.
+pub(crate) fn write(machine: &Machine, path: &Path) -> Result<()> {
+    make(machine, &grub_configuration(machine)?, path)
+}
+
+fn make(machine: &Machine, configuration: &str, image: &Path) -> Result<()> {
+    check_tools()?;
+    let directory = image.parent().context("an image path without a directory")?;
+    fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
+    let scratch = directory.join(format!(".partial-{}", std::process::id()));
+    let result = assemble(machine, configuration, &scratch).and_then(|made| {
+        fs::rename(made, image).with_context(|| format!("cannot write {}", image.display()))
+    });
+    let _ = fs::remove_dir_all(&scratch);
+    result
+}
+
+/// Lays out the image's files below `scratch` and packs them; returns the packed image, also below `scratch`.
+fn assemble(machine: &Machine, configuration: &str, scratch: &Path) -> Result<PathBuf> {
+    let boot = scratch.join("files/boot");
+    fs::create_dir_all(boot.join("grub")).with_context(|| format!("cannot create {}", boot.display()))?;
+    for file in machine.files() {
+        let name = file.file_name().context("a boot file without a name")?;
+        fs::copy(&file, boot.join(name)).with_context(|| format!("cannot copy {}", file.display()))?;
+    }
+    fs::write(boot.join("grub/grub.cfg"), configuration).context("cannot write grub.cfg")?;
+    let made = scratch.join("image.iso");
+    let mut grub = Command::new("grub-mkrescue");
+    // Only what the configuration uses: the default set would double the image.
+    grub.args(["--locales=", "--fonts=", "--themes=", "--install-modules"]);
+    grub.arg("multiboot2 normal part_gpt part_msdos iso9660 fat serial terminal all_video search");
+    grub.arg("-o").arg(&made).arg(scratch.join("files")).env("TMPDIR", scratch);
+    command::output(&mut grub).context("grub-mkrescue could not make the image")?;
+    if !made.is_file() {
+        bail!("grub-mkrescue said nothing but made no image (is the disk full?)");
+    }
+    Ok(made)
+}
+
+/// What grub-mkrescue needs, by the Debian package that has it.
+fn check_tools() -> Result<()> {
+    let needed = [("grub-mkrescue", "grub-common"), ("xorriso", "xorriso"), ("mformat", "mtools")];
+    let mut missing: Vec<&str> = needed
+        .iter()
+        .filter(|(tool, _)| command::find(tool).is_none())
+        .map(|(_, package)| *package)
+        .collect();
+    for (directory, package) in
+        [("/usr/lib/grub/i386-pc", "grub-pc-bin"), ("/usr/lib/grub/x86_64-efi", "grub-efi-amd64-bin")]
+    {
+        if !Path::new(directory).is_dir() {
+            missing.push(package);
+        }
+    }
+    if !missing.is_empty() {
+        bail!("making an image needs {0} (Debian: apt-get install {0})", missing.join(" "));
+    }
+    Ok(())
+}
+
+fn grub_configuration(machine: &Machine) -> Result<String> {
+    let mut entry = format!("    multiboot2 /boot/kernel {}\n", quoted(&machine.arguments)?);
+    for module in &machine.modules {
+        let name = module_name(module);
+        entry += &format!("    module2 /boot/{name} {}\n", quoted(module)?);
+    }
+    Ok(format!(
+        "# A machine without a serial port makes the serial commands fail, which harms nothing.\n\
+         serial --unit=0 --speed=115200\n\
+         terminal_input console serial\n\
+         terminal_output console serial\n\
+         set timeout=0\n\
+         menuentry \"Macadamia\" {{\n{entry}}}\n"
+    ))
+}
+
+/// Words for GRUB's command line, each in quotes so that none of its special characters means anything.
+fn quoted(arguments: &str) -> Result<String> {
+    if arguments.contains(['\'', '\n']) {
+        bail!("GRUB cannot pass a quote or a line end: {arguments:?}");
+    }
+    Ok(arguments.split_whitespace().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_grub() {
+        assert_eq!(quoted("a b=$c;d").unwrap(), "'a' 'b=$c;d'");
+        assert_eq!(quoted("").unwrap(), "");
+        assert!(quoted("it's").is_err());
+    }
+}

@@ -1,0 +1,59 @@
+//! QEMU's machine protocol, as far as a hung machine needs it.
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// A connection to the monitor of a running QEMU.
+pub(crate) struct Monitor {
+    stream: BufReader<UnixStream>,
+}
+
+impl Monitor {
+    /// Connects to the socket that QEMU listens on. Waits at most some seconds for each answer.
+    pub(crate) fn connect(socket: &Path) -> Result<Monitor> {
+        let stream = UnixStream::connect(socket).context("connecting to QEMU's monitor")?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        let mut monitor = Monitor { stream: BufReader::new(stream) };
+        monitor.read()?;
+        monitor.execute("qmp_capabilities", json!({}))?;
+        Ok(monitor)
+    }
+
+    /// Sends every processor of the machine a non-maskable interrupt, upon which the kernel reports where it is.
+    pub(crate) fn inject_nmi(&mut self) -> Result<()> {
+        self.execute("inject-nmi", json!({})).map(|_| ())
+    }
+
+    /// The registers of every processor, as QEMU prints them.
+    pub(crate) fn registers(&mut self) -> Result<String> {
+        let answer = self.execute("human-monitor-command", json!({"command-line": "info registers -a"}))?;
+        Ok(answer.as_str().unwrap_or_default().replace('\r', ""))
+    }
+
+    fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
+        let mut request = json!({"execute": command, "arguments": arguments}).to_string();
+        request.push('\n');
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        loop {
+            let answer = self.read()?;
+            if let Some(value) = answer.get("return") {
+                return Ok(value.clone());
+            }
+            if let Some(error) = answer.get("error") {
+                bail!("QEMU refused {command}: {error}");
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Value> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            bail!("QEMU closed its monitor");
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+}

@@ -1,0 +1,268 @@
+//! One emulated machine: what it consists of, and the QEMU command line that makes it.
+
+use crate::{command, tree};
+use anyhow::{Context, Result, bail};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The oldest QEMU that the tree is tested with.
+const OLDEST: (u32, u32) = (7, 2);
+
+/// The processor of emulated machines, feature by feature: the same under every QEMU, and without what TCG lacks (it
+/// would warn about each). With KVM it is the host's own.
+const PROCESSOR: &str =
+    "Haswell,+fsgsbase,+xsave,+pdpe1gb,-pcid,-invpcid,-x2apic,-tsc-deadline,-hle,-rtm,-spec-ctrl";
+
+/// What executes the guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Accelerator {
+    /// QEMU's own translator: runs everywhere and repeats
+    Tcg,
+    /// The host's processor: fast, needs a working /dev/kvm
+    Kvm,
+}
+
+impl fmt::Display for Accelerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Accelerator::Tcg => "tcg",
+            Accelerator::Kvm => "kvm",
+        })
+    }
+}
+
+/// How the kernel gets into the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Boot {
+    /// QEMU's `-kernel` and `-initrd`: Multiboot 1
+    Direct,
+    /// GRUB from a CD under BIOS: Multiboot 2
+    BiosCd,
+    /// GRUB from a USB stick under BIOS
+    BiosUsb,
+    /// GRUB from a CD under UEFI
+    UefiCd,
+    /// GRUB from a USB stick under UEFI
+    UefiUsb,
+}
+
+impl Boot {
+    /// Whether the firmware is UEFI.
+    pub(crate) fn uefi(self) -> bool {
+        matches!(self, Boot::UefiCd | Boot::UefiUsb)
+    }
+
+    fn usb(self) -> bool {
+        matches!(self, Boot::BiosUsb | Boot::UefiUsb)
+    }
+}
+
+impl fmt::Display for Boot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Boot::Direct => "direct",
+            Boot::BiosCd => "bios-cd",
+            Boot::BiosUsb => "bios-usb",
+            Boot::UefiCd => "uefi-cd",
+            Boot::UefiUsb => "uefi-usb",
+        })
+    }
+}
+
+/// One emulated machine and what boots on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    /// QEMU's machine type: `pc` or `q35`.
+    pub(crate) model: String,
+    pub(crate) cpus: u32,
+    /// As QEMU writes it: `128M`, `2G`.
+    pub(crate) memory: String,
+    pub(crate) accelerator: Accelerator,
+    pub(crate) boot: Boot,
+    /// The kernel's command line.
+    pub(crate) arguments: String,
+    /// Module names (files in `target/boot`), each with its arguments after a space.
+    pub(crate) modules: Vec<String>,
+    /// The ISO image, unless the boot is direct.
+    pub(crate) image: Option<PathBuf>,
+    /// One virtual nanosecond per instruction, without any relation to the wall clock.
+    pub(crate) icount: bool,
+    /// Further QEMU arguments.
+    pub(crate) extra: Vec<String>,
+}
+
+impl Machine {
+    /// The files that run in the machine: the kernel and its modules.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let names = self.modules.iter().map(|module| module_name(module));
+        std::iter::once("kernel").chain(names).map(|name| tree::boot().join(name)).collect()
+    }
+
+    /// The QEMU command line, without console and monitor. `scratch` is a private directory for this run.
+    pub(crate) fn command(&self, scratch: &Path) -> Result<Command> {
+        let mut qemu = command::clean(binary()?);
+        qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-net", "none"]);
+        // Shadow stacks of firmware menus and option ROM prompts only cost time.
+        qemu.args(["-machine", &self.model, "-m", &self.memory, "-smp", &self.cpus.to_string()]);
+        match self.accelerator {
+            Accelerator::Tcg if self.icount => {
+                qemu.args(["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", PROCESSOR]);
+            }
+            Accelerator::Tcg => {
+                let threads = if self.cpus > 1 { "tcg,thread=multi" } else { "tcg" };
+                qemu.args(["-accel", threads, "-cpu", PROCESSOR]);
+            }
+            Accelerator::Kvm => {
+                if self.icount {
+                    bail!("counting instructions needs --accel tcg: KVM cannot");
+                }
+                check_kvm()?;
+                qemu.args(["-accel", "kvm", "-cpu", "host"]);
+            }
+        }
+        qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        match &self.image {
+            None => self.direct(&mut qemu)?,
+            Some(image) => self.disk(&mut qemu, image, scratch)?,
+        }
+        qemu.args(&self.extra);
+        Ok(qemu)
+    }
+
+    fn direct(&self, qemu: &mut Command) -> Result<()> {
+        qemu.arg("-kernel").arg(present(tree::boot().join("kernel"))?);
+        qemu.args(["-append", &self.arguments]);
+        if self.modules.is_empty() {
+            return Ok(());
+        }
+        let mut list = Vec::new();
+        for module in &self.modules {
+            let name = module_name(module);
+            let path = present(tree::boot().join(name))?;
+            let path = path.to_str().context("the path of the tree is not UTF-8")?;
+            // QEMU separates modules by commas; a comma inside one is doubled.
+            list.push(format!("{path}{}", &module[name.len()..]).replace(',', ",,"));
+        }
+        qemu.args(["-initrd", &list.join(",")]);
+        Ok(())
+    }
+
+    fn disk(&self, qemu: &mut Command, image: &Path, scratch: &Path) -> Result<()> {
+        if self.boot.uefi() {
+            let (code, variables) = firmware()?;
+            let fresh = scratch.join("uefi-variables.fd");
+            std::fs::copy(variables, &fresh).context("copying the firmware's variables")?;
+            let flash =
+                |file: &Path, more: &str| format!("if=pflash,format=raw,file={}{more}", file.display());
+            qemu.args(["-drive", &flash(&code, ",readonly=on"), "-drive", &flash(&fresh, "")]);
+        }
+        let drive = format!("if=none,id=boot,format=raw,readonly=on,file={}", image.display());
+        qemu.args(["-drive", &drive]);
+        if self.boot.usb() {
+            qemu.args(["-device", "qemu-xhci", "-device", "usb-storage,drive=boot,bootindex=0"]);
+        } else {
+            qemu.args(["-device", "ide-cd,drive=boot,bootindex=0"]);
+        }
+        Ok(())
+    }
+}
+
+/// The name of a module without its arguments.
+pub(crate) fn module_name(module: &str) -> &str {
+    module.split_once(' ').map_or(module, |(name, _)| name)
+}
+
+fn present(file: PathBuf) -> Result<PathBuf> {
+    if !file.is_file() {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        bail!("no program of the tree is called {name:?} (looked for {})", file.display());
+    }
+    Ok(file)
+}
+
+/// The emulator, if it is there and new enough. Asked once per process.
+fn binary() -> Result<&'static Path> {
+    use std::sync::OnceLock;
+    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let name = std::env::var_os("MAC_QEMU").unwrap_or_else(|| "qemu-system-x86_64".into());
+        let path = PathBuf::from(name);
+        let path = if path.is_absolute() { Some(path) } else { command::find(&path.to_string_lossy()) };
+        let path =
+            path.ok_or("qemu-system-x86_64 is not installed (Debian: apt-get install qemu-system-x86)")?;
+        let said =
+            command::output(Command::new(&path).arg("--version")).map_err(|error| format!("{error:#}"))?;
+        match version(&said) {
+            Some(version) if version >= OLDEST => Ok(path),
+            Some((major, minor)) => Err(format!(
+                "{} is version {major}.{minor}; at least {}.{} is needed",
+                path.display(),
+                OLDEST.0,
+                OLDEST.1
+            )),
+            None => Err(format!("{} does not say its version: {said:?}", path.display())),
+        }
+    });
+    found.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+/// Major and minor from `QEMU emulator version 7.2.22 (...)`.
+fn version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.split_once("version ")?.1.split(['.', ' ', '(']);
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Whether KVM can be opened; the reason if not.
+fn check_kvm() -> Result<()> {
+    let device = "/dev/kvm";
+    match std::fs::OpenOptions::new().read(true).write(true).open(device) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            bail!(
+                "--accel kvm: there is no {device} (no virtualisation here, or the kvm module is not loaded)"
+            )
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            bail!("--accel kvm: no right to open {device}: add yourself to its group (usually kvm)")
+        }
+        Err(error) => bail!("--accel kvm: cannot open {device}: {error}"),
+    }
+}
+
+/// The UEFI firmware: code and empty variables.
+fn firmware() -> Result<(PathBuf, PathBuf)> {
+    let places = [
+        ("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"),
+        ("/usr/share/OVMF/OVMF_CODE.fd", "/usr/share/OVMF/OVMF_VARS.fd"),
+        ("/usr/share/edk2/ovmf/OVMF_CODE.fd", "/usr/share/edk2/ovmf/OVMF_VARS.fd"),
+        ("/usr/share/edk2/x64/OVMF_CODE.4m.fd", "/usr/share/edk2/x64/OVMF_VARS.4m.fd"),
+    ];
+    let found = places
+        .into_iter()
+        .find(|(code, variables)| Path::new(code).is_file() && Path::new(variables).is_file());
+    let Some((code, variables)) = found else {
+        bail!("no UEFI firmware for QEMU found (Debian: apt-get install ovmf)");
+    };
+    Ok((code.into(), variables.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_qemu_says() {
+        assert_eq!(version("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)"), Some((7, 2)));
+        assert_eq!(version("QEMU emulator version 10.0.0"), Some((10, 0)));
+        assert_eq!(version("something else"), None);
+    }
+
+    #[test]
+    fn a_module_is_named_by_its_first_word() {
+        assert_eq!(module_name("sigma0"), "sigma0");
+        assert_eq!(module_name("root a=1,2 b"), "root");
+    }
+}

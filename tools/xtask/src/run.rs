@@ -1,0 +1,132 @@
+//! `./mac run`, `./mac debug` and `./mac image`: the system for people.
+
+use crate::qemu::Boot;
+use crate::symbolise::Symboliser;
+use crate::systems::{Choice, Hardware};
+use crate::{build, image, tree};
+use anyhow::{Context, Result, bail};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Options of `./mac run`.
+#[derive(clap::Args)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    hardware: Hardware,
+}
+
+/// Options of `./mac debug`.
+#[derive(clap::Args)]
+pub(crate) struct DebugOptions {
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    hardware: Hardware,
+    /// The TCP port on which QEMU waits for gdb
+    #[arg(long, default_value = "1234")]
+    port: u16,
+}
+
+/// Options of `./mac image`.
+#[derive(clap::Args)]
+pub(crate) struct ImageOptions {
+    #[command(flatten)]
+    choice: Choice,
+    /// Where the image is written
+    #[arg(long, short, value_name = "FILE", default_value = "target/macadamia.iso")]
+    output: PathBuf,
+}
+
+/// Boots the system with its console in this terminal.
+pub(crate) fn run(options: &RunOptions) -> Result<()> {
+    build::everything(&build::Options::default())?;
+    eprintln!("mac: booting; Ctrl-A X leaves, Ctrl-A H lists the other keys");
+    boot(&options.choice, &options.hardware, &[])
+}
+
+/// Boots the system stopped, waiting for gdb.
+pub(crate) fn debug(options: &DebugOptions) -> Result<()> {
+    build::everything(&build::Options::default())?;
+    // QEMU's own message for a port in use names neither the port nor the way out.
+    if let Err(error) = TcpListener::bind(("127.0.0.1", options.port)) {
+        bail!("port {} cannot be used ({error}): choose another with --port", options.port);
+    }
+    let machine = options.choice.machine(&options.hardware)?;
+    let files = machine.files();
+    let (kernel, modules) = files.split_first().context("a machine without a kernel")?;
+    let symbols = modules.iter().map(|module| format!(" -ex 'add-symbol-file {}'", module.display()));
+    eprintln!("mac: the machine waits for gdb. In another terminal:");
+    eprintln!(
+        "  gdb {} -ex 'target remote :{}'{}",
+        kernel.display(),
+        options.port,
+        symbols.collect::<String>()
+    );
+    eprintln!(
+        "mac: set hardware breakpoints (hbreak) before the kernel has switched on paging; Ctrl-A X leaves"
+    );
+    boot(&options.choice, &options.hardware, &["-S".into(), "-gdb".into(), format!("tcp::{}", options.port)])
+}
+
+/// Writes a bootable image.
+pub(crate) fn image(options: &ImageOptions) -> Result<()> {
+    build::everything(&build::Options::default())?;
+    let output = std::path::absolute(tree::root().join(&options.output))?;
+    image::write(&options.choice.machine(&Hardware::plain())?, &output)?;
+    println!("{}", output.display());
+    println!(
+        "It boots under BIOS and UEFI, from a CD or from a USB stick (dd if=IMAGE of=/dev/STICK bs=4M)."
+    );
+    Ok(())
+}
+
+fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
+    let mut machine = choice.machine(hardware)?;
+    if machine.boot != Boot::Direct {
+        machine.image = Some(image::cached(&machine)?);
+    }
+    let scratch = std::env::temp_dir().join(format!("mac-run-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
+    let files = machine.files();
+    let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));
+    let result = machine.command(&scratch).and_then(|mut qemu| {
+        qemu.args(["-serial", "mon:stdio"]).args(extra);
+        console(&mut qemu, &symboliser)
+    });
+    let _ = std::fs::remove_dir_all(&scratch);
+    result
+}
+
+/// Passes the machine's console through to this terminal and explains the backtraces in it.
+fn console(qemu: &mut Command, symboliser: &Symboliser) -> Result<()> {
+    let mut child = qemu.stdout(Stdio::piped()).spawn().context("cannot start QEMU")?;
+    let mut output = child.stdout.take().context("QEMU without standard output")?;
+    let mut terminal = std::io::stdout();
+    let mut line = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = output.read(&mut buffer) {
+        for byte in &buffer[..count] {
+            terminal.write_all(&[*byte])?;
+            match byte {
+                b'\n' => {
+                    for explanation in symboliser.explain(&String::from_utf8_lossy(&line)) {
+                        write!(terminal, "    {}\r\n", explanation.replace('\n', "\r\n"))?;
+                    }
+                    line.clear();
+                }
+                _ => line.push(*byte),
+            }
+        }
+        terminal.flush()?;
+    }
+    let status = child.wait()?;
+    // The guest's way to end the machine is isa-debug-exit, which makes QEMU exit with an odd status.
+    match status.code() {
+        Some(code) if code == 0 || code % 2 == 1 && code > 1 => Ok(()),
+        _ => bail!("QEMU ended with {status}"),
+    }
+}

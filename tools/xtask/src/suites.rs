@@ -1,0 +1,314 @@
+//! The table of booted test suites, `tests/suites.toml`, and the machines that it asks for.
+//!
+//! A suite is a kernel command line and a list of modules; it is booted once for every combination of its machine
+//! models, boot paths and processor counts. Its verdict comes from the TAP lines that a program prints, from texts
+//! that must appear on the console, or from both.
+
+use crate::qemu::{Accelerator, Boot, Machine};
+use crate::{tap, tree};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+/// One entry of the table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Suite {
+    /// Unique; what the filter of `./mac test` and the reports name.
+    pub(crate) name: String,
+    /// What the suite shows, in a sentence.
+    pub(crate) about: String,
+    /// The kernel's command line.
+    #[serde(default)]
+    arguments: String,
+    /// Programs in `target/boot`, each with its arguments after a space, in boot order.
+    #[serde(default)]
+    modules: Vec<String>,
+    #[serde(default = "default_machines")]
+    machines: Vec<String>,
+    #[serde(default = "default_boots")]
+    boots: Vec<Boot>,
+    #[serde(default = "default_cpus")]
+    cpus: Vec<u32>,
+    #[serde(default = "default_memory")]
+    memory: String,
+    /// Further QEMU arguments.
+    #[serde(default)]
+    qemu: Vec<String>,
+    /// Count instructions instead of following the clock. Never for races: processors take turns.
+    #[serde(default)]
+    icount: bool,
+    /// How many times each machine is booted, for suites about races.
+    #[serde(default = "one")]
+    repeat: u32,
+    /// Seconds without any console output after which the machine counts as hung.
+    #[serde(default = "default_quiet")]
+    quiet: u64,
+    /// Seconds after which the machine is stopped even if it goes on printing.
+    #[serde(default = "default_limit")]
+    limit: u64,
+    /// The number of tests that the suite has at least; a run that announces fewer has failed. Absent: the suite
+    /// prints no TAP and is judged by `expect` alone.
+    #[serde(default)]
+    pub(crate) tests: Option<usize>,
+    /// What must appear on the console, in this order.
+    #[serde(default)]
+    pub(crate) expect: Vec<Expectation>,
+    /// Accelerators that cannot run the suite, each with the reason.
+    #[serde(default)]
+    not_under: BTreeMap<String, String>,
+}
+
+/// A text that must appear on the console; a test of its own when it has an id.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Expectation {
+    pub(crate) id: String,
+    pub(crate) sentence: String,
+    /// A part of one console line.
+    pub(crate) text: String,
+    /// What is typed into the console once the text has appeared.
+    #[serde(default)]
+    pub(crate) send: Option<String>,
+}
+
+fn default_machines() -> Vec<String> {
+    vec!["q35".into()]
+}
+
+fn default_boots() -> Vec<Boot> {
+    vec![Boot::Direct]
+}
+
+fn default_cpus() -> Vec<u32> {
+    vec![1]
+}
+
+fn default_memory() -> String {
+    "256M".into()
+}
+
+fn default_quiet() -> u64 {
+    60
+}
+
+fn default_limit() -> u64 {
+    600
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What the command line changes about every suite.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overrides {
+    pub(crate) cpus: Option<u32>,
+    pub(crate) memory: Option<String>,
+    pub(crate) accelerator: Option<Accelerator>,
+    pub(crate) uefi: bool,
+}
+
+/// One boot of a suite on one machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) suite: Suite,
+    /// The suite's name and what distinguishes this run: `ipc[pc,2 cpus]`.
+    pub(crate) name: String,
+    pub(crate) machine: Machine,
+    /// How long the console may be silent.
+    pub(crate) quiet: Duration,
+    /// How long the whole run may take.
+    pub(crate) limit: Duration,
+}
+
+/// A suite that the accelerator in use cannot run, with the reason.
+#[derive(Debug)]
+pub(crate) struct Excluded {
+    pub(crate) name: String,
+    pub(crate) reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    #[serde(default)]
+    suite: Vec<Suite>,
+}
+
+/// Reads the table of the tree.
+pub(crate) fn read() -> Result<Vec<Suite>> {
+    let path = tree::root().join("tests/suites.toml");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&text).with_context(|| path.display().to_string())
+}
+
+fn parse(text: &str) -> Result<Vec<Suite>> {
+    let table: Table = toml::from_str(text)?;
+    let mut names = HashSet::new();
+    for suite in &table.suite {
+        suite.check().with_context(|| format!("suite {:?}", suite.name))?;
+        if !names.insert(&suite.name) {
+            bail!("two suites are called {:?}", suite.name);
+        }
+    }
+    Ok(table.suite)
+}
+
+impl Suite {
+    /// Refuses a suite that could not fail, or that could never run.
+    fn check(&self) -> Result<()> {
+        if self.tests.is_none() && self.expect.is_empty() {
+            bail!("neither `tests` nor `expect`: it could not fail");
+        }
+        if self.tests == Some(0) {
+            bail!("`tests = 0`: it could not fail");
+        }
+        if self.machines.is_empty() || self.boots.is_empty() || self.cpus.is_empty() || self.repeat == 0 {
+            bail!("an empty list of machines, boots or cpus: it would never run");
+        }
+        if let Some(bad) = self.expect.iter().find(|expectation| !tap::is_id(&expectation.id)) {
+            bail!("{:?} is not a test id like BOOT0001", bad.id);
+        }
+        if let Some(bad) = self.not_under.keys().find(|name| !["tcg", "kvm"].contains(&name.as_str())) {
+            bail!("not-under: there is no accelerator {bad:?}");
+        }
+        Ok(())
+    }
+
+    /// Whether the filter of the command line means this suite.
+    pub(crate) fn matches(&self, filter: &str) -> bool {
+        self.name.contains(filter)
+            || self.expect.iter().any(|expectation| expectation.id.contains(filter))
+            || self.modules.iter().any(|module| module.contains(filter))
+    }
+
+    /// The machines that the suite is to be booted on, or why it cannot be.
+    pub(crate) fn runs(&self, overrides: &Overrides) -> Result<Vec<Run>, Excluded> {
+        let accelerator = overrides.accelerator.unwrap_or(Accelerator::Tcg);
+        let excluded = |reason: String| Err(Excluded { name: self.name.clone(), reason });
+        if let Some(reason) = self.not_under.get(&accelerator.to_string()) {
+            return excluded(reason.clone());
+        }
+        if self.icount && accelerator == Accelerator::Kvm {
+            return excluded("counts instructions, which KVM cannot".into());
+        }
+        let cpus = overrides.cpus.map_or_else(|| self.cpus.clone(), |cpus| vec![cpus]);
+        let boots = if overrides.uefi { vec![Boot::UefiCd] } else { self.boots.clone() };
+        let mut runs = Vec::new();
+        for model in &self.machines {
+            for boot in &boots {
+                for cpus in &cpus {
+                    for round in 1..=self.repeat {
+                        runs.push(self.run(model, *boot, *cpus, round, accelerator, overrides));
+                    }
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    fn run(
+        &self,
+        model: &str,
+        boot: Boot,
+        cpus: u32,
+        round: u32,
+        accelerator: Accelerator,
+        overrides: &Overrides,
+    ) -> Run {
+        let mut marks = Vec::new();
+        if self.machines.len() > 1 {
+            marks.push(model.to_string());
+        }
+        if self.boots.len() > 1 || overrides.uefi {
+            marks.push(boot.to_string());
+        }
+        if self.cpus.len() > 1 || cpus != 1 {
+            marks.push(if cpus == 1 { "1 cpu".into() } else { format!("{cpus} cpus") });
+        }
+        if self.repeat > 1 {
+            marks.push(format!("round {round}"));
+        }
+        let marks = if marks.is_empty() { String::new() } else { format!("[{}]", marks.join(", ")) };
+        Run {
+            suite: self.clone(),
+            name: format!("{}{marks}", self.name),
+            machine: Machine {
+                model: model.into(),
+                cpus,
+                memory: overrides.memory.clone().unwrap_or_else(|| self.memory.clone()),
+                accelerator,
+                boot,
+                arguments: self.arguments.clone(),
+                modules: self.modules.clone(),
+                image: None,
+                icount: self.icount,
+                extra: self.qemu.clone(),
+            },
+            quiet: Duration::from_secs(self.quiet),
+            limit: Duration::from_secs(self.limit),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUITE: &str = "[[suite]]\nname = \"a\"\nabout = \"It boots.\"\n";
+
+    fn suites(more: &str) -> Result<Vec<Suite>> {
+        parse(&format!("{SUITE}{more}\n"))
+    }
+
+    #[test]
+    fn the_table_of_the_tree_is_valid() {
+        read().unwrap();
+    }
+
+    #[test]
+    fn a_suite_that_cannot_fail_or_cannot_run_is_refused() {
+        for bad in [
+            "",
+            "tests = 0",
+            "tests = 1\nmachines = []",
+            "tests = 1\nrepeat = 0",
+            "tests = 1\nnot-under = { xen = \"?\" }",
+            "tests = 1\nmemroy = \"1G\"",
+            "expect = [{ id = \"boots\", sentence = \"s\", text = \"t\" }]",
+        ] {
+            assert!(suites(bad).is_err(), "{bad}");
+        }
+        assert!(parse(&format!("{SUITE}tests = 1\n{SUITE}tests = 1\n")).is_err(), "two of one name");
+    }
+
+    #[test]
+    fn a_suite_is_booted_in_every_combination() {
+        let suites = suites("tests = 1\nmachines = [\"pc\", \"q35\"]\ncpus = [1, 2, 4]\nrepeat = 2").unwrap();
+        let runs = suites[0].runs(&Overrides::default()).unwrap();
+        assert_eq!(runs.len(), 12);
+        assert_eq!(runs[0].name, "a[pc, 1 cpu, round 1]");
+        assert_eq!(runs.iter().map(|run| &run.name).collect::<HashSet<_>>().len(), 12);
+    }
+
+    #[test]
+    fn the_command_line_overrides_the_table() {
+        let suites = suites("tests = 1\ncpus = [1, 2, 4]").unwrap();
+        let overrides =
+            Overrides { cpus: Some(3), memory: Some("1G".into()), uefi: true, ..Overrides::default() };
+        let runs = suites[0].runs(&overrides).unwrap();
+        assert_eq!(runs.len(), 1);
+        assert_eq!((runs[0].machine.cpus, runs[0].machine.memory.as_str()), (3, "1G"));
+        assert_eq!(runs[0].machine.boot, Boot::UefiCd);
+    }
+
+    #[test]
+    fn what_an_accelerator_cannot_run_is_named_with_the_reason() {
+        let suites = suites("tests = 1\nnot-under = { tcg = \"TCG has no PCID\" }").unwrap();
+        assert_eq!(suites[0].runs(&Overrides::default()).unwrap_err().reason, "TCG has no PCID");
+        let kvm = Overrides { accelerator: Some(Accelerator::Kvm), ..Overrides::default() };
+        assert_eq!(suites[0].runs(&kvm).unwrap().len(), 1);
+    }
+}

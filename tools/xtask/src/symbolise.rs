@@ -1,0 +1,162 @@
+//! Turns addresses in console output into function, file and line.
+//!
+//! The kernel and the programs keep their line tables in `target/boot`; the machine prints bare addresses.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Symbol information of what runs in one machine.
+pub(crate) struct Symboliser {
+    images: Vec<Image>,
+}
+
+struct Image {
+    name: String,
+    loader: addr2line::Loader,
+    /// Addresses of its executable segments.
+    code: Vec<Range<u64>>,
+}
+
+impl Symboliser {
+    /// Reads the symbols of these ELF files; one that has none is passed over.
+    pub(crate) fn new<'a>(files: impl IntoIterator<Item = &'a Path>) -> Symboliser {
+        let open = |path: &Path| {
+            let code = executable_segments(&std::fs::read(path).ok()?);
+            let loader = addr2line::Loader::new(path).ok()?;
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            Some(Image { name, loader, code })
+        };
+        Symboliser { images: files.into_iter().filter_map(open).collect() }
+    }
+
+    /// `function at file:line`, innermost inlined function first, for every image that has code at that address.
+    fn locations(&self, address: u64) -> Vec<String> {
+        let inside = |image: &&Image| image.code.iter().any(|range| range.contains(&address));
+        let images: Vec<&Image> = self.images.iter().filter(inside).collect();
+        let mut found = Vec::new();
+        for image in &images {
+            let prefix = if images.len() > 1 { format!("{}: ", image.name) } else { String::new() };
+            let Ok(mut frames) = image.loader.find_frames(address) else { continue };
+            let mut any = false;
+            while let Ok(Some(frame)) = frames.next() {
+                any = true;
+                let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
+                let place = frame.location.map(|location| {
+                    let file = location.file.unwrap_or("?");
+                    format!("{}:{}", shorten(file), location.line.unwrap_or(0))
+                });
+                found.push(format!(
+                    "{prefix}{} at {}",
+                    function.as_deref().unwrap_or("?"),
+                    place.as_deref().unwrap_or("?")
+                ));
+            }
+            if !any && let Some(symbol) = image.loader.find_symbol(address) {
+                found.push(format!("{prefix}{}", addr2line::demangle_auto(symbol.into(), None)));
+            }
+        }
+        found
+    }
+
+    /// Explanations of all code addresses in a console line, in the order of appearance; empty if there are none.
+    pub(crate) fn explain(&self, line: &str) -> Vec<String> {
+        let mut explained = BTreeMap::new();
+        for (position, address) in addresses(line).into_iter().enumerate() {
+            for location in self.locations(address) {
+                explained.entry((position, address)).or_insert_with(Vec::new).push(location);
+            }
+        }
+        explained
+            .into_iter()
+            .map(|((_, address), locations)| format!("{address:#x} = {}", locations.join("\n      in ")))
+            .collect()
+    }
+}
+
+/// The numbers in a line that may be addresses: hexadecimal with 0x, or 16 bare hexadecimal digits.
+fn addresses(line: &str) -> Vec<u64> {
+    let mut found = Vec::new();
+    for word in line.split(|c: char| !c.is_ascii_alphanumeric()) {
+        let digits = match word.strip_prefix("0x") {
+            Some(digits) if digits.len() >= 5 => digits,
+            None if word.len() == 16 => word,
+            _ => continue,
+        };
+        if let Ok(address) = u64::from_str_radix(digits, 16)
+            && !found.contains(&address)
+        {
+            found.push(address);
+        }
+    }
+    found
+}
+
+/// A path within the tree, if it lies in the tree.
+fn shorten(file: &str) -> String {
+    let path = PathBuf::from(file);
+    path.strip_prefix(crate::tree::root()).unwrap_or(&path).display().to_string()
+}
+
+/// The virtual address ranges of a 64-bit little-endian ELF file's executable segments.
+fn executable_segments(elf: &[u8]) -> Vec<Range<u64>> {
+    let number = |offset: usize, size: usize| -> Option<u64> {
+        let bytes = elf.get(offset..offset.checked_add(size)?)?;
+        Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    };
+    let read = || -> Option<Vec<Range<u64>>> {
+        if elf.get(..5)? != b"\x7fELF\x02" {
+            return None;
+        }
+        let (table, entry_size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+        let mut ranges = Vec::new();
+        for index in 0..count {
+            let entry = usize::try_from(table.checked_add(index * entry_size)?).ok()?;
+            let (kind, flags) = (number(entry, 4)?, number(entry + 4, 4)?);
+            if kind == 1 && flags & 1 != 0 {
+                let (start, size) = (number(entry + 16, 8)?, number(entry + 40, 8)?);
+                ranges.push(start..start.checked_add(size)?);
+            }
+        }
+        Some(ranges)
+    };
+    read().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_long_hexadecimal_numbers() {
+        assert_eq!(
+            addresses("rip 0xffffffff80801234, ffff800000001000 0x10 beef"),
+            [0xffff_ffff_8080_1234, 0xffff_8000_0000_1000]
+        );
+        assert_eq!(addresses("0x1000000 0x1000000"), [0x100_0000]);
+    }
+
+    #[test]
+    fn our_own_function_is_found_by_address() {
+        // The test program is position-independent, so its symbols' addresses are offsets from where it was loaded:
+        // take one from its symbol table instead of from a pointer.
+        let own = std::env::current_exe().unwrap();
+        let symboliser = Symboliser::new([own.as_path()]);
+        let image = &symboliser.images[0];
+        let text = image.code.iter().find(|range| !range.is_empty()).unwrap().clone();
+        let explained = text.step_by(64).find_map(|address| {
+            let lines = symboliser.explain(&format!("{address:#018x}"));
+            lines.into_iter().find(|line| line.contains("symbolise.rs:"))
+        });
+        assert!(explained.is_some_and(|line| line.contains("tools/xtask/src/symbolise.rs:")));
+    }
+
+    #[test]
+    fn damaged_files_have_no_code() {
+        assert!(executable_segments(b"").is_empty());
+        assert!(executable_segments(b"\x7fELF\x02 and nothing more").is_empty());
+        let mut header = vec![0xff_u8; 64];
+        header[..5].copy_from_slice(b"\x7fELF\x02");
+        assert!(executable_segments(&header).is_empty());
+    }
+}
