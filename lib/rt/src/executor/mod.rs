@@ -1,0 +1,234 @@
+//! An `async` executor for servers: a blocked request is a future, not a stack (ARCHITECTURE U6).
+//!
+//! An [`Executor`] has one [`Worker`] per processor. A task has a home worker, and only that worker polls it; any
+//! processor may wake it. A wake-up puts the task into its home's queue and, if that worker sleeps, notifies it once.
+//!
+//! The worker's thread owns the loop, because its blocking operation is its server's IPC receive:
+//!
+//! ```text
+//! loop {
+//!     worker.run(BUDGET);                            // poll what is ready, fire what is due
+//!     match worker.prepare_sleep() {
+//!         Sleep::Busy => receive without blocking,
+//!         Sleep::Until(deadline) => receive until a message, a notification or the deadline,
+//!     }
+//!     worker.awake();
+//!     ... turn a received message into a task or answer it at once ...
+//! }
+//! ```
+//!
+//! **No lost wake-up.** `prepare_sleep` sets `sleeping` under the queue's lock and only while the queue is empty; a
+//! wake-up pushes under the same lock and takes `sleeping`. So either the worker sees the task before it sleeps, or the
+//! waker sees `sleeping` and notifies. A notification that arrives between `prepare_sleep` and the receive is kept by
+//! the kernel (K15) and ends the receive at once. A timer that becomes the earliest is handled in the same way: the
+//! worker reads the earliest deadline after it has set `sleeping`.
+//!
+//! **Memory.** A spawned task is three allocations (task, future, result); a wake-up, a poll and a timer are none (room is reserved when a task
+//! is spawned; a timer that finds no memory polls instead of sleeping). [`RequestPool`] reuses the room of finished
+//! requests, so that a server that answers at once does not allocate at all.
+
+mod pool;
+mod queue;
+mod sleep;
+mod task;
+mod task_state;
+mod timers;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::future::Future;
+
+pub use pool::{RequestPool, RequestSlot};
+pub use sleep::{Elapsed, SleepUntil, Timeout, YieldNow};
+pub use task::JoinHandle;
+
+use queue::RunQueue;
+use task::Task;
+use timers::Timers;
+
+/// A point in time: microseconds of the platform's monotonic clock.
+pub type Instant = u64;
+
+/// What the executor needs of the system below it.
+pub trait Platform: Send + Sync + 'static {
+    /// The monotonic clock, in microseconds.
+    fn now(&self) -> Instant;
+
+    /// Ends the present or the next sleep of worker `worker`. Must not block, and must not be lost if the worker is
+    /// only about to sleep.
+    fn notify(&self, worker: usize);
+}
+
+/// There is no memory for what was asked; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory;
+
+/// What one worker shares with the others.
+struct WorkerShared {
+    queue: RunQueue<Arc<Task>>,
+    timers: Timers,
+}
+
+/// All workers of one server and the platform they run on. Type-erased inside tasks as [`Wakeups`].
+struct Group<P> {
+    platform: P,
+    workers: Box<[WorkerShared]>,
+}
+
+/// How a task reaches its worker's queue, whatever the platform.
+trait Wakeups: Send + Sync {
+    /// Queues `task` at `worker` and notifies it if it sleeps.
+    fn enqueue(&self, worker: usize, task: Arc<Task>);
+
+    /// A task has ended and needs no room in the queues any more.
+    fn leave(&self);
+}
+
+impl<P: Platform> Wakeups for Group<P> {
+    fn enqueue(&self, worker: usize, task: Arc<Task>) {
+        if self.workers[worker].queue.push(task) {
+            self.platform.notify(worker);
+        }
+    }
+
+    fn leave(&self) {
+        self.workers.iter().for_each(|shared| shared.queue.dismiss());
+    }
+}
+
+/// The workers of one server.
+pub struct Executor<P>(Arc<Group<P>>);
+
+impl<P> Clone for Executor<P> {
+    fn clone(&self) -> Self {
+        Executor(self.0.clone())
+    }
+}
+
+impl<P: Platform> Executor<P> {
+    /// An executor of `workers` workers, which its threads fetch with [`Executor::worker`].
+    ///
+    /// # Panics
+    /// If `workers` is 0: an executor that can never run anything is a mistake in the server.
+    pub fn new(platform: P, workers: usize) -> Self {
+        assert!(workers > 0, "an executor needs at least one worker");
+        let workers =
+            (0..workers).map(|_| WorkerShared { queue: RunQueue::new(), timers: Timers::new() }).collect();
+        Executor(Arc::new(Group { platform, workers }))
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.0.workers.len()
+    }
+
+    /// The platform.
+    pub fn platform(&self) -> &P {
+        &self.0.platform
+    }
+
+    /// The loop driver of worker `index`. Each worker is to be driven by one thread; two drivers of one worker would
+    /// be safe, but would share its tasks.
+    pub fn worker(&self, index: usize) -> Worker<P> {
+        assert!(index < self.workers(), "worker {index} of {}", self.workers());
+        Worker { group: self.0.clone(), index }
+    }
+
+    /// Starts `future` as a task at home on `worker`. The task runs on whether or not the handle is kept.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`] if the worker's queue cannot hold one more task.
+    pub fn spawn<F>(&self, worker: usize, future: F) -> Result<JoinHandle<F::Output>, OutOfMemory>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        // Room for every task of the server in every queue: a task may move, and a wake-up must not allocate.
+        for (admitted, shared) in self.0.workers.iter().enumerate() {
+            if let Err(error) = shared.queue.admit() {
+                self.0.workers[..admitted].iter().for_each(|shared| shared.queue.dismiss());
+                return Err(error);
+            }
+        }
+        Ok(task::spawn(self.0.clone(), worker, future))
+    }
+
+    /// A future that is ready once the clock has reached `deadline`, kept by `worker`'s timers.
+    pub fn sleep_until(&self, worker: usize, deadline: Instant) -> SleepUntil<P> {
+        SleepUntil::new(self.clone(), worker, deadline)
+    }
+
+    /// `future`, or [`Elapsed`] if it is not ready when the clock reaches `deadline`. The future is polled first: one
+    /// that is ready wins against a deadline that has passed.
+    pub fn timeout_at<F: Future>(&self, worker: usize, deadline: Instant, future: F) -> Timeout<F, P> {
+        Timeout::new(future, self.sleep_until(worker, deadline))
+    }
+}
+
+/// What a worker may do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sleep {
+    /// There is work: receive without blocking.
+    Busy,
+    /// Nothing to do until a message, a notification, or this time (`None`: no timer is armed).
+    Until(Option<Instant>),
+}
+
+/// Drives the tasks at home on one worker; owned by that worker's thread.
+pub struct Worker<P> {
+    group: Arc<Group<P>>,
+    index: usize,
+}
+
+impl<P: Platform> Worker<P> {
+    /// This worker's number.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The executor this worker belongs to.
+    pub fn executor(&self) -> Executor<P> {
+        Executor(self.group.clone())
+    }
+
+    /// Fires the timers that are due, then polls up to `budget` ready tasks. Returns how many were polled; fewer than
+    /// `budget` means that the queue was empty.
+    pub fn run(&mut self, budget: usize) -> usize {
+        let shared = &self.group.workers[self.index];
+        shared.timers.fire(self.group.platform.now());
+        for polled in 0..budget {
+            let Some(task) = shared.queue.pop() else { return polled };
+            let home = task.home();
+            if home == self.index {
+                task.run();
+            } else {
+                self.group.enqueue(home, task);
+            }
+        }
+        budget
+    }
+
+    /// Announces that this worker is about to sleep: from here on a wake-up notifies it.
+    pub fn prepare_sleep(&mut self) -> Sleep {
+        let shared = &self.group.workers[self.index];
+        if !shared.queue.prepare_sleep() {
+            return Sleep::Busy;
+        }
+        // After `sleeping` is set: a timer armed from now on notifies if it is the earliest.
+        match shared.timers.earliest() {
+            Some(deadline) if deadline <= self.group.platform.now() => {
+                shared.queue.awake();
+                Sleep::Busy
+            }
+            deadline => Sleep::Until(deadline),
+        }
+    }
+
+    /// Says that the sleep is over; wake-ups need no notification any more.
+    pub fn awake(&mut self) {
+        self.group.workers[self.index].queue.awake();
+    }
+}

@@ -1,0 +1,101 @@
+//! Futures over time: sleeping, deadlines, and giving way to other tasks.
+
+use super::timers::TimerId;
+use super::{Executor, Instant, Platform};
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+/// See [`Executor::sleep_until`]. Never ready before its deadline. Dropping it disarms the timer.
+pub struct SleepUntil<P: Platform> {
+    executor: Executor<P>,
+    worker: usize,
+    deadline: Instant,
+    timer: Option<TimerId>,
+}
+
+impl<P: Platform> SleepUntil<P> {
+    pub(super) fn new(executor: Executor<P>, worker: usize, deadline: Instant) -> Self {
+        SleepUntil { executor, worker, deadline, timer: None }
+    }
+}
+
+impl<P: Platform> Future for SleepUntil<P> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let group = &this.executor.0;
+        let shared = &group.workers[this.worker];
+        if group.platform.now() >= this.deadline {
+            return Poll::Ready(());
+        }
+        match this.timer {
+            Some(timer) => shared.timers.rearm(timer, context.waker()),
+            None => match shared.timers.arm(this.deadline, context.waker()) {
+                Ok((timer, earliest)) => {
+                    this.timer = Some(timer);
+                    if earliest && shared.queue.rouse() {
+                        group.platform.notify(this.worker);
+                    }
+                }
+                // No memory for a timer: poll again and again instead. Slow, but right, and it ends.
+                Err(_) => context.waker().wake_by_ref(),
+            },
+        }
+        Poll::Pending
+    }
+}
+
+impl<P: Platform> Drop for SleepUntil<P> {
+    fn drop(&mut self) {
+        if let Some(timer) = self.timer.take() {
+            self.executor.0.workers[self.worker].timers.cancel(timer);
+        }
+    }
+}
+
+/// The deadline passed first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elapsed;
+
+/// See [`Executor::timeout_at`].
+pub struct Timeout<F, P: Platform> {
+    future: Pin<alloc::boxed::Box<F>>,
+    sleep: SleepUntil<P>,
+}
+
+impl<F: Future, P: Platform> Timeout<F, P> {
+    pub(super) fn new(future: F, sleep: SleepUntil<P>) -> Self {
+        Timeout { future: alloc::boxed::Box::pin(future), sleep }
+    }
+}
+
+impl<F: Future, P: Platform> Future for Timeout<F, P> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(output) = self.future.as_mut().poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        Pin::new(&mut self.sleep).poll(context).map(|()| Err(Elapsed))
+    }
+}
+
+/// Ready at its second poll: lets the other ready tasks of the worker run first.
+#[derive(Debug, Default)]
+pub struct YieldNow {
+    yielded: bool,
+}
+
+impl Future for YieldNow {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if core::mem::replace(&mut self.yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

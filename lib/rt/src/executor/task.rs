@@ -1,0 +1,164 @@
+//! Tasks: a future, its state word, its home worker, and the handle that waits for its result.
+
+use super::Wakeups;
+use super::task_state::TaskState;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::task::Wake;
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::task::{Context, Poll, Waker};
+use spin::Mutex;
+
+type BoxedFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pub(super) struct Task {
+    state: TaskState,
+    /// The worker that polls this task. Read by any processor; a stale value only costs one more hop.
+    home: AtomicUsize,
+    aborted: AtomicBool,
+    wakeups: Arc<dyn Wakeups>,
+    /// Locked by the worker that polls; `None` once the task has ended.
+    future: Mutex<Option<BoxedFuture>>,
+}
+
+impl Task {
+    pub(super) fn home(&self) -> usize {
+        self.home.load(Ordering::Relaxed)
+    }
+
+    /// Polls the task once. Called by its home worker, which has just taken it from its queue.
+    pub(super) fn run(self: Arc<Self>) {
+        self.state.start();
+        let waker = Waker::from(self.clone());
+        let mut slot = self.future.lock();
+        let ended = self.aborted.load(Ordering::Acquire)
+            || slot
+                .as_mut()
+                .is_none_or(|future| future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+        if ended {
+            let future = slot.take();
+            drop(slot);
+            self.state.finish();
+            drop(future);
+            self.wakeups.leave();
+            return;
+        }
+        drop(slot);
+        if self.state.pause() {
+            self.enqueue();
+        }
+    }
+
+    fn enqueue(self: Arc<Self>) {
+        let (home, wakeups) = (self.home(), self.wakeups.clone());
+        wakeups.enqueue(home, self);
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        if self.state.wake() {
+            self.enqueue();
+        }
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.state.wake() {
+            self.clone().enqueue();
+        }
+    }
+}
+
+enum Outcome<T> {
+    Running(Option<Waker>),
+    Ended(Option<T>),
+}
+
+/// Sets the outcome when the task's future is dropped: after its last poll, or without a result if it was aborted.
+struct Finish<T> {
+    outcome: Arc<Mutex<Outcome<T>>>,
+    value: Option<T>,
+}
+
+impl<T> Finish<T> {
+    fn set(&mut self, value: T) {
+        self.value = Some(value);
+    }
+}
+
+impl<T> Drop for Finish<T> {
+    fn drop(&mut self) {
+        let before = core::mem::replace(&mut *self.outcome.lock(), Outcome::Ended(self.value.take()));
+        if let Outcome::Running(Some(waker)) = before {
+            waker.wake();
+        }
+    }
+}
+
+/// Makes a task of `future` and queues it at `worker`. The caller has reserved room for it in every queue.
+pub(super) fn spawn<F>(wakeups: Arc<dyn Wakeups>, worker: usize, future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let outcome = Arc::new(Mutex::new(Outcome::Running(None)));
+    let finish = Finish { outcome: outcome.clone(), value: None };
+    let future = async move {
+        let mut finish = finish;
+        let value = future.await;
+        finish.set(value);
+    };
+    let task = Arc::new(Task {
+        state: TaskState::queued(),
+        home: AtomicUsize::new(worker),
+        aborted: AtomicBool::new(false),
+        wakeups,
+        future: Mutex::new(Some(Box::pin(future))),
+    });
+    task.clone().enqueue();
+    JoinHandle { task, outcome }
+}
+
+/// Waits for the result of a task. Dropping it leaves the task running.
+pub struct JoinHandle<T> {
+    task: Arc<Task>,
+    outcome: Arc<Mutex<Outcome<T>>>,
+}
+
+impl<T> JoinHandle<T> {
+    /// Ends the task: its future is dropped at its home worker before it is polled again. No effect if it has ended.
+    pub fn abort(&self) {
+        self.task.aborted.store(true, Ordering::Release);
+        self.task.wake_by_ref();
+    }
+
+    /// Gives the task another home. It is polled there from its next wake-up on.
+    pub fn move_to(&self, worker: usize) {
+        self.task.home.store(worker, Ordering::Relaxed);
+    }
+
+    /// Whether the task has ended.
+    pub fn has_ended(&self) -> bool {
+        matches!(*self.outcome.lock(), Outcome::Ended(_))
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    /// `None` if the task was aborted.
+    type Output = Option<T>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        match &mut *self.outcome.lock() {
+            Outcome::Ended(value) => Poll::Ready(value.take()),
+            Outcome::Running(waker) => {
+                match waker {
+                    Some(current) => current.clone_from(context.waker()),
+                    None => *waker = Some(context.waker().clone()),
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
