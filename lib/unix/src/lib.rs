@@ -36,9 +36,11 @@
 extern crate alloc;
 
 mod answer;
+pub mod credentials;
 mod environment;
 mod error;
 mod identity;
+pub mod process;
 pub mod signal;
 pub mod sync;
 mod user_buffer;

@@ -83,6 +83,19 @@ impl PendingSignals {
         before - self.queue.len()
     }
 
+    /// Counts another expiration of timer `timer` if its signal is pending: whether it was.
+    pub fn add_overrun(&mut self, timer: u32) -> bool {
+        for entry in &mut self.queue {
+            if let Cause::Timer { timer: t, overrun, .. } = &mut entry.cause
+                && *t == timer
+            {
+                *overrun = overrun.saturating_add(1).min(i32::MAX as u32);
+                return true;
+            }
+        }
+        false
+    }
+
     /// Forgets the instances of timer `timer`, which was deleted; returns how many records were freed.
     pub fn discard_timer(&mut self, timer: u32) -> usize {
         let before = self.queue.len();

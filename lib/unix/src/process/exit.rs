@@ -1,0 +1,207 @@
+//! The end of threads and processes (_exit(2), exit_group(2)), orphans, zombies.
+
+use super::Pid;
+use super::records::{ExitStatus, Phase, Stop};
+use super::table::Table;
+use crate::signal::{Cause, ChildEvent, Disposition, Signal, SignalInformation};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// What the end of a thread means for the layers above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadExit {
+    /// It was the last thread of this process.
+    pub ended_process: Option<Pid>,
+    /// The process led its session: its controlling terminal has to be hung up.
+    pub ended_session: Option<Pid>,
+}
+
+impl Table {
+    /// Ends process `pid` with `status`, unless it is ending already: every thread of it has to exit.
+    pub fn begin_exit(&mut self, pid: Pid, status: ExitStatus) {
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        if process.phase == Phase::Running {
+            process.phase = Phase::Ending(status);
+            process.stop = Stop::Running;
+            self.wake_all_threads(pid);
+        }
+    }
+
+    /// Removes thread `tid`, which has left its program for good. `status` counts for the process if this is its last
+    /// or first thread and nothing else has ended it.
+    pub fn exit_thread(&mut self, tid: Pid, status: ExitStatus) -> ThreadExit {
+        let nothing = ThreadExit { ended_process: None, ended_session: None };
+        let Some(thread) = self.threads.remove(&tid) else { return nothing };
+        let pid = thread.pid;
+        let user = thread.credentials.user.real;
+        self.charge(user, -1, 0);
+        let Some(process) = self.processes.get_mut(&pid) else { return nothing };
+        process.threads.remove(&tid);
+        process.ended_usage += thread.usage;
+        process.child_waiters.retain(|waiter| *waiter != tid);
+        if tid == pid {
+            process.leader_status = Some(status);
+        }
+        let freed = thread.pending.len() as u64;
+        self.uncharge_signals(pid, freed);
+        let Some(process) = self.processes.get(&pid) else { return nothing };
+        if !process.threads.is_empty() {
+            self.thread_left(pid);
+            return nothing;
+        }
+        let status = match process.phase {
+            Phase::Ending(status) => status,
+            _ => process.leader_status.unwrap_or(status),
+        };
+        let ended_session = process.is_session_leader().then_some(pid);
+        self.end_process(pid, status);
+        ThreadExit { ended_process: Some(pid), ended_session }
+    }
+
+    /// Follows up on a thread of `pid` having gone while others remain.
+    pub(super) fn thread_left(&mut self, pid: Pid) {
+        // It may have been the one chosen to take a signal, or the last one that had not stopped.
+        self.wake_takers(pid);
+        self.finish_stop(pid);
+        if let Some(executing) = self.processes.get(&pid).and_then(|process| process.executing) {
+            self.wake(executing);
+        }
+    }
+
+    fn end_process(&mut self, pid: Pid, status: ExitStatus) {
+        self.release_vfork(pid);
+        let affected = self.supported_groups(pid);
+        let before: Vec<bool> = affected.iter().map(|group| self.is_orphaned(*group)).collect();
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        process.phase = Phase::Zombie(status);
+        process.stop = Stop::Running;
+        process.unreported = None;
+        process.pending.discard(!crate::signal::SignalSet::EMPTY);
+        let queued = core::mem::take(&mut process.queued);
+        let user = process.credentials.user.real;
+        self.charge(user, 0, -(queued as i64));
+        self.give_away_children(pid);
+        for (group, was_orphaned) in affected.into_iter().zip(before) {
+            if !was_orphaned {
+                self.tell_if_orphaned(group);
+            }
+        }
+        self.tell_parent_of_end(pid);
+    }
+
+    /// The process that adopts the children of `pid`: the nearest living subreaper above, else the first process.
+    fn reaper_of(&self, pid: Pid) -> Option<Pid> {
+        let mut ancestor = self.processes.get(&pid).and_then(|process| process.parent);
+        while let Some(candidate) = ancestor.and_then(|id| self.processes.get(&id)) {
+            if candidate.is_subreaper && candidate.phase == Phase::Running {
+                return Some(candidate.pid);
+            }
+            ancestor = candidate.parent;
+        }
+        (pid != Pid::INIT && self.processes.contains_key(&Pid::INIT)).then_some(Pid::INIT)
+    }
+
+    fn give_away_children(&mut self, pid: Pid) {
+        let reaper = self.reaper_of(pid);
+        let children = self.processes.get_mut(&pid).map(|process| core::mem::take(&mut process.children));
+        for child in children.unwrap_or_default() {
+            let Some(process) = self.processes.get_mut(&child) else { continue };
+            process.parent = reaper;
+            process.exit_signal = Some(Signal::CHLD);
+            let is_zombie = process.is_zombie();
+            if let Some(reaper) = reaper.and_then(|reaper| self.processes.get_mut(&reaper)) {
+                reaper.children.insert(child);
+            }
+            match is_zombie {
+                true => self.tell_parent_of_end(child),
+                false => self.send_parent_death(child),
+            }
+        }
+    }
+
+    fn send_parent_death(&mut self, child: Pid) {
+        let threads: Vec<Pid> =
+            self.processes.get(&child).map_or(Vec::new(), |p| p.threads.iter().copied().collect());
+        for tid in threads {
+            if let Some(signal) = self.threads.get(&tid).and_then(|thread| thread.parent_death_signal) {
+                self.generate_for_thread(tid, SignalInformation::system(signal));
+            }
+        }
+    }
+
+    /// Sends the exit signal of zombie `pid` to its parent and wakes those who wait; a zombie that nobody will ask
+    /// for disappears.
+    fn tell_parent_of_end(&mut self, pid: Pid) {
+        let Some(process) = self.processes.get(&pid) else { return };
+        let Phase::Zombie(status) = process.phase else { return };
+        let Some(parent) = process.parent.filter(|parent| self.processes.contains_key(parent)) else {
+            self.remove_process(pid);
+            return;
+        };
+        let mut signal = process.exit_signal;
+        let mut nobody_asks = false;
+        if signal == Some(Signal::CHLD)
+            && let Some(parent) = self.processes.get(&parent)
+        {
+            let action = *parent.actions.lock().get(Signal::CHLD);
+            nobody_asks = action.disposition == Disposition::Ignore || action.flags.no_child_wait;
+            signal = signal.filter(|_| action.disposition != Disposition::Ignore);
+        }
+        if let Some(signal) = signal {
+            let information = self.child_information(signal, pid, status.event());
+            self.generate_for_process(parent, information);
+        }
+        if nobody_asks {
+            self.remove_process(pid);
+        }
+        self.wake_child_waiters(parent);
+    }
+
+    /// What the parent is told about `event` of child `pid`.
+    pub(super) fn child_information(&self, signal: Signal, pid: Pid, event: ChildEvent) -> SignalInformation {
+        let (user, usage) = match self.processes.get(&pid) {
+            Some(process) => (process.credentials.user.real, self.usage(process)),
+            None => (0, super::Usage::default()),
+        };
+        let cause = Cause::Child {
+            process: pid.number(),
+            user,
+            event,
+            user_time: usage.user_time,
+            system_time: usage.system_time,
+        };
+        SignalInformation { signal, error: 0, cause }
+    }
+
+    /// What process `process` has used, all threads together.
+    pub fn usage(&self, process: &super::Process) -> super::Usage {
+        let mut usage = process.ended_usage;
+        for thread in process.threads.iter().filter_map(|tid| self.threads.get(tid)) {
+            usage += thread.usage;
+        }
+        usage
+    }
+
+    /// Adds to what thread `tid` has used: time in its program and in its server.
+    pub fn account(&mut self, tid: Pid, user_time: Duration, system_time: Duration) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.usage.user_time += user_time;
+            thread.usage.system_time += system_time;
+        }
+    }
+
+    /// Forgets process `pid`, which has no threads; its id is free unless a group or session has it.
+    pub(super) fn remove_process(&mut self, pid: Pid) {
+        self.leave_group(pid);
+        let Some(process) = self.processes.remove(&pid) else { return };
+        if let Some(parent) = process.parent.and_then(|parent| self.processes.get_mut(&parent)) {
+            parent.children.remove(&pid);
+        }
+        if process.queued > 0 {
+            self.charge(process.credentials.user.real, 0, -(process.queued as i64));
+        }
+        if let Some(waiter) = process.vfork_parent {
+            self.wake(waiter);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! New processes and threads, and what exec does to a process (clone(2), execve(2)).
+
+use super::records::{Phase, Process, Stop, Thread, stored_name};
+use super::table::{Group, Table};
+use super::{Control, Limits, Pid, Resource, Usage};
+use crate::credentials::Credentials;
+use crate::signal::{Actions, AlternateStack, PendingSignals, Signal, SignalSet};
+use crate::sync::SpinLock;
+use crate::{Error, Result};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// What clone(2) asks for, as far as the table is concerned.
+pub struct NewThread {
+    /// Reaches the new thread.
+    pub control: Arc<dyn Control>,
+    /// A thread of the caller's process instead of a process (CLONE_THREAD).
+    pub same_process: bool,
+    /// The new process shares the caller's signal actions (CLONE_SIGHAND).
+    pub share_actions: bool,
+    /// Handlers become defaults in the new process (CLONE_CLEAR_SIGHAND).
+    pub clear_handlers: bool,
+    /// The caller's parent becomes the parent (CLONE_PARENT).
+    pub same_parent: bool,
+    /// What the parent is sent when the new process ends.
+    pub exit_signal: Option<Signal>,
+    /// The caller waits until the new process execs or ends (CLONE_VFORK).
+    pub vfork: bool,
+    /// The new thread keeps the caller's alternate stack (not with CLONE_VM, except CLONE_VFORK).
+    pub keep_stack: bool,
+    /// Set-child-tid address to be cleared at its end (CLONE_CHILD_CLEARTID); 0: none.
+    pub clear_child_tid: u64,
+    /// Monotonic time.
+    pub now: Duration,
+}
+
+impl Table {
+    /// Makes the first process, in a session and group of its own. Call it once, on an empty table.
+    pub fn create_init(&mut self, control: Arc<dyn Control>, credentials: Credentials, now: Duration) -> Pid {
+        let pid = Pid::INIT;
+        let _ = self.ids.allocate(|id| id != pid);
+        let credentials = Arc::new(credentials);
+        let process = Process {
+            pid,
+            parent: None,
+            children: BTreeSet::new(),
+            group: pid,
+            session: pid,
+            threads: BTreeSet::from([pid]),
+            phase: Phase::Running,
+            leader_status: None,
+            stop: Stop::Running,
+            unreported: None,
+            exit_signal: Some(Signal::CHLD),
+            child_waiters: Vec::new(),
+            vfork_parent: None,
+            executing: None,
+            actions: Arc::new(SpinLock::new(Actions::default())),
+            pending: PendingSignals::default(),
+            queued: 0,
+            timer_overruns: BTreeMap::new(),
+            has_executed: false,
+            ended_usage: Usage::default(),
+            credentials: credentials.clone(),
+            name: stored_name(b"init"),
+            children_usage: Usage::default(),
+            limits: Limits::default(),
+            nice: 0,
+            is_subreaper: false,
+            is_dumpable: true,
+            started: now,
+        };
+        let thread = Thread {
+            tid: pid,
+            pid,
+            control,
+            is_in_program: false,
+            waker: None,
+            must_exit: false,
+            is_parked: false,
+            blocked: SignalSet::EMPTY,
+            saved_mask: None,
+            awaited: SignalSet::EMPTY,
+            pending: PendingSignals::default(),
+            credentials: credentials.clone(),
+            name: stored_name(b"init"),
+            stack: AlternateStack::default(),
+            usage: Usage::default(),
+            parent_death_signal: None,
+            clear_child_tid: 0,
+            robust_list: 0,
+        };
+        self.charge(credentials.user.real, 1, 0);
+        self.groups.insert(pid, Group { session: pid, members: BTreeSet::from([pid]) });
+        self.sessions.insert(pid, 1);
+        self.processes.insert(pid, process);
+        self.threads.insert(pid, thread);
+        pid
+    }
+
+    /// Makes a thread or a process as thread `caller` asked, with a new id that is returned. The new thread starts in
+    /// its server. `EAGAIN`: a limit on threads is reached, or ids have run out; the caller should check
+    /// [`Table::has_work`] first (fork fails or restarts when a signal is pending).
+    pub fn create(&mut self, caller: Pid, new: NewThread) -> Result<Pid> {
+        let parent_thread = self.thread(caller)?;
+        let (pid, user) = (parent_thread.pid, parent_thread.credentials.user.real);
+        let privileged = parent_thread.credentials.is_privileged();
+        if self.threads.len() >= self.max_threads {
+            return Err(Error::EAGAIN);
+        }
+        let limit = self.process(pid)?.limits.soft(Resource::Processes);
+        let threads = self.users.get(&user).map_or(0, |charges| charges.threads);
+        if threads >= limit && !privileged {
+            return Err(Error::EAGAIN);
+        }
+        let mut ids = core::mem::replace(&mut self.ids, super::ids::Allocator::new(0));
+        let allocated = ids.allocate(|id| self.id_is_used(id));
+        self.ids = ids;
+        let tid = allocated.ok_or(Error::EAGAIN)?;
+
+        let parent_thread = self.thread(caller)?;
+        let thread = Thread {
+            tid,
+            pid: if new.same_process { pid } else { tid },
+            control: new.control.clone(),
+            is_in_program: false,
+            waker: None,
+            must_exit: false,
+            is_parked: false,
+            blocked: parent_thread.blocked,
+            saved_mask: None,
+            awaited: SignalSet::EMPTY,
+            pending: PendingSignals::default(),
+            credentials: parent_thread.credentials.clone(),
+            name: parent_thread.name,
+            stack: if new.keep_stack { parent_thread.stack } else { AlternateStack::default() },
+            usage: Usage::default(),
+            parent_death_signal: None,
+            clear_child_tid: new.clear_child_tid,
+            robust_list: 0,
+        };
+        if new.same_process {
+            self.process_mut(pid)?.threads.insert(tid);
+        } else {
+            self.create_process(caller, pid, tid, &new)?;
+        }
+        self.threads.insert(tid, thread);
+        self.charge(user, 1, 0);
+        self.forks += 1;
+        Ok(tid)
+    }
+
+    fn create_process(&mut self, caller: Pid, caller_pid: Pid, pid: Pid, new: &NewThread) -> Result<()> {
+        let caller_thread = self.thread(caller)?;
+        let origin = self.process(caller_pid)?;
+        let actions = match new.share_actions {
+            true => origin.actions.clone(),
+            false => {
+                let mut copy = origin.actions.lock().clone();
+                if new.clear_handlers {
+                    copy.clear_handlers();
+                }
+                Arc::new(SpinLock::new(copy))
+            }
+        };
+        let parent = if new.same_parent { origin.parent } else { Some(caller_pid) };
+        let exit_signal = if new.same_parent { origin.exit_signal } else { new.exit_signal };
+        let process = Process {
+            pid,
+            parent,
+            children: BTreeSet::new(),
+            group: origin.group,
+            session: origin.session,
+            threads: BTreeSet::from([pid]),
+            phase: Phase::Running,
+            leader_status: None,
+            stop: Stop::Running,
+            unreported: None,
+            exit_signal,
+            child_waiters: Vec::new(),
+            vfork_parent: new.vfork.then_some(caller),
+            executing: None,
+            actions,
+            pending: PendingSignals::default(),
+            queued: 0,
+            timer_overruns: BTreeMap::new(),
+            has_executed: false,
+            ended_usage: Usage::default(),
+            credentials: caller_thread.credentials.clone(),
+            name: caller_thread.name,
+            children_usage: Usage::default(),
+            limits: origin.limits.clone(),
+            nice: origin.nice,
+            is_subreaper: false,
+            is_dumpable: origin.is_dumpable,
+            started: new.now,
+        };
+        let group = process.group;
+        self.processes.insert(pid, process);
+        if let Some(parent) = parent.and_then(|parent| self.processes.get_mut(&parent)) {
+            parent.children.insert(pid);
+        }
+        if let Some(group) = self.groups.get_mut(&group) {
+            group.members.insert(pid);
+        }
+        Ok(())
+    }
+
+    /// Takes back a thread that [`Table::create`] made and that never ran, because the rest of clone failed.
+    pub fn abandon(&mut self, tid: Pid) {
+        let Some(thread) = self.threads.remove(&tid) else { return };
+        self.charge(thread.credentials.user.real, -1, 0);
+        if thread.pid == tid {
+            self.remove_process(tid);
+        } else if let Some(process) = self.processes.get_mut(&thread.pid) {
+            process.threads.remove(&tid);
+            self.thread_left(thread.pid);
+        }
+    }
+
+    /// Begins to replace the program of `tid`'s process: every other thread has to exit. `EAGAIN` if the process ends
+    /// or another thread was first; the caller will then have to exit.
+    pub fn begin_exec(&mut self, tid: Pid) -> Result<()> {
+        let pid = self.thread(tid)?.pid;
+        let process = self.process_mut(pid)?;
+        if process.phase != Phase::Running || process.executing.is_some_and(|other| other != tid) {
+            return Err(Error::EAGAIN);
+        }
+        process.executing = Some(tid);
+        let others: Vec<Pid> = process.threads.iter().copied().filter(|other| *other != tid).collect();
+        for other in others {
+            if let Some(thread) = self.threads.get_mut(&other) {
+                thread.must_exit = true;
+            }
+            self.wake(other);
+        }
+        Ok(())
+    }
+
+    /// Whether `tid` is the only thread left in its process.
+    pub fn is_alone(&self, tid: Pid) -> bool {
+        self.process_of(tid).is_ok_and(|process| process.threads.len() == 1)
+    }
+
+    /// Gives up an exec that [`Table::begin_exec`] began.
+    pub fn cancel_exec(&mut self, tid: Pid) {
+        if let Ok(pid) = self.thread(tid).map(Thread::pid)
+            && let Ok(process) = self.process_mut(pid)
+        {
+            process.executing = None;
+        }
+    }
+
+    /// Finishes exec: the thread takes the process's id, which is returned; handlers, the alternate stack and what
+    /// pointed into the old memory are forgotten; a parent in vfork goes on. The thread must be alone. `ESRCH`.
+    pub fn finish_exec(&mut self, tid: Pid, name: &[u8], credentials: Arc<Credentials>) -> Result<Pid> {
+        let pid = self.thread(tid)?.pid;
+        if tid != pid
+            && let Some(mut thread) = self.threads.remove(&tid)
+        {
+            thread.tid = pid;
+            self.threads.insert(pid, thread);
+        }
+        let gained = !Arc::ptr_eq(&self.thread(pid)?.credentials, &credentials)
+            && self.thread(pid)?.credentials.user.effective != credentials.user.effective;
+        self.set_credentials(pid, credentials)?;
+        let process = self.process_mut(pid)?;
+        process.threads = BTreeSet::from([pid]);
+        process.executing = None;
+        process.has_executed = true;
+        process.leader_status = None;
+        process.exit_signal = Some(Signal::CHLD);
+        process.is_dumpable = !gained;
+        process.timer_overruns = BTreeMap::new();
+        let mut actions = process.actions.lock().clone();
+        actions.reset_for_exec();
+        process.actions = Arc::new(SpinLock::new(actions));
+        let thread = self.thread_mut(pid)?;
+        thread.stack = AlternateStack::default();
+        thread.clear_child_tid = 0;
+        thread.robust_list = 0;
+        if gained {
+            thread.parent_death_signal = None;
+        }
+        self.set_name(pid, name)?;
+        self.release_vfork(pid);
+        Ok(pid)
+    }
+
+    /// Lets the parent that waits in vfork for `pid` go on.
+    pub(super) fn release_vfork(&mut self, pid: Pid) {
+        if let Some(waiter) = self.processes.get_mut(&pid).and_then(|process| process.vfork_parent.take()) {
+            self.wake(waiter);
+        }
+    }
+
+    /// Whether vfork of thread `caller` still has to wait for process `child`.
+    pub fn vfork_waits(&self, caller: Pid, child: Pid) -> bool {
+        self.processes.get(&child).is_some_and(|process| process.vfork_parent == Some(caller))
+    }
+}

@@ -1,0 +1,155 @@
+//! The table as futures: what a thread's requests wait for.
+
+use super::table::{FatalReport, Table, Wake};
+use super::{ChildReport, Delivery, Pid, WaitFor, WaitOptions};
+use crate::signal::{SignalInformation, SignalSet};
+use crate::sync::SpinLock;
+use crate::{Error, Result};
+use alloc::vec::Vec;
+use core::future::{Future, poll_fn};
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll};
+
+/// The processes of a system. All requests of one thread are polled by one task: that is what is woken.
+pub struct Processes {
+    table: SpinLock<Table>,
+}
+
+impl Processes {
+    /// An empty system for at most `max_threads` threads.
+    pub fn new(max_threads: usize) -> Processes {
+        Processes { table: SpinLock::new(Table::new(max_threads)) }
+    }
+
+    /// Works on the table; wake-ups happen afterwards.
+    pub fn with<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
+        let mut table = self.table.lock();
+        let result = work(&mut table);
+        let wakes = core::mem::take(&mut table.wakes);
+        drop(table);
+        for wake in wakes {
+            match wake {
+                Wake::Request(waker) => waker.wake(),
+                Wake::Recall(control) => control.recall(),
+            }
+        }
+        result
+    }
+
+    /// Reports of processes that signals ended since the last call.
+    pub fn take_reports(&self) -> Vec<FatalReport> {
+        self.with(Table::take_reports)
+    }
+
+    /// Completes when `ready` gives a value; asked whenever something happens to thread `tid`.
+    async fn until<T>(&self, tid: Pid, mut ready: impl FnMut(&mut Table) -> Option<T>) -> T {
+        poll_fn(|cx| {
+            self.with(|table| match ready(table) {
+                Some(value) => Poll::Ready(value),
+                None => {
+                    table.set_waker(tid, cx.waker());
+                    Poll::Pending
+                }
+            })
+        })
+        .await
+    }
+
+    /// Completes when thread `tid` has to interrupt what it waits for.
+    pub async fn interrupted(&self, tid: Pid) {
+        self.until(tid, |table| table.has_work(tid).then_some(())).await;
+    }
+
+    /// Completes when thread `tid` has to end.
+    pub async fn killed(&self, tid: Pid) {
+        self.until(tid, |table| table.must_exit(tid).then_some(())).await;
+    }
+
+    /// Runs `request` of thread `tid` until it completes or a signal, a stop or the thread's end interrupts it
+    /// (`None`; the request is dropped). A request that completes at once is never interrupted.
+    pub async fn interruptible<T>(&self, tid: Pid, request: impl Future<Output = T>) -> Option<T> {
+        race(request, self.interrupted(tid)).await
+    }
+
+    /// Runs `request` of thread `tid` until it completes or the thread has to end (`None`).
+    pub async fn killable<T>(&self, tid: Pid, request: impl Future<Output = T>) -> Option<T> {
+        race(request, self.killed(tid)).await
+    }
+
+    /// What thread `tid` has to do before it may return to its program; waits while it is stopped.
+    pub async fn leave(&self, tid: Pid) -> Delivery {
+        self.until(tid, |table| match table.leave(tid) {
+            Delivery::Stopped => None,
+            other => Some(other),
+        })
+        .await
+    }
+
+    /// wait4(2) and waitid(2) by thread `tid`. `Ok(None)`: nothing to report (only with `no_hang`). `ECHILD`.
+    pub async fn wait_child(
+        &self,
+        tid: Pid,
+        which: WaitFor,
+        options: WaitOptions,
+    ) -> Result<Option<ChildReport>> {
+        self.until(tid, |table| {
+            let pid = match table.thread(tid) {
+                Ok(thread) => thread.pid(),
+                Err(error) => return Some(Err(error)),
+            };
+            match table.wait_child(pid, which, options) {
+                Ok(None) if !options.no_hang => {
+                    table.add_child_waiter(pid, tid);
+                    None
+                }
+                done => Some(done),
+            }
+        })
+        .await
+    }
+
+    /// Waits until process `child`, which thread `tid` made by vfork, has executed or ended.
+    pub async fn wait_vfork(&self, tid: Pid, child: Pid) {
+        self.until(tid, |table| (!table.vfork_waits(tid, child)).then_some(())).await;
+    }
+
+    /// Makes thread `tid` the only one of its process: every other thread exits. `EAGAIN` if the process ends or
+    /// another thread was first.
+    pub async fn become_only_thread(&self, tid: Pid) -> Result<()> {
+        self.with(|table| table.begin_exec(tid))?;
+        self.until(tid, |table| match (table.is_alone(tid), table.must_exit(tid)) {
+            (_, true) => Some(Err(Error::EAGAIN)),
+            (true, false) => Some(Ok(())),
+            (false, false) => None,
+        })
+        .await
+    }
+
+    /// Takes a pending signal in `wanted`, or waits for one (sigtimedwait without its timeout).
+    pub async fn wait_signal(&self, tid: Pid, wanted: SignalSet) -> SignalInformation {
+        let wanted = wanted.as_mask();
+        self.until(tid, |table| {
+            let taken = table.take_signal(tid, wanted);
+            table.set_awaited(tid, if taken.is_some() { SignalSet::EMPTY } else { wanted });
+            taken
+        })
+        .await
+    }
+}
+
+/// Polls `request` first, then `end`; `None` if `end` completes first.
+async fn race<T>(request: impl Future<Output = T>, end: impl Future<Output = ()>) -> Option<T> {
+    let (mut request, mut end) = (pin!(request), pin!(end));
+    poll_fn(move |cx| poll_race(request.as_mut(), end.as_mut(), cx)).await
+}
+
+fn poll_race<T>(
+    request: Pin<&mut impl Future<Output = T>>,
+    end: Pin<&mut impl Future<Output = ()>>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<T>> {
+    match request.poll(cx) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => end.poll(cx).map(|()| None),
+    }
+}

@@ -1,0 +1,291 @@
+//! What the table knows of each process and thread.
+
+use super::{Limits, Pid, Usage};
+use crate::credentials::Credentials;
+use crate::signal::{Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalSet};
+use crate::sync::SpinLock;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::task::Waker;
+use core::time::Duration;
+
+/// How the table reaches a thread that is running its program.
+pub trait Control: Send + Sync {
+    /// Makes the thread come to its server at its next user boundary, on whatever processor it runs, also if it is
+    /// only about to enter its program (K15). Does not wait and does not call back.
+    fn recall(&self);
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// By exit, with this status.
+    Exited(u8),
+    /// By a signal.
+    Killed(Signal),
+}
+
+impl ExitStatus {
+    /// As its parent is told.
+    pub fn event(self) -> ChildEvent {
+        match self {
+            ExitStatus::Exited(status) => ChildEvent::Exited(status),
+            ExitStatus::Killed(signal) => ChildEvent::Killed(signal),
+        }
+    }
+}
+
+/// How far a process has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It runs.
+    Running,
+    /// It ends: each of its threads exits as soon as it notices.
+    Ending(ExitStatus),
+    /// It has no threads any more and waits for its parent.
+    Zombie(ExitStatus),
+}
+
+/// Whether a process is stopped by job control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It is not.
+    Running,
+    /// A signal stops it; threads that still run have yet to notice.
+    Stopping(Signal),
+    /// All its threads have stopped and its parent was told.
+    Stopped(Signal),
+}
+
+/// A thread as `ps` shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunState {
+    /// Runs or could run.
+    Running,
+    /// Waits, can be interrupted.
+    Sleeping,
+    /// Stopped by job control.
+    Stopped,
+    /// Has ended; its parent has not asked yet.
+    Zombie,
+}
+
+/// A process.
+pub struct Process {
+    pub(super) pid: Pid,
+    pub(super) parent: Option<Pid>,
+    pub(super) children: BTreeSet<Pid>,
+    pub(super) group: Pid,
+    pub(super) session: Pid,
+    pub(super) threads: BTreeSet<Pid>,
+    pub(super) phase: Phase,
+    /// The first thread's status, if it ended alone.
+    pub(super) leader_status: Option<ExitStatus>,
+    pub(super) stop: Stop,
+    /// A stop or continuation that wait has not reported yet.
+    pub(super) unreported: Option<ChildEvent>,
+    /// Sent to the parent when the process ends.
+    pub(super) exit_signal: Option<Signal>,
+    /// Threads of this process that wait for children.
+    pub(super) child_waiters: Vec<Pid>,
+    /// The thread of the parent that vfork suspends until this process execs or ends.
+    pub(super) vfork_parent: Option<Pid>,
+    /// The thread that is replacing the program and waits for the others to end.
+    pub(super) executing: Option<Pid>,
+    pub(super) actions: Arc<SpinLock<Actions>>,
+    pub(super) pending: PendingSignals,
+    /// Records queued for it and its threads, charged to the user of `credentials`.
+    pub(super) queued: u64,
+    /// Overrun count of the last signal taken from each POSIX timer.
+    pub(super) timer_overruns: BTreeMap<u32, u32>,
+    pub(super) has_executed: bool,
+    /// What its ended threads used.
+    pub(super) ended_usage: Usage,
+    /// Credentials of the first thread, kept for when that is gone.
+    pub(super) credentials: Arc<Credentials>,
+    /// Name, as prctl and `ps` know it; kept for when its threads are gone.
+    pub(super) name: [u8; 16],
+
+    /// What its waited-for children used.
+    pub children_usage: Usage,
+    /// Resource limits.
+    pub limits: Limits,
+    /// Nice value, -20..=19.
+    pub nice: i8,
+    /// Orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
+    pub is_subreaper: bool,
+    /// Whether its memory may be inspected (PR_SET_DUMPABLE).
+    pub is_dumpable: bool,
+    /// Monotonic time at which it started.
+    pub started: Duration,
+}
+
+impl Process {
+    /// Its id.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Its parent's id; none for the first process.
+    pub fn parent(&self) -> Option<Pid> {
+        self.parent
+    }
+
+    /// Its children.
+    pub fn children(&self) -> impl Iterator<Item = Pid> + '_ {
+        self.children.iter().copied()
+    }
+
+    /// Its process group.
+    pub fn group(&self) -> Pid {
+        self.group
+    }
+
+    /// Its session.
+    pub fn session(&self) -> Pid {
+        self.session
+    }
+
+    /// Its threads.
+    pub fn threads(&self) -> impl Iterator<Item = Pid> + '_ {
+        self.threads.iter().copied()
+    }
+
+    /// Its first thread, or any if that has ended.
+    pub(super) fn first_thread(&self) -> Option<Pid> {
+        self.threads.get(&self.pid).or(self.threads.first()).copied()
+    }
+
+    /// How many threads it has.
+    pub fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// How far it has come.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether it is stopped.
+    pub fn stop(&self) -> Stop {
+        self.stop
+    }
+
+    /// Whether nothing but its status is left.
+    pub fn is_zombie(&self) -> bool {
+        matches!(self.phase, Phase::Zombie(_))
+    }
+
+    /// Whether it leads its session.
+    pub fn is_session_leader(&self) -> bool {
+        self.session == self.pid
+    }
+
+    /// Its signal actions.
+    pub fn actions(&self) -> &Arc<SpinLock<Actions>> {
+        &self.actions
+    }
+
+    /// Signals pending for the process as a whole.
+    pub fn pending(&self) -> &PendingSignals {
+        &self.pending
+    }
+
+    /// Who it acts for.
+    pub fn credentials(&self) -> &Arc<Credentials> {
+        &self.credentials
+    }
+
+    /// Its name: up to 15 bytes.
+    pub fn name(&self) -> &[u8] {
+        trim(&self.name)
+    }
+}
+
+/// A thread.
+pub struct Thread {
+    pub(super) tid: Pid,
+    pub(super) pid: Pid,
+    pub(super) control: Arc<dyn Control>,
+    /// Whether it is in its program, where only `control` reaches it.
+    pub(super) is_in_program: bool,
+    /// Its request, if that waits.
+    pub(super) waker: Option<Waker>,
+    /// It has to exit although its process lives on: another thread replaces the program.
+    pub(super) must_exit: bool,
+    /// It has noticed that its process stops.
+    pub(super) is_parked: bool,
+    pub(super) blocked: SignalSet,
+    /// The mask to return to when the thread next enters its program and no handler runs (sigsuspend, ppoll).
+    pub(super) saved_mask: Option<SignalSet>,
+    /// Blocked signals that a sigtimedwait of this thread takes.
+    pub(super) awaited: SignalSet,
+    pub(super) pending: PendingSignals,
+    pub(super) credentials: Arc<Credentials>,
+    pub(super) name: [u8; 16],
+
+    /// Alternate signal stack.
+    pub stack: AlternateStack,
+    /// What it used.
+    pub usage: Usage,
+    /// Sent to the thread when its parent ends (PR_SET_PDEATHSIG).
+    pub parent_death_signal: Option<Signal>,
+    /// Where to store 0 and wake a futex at its end (set_tid_address).
+    pub clear_child_tid: u64,
+    /// Head of its list of robust futexes; 0: none.
+    pub robust_list: u64,
+}
+
+impl Thread {
+    /// Its id.
+    pub fn tid(&self) -> Pid {
+        self.tid
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Who it acts for.
+    pub fn credentials(&self) -> &Arc<Credentials> {
+        &self.credentials
+    }
+
+    /// Blocked signals.
+    pub fn blocked(&self) -> SignalSet {
+        self.blocked
+    }
+
+    /// Signals pending for this thread alone.
+    pub fn pending(&self) -> &PendingSignals {
+        &self.pending
+    }
+
+    /// Its name: up to 15 bytes.
+    pub fn name(&self) -> &[u8] {
+        trim(&self.name)
+    }
+
+    /// As `ps` shows it.
+    pub fn run_state(&self) -> RunState {
+        match (self.is_parked, self.waker.is_some() && !self.is_in_program) {
+            (true, _) => RunState::Stopped,
+            (false, true) => RunState::Sleeping,
+            (false, false) => RunState::Running,
+        }
+    }
+}
+
+fn trim(name: &[u8; 16]) -> &[u8] {
+    &name[..name.iter().position(|byte| *byte == 0).unwrap_or(15)]
+}
+
+/// The stored form of a name: its first 15 bytes.
+pub(super) fn stored_name(name: &[u8]) -> [u8; 16] {
+    let mut stored = [0; 16];
+    let length = name.iter().position(|byte| *byte == 0).unwrap_or(name.len()).min(15);
+    stored[..length].copy_from_slice(&name[..length]);
+    stored
+}

@@ -1,0 +1,328 @@
+//! Generating signals (kill(2), tgkill(2), sigqueue(3)): permission, target, stop and continue.
+
+use super::records::{ExitStatus, Phase, Stop};
+use super::table::Table;
+use super::{Pid, Resource};
+use crate::signal::{
+    Action, Cause, ChildEvent, DefaultAction, Disposition, Signal, SignalInformation, SignalSet,
+};
+use crate::{Error, Result};
+use alloc::vec::Vec;
+
+/// Whom kill(2) means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// One process.
+    Process(Pid),
+    /// Every process of a group.
+    Group(Pid),
+    /// Every process but the first and the sender's.
+    Everyone,
+}
+
+impl Table {
+    /// kill(2) by thread `sender`; `None` only checks. `ESRCH`, `EPERM`, `EAGAIN`.
+    pub fn kill(&mut self, sender: Pid, target: Target, signal: Option<Signal>) -> Result<()> {
+        let thread = self.thread(sender)?;
+        let own = thread.pid;
+        let cause = Cause::Kill { process: own.number(), user: thread.credentials.user.real };
+        let information = signal.map(|signal| SignalInformation { signal, error: 0, cause });
+        let targets: Vec<Pid> = match target {
+            Target::Process(pid) => return self.send_to_process(sender, pid, signal, information),
+            Target::Group(group) => self.group_members(group),
+            Target::Everyone => {
+                self.processes.keys().copied().filter(|pid| *pid != Pid::INIT && *pid != own).collect()
+            }
+        };
+        let mut result = Err(Error::ESRCH);
+        for pid in targets {
+            match self.send_to_process(sender, pid, signal, information) {
+                Ok(()) => result = Ok(()),
+                Err(error) if result.is_err() => result = Err(error),
+                Err(_) => {}
+            }
+        }
+        result
+    }
+
+    /// tgkill(2) by thread `sender`: `target` must be a thread of `process`, if that is given; `None` for the signal
+    /// only checks. `ESRCH`, `EPERM`, `EAGAIN`.
+    pub fn kill_thread(
+        &mut self,
+        sender: Pid,
+        process: Option<Pid>,
+        target: Pid,
+        signal: Option<Signal>,
+    ) -> Result<()> {
+        let thread = self.thread(sender)?;
+        let cause = Cause::ThreadKill { process: thread.pid.number(), user: thread.credentials.user.real };
+        let information = signal.map(|signal| SignalInformation { signal, error: 0, cause });
+        self.send_to_thread(sender, process, target, signal, information)
+    }
+
+    /// Sends `information` by thread `sender` to process `pid`, with a check of permission (kill, sigqueue).
+    pub fn send_to_process(
+        &mut self,
+        sender: Pid,
+        pid: Pid,
+        signal: Option<Signal>,
+        information: Option<SignalInformation>,
+    ) -> Result<()> {
+        self.check_permission(sender, pid, signal)?;
+        information.map_or(Ok(()), |information| self.generate(Recipient::Process(pid), information))
+    }
+
+    /// Sends `information` by thread `sender` to thread `target`, with a check of permission (tgkill, rt_tgsigqueueinfo).
+    pub fn send_to_thread(
+        &mut self,
+        sender: Pid,
+        process: Option<Pid>,
+        target: Pid,
+        signal: Option<Signal>,
+        information: Option<SignalInformation>,
+    ) -> Result<()> {
+        let pid = self.thread(target)?.pid;
+        if process.is_some_and(|process| process != pid) {
+            return Err(Error::ESRCH);
+        }
+        self.check_permission(sender, pid, signal)?;
+        information.map_or(Ok(()), |information| self.generate(Recipient::Thread(target), information))
+    }
+
+    fn check_permission(&self, sender: Pid, pid: Pid, signal: Option<Signal>) -> Result<()> {
+        let (thread, target) = (self.thread(sender)?, self.process(pid)?);
+        let same_session = || self.process(thread.pid).is_ok_and(|process| process.session == target.session);
+        let allowed = thread.pid == pid
+            || thread.credentials.may_signal(&target.credentials)
+            || (signal == Some(Signal::CONT) && same_session());
+        if allowed { Ok(()) } else { Err(Error::EPERM) }
+    }
+
+    /// Sends a signal of the system to process `pid`, if it lives.
+    pub fn generate_for_process(&mut self, pid: Pid, information: SignalInformation) {
+        // The system's own signals are pending even without a record.
+        let _ = self.generate(Recipient::Process(pid), information);
+    }
+
+    /// Sends a signal of the system to thread `tid`, if it lives.
+    pub fn generate_for_thread(&mut self, tid: Pid, information: SignalInformation) {
+        let _ = self.generate(Recipient::Thread(tid), information);
+    }
+
+    /// Sends a signal of the system to every process of `group`.
+    pub fn generate_for_group(&mut self, group: Pid, information: SignalInformation) {
+        for pid in self.group_members(group) {
+            self.generate_for_process(pid, information);
+        }
+    }
+
+    /// Raises a signal that thread `tid`'s own instruction caused: it cannot be held off. Where the program blocks or
+    /// ignores it, the default action is taken.
+    pub fn force(&mut self, tid: Pid, information: SignalInformation) {
+        let signal = information.signal;
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let blocked = thread.blocked.contains(signal);
+        thread.blocked.remove(signal);
+        let pid = thread.pid;
+        if let Some(process) = self.processes.get(&pid) {
+            let mut actions = process.actions.lock();
+            if blocked || actions.get(signal).disposition == Disposition::Ignore {
+                actions.set(signal, Action::default());
+            }
+        }
+        self.generate_for_thread(tid, information);
+    }
+
+    /// An expiration of POSIX timer `timer` of process `pid`: queues its signal (to thread `tid`, if given), or counts
+    /// an overrun while that is pending.
+    pub fn expire_timer(&mut self, pid: Pid, tid: Option<Pid>, timer: u32, information: SignalInformation) {
+        let pending = match tid {
+            Some(tid) => self.threads.get_mut(&tid).map(|thread| &mut thread.pending),
+            None => self.processes.get_mut(&pid).map(|process| &mut process.pending),
+        };
+        if pending.is_some_and(|pending| !pending.add_overrun(timer)) {
+            let _ = self.generate(tid.map_or(Recipient::Process(pid), Recipient::Thread), information);
+        }
+    }
+
+    /// Forgets the pending signals of a deleted POSIX timer.
+    pub fn forget_timer(&mut self, pid: Pid, timer: u32) {
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        process.timer_overruns.remove(&timer);
+        let mut freed = process.pending.discard_timer(timer);
+        for tid in &process.threads {
+            freed += self.threads.get_mut(tid).map_or(0, |thread| thread.pending.discard_timer(timer));
+        }
+        self.uncharge_signals(pid, freed as u64);
+    }
+
+    /// Sets the action for `signal`, returns the old one. An ignored signal that is pending is forgotten. `EINVAL` for
+    /// signals that cannot be caught.
+    pub fn set_action(&mut self, pid: Pid, signal: Signal, action: Action) -> Result<Action> {
+        if SignalSet::UNMASKABLE.contains(signal) {
+            return Err(Error::EINVAL);
+        }
+        let process = self.process_mut(pid)?;
+        let (old, ignores) = {
+            let mut actions = process.actions.lock();
+            (actions.set(signal, action), actions.ignores(signal))
+        };
+        if ignores {
+            self.discard(pid, SignalSet::of(&[signal]));
+        }
+        Ok(old)
+    }
+
+    /// Sets the mask of thread `tid` and returns the old one. `ESRCH`.
+    pub fn set_mask(&mut self, tid: Pid, mask: SignalSet) -> Result<SignalSet> {
+        let thread = self.thread_mut(tid)?;
+        let old = core::mem::replace(&mut thread.blocked, mask.as_mask());
+        let pid = thread.pid;
+        // Signals for the process that this thread was to take and now blocks must find another taker.
+        if !(mask & !old).is_empty() {
+            self.wake_takers(pid);
+        }
+        Ok(old)
+    }
+
+    /// Forgets what is pending of `signals` for `pid` and its threads.
+    fn discard(&mut self, pid: Pid, signals: SignalSet) {
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        let mut freed = process.pending.discard(signals);
+        for tid in &process.threads {
+            freed += self.threads.get_mut(tid).map_or(0, |thread| thread.pending.discard(signals));
+        }
+        self.uncharge_signals(pid, freed as u64);
+    }
+
+    pub(super) fn uncharge_signals(&mut self, pid: Pid, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        process.queued = process.queued.saturating_sub(count);
+        let user = process.credentials.user.real;
+        self.charge(user, 0, -(count as i64));
+    }
+
+    fn generate(&mut self, recipient: Recipient, information: SignalInformation) -> Result<()> {
+        let signal = information.signal;
+        let pid = match recipient {
+            Recipient::Process(pid) => pid,
+            Recipient::Thread(tid) => self.thread(tid)?.pid,
+        };
+        let process = self.process(pid)?;
+        if process.phase != Phase::Running {
+            return Ok(());
+        }
+        if SignalSet::STOPPING.contains(signal) {
+            self.discard(pid, SignalSet::of(&[Signal::CONT]));
+        } else if signal == Signal::CONT {
+            self.discard(pid, SignalSet::STOPPING);
+            self.resume(pid);
+        }
+        if self.is_lost(recipient, pid, signal) {
+            return Ok(());
+        }
+        let process = self.process(pid)?;
+        let user = process.credentials.user.real;
+        let used = self.users.get(&user).map_or(0, |charges| charges.signals);
+        let room = used < process.limits.soft(Resource::PendingSignals);
+        let pending = match recipient {
+            Recipient::Process(pid) => &mut self.process_mut(pid)?.pending,
+            Recipient::Thread(tid) => &mut self.thread_mut(tid)?.pending,
+        };
+        // Standard signals of the system keep their record even where the user's quota is used up.
+        let room = room || (!signal.is_real_time() && !information.is_from_program());
+        if pending.push(information, room)? {
+            self.process_mut(pid)?.queued += 1;
+            self.charge(user, 0, 1);
+        }
+        if signal == Signal::KILL {
+            self.begin_exit(pid, ExitStatus::Killed(Signal::KILL));
+            return Ok(());
+        }
+        match recipient {
+            Recipient::Thread(tid) if self.wants(tid, signal) => self.wake(tid),
+            Recipient::Thread(_) => {}
+            Recipient::Process(pid) => self.wake_taker(pid, signal),
+        }
+        Ok(())
+    }
+
+    /// Whether `signal` has no effect on its recipient and is not even kept. A blocked signal is kept, as the program
+    /// may set a handler before it unblocks.
+    fn is_lost(&self, recipient: Recipient, pid: Pid, signal: Signal) -> bool {
+        let Some(process) = self.processes.get(&pid) else { return true };
+        let actions = process.actions.lock();
+        let default = actions.get(signal).disposition == Disposition::Default;
+        let protected = pid == Pid::INIT && default && signal.default_action() != DefaultAction::Continue;
+        if protected && SignalSet::UNMASKABLE.contains(signal) {
+            return true;
+        }
+        let ignored = protected || actions.ignores(signal);
+        let first = match recipient {
+            Recipient::Thread(tid) => Some(tid),
+            Recipient::Process(_) => process.first_thread(),
+        };
+        let thread = first.and_then(|tid| self.threads.get(&tid));
+        ignored && !thread.is_some_and(|thread| thread.blocked.contains(signal))
+    }
+
+    /// Undoes a stop: threads go on, the parent is told.
+    fn resume(&mut self, pid: Pid) {
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        let stop = core::mem::replace(&mut process.stop, Stop::Running);
+        if stop == Stop::Running {
+            return;
+        }
+        self.wake_all_threads(pid);
+        if matches!(stop, Stop::Stopped(_)) {
+            self.tell_parent(pid, ChildEvent::Continued);
+        }
+    }
+
+    /// Tells the parent that `pid` stopped or continued, unless it does not want to know.
+    pub(super) fn tell_parent(&mut self, pid: Pid, event: ChildEvent) {
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        process.unreported = Some(event);
+        let Some(parent) = process.parent else { return };
+        let wanted = self.processes.get(&parent).is_some_and(|parent| {
+            let action = *parent.actions.lock().get(Signal::CHLD);
+            action.disposition != Disposition::Ignore && !action.flags.no_child_stop
+        });
+        if wanted {
+            let information = self.child_information(Signal::CHLD, pid, event);
+            self.generate_for_process(parent, information);
+        }
+        self.wake_child_waiters(parent);
+    }
+
+    fn wants(&self, tid: Pid, signal: Signal) -> bool {
+        self.threads.get(&tid).is_some_and(|thread| {
+            !thread.must_exit && (!thread.blocked.contains(signal) || thread.awaited.contains(signal))
+        })
+    }
+
+    /// Wakes one thread of `pid` that takes `signal`: the first thread if it does.
+    fn wake_taker(&mut self, pid: Pid, signal: Signal) {
+        let Some(process) = self.processes.get(&pid) else { return };
+        let first = process.first_thread().into_iter();
+        let taker = first.chain(process.threads.iter().copied()).find(|tid| self.wants(*tid, signal));
+        if let Some(taker) = taker {
+            self.wake(taker);
+        }
+    }
+
+    /// Finds takers anew for what is pending for the process.
+    pub(super) fn wake_takers(&mut self, pid: Pid) {
+        let pending = self.processes.get(&pid).map_or(SignalSet::EMPTY, |process| process.pending.set());
+        pending.iter().for_each(|signal| self.wake_taker(pid, signal));
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Recipient {
+    Process(Pid),
+    Thread(Pid),
+}

@@ -1,0 +1,228 @@
+//! The table itself: records by id, look-ups, wake-ups.
+
+use super::ids::Allocator;
+use super::records::{Phase, Process, Thread, stored_name};
+use super::{Control, Pid};
+use crate::credentials::Credentials;
+use crate::signal::{Signal, SignalInformation, SignalSet};
+use crate::{Error, Result};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::task::Waker;
+
+/// Something to do after the table's lock is released.
+pub(super) enum Wake {
+    /// Go on with a request.
+    Request(Waker),
+    /// Fetch a thread out of its program.
+    Recall(Arc<dyn Control>),
+}
+
+/// A process that a signal ended, for the log.
+#[derive(Clone, Debug)]
+pub struct FatalReport {
+    /// The process.
+    pub pid: Pid,
+    /// The thread that took the signal.
+    pub tid: Pid,
+    /// The process's name.
+    pub name: Vec<u8>,
+    /// The signal and its cause.
+    pub information: SignalInformation,
+}
+
+/// Charges against the limits of one user.
+#[derive(Debug, Default)]
+pub(super) struct UserCharges {
+    pub(super) threads: u64,
+    pub(super) signals: u64,
+}
+
+/// A process group.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) session: Pid,
+    pub(super) members: BTreeSet<Pid>,
+}
+
+/// All processes and threads, as far as they concern each other.
+pub struct Table {
+    pub(super) processes: BTreeMap<Pid, Process>,
+    pub(super) threads: BTreeMap<Pid, Thread>,
+    pub(super) groups: BTreeMap<Pid, Group>,
+    /// How many groups each session has.
+    pub(super) sessions: BTreeMap<Pid, usize>,
+    pub(super) users: BTreeMap<u32, UserCharges>,
+    pub(super) ids: Allocator,
+    pub(super) max_threads: usize,
+    pub(super) forks: u64,
+    pub(super) wakes: Vec<Wake>,
+    pub(super) reports: Vec<FatalReport>,
+}
+
+impl Table {
+    /// An empty table for at most `max_threads` threads.
+    pub fn new(max_threads: usize) -> Table {
+        Table {
+            processes: BTreeMap::new(),
+            threads: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            users: BTreeMap::new(),
+            ids: Allocator::new(Pid::LIMIT),
+            max_threads,
+            forks: 0,
+            wakes: Vec::new(),
+            reports: Vec::new(),
+        }
+    }
+
+    /// The process `pid`, also if it is a zombie. `ESRCH`.
+    pub fn process(&self, pid: Pid) -> Result<&Process> {
+        self.processes.get(&pid).ok_or(Error::ESRCH)
+    }
+
+    /// The process `pid`, to be changed. `ESRCH`.
+    pub fn process_mut(&mut self, pid: Pid) -> Result<&mut Process> {
+        self.processes.get_mut(&pid).ok_or(Error::ESRCH)
+    }
+
+    /// The thread `tid`. `ESRCH`.
+    pub fn thread(&self, tid: Pid) -> Result<&Thread> {
+        self.threads.get(&tid).ok_or(Error::ESRCH)
+    }
+
+    /// The thread `tid`, to be changed. `ESRCH`.
+    pub fn thread_mut(&mut self, tid: Pid) -> Result<&mut Thread> {
+        self.threads.get_mut(&tid).ok_or(Error::ESRCH)
+    }
+
+    /// The process that thread `tid` belongs to. `ESRCH`.
+    pub fn process_of(&self, tid: Pid) -> Result<&Process> {
+        self.process(self.thread(tid)?.pid)
+    }
+
+    /// Every process, by id.
+    pub fn processes(&self) -> impl Iterator<Item = &Process> {
+        self.processes.values()
+    }
+
+    /// How many threads there are, and how many of them run or could run.
+    pub fn thread_counts(&self) -> (usize, usize) {
+        let running = self.threads.values().filter(|t| t.run_state() == super::RunState::Running).count();
+        (self.threads.len(), running)
+    }
+
+    /// Threads and processes made since the start.
+    pub fn forks(&self) -> u64 {
+        self.forks
+    }
+
+    /// Reports of processes that signals ended since the last call.
+    pub fn take_reports(&mut self) -> Vec<FatalReport> {
+        core::mem::take(&mut self.reports)
+    }
+
+    pub(super) fn id_is_used(&self, pid: Pid) -> bool {
+        self.threads.contains_key(&pid)
+            || self.processes.contains_key(&pid)
+            || self.groups.contains_key(&pid)
+            || self.sessions.contains_key(&pid)
+    }
+
+    /// Makes a thread notice that something has changed for it.
+    pub(super) fn wake(&mut self, tid: Pid) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        match thread.is_in_program {
+            true => self.wakes.push(Wake::Recall(thread.control.clone())),
+            false => self.wakes.extend(thread.waker.take().map(Wake::Request)),
+        }
+    }
+
+    pub(super) fn wake_all_threads(&mut self, pid: Pid) {
+        let threads: Vec<Pid> =
+            self.processes.get(&pid).map_or(Vec::new(), |p| p.threads.iter().copied().collect());
+        threads.into_iter().for_each(|tid| self.wake(tid));
+    }
+
+    /// Wakes the threads of `pid` that wait for children.
+    pub(super) fn wake_child_waiters(&mut self, pid: Pid) {
+        let waiters = self.processes.get_mut(&pid).map(|p| core::mem::take(&mut p.child_waiters));
+        waiters.unwrap_or_default().into_iter().for_each(|tid| self.wake(tid));
+    }
+
+    /// Records that the request of thread `tid` waits with `waker`.
+    pub fn set_waker(&mut self, tid: Pid, waker: &Waker) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            match &mut thread.waker {
+                Some(old) => old.clone_from(waker),
+                none => *none = Some(waker.clone()),
+            }
+        }
+    }
+
+    /// Records that thread `tid` has come to its server.
+    pub fn enter(&mut self, tid: Pid) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.is_in_program = false;
+        }
+    }
+
+    /// Whether thread `tid` has to stop what it does: a signal to deliver, a stop, its end.
+    pub fn has_work(&self, tid: Pid) -> bool {
+        let Some(thread) = self.threads.get(&tid) else { return true };
+        let Some(process) = self.processes.get(&thread.pid) else { return true };
+        let pending = thread.pending.set() | process.pending.set();
+        thread.must_exit
+            || process.phase != Phase::Running
+            || process.stop != super::Stop::Running
+            || !(pending & !(thread.blocked & !SignalSet::UNMASKABLE)).is_empty()
+    }
+
+    /// Whether thread `tid` has to end.
+    pub fn must_exit(&self, tid: Pid) -> bool {
+        let Some(thread) = self.threads.get(&tid) else { return true };
+        let Some(process) = self.processes.get(&thread.pid) else { return true };
+        let fatal = thread.pending.set() | process.pending.set();
+        thread.must_exit || process.phase != Phase::Running || fatal.contains(Signal::KILL)
+    }
+
+    /// Replaces the credentials of thread `tid` and moves the charges against its user's limits. `ESRCH`.
+    pub fn set_credentials(&mut self, tid: Pid, credentials: Arc<Credentials>) -> Result<()> {
+        let thread = self.threads.get_mut(&tid).ok_or(Error::ESRCH)?;
+        let old = core::mem::replace(&mut thread.credentials, credentials.clone());
+        let (from, to) = (old.user.real, credentials.user.real);
+        let mut signals = 0;
+        if tid == thread.pid
+            && let Some(process) = self.processes.get_mut(&tid)
+        {
+            process.credentials = credentials;
+            signals = process.queued;
+        }
+        self.charge(from, -1, -(signals as i64));
+        self.charge(to, 1, signals as i64);
+        Ok(())
+    }
+
+    /// Sets the name of thread `tid` (its first 15 bytes count), and of its process if it is the first thread.
+    pub fn set_name(&mut self, tid: Pid, name: &[u8]) -> Result<()> {
+        let thread = self.threads.get_mut(&tid).ok_or(Error::ESRCH)?;
+        thread.name = stored_name(name);
+        if thread.pid == tid
+            && let Some(process) = self.processes.get_mut(&tid)
+        {
+            process.name = stored_name(name);
+        }
+        Ok(())
+    }
+
+    pub(super) fn charge(&mut self, user: u32, threads: i64, signals: i64) {
+        let charges = self.users.entry(user).or_default();
+        charges.threads = charges.threads.saturating_add_signed(threads);
+        charges.signals = charges.signals.saturating_add_signed(signals);
+        if charges.threads == 0 && charges.signals == 0 {
+            self.users.remove(&user);
+        }
+    }
+}
