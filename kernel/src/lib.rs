@@ -8,8 +8,12 @@
 pub mod arch;
 pub mod boot;
 pub mod boot_cell;
+pub mod boot_info;
 pub mod config;
 pub mod console;
+pub mod elf;
+pub mod initial_servers;
+pub mod kip;
 pub mod log;
 pub mod memory;
 pub mod panic;

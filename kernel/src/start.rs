@@ -1,12 +1,30 @@
 //! The kernel's beginning, in order: what each step needs is there before it.
-use crate::boot::BootInformation;
-use crate::{arch, log};
+use x2::Rights;
+use x2::kip::{MemoryDescriptor, MemoryKind as Kind};
+
+use crate::arch::features::{self, Features};
+use crate::arch::layout;
+use crate::boot::{BootInformation, preparation, reserved};
+use crate::memory::PhysRange;
+use crate::{arch, kip, log, memory};
 
 /// Called by the boot code on the processor's own stack and the final page tables. Never returns.
-pub fn start(boot: &'static BootInformation) -> ! {
+pub fn start(boot: &'static mut BootInformation) -> ! {
     for range in boot.memory() {
         log::debug!("memory {:#014x}..{:#014x} {:?}", range.start, range.end, range.kind);
     }
+    let image = arch::image_range();
+    // SAFETY: nothing else runs yet.
+    let kernel_memory = match unsafe { preparation::prepare(boot, image) } {
+        Ok(range) => range,
+        Err(obstacle) => panic!("cannot start the system: {obstacle}"),
+    };
+    // SAFETY: nothing else runs yet; the kernel's memory is direct-mapped, and `prepare` gave it to nobody else.
+    unsafe {
+        reserved::add(kernel_memory);
+        memory::init(kernel_memory);
+    }
+    log::info!("kernel memory: {} KiB at {:#x}", kernel_memory.size() >> 10, kernel_memory.start);
     for (number, module) in boot.modules().iter().enumerate() {
         log::info!(
             "module {number}: {:#x}..{:#x} {}",
@@ -15,5 +33,43 @@ pub fn start(boot: &'static BootInformation) -> ! {
             boot.module_command_line(module)
         );
     }
+    complete_interface_page();
+    let (sigma0, root) = kip::servers();
+    log::info!("sigma0 at {:#x}, root task at {:#x}", sigma0.ip, root.ip);
     arch::stop()
+}
+
+/// Fills in the rest of the kernel interface page. After this no boot memory may be taken: its unused rest is given to
+/// sigma0.
+fn complete_interface_page() {
+    let image = PhysRange::new(arch::image_range().start, arch::boot::memory::used_end());
+    let mut page_sizes = 1 << 12 | 1 << 21;
+    if features::has(Features::GIANT_PAGES) {
+        page_sizes |= 1 << 30;
+    }
+    let rights = if features::has(Features::NO_EXECUTE) { Rights::ALL } else { Rights::READ_WRITE };
+    let facts = kip::Facts {
+        image,
+        interrupt_lines: 24,
+        rights,
+        page_sizes,
+        processors: &[kip::Processor { external_khz: 0, internal_khz: 0 }],
+        isolates: features::has(Features::NO_MELTDOWN),
+    };
+    let user = MemoryDescriptor {
+        kind: Kind::Conventional,
+        subtype: 0,
+        is_virtual: true,
+        low: 0,
+        last: layout::USER_END - 1,
+    };
+    // SAFETY: nothing else runs yet.
+    let result = unsafe {
+        reserved::add(image);
+        let own = reserved::ranges().iter().map(|range| preparation::physical(Kind::Reserved, 0, *range));
+        kip::complete(&facts, own.chain([user]))
+    };
+    if result.is_err() {
+        panic!("cannot start the system: {}", preparation::Obstacle::Descriptors);
+    }
 }

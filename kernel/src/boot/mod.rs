@@ -2,11 +2,14 @@
 //!
 //! The parsers copy everything into fixed buffers at once, so that the loader's own structures can be overwritten.
 pub mod multiboot1;
+pub mod placement;
+pub mod preparation;
+pub mod reserved;
 
 use core::fmt;
 
 /// Most memory ranges taken over; more are dropped from the end, with a warning.
-pub const MAX_RANGES: usize = 128;
+pub const MAX_RANGES: usize = 96;
 /// Most modules taken over (as kickstart, ABI 1.1).
 pub const MAX_MODULES: usize = 32;
 /// Bytes for all command lines together (as kickstart, ABI 1.1).
@@ -182,7 +185,7 @@ impl BootInformation {
         match self.dropped {
             Dropped { modules: 1.., .. } => Some("more than 32 modules: the rest is ignored"),
             Dropped { text: true, .. } => Some("command lines of more than 4096 bytes together: cut off"),
-            Dropped { ranges: 1.., .. } => Some("more than 128 memory ranges: the rest is ignored"),
+            Dropped { ranges: 1.., .. } => Some("more than 96 memory ranges: the rest is ignored"),
             _ => None,
         }
     }

@@ -7,6 +7,8 @@ mod interrupts;
 mod machine;
 pub mod serial;
 
+use crate::memory::PhysAddr;
+
 pub use interrupts::interrupt_pending;
 pub use machine::{Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
 
@@ -26,4 +28,9 @@ pub fn is_stack_word(_address: u64) -> bool {
 /// The model's code is not the kernel's image.
 pub fn is_code(_address: u64) -> bool {
     false
+}
+
+/// The physical address of a static of the kernel: the model gives them none of their own.
+pub fn image_to_phys<T>(item: *const T) -> PhysAddr {
+    PhysAddr::new(item as u64)
 }

@@ -13,9 +13,11 @@ mod stacks;
 
 use core::arch::asm;
 
+use crate::memory::PhysRange;
+
 pub use cpu_local::{CpuLocal, cpu_local};
 pub use instructions::{frame_pointer, read_time_stamp, stop};
-pub use layout::{phys_to_virt, virt_to_phys};
+pub use layout::{image_to_phys, phys_to_virt, virt_to_phys};
 pub use paging::{kernel_half, kernel_root};
 
 /// The port of the emulator's `isa-debug-exit` device, as the test harness configures it.
@@ -68,4 +70,10 @@ pub fn interrupt_pending() -> bool {
 #[inline]
 pub const fn machine() -> u32 {
     1
+}
+
+/// The physical range of the image and all boot memory.
+pub fn image_range() -> PhysRange {
+    let physical = |address: u64| image_to_phys(address as *const u8);
+    PhysRange::new(physical(layout::image_start()), physical(layout::boot_memory_end()))
 }

@@ -71,5 +71,6 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
 }
 
 extern "C" fn on_kernel_stack() -> ! {
-    crate::start::start(INFORMATION.get())
+    // SAFETY: `boot_entry` is done with it, and nothing else runs.
+    crate::start::start(unsafe { INFORMATION.get_mut() })
 }

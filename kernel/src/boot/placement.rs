@@ -1,0 +1,244 @@
+//! Where things go in physical memory at boot: what is free, and the first choice of kernel memory, moved modules and
+//! the boot info. Only arithmetic; the caller does the copying.
+use core::fmt;
+
+use super::{BootInformation, MemoryKind};
+use crate::memory::{PAGE_BITS, PAGE_SIZE, PhysAddr, PhysRange};
+
+/// Most free ranges kept; the smallest are forgotten beyond that.
+const MAX_FREE: usize = 256;
+/// Modules and the boot info go above this: old X.2 programs are linked at 15 and 16 MiB and use memory from 32 MiB on
+/// without asking.
+pub const QUIET: PhysAddr = PhysAddr::new(64 << 20);
+/// What is placed here is reached with 32-bit addresses by old programs.
+pub const LIMIT: PhysAddr = PhysAddr::new(4 << 30);
+
+/// There is no free range of this size where it is needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoRoom {
+    /// For what.
+    pub what: &'static str,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "no {} KiB of free memory for {}", self.size.div_ceil(1024), self.what)
+    }
+}
+
+/// The free physical memory, in whole pages.
+pub struct FreeMemory {
+    ranges: [PhysRange; MAX_FREE],
+    count: usize,
+}
+
+const NOTHING: PhysRange = PhysRange::new(PhysAddr::new(0), PhysAddr::new(0));
+
+impl FreeMemory {
+    /// The available memory below `limit`, without what any other kind of range covers and without the first megabyte.
+    pub fn new(boot: &BootInformation, limit: u64) -> Self {
+        let mut free = Self { ranges: [NOTHING; MAX_FREE], count: 0 };
+        for range in boot.memory().iter().filter(|range| range.kind == MemoryKind::Available) {
+            let end = range.end.min(limit) >> PAGE_BITS << PAGE_BITS;
+            let start = range.start.max(1 << 20).next_multiple_of(PAGE_SIZE);
+            let range = PhysRange::new(PhysAddr::new(start), PhysAddr::new(end));
+            // Ranges of the firmware may overlap each other.
+            free.remove(range);
+            free.add(range);
+        }
+        for range in boot.memory().iter().filter(|range| range.kind != MemoryKind::Available) {
+            free.remove(PhysRange::new(PhysAddr::new(range.start), PhysAddr::new(range.end)));
+        }
+        free
+    }
+
+    /// The free ranges, in no order.
+    pub fn ranges(&self) -> &[PhysRange] {
+        &self.ranges[..self.count]
+    }
+
+    /// Bytes free altogether.
+    pub fn size(&self) -> u64 {
+        self.ranges().iter().map(|range| range.size()).sum()
+    }
+
+    /// Is every byte of the range free?
+    pub fn contains(&self, range: PhysRange) -> bool {
+        self.ranges().iter().any(|free| free.start <= range.start && range.end <= free.end)
+    }
+
+    fn add(&mut self, range: PhysRange) {
+        if range.size() == 0 {
+            return;
+        }
+        if self.count < MAX_FREE {
+            self.ranges[self.count] = range;
+            self.count += 1;
+        } else if let Some(smallest) = self.ranges.iter_mut().min_by_key(|range| range.size())
+            && smallest.size() < range.size()
+        {
+            *smallest = range;
+        }
+    }
+
+    /// Takes a range out, widened to whole pages; parts of it that are not free are ignored.
+    pub fn remove(&mut self, range: PhysRange) {
+        if range.size() == 0 {
+            return;
+        }
+        let end = PhysAddr::new(range.end.value().saturating_add(PAGE_SIZE - 1)).align_down(PAGE_BITS);
+        let range = PhysRange::new(range.start.align_down(PAGE_BITS), end);
+        let mut index = 0;
+        while index < self.count {
+            let free = self.ranges[index];
+            if !free.overlaps(range) {
+                index += 1;
+                continue;
+            }
+            self.count -= 1;
+            self.ranges[index] = self.ranges[self.count];
+            self.add(PhysRange::new(free.start, range.start));
+            self.add(PhysRange::new(range.end, free.end));
+        }
+    }
+
+    /// Takes `size` bytes, aligned to 2^`bits`, from the highest place between `floor` and `ceiling`.
+    pub fn take_top(
+        &mut self,
+        size: u64,
+        bits: u32,
+        floor: PhysAddr,
+        ceiling: PhysAddr,
+        what: &'static str,
+    ) -> Result<PhysRange, NoRoom> {
+        let size = size.next_multiple_of(PAGE_SIZE);
+        let place = |free: &PhysRange| {
+            let start = PhysAddr::new(free.end.min(ceiling).value().checked_sub(size)?).align_down(bits);
+            (start >= free.start.max(floor)).then_some(start)
+        };
+        let start = self.ranges().iter().filter_map(place).max().ok_or(NoRoom { what, size })?;
+        let range = PhysRange::new(start, start.offset(size));
+        self.remove(range);
+        Ok(range)
+    }
+
+    /// As [`FreeMemory::take_top`] for things that should be out of old programs' way: above [`QUIET`] where there is
+    /// room, else wherever, below [`LIMIT`].
+    pub fn take_quiet(&mut self, size: u64, what: &'static str) -> Result<PhysRange, NoRoom> {
+        self.take_top(size, PAGE_BITS, QUIET, LIMIT, what)
+            .or_else(|_| self.take_top(size, PAGE_BITS, PhysAddr::new(0), LIMIT, what))
+    }
+
+    /// Chooses the kernel's memory: `wanted` bytes, or by default an eighth of the free memory, at least 16 MiB and at
+    /// most half of the largest range that can hold it. 2 MiB aligned, as high as possible below [`LIMIT`].
+    pub fn take_kernel_memory(&mut self, wanted: Option<u64>) -> Result<PhysRange, NoRoom> {
+        const BITS: u32 = 21;
+        const LEAST: u64 = 16 << 20;
+        let round = |size: u64| size.saturating_add((1 << BITS) - 1) >> BITS << BITS;
+        let size = match wanted {
+            Some(size) => round(size),
+            None => {
+                let largest =
+                    self.ranges().iter().filter(|range| range.end <= LIMIT).map(|range| range.size());
+                let most = largest.max().unwrap_or(0) / 2;
+                round((self.size() / 8).max(LEAST).min(most))
+            }
+        };
+        self.take_top(size.max(1 << BITS), BITS, PhysAddr::new(0), LIMIT, "the kernel (see kmem=)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::boot::Protocol;
+
+    fn boot(ranges: &[(u64, u64, MemoryKind)]) -> BootInformation {
+        let mut boot = BootInformation::empty(Protocol::Multiboot1);
+        for &(start, end, kind) in ranges {
+            boot.add_range(start, end - start, kind);
+        }
+        boot
+    }
+
+    fn range(start: u64, end: u64) -> PhysRange {
+        PhysRange::new(PhysAddr::new(start), PhysAddr::new(end))
+    }
+
+    fn pc(megabytes: u64) -> FreeMemory {
+        let boot = boot(&[
+            (0, 0x9fc00, MemoryKind::Available),
+            (0x9fc00, 0xa0000, MemoryKind::Reserved),
+            (0x10_0000, (megabytes << 20) - 0x20000, MemoryKind::Available),
+            ((megabytes << 20) - 0x20000, megabytes << 20, MemoryKind::Reserved),
+        ]);
+        FreeMemory::new(&boot, u64::MAX)
+    }
+
+    #[test]
+    fn other_kinds_win_over_available() {
+        let boot = boot(&[
+            (0x10_0000, 0x100_0000, MemoryKind::Available),
+            (0x80_0000, 0x90_0000, MemoryKind::Available),
+            (0x20_0800, 0x20_0900, MemoryKind::Reserved),
+        ]);
+        let mut free = FreeMemory::new(&boot, u64::MAX);
+        assert_eq!(free.size(), 0xf0_0000 - 0x1000);
+        assert!(!free.contains(range(0x20_0000, 0x20_1000)));
+        assert!(free.contains(range(0x20_1000, 0x30_0000)));
+        free.remove(range(0, u64::MAX));
+        assert_eq!(free.ranges(), []);
+    }
+
+    #[test]
+    fn limit_cuts_memory_off() {
+        let boot = boot(&[(0x10_0000, 0x1000_0000, MemoryKind::Available)]);
+        let mut free = FreeMemory::new(&boot, 0x800_0000);
+        let top = free.take_quiet(0x1000, "a test").unwrap();
+        assert_eq!(top, range(0x7ff_f000, 0x800_0000));
+    }
+
+    #[test]
+    fn kernel_memory_is_high_and_aligned() {
+        let mut free = pc(256);
+        let kernel = free.take_kernel_memory(None).unwrap();
+        assert_eq!(kernel, range(0xde0_0000, 0xfe0_0000));
+        assert!(!free.contains(range(0xfc0_0000, 0xfc0_1000)));
+        let module = free.take_quiet(0x1800, "a module").unwrap();
+        assert_eq!(module.size(), 0x2000);
+        assert!(module.start >= QUIET && !module.overlaps(kernel));
+        assert_eq!(pc(256).take_kernel_memory(Some(3 << 20)).unwrap().size(), 4 << 20);
+        assert_eq!(
+            pc(256).take_kernel_memory(Some(1 << 40)),
+            Err(NoRoom { what: "the kernel (see kmem=)", size: 1 << 40 })
+        );
+        assert!(pc(256).take_kernel_memory(Some(u64::MAX)).is_err());
+    }
+
+    #[test]
+    fn small_machines_get_less() {
+        let mut free = pc(24);
+        let kernel = free.take_kernel_memory(None).unwrap();
+        assert!(kernel.size() <= 12 << 20);
+        assert!(free.take_quiet(4096, "a module").is_ok());
+    }
+
+    #[test]
+    fn too_many_pieces_forget_the_smallest() {
+        let mut free = pc(256);
+        for page in 0..600 {
+            let start = 0x100_0000 + page * 0x3000;
+            free.remove(range(start, start + 0x1000));
+        }
+        assert!(free.ranges().len() <= MAX_FREE);
+        assert!(free.ranges().iter().all(|free| {
+            (0..600).all(|page| {
+                let start = 0x100_0000 + page * 0x3000;
+                !free.overlaps(range(start, start + 0x1000))
+            })
+        }));
+        assert!(free.contains(range(0x800_0000, 0x900_0000)), "the large ranges stay");
+    }
+}

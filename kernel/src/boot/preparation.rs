@@ -1,0 +1,157 @@
+//! What a loader that only loads leaves to the kernel: choose kernel memory, move the modules out of the way, load sigma0
+//! and the root task, write the boot info and describe it all in the kernel interface page. After this the machine looks
+//! as Pistachio's kickstart would have left it (ABI 1.3-1.8).
+use core::fmt;
+use x2::kip::{MemoryDescriptor, MemoryKind as Kind, boot_loader};
+
+use super::placement::{FreeMemory, NoRoom, QUIET};
+use super::{BootInformation, MemoryKind, Module};
+use crate::initial_servers::{self, LoadError};
+use crate::memory::{PhysAddr, PhysRange};
+use crate::{arch, boot_info, config, kip, log};
+
+/// What stands in the way of starting the system. Nothing can go on; the message is for the person at the console.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Obstacle {
+    /// Fewer than two modules.
+    NoServers,
+    /// A module is no program, or has no place.
+    Load(&'static str, LoadError),
+    /// Too little memory.
+    NoRoom(NoRoom),
+    /// The kernel interface page has no room for the memory map.
+    Descriptors,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoServers => formatter.write_str(
+                "give sigma0 and the root task as the first two modules (QEMU: -initrd \"sigma0,root\")",
+            ),
+            Self::Load(name, error) => write!(formatter, "cannot load {name}: {error}"),
+            Self::NoRoom(error) => error.fmt(formatter),
+            Self::Descriptors => formatter.write_str("the memory map has too many parts"),
+        }
+    }
+}
+
+impl From<NoRoom> for Obstacle {
+    fn from(error: NoRoom) -> Self {
+        Self::NoRoom(error)
+    }
+}
+
+/// Prepares the machine; returns the memory chosen for the kernel.
+///
+/// # Safety
+/// Boot only: nothing else runs; the modules and the free memory of `boot` are direct-mapped and used by nobody. `image`
+/// covers everything of the kernel's so far.
+pub unsafe fn prepare(boot: &mut BootInformation, image: PhysRange) -> Result<PhysRange, Obstacle> {
+    if boot.modules().len() < 2 {
+        return Err(Obstacle::NoServers);
+    }
+    let limit = config::get().memory_limit.unwrap_or(u64::MAX);
+    let mut free = FreeMemory::new(boot, limit);
+    free.remove(image);
+    boot.modules().iter().for_each(|module| free.remove(extent(module)));
+    let kernel_memory = free.take_kernel_memory(config::get().kernel_memory)?;
+    // SAFETY: the caller's promise; the modules' places were taken out of the free memory.
+    unsafe { move_modules(boot, &mut free)? };
+
+    // The modules' former places are free now.
+    let mut free = FreeMemory::new(boot, limit);
+    free.remove(image);
+    free.remove(kernel_memory);
+    boot.modules().iter().for_each(|module| free.remove(extent(module)));
+    let [sigma0_file, root_file] = [0, 1].map(|index| {
+        let module = &boot.modules()[index];
+        // SAFETY: the module's memory is direct-mapped and belongs to nobody else; it is not written to below, because
+        // it is not free.
+        unsafe { core::slice::from_raw_parts(arch::phys_to_virt(PhysAddr::new(module.start)), size(module)) }
+    });
+    let sigma0 =
+        initial_servers::place(sigma0_file, &mut free).map_err(|error| Obstacle::Load("sigma0", error))?;
+    let root = initial_servers::place(root_file, &mut free)
+        .map_err(|error| Obstacle::Load("the root task", error))?;
+    let info = free.take_quiet(boot_info::SIZE, "the boot info")?;
+    // SAFETY: all three places were taken out of the free memory just now.
+    let (sigma0, root) = unsafe {
+        let page = core::slice::from_raw_parts_mut(arch::phys_to_virt(info.start), boot_info::SIZE as usize);
+        if boot_info::write(page, boot, sigma0.executable(), root.executable()).is_err() {
+            log::warning!("the boot info is cut off");
+        }
+        (sigma0.load(), root.load())
+    };
+    let descriptors = memory_descriptors(boot, limit)
+        .chain([physical(Kind::Reserved, 0, kernel_memory)])
+        .chain([sigma0, root].map(|server| {
+            let range = PhysRange::new(PhysAddr::new(server.low), PhysAddr::new(server.high));
+            physical(Kind::BootLoader, boot_loader::SERVER, range)
+        }))
+        .chain(
+            boot.modules()[2..]
+                .iter()
+                .filter(|module| size(module) > 0)
+                .map(|module| physical(Kind::BootLoader, boot_loader::MODULE, extent(module))),
+        )
+        .chain([physical(Kind::BootLoader, boot_loader::INFO, info)]);
+    // SAFETY: the caller's promise.
+    unsafe { kip::describe(sigma0, root, info.start, descriptors) }.map_err(|_| Obstacle::Descriptors)?;
+    Ok(kernel_memory)
+}
+
+/// A memory descriptor for a range that is not empty.
+pub fn physical(kind: Kind, subtype: u8, range: PhysRange) -> MemoryDescriptor {
+    MemoryDescriptor::physical(kind, subtype, range.start.value(), range.end.value() - 1)
+}
+
+fn extent(module: &Module) -> PhysRange {
+    PhysRange::new(PhysAddr::new(module.start), PhysAddr::new(module.end))
+}
+
+fn size(module: &Module) -> usize {
+    (module.end - module.start) as usize
+}
+
+/// Everything may be device memory; the firmware's map; the legacy display and ROM area. In kickstart's order, because
+/// later descriptors override earlier ones.
+fn memory_descriptors(boot: &BootInformation, limit: u64) -> impl Iterator<Item = MemoryDescriptor> {
+    let everything = MemoryDescriptor::physical(Kind::Shared, 0, 0, u64::MAX);
+    let firmware = boot.memory().iter().map(move |range| {
+        let last = range.end - 1;
+        match range.kind {
+            MemoryKind::Available if range.start < limit => {
+                // Conventional memory is whole pages, or sigma0 would hand out pages that are partly something else.
+                MemoryDescriptor::physical(Kind::Conventional, 1, range.start, last.min(limit - 1))
+            }
+            MemoryKind::Available => MemoryDescriptor::physical(Kind::Architecture, 1, range.start, last),
+            kind => MemoryDescriptor::physical(Kind::Architecture, kind as u8, range.start, last),
+        }
+    });
+    let legacy = [(0xa_0000, 0xb_ffff), (0xc_0000, 0xe_ffff)]
+        .map(|(low, last)| MemoryDescriptor::physical(Kind::Shared, 0, low, last));
+    core::iter::once(everything).chain(firmware).chain(legacy)
+}
+
+/// Moves every module that lies below [`QUIET`] or not on a page boundary.
+///
+/// # Safety
+/// The modules and the free memory are direct-mapped, used by nobody, and do not overlap.
+unsafe fn move_modules(boot: &mut BootInformation, free: &mut FreeMemory) -> Result<(), NoRoom> {
+    for module in boot.modules_mut() {
+        let from = extent(module);
+        if from.size() == 0 || from.start >= QUIET && from.start.is_aligned(crate::memory::PAGE_BITS) {
+            continue;
+        }
+        let to = free.take_quiet(from.size(), "a module")?;
+        // SAFETY: the caller's promise; `to` has at least the module's size.
+        unsafe {
+            arch::phys_to_virt(to.start)
+                .copy_from_nonoverlapping(arch::phys_to_virt(from.start), from.size() as usize);
+        }
+        module.start = to.start.value();
+        module.end = module.start + from.size();
+    }
+    Ok(())
+}

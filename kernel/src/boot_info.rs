@@ -1,0 +1,100 @@
+//! The generic boot info (ABI 1.8, X.2 rules 12.12-12.14): what the root task learns about modules.
+use x2::boot_info::{OutOfSpace, Segment, SimpleExec, Writer};
+
+use crate::boot::BootInformation;
+use crate::elf::Executable;
+
+/// Bytes that are always enough: 32 modules, all command lines, the two programs.
+pub const SIZE: u64 = 8192;
+
+/// `flags` of a program record: a 64-bit ELF file.
+const ELF_64: u64 = 2;
+const EXECUTE: u32 = 1;
+
+/// Writes a record for every module into `page`: the first two as the programs they were, the others as they are.
+pub fn write(
+    page: &mut [u8],
+    boot: &BootInformation,
+    sigma0: &Executable<'_>,
+    root: &Executable<'_>,
+) -> Result<(), OutOfSpace> {
+    let mut writer = Writer::new(page)?;
+    for (index, module) in boot.modules().iter().enumerate() {
+        let command_line = boot.module_command_line(module).as_bytes();
+        match index {
+            0 => writer.simple_exec(record(sigma0), command_line)?,
+            1 => writer.simple_exec(record(root), command_line)?,
+            _ => writer.module(module.start, module.end - module.start, command_line)?,
+        }
+    }
+    writer.finish();
+    Ok(())
+}
+
+/// The record has room for one executable and one other segment: the first of each kind is told, its zeroed rest as bss.
+fn record(program: &Executable<'_>) -> SimpleExec {
+    let part = |executable: bool| {
+        program.segments().find(|segment| (segment.flags & EXECUTE != 0) == executable).map(|segment| {
+            let size = segment.content.len() as u64;
+            let zeroed = Segment {
+                physical: segment.physical.start.value() + size,
+                virtual_address: segment.virtual_address + size,
+                size: segment.physical.size() - size,
+            };
+            let loaded = Segment {
+                physical: segment.physical.start.value(),
+                virtual_address: segment.virtual_address,
+                size,
+            };
+            (loaded, zeroed)
+        })
+    };
+    let (text, text_rest) = part(true).unwrap_or_default();
+    let (data, data_rest) = part(false).unwrap_or_default();
+    SimpleExec {
+        text,
+        data,
+        bss: if data.size + data_rest.size > 0 { data_rest } else { text_rest },
+        initial_ip: program.entry(),
+        flags: ELF_64,
+        label: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::boot::Protocol;
+    use crate::elf::tests::file;
+    use x2::boot_info::{BootInfo, Record};
+
+    #[test]
+    fn tells_programs_and_modules() {
+        let mut boot = BootInformation::empty(Protocol::Multiboot1);
+        boot.add_module(0x1000, 0x2000, b"sigma0");
+        boot.add_module(0x2000, 0x3000, b"root verbose");
+        boot.add_module(0x3000, 0x3123, b"disk image");
+        let program = file(0x100_0000, &[(0x100_0000, b"text", 0x1000)]);
+        let program = Executable::parse(&program).unwrap();
+        let mut page = [0xaa; SIZE as usize];
+        write(&mut page, &boot, &program, &program).unwrap();
+        let records: Vec<_> = BootInfo::new(&page).unwrap().records().collect();
+        assert_eq!(records.len(), 3);
+        let Record::SimpleExec { program, command_line } = records[1] else { panic!("{records:?}") };
+        assert_eq!(command_line, b"root verbose");
+        assert_eq!((program.initial_ip, program.text.size, program.bss.size), (0x100_0000, 4, 0xffc));
+        assert_eq!(records[2], Record::Module { start: 0x3000, size: 0x123, command_line: b"disk image" });
+    }
+
+    #[test]
+    fn the_largest_boot_fits() {
+        let mut boot = BootInformation::empty(Protocol::Multiboot1);
+        for _ in 0..40 {
+            boot.add_module(0x1000, 0x2000, &[b'x'; 200]);
+        }
+        let program = file(0x100_0000, &[(0x100_0000, b"text", 4)]);
+        let program = Executable::parse(&program).unwrap();
+        write(&mut [0; SIZE as usize], &boot, &program, &program).unwrap();
+        assert!(boot.loss().is_some());
+    }
+}
