@@ -1,0 +1,329 @@
+//! The boot configuration: a text file among the boot modules that says which servers to start and what each may have.
+//!
+//! ```text
+//! # The console's driver.
+//! server console
+//!     program    console          # name of the module that holds the program
+//!     priority   200              # 0..254; default 100
+//!     memory     2M               # bytes with K, M or G, or `rest`: all that nobody else has
+//!     threads    4                # at most so many threads ...
+//!     spaces     1                # ... in so many address spaces
+//!     interrupt  4                # a line; may be given several times
+//!     ports      0x3f8..0x3ff     # I/O ports; may be given several times
+//!     device     0xfed00000 4K    # device memory: base and size; may be given several times
+//!     restart    yes              # start it again when it dies; default no
+//!     arguments  speed=115200     # the rest of the line, as it is
+//! ```
+//!
+//! One setting a line; `#` starts a comment; white space at the start of a line has no meaning. An unknown key, a
+//! repeated one, a value out of range or a missing program is an error that names the line: a system that starts with
+//! half its configuration is worse than one that says what is wrong.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::RangeInclusive;
+
+/// How much memory a server may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryLimit {
+    /// So many bytes, a multiple of 4 KiB.
+    Bytes(u64),
+    /// Everything that is left when all others have got theirs. One server at most.
+    Rest,
+}
+
+/// One server to be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The name by which others find it.
+    pub name: String,
+    /// The boot module that holds its program.
+    pub program: String,
+    /// Its arguments, one string as in the file.
+    pub arguments: String,
+    /// The priority of its threads, and the highest that it may give to others.
+    pub priority: u8,
+    /// Memory, its program included.
+    pub memory: MemoryLimit,
+    /// Threads, its first one included.
+    pub threads: u32,
+    /// Address spaces, its own included.
+    pub spaces: u32,
+    /// Interrupt lines that it may attach to.
+    pub interrupts: Vec<u32>,
+    /// I/O ports that it may use.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// Device memory that it may map: first address and size in bytes, both multiples of 4 KiB.
+    pub devices: Vec<(u64, u64)>,
+    /// Whether root starts it again when it has died.
+    pub restart: bool,
+}
+
+impl Server {
+    fn named(name: &str) -> Server {
+        Server {
+            name: name.to_string(),
+            program: String::new(),
+            arguments: String::new(),
+            priority: 100,
+            memory: MemoryLimit::Bytes(4 << 20),
+            threads: 8,
+            spaces: 1,
+            interrupts: Vec::new(),
+            ports: Vec::new(),
+            devices: Vec::new(),
+            restart: false,
+        }
+    }
+}
+
+/// Why a configuration was refused: the line (from 1; one past the last if something is missing) and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Line number.
+    pub line: usize,
+    /// What is wrong and what would be right, for a person.
+    pub reason: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "boot configuration, line {}: {}", self.line, self.reason)
+    }
+}
+
+const KEYS: &str = "program, arguments, priority, memory, threads, spaces, interrupt, ports, device, restart";
+
+/// The servers of a configuration, in the order in which they are to be started.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn parse(text: &[u8]) -> Result<Vec<Server>, Error> {
+    let mut servers: Vec<Server> = Vec::new();
+    // The keys that the present server has been given, to refuse a second one.
+    let mut given: Vec<&str> = Vec::new();
+    let mut last_line = 0;
+    for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+        last_line = index + 1;
+        let fail = |reason: String| Error { line: index + 1, reason };
+        let line = core::str::from_utf8(line).map_err(|_| fail("not UTF-8 text".to_string()))?;
+        let line = line.split('#').next().unwrap_or("").trim();
+        if line.is_empty() {
+            continue;
+        }
+        let (key, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let value = value.trim();
+        if value.is_empty() {
+            return Err(fail(alloc::format!("`{key}` needs a value")));
+        }
+        if key == "server" {
+            if let Some(server) = servers.last() {
+                complete(server).map_err(fail)?;
+            }
+            if value.contains(char::is_whitespace) {
+                return Err(fail(alloc::format!("a server's name is one word, not `{value}`")));
+            }
+            if servers.iter().any(|server| server.name == value) {
+                return Err(fail(alloc::format!("there is a server `{value}` already")));
+            }
+            servers.push(Server::named(value));
+            given.clear();
+            continue;
+        }
+        let rest_taken = servers.iter().rev().skip(1).any(|server| server.memory == MemoryLimit::Rest);
+        let Some(server) = servers.last_mut() else {
+            return Err(fail(alloc::format!("`{key}` before the first `server NAME`")));
+        };
+        let repeatable = matches!(key, "interrupt" | "ports" | "device");
+        if !repeatable && given.contains(&key) {
+            return Err(fail(alloc::format!("server `{}` has `{key}` twice", server.name)));
+        }
+        given.push(key);
+        set(server, key, value).map_err(fail)?;
+        if key == "memory" && server.memory == MemoryLimit::Rest && rest_taken {
+            return Err(fail("only one server can have the rest of memory".to_string()));
+        }
+    }
+    if let Some(server) = servers.last() {
+        complete(server).map_err(|reason| Error { line: last_line + 1, reason })?;
+    }
+    Ok(servers)
+}
+
+fn complete(server: &Server) -> Result<(), String> {
+    if server.program.is_empty() {
+        return Err(alloc::format!("server `{}` has no `program`", server.name));
+    }
+    if server.spaces > server.threads {
+        return Err(alloc::format!(
+            "server `{}` may have {} spaces but only {} threads; each space holds at least one",
+            server.name,
+            server.spaces,
+            server.threads
+        ));
+    }
+    Ok(())
+}
+
+fn set(server: &mut Server, key: &str, value: &str) -> Result<(), String> {
+    match key {
+        "program" => server.program = value.to_string(),
+        "arguments" => server.arguments = value.to_string(),
+        "priority" => server.priority = number_in(value, 0, 254)? as u8,
+        "memory" if value == "rest" => server.memory = MemoryLimit::Rest,
+        "memory" => server.memory = MemoryLimit::Bytes(size(value)?),
+        "threads" => server.threads = number_in(value, 1, 1 << 18)? as u32,
+        "spaces" => server.spaces = number_in(value, 1, 1 << 18)? as u32,
+        "interrupt" => server.interrupts.push(number_in(value, 0, 255)? as u32),
+        "ports" => {
+            let (first, last) = value.split_once("..").unwrap_or((value, value));
+            let (first, last) = (number_in(first, 0, 0xffff)?, number_in(last, 0, 0xffff)?);
+            if first > last {
+                return Err(alloc::format!("`{value}` ends before it begins"));
+            }
+            server.ports.push(first as u16..=last as u16);
+        }
+        "device" => {
+            let Some((base, length)) = value.split_once(char::is_whitespace) else {
+                return Err("`device` needs a base address and a size".to_string());
+            };
+            let (base, length) = (number_in(base, 0, (1 << 52) - 1)?, size(length.trim())?);
+            if base % 4096 != 0 || base + length > 1 << 52 {
+                return Err(alloc::format!("`{value}` is not whole pages of physical memory"));
+            }
+            server.devices.push((base, length));
+        }
+        "restart" => {
+            server.restart = match value {
+                "yes" => true,
+                "no" => false,
+                _ => return Err(alloc::format!("`restart` is yes or no, not `{value}`")),
+            }
+        }
+        _ => return Err(alloc::format!("unknown key `{key}`; a server has {KEYS}")),
+    }
+    Ok(())
+}
+
+fn number(value: &str) -> Option<u64> {
+    match value.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => value.parse().ok(),
+    }
+}
+
+fn number_in(value: &str, low: u64, high: u64) -> Result<u64, String> {
+    match number(value.trim()) {
+        Some(number) if (low..=high).contains(&number) => Ok(number),
+        _ => Err(alloc::format!("`{value}` is not a number from {low} to {high}")),
+    }
+}
+
+/// A size in bytes: a number, with K, M or G behind it; a multiple of 4 KiB, not 0.
+fn size(value: &str) -> Result<u64, String> {
+    let (digits, shift) = match value.as_bytes().last() {
+        Some(b'K') => (&value[..value.len() - 1], 10),
+        Some(b'M') => (&value[..value.len() - 1], 20),
+        Some(b'G') => (&value[..value.len() - 1], 30),
+        _ => (value, 0),
+    };
+    number(digits)
+        .and_then(|number| number.checked_mul(1 << shift))
+        .filter(|&bytes| bytes > 0 && bytes % 4096 == 0 && bytes < 1 << 52)
+        .ok_or_else(|| alloc::format!("`{value}` is not a size in whole 4K pages, like 64K, 16M or 1G"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn reason(text: &str) -> (usize, String) {
+        let error = parse(text.as_bytes()).unwrap_err();
+        (error.line, error.reason)
+    }
+
+    #[test]
+    fn a_whole_configuration() {
+        let servers = parse(
+            b"# drivers\nserver console\n\tprogram con # the module\n  interrupt 4\n  ports 0x3f8..0x3ff\n ports 0x80\n\
+              device 0xfed00000 4K\n restart yes\n arguments speed=115200  colour\n\n\
+              server unix\nprogram unix\nmemory rest\nthreads 20000\nspaces 4000\npriority 120\n",
+        )
+        .unwrap();
+        assert_eq!(servers.len(), 2);
+        let console = &servers[0];
+        assert_eq!((console.name.as_str(), console.program.as_str()), ("console", "con"));
+        assert_eq!(console.interrupts, [4]);
+        assert_eq!(console.ports, [0x3f8..=0x3ff, 0x80..=0x80]);
+        assert_eq!(console.devices, [(0xfed0_0000, 4096)]);
+        assert_eq!(console.arguments, "speed=115200  colour");
+        assert!(console.restart && !servers[1].restart);
+        assert_eq!(console.memory, MemoryLimit::Bytes(4 << 20));
+        assert_eq!(servers[1].memory, MemoryLimit::Rest);
+        assert_eq!((servers[1].threads, servers[1].spaces, servers[1].priority), (20000, 4000, 120));
+    }
+
+    #[test]
+    fn an_empty_configuration_starts_nothing() {
+        assert_eq!(parse(b"").unwrap(), []);
+        assert_eq!(parse(b"\n# nothing\n\n").unwrap(), []);
+    }
+
+    #[test]
+    fn each_mistake_names_its_line_and_itself() {
+        assert_eq!(reason("program x"), (1, "`program` before the first `server NAME`".to_string()));
+        assert_eq!(reason("server a\nprogram"), (2, "`program` needs a value".to_string()));
+        let (line, unknown) = reason("server a\nprogram a\nmemry 4M\n");
+        assert!(line == 3 && unknown.contains("unknown key `memry`") && unknown.contains("memory"));
+        assert_eq!(reason("server a\nprogram a\nprogram b").1, "server `a` has `program` twice");
+        assert_eq!(reason("server a\nserver b\nprogram b"), (2, "server `a` has no `program`".to_string()));
+        assert_eq!(reason("server a\n"), (3, "server `a` has no `program`".to_string()));
+        assert_eq!(reason("server a\nprogram a\nserver a").1, "there is a server `a` already");
+        assert!(reason("server a b").1.contains("one word"));
+        assert!(reason("server a\nprogram a\nspaces 9\nthreads 2").1.contains("each space"));
+        let twice = "server a\nprogram a\nmemory rest\nserver b\nprogram b\nmemory rest";
+        assert_eq!(reason(twice), (6, "only one server can have the rest of memory".to_string()));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        for wrong in [
+            "priority 255",
+            "priority -1",
+            "memory 0",
+            "memory 5000",
+            "memory 4T",
+            "memory 99999999999G",
+            "memory 18446744073709551615K",
+            "threads 0",
+            "threads 1000000",
+            "interrupt 256",
+            "ports 9..8",
+            "ports 0x10000",
+            "device 0x1000",
+            "device 0x1001 4K",
+            "device 0xfffffffffffff000 4K",
+            "restart maybe",
+        ] {
+            let text = alloc::format!("server a\nprogram a\n{wrong}\n");
+            assert_eq!(parse(text.as_bytes()).unwrap_err().line, 3, "{wrong}");
+        }
+        assert!(parse(b"server a\nprogram a\narguments \xff").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_accepted_or_refused_but_never_stops_root(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn any_line_of_known_words_is_accepted_or_refused(
+            words in proptest::collection::vec("(server|program|memory|ports|device|a|0x1000|4K|7..9| |\n|#)", 0..60),
+        ) {
+            let _ = parse(words.concat().as_bytes());
+        }
+    }
+}

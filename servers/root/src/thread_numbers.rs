@@ -1,0 +1,159 @@
+//! Which thread numbers are in use, by whom, and with which version.
+//!
+//! A number is given out again only after all other free ones (first in, first out) and with another version, so that
+//! an id that a client still holds does not soon name somebody else's thread (X.2 rule 5.3 leaves reuse to us).
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// Which server owns a thread: an index into root's table of servers.
+pub type ServerIndex = u16;
+
+/// A thread number with the version that makes the present use of it unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ThreadName {
+    /// Thread number (upper 32 bits of a global id).
+    pub number: u32,
+    /// Version: its low 6 bits are never all zero, or the id would look local (X.2 rule 5.1).
+    pub version: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    version: u32,
+    owner: Option<ServerIndex>,
+}
+
+/// No number is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exhausted;
+
+/// All thread numbers from `first` on that root may use.
+pub struct ThreadNumbers {
+    first: u32,
+    entries: Vec<Entry>,
+    /// Freed numbers, the longest free first.
+    free: VecDeque<u32>,
+    /// Numbers below `first + count` only, so far: the table grows as it is used.
+    count: u32,
+}
+
+impl ThreadNumbers {
+    /// Numbers `first .. first + count`, all free.
+    pub fn new(first: u32, count: u32) -> Self {
+        ThreadNumbers { first, entries: Vec::new(), free: VecDeque::new(), count }
+    }
+
+    /// Gives a free number to `owner`.
+    ///
+    /// # Errors
+    /// [`Exhausted`] if all are in use, or there is no memory for the table.
+    pub fn allocate(&mut self, owner: ServerIndex) -> Result<ThreadName, Exhausted> {
+        let index = if (self.entries.len() as u32) < self.count
+            && self.entries.try_reserve(1).is_ok()
+            && self.free.try_reserve(self.entries.len() + 1 - self.free.len()).is_ok()
+        {
+            self.entries.push(Entry { version: 0, owner: None });
+            self.entries.len() as u32 - 1
+        } else {
+            self.free.pop_front().ok_or(Exhausted)?
+        };
+        let entry = &mut self.entries[index as usize];
+        entry.version = next_version(entry.version);
+        entry.owner = Some(owner);
+        Ok(ThreadName { number: self.first + index, version: entry.version })
+    }
+
+    /// Who owns this thread; `None` if the name is not in use with this version.
+    pub fn owner(&self, name: ThreadName) -> Option<ServerIndex> {
+        let entry = self.entries.get(name.number.checked_sub(self.first)? as usize)?;
+        if entry.version == name.version { entry.owner } else { None }
+    }
+
+    /// Takes a number back. False if the name is not in use with this version.
+    pub fn free(&mut self, name: ThreadName) -> bool {
+        if self.owner(name).is_none() {
+            return false;
+        }
+        let index = name.number - self.first;
+        self.entries[index as usize].owner = None;
+        // `allocate` keeps room for every number that exists.
+        self.free.push_back(index);
+        true
+    }
+
+    /// All threads of `owner`.
+    pub fn of(&self, owner: ServerIndex) -> impl Iterator<Item = ThreadName> + '_ {
+        self.entries.iter().enumerate().filter(move |(_, entry)| entry.owner == Some(owner)).map(
+            move |(index, entry)| ThreadName { number: self.first + index as u32, version: entry.version },
+        )
+    }
+}
+
+/// The version after `version` whose low 6 bits are not all zero.
+fn next_version(version: u32) -> u32 {
+    let next = version.wrapping_add(1);
+    if next & 0x3f == 0 { next.wrapping_add(1) } else { next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_freed_name_is_dead_and_its_number_comes_back_last_with_another_version() {
+        let mut numbers = ThreadNumbers::new(100, 3);
+        let names: Vec<_> = (0..3).map(|_| numbers.allocate(1).unwrap()).collect();
+        assert_eq!(numbers.allocate(1), Err(Exhausted));
+        assert!(numbers.free(names[1]) && numbers.free(names[0]));
+        assert!(!numbers.free(names[1]));
+        assert_eq!(numbers.owner(names[1]), None);
+        let again = numbers.allocate(2).unwrap();
+        assert_eq!((again.number, numbers.owner(again)), (101, Some(2)));
+        assert_ne!(again.version, names[1].version);
+        assert_eq!(numbers.of(1).collect::<Vec<_>>(), [names[2]]);
+    }
+
+    #[test]
+    fn versions_never_look_like_a_local_id() {
+        let mut version = 0;
+        for _ in 0..1000 {
+            version = next_version(version);
+            assert_ne!(version & 0x3f, 0);
+        }
+        assert_eq!(next_version(u32::MAX), 1);
+    }
+
+    #[test]
+    fn foreign_numbers_belong_to_nobody() {
+        let numbers = ThreadNumbers::new(100, 3);
+        assert_eq!(numbers.owner(ThreadName { number: 5, version: 1 }), None);
+        assert_eq!(numbers.owner(ThreadName { number: 100, version: 0 }), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_is_ever_given_out_twice(steps in proptest::collection::vec(any::<(bool, u8)>(), 1..400)) {
+            let mut numbers = ThreadNumbers::new(56, 40);
+            let mut live: Vec<ThreadName> = Vec::new();
+            let mut seen = HashSet::new();
+            for (allocate, which) in steps {
+                if allocate {
+                    match numbers.allocate(u16::from(which)) {
+                        Ok(name) => {
+                            prop_assert!(seen.insert(name) && live.len() < 40);
+                            live.push(name);
+                        }
+                        Err(Exhausted) => prop_assert_eq!(live.len(), 40),
+                    }
+                } else if !live.is_empty() {
+                    let name = live.swap_remove(usize::from(which) % live.len());
+                    prop_assert!(numbers.free(name) && numbers.owner(name).is_none());
+                }
+                prop_assert!(live.iter().all(|&name| numbers.owner(name).is_some()));
+            }
+        }
+    }
+}
