@@ -1,4 +1,3 @@
-//! The locks that this library uses.
+//! The locks that this library uses: [`SpinLock`] for short sections without await, [`Mutex`] across awaits.
 
-/// A lock for short sections without await (U6: bounded, no IPC inside).
-pub type SpinLock<T> = spin::Mutex<T>;
+pub use macadamia_sync::{Mutex, SpinLock};

@@ -35,8 +35,8 @@ pub trait UserBuffer: Send {
     /// the bytes.
     fn retreat(&mut self, count: usize);
 
-    /// Makes the next byte resident for `write` (a copy out) or reading, as far as that lasts. `EFAULT` if it cannot
-    /// be.
+    /// Makes the next bytes resident for `write` (a copy out) or reading: 4096 of them as far as there are so many.
+    /// `EFAULT` if the first of them cannot be. They may be gone again by the next copy: the caller repeats.
     fn resolve(&mut self, write: bool) -> BoxFuture<'_, Result<()>>;
 }
 

@@ -1,0 +1,377 @@
+//! Advisory locks: fcntl(2) record locks (of processes and of open file descriptions) and flock(2).
+
+use crate::poll::{PollQueue, Readiness, until_ready};
+use crate::process_context::ProcessId;
+use crate::sync::SpinLock;
+use crate::{Error, NotDone, Result};
+use alloc::vec::Vec;
+
+/// Who holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockOwner {
+    /// A descriptor table, for the record locks of a process (F_SETLK).
+    Table(u64),
+    /// An open file description (F_OFD_SETLK, flock).
+    Description(u64),
+}
+
+/// What a lock excludes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockKind {
+    /// Writers (F_RDLCK, LOCK_SH).
+    Shared,
+    /// Everybody else (F_WRLCK, LOCK_EX).
+    Exclusive,
+}
+
+/// The bytes `start..end`; `end` is `u64::MAX` for "to the end, however far that moves".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockRange {
+    /// First byte.
+    pub start: u64,
+    /// Behind the last.
+    pub end: u64,
+}
+
+impl LockRange {
+    /// The whole file.
+    pub const ALL: LockRange = LockRange { start: 0, end: u64::MAX };
+
+    /// The range of an flock structure whose base is resolved: a negative length reaches backwards, 0 to the end.
+    pub fn new(start: i64, length: i64) -> Result<LockRange> {
+        let end = start.checked_add(length).ok_or(Error::EOVERFLOW)?;
+        let (start, end) = match length {
+            0 => (start, None),
+            1.. => (start, Some(end)),
+            _ => (end, Some(start)),
+        };
+        let start = u64::try_from(start).map_err(|_| Error::EINVAL)?;
+        Ok(LockRange { start, end: end.map_or(u64::MAX, |end| end as u64) })
+    }
+
+    fn overlaps(&self, other: &LockRange) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}
+
+/// A lock as F_GETLK tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordLock {
+    /// Who holds it.
+    pub owner: LockOwner,
+    /// The process that made it.
+    pub process: ProcessId,
+    /// What it excludes.
+    pub kind: LockKind,
+    /// What it covers.
+    pub range: LockRange,
+}
+
+/// The locks of one vnode.
+#[derive(Default)]
+pub struct LockTable {
+    records: SpinLock<Vec<RecordLock>>,
+    whole: SpinLock<Vec<RecordLock>>,
+    released: PollQueue,
+}
+
+/// Locks that one file can have.
+const LOCKS_MAXIMUM: usize = 16384;
+
+impl LockTable {
+    /// Takes a record lock, changing what the owner has in that range; or with `kind` of `None` gives it up.
+    pub fn try_set(
+        &self,
+        owner: LockOwner,
+        process: ProcessId,
+        kind: Option<LockKind>,
+        range: LockRange,
+    ) -> Result<(), NotDone> {
+        let shrunk = set(&self.records, owner, process, kind, range)?;
+        if shrunk {
+            self.released.wake(Readiness::READ);
+        }
+        Ok(())
+    }
+
+    /// Takes a record lock, waiting for it. `EDEADLK` if the holders wait for this owner in turn.
+    pub async fn set(
+        &self,
+        owner: LockOwner,
+        process: ProcessId,
+        kind: LockKind,
+        range: LockRange,
+    ) -> Result<()> {
+        let _waiting = Waiting::register(owner);
+        let done = until_ready(&self.released, Readiness::READ, || {
+            match self.try_set(owner, process, Some(kind), range) {
+                Err(NotDone::NotReady) => {
+                    let Some(holder) = self.conflict(owner, kind, range) else {
+                        return self.try_set(owner, process, Some(kind), range);
+                    };
+                    Waiting::on(owner, holder.owner)?;
+                    Err(NotDone::NotReady)
+                }
+                done => done,
+            }
+        })
+        .await;
+        finish(done)
+    }
+
+    /// The first lock that keeps `owner` from such a lock (F_GETLK).
+    pub fn conflict(&self, owner: LockOwner, kind: LockKind, range: LockRange) -> Option<RecordLock> {
+        first_conflict(&self.records.lock(), owner, kind, range).copied()
+    }
+
+    /// flock(2) without waiting; `None` unlocks. Changing the kind gives the old lock up first.
+    pub fn try_lock_whole(&self, owner: LockOwner, kind: Option<LockKind>) -> Result<(), NotDone> {
+        match set(&self.whole, owner, 0, kind, LockRange::ALL) {
+            Ok(shrunk) => {
+                if shrunk {
+                    self.released.wake(Readiness::READ);
+                }
+                Ok(())
+            }
+            Err(NotDone::NotReady) => {
+                if set(&self.whole, owner, 0, None, LockRange::ALL)? {
+                    self.released.wake(Readiness::READ);
+                }
+                Err(NotDone::NotReady)
+            }
+            failed => failed.map(drop),
+        }
+    }
+
+    /// flock(2), waiting.
+    pub async fn lock_whole(&self, owner: LockOwner, kind: Option<LockKind>) -> Result<()> {
+        finish(until_ready(&self.released, Readiness::READ, || self.try_lock_whole(owner, kind)).await)
+    }
+
+    /// Gives up everything that `owner` holds.
+    pub fn release(&self, owner: LockOwner) {
+        let mut shrunk = false;
+        for list in [&self.records, &self.whole] {
+            let mut list = list.lock();
+            let before = list.len();
+            list.retain(|lock| lock.owner != owner);
+            shrunk |= list.len() != before;
+        }
+        if shrunk {
+            self.released.wake(Readiness::READ);
+        }
+    }
+
+    /// Every lock, for /proc/locks.
+    pub fn list(&self) -> Vec<RecordLock> {
+        let mut all = self.records.lock().clone();
+        all.extend_from_slice(&self.whole.lock());
+        all
+    }
+}
+
+fn finish(done: Result<(), NotDone>) -> Result<()> {
+    match done {
+        Ok(()) => Ok(()),
+        Err(NotDone::Failed(error)) => Err(error),
+        Err(NotDone::NotReady | NotDone::NotResident) => Err(Error::EAGAIN),
+    }
+}
+
+fn first_conflict(
+    list: &[RecordLock],
+    owner: LockOwner,
+    kind: LockKind,
+    range: LockRange,
+) -> Option<&RecordLock> {
+    list.iter().find(|lock| {
+        lock.owner != owner
+            && lock.range.overlaps(&range)
+            && (kind == LockKind::Exclusive || lock.kind == LockKind::Exclusive)
+    })
+}
+
+/// Replaces what `owner` has in `range`; true if somebody else may now get a lock.
+fn set(
+    list: &SpinLock<Vec<RecordLock>>,
+    owner: LockOwner,
+    process: ProcessId,
+    kind: Option<LockKind>,
+    range: LockRange,
+) -> Result<bool, NotDone> {
+    let mut list = list.lock();
+    if let Some(kind) = kind
+        && first_conflict(&list, owner, kind, range).is_some()
+    {
+        return Err(NotDone::NotReady);
+    }
+    // Splitting one lock in two around the range adds at most two elements.
+    if list.len() + 2 > LOCKS_MAXIMUM || list.try_reserve(2).is_err() {
+        return Err(Error::ENOLCK.into());
+    }
+    let mut shrunk = false;
+    let mut index = 0;
+    let mut merged = range;
+    while index < list.len() {
+        let lock = list[index];
+        let adjacent = lock.range.start <= merged.end && merged.start <= lock.range.end;
+        if lock.owner == owner && Some(lock.kind) == kind && adjacent {
+            merged.start = merged.start.min(lock.range.start);
+            merged.end = merged.end.max(lock.range.end);
+            list.swap_remove(index);
+        } else if lock.owner == owner && lock.range.overlaps(&range) {
+            shrunk |= lock.kind == LockKind::Exclusive || kind.is_none();
+            list.swap_remove(index);
+            for (start, end) in [(lock.range.start, range.start), (range.end, lock.range.end)] {
+                if start < end {
+                    list.push(RecordLock { range: LockRange { start, end }, ..lock });
+                }
+            }
+        } else {
+            index += 1;
+        }
+    }
+    if let Some(kind) = kind {
+        list.push(RecordLock { owner, process, kind, range: merged });
+    }
+    Ok(shrunk)
+}
+
+/// Who waits for whom, across all files: an owner waits for at most one lock at a time per thread, and a cycle means
+/// that none of them would ever go on.
+static WAITS: SpinLock<Vec<(LockOwner, LockOwner)>> = SpinLock::new(Vec::new());
+
+/// The entry of one waiter; removes it when dropped.
+struct Waiting(LockOwner);
+
+impl Waiting {
+    fn register(owner: LockOwner) -> Waiting {
+        Waiting(owner)
+    }
+
+    /// `owner` is about to wait for `holder`.
+    fn on(owner: LockOwner, holder: LockOwner) -> Result<()> {
+        let mut waits = WAITS.lock();
+        waits.retain(|(waiter, _)| *waiter != owner);
+        let mut next = holder;
+        // A chain is no longer than there are waiters.
+        for _ in 0..=waits.len() {
+            if next == owner {
+                return Err(Error::EDEADLK);
+            }
+            match waits.iter().find(|(waiter, _)| *waiter == next) {
+                Some((_, holder)) => next = *holder,
+                None => break,
+            }
+        }
+        // Descriptions have no process that could be stuck: as Linux, only tables are in the graph.
+        if matches!(owner, LockOwner::Table(_)) {
+            waits.try_reserve(1).map_err(|_| Error::ENOLCK)?;
+            waits.push((owner, holder));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        WAITS.lock().retain(|(waiter, _)| *waiter != self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Task;
+    use alloc::sync::Arc;
+    use proptest::prelude::*;
+
+    const A: LockOwner = LockOwner::Table(1_000_001);
+    const B: LockOwner = LockOwner::Table(1_000_002);
+
+    fn range(start: u64, end: u64) -> LockRange {
+        LockRange { start, end }
+    }
+
+    #[test]
+    fn ranges_follow_fcntl() {
+        assert_eq!(LockRange::new(10, 5), Ok(range(10, 15)));
+        assert_eq!(LockRange::new(10, -5), Ok(range(5, 10)));
+        assert_eq!(LockRange::new(10, 0), Ok(range(10, u64::MAX)));
+        assert_eq!(LockRange::new(3, -5), Err(Error::EINVAL));
+        assert_eq!(LockRange::new(i64::MAX, 2), Err(Error::EOVERFLOW));
+    }
+
+    #[test]
+    fn conflicts_and_waiting() {
+        let table = Arc::new(LockTable::default());
+        table.try_set(A, 1, Some(LockKind::Exclusive), range(0, 10)).unwrap();
+        assert_eq!(table.try_set(B, 2, Some(LockKind::Shared), range(5, 6)), Err(NotDone::NotReady));
+        table.try_set(B, 2, Some(LockKind::Shared), range(10, 20)).unwrap();
+        assert_eq!(table.conflict(B, LockKind::Shared, range(0, 30)).unwrap().process, 1);
+        let copy = table.clone();
+        let mut waiter = Task::new(async move { copy.set(B, 2, LockKind::Shared, range(5, 6)).await });
+        waiter.waits();
+        table.try_set(A, 1, None, range(0, 10)).unwrap();
+        assert_eq!(waiter.finish(), Ok(()));
+    }
+
+    #[test]
+    fn a_deadlock_is_refused() {
+        let (a, b) = (LockOwner::Table(2_000_001), LockOwner::Table(2_000_002));
+        let table = Arc::new(LockTable::default());
+        table.try_set(a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();
+        table.try_set(b, 2, Some(LockKind::Exclusive), range(1, 2)).unwrap();
+        let copy = table.clone();
+        let mut waiter = Task::new(async move { copy.set(a, 1, LockKind::Exclusive, range(1, 2)).await });
+        waiter.waits();
+        let copy = table.clone();
+        let mut second = Task::new(async move { copy.set(b, 2, LockKind::Exclusive, range(0, 1)).await });
+        assert_eq!(second.finish(), Err(Error::EDEADLK));
+        table.release(b);
+        assert_eq!(waiter.finish(), Ok(()));
+    }
+
+    #[test]
+    fn flock_upgrades_by_giving_up_first() {
+        let table = LockTable::default();
+        table.try_lock_whole(A, Some(LockKind::Shared)).unwrap();
+        table.try_lock_whole(B, Some(LockKind::Shared)).unwrap();
+        assert_eq!(table.try_lock_whole(A, Some(LockKind::Exclusive)), Err(NotDone::NotReady));
+        table.try_lock_whole(B, Some(LockKind::Exclusive)).unwrap();
+    }
+
+    proptest! {
+        /// Against a model of one cell per byte.
+        #[test]
+        fn record_locks_match_a_byte_model(
+            steps in proptest::collection::vec((0u64..3, 0u8..3, 0u64..16, 1u64..8), 1..40)
+        ) {
+            let table = LockTable::default();
+            let mut model = vec![[None; 3]; 24];
+            for (owner, kind, start, length) in steps {
+                let kind = [None, Some(LockKind::Shared), Some(LockKind::Exclusive)][kind as usize];
+                let cells = start as usize..(start + length) as usize;
+                let conflict = kind.is_some_and(|kind| model[cells.clone()].iter().any(|cell: &[Option<LockKind>; 3]| {
+                    (0..3).any(|other| other != owner as usize && cell[other].is_some_and(|held| {
+                        held == LockKind::Exclusive || kind == LockKind::Exclusive
+                    }))
+                }));
+                let done = table.try_set(LockOwner::Table(owner), 0, kind, range(start, start + length));
+                prop_assert_eq!(done.is_err(), conflict);
+                if !conflict {
+                    model[cells].iter_mut().for_each(|cell| cell[owner as usize] = kind);
+                }
+                for (byte, cell) in model.iter().enumerate() {
+                    for owner in 0..3 {
+                        let held: Vec<_> = table.list().into_iter().filter(|lock| {
+                            lock.owner == LockOwner::Table(owner) && lock.range.start <= byte as u64 && (byte as u64) < lock.range.end
+                        }).collect();
+                        prop_assert!(held.len() <= 1);
+                        prop_assert_eq!(held.first().map(|lock| lock.kind), cell[owner as usize]);
+                    }
+                }
+            }
+        }
+    }
+}

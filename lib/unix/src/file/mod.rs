@@ -1,0 +1,380 @@
+//! Open file descriptions: what descriptors refer to.
+
+mod directory;
+mod locks;
+mod object;
+mod transfer;
+
+#[cfg(test)]
+mod tests;
+
+pub use directory::ReadDirectory;
+pub use locks::{LockKind, LockOwner, LockRange, LockTable, RecordLock};
+pub use object::{DeviceDriver, FileObject, Io, Positions};
+pub use transfer::{Whence, transfer};
+
+use crate::poll::{EpollItem, PollQueue, Readiness};
+use crate::process_context::ProcessId;
+use crate::sync::{Mutex, SpinLock};
+use crate::vfs::{Access, Caller, FileType, Hooks, Location, Metadata, Mode, OpenFlags, Vnode};
+use crate::{Error, Result};
+use alloc::format;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// Who gets SIGIO and SIGURG for a file (F_SETOWN).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignalOwner {
+    /// A process.
+    Process(ProcessId),
+    /// A process group.
+    Group(ProcessId),
+}
+
+/// An open file description: shared by the descriptors that dup(2), fork(2) and descriptor passing make.
+pub struct OpenFile {
+    id: u64,
+    /// The file, if it has or had a name.
+    location: Option<Location>,
+    /// Under which name it was found.
+    entry: Option<(Location, Vec<u8>)>,
+    /// What it does, if it is not a vnode's data.
+    object: Option<Arc<dyn FileObject>>,
+    /// [`OpenFlags`]; relaxed, since each use needs only some recent value.
+    flags: AtomicU32,
+    position: Mutex<Position>,
+    signal_owner: SpinLock<Option<SignalOwner>>,
+    counted_as_writer: AtomicBool,
+    linking_forbidden: AtomicBool,
+    /// The epoll instances that watch it.
+    watches: SpinLock<Vec<Weak<EpollItem>>>,
+}
+
+/// Where the next read or write is.
+#[derive(Debug, Default)]
+struct Position {
+    offset: u64,
+    /// Directories: where the reading that began at 0 ends, so that it does end.
+    directory_end: u64,
+}
+
+impl OpenFile {
+    fn new(
+        location: Option<Location>,
+        entry: Option<(Location, Vec<u8>)>,
+        object: Option<Arc<dyn FileObject>>,
+        flags: OpenFlags,
+    ) -> Arc<OpenFile> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Arc::new(OpenFile {
+            // Relaxed: only uniqueness matters.
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            location,
+            entry,
+            object,
+            flags: AtomicU32::new(flags.bits()),
+            position: Mutex::new(Position::default()),
+            signal_owner: SpinLock::new(None),
+            counted_as_writer: AtomicBool::new(false),
+            linking_forbidden: AtomicBool::new(false),
+            watches: SpinLock::new(Vec::new()),
+        })
+    }
+
+    /// The description of an opened vnode.
+    pub(crate) fn of_vnode(
+        location: Location,
+        entry: Option<(Location, Vec<u8>)>,
+        flags: OpenFlags,
+        object: Option<Arc<dyn FileObject>>,
+    ) -> Arc<OpenFile> {
+        OpenFile::new(Some(location), entry, object, flags)
+    }
+
+    /// The description of an object without a name.
+    pub fn of_object(object: Arc<dyn FileObject>, flags: OpenFlags) -> Arc<OpenFile> {
+        OpenFile::new(None, None, Some(object), flags)
+    }
+
+    /// Unique among all open file descriptions.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Where the file is.
+    pub fn location(&self) -> Option<&Location> {
+        self.location.as_ref()
+    }
+
+    /// Its vnode.
+    pub fn vnode(&self) -> Option<&Arc<dyn Vnode>> {
+        self.location.as_ref().map(|location| &location.vnode)
+    }
+
+    /// Its object, if its bytes are not a vnode's data.
+    pub fn object(&self) -> Option<&Arc<dyn FileObject>> {
+        self.object.as_ref()
+    }
+
+    /// Its object as a `T`, if it is one.
+    pub fn object_as<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.object.clone()?.into_any().downcast().ok()
+    }
+
+    /// The flags it was opened with and the status flags of now.
+    pub fn flags(&self) -> OpenFlags {
+        OpenFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
+    }
+
+    /// Sets the changeable status flags (F_SETFL).
+    pub fn set_flags(&self, caller: &Caller<'_>, flags: OpenFlags) -> Result<()> {
+        let old = self.flags();
+        if flags.difference(old).contains(OpenFlags::NO_ACCESS_TIME)
+            && let Some(vnode) = self.vnode()
+            && !crate::vfs::is_owner(&vnode.metadata(), caller.identity)
+        {
+            return Err(Error::EPERM);
+        }
+        let kept = old.difference(OpenFlags::CHANGEABLE);
+        self.flags.store((kept | flags.intersection(OpenFlags::CHANGEABLE)).bits(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Sets or clears one status flag (FIONBIO, FIOASYNC).
+    pub fn set_flag(&self, flag: OpenFlags, on: bool) {
+        if on {
+            self.flags.fetch_or(flag.bits(), Ordering::Relaxed);
+        } else {
+            self.flags.fetch_and(!flag.bits(), Ordering::Relaxed);
+        }
+    }
+
+    /// `EBADF` unless it is open for all of `access`.
+    pub fn check(&self, access: Access) -> Result<()> {
+        let flags = self.flags();
+        let refused = flags.contains(OpenFlags::PATH)
+            || (access.contains(Access::READ) && !flags.contains(OpenFlags::READ))
+            || (access.contains(Access::WRITE) && !flags.contains(OpenFlags::WRITE));
+        if refused { Err(Error::EBADF) } else { Ok(()) }
+    }
+
+    /// Who is signalled.
+    pub fn signal_owner(&self) -> Option<SignalOwner> {
+        *self.signal_owner.lock()
+    }
+
+    /// Sets who is signalled.
+    pub fn set_signal_owner(&self, owner: Option<SignalOwner>) {
+        *self.signal_owner.lock() = owner;
+    }
+
+    /// Its type.
+    pub fn file_type(&self) -> FileType {
+        match (self.vnode(), &self.object) {
+            (Some(vnode), _) => vnode.file_type(),
+            (None, Some(object)) => object.file_type(),
+            (None, None) => FileType::Anonymous,
+        }
+    }
+
+    /// fstat(2).
+    pub fn metadata(&self) -> Metadata {
+        if let Some(vnode) = self.vnode() {
+            return vnode.metadata();
+        }
+        let never = crate::Timestamp::default();
+        Metadata {
+            device: ANONYMOUS_DEVICE,
+            number: self.object.as_ref().map_or(0, |o| Arc::as_ptr(o).addr() as u64 >> 4),
+            file_type: self.file_type(),
+            mode: Mode::new(0o600),
+            links: 1,
+            user: 0,
+            group: 0,
+            represents: Default::default(),
+            size: 0,
+            blocks: 0,
+            block_size: 4096,
+            accessed: never,
+            modified: never,
+            changed: never,
+            created: never,
+        }
+    }
+
+    /// The path of the file for /proc/PID/fd, exe and maps: as it was opened if that name still means it, else another
+    /// of its names, else with " (deleted)" behind it. Objects show their kind.
+    pub async fn path(&self, root: &Location) -> Vec<u8> {
+        let Some(location) = &self.location else {
+            let label = self.object.as_ref().map_or("anon", |o| o.label());
+            return match self.file_type() {
+                FileType::Anonymous => label.as_bytes().to_vec(),
+                _ => format!("{label}:[{}]", self.metadata().number).into_bytes(),
+            };
+        };
+        if location.vnode.file_type() == FileType::Directory {
+            return location.path(root).unwrap_or_else(|_| b"/ (deleted)".to_vec());
+        }
+        let in_directory = |directory: &Location, name: &[u8]| {
+            let mut path = directory.path(root).ok()?;
+            if !path.ends_with(b"/") {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name);
+            Some(path)
+        };
+        let mut opened_as = None;
+        if let Some((directory, name)) = &self.entry {
+            let path = in_directory(directory, name);
+            let now = directory.vnode.lookup(name).await;
+            if now.is_ok_and(|now| crate::vfs::same(&now, &location.vnode)) && path.is_some() {
+                return path.expect("just checked");
+            }
+            opened_as = path;
+        }
+        let place = location.vnode.place();
+        let renamed = place.and_then(|(parent, name)| {
+            in_directory(&Location { mount: location.mount.clone(), vnode: parent }, &name)
+        });
+        let mut path = renamed.clone().or(opened_as).unwrap_or_else(|| b"/".to_vec());
+        if renamed.is_none() || location.vnode.metadata().links == 0 {
+            path.extend_from_slice(b" (deleted)");
+        }
+        path
+    }
+
+    /// What it is ready for; files are always ready.
+    pub fn readiness(&self) -> Readiness {
+        match &self.object {
+            Some(object) => object.readiness(),
+            None => Readiness::READ | Readiness::WRITE,
+        }
+    }
+
+    /// The queue of those who wait for it.
+    pub fn queue(&self) -> Option<&PollQueue> {
+        self.object.as_ref()?.queue()
+    }
+
+    /// Waits for the file's storage (fsync(2), fdatasync(2)); `EINVAL` for what has none.
+    pub async fn synchronize(&self) -> Result<()> {
+        match (&self.location, &self.object) {
+            (Some(location), None) => location.vnode.synchronize().await,
+            _ => Err(Error::EINVAL),
+        }
+    }
+
+    /// ftruncate(2).
+    pub async fn truncate(&self, caller: &Caller<'_>, size: u64) -> Result<()> {
+        let vnode = self.regular()?;
+        self.check(Access::WRITE).map_err(|_| Error::EINVAL)?;
+        caller.truncate_vnode(vnode, size).await
+    }
+
+    pub(crate) async fn truncate_for_open(&self, caller: &Caller<'_>) -> Result<()> {
+        match self.vnode() {
+            Some(vnode) => caller.truncate_vnode(vnode, 0).await,
+            None => Ok(()),
+        }
+    }
+
+    /// fallocate(2).
+    pub async fn allocate(
+        &self,
+        caller: &Caller<'_>,
+        offset: u64,
+        length: u64,
+        keep_size: bool,
+        punch: bool,
+    ) -> Result<()> {
+        self.check(Access::WRITE)?;
+        let vnode = match self.file_type() {
+            FileType::Regular => self.regular()?,
+            FileType::Directory => return Err(Error::EISDIR),
+            FileType::Fifo => return Err(Error::ESPIPE),
+            _ => return Err(Error::ENODEV),
+        };
+        if length == 0 {
+            return Err(Error::EINVAL);
+        }
+        let end = offset.checked_add(length).filter(|&end| end <= crate::vfs::OFFSET_MAXIMUM);
+        if end.is_none_or(|end| !punch && end > caller.file_size_limit) {
+            return Err(Error::EFBIG);
+        }
+        vnode.allocate(offset, length, keep_size, punch).await
+    }
+
+    fn regular(&self) -> Result<&Arc<dyn Vnode>> {
+        match (self.vnode(), &self.object) {
+            (Some(vnode), None) if vnode.file_type() == FileType::Regular => Ok(vnode),
+            _ => Err(Error::EINVAL),
+        }
+    }
+
+    /// The memory to map for this file (mmap(2)): `EACCES` if it is not open for reading, or not for writing although
+    /// a shared mapping is to be written; `ENODEV` if it cannot be mapped.
+    pub fn memory(&self, write_shared: bool) -> Result<Arc<dyn crate::vfs::FileMemory>> {
+        self.check(Access::READ).map_err(|_| Error::EACCES)?;
+        if write_shared {
+            self.check(Access::WRITE).map_err(|_| Error::EACCES)?;
+        }
+        match (self.vnode(), &self.object) {
+            (Some(vnode), None) => vnode.memory(),
+            _ => Err(Error::ENODEV),
+        }
+    }
+
+    /// Counts the description as a writer of its file from now on; `ETXTBSY` while that is executed.
+    pub(crate) fn begin_writing(&self) -> Result<()> {
+        if self.object.is_none()
+            && self.flags().contains(OpenFlags::WRITE)
+            && let Some(hooks) = self.hooks()
+        {
+            hooks.begin_writing()?;
+            self.counted_as_writer.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// What the core keeps with the vnode.
+    pub fn hooks(&self) -> Option<&Hooks> {
+        self.location.as_ref()?.vnode.hooks()
+    }
+
+    /// The file (made without a name and exclusively) must never get one.
+    pub(crate) fn forbid_linking(&self) {
+        self.linking_forbidden.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the file may get a name.
+    pub(crate) fn may_link(&self) -> bool {
+        !self.linking_forbidden.load(Ordering::Relaxed)
+    }
+
+    /// An epoll instance watches the description from now on.
+    pub(crate) fn add_watch(&self, item: Weak<EpollItem>) {
+        let mut watches = self.watches.lock();
+        watches.retain(|watch| watch.strong_count() > 0);
+        watches.push(item);
+    }
+}
+
+/// The device that files without a file system are on.
+const ANONYMOUS_DEVICE: crate::vfs::DeviceNumber = crate::vfs::DeviceNumber { major: 0, minor: 1 };
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        for watch in self.watches.get_mut().drain(..) {
+            if let Some(item) = watch.upgrade() {
+                item.forget();
+            }
+        }
+        if let Some(hooks) = self.hooks() {
+            hooks.locks.release(LockOwner::Description(self.id));
+            if self.counted_as_writer.load(Ordering::Relaxed) {
+                hooks.end_writing();
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! [`FileObject`]: what an open file does if it is not a vnode's data.
+
+use crate::poll::{PollQueue, Readiness};
+use crate::tty::Terminal;
+use crate::vfs::{Caller, FileType, OpenContext, OpenFlags};
+use crate::{Error, NotDone, Result, UserBuffer};
+use alloc::sync::Arc;
+use core::any::Any;
+use core::time::Duration;
+
+/// One transfer, as an object sees it.
+pub struct Io<'a> {
+    /// On whose behalf.
+    pub caller: &'a Caller<'a>,
+    /// The position; meaningless for streams.
+    pub position: u64,
+    /// The status flags of the open file description.
+    pub flags: OpenFlags,
+    /// When the operation began ([`crate::Environment::monotonic`]).
+    pub started: Duration,
+    /// The object's deadline has passed: the attempt must not say [`NotDone::NotReady`] again.
+    pub expired: bool,
+}
+
+/// How an object treats file positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Positions {
+    /// It has none: seeking fails with `ESPIPE`.
+    Stream,
+    /// Seeking succeeds and does nothing (/dev/null).
+    Ignored,
+    /// It has positions from 0 to this size.
+    Upto(u64),
+}
+
+/// A pipe end, terminal, socket, counter, device: anything open whose bytes are not a vnode's data. The methods are
+/// attempts and never wait; `file` waits for [`FileObject::queue`] on their behalf.
+pub trait FileObject: Send + Sync + 'static {
+    /// Copies out what there is. Takes away only what it copied.
+    fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let _ = (io, to);
+        Err(Error::EINVAL.into())
+    }
+
+    /// Copies in what there is room for.
+    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let _ = (io, from);
+        Err(Error::EINVAL.into())
+    }
+
+    /// Whether a blocking write goes on until everything is written.
+    fn writes_all(&self) -> bool {
+        false
+    }
+
+    /// What it is ready for.
+    fn readiness(&self) -> Readiness {
+        Readiness::READ | Readiness::WRITE
+    }
+
+    /// Who waits for that to change; `None` if it never does.
+    fn queue(&self) -> Option<&PollQueue> {
+        None
+    }
+
+    /// When a waiting read (or write) is attempted for the last time.
+    fn deadline(&self, io: &Io<'_>, write: bool) -> Option<Duration> {
+        let _ = (io, write);
+        None
+    }
+
+    /// How it treats positions.
+    fn positions(&self) -> Positions {
+        Positions::Stream
+    }
+
+    /// The type that fstat(2) tells, if it has no name.
+    fn file_type(&self) -> FileType {
+        FileType::Anonymous
+    }
+
+    /// What /proc/self/fd shows, if it has no name: "pipe", "socket" (its number is added), or "anon_inode:[eventfd]".
+    fn label(&self) -> &'static str;
+
+    /// Bytes that can be read now (FIONREAD).
+    fn readable_bytes(&self) -> Result<usize> {
+        Err(Error::ENOTTY)
+    }
+
+    /// The terminal, if it is one.
+    fn terminal(&self) -> Option<&Arc<Terminal>> {
+        None
+    }
+
+    /// The object as its own type.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// The driver of a device node.
+pub trait DeviceDriver: Send + Sync {
+    /// Opens the device.
+    fn open(&self, context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>>;
+}

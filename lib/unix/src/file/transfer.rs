@@ -1,0 +1,440 @@
+//! read(2), write(2), their positioned forms, lseek(2), sendfile(2) and copy_file_range(2).
+
+use super::{FileObject, Io, OpenFile, Positions};
+use crate::poll::{Readiness, until_ready_or_deadline};
+use crate::vfs::{Access, Caller, FileType, MountFlags, OFFSET_MAXIMUM, OpenFlags, VnodeRef, WriteAt};
+use crate::{Bytes, Error, NotDone, Result, UserBuffer};
+use alloc::sync::Arc;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+/// What an offset is relative to (lseek(2)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whence {
+    /// The start.
+    Start,
+    /// The position.
+    Current,
+    /// The end.
+    End,
+    /// The next data from there (SEEK_DATA).
+    Data,
+    /// The next hole from there (SEEK_HOLE).
+    Hole,
+}
+
+/// Bytes after which a long transfer lets others run.
+const TURN: usize = 256 * 1024;
+/// Bytes that sendfile and copy_file_range move at a time.
+const CHUNK: usize = 64 * 1024;
+/// Seconds after which a read updates the access time anyway.
+const DAY: i64 = 86400;
+
+impl OpenFile {
+    /// Reads from the position on.
+    pub async fn read(&self, caller: &Caller<'_>, to: &mut dyn UserBuffer) -> Result<usize> {
+        self.check(Access::READ)?;
+        match &self.object {
+            Some(object) if object.positions() == Positions::Stream => {
+                self.read_object(&**object, caller, 0, to).await
+            }
+            object => {
+                let mut position = self.position.lock().await;
+                match object {
+                    Some(object) => {
+                        let count = self.read_object(&**object, caller, position.offset, to).await?;
+                        position.offset += count as u64;
+                        Ok(count)
+                    }
+                    None => self.read_data(&mut position.offset, to).await,
+                }
+            }
+        }
+    }
+
+    /// Reads from `offset` on; the position stays. `ESPIPE` for streams.
+    pub async fn read_at(&self, caller: &Caller<'_>, offset: u64, to: &mut dyn UserBuffer) -> Result<usize> {
+        let mut offset = self.check_offset(offset)?;
+        self.check(Access::READ)?;
+        match &self.object {
+            Some(object) => self.read_object(&**object, caller, offset, to).await,
+            None => self.read_data(&mut offset, to).await,
+        }
+    }
+
+    /// Writes at the position, or at the end if the file is open so.
+    pub async fn write(&self, caller: &Caller<'_>, from: &mut dyn UserBuffer) -> Result<usize> {
+        self.check(Access::WRITE)?;
+        match &self.object {
+            Some(object) if object.positions() == Positions::Stream => {
+                self.write_object(&**object, caller, 0, from).await
+            }
+            object => {
+                let mut position = self.position.lock().await;
+                match object {
+                    Some(object) => {
+                        let count = self.write_object(&**object, caller, position.offset, from).await?;
+                        position.offset += count as u64;
+                        Ok(count)
+                    }
+                    None => self.write_data(caller, &mut position.offset, from).await,
+                }
+            }
+        }
+    }
+
+    /// Writes at `offset` (at the end if the file is open so, as Linux does); the position stays.
+    pub async fn write_at(&self, caller: &Caller<'_>, offset: u64, from: &mut dyn UserBuffer) -> Result<usize> {
+        let mut offset = self.check_offset(offset)?;
+        self.check(Access::WRITE)?;
+        match &self.object {
+            Some(object) => self.write_object(&**object, caller, offset, from).await,
+            None => self.write_data(caller, &mut offset, from).await,
+        }
+    }
+
+    fn check_offset(&self, offset: u64) -> Result<u64> {
+        if offset > OFFSET_MAXIMUM {
+            return Err(Error::EINVAL);
+        }
+        match &self.object {
+            Some(object) if object.positions() == Positions::Stream => Err(Error::ESPIPE),
+            _ => Ok(offset),
+        }
+    }
+
+    /// Reads until the buffer is full or the file ends. `offset` moves with every piece, so that a dropped future has
+    /// moved it by exactly what stands in the buffer.
+    async fn read_data(&self, offset: &mut u64, to: &mut dyn UserBuffer) -> Result<usize> {
+        let vnode = self.vnode().ok_or(Error::EINVAL)?;
+        if vnode.file_type() == FileType::Directory {
+            return Err(Error::EISDIR);
+        }
+        let start = to.transferred();
+        let mut turn = start;
+        while to.remaining() > 0 {
+            match vnode.read(*offset, to).await {
+                Ok(0) => break,
+                Ok(count) => *offset += count as u64,
+                Err(NotDone::NotReady) => return partial(to.transferred() - start, Error::EIO),
+                Err(NotDone::NotResident) => {
+                    if let Err(error) = to.resolve(true).await {
+                        return partial(to.transferred() - start, error);
+                    }
+                }
+                Err(NotDone::Failed(error)) => return partial(to.transferred() - start, error),
+            }
+            if to.transferred() - turn >= TURN {
+                turn = to.transferred();
+                give_turn().await;
+            }
+        }
+        self.touch();
+        Ok(to.transferred() - start)
+    }
+
+    async fn write_data(
+        &self,
+        caller: &Caller<'_>,
+        offset: &mut u64,
+        from: &mut dyn UserBuffer,
+    ) -> Result<usize> {
+        let vnode = self.vnode().ok_or(Error::EINVAL)?;
+        if from.remaining() == 0 {
+            return Ok(0);
+        }
+        let flags = self.flags();
+        caller.drop_set_ids(vnode).await?;
+        let limit = caller.file_size_limit.min(OFFSET_MAXIMUM);
+        let start = from.transferred();
+        let mut turn = start;
+        while from.remaining() > 0 {
+            let at =
+                if flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(*offset) };
+            match vnode.write(at, limit, from).await {
+                Ok((0, _)) => break,
+                Ok((_, behind)) => *offset = behind,
+                Err(NotDone::NotReady) => return partial(from.transferred() - start, Error::EIO),
+                Err(NotDone::NotResident) => {
+                    if let Err(error) = from.resolve(false).await {
+                        return partial(from.transferred() - start, error);
+                    }
+                }
+                Err(NotDone::Failed(error)) => return partial(from.transferred() - start, error),
+            }
+            if from.transferred() - turn >= TURN {
+                turn = from.transferred();
+                give_turn().await;
+            }
+        }
+        if flags.intersects(OpenFlags::SYNCHRONOUS | OpenFlags::DATA_SYNCHRONOUS) {
+            vnode.synchronize().await?;
+        }
+        Ok(from.transferred() - start)
+    }
+
+    /// One successful attempt to read, waiting for it unless the file is open without waiting.
+    async fn read_object(
+        &self,
+        object: &dyn FileObject,
+        caller: &Caller<'_>,
+        position: u64,
+        to: &mut dyn UserBuffer,
+    ) -> Result<usize> {
+        let mut io = self.io(caller, position);
+        loop {
+            let attempt = object.try_read(&io, to);
+            match self.wait(object, caller, &mut io, false, attempt, |io| object.try_read(io, to)).await {
+                Ok(count) => return Ok(count),
+                Err(NotDone::Failed(error)) => return Err(error),
+                Err(NotDone::NotReady) => return Err(Error::EAGAIN),
+                Err(NotDone::NotResident) => to.resolve(true).await?,
+            }
+        }
+    }
+
+    /// One successful attempt to write.
+    async fn write_some(
+        &self,
+        object: &dyn FileObject,
+        caller: &Caller<'_>,
+        position: u64,
+        from: &mut dyn UserBuffer,
+    ) -> Result<usize> {
+        let mut io = self.io(caller, position);
+        loop {
+            let attempt = object.try_write(&io, from);
+            match self.wait(object, caller, &mut io, true, attempt, |io| object.try_write(io, from)).await {
+                Ok(count) => return Ok(count),
+                Err(NotDone::Failed(error)) => return Err(error),
+                Err(NotDone::NotReady) => return Err(Error::EAGAIN),
+                Err(NotDone::NotResident) => from.resolve(false).await?,
+            }
+        }
+    }
+
+    async fn write_object(
+        &self,
+        object: &dyn FileObject,
+        caller: &Caller<'_>,
+        position: u64,
+        from: &mut dyn UserBuffer,
+    ) -> Result<usize> {
+        let start = from.transferred();
+        loop {
+            match self.write_some(object, caller, position, from).await {
+                Ok(_) => {}
+                Err(error) => return partial(from.transferred() - start, error),
+            }
+            if from.remaining() == 0 || !object.writes_all() {
+                return Ok(from.transferred() - start);
+            }
+            if self.flags().contains(OpenFlags::NONBLOCK) {
+                return Ok(from.transferred() - start);
+            }
+        }
+    }
+
+    fn io<'a>(&self, caller: &'a Caller<'a>, position: u64) -> Io<'a> {
+        let started = caller.vfs.environment.monotonic();
+        Io { caller, position, flags: self.flags(), started, expired: false }
+    }
+
+    /// Turns the result of a first attempt into waiting, where that is wanted.
+    async fn wait(
+        &self,
+        object: &dyn FileObject,
+        caller: &Caller<'_>,
+        io: &mut Io<'_>,
+        write: bool,
+        first: Result<usize, NotDone>,
+        mut attempt: impl FnMut(&Io<'_>) -> Result<usize, NotDone> + Send,
+    ) -> Result<usize, NotDone> {
+        let (Err(NotDone::NotReady), Some(queue)) = (first, object.queue()) else {
+            return first;
+        };
+        if io.flags.contains(OpenFlags::NONBLOCK) {
+            return first;
+        }
+        let interest = if write { Readiness::WRITE } else { Readiness::READ };
+        until_ready_or_deadline(queue, interest, &*caller.vfs.environment, |expired| {
+            io.expired = expired;
+            attempt(io).map_err(|not_done| (not_done, object.deadline(io, write)))
+        })
+        .await
+    }
+
+    /// lseek(2).
+    pub async fn seek(&self, offset: i64, whence: Whence) -> Result<u64> {
+        if self.flags().contains(OpenFlags::PATH) {
+            return Err(Error::EBADF);
+        }
+        let size = match &self.object {
+            None => self.metadata().size,
+            Some(object) => match object.positions() {
+                Positions::Stream => return Err(Error::ESPIPE),
+                Positions::Ignored => return Ok(0),
+                Positions::Upto(size) => size,
+            },
+        };
+        let mut position = self.position.lock().await;
+        let base = match whence {
+            Whence::Start => 0,
+            Whence::Current => position.offset,
+            Whence::End => size,
+            Whence::Data | Whence::Hole => {
+                let from = u64::try_from(offset).map_err(|_| Error::ENXIO)?;
+                let hole = whence == Whence::Hole;
+                position.offset = match (self.vnode(), &self.object) {
+                    (Some(vnode), None) => vnode.seek_data(from, hole).await?,
+                    _ if from >= size => return Err(Error::ENXIO),
+                    _ => from,
+                };
+                return Ok(position.offset);
+            }
+        };
+        let target = base.checked_add_signed(offset).ok_or(Error::EINVAL)?;
+        if target > OFFSET_MAXIMUM {
+            return Err(if offset < 0 { Error::EINVAL } else { Error::EOVERFLOW });
+        }
+        position.offset = target;
+        Ok(target)
+    }
+
+    /// A read happened: the access time follows the mount's rule (relatime by default).
+    pub(super) fn touch(&self) {
+        let Some(location) = self.location() else { return };
+        let mount = location.mount.flags();
+        if self.flags().contains(OpenFlags::NO_ACCESS_TIME)
+            || mount.intersects(MountFlags::NO_ACCESS_TIME | MountFlags::READ_ONLY)
+        {
+            return;
+        }
+        if location.vnode.file_type() == FileType::Directory
+            && mount.contains(MountFlags::NO_DIRECTORY_ACCESS_TIME)
+        {
+            return;
+        }
+        location.vnode.touch(if mount.contains(MountFlags::STRICT_ACCESS_TIME) { 0 } else { DAY });
+    }
+}
+
+/// What a transfer that stopped returns: the count if there is one, else the error.
+fn partial(count: usize, error: Error) -> Result<usize> {
+    if count > 0 { Ok(count) } else { Err(error) }
+}
+
+/// Moves up to `count` bytes from a file's data to another file (sendfile(2), copy_file_range(2)). An offset of `None`
+/// is the file's position; given offsets move with what was written. `progress` counts what was moved also when the
+/// future is dropped.
+pub async fn transfer(
+    caller: &Caller<'_>,
+    source: &Arc<OpenFile>,
+    source_offset: Option<&mut u64>,
+    target: &Arc<OpenFile>,
+    target_offset: Option<&mut u64>,
+    count: usize,
+    progress: &mut usize,
+) -> Result<()> {
+    source.check(Access::READ)?;
+    target.check(Access::WRITE)?;
+    let (Some(vnode), None) = (source.vnode(), &source.object) else {
+        return Err(Error::EINVAL);
+    };
+    if vnode.file_type() != FileType::Regular {
+        return Err(if vnode.file_type() == FileType::Directory { Error::EISDIR } else { Error::EINVAL });
+    }
+    if target.flags().contains(OpenFlags::APPEND) {
+        return Err(Error::EINVAL);
+    }
+    let same_position = Arc::ptr_eq(source, target) && source_offset.is_none() && target_offset.is_none();
+    if same_position {
+        return Err(Error::EINVAL);
+    }
+    match (source_offset, target_offset) {
+        (Some(from), Some(to)) => transfer_at(caller, vnode, from, target, Some(to), count, progress).await,
+        (Some(from), None) => transfer_to_position(caller, vnode, from, target, count, progress).await,
+        (None, Some(to)) => {
+            let mut position = source.position.lock().await;
+            transfer_at(caller, vnode, &mut position.offset, target, Some(to), count, progress).await
+        }
+        (None, None) => {
+            let mut position = source.position.lock().await;
+            transfer_to_position(caller, vnode, &mut position.offset, target, count, progress).await
+        }
+    }
+}
+
+async fn transfer_to_position(
+    caller: &Caller<'_>,
+    source: &VnodeRef,
+    from: &mut u64,
+    target: &Arc<OpenFile>,
+    count: usize,
+    progress: &mut usize,
+) -> Result<()> {
+    if target.object.is_some() {
+        return transfer_at(caller, source, from, target, None, count, progress).await;
+    }
+    let mut position = target.position.lock().await;
+    transfer_at(caller, source, from, target, Some(&mut position.offset), count, progress).await
+}
+
+/// Moves piece by piece; after each await everything that was written is accounted for.
+async fn transfer_at(
+    caller: &Caller<'_>,
+    source: &VnodeRef,
+    from: &mut u64,
+    target: &Arc<OpenFile>,
+    mut to: Option<&mut u64>,
+    count: usize,
+    progress: &mut usize,
+) -> Result<()> {
+    while *progress < count {
+        let mut piece = Bytes::empty(CHUNK.min(count - *progress));
+        let read = match source.read(*from, &mut piece).await {
+            Ok(read) => read,
+            Err(NotDone::Failed(error)) => return partial(*progress, error).map(drop),
+            Err(_) => return partial(*progress, Error::EIO).map(drop),
+        };
+        if read == 0 {
+            return Ok(());
+        }
+        let mut out = Bytes::of(piece.done());
+        while out.remaining() > 0 {
+            let written = match (&target.object, &mut to) {
+                (Some(object), _) => target.write_some(&**object, caller, 0, &mut out).await,
+                (None, Some(to)) => target.write_data(caller, to, &mut out).await,
+                (None, None) => Err(Error::EINVAL),
+            };
+            match written {
+                Ok(written) => {
+                    *from += written as u64;
+                    *progress += written;
+                    if written == 0 {
+                        return Ok(());
+                    }
+                }
+                Err(error) => return partial(*progress, error).map(drop),
+            }
+        }
+        give_turn().await;
+    }
+    Ok(())
+}
+
+/// Lets the executor's other tasks run once.
+async fn give_turn() {
+    struct Turn(bool);
+    impl Future for Turn {
+        type Output = ();
+        fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+            if core::mem::replace(&mut self.0, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    }
+    Turn(false).await
+}

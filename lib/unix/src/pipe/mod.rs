@@ -1,0 +1,249 @@
+//! Pipes and FIFOs (pipe(7), fifo(7)).
+
+#[cfg(test)]
+mod tests;
+
+use crate::file::{FileObject, Io, OpenFile};
+use crate::poll::{PollQueue, Readiness, until_ready};
+use crate::ring::Ring;
+use crate::sync::SpinLock;
+use crate::vfs::{FileType, OpenFlags, PAGE_SIZE, VnodeRef};
+use crate::{Capability, Error, Identity, NotDone, Result, UserBuffer};
+use alloc::sync::Arc;
+use core::any::Any;
+
+/// Writes of up to this many bytes are not interleaved with others (PIPE_BUF).
+pub const ATOMIC: usize = 4096;
+/// The capacity of a new pipe, bytes.
+pub const DEFAULT_CAPACITY: usize = 65536;
+/// The largest capacity that an unprivileged program can set.
+pub const CAPACITY_MAXIMUM: usize = 1 << 20;
+
+/// A pipe.
+pub struct Pipe {
+    state: SpinLock<State>,
+    queue: PollQueue,
+}
+
+struct State {
+    bytes: Ring,
+    readers: u32,
+    writers: u32,
+    /// How often the pipe was opened for each, so that an opening FIFO notices a partner that has left again.
+    reader_openings: u64,
+    writer_openings: u64,
+}
+
+/// One end of a pipe (or, of a FIFO opened for both, both).
+pub struct PipeEnd {
+    pipe: Arc<Pipe>,
+    reads: bool,
+    writes: bool,
+    /// [`State::writer_openings`] when it was opened: a reader that never had a writer sees no hang-up.
+    first_writer: u64,
+}
+
+/// Makes a pipe: the read end and the write end. `flags` are the status flags of both.
+pub fn pipe(flags: OpenFlags) -> (Arc<OpenFile>, Arc<OpenFile>) {
+    let pipe = Pipe::new();
+    // The writer is there before the reader looks: its leaving is a hang-up.
+    let (read, write) = (PipeEnd::open(&pipe, true, false, 0), PipeEnd::open(&pipe, false, true, 0));
+    (
+        OpenFile::of_object(read, flags | OpenFlags::READ),
+        OpenFile::of_object(write, flags | OpenFlags::WRITE),
+    )
+}
+
+/// Opens a FIFO. Unless it is opened without waiting, or for both, waits until the other end is opened too (`ENXIO`
+/// for writing without waiting while nobody reads).
+pub(crate) async fn open_fifo(vnode: &VnodeRef, flags: OpenFlags) -> Result<Arc<dyn FileObject>> {
+    let hooks = vnode.hooks().ok_or(Error::ENXIO)?;
+    let pipe = {
+        let mut attachment = hooks.attachment.lock();
+        let present = attachment.as_ref().and_then(|weak| weak.upgrade()).and_then(|any| any.downcast().ok());
+        present.unwrap_or_else(|| {
+            let pipe = Pipe::new();
+            *attachment = Some(Arc::downgrade(&(pipe.clone() as Arc<dyn Any + Send + Sync>)));
+            pipe
+        })
+    };
+    let (reads, writes) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
+    let nonblock = flags.contains(OpenFlags::NONBLOCK);
+    let (reader_openings, writer_openings) = {
+        let state = pipe.state.lock();
+        if writes && !reads && nonblock && state.readers == 0 {
+            return Err(Error::ENXIO);
+        }
+        (state.reader_openings, state.writer_openings)
+    };
+    // The end counts from here on; if this future is dropped, so is the end.
+    let end = PipeEnd::open(&pipe, reads, writes, writer_openings);
+    if nonblock || (reads && writes) {
+        return Ok(end);
+    }
+    let arrived = until_ready(&pipe.queue, Readiness::ALL, || {
+        let state = pipe.state.lock();
+        let partner = match reads {
+            true => state.writers > 0 || state.writer_openings != writer_openings,
+            false => state.readers > 0 || state.reader_openings != reader_openings,
+        };
+        if partner { Ok(()) } else { Err(NotDone::NotReady) }
+    });
+    match arrived.await {
+        Ok(()) => Ok(end),
+        Err(_) => Err(Error::EIO),
+    }
+}
+
+impl Pipe {
+    fn new() -> Arc<Pipe> {
+        let state = State {
+            bytes: Ring::new(DEFAULT_CAPACITY),
+            readers: 0,
+            writers: 0,
+            reader_openings: 0,
+            writer_openings: 0,
+        };
+        Arc::new(Pipe { state: SpinLock::new(state), queue: PollQueue::new() })
+    }
+
+    /// Bytes that it can hold (F_GETPIPE_SZ).
+    pub fn capacity(&self) -> usize {
+        self.state.lock().bytes.capacity()
+    }
+
+    /// Sets the capacity (F_SETPIPE_SZ), rounded up to a power of two pages; returns what it became. `EPERM` above the
+    /// maximum for the unprivileged, `EBUSY` if more is in the pipe.
+    pub fn set_capacity(&self, identity: &Identity, capacity: usize) -> Result<usize> {
+        if capacity == 0 || capacity > 1 << 31 {
+            return Err(Error::EINVAL);
+        }
+        let capacity = capacity.next_multiple_of(PAGE_SIZE).next_power_of_two();
+        let mut state = self.state.lock();
+        if capacity > CAPACITY_MAXIMUM && !identity.has(Capability::Resource) {
+            return Err(Error::EPERM);
+        }
+        if !state.bytes.set_capacity(capacity) {
+            return Err(Error::EBUSY);
+        }
+        drop(state);
+        self.queue.wake(Readiness::WRITE);
+        Ok(capacity)
+    }
+}
+
+impl PipeEnd {
+    fn open(pipe: &Arc<Pipe>, reads: bool, writes: bool, first_writer: u64) -> Arc<PipeEnd> {
+        let mut state = pipe.state.lock();
+        if reads {
+            state.readers += 1;
+            state.reader_openings += 1;
+        }
+        if writes {
+            state.writers += 1;
+            state.writer_openings += 1;
+        }
+        drop(state);
+        pipe.queue.wake(Readiness::ALL);
+        Arc::new(PipeEnd { pipe: pipe.clone(), reads, writes, first_writer })
+    }
+
+    /// The pipe.
+    pub fn pipe(&self) -> &Arc<Pipe> {
+        &self.pipe
+    }
+}
+
+impl FileObject for PipeEnd {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        if to.remaining() == 0 {
+            return Ok(0);
+        }
+        let mut state = self.pipe.state.lock();
+        if state.bytes.is_empty() {
+            return if state.writers == 0 { Ok(0) } else { Err(NotDone::NotReady) };
+        }
+        let count = state.bytes.drain(usize::MAX, to)?;
+        drop(state);
+        self.pipe.queue.wake(Readiness::WRITE);
+        Ok(count)
+    }
+
+    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let count = from.remaining();
+        if count == 0 {
+            return Ok(0);
+        }
+        let mut state = self.pipe.state.lock();
+        if state.readers == 0 {
+            return Err(Error::EPIPE.into());
+        }
+        let space = state.bytes.space();
+        let written = if count <= ATOMIC {
+            if space < count {
+                return Err(NotDone::NotReady);
+            }
+            state.bytes.fill_exactly(count, from)?;
+            count
+        } else {
+            if space == 0 {
+                return Err(NotDone::NotReady);
+            }
+            state.bytes.fill(space, from)?
+        };
+        drop(state);
+        self.pipe.queue.wake(Readiness::READ);
+        Ok(written)
+    }
+
+    fn writes_all(&self) -> bool {
+        true
+    }
+
+    fn readiness(&self) -> Readiness {
+        let state = self.pipe.state.lock();
+        let mut ready = Readiness::empty();
+        if self.reads {
+            ready.set(Readiness::READ, !state.bytes.is_empty());
+            ready.set(Readiness::HANGUP, state.writers == 0 && state.writer_openings != self.first_writer);
+        }
+        if self.writes {
+            ready.set(Readiness::WRITE, state.bytes.space() >= ATOMIC);
+            ready.set(Readiness::ERROR, state.readers == 0);
+        }
+        ready
+    }
+
+    fn queue(&self) -> Option<&PollQueue> {
+        Some(&self.pipe.queue)
+    }
+
+    fn file_type(&self) -> FileType {
+        FileType::Fifo
+    }
+
+    fn label(&self) -> &'static str {
+        "pipe"
+    }
+
+    fn readable_bytes(&self) -> Result<usize> {
+        Ok(self.pipe.state.lock().bytes.len())
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl Drop for PipeEnd {
+    fn drop(&mut self) {
+        let mut state = self.pipe.state.lock();
+        state.readers -= u32::from(self.reads);
+        state.writers -= u32::from(self.writes);
+        if state.readers == 0 && state.writers == 0 {
+            state.bytes.clear();
+        }
+        drop(state);
+        self.pipe.queue.wake(Readiness::ALL);
+    }
+}

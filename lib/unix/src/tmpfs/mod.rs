@@ -1,0 +1,202 @@
+//! tmpfs: a file system in memory. Files are [`FileMemory`], so reading, writing and mapping share one page cache.
+//!
+//! Locks, in this order: `tree` (for whatever locks more than one directory), directories, then a node's attributes,
+//! place and extended attributes. Holding one directory's lock nobody takes another's without `tree`.
+
+mod directory;
+mod heap_memory;
+mod names;
+mod node;
+mod options;
+
+#[cfg(test)]
+mod tests;
+
+pub use heap_memory::HeapMemory;
+pub use options::TmpfsOptions;
+
+use crate::sync::{Mutex, SpinLock};
+use crate::vfs::{
+    DeviceNumber, FileSystem, FileSystemStatus, FileType, InitialContents, MemoryProvider, NAME_MAXIMUM,
+    PAGE_SIZE, Quota, VnodeRef,
+};
+use crate::{Environment, Error, Result};
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use node::{Content, Node};
+
+#[cfg(doc)]
+use crate::vfs::FileMemory;
+
+/// One tmpfs.
+pub struct Tmpfs {
+    kind: &'static str,
+    device: DeviceNumber,
+    environment: Arc<dyn Environment>,
+    memory: Arc<dyn MemoryProvider>,
+    quota: Arc<Pages>,
+    files: SpinLock<Files>,
+    next_number: AtomicU64,
+    tree: Mutex<()>,
+}
+
+struct Files {
+    used: u64,
+    limit: u64,
+}
+
+/// The pages of one tmpfs.
+struct Pages {
+    used: SpinLock<u64>,
+    limit: AtomicU64,
+}
+
+impl Quota for Pages {
+    fn charge(&self, pages: u64) -> bool {
+        let mut used = self.used.lock();
+        // Relaxed: a limit that is being changed may count either way.
+        if pages > self.limit.load(Ordering::Relaxed).saturating_sub(*used) {
+            return false;
+        }
+        *used += pages;
+        true
+    }
+
+    fn release(&self, pages: u64) {
+        *self.used.lock() -= pages;
+    }
+}
+
+impl Tmpfs {
+    /// An empty tmpfs; returns its root directory.
+    pub fn new(
+        options: &TmpfsOptions,
+        memory: Arc<dyn MemoryProvider>,
+        environment: Arc<dyn Environment>,
+    ) -> Result<VnodeRef> {
+        let file_system = Tmpfs::create(options, memory, environment);
+        let root = file_system.root_node(options)?;
+        Ok(root)
+    }
+
+    fn create(
+        options: &TmpfsOptions,
+        memory: Arc<dyn MemoryProvider>,
+        environment: Arc<dyn Environment>,
+    ) -> Arc<Tmpfs> {
+        Arc::new(Tmpfs {
+            kind: options.kind,
+            device: unnamed_device(),
+            environment,
+            memory,
+            quota: Arc::new(Pages { used: SpinLock::new(0), limit: AtomicU64::new(options.pages) }),
+            files: SpinLock::new(Files { used: 0, limit: options.files }),
+            next_number: AtomicU64::new(1),
+            tree: Mutex::new(()),
+        })
+    }
+
+    fn root_node(self: &Arc<Tmpfs>, options: &TmpfsOptions) -> Result<Arc<Node>> {
+        let attributes =
+            crate::vfs::NewAttributes { mode: options.mode, user: options.user, group: options.group };
+        let root = Node::new(self, FileType::Directory, Content::directory(), attributes)?;
+        root.become_root();
+        Ok(root)
+    }
+
+    /// Makes the root directory of a new tmpfs whose files start with contents that are already in memory.
+    pub(crate) fn with_contents(
+        options: &TmpfsOptions,
+        memory: Arc<dyn MemoryProvider>,
+        environment: Arc<dyn Environment>,
+    ) -> Result<Builder> {
+        let file_system = Tmpfs::create(options, memory, environment);
+        let root = file_system.root_node(options)?;
+        Ok(Builder { file_system, root })
+    }
+
+    fn charge_file(&self) -> Result<()> {
+        let mut files = self.files.lock();
+        if files.used >= files.limit {
+            return Err(Error::ENOSPC);
+        }
+        files.used += 1;
+        Ok(())
+    }
+
+    fn release_file(&self) {
+        self.files.lock().used -= 1;
+    }
+
+    /// Changes the limits (remount); `EINVAL` if more is used already.
+    pub fn set_limits(&self, pages: u64, files: u64) -> Result<()> {
+        let used = self.quota.used.lock();
+        let mut all = self.files.lock();
+        if pages < *used || files < all.used {
+            return Err(Error::EINVAL);
+        }
+        all.limit = files;
+        self.quota.limit.store(pages, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// A new device number for a file system that is on no device.
+pub(crate) fn unnamed_device() -> DeviceNumber {
+    static NEXT: AtomicU32 = AtomicU32::new(20);
+    // Relaxed: only uniqueness matters.
+    DeviceNumber { major: 0, minor: NEXT.fetch_add(1, Ordering::Relaxed) }
+}
+
+impl FileSystem for Tmpfs {
+    fn status(&self) -> FileSystemStatus {
+        let used = *self.quota.used.lock();
+        let limit = self.quota.limit.load(Ordering::Relaxed);
+        let files = self.files.lock();
+        let free = limit.saturating_sub(used);
+        FileSystemStatus {
+            kind: self.kind,
+            block_size: PAGE_SIZE as u32,
+            blocks: limit,
+            free_blocks: free,
+            available_blocks: free,
+            files: files.limit,
+            free_files: files.limit.saturating_sub(files.used),
+            identifier: u64::from(self.device.minor),
+            name_maximum: NAME_MAXIMUM as u32,
+        }
+    }
+
+    fn options(&self) -> String {
+        let limit = self.quota.limit.load(Ordering::Relaxed);
+        alloc::format!(",size={}k", limit.saturating_mul(PAGE_SIZE as u64 / 1024))
+    }
+}
+
+/// Fills a new tmpfs before anybody sees it.
+pub(crate) struct Builder {
+    file_system: Arc<Tmpfs>,
+    root: Arc<Node>,
+}
+
+impl Builder {
+    /// The root directory.
+    pub(crate) fn root(&self) -> VnodeRef {
+        self.root.clone()
+    }
+
+    /// A regular file that is not in any directory yet, with these contents (not copied before they are written).
+    pub(crate) fn file(
+        &self,
+        contents: InitialContents,
+        attributes: crate::vfs::NewAttributes,
+    ) -> Result<VnodeRef> {
+        let size = contents.length as u64;
+        let memory = self.file_system.memory.file_memory(self.file_system.quota.clone(), Some(contents))?;
+        let node =
+            Node::new(&self.file_system, FileType::Regular, Content::Regular { memory }, attributes)?;
+        node.set_initial_size(size);
+        Ok(node)
+    }
+}

@@ -1,0 +1,348 @@
+//! One file of a tmpfs: attributes, data, extended attributes. (The operations on directories are in `names`.)
+
+use super::Tmpfs;
+use super::directory::Entries;
+use crate::sync::{Mutex, SpinLock};
+use crate::vfs::{
+    AttributeChange, AttributeCondition, DeviceNumber, FileMemory, FileType, Hooks, Metadata, Mode,
+    NewAttributes, PAGE_SIZE, SetTime, WriteAt,
+};
+use crate::{Answer, Error, NotDone, Result, Timestamp, UserBuffer};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+
+/// A file of a tmpfs.
+pub(super) struct Node {
+    /// This node, for its children's places.
+    pub(super) this: Weak<Node>,
+    pub(super) file_system: Arc<Tmpfs>,
+    pub(super) number: u64,
+    pub(super) file_type: FileType,
+    pub(super) content: Content,
+    pub(super) attributes: SpinLock<Attributes>,
+    /// Where it is linked: a directory's only place, another file's latest. Directories change it under `tree`.
+    pub(super) place: SpinLock<Option<(Weak<Node>, Arc<[u8]>)>>,
+    pub(super) hooks: Hooks,
+    extended: SpinLock<BTreeMap<Box<[u8]>, Box<[u8]>>>,
+    /// Held while the size may change.
+    resizing: Mutex<()>,
+}
+
+/// What a file contains.
+pub(super) enum Content {
+    Directory(SpinLock<Entries>),
+    Regular { memory: Arc<dyn FileMemory> },
+    Link(Box<[u8]>),
+    Special(DeviceNumber),
+}
+
+impl Content {
+    pub(super) fn directory() -> Content {
+        Content::Directory(SpinLock::new(Entries::default()))
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct Attributes {
+    pub(super) mode: Mode,
+    pub(super) links: u32,
+    /// It was made without a name and may get a first one.
+    pub(super) unnamed: bool,
+    user: u32,
+    group: u32,
+    size: u64,
+    accessed: Timestamp,
+    modified: Timestamp,
+    changed: Timestamp,
+    created: Timestamp,
+}
+
+/// Bytes of names and values of extended attributes that one file may have.
+const EXTENDED_MAXIMUM: usize = 128 * 1024;
+/// What a directory entry adds to the size that a directory shows.
+pub(super) const ENTRY_SIZE: i64 = 20;
+
+impl Node {
+    pub(super) fn new(
+        file_system: &Arc<Tmpfs>,
+        file_type: FileType,
+        content: Content,
+        attributes: NewAttributes,
+    ) -> Result<Arc<Node>> {
+        file_system.charge_file()?;
+        let now = file_system.environment.realtime();
+        let size = match &content {
+            Content::Link(target) => target.len() as u64,
+            _ => 0,
+        };
+        Ok(Arc::new_cyclic(|this| Node {
+            this: this.clone(),
+            file_system: file_system.clone(),
+            // Relaxed: only uniqueness matters.
+            number: file_system.next_number.fetch_add(1, core::sync::atomic::Ordering::Relaxed),
+            file_type,
+            content,
+            attributes: SpinLock::new(Attributes {
+                mode: attributes.mode,
+                links: 0,
+                unnamed: false,
+                user: attributes.user,
+                group: attributes.group,
+                size,
+                accessed: now,
+                modified: now,
+                changed: now,
+                created: now,
+            }),
+            place: SpinLock::new(None),
+            hooks: Hooks::default(),
+            extended: SpinLock::new(BTreeMap::new()),
+            resizing: Mutex::new(()),
+        }))
+    }
+
+    pub(super) fn become_root(&self) {
+        self.attributes.lock().links = 2;
+    }
+
+    pub(super) fn set_initial_size(&self, size: u64) {
+        self.attributes.lock().size = size;
+    }
+
+    pub(super) fn entries(&self) -> Result<&SpinLock<Entries>> {
+        match &self.content {
+            Content::Directory(entries) => Ok(entries),
+            _ => Err(Error::ENOTDIR),
+        }
+    }
+
+    pub(super) fn file_memory(&self) -> Result<&Arc<dyn FileMemory>> {
+        match &self.content {
+            Content::Regular { memory } => Ok(memory),
+            Content::Directory(_) => Err(Error::EISDIR),
+            _ => Err(Error::EINVAL),
+        }
+    }
+
+    /// A directory's entries changed: `links` subdirectories more, `entries` entries more.
+    pub(super) fn directory_changed(&self, now: Timestamp, links: i32, entries: i64) {
+        let mut attributes = self.attributes.lock();
+        attributes.modified = now;
+        attributes.changed = now;
+        attributes.links = attributes.links.wrapping_add_signed(links);
+        attributes.size = attributes.size.saturating_add_signed(entries * ENTRY_SIZE);
+    }
+
+    /// The file has `links` names more.
+    pub(super) fn links_changed(&self, now: Timestamp, links: i32) {
+        let mut attributes = self.attributes.lock();
+        attributes.links = attributes.links.wrapping_add_signed(links);
+        attributes.changed = now;
+    }
+
+    pub(super) fn status(&self) -> Metadata {
+        let a = self.attributes.lock().clone();
+        let blocks = match &self.content {
+            Content::Regular { memory } => memory.pages() * (PAGE_SIZE as u64 / 512),
+            _ => 0,
+        };
+        let represents = match &self.content {
+            Content::Special(number) => *number,
+            _ => DeviceNumber::default(),
+        };
+        Metadata {
+            device: self.file_system.device,
+            number: self.number,
+            file_type: self.file_type,
+            mode: a.mode,
+            links: a.links,
+            user: a.user,
+            group: a.group,
+            represents,
+            size: a.size,
+            blocks,
+            block_size: PAGE_SIZE as u32,
+            accessed: a.accessed,
+            modified: a.modified,
+            changed: a.changed,
+            created: a.created,
+        }
+    }
+
+    pub(super) fn read_data<'a>(
+        &'a self,
+        offset: u64,
+        to: &'a mut dyn UserBuffer,
+    ) -> Answer<'a, Result<usize, NotDone>> {
+        let memory = match self.file_memory() {
+            Ok(memory) => memory,
+            Err(error) => return Answer::now(Err(error.into())),
+        };
+        let rest = self.attributes.lock().size.saturating_sub(offset);
+        if rest == 0 {
+            return Answer::now(Ok(0));
+        }
+        memory.read(offset, usize::try_from(rest).unwrap_or(usize::MAX), to)
+    }
+
+    pub(super) async fn write_data(
+        &self,
+        at: WriteAt,
+        limit: u64,
+        from: &mut dyn UserBuffer,
+    ) -> Result<(usize, u64), NotDone> {
+        let memory = self.file_memory()?;
+        let _resizing = self.resizing.lock().await;
+        let offset = match at {
+            WriteAt::Offset(offset) => offset,
+            WriteAt::End => self.attributes.lock().size,
+        };
+        if offset >= limit {
+            return Err(Error::EFBIG.into());
+        }
+        let room = usize::try_from(limit - offset).unwrap_or(usize::MAX);
+        // If the future is dropped in here, what was copied beyond the size is not part of the file.
+        let count = memory.write(offset, room, from).await?;
+        let end = offset + count as u64;
+        let now = self.file_system.environment.realtime();
+        let mut attributes = self.attributes.lock();
+        attributes.size = attributes.size.max(end);
+        attributes.modified = now;
+        attributes.changed = now;
+        Ok((count, end))
+    }
+
+    pub(super) async fn resize(&self, size: u64) -> Result<()> {
+        let memory = self.file_memory()?;
+        let _resizing = self.resizing.lock().await;
+        let now = self.file_system.environment.realtime();
+        {
+            let mut attributes = self.attributes.lock();
+            attributes.size = size;
+            attributes.modified = now;
+            attributes.changed = now;
+        }
+        memory.truncate(size).await;
+        Ok(())
+    }
+
+    pub(super) async fn allocate_range(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> Result<()> {
+        let memory = self.file_memory()?;
+        let _resizing = self.resizing.lock().await;
+        memory.allocate(offset, length, punch).await?;
+        let now = self.file_system.environment.realtime();
+        let mut attributes = self.attributes.lock();
+        if !keep_size && !punch {
+            attributes.size = attributes.size.max(offset + length);
+        }
+        attributes.modified = now;
+        attributes.changed = now;
+        Ok(())
+    }
+
+    pub(super) fn seek(&self, offset: u64, hole: bool) -> Result<u64> {
+        let memory = self.file_memory()?;
+        let size = self.attributes.lock().size;
+        if offset >= size {
+            return Err(Error::ENXIO);
+        }
+        memory.seek(offset, size, hole).map(|found| found.min(size)).ok_or(Error::ENXIO)
+    }
+
+    pub(super) fn change_attributes(&self, change: &AttributeChange) {
+        let now = self.file_system.environment.realtime();
+        let time = |set: SetTime| match set {
+            SetTime::Now => now,
+            SetTime::To(time) => time,
+        };
+        let mut attributes = self.attributes.lock();
+        if let Some(mode) = change.mode {
+            attributes.mode = mode;
+        }
+        attributes.mode.remove(change.remove_mode);
+        if let Some(user) = change.user {
+            attributes.user = user;
+        }
+        if let Some(group) = change.group {
+            attributes.group = group;
+        }
+        if let Some(accessed) = change.accessed {
+            attributes.accessed = time(accessed);
+        }
+        if let Some(modified) = change.modified {
+            attributes.modified = time(modified);
+        }
+        attributes.changed = now;
+    }
+
+    pub(super) fn was_read(&self, age: i64) {
+        let now = self.file_system.environment.realtime();
+        let mut attributes = self.attributes.lock();
+        let stale = attributes.accessed <= attributes.modified.max(attributes.changed)
+            || now.seconds.saturating_sub(attributes.accessed.seconds) >= age;
+        if stale {
+            attributes.accessed = now;
+        }
+    }
+
+    pub(super) fn extended(&self, name: &[u8]) -> Result<Vec<u8>> {
+        self.extended.lock().get(name).map(|value| value.to_vec()).ok_or(Error::ENODATA)
+    }
+
+    pub(super) fn extended_names(&self) -> Vec<u8> {
+        let extended = self.extended.lock();
+        extended.keys().flat_map(|name| name.iter().copied().chain([0])).collect()
+    }
+
+    pub(super) fn set_extended(
+        &self,
+        name: &[u8],
+        value: Option<&[u8]>,
+        condition: AttributeCondition,
+    ) -> Result<()> {
+        {
+            let mut extended = self.extended.lock();
+            let exists = extended.contains_key(name);
+            match (value, condition, exists) {
+                (_, AttributeCondition::Create, true) => return Err(Error::EEXIST),
+                (_, AttributeCondition::Replace, false) | (None, _, false) => return Err(Error::ENODATA),
+                (Some(value), _, _) => {
+                    let others = extended.iter().filter(|(other, _)| &***other != name);
+                    let used: usize = others.map(|(name, value)| name.len() + value.len()).sum();
+                    if used + name.len() + value.len() > EXTENDED_MAXIMUM {
+                        return Err(Error::ENOSPC);
+                    }
+                    extended.insert(name.into(), value.into());
+                }
+                (None, _, true) => {
+                    extended.remove(name);
+                }
+            }
+        }
+        self.attributes.lock().changed = self.file_system.environment.realtime();
+        Ok(())
+    }
+}
+
+impl Drop for Node {
+    /// Takes a tree apart without recursion: a hostile tree may be deeper than any stack.
+    fn drop(&mut self) {
+        self.file_system.release_file();
+        let Content::Directory(entries) = &mut self.content else { return };
+        let mut remaining = Vec::new();
+        while let Some(child) = entries.get_mut().pop() {
+            remaining.push(child);
+        }
+        while let Some(mut node) = remaining.pop() {
+            // Somebody else's (a hard link, an open file): it lives on.
+            let Some(sole) = Arc::get_mut(&mut node) else { continue };
+            if let Content::Directory(entries) = &mut sole.content {
+                while let Some(child) = entries.get_mut().pop() {
+                    remaining.push(child);
+                }
+            }
+        }
+    }
+}

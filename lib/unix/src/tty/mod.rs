@@ -1,0 +1,3 @@
+//! Terminals.
+/// A terminal.
+pub struct Terminal;

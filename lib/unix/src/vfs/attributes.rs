@@ -1,0 +1,255 @@
+//! Operations on attributes: stat, access, chmod, chown, utimens, truncate, extended attributes, statfs, mount.
+
+use super::metadata::{AttributeChange, FileSystemStatus, FileType, Metadata, Mode, OFFSET_MAXIMUM, SetTime};
+use super::mount::{Location, MountFlags};
+use super::permission::{Access, is_owner, permitted_at};
+use super::vnode::{AttributeCondition, VnodeRef};
+use super::{At, Caller};
+use crate::{Capability, Error, Identity, Result};
+use alloc::vec::Vec;
+
+/// The longest name of an extended attribute.
+const ATTRIBUTE_NAME_MAXIMUM: usize = 255;
+/// The longest value of an extended attribute.
+const ATTRIBUTE_VALUE_MAXIMUM: usize = 65536;
+
+impl Caller<'_> {
+    /// stat(2): see [`Caller::find_or_self`] for `follow` and `empty`.
+    pub async fn status(&self, at: &At, path: &[u8], follow: bool, empty: bool) -> Result<Metadata> {
+        if let (At::File(file), true, true) = (at, empty, path.is_empty()) {
+            return Ok(file.metadata());
+        }
+        Ok(self.find_or_self(at, path, follow, empty).await?.location.vnode.metadata())
+    }
+
+    /// access(2): whether `identity` (the real ids, or the effective ones with AT_EACCESS) may. An empty `access` asks
+    /// only whether the file exists.
+    pub async fn access(
+        &self,
+        identity: &Identity,
+        at: &At,
+        path: &[u8],
+        follow: bool,
+        empty: bool,
+        access: Access,
+    ) -> Result<()> {
+        let caller = Caller { identity, ..*self };
+        let found = caller.find_or_self(at, path, follow, empty).await?;
+        permitted_at(&found.location, identity, access)
+    }
+
+    /// chmod(2) at a place.
+    pub async fn change_mode(&self, place: &Location, mode: Mode) -> Result<()> {
+        place.mount.check_writable()?;
+        let metadata = place.vnode.metadata();
+        if !is_owner(&metadata, self.identity) {
+            return Err(Error::EPERM);
+        }
+        if metadata.file_type == FileType::SymbolicLink {
+            return Err(Error::EOPNOTSUPP);
+        }
+        let mut mode = mode;
+        if !self.identity.in_group(metadata.group) && !self.identity.has(Capability::SetId) {
+            mode.remove(Mode::SET_GROUP);
+        }
+        place.vnode.change(AttributeChange { mode: Some(mode), ..Default::default() }).await
+    }
+
+    /// chown(2) at a place; `None` leaves that id as it is.
+    pub async fn change_owner(&self, place: &Location, user: Option<u32>, group: Option<u32>) -> Result<()> {
+        place.mount.check_writable()?;
+        let metadata = place.vnode.metadata();
+        if !self.identity.has(Capability::Chown) {
+            let owner = self.identity.user == metadata.user;
+            if user.is_some_and(|user| !owner || user != metadata.user) {
+                return Err(Error::EPERM);
+            }
+            if group.is_some_and(|group| {
+                !owner || (group != metadata.group && !self.identity.in_group(group))
+            }) {
+                return Err(Error::EPERM);
+            }
+        }
+        let remove_mode =
+            if user.is_some() || group.is_some() { lost_set_ids(&metadata) } else { Mode::empty() };
+        place.vnode.change(AttributeChange { user, group, remove_mode, ..Default::default() }).await
+    }
+
+    /// utimensat(2) at a place. With both times [`SetTime::Now`], write permission is enough; otherwise the owner.
+    pub async fn change_times(
+        &self,
+        place: &Location,
+        accessed: Option<SetTime>,
+        modified: Option<SetTime>,
+    ) -> Result<()> {
+        if accessed.is_none() && modified.is_none() {
+            return Ok(());
+        }
+        place.mount.check_writable()?;
+        if !is_owner(&place.vnode.metadata(), self.identity) {
+            if (accessed, modified) != (Some(SetTime::Now), Some(SetTime::Now)) {
+                return Err(Error::EPERM);
+            }
+            permitted_at(place, self.identity, Access::WRITE)?;
+        }
+        place.vnode.change(AttributeChange { accessed, modified, ..Default::default() }).await
+    }
+
+    /// truncate(2).
+    pub async fn truncate(&self, at: &At, path: &[u8], size: u64) -> Result<()> {
+        let place = self.find(at, path, true).await?.location;
+        match place.vnode.file_type() {
+            FileType::Directory => return Err(Error::EISDIR),
+            FileType::Regular => {}
+            _ => return Err(Error::EINVAL),
+        }
+        permitted_at(&place, self.identity, Access::WRITE)?;
+        if place.vnode.hooks().is_some_and(|hooks| hooks.is_executing()) {
+            return Err(Error::ETXTBSY);
+        }
+        self.truncate_vnode(&place.vnode, size).await
+    }
+
+    /// Sets the size of a file that may be written.
+    pub(crate) async fn truncate_vnode(&self, vnode: &VnodeRef, size: u64) -> Result<()> {
+        if size > OFFSET_MAXIMUM {
+            return Err(Error::EINVAL);
+        }
+        if size > self.file_size_limit && size > vnode.metadata().size {
+            return Err(Error::EFBIG);
+        }
+        vnode.truncate(size).await?;
+        self.drop_set_ids(vnode).await
+    }
+
+    /// A write by somebody unprivileged takes the set-id bits away.
+    pub(crate) async fn drop_set_ids(&self, vnode: &VnodeRef) -> Result<()> {
+        if self.identity.has(Capability::SetId) {
+            return Ok(());
+        }
+        let metadata = vnode.metadata();
+        let remove_mode = lost_set_ids(&metadata);
+        if remove_mode.is_empty() {
+            return Ok(());
+        }
+        vnode.change(AttributeChange { remove_mode, ..Default::default() }).await
+    }
+
+    /// statfs(2) of the file system at a place.
+    pub fn file_system_status(&self, place: &Location) -> FileSystemStatus {
+        place.vnode.file_system().status()
+    }
+
+    /// The value of an extended attribute.
+    pub async fn attribute(&self, place: &Location, name: &[u8]) -> Result<Vec<u8>> {
+        let name = self.check_attribute(place, name, Access::READ)?;
+        place.vnode.attribute(name).await
+    }
+
+    /// Sets or removes an extended attribute.
+    pub async fn set_attribute(
+        &self,
+        place: &Location,
+        name: &[u8],
+        value: Option<&[u8]>,
+        condition: AttributeCondition,
+    ) -> Result<()> {
+        place.mount.check_writable()?;
+        if value.is_some_and(|value| value.len() > ATTRIBUTE_VALUE_MAXIMUM) {
+            return Err(Error::E2BIG);
+        }
+        let name = self.check_attribute(place, name, Access::WRITE)?;
+        place.vnode.set_attribute(name, value, condition).await
+    }
+
+    /// The names of the extended attributes that the caller may see, each with a NUL behind it.
+    pub async fn attributes(&self, place: &Location) -> Result<Vec<u8>> {
+        let names = place.vnode.attributes().await?;
+        if self.identity.has(Capability::Administrator) {
+            return Ok(names);
+        }
+        let visible = names.split_inclusive(|&b| b == 0).filter(|name| !name.starts_with(b"trusted."));
+        Ok(visible.flatten().copied().collect())
+    }
+
+    /// The rules of xattr(7) for each name space.
+    fn check_attribute<'n>(&self, place: &Location, name: &'n [u8], access: Access) -> Result<&'n [u8]> {
+        if name.is_empty() || name.len() > ATTRIBUTE_NAME_MAXIMUM {
+            return Err(Error::ERANGE);
+        }
+        let file_type = place.vnode.file_type();
+        let write = access.contains(Access::WRITE);
+        let refused = if write { Error::EPERM } else { Error::ENODATA };
+        if name.starts_with(b"user.") {
+            let metadata = place.vnode.metadata();
+            let kept = matches!(file_type, FileType::Regular | FileType::Directory);
+            let sticky = file_type == FileType::Directory && metadata.mode.contains(Mode::STICKY);
+            if !kept || (write && sticky && !is_owner(&metadata, self.identity)) {
+                return Err(refused);
+            }
+            permitted_at(place, self.identity, access)?;
+        } else if name.starts_with(b"trusted.") {
+            if !self.identity.has(Capability::Administrator) {
+                return Err(refused);
+            }
+        } else if name.starts_with(b"security.") {
+            if write && !self.identity.has(Capability::Administrator) {
+                return Err(Error::EPERM);
+            }
+        } else {
+            return Err(Error::EOPNOTSUPP);
+        }
+        Ok(name)
+    }
+
+    /// Attaches a file system at a path; needs [`Capability::Administrator`], as the others of this group do.
+    pub async fn mount(&self, path: &[u8], root: VnodeRef, source: &str, flags: MountFlags) -> Result<()> {
+        let at = self.administer(path, true).await?;
+        self.vfs.tree.mount(at, root, source, flags).map(drop)
+    }
+
+    /// Shows the directory (or file) at `old` at `new` as well.
+    pub async fn bind(&self, old: &[u8], new: &[u8]) -> Result<()> {
+        let old = self.administer(old, true).await?;
+        let new = self.administer(new, true).await?;
+        let source = alloc::string::String::from(old.mount.source());
+        self.vfs.tree.mount(new, old.vnode, &source, old.mount.flags()).map(drop)
+    }
+
+    /// Changes the options of a mount.
+    pub async fn remount(&self, path: &[u8], flags: MountFlags) -> Result<()> {
+        let at = self.administer(path, true).await?;
+        self.vfs.tree.remount(&at, flags)
+    }
+
+    /// Moves a mount.
+    pub async fn move_mount(&self, old: &[u8], new: &[u8]) -> Result<()> {
+        let old = self.administer(old, true).await?;
+        let new = self.administer(new, true).await?;
+        self.vfs.tree.move_mount(&old, new)
+    }
+
+    /// Detaches a mount; see [`super::MountTree::unmount`].
+    pub async fn unmount(&self, path: &[u8], detach: bool, follow: bool) -> Result<()> {
+        let at = self.administer(path, follow).await?;
+        self.vfs.tree.unmount(at, detach)
+    }
+
+    async fn administer(&self, path: &[u8], follow: bool) -> Result<Location> {
+        if !self.identity.has(Capability::Administrator) {
+            return Err(Error::EPERM);
+        }
+        Ok(self.find(&At::Current, path, follow).await?.location)
+    }
+}
+
+/// The set-id bits that a change of owner or content takes away: not from directories, and set-group-id only where it
+/// does not mean mandatory locking.
+fn lost_set_ids(metadata: &Metadata) -> Mode {
+    if metadata.file_type != FileType::Regular {
+        return Mode::empty();
+    }
+    let mut lost = Mode::SET_USER;
+    lost.set(Mode::SET_GROUP, metadata.mode.contains(Mode::GROUP_EXECUTE));
+    lost.intersection(metadata.mode)
+}

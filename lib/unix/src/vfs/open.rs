@@ -1,0 +1,281 @@
+//! open(2).
+
+use super::metadata::{FileType, Mode};
+use super::mount::{Location, MountFlags};
+use super::permission::{Access, is_owner, permitted_at};
+use super::vnode::{NewNode, Opened};
+use super::walk::{Last, Walker};
+use super::{At, Caller, NewAttributes};
+use crate::file::{FileObject, OpenFile};
+use bitflags::bitflags;
+use crate::process_context::ProcessContext;
+use crate::{Error, Result, pipe};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+bitflags! {
+    /// How to open a file. READ, WRITE and the status flags stay with the open file description.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct OpenFlags: u32 {
+        /// For reading.
+        const READ = 1;
+        /// For writing.
+        const WRITE = 2;
+        /// Make it if it does not exist (O_CREAT).
+        const CREATE = 4;
+        /// Fail if it exists (O_EXCL).
+        const EXCLUSIVE = 8;
+        /// Make it empty (O_TRUNC).
+        const TRUNCATE = 0x10;
+        /// It has to be a directory (O_DIRECTORY).
+        const DIRECTORY = 0x20;
+        /// It must not be a symbolic link (O_NOFOLLOW).
+        const NO_FOLLOW = 0x40;
+        /// Only to name it (O_PATH).
+        const PATH = 0x80;
+        /// A file without a name in this directory (O_TMPFILE).
+        const TEMPORARY = 0x100;
+        /// A terminal does not become the controlling one (O_NOCTTY).
+        const NO_CONTROLLING_TERMINAL = 0x200;
+        /// Status: writes go to the end (O_APPEND).
+        const APPEND = 0x1_0000;
+        /// Status: do not wait (O_NONBLOCK).
+        const NONBLOCK = 0x2_0000;
+        /// Status: signal-driven input and output (O_ASYNC).
+        const ASYNC = 0x4_0000;
+        /// Status: avoid caching; for pipes, packets (O_DIRECT).
+        const DIRECT = 0x8_0000;
+        /// Status: do not update the access time (O_NOATIME).
+        const NO_ACCESS_TIME = 0x10_0000;
+        /// Status: write data through (O_DSYNC).
+        const DATA_SYNCHRONOUS = 0x20_0000;
+        /// Status: write everything through (O_SYNC).
+        const SYNCHRONOUS = 0x40_0000;
+    }
+}
+
+impl OpenFlags {
+    /// For reading and writing.
+    pub const READ_WRITE: OpenFlags = OpenFlags::from_bits_retain(3);
+    /// The flags that fcntl(F_SETFL) changes.
+    pub const CHANGEABLE: OpenFlags = OpenFlags::from_bits_retain(0x1f_0000);
+    /// The flags that stay with an open file description.
+    pub const KEPT: OpenFlags = OpenFlags::from_bits_retain(0x7f_0083);
+
+    fn access(self) -> Access {
+        let mut access = Access::empty();
+        access.set(Access::READ, self.contains(OpenFlags::READ));
+        access.set(Access::WRITE, self.intersects(OpenFlags::WRITE | OpenFlags::TRUNCATE));
+        access
+    }
+}
+
+/// What an object that is being opened may want to know.
+pub struct OpenContext<'a> {
+    /// How it is opened.
+    pub flags: OpenFlags,
+    /// Who opens it.
+    pub process: &'a dyn ProcessContext,
+    /// Where it was found.
+    pub location: &'a Location,
+}
+
+impl Caller<'_> {
+    /// Opens what a path names, making it first if the flags say so. `mode` is that of a new file before umask. Waits
+    /// only for the other end of a FIFO.
+    pub async fn open(&self, at: &At, path: &[u8], flags: OpenFlags, mode: Mode) -> Result<Arc<OpenFile>> {
+        if flags.contains(OpenFlags::PATH) {
+            let kept = OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NO_FOLLOW;
+            return self.open_path(at, path, flags.intersection(kept)).await;
+        }
+        if flags.contains(OpenFlags::CREATE | OpenFlags::DIRECTORY) {
+            return Err(Error::EINVAL);
+        }
+        if flags.contains(OpenFlags::TEMPORARY) {
+            return self.open_temporary(at, path, flags, mode).await;
+        }
+        if !flags.contains(OpenFlags::CREATE) {
+            let found = self.find(at, path, !flags.contains(OpenFlags::NO_FOLLOW)).await?;
+            return self.open_found(found.location, found.entry, flags, false).await;
+        }
+        self.open_or_create(at, path, flags, mode).await
+    }
+
+    async fn open_path(&self, at: &At, path: &[u8], flags: OpenFlags) -> Result<Arc<OpenFile>> {
+        let found = self.find(at, path, !flags.contains(OpenFlags::NO_FOLLOW)).await?;
+        if flags.contains(OpenFlags::DIRECTORY) && found.location.vnode.file_type() != FileType::Directory {
+            return Err(Error::ENOTDIR);
+        }
+        Ok(OpenFile::of_vnode(found.location, found.entry, OpenFlags::PATH, None))
+    }
+
+    async fn open_or_create(
+        &self,
+        at: &At,
+        path: &[u8],
+        flags: OpenFlags,
+        mode: Mode,
+    ) -> Result<Arc<OpenFile>> {
+        let mut walker = Walker::new(self, at, path)?;
+        loop {
+            let Last::Name { name, directory } = walker.to_last().await? else {
+                if flags.contains(OpenFlags::EXCLUSIVE) {
+                    return Err(Error::EEXIST);
+                }
+                let here = walker.at;
+                if here.vnode.file_type() == FileType::Directory {
+                    return Err(Error::EISDIR);
+                }
+                return self.open_found(here, None, flags, false).await;
+            };
+            match walker.child(&name).await {
+                Ok(found) => {
+                    if flags.contains(OpenFlags::EXCLUSIVE) {
+                        return Err(Error::EEXIST);
+                    }
+                    if found.vnode.file_type() == FileType::SymbolicLink
+                        && !flags.contains(OpenFlags::NO_FOLLOW)
+                    {
+                        walker.enter_link(&found).await?;
+                        continue;
+                    }
+                    if directory {
+                        return Err(Error::EISDIR);
+                    }
+                    return self.open_found(found, Some((walker.at, name)), flags, false).await;
+                }
+                Err(Error::ENOENT) if directory => return Err(Error::EISDIR),
+                Err(Error::ENOENT) => {}
+                Err(error) => return Err(error),
+            }
+            let attributes = self.new_attributes(&walker.at, mode, false)?;
+            match walker.at.vnode.create(&name, NewNode::Regular, attributes).await {
+                Ok(vnode) => {
+                    let location = Location { mount: walker.at.mount.clone(), vnode };
+                    return self.open_found(location, Some((walker.at, name)), flags, true).await;
+                }
+                // Somebody made it in between: open that one.
+                Err(Error::EEXIST) => {
+                    if flags.contains(OpenFlags::EXCLUSIVE) {
+                        return Err(Error::EEXIST);
+                    }
+                    let found = match walker.child(&name).await {
+                        Err(Error::ENOENT) => return Err(Error::ENOENT),
+                        found => found?,
+                    };
+                    if found.vnode.file_type() == FileType::SymbolicLink {
+                        walker.enter_link(&found).await?;
+                        continue;
+                    }
+                    return self.open_found(found, Some((walker.at, name)), flags, false).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn open_temporary(
+        &self,
+        at: &At,
+        path: &[u8],
+        flags: OpenFlags,
+        mode: Mode,
+    ) -> Result<Arc<OpenFile>> {
+        if !flags.contains(OpenFlags::WRITE) {
+            return Err(Error::EINVAL);
+        }
+        let directory = self.find(at, path, true).await?.location;
+        if directory.vnode.file_type() != FileType::Directory {
+            return Err(Error::ENOTDIR);
+        }
+        let attributes = self.new_attributes(&directory, mode, false)?;
+        let vnode = directory.vnode.create_unnamed(attributes).await?;
+        let location = Location { mount: directory.mount, vnode };
+        let file = self.open_found(location, None, flags.difference(OpenFlags::TEMPORARY), true).await?;
+        if flags.contains(OpenFlags::EXCLUSIVE) {
+            file.forbid_linking();
+        }
+        Ok(file)
+    }
+
+    /// Permission to add to a directory, and the attributes of what is added: umask applied, group inherited from a
+    /// set-group-id directory.
+    pub(super) fn new_attributes(&self, directory: &Location, mode: Mode, is_directory: bool) -> Result<NewAttributes> {
+        permitted_at(directory, self.identity, Access::WRITE | Access::EXECUTE)?;
+        let above = directory.vnode.metadata();
+        let mut mode = mode.difference(self.directories.umask());
+        let mut group = self.identity.group;
+        if above.mode.contains(Mode::SET_GROUP) {
+            group = above.group;
+            if is_directory {
+                mode |= Mode::SET_GROUP;
+            } else if mode.contains(Mode::SET_GROUP | Mode::GROUP_EXECUTE)
+                && !self.identity.in_group(group)
+                && !self.identity.has(crate::Capability::SetId)
+            {
+                mode = mode.difference(Mode::SET_GROUP);
+            }
+        }
+        Ok(NewAttributes { mode, user: self.identity.user, group })
+    }
+
+    /// Opens a file that was found (or, with `created`, was just made: then permission is not asked again).
+    pub(crate) async fn open_found(
+        &self,
+        location: Location,
+        entry: Option<(Location, Vec<u8>)>,
+        flags: OpenFlags,
+        created: bool,
+    ) -> Result<Arc<OpenFile>> {
+        let file_type = location.vnode.file_type();
+        self.check_open(&location, file_type, flags, created)?;
+        let context = OpenContext { flags, process: self.process, location: &location };
+        let object: Option<Arc<dyn FileObject>> = match file_type {
+            FileType::CharacterDevice | FileType::BlockDevice => {
+                let number = location.vnode.metadata().represents;
+                Some(self.vfs.device(file_type == FileType::BlockDevice, number)?.open(&context)?)
+            }
+            FileType::Fifo => Some(pipe::open_fifo(&location.vnode, flags).await?),
+            FileType::Socket => return Err(Error::ENXIO),
+            _ => match location.vnode.open(&context).await? {
+                Opened::Data => None,
+                Opened::Object(object) => Some(object),
+            },
+        };
+        let file = OpenFile::of_vnode(location, entry, flags.intersection(OpenFlags::KEPT), object);
+        file.begin_writing()?;
+        if flags.contains(OpenFlags::TRUNCATE) && file_type == FileType::Regular && !created {
+            file.truncate_for_open(self).await?;
+        }
+        Ok(file)
+    }
+
+    fn check_open(
+        &self,
+        location: &Location,
+        file_type: FileType,
+        flags: OpenFlags,
+        created: bool,
+    ) -> Result<()> {
+        let changing = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE;
+        match file_type {
+            FileType::SymbolicLink => return Err(Error::ELOOP),
+            FileType::Directory if flags.intersects(changing) => return Err(Error::EISDIR),
+            FileType::Directory => {}
+            _ if flags.contains(OpenFlags::DIRECTORY) => return Err(Error::ENOTDIR),
+            FileType::CharacterDevice | FileType::BlockDevice
+                if location.mount.flags().contains(MountFlags::NO_DEVICES) =>
+            {
+                return Err(Error::EACCES);
+            }
+            _ => {}
+        }
+        if !created {
+            permitted_at(location, self.identity, flags.access())?;
+        }
+        if flags.contains(OpenFlags::NO_ACCESS_TIME) && !is_owner(&location.vnode.metadata(), self.identity) {
+            return Err(Error::EPERM);
+        }
+        Ok(())
+    }
+}

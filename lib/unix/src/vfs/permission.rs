@@ -1,0 +1,152 @@
+//! Who may do what with a file (path_resolution(7), "Permissions").
+
+use super::metadata::{FileType, Metadata, Mode};
+use super::mount::{Location, MountFlags};
+use bitflags::bitflags;
+use crate::{Capability, Error, Identity, Result};
+
+bitflags! {
+    /// What is to be done with a file: the bits of access(2).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Access: u8 {
+        /// Read it; list the directory.
+        const READ = 4;
+        /// Write it; change the directory.
+        const WRITE = 2;
+        /// Execute it; search the directory.
+        const EXECUTE = 1;
+    }
+}
+
+/// Whether `identity` may; `EACCES` otherwise.
+pub fn permitted(metadata: &Metadata, identity: &Identity, access: Access) -> Result<()> {
+    let mode = metadata.mode.bits();
+    let granted = if identity.user == metadata.user {
+        mode >> 6
+    } else if identity.in_group(metadata.group) {
+        mode >> 3
+    } else {
+        mode
+    };
+    let granted = Access::from_bits_retain(granted as u8 & 7);
+    if granted.contains(access) {
+        return Ok(());
+    }
+    let directory = metadata.file_type == FileType::Directory;
+    let executable = directory || metadata.mode.intersects(Mode::ANY_EXECUTE);
+    if identity.has(Capability::Override) && (!access.contains(Access::EXECUTE) || executable) {
+        return Ok(());
+    }
+    let readable = if directory { Access::READ | Access::EXECUTE } else { Access::READ };
+    if identity.has(Capability::ReadSearch) && readable.contains(access) {
+        return Ok(());
+    }
+    Err(Error::EACCES)
+}
+
+/// Whether `identity` may at this place: the mount's options count too.
+pub fn permitted_at(at: &Location, identity: &Identity, access: Access) -> Result<()> {
+    let metadata = at.vnode.metadata();
+    if access.contains(Access::WRITE)
+        && matches!(metadata.file_type, FileType::Regular | FileType::Directory | FileType::SymbolicLink)
+    {
+        at.mount.check_writable()?;
+    }
+    permitted(&metadata, identity, access)?;
+    if access.contains(Access::EXECUTE)
+        && metadata.file_type == FileType::Regular
+        && at.mount.flags().contains(MountFlags::NO_EXECUTE)
+    {
+        return Err(Error::EACCES);
+    }
+    Ok(())
+}
+
+/// Whether `identity` is the file's owner or acts as such.
+pub fn is_owner(metadata: &Metadata, identity: &Identity) -> bool {
+    identity.user == metadata.user || identity.has(Capability::Owner)
+}
+
+/// Whether the directory's sticky bit keeps `identity` from removing or renaming `victim` (`EPERM`).
+pub fn check_sticky(directory: &Metadata, victim: &Metadata, identity: &Identity) -> Result<()> {
+    let free = !directory.mode.contains(Mode::STICKY)
+        || identity.user == victim.user
+        || identity.user == directory.user
+        || identity.has(Capability::Owner);
+    if free { Ok(()) } else { Err(Error::EPERM) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::sync::Arc;
+    use proptest::prelude::*;
+
+    fn file(mode: u16, file_type: FileType) -> Metadata {
+        let zero = crate::Timestamp::default();
+        Metadata {
+            device: Default::default(),
+            number: 1,
+            file_type,
+            mode: Mode::new(mode),
+            links: 1,
+            user: 10,
+            group: 20,
+            represents: Default::default(),
+            size: 0,
+            blocks: 0,
+            block_size: 4096,
+            accessed: zero,
+            modified: zero,
+            changed: zero,
+            created: zero,
+        }
+    }
+
+    #[test]
+    fn the_first_matching_class_decides() {
+        let owner = Identity::new(10, 1, Arc::new([]));
+        let member = Identity::new(11, 1, Arc::new([5, 20]));
+        let other = Identity::new(11, 1, Arc::new([]));
+        let f = file(0o047, FileType::Regular);
+        assert_eq!(permitted(&f, &owner, Access::READ), Err(Error::EACCES));
+        assert_eq!(permitted(&f, &member, Access::READ), Ok(()));
+        assert_eq!(permitted(&f, &member, Access::WRITE), Err(Error::EACCES));
+        assert_eq!(permitted(&f, &other, Access::READ | Access::WRITE | Access::EXECUTE), Ok(()));
+    }
+
+    #[test]
+    fn the_superuser_executes_only_what_is_executable() {
+        let root = Identity::superuser();
+        assert_eq!(permitted(&file(0o000, FileType::Regular), &root, Access::WRITE), Ok(()));
+        assert_eq!(permitted(&file(0o666, FileType::Regular), &root, Access::EXECUTE), Err(Error::EACCES));
+        assert_eq!(permitted(&file(0o001, FileType::Regular), &root, Access::EXECUTE), Ok(()));
+        assert_eq!(permitted(&file(0o000, FileType::Directory), &root, Access::EXECUTE), Ok(()));
+    }
+
+    #[test]
+    fn the_sticky_bit_protects_others_files() {
+        let directory = file(0o1777, FileType::Directory);
+        let mut victim = file(0o644, FileType::Regular);
+        victim.user = 30;
+        let check = |user| check_sticky(&directory, &victim, &Identity::new(user, 0, Arc::new([])));
+        assert_eq!(check(30), Ok(()));
+        assert_eq!(check(10), Ok(()));
+        assert_eq!(check(40), Err(Error::EPERM));
+    }
+
+    proptest! {
+        #[test]
+        fn more_privilege_never_takes_away(mode in 0u16..0o1000, user in 9u32..12, group in 19u32..22, bits in 1u8..8) {
+            let access = Access::from_bits_retain(bits);
+            for file_type in [FileType::Regular, FileType::Directory] {
+                let f = file(mode, file_type);
+                let plain = Identity::new(user, group, Arc::new([]));
+                if permitted(&f, &plain, access).is_ok() {
+                    prop_assert!(permitted(&f, &plain.clone().with(Capability::ReadSearch), access).is_ok());
+                    prop_assert!(permitted(&f, &plain.with_all(), access).is_ok());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The path walker (path_resolution(7)).
+
+use super::metadata::{FileType, NAME_MAXIMUM, PATH_MAXIMUM};
+use super::mount::Location;
+use super::permission::{Access, permitted};
+use super::vnode::Link;
+use super::{At, Caller};
+use crate::{Error, Result};
+use alloc::vec::Vec;
+
+/// Symbolic links that one path may cross.
+pub const LINKS_MAXIMUM: u32 = 40;
+
+/// What a path names.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The file.
+    pub location: Location,
+    /// The directory and name by which it was found; `None` for `/`, `.`, `..` and links of /proc.
+    pub entry: Option<(Location, Vec<u8>)>,
+}
+
+/// The last component of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// A name; with a slash behind it, it has to be a directory.
+    Name {
+        /// The name.
+        name: Vec<u8>,
+        /// Whether a slash follows.
+        directory: bool,
+    },
+    /// The path is `/`, or a link of /proc led straight to the walker's place.
+    Here,
+    /// It ends in `.`
+    Dot,
+    /// It ends in `..`
+    DotDot,
+}
+
+/// A walk in progress.
+pub(crate) struct Walker<'a> {
+    caller: &'a Caller<'a>,
+    root: Location,
+    /// Where the walk has arrived.
+    pub(crate) at: Location,
+    /// The path still to go is `path[next..]`.
+    path: Vec<u8>,
+    next: usize,
+    links: u32,
+}
+
+impl<'a> Walker<'a> {
+    pub(crate) fn new(caller: &'a Caller<'a>, at: &At, path: &[u8]) -> Result<Walker<'a>> {
+        if path.is_empty() {
+            return Err(Error::ENOENT);
+        }
+        if path.len() > PATH_MAXIMUM {
+            return Err(Error::ENAMETOOLONG);
+        }
+        let root = caller.directories.root();
+        let start = if path[0] == b'/' { root.clone() } else { at.directory(caller)? };
+        Ok(Walker { caller, root, at: start, path: path.to_vec(), next: 0, links: 0 })
+    }
+
+    /// Walks until only the last component is left.
+    pub(crate) async fn to_last(&mut self) -> Result<Last> {
+        loop {
+            while self.path.get(self.next) == Some(&b'/') {
+                self.next += 1;
+            }
+            let rest = &self.path[self.next..];
+            let end = rest.iter().position(|&b| b == b'/').unwrap_or(rest.len());
+            let name = &rest[..end];
+            let behind = &rest[end..];
+            let last = behind.iter().all(|&b| b == b'/');
+            let directory = !behind.is_empty();
+            if name.len() > NAME_MAXIMUM {
+                return Err(Error::ENAMETOOLONG);
+            }
+            let name = name.to_vec();
+            self.next += end;
+            match (&name[..], last) {
+                (b"", _) => return Ok(Last::Here),
+                (b".", last) => {
+                    self.check_search()?;
+                    if last {
+                        return Ok(Last::Dot);
+                    }
+                }
+                (b"..", last) => {
+                    self.check_search()?;
+                    self.at = self.at.up(&self.root)?;
+                    if last {
+                        return Ok(Last::DotDot);
+                    }
+                }
+                (_, true) => {
+                    self.check_search()?;
+                    return Ok(Last::Name { name, directory });
+                }
+                (name, false) => {
+                    let found = self.child(name).await?;
+                    if found.vnode.file_type() == FileType::SymbolicLink {
+                        self.enter_link(&found).await?;
+                    } else {
+                        self.at = found;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The child of the walker's place with that name, through what is mounted on it.
+    pub(crate) async fn child(&self, name: &[u8]) -> Result<Location> {
+        self.check_search()?;
+        let vnode = self.at.vnode.lookup(name).await?;
+        Ok(Location { mount: self.at.mount.clone(), vnode }.visible())
+    }
+
+    /// Goes on through a symbolic link that stands in the walker's place; what was left of the path comes behind it.
+    pub(crate) async fn enter_link(&mut self, link: &Location) -> Result<()> {
+        self.links += 1;
+        if self.links > LINKS_MAXIMUM {
+            return Err(Error::ELOOP);
+        }
+        match link.vnode.follow().await? {
+            Link::Path(target) => {
+                if target.is_empty() {
+                    return Err(Error::ENOENT);
+                }
+                if target[0] == b'/' {
+                    self.at = self.root.clone();
+                }
+                let rest = &self.path[self.next..];
+                if target.len() + rest.len() > 2 * PATH_MAXIMUM {
+                    return Err(Error::ENAMETOOLONG);
+                }
+                let mut path = target;
+                path.extend_from_slice(rest);
+                self.path = path;
+                self.next = 0;
+            }
+            Link::Place(place) => {
+                self.at = place;
+                // What is left is empty or begins with a slash; an empty rest means here.
+            }
+        }
+        Ok(())
+    }
+
+    fn check_search(&self) -> Result<()> {
+        let metadata = self.at.vnode.metadata();
+        if metadata.file_type != FileType::Directory {
+            return Err(Error::ENOTDIR);
+        }
+        permitted(&metadata, self.caller.identity, Access::EXECUTE)
+    }
+}
+
+impl Caller<'_> {
+    /// Finds what a path names; with `follow`, through a symbolic link at its end.
+    pub async fn find(&self, at: &At, path: &[u8], follow: bool) -> Result<Found> {
+        let mut walker = Walker::new(self, at, path)?;
+        let mut directory_demanded = path.ends_with(b"/");
+        loop {
+            let Last::Name { name, directory } = walker.to_last().await? else {
+                let location = walker.at;
+                if directory_demanded && location.vnode.file_type() != FileType::Directory {
+                    return Err(Error::ENOTDIR);
+                }
+                return Ok(Found { location, entry: None });
+            };
+            directory_demanded |= directory;
+            let found = walker.child(&name).await?;
+            match found.vnode.file_type() {
+                FileType::SymbolicLink if follow || directory_demanded => walker.enter_link(&found).await?,
+                FileType::Directory => {
+                    return Ok(Found { location: found, entry: Some((walker.at, name)) });
+                }
+                _ if directory_demanded => return Err(Error::ENOTDIR),
+                _ => return Ok(Found { location: found, entry: Some((walker.at, name)) }),
+            }
+        }
+    }
+
+    /// Finds what a path names, or with an empty path and `empty` the file of `at` itself (AT_EMPTY_PATH).
+    pub async fn find_or_self(&self, at: &At, path: &[u8], follow: bool, empty: bool) -> Result<Found> {
+        if path.is_empty() && empty {
+            return Ok(Found { location: at.location(self)?, entry: None });
+        }
+        self.find(at, path, follow).await
+    }
+
+    /// Walks to the directory of a path's last component, for operations that change the directory.
+    pub(crate) async fn find_directory(&self, at: &At, path: &[u8]) -> Result<(Location, Last)> {
+        let mut walker = Walker::new(self, at, path)?;
+        let last = walker.to_last().await?;
+        Ok((walker.at, last))
+    }
+}
