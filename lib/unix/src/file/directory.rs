@@ -48,8 +48,12 @@ impl OpenFile {
             true
         };
         if position.offset == 0 {
-            let entry =
-                DirectoryEntry { name: b".", number: vnode.number(), file_type: FileType::Directory, next: 1 };
+            let entry = DirectoryEntry {
+                name: b".",
+                number: vnode.number(),
+                file_type: FileType::Directory,
+                next: 1,
+            };
             take(entry);
         }
         if position.offset <= 1 {

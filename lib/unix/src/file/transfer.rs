@@ -84,7 +84,12 @@ impl OpenFile {
     }
 
     /// Writes at `offset` (at the end if the file is open so, as Linux does); the position stays.
-    pub async fn write_at(&self, caller: &Caller<'_>, offset: u64, from: &mut dyn UserBuffer) -> Result<usize> {
+    pub async fn write_at(
+        &self,
+        caller: &Caller<'_>,
+        offset: u64,
+        from: &mut dyn UserBuffer,
+    ) -> Result<usize> {
         let mut offset = self.check_offset(offset)?;
         self.check(Access::WRITE)?;
         match &self.object {
@@ -149,8 +154,7 @@ impl OpenFile {
         let start = from.transferred();
         let mut turn = start;
         while from.remaining() > 0 {
-            let at =
-                if flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(*offset) };
+            let at = if flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(*offset) };
             match vnode.write(at, limit, from).await {
                 Ok((0, _)) => break,
                 Ok((_, behind)) => *offset = behind,

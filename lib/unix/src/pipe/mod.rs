@@ -48,10 +48,7 @@ pub fn pipe(flags: OpenFlags) -> (Arc<OpenFile>, Arc<OpenFile>) {
     let pipe = Pipe::new();
     // The writer is there before the reader looks: its leaving is a hang-up.
     let (read, write) = (PipeEnd::open(&pipe, true, false, 0), PipeEnd::open(&pipe, false, true, 0));
-    (
-        OpenFile::of_object(read, flags | OpenFlags::READ),
-        OpenFile::of_object(write, flags | OpenFlags::WRITE),
-    )
+    (OpenFile::of_object(read, flags | OpenFlags::READ), OpenFile::of_object(write, flags | OpenFlags::WRITE))
 }
 
 /// Opens a FIFO. Unless it is opened without waiting, or for both, waits until the other end is opened too (`ENXIO`

@@ -33,4 +33,6 @@ impl Readiness {
 }
 /// Stub
 pub struct EpollItem;
-impl EpollItem { pub(crate) fn forget(&self) {} }
+impl EpollItem {
+    pub(crate) fn forget(&self) {}
+}

@@ -1,8 +1,8 @@
 //! [`PollQueue`]: who wants to know when an object's readiness changes.
 
 use super::Readiness;
-use crate::{BoxFuture, Environment, NotDone};
 use crate::sync::SpinLock;
+use crate::{BoxFuture, Environment, NotDone};
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;

@@ -194,8 +194,7 @@ impl Builder {
     ) -> Result<VnodeRef> {
         let size = contents.length as u64;
         let memory = self.file_system.memory.file_memory(self.file_system.quota.clone(), Some(contents))?;
-        let node =
-            Node::new(&self.file_system, FileType::Regular, Content::Regular { memory }, attributes)?;
+        let node = Node::new(&self.file_system, FileType::Regular, Content::Regular { memory }, attributes)?;
         node.set_initial_size(size);
         Ok(node)
     }

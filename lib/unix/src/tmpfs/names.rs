@@ -295,7 +295,12 @@ impl Vnode for Node {
         }
     }
 
-    fn rename<'a>(&'a self, from: RenameEnd<'a>, to: RenameEnd<'a>, exchange: bool) -> Answer<'a, Result<()>> {
+    fn rename<'a>(
+        &'a self,
+        from: RenameEnd<'a>,
+        to: RenameEnd<'a>,
+        exchange: bool,
+    ) -> Answer<'a, Result<()>> {
         match self.file_system.tree.try_lock() {
             Some(_tree) => Answer::now(rename_in_tree(from, to, exchange)),
             None => Answer::later(async move {

@@ -228,7 +228,13 @@ impl Node {
         Ok(())
     }
 
-    pub(super) async fn allocate_range(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> Result<()> {
+    pub(super) async fn allocate_range(
+        &self,
+        offset: u64,
+        length: u64,
+        keep_size: bool,
+        punch: bool,
+    ) -> Result<()> {
         let memory = self.file_memory()?;
         let _resizing = self.resizing.lock().await;
         memory.allocate(offset, length, punch).await?;

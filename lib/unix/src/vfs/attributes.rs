@@ -64,9 +64,9 @@ impl Caller<'_> {
             if user.is_some_and(|user| !owner || user != metadata.user) {
                 return Err(Error::EPERM);
             }
-            if group.is_some_and(|group| {
-                !owner || (group != metadata.group && !self.identity.in_group(group))
-            }) {
+            if group
+                .is_some_and(|group| !owner || (group != metadata.group && !self.identity.in_group(group)))
+            {
                 return Err(Error::EPERM);
             }
         }

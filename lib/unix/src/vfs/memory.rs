@@ -45,8 +45,11 @@ pub trait FileMemory: Send + Sync + 'static {
 pub trait MemoryProvider: Send + Sync {
     /// Memory for a new file. `initial` is its contents so far, not copied before it must be. `quota` is asked for
     /// every page that is made and told of every page that is freed.
-    fn file_memory(&self, quota: Arc<dyn Quota>, initial: Option<InitialContents>)
-    -> Result<Arc<dyn FileMemory>>;
+    fn file_memory(
+        &self,
+        quota: Arc<dyn Quota>,
+        initial: Option<InitialContents>,
+    ) -> Result<Arc<dyn FileMemory>>;
 }
 
 /// A limit on pages.

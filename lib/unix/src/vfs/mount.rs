@@ -1,13 +1,13 @@
 //! Mounts: where file systems are attached to the tree, and places in it.
 
 use super::vnode::{FileSystem, Vnode, VnodeRef, same};
-use bitflags::bitflags;
 use crate::sync::SpinLock;
 use crate::{Error, Result};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use bitflags::bitflags;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 bitflags! {

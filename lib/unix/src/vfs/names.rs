@@ -179,7 +179,14 @@ impl Caller<'_> {
     }
 
     /// Renames a file.
-    pub async fn rename(&self, old_at: &At, old: &[u8], new_at: &At, new: &[u8], how: RenameHow) -> Result<()> {
+    pub async fn rename(
+        &self,
+        old_at: &At,
+        old: &[u8],
+        new_at: &At,
+        new: &[u8],
+        how: RenameHow,
+    ) -> Result<()> {
         let (old_directory, old_last) = self.find_directory(old_at, old).await?;
         let (new_directory, new_last) = self.find_directory(new_at, new).await?;
         if !alloc::sync::Arc::ptr_eq(&old_directory.mount, &new_directory.mount) {
@@ -218,11 +225,8 @@ impl Caller<'_> {
                 // Two names of one file (or one name): nothing to do.
                 return Ok(());
             }
-            let from = RenameEnd {
-                directory: &old_directory.vnode,
-                name: &old_name,
-                expected: Some(&source.vnode),
-            };
+            let from =
+                RenameEnd { directory: &old_directory.vnode, name: &old_name, expected: Some(&source.vnode) };
             let to = RenameEnd {
                 directory: &new_directory.vnode,
                 name: &new_name,

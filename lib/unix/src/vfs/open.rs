@@ -7,11 +7,11 @@ use super::vnode::{NewNode, Opened};
 use super::walk::{Last, Walker};
 use super::{At, Caller, NewAttributes};
 use crate::file::{FileObject, OpenFile};
-use bitflags::bitflags;
 use crate::process_context::ProcessContext;
 use crate::{Error, Result, pipe};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use bitflags::bitflags;
 
 bitflags! {
     /// How to open a file. READ, WRITE and the status flags stay with the open file description.
@@ -200,7 +200,12 @@ impl Caller<'_> {
 
     /// Permission to add to a directory, and the attributes of what is added: umask applied, group inherited from a
     /// set-group-id directory.
-    pub(super) fn new_attributes(&self, directory: &Location, mode: Mode, is_directory: bool) -> Result<NewAttributes> {
+    pub(super) fn new_attributes(
+        &self,
+        directory: &Location,
+        mode: Mode,
+        is_directory: bool,
+    ) -> Result<NewAttributes> {
         permitted_at(directory, self.identity, Access::WRITE | Access::EXECUTE)?;
         let above = directory.vnode.metadata();
         let mut mode = mode.difference(self.directories.umask());

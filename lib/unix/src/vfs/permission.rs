@@ -2,8 +2,8 @@
 
 use super::metadata::{FileType, Metadata, Mode};
 use super::mount::{Location, MountFlags};
-use bitflags::bitflags;
 use crate::{Capability, Error, Identity, Result};
+use bitflags::bitflags;
 
 bitflags! {
     /// What is to be done with a file: the bits of access(2).
@@ -68,7 +68,7 @@ pub fn is_owner(metadata: &Metadata, identity: &Identity) -> bool {
 }
 
 /// Whether the directory's sticky bit keeps `identity` from removing or renaming `victim` (`EPERM`).
-pub fn check_sticky(directory: &Metadata, victim: &Metadata, identity: &Identity) -> Result<()> {
+pub(super) fn check_sticky(directory: &Metadata, victim: &Metadata, identity: &Identity) -> Result<()> {
     let free = !directory.mode.contains(Mode::STICKY)
         || identity.user == victim.user
         || identity.user == directory.user

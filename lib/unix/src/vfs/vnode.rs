@@ -212,7 +212,12 @@ pub trait Vnode: Send + Sync + 'static {
     /// Renames within this file system (whose vnode this is), atomically. With `exchange` both ends exist and are
     /// exchanged; otherwise what is expected at the destination is replaced (types already checked); a directory that
     /// would become its own ancestor is `EINVAL`.
-    fn rename<'a>(&'a self, from: RenameEnd<'a>, to: RenameEnd<'a>, exchange: bool) -> Answer<'a, Result<()>> {
+    fn rename<'a>(
+        &'a self,
+        from: RenameEnd<'a>,
+        to: RenameEnd<'a>,
+        exchange: bool,
+    ) -> Answer<'a, Result<()>> {
         let _ = (from, to, exchange);
         Answer::now(Err(Error::EPERM))
     }
