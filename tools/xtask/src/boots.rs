@@ -179,7 +179,7 @@ impl Console {
         if verdict.failed() > 0 {
             let from = self.lines.len().saturating_sub(TAIL);
             for line in &self.lines[from..] {
-                verdict.tail.push(line.clone());
+                verdict.tail.push(without_control_sequences(line));
                 verdict.tail.extend(symboliser.explain(line).into_iter().map(|more| format!("    {more}")));
             }
         }
@@ -234,6 +234,24 @@ impl Console {
             }
         }
     }
+}
+
+/// The line without cursor movements, colours and what else steers a terminal.
+fn without_control_sequences(line: &str) -> String {
+    let mut plain = String::new();
+    let mut characters = line.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\x1b' if characters.next_if_eq(&'[').is_some() => {
+                while characters.next_if(|c| !c.is_ascii_alphabetic()).is_some() {}
+                characters.next();
+            }
+            '\t' => plain.push(' '),
+            _ if character.is_control() => {}
+            _ => plain.push(character),
+        }
+    }
+    plain
 }
 
 /// Passes on everything that can be read until the end.
@@ -318,6 +336,12 @@ mod tests {
     #[test]
     fn a_run_name_becomes_a_plain_file_name() {
         assert_eq!(file_name("boot[q35, uefi-cd]"), "boot_q35__uefi-cd");
+    }
+
+    #[test]
+    fn terminal_control_is_not_shown() {
+        assert_eq!(without_control_sequences("\x1b[2J\x1b[01;01Ha\tb\x07\x1b[0mc"), "a bc");
+        assert_eq!(without_control_sequences("\x1b["), "");
     }
 
     fn expectations(texts: &[(&str, &str)]) -> Vec<Expectation> {

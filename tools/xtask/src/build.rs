@@ -53,7 +53,17 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         files.push(install(&program, &name)?);
     }
+    remove_others(&files)?;
     Ok(files)
+}
+
+/// Removes boot files of programs that no longer exist, so that nothing boots a stale one.
+fn remove_others(built: &[PathBuf]) -> Result<()> {
+    let Ok(present) = fs::read_dir(tree::boot()) else { return Ok(()) };
+    for path in present.flatten().map(|entry| entry.path()).filter(|path| !built.contains(path)) {
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// A set of compiler flags and the packages that are built with it.

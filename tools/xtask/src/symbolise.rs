@@ -59,8 +59,13 @@ impl Symboliser {
         found
     }
 
-    /// Explanations of all code addresses in a console line, in the order of appearance; empty if there are none.
+    /// Explanations of the code addresses in a console line that says where something is executed: a line of a
+    /// backtrace or one with an instruction pointer. Empty for other lines: not every number is an address.
     pub(crate) fn explain(&self, line: &str) -> Vec<String> {
+        let lower = line.to_ascii_lowercase();
+        if !["at 0x", "rip", "ip ", "ip="].iter().any(|mark| lower.contains(mark)) {
+            return Vec::new();
+        }
         let mut explained = BTreeMap::new();
         for (position, address) in addresses(line).into_iter().enumerate() {
             for location in self.locations(address) {
@@ -145,7 +150,7 @@ mod tests {
         let image = &symboliser.images[0];
         let text = image.code.iter().find(|range| !range.is_empty()).unwrap().clone();
         let explained = text.step_by(64).find_map(|address| {
-            let lines = symboliser.explain(&format!("{address:#018x}"));
+            let lines = symboliser.explain(&format!("  at {address:#018x}"));
             lines.into_iter().find(|line| line.contains("symbolise.rs:"))
         });
         assert!(explained.is_some_and(|line| line.contains("tools/xtask/src/symbolise.rs:")));
