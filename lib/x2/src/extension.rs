@@ -1,0 +1,290 @@
+//! The extensions to X.2: option numbers, message labels and the layout of MapControl's items.
+//!
+//! The reference is `docs/src/reference/extensions.md`; ARCHITECTURE K1, K8, K9, K13, K15 say why.
+
+use crate::Fpage;
+
+/// Version of the extensions, in bits 0..15 of the KIP word at 0x218.
+pub const VERSION: u64 = 1;
+
+/// KIP word at 0x218, bit 16: the processor has Meltdown, no isolation is claimed.
+pub const NO_ISOLATION: u64 = 1 << 16;
+
+/// Label of a redirected system call.
+pub const SYSTEM_CALL_LABEL: u64 = 0xffff_ffff_ff90;
+
+/// Label of a delivered notification.
+pub const NOTIFICATION_LABEL: u64 = 0xffff_ffff_ff70;
+
+/// Exception number of a recalled thread's message.
+pub const RECALLED: u64 = 256;
+
+/// BR0 bit with which an open receive accepts a notification.
+pub const ACCEPT_NOTIFICATION: u64 = 1 << 2;
+
+/// Options of SpaceOptions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum SpaceOption {
+    /// Use and quota of kernel memory.
+    Information = 0,
+    /// The space's owner.
+    Owner = 1,
+    /// The quota of kernel memory.
+    Quota = 2,
+    /// What a foreign `syscall` does; see [`SystemCallMode`].
+    SystemCallMode = 3,
+    /// Where bounce mode continues.
+    EmulationEntry = 4,
+    /// Opens or closes another space to this one's threads.
+    Open = 5,
+    /// Whether MapControl tells the space physical addresses.
+    PhysicalAddresses = 6,
+    /// Address and data of a message-signalled interrupt.
+    InterruptMessage = 7,
+}
+
+impl SpaceOption {
+    /// The option with this number.
+    pub const fn from_word(word: u64) -> Option<SpaceOption> {
+        Some(match word {
+            0 => SpaceOption::Information,
+            1 => SpaceOption::Owner,
+            2 => SpaceOption::Quota,
+            3 => SpaceOption::SystemCallMode,
+            4 => SpaceOption::EmulationEntry,
+            5 => SpaceOption::Open,
+            6 => SpaceOption::PhysicalAddresses,
+            7 => SpaceOption::InterruptMessage,
+            _ => return None,
+        })
+    }
+}
+
+/// What a `syscall` instruction outside the stub page does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u64)]
+pub enum SystemCallMode {
+    /// Exception 6.
+    #[default]
+    None = 0,
+    /// A message to the exception handler.
+    Exception = 1,
+    /// Continues at the space's emulation entry.
+    Bounce = 2,
+}
+
+impl SystemCallMode {
+    /// The mode with this number.
+    pub const fn from_word(word: u64) -> Option<SystemCallMode> {
+        Some(match word {
+            0 => SystemCallMode::None,
+            1 => SystemCallMode::Exception,
+            2 => SystemCallMode::Bounce,
+            _ => return None,
+        })
+    }
+}
+
+/// Label of the answer to a redirected system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum SystemCallAnswer {
+    /// Return with RAX = MR1.
+    Return = 0,
+    /// Make the call again.
+    Restart = 1,
+    /// Load all registers from MR1..MR20.
+    Registers = 2,
+    /// Continue with the registers that ThreadState has left.
+    Resume = 3,
+}
+
+impl SystemCallAnswer {
+    /// The answer with this label.
+    pub const fn from_label(label: u64) -> Option<SystemCallAnswer> {
+        Some(match label {
+            0 => SystemCallAnswer::Return,
+            1 => SystemCallAnswer::Restart,
+            2 => SystemCallAnswer::Registers,
+            3 => SystemCallAnswer::Resume,
+            _ => return None,
+        })
+    }
+}
+
+/// Control bits of ThreadState.
+pub mod thread_state {
+    /// Read the integer registers into MR1..MR20.
+    pub const READ_REGISTERS: u64 = 1 << 0;
+    /// Write the integer registers from MR1..MR20.
+    pub const WRITE_REGISTERS: u64 = 1 << 1;
+    /// Read the extended state into the buffer.
+    pub const READ_EXTENDED: u64 = 1 << 2;
+    /// Write the extended state from the buffer.
+    pub const WRITE_EXTENDED: u64 = 1 << 3;
+    /// Recall the thread.
+    pub const RECALL: u64 = 1 << 4;
+    /// Set the exception handler to MR21.
+    pub const SET_EXCEPTION_HANDLER: u64 = 1 << 5;
+    /// Set the pager to MR22.
+    pub const SET_PAGER: u64 = 1 << 6;
+    /// All defined bits.
+    pub const ALL: u64 = (1 << 7) - 1;
+    /// Result state, bit 4: halted. (Bits 0..3 are Schedule's state codes.)
+    pub const IS_HALTED: u64 = 1 << 4;
+    /// Result state: waits for the answer to a message that the kernel made in its name.
+    pub const AWAITS_ANSWER: u64 = 1 << 5;
+    /// Result state: a recall is pending.
+    pub const RECALL_PENDING: u64 = 1 << 6;
+}
+
+/// Operations of a MapControl item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum MapOperation {
+    /// Report, and clear what is asked for.
+    Query = 0,
+    /// Map from the caller's memory.
+    Map = 1,
+    /// Reduce rights.
+    Protect = 2,
+    /// Unmap.
+    Unmap = 3,
+}
+
+/// Most items of one MapControl.
+pub const MAX_MAP_ITEMS: u64 = 512;
+
+/// One item of a MapControl batch, as it lies in the caller's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(32))]
+pub struct MapItem {
+    /// Target fpage: base, size of one page, rights.
+    pub target: u64,
+    /// Operation, what to clear, and the number of pages.
+    pub control: u64,
+    /// Source address in the caller's space.
+    pub source: u64,
+    /// Written by the kernel; see [`MapAnswer`].
+    pub answer: u64,
+}
+
+impl MapItem {
+    /// Clear the referenced status.
+    pub const CLEAR_REFERENCED: u64 = 1 << 2;
+    /// Clear the dirty status.
+    pub const CLEAR_DIRTY: u64 = 1 << 3;
+    const COUNT_SHIFT: u32 = 16;
+
+    /// An item for `count` pages of `target`'s size from `target` on.
+    pub const fn new(operation: MapOperation, target: Fpage, count: u32, source: u64) -> MapItem {
+        let control = operation as u64 | (count as u64) << Self::COUNT_SHIFT;
+        MapItem { target: target.raw(), control, source, answer: 0 }
+    }
+
+    /// The same item that also clears status bits: [`MapItem::CLEAR_REFERENCED`], [`MapItem::CLEAR_DIRTY`].
+    pub const fn clearing(mut self, status: u64) -> MapItem {
+        self.control |= status & (Self::CLEAR_REFERENCED | Self::CLEAR_DIRTY);
+        self
+    }
+
+    /// The operation.
+    pub const fn operation(&self) -> MapOperation {
+        match self.control & 3 {
+            0 => MapOperation::Query,
+            1 => MapOperation::Map,
+            2 => MapOperation::Protect,
+            _ => MapOperation::Unmap,
+        }
+    }
+
+    /// How many pages: at least 1.
+    pub const fn count(&self) -> u32 {
+        let count = (self.control >> Self::COUNT_SHIFT) as u32;
+        if count == 0 { 1 } else { count }
+    }
+
+    /// Whether bits that must be 0 are.
+    pub const fn is_well_formed(&self) -> bool {
+        self.control & !(0xf | 0xffff_ffff << Self::COUNT_SHIFT) == 0
+    }
+}
+
+/// The answer word of a query, protect or unmap item.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapAnswer(pub u64);
+
+impl MapAnswer {
+    /// Some page of the run is mapped.
+    pub const MAPPED: u64 = 1 << 3;
+    /// Some page has been referenced.
+    pub const REFERENCED: u64 = 1 << 4;
+    /// Some page has been written.
+    pub const DIRTY: u64 = 1 << 5;
+
+    /// The union of the pages' rights, as in an fpage.
+    pub const fn rights(self) -> u64 {
+        self.0 & 7
+    }
+
+    /// Whether some page of the run is mapped.
+    pub const fn is_mapped(self) -> bool {
+        self.0 & Self::MAPPED != 0
+    }
+
+    /// Whether some page has been referenced.
+    pub const fn is_referenced(self) -> bool {
+        self.0 & Self::REFERENCED != 0
+    }
+
+    /// Whether some page has been written.
+    pub const fn is_dirty(self) -> bool {
+        self.0 & Self::DIRTY != 0
+    }
+
+    /// The physical address, or 0.
+    pub const fn physical_address(self) -> u64 {
+        self.0 & 0x000f_ffff_ffff_f000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_the_negative_numbers_of_the_reference() {
+        assert_eq!(SYSTEM_CALL_LABEL, ((-7i64) << 4) as u64 & 0xffff_ffff_ffff);
+        assert_eq!(NOTIFICATION_LABEL, ((-9i64) << 4) as u64 & 0xffff_ffff_ffff);
+    }
+
+    #[test]
+    fn numbers_round_trip() {
+        for word in 0..20 {
+            assert!(SpaceOption::from_word(word).is_none_or(|option| option as u64 == word));
+            assert!(SystemCallMode::from_word(word).is_none_or(|mode| mode as u64 == word));
+            assert!(SystemCallAnswer::from_label(word).is_none_or(|answer| answer as u64 == word));
+        }
+        assert_eq!((0..20).filter_map(SpaceOption::from_word).count(), 8);
+    }
+
+    #[test]
+    fn items_are_32_bytes_and_give_back_what_was_put_in() {
+        assert_eq!((size_of::<MapItem>(), align_of::<MapItem>()), (32, 32));
+        let target = Fpage::from_raw(0x4000 | 12 << 4 | 6);
+        let item = MapItem::new(MapOperation::Protect, target, 70_000, 0).clearing(MapItem::CLEAR_DIRTY);
+        assert_eq!((item.operation(), item.count(), item.target), (MapOperation::Protect, 70_000, target.raw()));
+        assert!(item.is_well_formed());
+        assert_eq!(MapItem::new(MapOperation::Unmap, target, 0, 0).count(), 1);
+        assert!(!MapItem { control: 1 << 48, ..item }.is_well_formed());
+        assert!(!MapItem { control: 1 << 4, ..item }.is_well_formed());
+    }
+
+    #[test]
+    fn answers_are_read_by_their_bits() {
+        let answer = MapAnswer(0x1234_5000 | MapAnswer::MAPPED | MapAnswer::DIRTY | 5);
+        assert!(answer.is_mapped() && answer.is_dirty() && !answer.is_referenced());
+        assert_eq!((answer.rights(), answer.physical_address()), (5, 0x1234_5000));
+    }
+}
