@@ -81,11 +81,12 @@ impl FlagSet {
     }
 
     /// Programs run at a fixed low address, where the boot loader put them. Without `norelro` .data and .bss would
-    /// share a page across two segments, and pages must have one set of rights.
+    /// share a page across two segments, and pages must have one set of rights. The code model is the target's own
+    /// (kernel), as in the library that they are linked with: it reaches the lowest 2 GiB as well as the highest, and
+    /// link-time optimisation refuses to mix models.
     pub(crate) fn user() -> Result<FlagSet> {
         let flags = [
             "-Crelocation-model=static",
-            "-Ccode-model=small",
             "-Cforce-frame-pointers=yes",
             "-Clink-arg=-znorelro",
             "-Clink-arg=--no-pie",

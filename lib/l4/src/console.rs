@@ -1,0 +1,59 @@
+//! Printing through the kernel debugger's console (ABI 15.1): for privileged programs, and for others when the system
+//! is booted with `kdb=user`.
+
+use core::fmt::{self, Write};
+use x2::kdebug;
+
+/// Prints one byte.
+pub fn print_byte(byte: u8) {
+    // SAFETY: the kernel prints AL and changes no register or memory; the comparison behind INT3 changes only flags.
+    unsafe {
+        core::arch::asm!("int3", "cmp al, {operation}", operation = const kdebug::PRINT_CHARACTER,
+            in("al") byte, options(nomem, nostack));
+    }
+}
+
+/// Reads one byte if there is one.
+pub fn read_byte() -> Option<u8> {
+    let value: u64;
+    // SAFETY: the kernel sets RAX and changes nothing else.
+    unsafe {
+        core::arch::asm!("int3", "cmp al, {operation}", operation = const kdebug::READ_CHARACTER_NONBLOCKING,
+            out("rax") value, options(nomem, nostack));
+    }
+    if value == u64::MAX { None } else { Some(value as u8) }
+}
+
+/// The console as a formatter.
+#[derive(Clone, Copy, Debug)]
+pub struct Console;
+
+impl Write for Console {
+    fn write_str(&mut self, string: &str) -> fmt::Result {
+        for byte in string.bytes() {
+            if byte == b'\n' {
+                print_byte(b'\r');
+            }
+            print_byte(byte);
+        }
+        Ok(())
+    }
+}
+
+/// Prints like [`core::format_args`].
+#[macro_export]
+macro_rules! print {
+    ($($arguments:tt)*) => {{
+        // The console cannot fail.
+        let _ = ::core::fmt::Write::write_fmt(&mut $crate::console::Console, ::core::format_args!($($arguments)*));
+    }};
+}
+
+/// [`print!`] and a new line.
+#[macro_export]
+macro_rules! println {
+    ($($arguments:tt)*) => {{
+        $crate::print!($($arguments)*);
+        $crate::print!("\n");
+    }};
+}

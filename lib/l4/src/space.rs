@@ -1,0 +1,65 @@
+//! Address spaces: configuration, unmapping (X.2 rules 6, 8).
+
+use crate::{syscall, thread, utcb};
+use x2::control::UnmapControl;
+use x2::message::REGISTER_MESSAGE_REGISTERS;
+use x2::{Fpage, ThreadId};
+
+/// SpaceControl (privileged): areas and redirector of the space of thread `space`; returns the old control word.
+pub fn control(
+    space: ThreadId,
+    control: u64,
+    kip_area: Fpage,
+    utcb_area: Fpage,
+    redirector: ThreadId,
+) -> thread::Result<u64> {
+    let (result, old) =
+        syscall::space_control(space.raw(), control, kip_area.raw(), utcb_area.raw(), redirector.raw());
+    thread::check(result).map(|()| old)
+}
+
+/// Revokes rights (those in each fpage's rights bits) from all who got the fpages from this space, directly or not. The
+/// fpages come back with the access status in the rights bits. At most 64 fpages.
+pub fn unmap(fpages: &mut [Fpage]) {
+    // SAFETY: own mappings stay as they are.
+    unsafe { unmap_raw(fpages, false) }
+}
+
+/// The same for a single fpage.
+pub fn unmap_one(fpage: Fpage) -> Fpage {
+    let mut fpages = [fpage];
+    unmap(&mut fpages);
+    fpages[0]
+}
+
+/// [`unmap`], also from this space itself.
+///
+/// # Safety
+/// Rust code no longer relies on the memory in the fpages.
+pub unsafe fn flush(fpages: &mut [Fpage]) {
+    // SAFETY: the caller's promise.
+    unsafe { unmap_raw(fpages, true) }
+}
+
+/// # Safety
+/// As [`flush`] when `flush` is set.
+unsafe fn unmap_raw(fpages: &mut [Fpage], flush: bool) {
+    assert!(fpages.len() <= 64, "at most 64 fpages");
+    if fpages.is_empty() {
+        return;
+    }
+    for (index, fpage) in fpages.iter().enumerate() {
+        utcb::set_message_register(index, fpage.raw());
+    }
+    let mut registers = [0; REGISTER_MESSAGE_REGISTERS];
+    for (index, register) in registers.iter_mut().enumerate() {
+        *register = utcb::message_register(index);
+    }
+    let control = UnmapControl::new(fpages.len(), flush);
+    // SAFETY: the UTCB pointer is this thread's; the rest is the caller's promise.
+    let registers = unsafe { syscall::unmap(control.raw(), registers, utcb::pointer()) };
+    for (index, fpage) in fpages.iter_mut().enumerate() {
+        let raw = registers.get(index).copied().unwrap_or_else(|| utcb::message_register(index));
+        *fpage = Fpage::from_raw(raw);
+    }
+}

@@ -1,0 +1,100 @@
+//! Start-up of a native program: the kernel enters it with no stack and nothing in the registers (ABI 2).
+
+use crate::{ipc, kernel_interface};
+use x2::Time;
+
+/// Bytes of stack of a program's first thread.
+pub const STACK_SIZE: usize = 64 * 1024;
+
+/// Memory for a stack.
+#[repr(C, align(4096))]
+#[derive(Debug)]
+pub struct Stack(core::cell::UnsafeCell<[u8; STACK_SIZE]>);
+
+// SAFETY: nothing ever forms a reference to the content; it is used by the one thread that starts on it.
+unsafe impl Sync for Stack {}
+
+impl Stack {
+    /// An empty stack.
+    pub const fn new() -> Self {
+        Self(core::cell::UnsafeCell::new([0; STACK_SIZE]))
+    }
+}
+
+impl Default for Stack {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Initialises the library, then runs the program. Called by [`program!`] on the program's stack.
+pub fn run(main: fn() -> !) -> ! {
+    kernel_interface::init();
+    main()
+}
+
+/// Ends the calling thread as far as a thread can end itself: it sleeps.
+pub fn halt() -> ! {
+    loop {
+        ipc::sleep(Time::NEVER);
+    }
+}
+
+/// Defines the entry of a program whose `main` is `fn() -> !`. Built for the host (where it is only checked), the program
+/// says that it cannot run there.
+#[macro_export]
+macro_rules! program {
+    ($main:path) => {
+        #[cfg(target_os = "none")]
+        const _: () = {
+            static STACK: $crate::start::Stack = $crate::start::Stack::new();
+
+            // SAFETY: the linker script names this the entry; nothing else calls it.
+            #[unsafe(no_mangle)]
+            #[unsafe(link_section = ".text.entry")]
+            #[unsafe(naked)]
+            unsafe extern "C" fn _start() -> ! {
+                core::arch::naked_asm!(
+                    "lea rsp, [rip + {stack} + {size}]",
+                    "xor ebp, ebp",
+                    "cld",
+                    "call {rust_start}",
+                    "ud2",
+                    stack = sym STACK,
+                    size = const $crate::start::STACK_SIZE,
+                    rust_start = sym rust_start,
+                )
+            }
+
+            extern "C" fn rust_start() -> ! {
+                $crate::start::run($main)
+            }
+        };
+
+        #[cfg(not(target_os = "none"))]
+        fn main() {
+            let _: fn() -> ! = $main;
+            panic!("this program runs on Macadamia");
+        }
+    };
+}
+
+#[cfg(target_os = "none")]
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    crate::println!("{}{info}", panic_prefix());
+    halt()
+}
+
+/// What a panic message begins with: see [`panic_is_bail_out`].
+#[cfg(target_os = "none")]
+fn panic_prefix() -> &'static str {
+    if PANIC_IS_BAIL_OUT.load(core::sync::atomic::Ordering::Relaxed) { "Bail out! " } else { "" }
+}
+
+static PANIC_IS_BAIL_OUT: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
+
+/// From now on a panic is reported as the end of the test run ("Bail out!" of the Test Anything Protocol).
+pub fn panic_is_bail_out() {
+    PANIC_IS_BAIL_OUT.store(true, core::sync::atomic::Ordering::Relaxed);
+}

@@ -1,0 +1,317 @@
+//! What sigma0 answers (ABI 14, X.2 rules 12.4-12.8).
+
+use crate::memory_map::Memory;
+use crate::pool::{Pool, State};
+use x2::fpage::Region;
+use x2::protocol::{self, sigma0};
+use x2::{Fpage, FpageKind, MessageTag, PortRange, Rights, ThreadId};
+
+/// IO ports.
+pub type Ports<'a> = Pool<'a, 16, 0>;
+
+/// Which threads sigma0 serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clients {
+    /// The root task: its first thread, and the threads that it has announced, which count as that thread.
+    Root,
+    /// Every thread, each for itself.
+    Everybody,
+}
+
+/// An answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// A map item with this fpage, at its own address, after its memory attributes have been set.
+    Map {
+        /// The fpage with the rights given.
+        fpage: Fpage,
+        /// Attributes, 0 = default.
+        attributes: u64,
+    },
+    /// A map item with nilpage.
+    Refused,
+    /// An empty message.
+    Done,
+}
+
+/// Extended request (X.2 leaves them to sigma0): MR1 of a message with label -1001 from the root task.
+pub mod extended {
+    /// From now on the thread in MR2 is served as if it were the root task's first thread. Answer: empty message. At
+    /// most [`super::MAX_ANNOUNCED`] threads; MR2 = nil forgets them all.
+    pub const ANNOUNCE_THREAD: u64 = 3;
+}
+
+/// Threads that root can announce.
+pub const MAX_ANNOUNCED: usize = 32;
+
+/// sigma0's whole state.
+#[derive(Debug)]
+pub struct Server<'a> {
+    memory: Memory<'a>,
+    ports: Ports<'a>,
+    root: ThreadId,
+    clients: Clients,
+    announced: [ThreadId; MAX_ANNOUNCED],
+}
+
+impl<'a> Server<'a> {
+    /// A server for that memory and those ports.
+    pub fn new(memory: Memory<'a>, ports: Ports<'a>, root: ThreadId, clients: Clients) -> Self {
+        Self { memory, ports, root, clients, announced: [ThreadId::NIL; MAX_ANNOUNCED] }
+    }
+
+    /// Answers the message of `from` with `words` = MR1, MR2. Nothing means no answer: the sender is not served, or the
+    /// message is none of the protocol (X.2 rule 12.6).
+    pub fn serve(&mut self, from: ThreadId, tag: MessageTag, words: [u64; 2]) -> Option<Answer> {
+        if tag.typed() != 0 || !matches!(tag.untyped(), 2 | 3) {
+            return None;
+        }
+        let client = self.client(from)?;
+        match protocol::of(tag) {
+            protocol::PAGE_FAULT => Some(self.page_fault(client, words[0])),
+            protocol::IO_PAGE_FAULT => Some(self.io_fault(client, words[0])),
+            protocol::SIGMA0_RPC => Some(self.request(client, Fpage::from_raw(words[0]), words[1])),
+            protocol::SIGMA0_EXTENDED if from == self.root => self.extended(words),
+            _ => None,
+        }
+    }
+
+    /// In whose name `from` is served, if it is.
+    fn client(&self, from: ThreadId) -> Option<ThreadId> {
+        if from == self.root || !from.is_nil() && self.announced.contains(&from) {
+            Some(self.root)
+        } else if self.clients == Clients::Everybody {
+            Some(from)
+        } else {
+            None
+        }
+    }
+
+    fn extended(&mut self, [operation, argument]: [u64; 2]) -> Option<Answer> {
+        if operation != extended::ANNOUNCE_THREAD {
+            return None;
+        }
+        let thread = ThreadId::from_raw(argument);
+        if thread.is_nil() {
+            self.announced = [ThreadId::NIL; MAX_ANNOUNCED];
+            return Some(Answer::Done);
+        }
+        if self.announced.contains(&thread) {
+            return Some(Answer::Done);
+        }
+        match self.announced.iter_mut().find(|place| place.is_nil()) {
+            Some(place) => *place = thread,
+            None => return Some(Answer::Refused),
+        }
+        Some(Answer::Done)
+    }
+
+    /// X.2 rule 12.5: the page at `address`, if it is conventional, shared or the client's own.
+    fn page_fault(&mut self, client: ThreadId, address: u64) -> Answer {
+        let page = Region::containing(address, Fpage::MIN_SIZE_LOG2);
+        let state = self.memory.state(page.base);
+        let allowed = matches!(state, State::Conventional | State::Shared) || state == State::Owned(client);
+        if !allowed || self.memory.take(page.base, page.size_log2, client).is_err() {
+            return Answer::Refused;
+        }
+        give(page, 0)
+    }
+
+    fn request(&mut self, client: ThreadId, fpage: Fpage, attributes: u64) -> Answer {
+        match fpage.kind() {
+            FpageKind::Io(ports) => self.ports(client, ports),
+            FpageKind::Memory(region) if sigma0::is_any(fpage) => {
+                match self.memory.take_any(region.size_log2, client) {
+                    Ok(Some(base)) => give(Region { base, size_log2: region.size_log2 }, attributes),
+                    _ => Answer::Refused,
+                }
+            }
+            FpageKind::Memory(region) if takes(&mut self.memory, region.base, region.size_log2, client) => {
+                give(region, attributes)
+            }
+            _ => Answer::Refused,
+        }
+    }
+
+    fn io_fault(&mut self, client: ThreadId, fpage: u64) -> Answer {
+        match Fpage::from_raw(fpage).ports() {
+            Some(ports) => self.ports(client, ports),
+            None => Answer::Refused,
+        }
+    }
+
+    fn ports(&mut self, client: ThreadId, ports: PortRange) -> Answer {
+        if !takes(&mut self.ports, ports.first.into(), ports.size_log2, client) {
+            return Answer::Refused;
+        }
+        let fpage = Fpage::io(ports.first, ports.size_log2).with_rights(Rights::ALL);
+        Answer::Map { fpage, attributes: 0 }
+    }
+}
+
+fn give(region: Region, attributes: u64) -> Answer {
+    Answer::Map { fpage: Fpage::from_region(region, Rights::ALL), attributes }
+}
+
+/// X.2 rule 12.4 a: takes the block for `client` unless a part of it is unavailable or another thread's. The complete
+/// address space (2^64) never is a block.
+fn takes<const TOP: u32, const UNIT: u32>(
+    pool: &mut Pool<'_, TOP, UNIT>,
+    base: u64,
+    order: u32,
+    client: ThreadId,
+) -> bool {
+    let allowed = |state| match state {
+        State::Conventional | State::OnRequest | State::Shared => true,
+        State::Owned(owner) => owner == client,
+        State::Unavailable => false,
+    };
+    pool.all(base, order, allowed) && pool.take(base, order, client).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::Node;
+    use x2::protocol::label;
+
+    const ROOT: ThreadId = ThreadId::interrupt(0x3a);
+    const OTHER: ThreadId = ThreadId::interrupt(0x40);
+    const RPC: MessageTag = sigma0::REQUEST_TAG;
+
+    /// 16 MiB: conventional, except a reserved MiB, a dedicated page, shared memory above.
+    fn with_server(clients: Clients, test: impl FnOnce(&mut Server<'_>)) {
+        let (mut nodes, mut port_nodes) = ([Node::UNUSED; 1000], [Node::UNUSED; 1000]);
+        let mut memory = Memory::new(&mut nodes);
+        memory.set(0, u64::MAX, State::Shared).unwrap();
+        memory.set(0, 0xff_ffff, State::Conventional).unwrap();
+        memory.set(0x60_0000, 0x6f_ffff, State::Unavailable).unwrap();
+        memory.set(0x20_0000, 0x20_0fff, State::OnRequest).unwrap();
+        let mut ports = Ports::new(&mut port_nodes);
+        ports.set(0, 0xffff, State::OnRequest).unwrap();
+        test(&mut Server::new(memory, ports, ROOT, clients));
+    }
+
+    fn fault(server: &mut Server<'_>, from: ThreadId, address: u64) -> Option<Answer> {
+        server.serve(from, protocol::page_fault_tag(Rights::WRITE), [address, 0x1234])
+    }
+
+    fn ask(server: &mut Server<'_>, from: ThreadId, fpage: Fpage) -> Answer {
+        server.serve(from, RPC, [fpage.raw(), 0]).unwrap()
+    }
+
+    fn given(fpage: Fpage) -> Answer {
+        Answer::Map { fpage: fpage.with_rights(Rights::ALL), attributes: 0 }
+    }
+
+    #[test]
+    fn page_faults_give_one_page_at_its_own_address() {
+        with_server(Clients::Everybody, |server| {
+            assert_eq!(fault(server, ROOT, 0x12_3456), Some(given(Fpage::memory(0x12_3000, 12))));
+            assert_eq!(fault(server, ROOT, 0x12_3456), Some(given(Fpage::memory(0x12_3000, 12))));
+            assert_eq!(fault(server, OTHER, 0x12_3456), Some(Answer::Refused));
+            assert_eq!(fault(server, ROOT, 0x20_0000), Some(Answer::Refused), "only on request");
+            assert_eq!(fault(server, ROOT, 0x60_0000), Some(Answer::Refused), "reserved");
+            assert_eq!(fault(server, OTHER, 0xfec0_0000), Some(given(Fpage::memory(0xfec0_0000, 12))));
+            assert_eq!(fault(server, ROOT, 0xfec0_0000), Some(given(Fpage::memory(0xfec0_0000, 12))));
+        });
+    }
+
+    #[test]
+    fn specific_requests_mix_free_shared_and_own_memory() {
+        with_server(Clients::Everybody, |server| {
+            let quarter = Fpage::memory(0x20_0000, 20);
+            assert_eq!(ask(server, ROOT, quarter), given(quarter), "with a page that is only on request");
+            assert_eq!(ask(server, ROOT, Fpage::memory(0x20_0000, 21)), given(Fpage::memory(0x20_0000, 21)));
+            assert_eq!(ask(server, OTHER, Fpage::memory(0x20_0000, 12)), Answer::Refused);
+            assert_eq!(ask(server, OTHER, Fpage::memory(0, 22)), Answer::Refused, "partly another's");
+            assert_eq!(ask(server, OTHER, Fpage::memory(0x40_0000, 22)), Answer::Refused, "partly reserved");
+            assert_eq!(fault(server, OTHER, 0x40_0000), Some(given(Fpage::memory(0x40_0000, 12))));
+            assert_eq!(ask(server, OTHER, Fpage::memory(0x80_0000, 23)), given(Fpage::memory(0x80_0000, 23)));
+            assert_eq!(ask(server, OTHER, Fpage::COMPLETE), Answer::Refused);
+            assert_eq!(ask(server, OTHER, Fpage::NIL), Answer::Refused);
+            assert_eq!(ask(server, OTHER, Fpage::from_raw(0x1000 | 5 << 4)), Answer::Refused);
+        });
+    }
+
+    #[test]
+    fn requests_for_any_memory_end_with_refusal() {
+        with_server(Clients::Everybody, |server| {
+            let mut megabytes = 0;
+            while let Answer::Map { fpage, .. } = ask(server, ROOT, sigma0::any(20)) {
+                let region = fpage.region().unwrap();
+                assert_eq!(region.size_log2, 20);
+                assert_eq!(fault(server, OTHER, region.base), Some(Answer::Refused));
+                megabytes += 1;
+            }
+            assert_eq!(megabytes, 16 - 3, "reserved, with a page on request, and that at address 0");
+            assert_eq!(ask(server, ROOT, sigma0::any(11)), Answer::Refused);
+            assert_eq!(ask(server, ROOT, sigma0::any(63)), Answer::Refused);
+            assert_eq!(ask(server, ROOT, sigma0::any(1)), Answer::Refused);
+        });
+    }
+
+    #[test]
+    fn malformed_messages_get_no_answer() {
+        with_server(Clients::Everybody, |server| {
+            for tag in [
+                MessageTag::new(label(protocol::SIGMA0_RPC, 0), 1, 0),
+                MessageTag::new(label(protocol::SIGMA0_RPC, 0), 4, 0),
+                MessageTag::new(label(protocol::SIGMA0_RPC, 0), 2, 2),
+                MessageTag::new(label(protocol::PREEMPTION, 0), 2, 0),
+                MessageTag::new(0x123, 2, 0),
+                MessageTag::new(label(protocol::SIGMA0_EXTENDED, 0), 2, 0),
+            ] {
+                assert_eq!(server.serve(OTHER, tag, [0x1000 | 12 << 4, 0]), None, "{tag:?}");
+            }
+            assert!(server.serve(ROOT, RPC.with_words(3, 0), [0x1000 | 12 << 4, 0]).is_some());
+        });
+    }
+
+    #[test]
+    fn attributes_are_passed_on() {
+        with_server(Clients::Everybody, |server| {
+            let fpage = Fpage::memory(0xfec0_0000, 12);
+            let answer = server.serve(ROOT, RPC, [fpage.raw(), 1]);
+            assert_eq!(answer, Some(Answer::Map { fpage: fpage.with_rights(Rights::ALL), attributes: 1 }));
+        });
+    }
+
+    #[test]
+    fn closed_sigma0_serves_root_and_whom_root_announces() {
+        with_server(Clients::Root, |server| {
+            assert_eq!(fault(server, OTHER, 0x1000), None);
+            assert_eq!(fault(server, ROOT, 0x1000), Some(given(Fpage::memory(0x1000, 12))));
+            let announce = MessageTag::new(label(protocol::SIGMA0_EXTENDED, 0), 2, 0);
+            let words = [extended::ANNOUNCE_THREAD, OTHER.raw()];
+            assert_eq!(server.serve(OTHER, announce, words), None);
+            assert_eq!(server.serve(ROOT, announce, words), Some(Answer::Done));
+            assert_eq!(fault(server, OTHER, 0x1000), Some(given(Fpage::memory(0x1000, 12))), "as root");
+            for number in 0..100 {
+                let words = [extended::ANNOUNCE_THREAD, ThreadId::interrupt(200 + number).raw()];
+                let expected =
+                    if (number as usize) < MAX_ANNOUNCED - 1 { Answer::Done } else { Answer::Refused };
+                assert_eq!(server.serve(ROOT, announce, words), Some(expected));
+            }
+            assert_eq!(server.serve(ROOT, announce, [extended::ANNOUNCE_THREAD, 0]), Some(Answer::Done));
+            assert_eq!(fault(server, OTHER, 0x1000), None);
+            assert_eq!(server.serve(ThreadId::NIL, RPC, [0x1000 | 12 << 4, 0]), None);
+        });
+    }
+
+    #[test]
+    fn ports_have_owners_too() {
+        with_server(Clients::Everybody, |server| {
+            let serial = Fpage::io(0x3f8, 3);
+            assert_eq!(ask(server, ROOT, serial), given(serial));
+            assert_eq!(ask(server, OTHER, Fpage::io(0x3f8, 0)), Answer::Refused);
+            assert_eq!(ask(server, OTHER, Fpage::COMPLETE_IO), Answer::Refused);
+            let io_fault = protocol::IO_PAGE_FAULT_TAG;
+            assert_eq!(
+                server.serve(OTHER, io_fault, [Fpage::io(0x61, 0).raw(), 0]),
+                Some(given(Fpage::io(0x61, 0)))
+            );
+            assert_eq!(server.serve(OTHER, io_fault, [0x1000 | 12 << 4, 0]), Some(Answer::Refused));
+        });
+    }
+}
