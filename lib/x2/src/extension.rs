@@ -274,7 +274,10 @@ mod tests {
         assert_eq!((size_of::<MapItem>(), align_of::<MapItem>()), (32, 32));
         let target = Fpage::from_raw(0x4000 | 12 << 4 | 6);
         let item = MapItem::new(MapOperation::Protect, target, 70_000, 0).clearing(MapItem::CLEAR_DIRTY);
-        assert_eq!((item.operation(), item.count(), item.target), (MapOperation::Protect, 70_000, target.raw()));
+        assert_eq!(
+            (item.operation(), item.count(), item.target),
+            (MapOperation::Protect, 70_000, target.raw())
+        );
         assert!(item.is_well_formed());
         assert_eq!(MapItem::new(MapOperation::Unmap, target, 0, 0).count(), 1);
         assert!(!MapItem { control: 1 << 48, ..item }.is_well_formed());

@@ -23,6 +23,7 @@
 pub mod boot_info;
 pub mod control;
 pub mod error;
+pub mod extension;
 pub mod fpage;
 pub mod kdebug;
 pub mod kip;
