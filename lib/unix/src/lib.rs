@@ -40,6 +40,7 @@ pub mod credentials;
 mod environment;
 mod error;
 pub mod file;
+pub mod futex;
 mod identity;
 pub mod pipe;
 pub mod poll;

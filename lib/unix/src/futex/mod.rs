@@ -1,0 +1,20 @@
+//! Futexes (futex(2), get_robust_list(2)): waiting for a word of user memory to change.
+//!
+//! A waiter first joins the queue and then looks at the word: a wake between the two finds it queued, so none is lost,
+//! and user memory may fault in meanwhile without a lock being held. Queues are found by [`Key`]: words in private
+//! memory by address space and address, in shared memory by object and offset, wherever it is mapped.
+
+mod inheriting;
+mod key;
+mod operation;
+mod queue;
+mod robust;
+
+pub use inheriting::{LOCK_OWNER_DIED, LOCK_TID, LOCK_WAITERS};
+pub use key::{Key, Words};
+pub use operation::{Comparison, WakeOperation};
+pub use queue::Futexes;
+pub use robust::RobustList;
+
+#[cfg(test)]
+mod tests;
