@@ -39,6 +39,7 @@ mod answer;
 pub mod credentials;
 mod environment;
 mod error;
+pub mod exec;
 pub mod file;
 pub mod futex;
 mod identity;

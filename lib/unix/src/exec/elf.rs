@@ -1,0 +1,439 @@
+//! ELF files for x86-64 (System V ABI, chapters 4 and 5).
+//!
+//! Nothing in a file is trusted: every sum is checked, and a file that cannot be loaded is refused as a whole:
+//! `ENOEXEC` if it is not a program for this machine or is damaged, `ELIBBAD` if it is a damaged interpreter (the
+//! caller translates), `ENOMEM` if its segments leave the address space.
+
+use crate::{Error, Result};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// Bytes of the file header.
+pub const HEADER_SIZE: usize = 64;
+/// Bytes of a program header.
+pub const PROGRAM_HEADER_SIZE: usize = 56;
+/// Most bytes of program headers.
+const MAX_PROGRAM_HEADERS: usize = 65536;
+/// Longest interpreter path with its terminating zero.
+const MAX_INTERPRETER: u64 = 4096;
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+/// The file header: what is needed to read the program headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Whether addresses are relative to a base that the loader chooses (ET_DYN).
+    pub is_relocatable: bool,
+    /// Entry point, before relocation.
+    pub entry: u64,
+    /// Where the program headers are in the file.
+    pub headers_at: u64,
+    /// How many there are.
+    pub header_count: usize,
+}
+
+/// A part of the file that goes to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Address of its first byte, before relocation.
+    pub address: u64,
+    /// Bytes in memory.
+    pub memory_size: u64,
+    /// Where it is in the file; congruent to `address` modulo the page size.
+    pub offset: u64,
+    /// Bytes from the file; the rest is zero.
+    pub file_size: u64,
+    /// Rights of its pages.
+    pub rights: Rights,
+}
+
+/// Rights to memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Loads.
+    pub read: bool,
+    /// Stores.
+    pub write: bool,
+    /// Instruction fetches.
+    pub execute: bool,
+}
+
+/// A program or interpreter as its headers describe it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The file header.
+    pub header: Header,
+    /// Segments to load, at least one.
+    pub segments: Vec<Segment>,
+    /// Where in the file the path of its interpreter is, with the terminating zero.
+    pub interpreter: Option<Range<u64>>,
+    /// Whether it wants an executable stack (PT_GNU_STACK).
+    pub executable_stack: bool,
+    /// Address of the program headers in memory, before relocation; 0 if no segment has them.
+    pub headers_address: u64,
+    /// Largest alignment that a segment asks for; a power of two, at least the page size.
+    pub alignment: u64,
+    /// Page-aligned range of all segments, before relocation.
+    pub span: Range<u64>,
+}
+
+fn bytes<const N: usize>(data: &[u8], at: usize) -> Result<[u8; N]> {
+    data.get(at..).and_then(|rest| rest.first_chunk()).copied().ok_or(Error::ENOEXEC)
+}
+
+fn u16_at(data: &[u8], at: usize) -> Result<u16> {
+    bytes(data, at).map(u16::from_le_bytes)
+}
+
+fn u32_at(data: &[u8], at: usize) -> Result<u32> {
+    bytes(data, at).map(u32::from_le_bytes)
+}
+
+fn u64_at(data: &[u8], at: usize) -> Result<u64> {
+    bytes(data, at).map(u64::from_le_bytes)
+}
+
+impl Header {
+    /// Reads the header at the start of a file. `ENOEXEC` if it is not an x86-64 program.
+    pub fn parse(data: &[u8]) -> Result<Header> {
+        const ET_EXEC: u16 = 2;
+        const ET_DYN: u16 = 3;
+        const EM_X86_64: u16 = 62;
+        let ident: [u8; 7] = bytes(data, 0)?;
+        // Magic, 64 bits, little-endian, version 1.
+        if data.len() < HEADER_SIZE || ident != [0x7f, b'E', b'L', b'F', 2, 1, 1] {
+            return Err(Error::ENOEXEC);
+        }
+        let kind = u16_at(data, 16)?;
+        let (machine, version) = (u16_at(data, 18)?, u32_at(data, 20)?);
+        let header_count = usize::from(u16_at(data, 56)?);
+        let suits = machine == EM_X86_64
+            && version == 1
+            && matches!(kind, ET_EXEC | ET_DYN)
+            && usize::from(u16_at(data, 54)?) == PROGRAM_HEADER_SIZE
+            && header_count != 0
+            && header_count * PROGRAM_HEADER_SIZE <= MAX_PROGRAM_HEADERS;
+        if !suits {
+            return Err(Error::ENOEXEC);
+        }
+        let headers_at = u64_at(data, 32)?;
+        headers_at
+            .checked_add(MAX_PROGRAM_HEADERS as u64)
+            .filter(|end| *end < i64::MAX as u64)
+            .ok_or(Error::ENOEXEC)?;
+        Ok(Header { is_relocatable: kind == ET_DYN, entry: u64_at(data, 24)?, headers_at, header_count })
+    }
+
+    /// Bytes of all program headers.
+    pub fn headers_size(&self) -> usize {
+        self.header_count * PROGRAM_HEADER_SIZE
+    }
+}
+
+impl Image {
+    /// Reads the program headers (`table`, [`Header::headers_size`] bytes from [`Header::headers_at`]) of a file of
+    /// `file_size` bytes. Addresses must lie below `limit`.
+    pub fn parse(header: Header, table: &[u8], file_size: u64, limit: u64) -> Result<Image> {
+        const PT_LOAD: u32 = 1;
+        const PT_INTERP: u32 = 3;
+        const PT_GNU_STACK: u32 = 0x6474_e551;
+        const PF_X: u32 = 1;
+        let mut image = Image {
+            header,
+            segments: Vec::new(),
+            interpreter: None,
+            executable_stack: false,
+            headers_address: 0,
+            alignment: PAGE,
+            span: u64::MAX..0,
+        };
+        if table.len() < header.headers_size() {
+            return Err(Error::ENOEXEC);
+        }
+        for entry in table.chunks_exact(PROGRAM_HEADER_SIZE).take(header.header_count) {
+            let (kind, flags) = (u32_at(entry, 0)?, u32_at(entry, 4)?);
+            match kind {
+                PT_LOAD => image.add_segment(entry, flags, file_size, limit)?,
+                PT_INTERP if image.interpreter.is_none() => {
+                    let (offset, size) = (u64_at(entry, 8)?, u64_at(entry, 32)?);
+                    let end =
+                        offset.checked_add(size).filter(|end| *end <= file_size).ok_or(Error::ENOEXEC)?;
+                    if !(2..=MAX_INTERPRETER).contains(&size) {
+                        return Err(Error::ENOEXEC);
+                    }
+                    image.interpreter = Some(offset..end);
+                }
+                PT_GNU_STACK => image.executable_stack = flags & PF_X != 0,
+                _ => {}
+            }
+        }
+        if image.segments.is_empty() {
+            return Err(Error::ENOEXEC);
+        }
+        image.check_overlap()?;
+        image.headers_address = image.find_headers();
+        Ok(image)
+    }
+
+    fn add_segment(&mut self, entry: &[u8], flags: u32, file_size: u64, limit: u64) -> Result<()> {
+        let segment = Segment {
+            offset: u64_at(entry, 8)?,
+            address: u64_at(entry, 16)?,
+            file_size: u64_at(entry, 32)?,
+            memory_size: u64_at(entry, 40)?,
+            rights: Rights { read: flags & 4 != 0, write: flags & 2 != 0, execute: flags & 1 != 0 },
+        };
+        if segment.memory_size == 0 {
+            return Ok(());
+        }
+        let end = segment
+            .address
+            .checked_add(segment.memory_size)
+            .filter(|end| *end <= limit)
+            .ok_or(Error::ENOMEM)?;
+        let file_end = segment.offset.checked_add(segment.file_size).ok_or(Error::ENOEXEC)?;
+        let congruent = segment.address % PAGE == segment.offset % PAGE;
+        if segment.file_size > segment.memory_size || file_end > file_size || !congruent {
+            return Err(Error::ENOEXEC);
+        }
+        let alignment = u64_at(entry, 48)?;
+        if alignment.is_power_of_two() && alignment < limit {
+            self.alignment = self.alignment.max(alignment);
+        }
+        let start = segment.address & !(PAGE - 1);
+        self.span = self.span.start.min(start)..self.span.end.max(end.next_multiple_of(PAGE));
+        self.segments.try_reserve(1).map_err(|_| Error::ENOMEM)?;
+        self.segments.push(segment);
+        Ok(())
+    }
+
+    /// Segments may share a page only where the later one replaces the earlier one's padding; bytes must not overlap.
+    fn check_overlap(&mut self) -> Result<()> {
+        self.segments.sort_by_key(|segment| segment.address);
+        let overlaps = |pair: &[Segment]| pair[0].address + pair[0].memory_size > pair[1].address;
+        if self.segments.windows(2).any(overlaps) { Err(Error::ENOEXEC) } else { Ok(()) }
+    }
+
+    fn find_headers(&self) -> u64 {
+        let (start, size) = (self.header.headers_at, self.header.headers_size() as u64);
+        let holds = |s: &&Segment| s.offset <= start && start + size <= s.offset + s.file_size;
+        self.segments.iter().find(holds).map_or(0, |s| s.address + (start - s.offset))
+    }
+
+    /// The interpreter's path from its bytes in the file. `ENOEXEC` if it has no end or is empty.
+    pub fn interpreter_path(data: &[u8]) -> Result<&[u8]> {
+        match data {
+            [path @ .., 0] if !path.is_empty() => Ok(path.split(|byte| *byte == 0).next().unwrap_or(path)),
+            _ => Err(Error::ENOEXEC),
+        }
+    }
+
+    /// Bytes of address space that its segments span.
+    pub fn span_size(&self) -> u64 {
+        self.span.end - self.span.start
+    }
+
+    /// What to map, in order, when the image is moved by `bias` (0 if it is not relocatable).
+    pub fn mappings(&self, bias: u64) -> impl Iterator<Item = Mapping> + '_ {
+        self.segments.iter().map(move |segment| Mapping::of(segment, bias))
+    }
+}
+
+/// How one segment comes into memory: pages of the file, cleared bytes, pages of zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// First page.
+    pub address: u64,
+    /// Bytes mapped from the file, whole pages; 0: none.
+    pub file_length: u64,
+    /// Where in the file, a multiple of the page size.
+    pub offset: u64,
+    /// First byte after those from the file that has to be cleared, up to the end of its page.
+    pub clear_from: u64,
+    /// Bytes of zero pages after those from the file.
+    pub zero_length: u64,
+    /// Rights of all these pages.
+    pub rights: Rights,
+}
+
+impl Mapping {
+    fn of(segment: &Segment, bias: u64) -> Mapping {
+        let start = segment.address.wrapping_add(bias);
+        let address = start & !(PAGE - 1);
+        let file_end = start + segment.file_size;
+        let end = (start + segment.memory_size).next_multiple_of(PAGE);
+        let file_length = if segment.file_size == 0 { 0 } else { file_end.next_multiple_of(PAGE) - address };
+        Mapping {
+            address,
+            file_length,
+            offset: segment.offset & !(PAGE - 1),
+            clear_from: file_end,
+            zero_length: end - address - file_length,
+            rights: segment.rights,
+        }
+    }
+
+    /// The bytes of the last file page that have to be cleared. In pages that cannot be written they keep what the
+    /// file has there.
+    pub fn clear(&self) -> Range<u64> {
+        let end = self.address + self.file_length;
+        if self.file_length == 0 || !self.rights.write { end..end } else { self.clear_from..end }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LIMIT: u64 = 1 << 47;
+
+    pub(crate) fn program_header(kind: u32, flags: u32, words: [u64; 6]) -> Vec<u8> {
+        let mut entry = [kind.to_le_bytes(), flags.to_le_bytes()].concat();
+        words.iter().for_each(|word| entry.extend(word.to_le_bytes()));
+        entry
+    }
+
+    /// offset, address, physical address, file size, memory size, alignment
+    pub(crate) fn load(flags: u32, offset: u64, address: u64, file_size: u64, memory_size: u64) -> Vec<u8> {
+        program_header(1, flags, [offset, address, 0, file_size, memory_size, 0x1000])
+    }
+
+    pub(crate) fn file(kind: u16, entry: u64, headers: &[Vec<u8>]) -> Vec<u8> {
+        let mut data = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        data.extend(kind.to_le_bytes());
+        data.extend(62u16.to_le_bytes());
+        data.extend(1u32.to_le_bytes());
+        data.extend(entry.to_le_bytes());
+        data.extend(64u64.to_le_bytes());
+        data.extend([0; 12]);
+        data.extend(64u16.to_le_bytes());
+        data.extend(56u16.to_le_bytes());
+        data.extend((headers.len() as u16).to_le_bytes());
+        data.extend([0; 6]);
+        headers.iter().for_each(|header| data.extend(header));
+        data.resize(0x4000, 0);
+        data
+    }
+
+    fn parse(data: &[u8]) -> Result<Image> {
+        let header = Header::parse(data)?;
+        let start = (header.headers_at as usize).min(data.len());
+        let end = (start + header.headers_size()).min(data.len());
+        Image::parse(header, &data[start..end], data.len() as u64, LIMIT)
+    }
+
+    #[test]
+    fn a_static_program() {
+        let data = file(
+            2,
+            0x401000,
+            &[load(5, 0, 0x400000, 0x1800, 0x1800), load(6, 0x1800, 0x402800, 0x100, 0x3000)],
+        );
+        let image = parse(&data).unwrap();
+        assert_eq!((image.header.entry, image.header.is_relocatable), (0x401000, false));
+        assert_eq!((image.headers_address, image.span.clone()), (0x400040, 0x400000..0x406000));
+        let mappings: Vec<Mapping> = image.mappings(0).collect();
+        assert_eq!(
+            (mappings[0].address, mappings[0].file_length, mappings[0].zero_length),
+            (0x400000, 0x2000, 0)
+        );
+        assert!(mappings[0].clear().is_empty(), "text is not cleared");
+        assert_eq!(
+            (mappings[1].address, mappings[1].offset, mappings[1].file_length),
+            (0x402000, 0x1000, 0x1000)
+        );
+        assert_eq!((mappings[1].clear(), mappings[1].zero_length), (0x402900..0x403000, 0x3000));
+        assert!(!image.executable_stack);
+    }
+
+    #[test]
+    fn a_dynamic_program() {
+        let mut data = file(
+            3,
+            0x100,
+            &[
+                program_header(3, 4, [0x200, 0x200, 0, 8, 8, 1]),
+                load(4, 0, 0, 0x300, 0x300),
+                program_header(0x6474_e551, 7, [0; 6]),
+                program_header(7, 4, [0; 6]),
+            ],
+        );
+        data[0x200..0x208].copy_from_slice(b"/ld.so\0\0");
+        let image = parse(&data).unwrap();
+        assert!(image.header.is_relocatable && image.executable_stack);
+        let range = image.interpreter.clone().unwrap();
+        assert_eq!(
+            Image::interpreter_path(&data[range.start as usize..range.end as usize]),
+            Ok(&b"/ld.so"[..])
+        );
+        assert_eq!(image.mappings(0x5000_0000).next().unwrap().address, 0x5000_0000);
+        assert_eq!(Image::interpreter_path(b"/ld"), Err(Error::ENOEXEC));
+        assert_eq!(Image::interpreter_path(b"\0"), Err(Error::ENOEXEC));
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let good = file(2, 0, &[load(5, 0, 0x400000, 0x1000, 0x1000)]);
+        assert!(parse(&good).is_ok());
+        let with = |at: usize, value: &[u8]| {
+            let mut data = good.clone();
+            data[at..at + value.len()].copy_from_slice(value);
+            parse(&data)
+        };
+        let cases: &[(&str, usize, &[u8])] = &[
+            ("magic", 0, b"\x7fELG"),
+            ("32 bits", 4, &[1]),
+            ("big endian", 5, &[2]),
+            ("relocatable object", 16, &[1, 0]),
+            ("core file", 16, &[4, 0]),
+            ("another machine", 18, &[183, 0]),
+            ("no program headers", 56, &[0, 0]),
+            ("too many program headers", 56, &[0xff, 0xff]),
+            ("size of program headers", 54, &[32, 0]),
+            ("program headers beyond the file", 32, &[0, 0, 1]),
+            ("program headers at the end of the number range", 32, &[0xff; 8]),
+            ("nothing to load", 64, &[6]),
+            ("file part larger than memory", 64 + 40, &[0, 1]),
+            ("file part beyond the file", 64 + 32, &[0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 9]),
+            ("offset not congruent", 64 + 8, &[1]),
+        ];
+        for (what, at, value) in cases {
+            assert_eq!(with(*at, value), Err(Error::ENOEXEC), "{what}");
+        }
+        assert_eq!(with(64 + 16, &[0, 0, 0, 0, 0, 0, 0, 0x80]), Err(Error::ENOMEM), "kernel address");
+        assert_eq!(with(64 + 40, &[0xff; 8]), Err(Error::ENOMEM), "wraps");
+        assert_eq!(Header::parse(&good[..63]), Err(Error::ENOEXEC));
+        assert_eq!(Header::parse(b""), Err(Error::ENOEXEC));
+        let overlap =
+            file(2, 0, &[load(5, 0, 0x400000, 0x1000, 0x3000), load(6, 0, 0x401000, 0x1000, 0x1000)]);
+        assert_eq!(parse(&overlap), Err(Error::ENOEXEC));
+        let interpreter = file(2, 0, &[load(5, 0, 0, 64, 64), program_header(3, 4, [0x3ff9, 0, 0, 8, 8, 1])]);
+        assert_eq!(parse(&interpreter), Err(Error::ENOEXEC), "path beyond the file");
+        let empty = file(2, 0, &[load(5, 0, 0, 64, 64), program_header(3, 4, [0x200, 0, 0, 1, 1, 1])]);
+        assert_eq!(parse(&empty), Err(Error::ENOEXEC), "path without a character");
+    }
+
+    proptest! {
+        /// Whatever is in a file, it is refused or what it asks for lies in the file and the address space.
+        #[test]
+        fn damaged_files(edits in prop::collection::vec((0usize..0x200, any::<u8>()), 0..24), cut in 0usize..0x4001) {
+            let mut data = file(3, 0x100, &[
+                load(5, 0, 0, 0x800, 0x800),
+                load(6, 0x800, 0x1800, 0x100, 0x9000),
+                program_header(3, 4, [0x200, 0x200, 0, 8, 8, 1]),
+            ]);
+            edits.into_iter().for_each(|(at, value)| data[at] = value);
+            data.truncate(cut);
+            if let Ok(image) = parse(&data) {
+                for mapping in image.mappings(0) {
+                    prop_assert!(mapping.address + mapping.file_length + mapping.zero_length <= LIMIT + PAGE);
+                    prop_assert!(mapping.offset <= data.len() as u64);
+                    prop_assert!(mapping.file_length < data.len() as u64 + 2 * PAGE);
+                    prop_assert!(mapping.clear().start <= mapping.clear().end);
+                }
+                prop_assert!(image.interpreter.is_none_or(|range| range.end <= data.len() as u64));
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Scripts: files that begin with `#!` and the interpreter to run them with (execve(2), "Interpreter scripts").
+
+use crate::{Error, Result};
+
+/// Bytes at the start of a file that are looked at.
+pub const LINE_LIMIT: usize = 256;
+/// How many scripts may be each other's interpreters; one more is `ELOOP`.
+pub const DEPTH_LIMIT: usize = 5;
+
+/// The first line of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Script<'a> {
+    /// Path of the interpreter.
+    pub interpreter: &'a [u8],
+    /// The rest of the line as one argument.
+    pub argument: Option<&'a [u8]>,
+}
+
+/// What `start`, the first [`LINE_LIMIT`] bytes of a file (or all, if it has fewer), says: `None` if it is not a
+/// script. `ENOEXEC` if no interpreter is named or its path does not end within the limit.
+pub fn parse(start: &[u8]) -> Result<Option<Script<'_>>> {
+    let Some(line) = start.strip_prefix(b"#!") else { return Ok(None) };
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let end = line.iter().position(|byte| matches!(byte, b'\n' | 0));
+    let is_cut = end.is_none() && start.len() >= LINE_LIMIT;
+    let line = trim(&line[..end.unwrap_or(line.len())]);
+    let split = line.iter().position(is_blank);
+    let (interpreter, rest) = line.split_at(split.unwrap_or(line.len()));
+    if interpreter.is_empty() || (is_cut && split.is_none()) {
+        return Err(Error::ENOEXEC);
+    }
+    let rest = trim(rest);
+    Ok(Some(Script { interpreter, argument: (!rest.is_empty()).then_some(rest) }))
+}
+
+fn trim(bytes: &[u8]) -> &[u8] {
+    let is_text = |byte: &u8| !matches!(byte, b' ' | b'\t');
+    let start = bytes.iter().position(is_text).unwrap_or(bytes.len());
+    let end = bytes.iter().rposition(is_text).map_or(start, |last| last + 1);
+    &bytes[start..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script<'a>(interpreter: &'a [u8], argument: Option<&'a [u8]>) -> Result<Option<Script<'a>>> {
+        Ok(Some(Script { interpreter, argument }))
+    }
+
+    #[test]
+    fn lines() {
+        assert_eq!(parse(b"\x7fELF"), Ok(None));
+        assert_eq!(parse(b""), Ok(None));
+        assert_eq!(parse(b"#!/bin/sh\necho"), script(b"/bin/sh", None));
+        assert_eq!(parse(b"#! /bin/awk  -f  x \n"), script(b"/bin/awk", Some(b"-f  x")));
+        assert_eq!(parse(b"#!/bin/sh"), script(b"/bin/sh", None));
+        assert_eq!(parse(b"#!\n"), Err(Error::ENOEXEC));
+        assert_eq!(parse(b"#!   "), Err(Error::ENOEXEC));
+        let long = [b"#!/".as_slice(), &[b'a'; 253]].concat();
+        assert_eq!(parse(&long), Err(Error::ENOEXEC));
+        let cut = [b"#!/b ".as_slice(), &[b'a'; 251]].concat();
+        assert_eq!(parse(&cut), script(b"/b", Some(&[b'a'; 251])));
+    }
+}
