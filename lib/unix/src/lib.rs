@@ -36,6 +36,7 @@
 extern crate alloc;
 
 mod answer;
+pub mod clock;
 pub mod credentials;
 mod environment;
 mod error;
@@ -50,6 +51,7 @@ pub mod process_context;
 mod ring;
 pub mod signal;
 pub mod sync;
+pub mod timer;
 pub mod tmpfs;
 pub mod tty;
 mod user_buffer;

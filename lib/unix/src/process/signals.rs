@@ -133,14 +133,22 @@ impl Table {
         self.generate_for_thread(tid, information);
     }
 
-    /// An expiration of POSIX timer `timer` of process `pid`: queues its signal (to thread `tid`, if given), or counts
-    /// an overrun while that is pending.
-    pub fn expire_timer(&mut self, pid: Pid, tid: Option<Pid>, timer: u32, information: SignalInformation) {
+    /// `expirations` (at least 1) of POSIX timer `timer` of process `pid`: queues its signal (to thread `tid`, if
+    /// given), or counts overruns while that is pending.
+    pub fn expire_timer(
+        &mut self,
+        pid: Pid,
+        tid: Option<Pid>,
+        expirations: u32,
+        (timer, signal, value): (u32, Signal, u64),
+    ) {
+        let cause = Cause::Timer { timer, overrun: expirations - 1, value };
+        let information = SignalInformation { signal, error: 0, cause };
         let pending = match tid {
             Some(tid) => self.threads.get_mut(&tid).map(|thread| &mut thread.pending),
             None => self.processes.get_mut(&pid).map(|process| &mut process.pending),
         };
-        if pending.is_some_and(|pending| !pending.add_overrun(timer)) {
+        if pending.is_some_and(|pending| !pending.add_overrun(timer, expirations)) {
             let _ = self.generate(tid.map_or(Recipient::Process(pid), Recipient::Thread), information);
         }
     }

@@ -83,13 +83,13 @@ impl PendingSignals {
         before - self.queue.len()
     }
 
-    /// Counts another expiration of timer `timer` if its signal is pending: whether it was.
-    pub fn add_overrun(&mut self, timer: u32) -> bool {
+    /// Counts further `expirations` of timer `timer` if its signal is pending: whether it was.
+    pub fn add_overrun(&mut self, timer: u32, expirations: u32) -> bool {
         for entry in &mut self.queue {
             if let Cause::Timer { timer: t, overrun, .. } = &mut entry.cause
                 && *t == timer
             {
-                *overrun = overrun.saturating_add(1).min(i32::MAX as u32);
+                *overrun = overrun.saturating_add(expirations).min(i32::MAX as u32);
                 return true;
             }
         }

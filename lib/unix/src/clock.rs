@@ -1,0 +1,97 @@
+//! Clocks (clock_gettime(2)) and sleeping (clock_nanosleep(2)).
+
+use crate::process::{Pid, Processes};
+use crate::{Environment, Error, Result};
+use core::time::Duration;
+
+/// A clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Wall-clock time since 1970.
+    Realtime,
+    /// Time since the start; does not step.
+    Monotonic,
+    /// Processor time of a process.
+    ProcessTime(Pid),
+    /// Processor time of a thread.
+    ThreadTime(Pid),
+}
+
+/// When something is to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// After this time.
+    After(Duration),
+    /// When the clock shows this.
+    At(Duration),
+}
+
+impl Clock {
+    /// What the clock shows. `EINVAL` if its process or thread does not exist.
+    pub fn now(self, environment: &dyn Environment, processes: &Processes) -> Result<Duration> {
+        match self {
+            Clock::Monotonic => Ok(environment.monotonic()),
+            Clock::Realtime => {
+                let now = environment.realtime();
+                Ok(Duration::new(u64::try_from(now.seconds).unwrap_or(0), now.nanoseconds))
+            }
+            Clock::ProcessTime(pid) => processes.with(|table| {
+                let process = table.process(pid).map_err(|_| Error::EINVAL)?;
+                let usage = table.usage(process);
+                Ok(usage.user_time + usage.system_time)
+            }),
+            Clock::ThreadTime(tid) => processes.with(|table| {
+                let usage = table.thread(tid).map_err(|_| Error::EINVAL)?.usage;
+                Ok(usage.user_time + usage.system_time)
+            }),
+        }
+    }
+
+    /// Its resolution.
+    pub fn resolution(self) -> Duration {
+        Duration::from_nanos(1)
+    }
+
+    /// Whether it advances by itself rather than with a process's work.
+    pub fn is_real(self) -> bool {
+        matches!(self, Clock::Realtime | Clock::Monotonic)
+    }
+
+    /// The monotonic time at which a real clock will show what `when` says (in the past, if it has already).
+    pub fn deadline(
+        self,
+        environment: &dyn Environment,
+        processes: &Processes,
+        when: When,
+    ) -> Result<Duration> {
+        let monotonic = environment.monotonic();
+        Ok(match (when, self) {
+            (When::After(time), _) => monotonic.saturating_add(time),
+            (When::At(time), Clock::Monotonic) => time,
+            (When::At(time), _) => {
+                monotonic.saturating_add(time.saturating_sub(self.now(environment, processes)?))
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestEnvironment;
+
+    #[test]
+    fn deadlines() {
+        let environment = TestEnvironment::new();
+        let processes = Processes::new(1);
+        let seconds = Duration::from_secs;
+        let deadline = |clock: Clock, when| clock.deadline(&*environment, &processes, when);
+        assert_eq!(deadline(Clock::Monotonic, When::After(seconds(5))), Ok(seconds(6)));
+        assert_eq!(deadline(Clock::Monotonic, When::At(seconds(5))), Ok(seconds(5)));
+        assert_eq!(deadline(Clock::Realtime, When::At(seconds(1_000_000_011))), Ok(seconds(11)));
+        assert_eq!(deadline(Clock::Realtime, When::At(seconds(3))), Ok(seconds(1)), "long past: at once");
+        assert_eq!(deadline(Clock::Realtime, When::After(Duration::MAX)), Ok(Duration::MAX));
+        let nobody = Clock::ProcessTime(Pid::INIT);
+        assert_eq!(nobody.now(&*environment, &processes), Err(Error::EINVAL));
+    }
+}

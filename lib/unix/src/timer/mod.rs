@@ -1,0 +1,337 @@
+//! Timers that send signals (timer_create(2), setitimer(2)).
+//!
+//! One task of the server drives all of them ([`Timers::drive`]): it sleeps until the earliest deadline in the
+//! [`queue`], sends what is due, and is woken when an earlier deadline appears.
+
+mod queue;
+
+pub use queue::TimerQueue;
+
+use crate::clock::{Clock, When};
+use crate::process::{Pid, Processes};
+use crate::signal::{Signal, SignalInformation};
+use crate::sync::SpinLock;
+use crate::{Environment, Error, Result};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::{Poll, Waker};
+use core::time::Duration;
+
+/// Which timer of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TimerId {
+    /// The interval timer of real time; SIGALRM (ITIMER_REAL, alarm).
+    Real,
+    /// The interval timer of time in the program; SIGVTALRM (ITIMER_VIRTUAL).
+    Virtual,
+    /// The interval timer of processor time; SIGPROF (ITIMER_PROF).
+    Profiling,
+    /// A timer made by timer_create.
+    Created(u32),
+}
+
+/// What a timer does when it expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notification {
+    /// Nothing; it can be read.
+    None,
+    /// It signals the process, or one thread of it.
+    Signal {
+        /// The signal.
+        signal: Signal,
+        /// The value sent along.
+        value: u64,
+        /// The thread, if not the process.
+        thread: Option<Pid>,
+    },
+}
+
+/// When a timer expires: first, and then again and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// Time until it expires; zero: it is not set.
+    pub value: Duration,
+    /// Time between later expirations; zero: it expires once.
+    pub interval: Duration,
+}
+
+struct Timer {
+    clock: Clock,
+    notification: Notification,
+    interval: Duration,
+    /// What the clock shows when it expires; `None`: it is not set.
+    expiry: Option<Duration>,
+    /// Its place in the queue.
+    queued: Option<(Duration, u64)>,
+}
+
+#[derive(Default)]
+struct State {
+    timers: BTreeMap<(Pid, TimerId), Timer>,
+    queue: TimerQueue<(Pid, TimerId)>,
+    driver: Option<Waker>,
+}
+
+/// The timers of all processes.
+#[derive(Default)]
+pub struct Timers {
+    state: SpinLock<State>,
+}
+
+impl Timers {
+    /// Most timers that a process may create.
+    pub const LIMIT: u32 = 1024;
+    /// How soon a timer of processor time is looked at again, at least.
+    const PROCESSOR_TIME_GRAIN: Duration = Duration::from_millis(1);
+
+    /// No timers.
+    pub fn new() -> Timers {
+        Timers::default()
+    }
+
+    /// timer_create(2) for process `pid`: the new timer's number, the lowest that is free. `EAGAIN`.
+    pub fn create(
+        &self,
+        pid: Pid,
+        clock: Clock,
+        notification: impl FnOnce(u32) -> Notification,
+    ) -> Result<u32> {
+        let mut state = self.state.lock();
+        let used = state.timers.range((pid, TimerId::Created(0))..=(pid, TimerId::Created(u32::MAX)));
+        let mut number = 0;
+        for ((_, id), _) in used {
+            if *id != TimerId::Created(number) {
+                break;
+            }
+            number += 1;
+        }
+        if number >= Timers::LIMIT {
+            return Err(Error::EAGAIN);
+        }
+        let timer = Timer {
+            clock,
+            notification: notification(number),
+            interval: Duration::ZERO,
+            expiry: None,
+            queued: None,
+        };
+        state.timers.insert((pid, TimerId::Created(number)), timer);
+        Ok(number)
+    }
+
+    /// Sets a timer (timer_settime, setitimer) and returns what it was set to; an interval timer comes to be. A zero
+    /// `when` disarms it. `EINVAL` if there is no such timer.
+    pub fn set(
+        &self,
+        environment: &dyn Environment,
+        processes: &Processes,
+        (pid, id): (Pid, TimerId),
+        when: When,
+        interval: Duration,
+    ) -> Result<Setting> {
+        let clock = self.clock_of(pid, id)?;
+        let now = clock.now(environment, processes)?;
+        let monotonic = environment.monotonic();
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let timer = match id {
+            TimerId::Created(_) => state.timers.get_mut(&(pid, id)).ok_or(Error::EINVAL)?,
+            _ => state.timers.entry((pid, id)).or_insert_with(|| Timer {
+                clock,
+                notification: Notification::Signal { signal: interval_signal(id), value: 0, thread: None },
+                interval: Duration::ZERO,
+                expiry: None,
+                queued: None,
+            }),
+        };
+        let old = timer.setting(now);
+        state.queue.remove(timer.queued.take());
+        timer.interval = interval;
+        timer.expiry = match when {
+            When::After(Duration::ZERO) | When::At(Duration::ZERO) => None,
+            When::After(time) => Some(now.saturating_add(time)),
+            When::At(time) => Some(time),
+        };
+        if let Some(expiry) = timer.expiry {
+            let due = monotonic.saturating_add(expiry.saturating_sub(now));
+            timer.queued = Some(state.queue.insert(due, (pid, id)));
+        }
+        let driver = guard.driver.take();
+        drop(guard);
+        driver.into_iter().for_each(Waker::wake);
+        Ok(old)
+    }
+
+    /// timer_gettime, getitimer. `EINVAL` if there is no such timer; interval timers always exist.
+    pub fn get(
+        &self,
+        environment: &dyn Environment,
+        processes: &Processes,
+        (pid, id): (Pid, TimerId),
+    ) -> Result<Setting> {
+        let now = self.clock_of(pid, id)?.now(environment, processes)?;
+        let state = self.state.lock();
+        Ok(state.timers.get(&(pid, id)).map_or(Setting::default(), |timer| timer.setting(now)))
+    }
+
+    /// Whether process `pid` has a timer `id`.
+    pub fn exists(&self, pid: Pid, id: TimerId) -> bool {
+        self.state.lock().timers.contains_key(&(pid, id))
+    }
+
+    /// timer_delete(2). `EINVAL`.
+    pub fn delete(&self, processes: &Processes, pid: Pid, number: u32) -> Result<()> {
+        let mut state = self.state.lock();
+        let timer = state.timers.remove(&(pid, TimerId::Created(number))).ok_or(Error::EINVAL)?;
+        state.queue.remove(timer.queued);
+        drop(state);
+        processes.with(|table| table.forget_timer(pid, number));
+        Ok(())
+    }
+
+    /// Deletes the timers of `pid`: all at its end, only the created ones at exec.
+    pub fn delete_all(&self, processes: &Processes, pid: Pid, intervals_too: bool) {
+        let mut state = self.state.lock();
+        let ids: Vec<TimerId> = state
+            .timers
+            .range((pid, TimerId::Real)..=(pid, TimerId::Created(u32::MAX)))
+            .map(|((_, id), _)| *id)
+            .collect();
+        for id in &ids {
+            if (intervals_too || matches!(id, TimerId::Created(_)))
+                && let Some(timer) = state.timers.remove(&(pid, *id))
+            {
+                state.queue.remove(timer.queued);
+            }
+        }
+        drop(state);
+        for id in ids {
+            if let TimerId::Created(number) = id {
+                processes.with(|table| table.forget_timer(pid, number));
+            }
+        }
+    }
+
+    fn clock_of(&self, pid: Pid, id: TimerId) -> Result<Clock> {
+        Ok(match id {
+            TimerId::Real => Clock::Monotonic,
+            TimerId::Virtual | TimerId::Profiling => Clock::ProcessTime(pid),
+            TimerId::Created(_) => self.state.lock().timers.get(&(pid, id)).ok_or(Error::EINVAL)?.clock,
+        })
+    }
+
+    /// Sends what is due and returns when the next timer is.
+    pub fn expire(&self, environment: &dyn Environment, processes: &Processes) -> Option<Duration> {
+        loop {
+            let monotonic = environment.monotonic();
+            let mut state = self.state.lock();
+            let due = state.queue.first()?;
+            if due > monotonic {
+                return Some(due);
+            }
+            let key = state.queue.take_first()?;
+            let Some(clock) = state.timers.get_mut(&key).map(|timer| {
+                timer.queued = None;
+                timer.clock
+            }) else {
+                continue;
+            };
+            drop(state);
+            // A process that has gone has no time; its timers are about to be deleted.
+            let Ok(now) = clock.now(environment, processes) else { continue };
+            let mut guard = self.state.lock();
+            let state = &mut *guard;
+            let Some(timer) = state.timers.get_mut(&key) else { continue };
+            let expirations = timer.expirations(now);
+            if let Some(expiry) = timer.expiry.filter(|_| timer.queued.is_none()) {
+                let wait = expiry.saturating_sub(now);
+                let wait = if clock.is_real() { wait } else { wait.max(Timers::PROCESSOR_TIME_GRAIN) };
+                timer.queued = Some(state.queue.insert(monotonic.saturating_add(wait), key));
+            }
+            let notification = timer.notification;
+            drop(guard);
+            notify(processes, key, notification, expirations);
+        }
+    }
+
+    /// Drives the timers for ever: the one task of the server that does.
+    pub async fn drive(
+        &self,
+        environment: &dyn Environment,
+        processes: &Processes,
+    ) -> core::convert::Infallible {
+        loop {
+            let next = self.expire(environment, processes);
+            let mut sleep = pin!(async {
+                match next {
+                    Some(deadline) => environment.sleep_until(deadline).await,
+                    None => core::future::pending().await,
+                }
+            });
+            poll_fn(|cx| {
+                // Register first: a deadline that is set after the check wakes this task.
+                let mut state = self.state.lock();
+                if state.queue.first() != next {
+                    return Poll::Ready(());
+                }
+                state.driver = Some(cx.waker().clone());
+                drop(state);
+                sleep.as_mut().poll(cx)
+            })
+            .await;
+        }
+    }
+}
+
+impl Timer {
+    fn setting(&self, now: Duration) -> Setting {
+        let value = match self.expiry {
+            None => Duration::ZERO,
+            // Set but due at this moment: never zero, which would mean not set.
+            Some(expiry) => expiry.saturating_sub(now).max(Duration::from_nanos(1)),
+        };
+        Setting { value, interval: self.interval }
+    }
+
+    /// How often it has expired by `now`; it is then set to the next expiry.
+    fn expirations(&mut self, now: Duration) -> u64 {
+        let Some(expiry) = self.expiry.filter(|expiry| *expiry <= now) else { return 0 };
+        if self.interval.is_zero() {
+            self.expiry = None;
+            return 1;
+        }
+        let interval = self.interval.as_nanos();
+        let count = (now - expiry).as_nanos() / interval + 1;
+        let ahead = interval - (now - expiry).as_nanos() % interval;
+        self.expiry =
+            Some(now.saturating_add(Duration::from_nanos(u64::try_from(ahead).unwrap_or(u64::MAX))));
+        u64::try_from(count).unwrap_or(u64::MAX)
+    }
+}
+
+fn interval_signal(id: TimerId) -> Signal {
+    match id {
+        TimerId::Virtual => Signal::VTALRM,
+        TimerId::Profiling => Signal::PROF,
+        TimerId::Real | TimerId::Created(_) => Signal::ALRM,
+    }
+}
+
+fn notify(processes: &Processes, (pid, id): (Pid, TimerId), notification: Notification, expirations: u64) {
+    let Notification::Signal { signal, value, thread } = notification else { return };
+    if expirations == 0 {
+        return;
+    }
+    processes.with(|table| match id {
+        TimerId::Created(timer) => {
+            let expirations = u32::try_from(expirations).unwrap_or(u32::MAX).min(i32::MAX as u32);
+            table.expire_timer(pid, thread, expirations, (timer, signal, value));
+        }
+        _ => table.generate_for_process(pid, SignalInformation::system(signal)),
+    });
+}
+
+#[cfg(test)]
+mod tests;

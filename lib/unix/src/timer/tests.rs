@@ -1,0 +1,133 @@
+//! Rules of timer_settime(2) and setitimer(2).
+
+use super::*;
+use crate::credentials::Credentials;
+use crate::process::{Control, Delivery};
+use crate::signal::{Action, Cause, Disposition};
+use crate::testing::{Task, TestEnvironment};
+use std::sync::Arc;
+
+struct Nothing;
+
+impl Control for Nothing {
+    fn recall(&self) {}
+}
+
+struct World {
+    environment: Arc<TestEnvironment>,
+    processes: Processes,
+    timers: Timers,
+}
+
+const PID: Pid = Pid::INIT;
+
+fn world() -> Arc<World> {
+    let world =
+        World { environment: TestEnvironment::new(), processes: Processes::new(10), timers: Timers::new() };
+    world.processes.with(|table| {
+        table.create_init(Arc::new(Nothing), Credentials::superuser(), Duration::ZERO);
+        for signal in [Signal::ALRM, Signal::PROF, Signal::USR1] {
+            let action = Action { disposition: Disposition::Handler(1), ..Action::default() };
+            table.set_action(PID, signal, action).unwrap();
+        }
+    });
+    Arc::new(world)
+}
+
+impl World {
+    fn set(&self, id: TimerId, when: When, interval: Duration) -> Result<Setting> {
+        self.timers.set(&*self.environment, &self.processes, (PID, id), when, interval)
+    }
+
+    fn pass(&self, time: Duration) {
+        self.environment.advance(time);
+        self.timers.expire(&*self.environment, &self.processes);
+    }
+
+    /// The signal that arrives next: its number, and a timer's overrun.
+    fn arrived(&self) -> Option<(Signal, Option<u32>)> {
+        self.processes.with(|table| match table.leave(PID) {
+            Delivery::Handler(frame) => {
+                let _ = table.set_mask(PID, Default::default());
+                let overrun = match frame.information.cause {
+                    Cause::Timer { overrun, .. } => Some(overrun),
+                    _ => None,
+                };
+                Some((frame.signal, overrun))
+            }
+            _ => None,
+        })
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn an_interval_timer() {
+    let world = world();
+    assert_eq!(world.set(TimerId::Real, When::After(2 * SECOND), SECOND), Ok(Setting::default()));
+    world.pass(SECOND);
+    assert_eq!(world.arrived(), None);
+    let setting = world.timers.get(&*world.environment, &world.processes, (PID, TimerId::Real));
+    assert_eq!(setting, Ok(Setting { value: SECOND, interval: SECOND }));
+    world.pass(SECOND);
+    assert_eq!(world.arrived(), Some((Signal::ALRM, None)));
+    world.pass(5 * SECOND);
+    assert_eq!(world.arrived(), Some((Signal::ALRM, None)));
+    assert_eq!(world.arrived(), None);
+    let old = world.set(TimerId::Real, When::After(Duration::ZERO), Duration::ZERO).unwrap();
+    assert_eq!(old, Setting { value: SECOND, interval: SECOND });
+    world.pass(10 * SECOND);
+    assert_eq!(world.arrived(), None);
+}
+
+#[test]
+fn created_timers_count_overruns() {
+    let world = world();
+    let notification = |value| Notification::Signal { signal: Signal::USR1, value, thread: None };
+    let create = || world.timers.create(PID, Clock::Monotonic, |id| notification(u64::from(id)));
+    assert_eq!((create(), create()), (Ok(0), Ok(1)));
+    let id = TimerId::Created(0);
+    world.set(id, When::At(3 * SECOND), SECOND).unwrap();
+    world.pass(4 * SECOND);
+    world.pass(2 * SECOND);
+    // Due at 3, now 7: the signal and four further expirations.
+    assert_eq!(world.arrived(), Some((Signal::USR1, Some(4))));
+    assert_eq!(world.processes.with(|table| table.timer_overrun(PID, 0)), 4);
+    world.pass(SECOND);
+    world.timers.delete(&world.processes, PID, 0).unwrap();
+    assert_eq!(world.arrived(), None, "a deleted timer's signal is gone");
+    assert_eq!(world.timers.delete(&world.processes, PID, 0), Err(Error::EINVAL));
+    assert_eq!(world.set(id, When::After(SECOND), SECOND), Err(Error::EINVAL));
+    assert_eq!(create(), Ok(0));
+    world.timers.delete_all(&world.processes, PID, false);
+    assert!(!world.timers.exists(PID, TimerId::Created(1)));
+}
+
+#[test]
+fn processor_time() {
+    let world = world();
+    world.set(TimerId::Profiling, When::After(SECOND), Duration::ZERO).unwrap();
+    world.pass(10 * SECOND);
+    assert_eq!(world.arrived(), None, "it did not run");
+    world.processes.with(|table| table.account(PID, SECOND, Duration::ZERO));
+    world.pass(10 * SECOND);
+    assert_eq!(world.arrived(), Some((Signal::PROF, None)));
+}
+
+#[test]
+fn the_driver_wakes_for_earlier_deadlines() {
+    let world = world();
+    let mut driver = Task::new({
+        let world = world.clone();
+        async move { world.timers.drive(&*world.environment, &world.processes).await }
+    });
+    driver.waits();
+    world.set(TimerId::Real, When::After(100 * SECOND), Duration::ZERO).unwrap();
+    driver.waits();
+    world.set(TimerId::Real, When::After(SECOND), Duration::ZERO).unwrap();
+    driver.waits();
+    world.environment.advance(SECOND);
+    driver.waits();
+    assert_eq!(world.arrived(), Some((Signal::ALRM, None)));
+}
