@@ -8,6 +8,9 @@ use crate::boot::{BootInformation, preparation, reserved};
 use crate::memory::PhysRange;
 use crate::{arch, kip, log, memory};
 
+/// SystemBase is at least this: the interrupt lines of a PC's old controllers, whether or not there are so many.
+const LEAST_LINES: u32 = 16;
+
 /// Called by the boot code on the processor's own stack and the final page tables. Never returns.
 pub fn start(boot: &'static mut BootInformation) -> ! {
     for range in boot.memory() {
@@ -50,10 +53,10 @@ fn complete_interface_page() {
     let rights = if features::has(Features::NO_EXECUTE) { Rights::ALL } else { Rights::READ_WRITE };
     let facts = kip::Facts {
         image,
-        interrupt_lines: 24,
+        interrupt_lines: arch::interrupt_lines().max(LEAST_LINES),
         rights,
         page_sizes,
-        processors: &[kip::Processor { external_khz: 0, internal_khz: 0 }],
+        processors: &[kip::Processor { external_khz: arch::bus_khz(), internal_khz: arch::time_stamp_khz() }],
         isolates: features::has(Features::NO_MELTDOWN),
     };
     let user = MemoryDescriptor {

@@ -1,6 +1,7 @@
 //! What the boot loader tells: memory, modules, command line, firmware tables. One form, whatever the protocol.
 //!
 //! The parsers copy everything into fixed buffers at once, so that the loader's own structures can be overwritten.
+pub mod acpi;
 pub mod multiboot1;
 pub mod placement;
 pub mod preparation;

@@ -2,23 +2,36 @@
 pub mod boot;
 mod cpu_local;
 pub mod exception;
+mod extended_state;
 pub mod features;
 pub mod gdt;
 mod idt;
 pub mod instructions;
+mod interrupts;
+mod io_apic;
 pub mod layout;
+pub mod local_apic;
 pub mod paging;
+mod pic;
 pub mod serial;
 mod stacks;
+mod time;
 
 use core::arch::asm;
 
-use crate::memory::PhysRange;
+use crate::memory::{PhysAddr, PhysRange};
 
 pub use cpu_local::{CpuLocal, cpu_local};
+pub use extended_state::{
+    ExtendedState, allocate_extended_state, enter_extended_state, free_extended_state, switch_extended_state,
+};
 pub use instructions::{frame_pointer, read_time_stamp, stop};
+pub use interrupts::{
+    Interrupt, interrupt_lines, interrupt_pending, mask_interrupt, take_interrupt, unmask_interrupt,
+};
 pub use layout::{image_to_phys, phys_to_virt, virt_to_phys};
-pub use paging::{kernel_half, kernel_root};
+pub use paging::{is_direct_mapped, kernel_half, kernel_root};
+pub use time::{bus_khz, clock, set_timer, time_stamp_khz};
 
 /// The port of the emulator's `isa-debug-exit` device, as the test harness configures it.
 const DEBUG_EXIT_PORT: u16 = 0xf4;
@@ -59,13 +72,6 @@ pub fn wait_for_interrupt() -> u8 {
     }
 }
 
-/// Is an interrupt waiting, so that a long operation should stop at its preemption point? No interrupt source is in use
-/// before the interrupt controllers are set up.
-#[inline]
-pub fn interrupt_pending() -> bool {
-    false
-}
-
 /// Which machine this is: there is one. (The model for tests makes many in turn.)
 #[inline]
 pub const fn machine() -> u32 {
@@ -76,4 +82,15 @@ pub const fn machine() -> u32 {
 pub fn image_range() -> PhysRange {
     let physical = |address: u64| image_to_phys(address as *const u8);
     PhysRange::new(physical(layout::image_start()), physical(layout::boot_memory_end()))
+}
+
+/// Where memory that a user program has mapped can be reached, if it is memory: device registers cannot.
+pub fn user_memory_to_virt(address: PhysAddr) -> Option<*mut u8> {
+    is_direct_mapped(PhysRange::new(address, address.offset(1))).then(|| phys_to_virt(address))
+}
+
+/// The executing processor's number.
+#[inline]
+pub fn cpu_number() -> u32 {
+    cpu_local().number
 }

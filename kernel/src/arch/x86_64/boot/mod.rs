@@ -3,7 +3,8 @@ pub mod memory;
 
 use core::arch::{asm, global_asm};
 
-use super::{cpu_local, features, idt, layout, paging, serial};
+use super::{cpu_local, extended_state, features, idt, interrupts, layout, paging, serial, time};
+use crate::boot::acpi::{self, AcpiError, Tables};
 use crate::boot::{BootInformation, PhysicalMemory, Protocol, multiboot1};
 use crate::boot_cell::BootCell;
 use crate::memory::PhysAddr;
@@ -15,6 +16,8 @@ global_asm!(include_str!("start.S"));
 const REACHABLE: u64 = 4 << 30;
 
 static INFORMATION: BootCell<BootInformation> = BootCell::new(BootInformation::empty(Protocol::Kickstart));
+
+static TABLES: BootCell<Result<Tables, AcpiError>> = BootCell::new(Err(AcpiError::NoRoot));
 
 /// Memory through the boot page tables' direct map.
 struct BootMap;
@@ -54,6 +57,9 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     if let Some(loss) = information.loss() {
         log::warning!("{loss}");
     }
+    // The firmware's tables may lie in memory that the final page tables do not map.
+    // SAFETY: nothing else runs yet.
+    unsafe { *TABLES.get_mut() = acpi::read(&BootMap, information.rsdp) }
     features::detect();
     features::enable();
     features::report();
@@ -71,6 +77,9 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
 }
 
 extern "C" fn on_kernel_stack() -> ! {
+    extended_state::init();
+    interrupts::init(TABLES.get());
+    time::init(TABLES.get().as_ref().ok());
     // SAFETY: `boot_entry` is done with it, and nothing else runs.
     crate::start::start(unsafe { INFORMATION.get_mut() })
 }

@@ -1,0 +1,155 @@
+//! The registers of x87, SSE and AVX. Never switched lazily (K14): a thread that has used them has an area, which is
+//! written whenever the processor leaves the thread and read when it comes back. While a thread without an area runs,
+//! CR0.TS is set (its first use is exception 7) and the registers hold the initial state.
+use core::arch::asm;
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::features::{self, Features};
+use super::instructions::{cpuid, read_cr0, write_cr0};
+use crate::log;
+use crate::memory::{Account, OutOfMemory, PhysAddr, Slab, Use};
+use crate::{arch, memory};
+
+/// x87 and SSE, and AVX where it is there. Nothing else is ever enabled.
+const X87_SSE: u64 = 0b011;
+const AVX: u64 = 0b100;
+/// The largest area these need: the legacy part, the header, and AVX' upper halves.
+const LARGEST: usize = 512 + 64 + 256;
+const LEGACY: u32 = 512;
+/// Initial x87 control word: all exceptions masked, 64-bit precision.
+const CONTROL_WORD: u16 = 0x37f;
+/// Initial MXCSR: all exceptions masked.
+const MXCSR: u32 = 0x1f80;
+const MXCSR_OFFSET: usize = 24;
+const TASK_SWITCHED: u64 = 1 << 3;
+
+/// A thread's extended registers, in XSAVE's standard format (FXSAVE's on processors without XSAVE).
+#[repr(C, align(64))]
+pub struct ExtendedState(UnsafeCell<[u8; LARGEST]>);
+
+// SAFETY: an area belongs to one thread and is touched only by that thread's home processor.
+unsafe impl Sync for ExtendedState {}
+
+static SLAB: Slab = Slab::new(Use::ExtendedState, LARGEST as u32);
+/// What XSAVE and XRSTOR handle; 0 = the processor has only FXSAVE.
+static COMPONENTS: AtomicU64 = AtomicU64::new(0);
+static INITIAL: ExtendedState = ExtendedState::initial();
+
+impl ExtendedState {
+    const fn initial() -> Self {
+        let mut bytes = [0; LARGEST];
+        let [low, high] = CONTROL_WORD.to_le_bytes();
+        (bytes[0], bytes[1]) = (low, high);
+        let mxcsr = MXCSR.to_le_bytes();
+        let mut index = 0;
+        while index < mxcsr.len() {
+            bytes[MXCSR_OFFSET + index] = mxcsr[index];
+            index += 1;
+        }
+        Self(UnsafeCell::new(bytes))
+    }
+
+    fn save(&self) {
+        let area = self.0.get();
+        let components = COMPONENTS.load(Ordering::Relaxed);
+        // SAFETY: the area is large enough for all components and aligned; CR0.TS is clear (the callers' invariant).
+        unsafe {
+            if components == 0 {
+                asm!("fxsave64 [{}]", in(reg) area, options(nostack, preserves_flags));
+            } else {
+                asm!("xsave64 [{}]", in(reg) area, in("eax") components as u32, in("edx") 0,
+                     options(nostack, preserves_flags));
+            }
+        }
+    }
+
+    fn restore(&self) {
+        let area = self.0.get();
+        let components = COMPONENTS.load(Ordering::Relaxed);
+        // SAFETY: the area holds what `save` wrote, or the initial image, so restoring cannot fault; CR0.TS is clear.
+        unsafe {
+            if components == 0 {
+                asm!("fxrstor64 [{}]", in(reg) area, options(nostack, preserves_flags));
+            } else {
+                asm!("xrstor64 [{}]", in(reg) area, in("eax") components as u32, in("edx") 0,
+                     options(nostack, preserves_flags));
+            }
+        }
+    }
+}
+
+fn allow_use(allowed: bool) {
+    let cr0 = read_cr0() & !TASK_SWITCHED;
+    // SAFETY: the bit only decides whether the extended registers can be used.
+    unsafe { write_cr0(if allowed { cr0 } else { cr0 | TASK_SWITCHED }) }
+}
+
+/// Enables the components on this processor; its registers hold the initial state then, and nobody may use them.
+pub(super) fn init() {
+    if features::has(Features::XSAVE) {
+        let components = X87_SSE | if features::has(Features::AVX) { AVX } else { 0 };
+        // SAFETY: CR4.OSXSAVE is set and the processor has these components.
+        unsafe {
+            asm!("xsetbv", in("ecx") 0, in("eax") components as u32, in("edx") 0,
+                 options(nomem, nostack, preserves_flags));
+        }
+        let size = cpuid(0xd, 0).ebx;
+        assert!(size as usize <= LARGEST, "the extended state has an unknown format");
+        COMPONENTS.store(components, Ordering::Relaxed);
+        log::debug!("extended state: components {components:#x}, {size} bytes, XSAVE");
+    } else {
+        SLAB.set_size(LEGACY);
+        log::debug!("extended state: {LEGACY} bytes, FXSAVE");
+    }
+    allow_use(true);
+    INITIAL.restore();
+    allow_use(false);
+}
+
+/// An area with the initial state, charged to `account`.
+pub fn allocate_extended_state(account: Account) -> Result<&'static ExtendedState, OutOfMemory> {
+    let address = SLAB.alloc(account)?;
+    let area = arch::phys_to_virt(address);
+    // SAFETY: the slab gave memory of this size and alignment, which is the caller's alone from here on.
+    unsafe {
+        area.cast::<u16>().write(CONTROL_WORD);
+        area.add(MXCSR_OFFSET).cast::<u32>().write(MXCSR);
+        Ok(&*area.cast::<ExtendedState>())
+    }
+}
+
+/// Returns an area. Its thread is not the one whose registers this processor holds (switch away from it first).
+pub fn free_extended_state(state: &'static ExtendedState, account: Account) {
+    let address: PhysAddr = arch::virt_to_phys(state);
+    // SAFETY: the area came from the slab, and its thread gives up its only reference.
+    unsafe { SLAB.free(address, account, false) }
+}
+
+/// The current thread, which had no area, uses its registers for the first time: they hold the initial state already.
+pub fn enter_extended_state(_state: &'static ExtendedState) {
+    allow_use(true);
+}
+
+/// The processor leaves a thread with area `from` for one with area `to` (none: never used). Between two threads without
+/// an area this does nothing.
+#[inline]
+pub fn switch_extended_state(from: Option<&'static ExtendedState>, to: Option<&'static ExtendedState>) {
+    if let Some(from) = from {
+        from.save();
+    }
+    match (from, to) {
+        (None, None) => {}
+        (None, Some(to)) => {
+            allow_use(true);
+            to.restore();
+        }
+        (Some(_), Some(to)) => to.restore(),
+        (Some(_), None) => {
+            INITIAL.restore();
+            allow_use(false);
+        }
+    }
+}
+
+const _: () = assert!(LARGEST <= memory::PAGE_SIZE as usize && LARGEST.is_multiple_of(64));

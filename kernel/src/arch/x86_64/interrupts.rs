@@ -1,0 +1,104 @@
+//! Interrupt vectors and what they mean.
+//!
+//! | vectors | what |
+//! |---|---|
+//! | 0..31 | exceptions |
+//! | 32 | this processor's timer |
+//! | 33 | another processor has left a request |
+//! | 34..238 | the lines of the I/O APICs |
+//! | 239..254 | the old interrupt controllers, closed: only spurious ones |
+//! | 255 | spurious, of the local APIC |
+//!
+//! Interrupts are taken in user mode and in [`super::wait_for_interrupt`]; both pass the vector to [`take_interrupt`].
+use super::features::{self, Features};
+use super::{io_apic, local_apic, pic};
+use crate::boot::acpi::{AcpiError, Tables};
+use crate::boot::reserved;
+use crate::log;
+
+const TIMER: u8 = 32;
+const REQUEST: u8 = 33;
+const FIRST_LINE: u8 = 34;
+const OLD_CONTROLLERS: u8 = 239;
+const SPURIOUS: u8 = 255;
+/// The local APIC reports waiting interrupts in groups of 32 vectors.
+const GROUP: u32 = 32;
+
+/// What an interrupt was about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interrupt {
+    /// The timer that [`super::set_timer`] set.
+    Timer,
+    /// Another processor asks for attention.
+    Request,
+    /// A device on this line, which is masked now.
+    Line(u32),
+    /// Nothing.
+    Spurious,
+}
+
+/// Sets up the controllers: every line masked, one-shot timer stopped. Without usable ACPI tables there are no lines.
+pub(super) fn init(tables: &Result<Tables, AcpiError>) {
+    pic::disable(OLD_CONTROLLERS);
+    assert!(features::has(Features::APIC), "this processor has no local APIC");
+    if let Some(range) = local_apic::map() {
+        // SAFETY: boot only.
+        unsafe { reserved::add(range) }
+    }
+    local_apic::enable(TIMER, SPURIOUS);
+    match tables {
+        Ok(tables) => {
+            let destination = local_apic::id();
+            io_apic::init(tables, destination, FIRST_LINE, OLD_CONTROLLERS, |range| {
+                // SAFETY: boot only.
+                unsafe { reserved::add(range) }
+            });
+            log::info!(
+                "interrupts: {} lines, {} processors in the firmware's tables",
+                io_apic::lines(),
+                tables.processors().len()
+            );
+        }
+        Err(error) => {
+            log::warning!("{error}: one processor, no interrupt lines (the old controllers are not used)");
+        }
+    }
+}
+
+/// How many interrupt lines there are: their numbers are below.
+pub fn interrupt_lines() -> u32 {
+    io_apic::lines()
+}
+
+/// Masks a line. One that no controller has is ignored.
+pub fn mask_interrupt(line: u32) {
+    io_apic::set_masked(line, true);
+}
+
+/// Lets a line interrupt. One that no controller has is ignored.
+pub fn unmask_interrupt(line: u32) {
+    io_apic::set_masked(line, false);
+}
+
+/// Acknowledges the interrupt that came with `vector` and says what it is. A line is masked before it is acknowledged
+/// (ABI 13), so that it does not come again until [`unmask_interrupt`].
+pub fn take_interrupt(vector: u8) -> Interrupt {
+    let interrupt = match vector {
+        TIMER => Interrupt::Timer,
+        REQUEST => Interrupt::Request,
+        FIRST_LINE..OLD_CONTROLLERS => Interrupt::Line(u32::from(vector - FIRST_LINE)),
+        _ => return Interrupt::Spurious,
+    };
+    if let Interrupt::Line(line) = interrupt {
+        mask_interrupt(line);
+    }
+    local_apic::end_of_interrupt();
+    interrupt
+}
+
+/// Is an interrupt waiting, so that a long operation should stop at its preemption point?
+#[inline]
+pub fn interrupt_pending() -> bool {
+    let last = (u32::from(FIRST_LINE) + io_apic::lines()).div_ceil(GROUP).max(2);
+    (1..last).any(local_apic::is_requested)
+}
