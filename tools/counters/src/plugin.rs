@@ -1,0 +1,237 @@
+//! The connection to QEMU: the plugin interface, version 1 (QEMU 4.2 to 8.1), declared here because Debian packages no
+//! header. Only callback forms are used: the inline forms changed in later versions.
+
+use crate::counts::{Access, Processor};
+use crate::decode::{self, Kind, Special};
+use crate::settings::Settings;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::fs::File;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+type PluginId = u64;
+
+/// `struct qemu_info_t`, as far as it is used.
+#[repr(C)]
+struct Info {
+    target_name: *const c_char,
+    minimum_version: c_int,
+    current_version: c_int,
+    system_emulation: bool,
+    smp_vcpus: c_int,
+    max_vcpus: c_int,
+}
+
+/// An opaque object of QEMU's.
+#[repr(C)]
+struct Opaque([u8; 0]);
+
+const NO_REGISTERS: c_int = 0;
+const READ_AND_WRITE: c_int = 3;
+
+unsafe extern "C" {
+    fn qemu_plugin_register_vcpu_tb_trans_cb(id: PluginId, callback: extern "C" fn(PluginId, *mut Opaque));
+    fn qemu_plugin_tb_n_insns(block: *const Opaque) -> usize;
+    fn qemu_plugin_tb_get_insn(block: *const Opaque, index: usize) -> *mut Opaque;
+    fn qemu_plugin_insn_data(instruction: *const Opaque) -> *const u8;
+    fn qemu_plugin_insn_size(instruction: *const Opaque) -> usize;
+    fn qemu_plugin_insn_vaddr(instruction: *const Opaque) -> u64;
+    fn qemu_plugin_insn_haddr(instruction: *const Opaque) -> *mut c_void;
+    fn qemu_plugin_register_vcpu_insn_exec_cb(
+        instruction: *mut Opaque,
+        callback: extern "C" fn(c_uint, *mut c_void),
+        registers: c_int,
+        data: *mut c_void,
+    );
+    fn qemu_plugin_register_vcpu_mem_cb(
+        instruction: *mut Opaque,
+        callback: extern "C" fn(c_uint, u32, u64, *mut c_void),
+        registers: c_int,
+        which: c_int,
+        data: *mut c_void,
+    );
+    fn qemu_plugin_get_hwaddr(information: u32, address: u64) -> *mut Opaque;
+    fn qemu_plugin_hwaddr_is_io(address: *const Opaque) -> bool;
+    fn qemu_plugin_hwaddr_phys_addr(address: *const Opaque) -> u64;
+    fn qemu_plugin_mem_size_shift(information: u32) -> c_uint;
+    fn qemu_plugin_mem_is_store(information: u32) -> bool;
+    fn qemu_plugin_register_atexit_cb(
+        id: PluginId,
+        callback: extern "C" fn(PluginId, *mut c_void),
+        data: *mut c_void,
+    );
+}
+
+/// QEMU reads the version of the interface that the plugin was written for from this symbol.
+#[unsafe(no_mangle)]
+#[used]
+static qemu_plugin_version: c_int = 1;
+
+/// What one guest instruction is; leaked at translation, because QEMU keeps the pointer as long as it runs.
+struct Instruction {
+    address: u64,
+    place: u64,
+    kind: Kind,
+}
+
+struct State {
+    processors: Vec<Mutex<Processor>>,
+    out: Mutex<File>,
+    counting: AtomicBool,
+}
+
+static STATE: OnceLock<State> = OnceLock::new();
+
+/// QEMU's entry point: 0 for success; anything else ends QEMU.
+///
+/// # Safety
+/// Called once by QEMU, with `info` and `argc` strings in `argv` valid during the call.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn qemu_plugin_install(
+    id: PluginId,
+    info: *const Info,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    // SAFETY: QEMU passes a valid structure and `argc` valid strings.
+    let (info, arguments) = unsafe {
+        let arguments: Vec<String> = (0..argc as usize)
+            .map(|index| CStr::from_ptr(*argv.add(index)).to_string_lossy().into_owned())
+            .collect();
+        (&*info, arguments)
+    };
+    match prepare(info, &arguments) {
+        Ok(state) => {
+            if STATE.set(state).is_err() {
+                eprintln!("lab-counters: loaded twice");
+                return 1;
+            }
+        }
+        Err(reason) => {
+            eprintln!("lab-counters: {reason}");
+            return 1;
+        }
+    }
+    // SAFETY: `id` is this plugin's; the callbacks live as long as the library, which is never unloaded.
+    unsafe {
+        qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+        qemu_plugin_register_atexit_cb(id, exiting, std::ptr::null_mut());
+    }
+    0
+}
+
+fn prepare(info: &Info, arguments: &[String]) -> Result<State, String> {
+    let settings = Settings::parse(arguments.iter().map(String::as_str))?;
+    if !info.system_emulation {
+        return Err("counts whole systems only, not user-mode emulation".to_string());
+    }
+    let out =
+        File::create(&settings.out).map_err(|error| format!("cannot write {}: {error}", settings.out))?;
+    let processors = (0..info.max_vcpus.max(1)).map(|_| Mutex::new(Processor::new(&settings))).collect();
+    Ok(State { processors, out: Mutex::new(out), counting: AtomicBool::new(false) })
+}
+
+extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
+    // SAFETY: QEMU's translation block is valid during this callback, and so are its instructions and their bytes; the
+    // leaked data that is registered with them is never freed.
+    unsafe {
+        for index in 0..qemu_plugin_tb_n_insns(block) {
+            let instruction = qemu_plugin_tb_get_insn(block, index);
+            let bytes = std::slice::from_raw_parts(
+                qemu_plugin_insn_data(instruction),
+                qemu_plugin_insn_size(instruction),
+            );
+            let data = Box::leak(Box::new(Instruction {
+                address: qemu_plugin_insn_vaddr(instruction),
+                place: qemu_plugin_insn_haddr(instruction) as u64,
+                kind: decode::kind(bytes),
+            }));
+            let data = std::ptr::from_mut(data).cast();
+            qemu_plugin_register_vcpu_insn_exec_cb(instruction, executed, NO_REGISTERS, data);
+            qemu_plugin_register_vcpu_mem_cb(instruction, accessed, NO_REGISTERS, READ_AND_WRITE, data);
+        }
+    }
+}
+
+/// The instruction that a callback is for.
+fn instruction_of(data: *mut c_void) -> &'static Instruction {
+    // SAFETY: `data` is what `translated` leaked, and nobody writes to it.
+    unsafe { &*data.cast() }
+}
+
+extern "C" fn executed(processor: c_uint, data: *mut c_void) {
+    let Some(state) = STATE.get() else { return };
+    let instruction = instruction_of(data);
+    if let Kind::Mark(kind, region) = instruction.kind {
+        state.mark(kind, region);
+    } else if state.counting.load(Ordering::Relaxed) {
+        let special = match instruction.kind {
+            Kind::Special(special) => Some(special),
+            _ => None,
+        };
+        state.with(processor, |counts| counts.instruction(instruction.address, instruction.place, special));
+    }
+}
+
+extern "C" fn accessed(processor: c_uint, information: u32, address: u64, data: *mut c_void) {
+    let Some(state) = STATE.get() else { return };
+    if !state.counting.load(Ordering::Relaxed) {
+        return;
+    }
+    let instruction = instruction_of(data);
+    // SAFETY: `information` and `address` are this access's; the object is valid until the callback returns.
+    let access = unsafe {
+        let place = qemu_plugin_get_hwaddr(information, address);
+        if place.is_null() {
+            return;
+        }
+        Access {
+            virtual_address: address,
+            physical_address: qemu_plugin_hwaddr_phys_addr(place),
+            size: 1 << qemu_plugin_mem_size_shift(information),
+            store: qemu_plugin_mem_is_store(information),
+            device: qemu_plugin_hwaddr_is_io(place),
+            bulk: instruction.kind == Kind::Special(Special::Bulk),
+        }
+    };
+    state.with(processor, |counts| counts.access(instruction.address, access));
+}
+
+extern "C" fn exiting(_id: PluginId, _data: *mut c_void) {
+    if let Some(state) = STATE.get().filter(|state| state.counting.load(Ordering::Relaxed)) {
+        // A region that never ended: say so instead of leaving a file that looks complete.
+        let _ =
+            state.out.lock().map(|mut out| writeln!(out, "{{\"error\":\"a region began and never ended\"}}"));
+    }
+}
+
+impl State {
+    fn with(&self, processor: c_uint, count: impl FnOnce(&mut Processor)) {
+        if let Some(Ok(mut counts)) = self.processors.get(processor as usize).map(Mutex::lock) {
+            count(&mut counts);
+        }
+    }
+
+    fn mark(&self, kind: u8, region: u8) {
+        match kind {
+            1 => {
+                for processor in 0..self.processors.len() {
+                    self.with(processor as c_uint, Processor::clear);
+                }
+                self.counting.store(true, Ordering::Relaxed);
+            }
+            2 if self.counting.swap(false, Ordering::Relaxed) => {
+                let Ok(mut out) = self.out.lock() else { return };
+                for (number, processor) in self.processors.iter().enumerate() {
+                    let Ok(counts) = processor.lock() else { continue };
+                    if counts.has_run() {
+                        let _ = writeln!(out, "{}", counts.report(region, number));
+                    }
+                }
+                let _ = out.flush();
+            }
+            _ => {}
+        }
+    }
+}
