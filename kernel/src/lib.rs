@@ -15,6 +15,7 @@ pub mod elf;
 pub mod initial_servers;
 pub mod kip;
 pub mod log;
+pub mod mapping;
 pub mod memory;
 pub mod panic;
 #[cfg(target_os = "none")]

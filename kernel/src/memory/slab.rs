@@ -314,6 +314,11 @@ pub struct Reserved<T: 'static> {
 }
 
 impl<T> Reserved<T> {
+    /// Where the object will be.
+    pub fn as_ptr(&self) -> *mut T {
+        self.object.as_ptr()
+    }
+
     /// The memory is used: it is the caller's to free.
     pub fn commit(self) -> NonNull<T> {
         let object = self.object;

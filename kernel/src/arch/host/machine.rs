@@ -3,8 +3,10 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use super::interrupts;
-use crate::memory::{self, PAGE_SIZE, PhysAddr, PhysRange, injection};
+use x2::Rights;
+
+use super::{interrupts, tlb};
+use crate::memory::{self, PAGE_SIZE, PhysAddr, PhysRange, VirtAddr, injection};
 
 static OWNER: Mutex<()> = Mutex::new(());
 /// Where the host has put physical address [`MEMORY_START`].
@@ -32,6 +34,7 @@ impl Machine {
         assert!(!arena.is_null());
         ARENA.store(arena as usize, Ordering::Relaxed);
         MACHINES.fetch_add(1, Ordering::Relaxed);
+        tlb::reset();
         interrupts::script(0, 1);
         injection::fail_nth(0);
         // SAFETY: the arena is new, and reached through `phys_to_virt` from now on.
@@ -46,6 +49,17 @@ impl Machine {
     /// From now on one poll in `one_in` finds an interrupt pending, chosen by `seed` (0: none does).
     pub fn interrupts(&self, seed: u64, one_in: u64) {
         interrupts::script(seed, one_in);
+    }
+
+    /// A user of the space with this root table reads, writes or executes at `address`: the physical address that it
+    /// reaches, or `None` for a page fault. Panics if the access used a translation that should be gone.
+    pub fn access(&self, root: PhysAddr, address: VirtAddr, right: Rights) -> Option<PhysAddr> {
+        tlb::access(root, address, right)
+    }
+
+    /// The space with this root table was deleted: its translations will never be used again.
+    pub fn forget(&self, root: PhysAddr) {
+        tlb::forget_root(root);
     }
 }
 

@@ -6,11 +6,15 @@
 mod interrupts;
 mod machine;
 pub mod serial;
+pub mod tlb;
 
 use crate::memory::PhysAddr;
 
 pub use interrupts::interrupt_pending;
 pub use machine::{Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
+
+/// First address that is not the user's.
+pub const USER_END: u64 = (1 << 47) - 4096;
 
 /// The emulator's exit device: the model has none.
 pub fn debug_exit(_code: u32) {}

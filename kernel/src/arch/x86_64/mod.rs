@@ -16,6 +16,7 @@ mod pic;
 pub mod serial;
 mod stacks;
 mod time;
+pub mod tlb;
 
 use core::arch::asm;
 
@@ -29,7 +30,7 @@ pub use instructions::{frame_pointer, read_time_stamp, stop};
 pub use interrupts::{
     Interrupt, interrupt_lines, interrupt_pending, mask_interrupt, take_interrupt, unmask_interrupt,
 };
-pub use layout::{image_to_phys, phys_to_virt, virt_to_phys};
+pub use layout::{USER_END, image_to_phys, phys_to_virt, virt_to_phys};
 pub use paging::{is_direct_mapped, kernel_half, kernel_root};
 pub use time::{bus_khz, clock, set_timer, time_stamp_khz};
 

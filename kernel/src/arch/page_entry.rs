@@ -1,0 +1,210 @@
+//! Entries of x86-64 page tables, as the kernel writes them for user spaces.
+//!
+//! Tables have four levels: level 1 entries map 4 KiB, level 2 2 MiB, level 3 1 GiB, or point to a table of the level
+//! below; level 4 entries only point. A non-present entry is zero (K14).
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use x2::Rights;
+
+use crate::memory::PhysAddr;
+
+/// Entries of a table.
+pub const ENTRIES: usize = 512;
+/// The level of a space's root table.
+pub const ROOT_LEVEL: u32 = 4;
+
+const PRESENT: u64 = 1 << 0;
+const WRITABLE: u64 = 1 << 1;
+const USER: u64 = 1 << 2;
+const ACCESSED: u64 = 1 << 5;
+const DIRTY: u64 = 1 << 6;
+const LARGE: u64 = 1 << 7;
+const NO_EXECUTE: u64 = 1 << 63;
+const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+
+/// Level of the largest pages in use.
+static LARGEST_LEVEL: AtomicU32 = AtomicU32::new(3);
+/// The bit that forbids execution, or 0 on a processor without it.
+static FORBID_EXECUTE: AtomicU64 = AtomicU64::new(NO_EXECUTE);
+
+/// Tells what the processor can do, before the first user page is mapped: whether it has pages of 1 GiB, and whether it
+/// can forbid execution.
+pub fn configure(giant_pages: bool, no_execute: bool) {
+    LARGEST_LEVEL.store(if giant_pages { 3 } else { 2 }, Ordering::Relaxed);
+    FORBID_EXECUTE.store(if no_execute { NO_EXECUTE } else { 0 }, Ordering::Relaxed);
+}
+
+/// The level of the largest pages that can be mapped: 3 (1 GiB), or 2 on processors that lack them.
+#[inline]
+pub fn largest_level() -> u32 {
+    LARGEST_LEVEL.load(Ordering::Relaxed)
+}
+
+/// log2 of what one entry of a table of `level` maps.
+#[inline]
+pub const fn page_bits(level: u32) -> u32 {
+    3 + 9 * level
+}
+
+/// The index of `address` in a table of `level`.
+#[inline]
+pub const fn index(address: u64, level: u32) -> usize {
+    (address >> page_bits(level)) as usize & (ENTRIES - 1)
+}
+
+/// One page-table entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub struct PageEntry(u64);
+
+impl PageEntry {
+    /// Nothing mapped.
+    pub const EMPTY: Self = Self(0);
+
+    /// The entry with this value.
+    #[inline]
+    pub const fn from_raw(raw: u64) -> Self {
+        Self(raw)
+    }
+
+    /// The entry's value.
+    #[inline]
+    pub const fn raw(self) -> u64 {
+        self.0
+    }
+
+    /// A page of `level` at `address`, accessible to users with `rights`; readable in any case.
+    #[inline]
+    pub fn page(address: PhysAddr, level: u32, rights: Rights) -> Self {
+        let size = if level > 1 { LARGE } else { 0 };
+        Self(address.value() | PRESENT | USER | size | Self::rights_bits(rights))
+    }
+
+    /// A pointer to a table of the level below.
+    #[inline]
+    pub const fn table(address: PhysAddr) -> Self {
+        Self(address.value() | PRESENT | USER | WRITABLE | ACCESSED)
+    }
+
+    #[inline]
+    fn rights_bits(rights: Rights) -> u64 {
+        let write = if rights.contains(Rights::WRITE) { WRITABLE } else { 0 };
+        let execute =
+            if rights.contains(Rights::EXECUTE) { 0 } else { FORBID_EXECUTE.load(Ordering::Relaxed) };
+        write | execute
+    }
+
+    /// Whether the entry maps or points to anything.
+    #[inline]
+    pub const fn is_present(self) -> bool {
+        self.0 & PRESENT != 0
+    }
+
+    /// Whether the entry of a table of `level` maps a page.
+    #[inline]
+    pub const fn is_page(self, level: u32) -> bool {
+        self.is_present() && (level == 1 || self.0 & LARGE != 0)
+    }
+
+    /// Whether the entry of a table of `level` points to a table.
+    #[inline]
+    pub const fn is_table(self, level: u32) -> bool {
+        self.is_present() && level > 1 && self.0 & LARGE == 0
+    }
+
+    /// Where the page or table is.
+    #[inline]
+    pub const fn address(self) -> PhysAddr {
+        PhysAddr::new(self.0 & ADDRESS)
+    }
+
+    /// What a page's users may do: more than was asked for where the processor cannot forbid it.
+    #[inline]
+    pub const fn rights(self) -> Rights {
+        let write = if self.0 & WRITABLE != 0 { Rights::WRITE } else { Rights::NONE };
+        let execute = if self.0 & NO_EXECUTE == 0 { Rights::EXECUTE } else { Rights::NONE };
+        Rights::READ.or(write).or(execute)
+    }
+
+    /// The same page with other rights; its status stays.
+    #[inline]
+    #[must_use]
+    pub fn with_rights(self, rights: Rights) -> Self {
+        Self(self.0 & !(WRITABLE | NO_EXECUTE) | Self::rights_bits(rights))
+    }
+
+    /// What was done to the page since its status was last cleared: read, written.
+    #[inline]
+    pub const fn status(self) -> Rights {
+        let read = if self.0 & ACCESSED != 0 { Rights::READ } else { Rights::NONE };
+        let write = if self.0 & DIRTY != 0 { Rights::WRITE } else { Rights::NONE };
+        read.or(write)
+    }
+
+    /// The same page with its status cleared.
+    #[inline]
+    #[must_use]
+    pub const fn without_status(self) -> Self {
+        Self(self.0 & !(ACCESSED | DIRTY))
+    }
+
+    /// What the processor does to the entry when a user reads, and writes if `write`.
+    #[inline]
+    #[must_use]
+    pub const fn touched(self, write: bool) -> Self {
+        Self(self.0 | ACCESSED | if write { DIRTY } else { 0 })
+    }
+
+    /// The `part`-th page of `level` - 1 of this page of `level`.
+    #[inline]
+    #[must_use]
+    pub const fn part(self, part: usize, level: u32) -> Self {
+        let size = if level > 2 { LARGE } else { 0 };
+        Self((self.0 & !LARGE | size) + ((part as u64) << page_bits(level - 1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_keep_address_rights_and_status() {
+        for level in 1..=3 {
+            for bits in 4..8 {
+                let rights = Rights::from_bits(bits);
+                let address = PhysAddr::new(0x7f << page_bits(level));
+                let page = PageEntry::page(address, level, rights);
+                assert!(page.is_page(level) && !page.is_table(level));
+                assert_eq!((page.address(), page.rights()), (address, rights));
+                assert!(page.status().is_none());
+                let written = page.touched(true);
+                assert_eq!(written.status(), Rights::READ_WRITE);
+                assert_eq!(page.touched(false).status(), Rights::READ);
+                assert_eq!(written.with_rights(Rights::READ).status(), Rights::READ_WRITE);
+                assert_eq!(written.without_status(), page);
+            }
+        }
+    }
+
+    #[test]
+    fn rights_that_the_processor_cannot_express_include_read() {
+        let page = PageEntry::page(PhysAddr::new(0x1000), 1, Rights::WRITE);
+        assert_eq!(page.rights(), Rights::READ_WRITE);
+        assert_eq!(PageEntry::EMPTY.raw(), 0);
+        assert!(!PageEntry::EMPTY.is_present());
+    }
+
+    #[test]
+    fn parts_of_large_pages() {
+        let large = PageEntry::page(PhysAddr::new(0x4000_0000), 3, Rights::READ_WRITE).touched(true);
+        let middle = large.part(3, 3);
+        assert!(middle.is_page(2));
+        assert_eq!(middle.address(), PhysAddr::new(0x4060_0000));
+        let small = middle.part(511, 2);
+        assert_eq!(small, PageEntry::page(PhysAddr::new(0x407f_f000), 1, Rights::READ_WRITE).touched(true));
+        let table = PageEntry::table(PhysAddr::new(0x5000));
+        assert!(table.is_table(2) && table.is_table(4) && !table.is_page(2));
+        assert_eq!(table.address(), PhysAddr::new(0x5000));
+    }
+}

@@ -1,0 +1,374 @@
+//! Map and grant items (X.2 rules 7.32 to 7.40).
+use core::pin::Pin;
+
+use x2::fpage::Placement;
+use x2::{Fpage, MapItem, Region, Rights};
+
+use super::changes::Changes;
+use super::cursor::{Cursor, Progress};
+use super::node::{NodeId, Status};
+use super::space::SpaceMemory;
+use super::table::{self, EntryRef, Place, Table};
+use super::tree;
+use super::unmap::to_boundary;
+use crate::arch;
+use crate::arch::page_entry::{ENTRIES, PageEntry, largest_level, page_bits};
+use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
+
+/// Pages mapped or skipped between two looks at the interrupt controller.
+const PAGES_PER_POLL: u32 = 4;
+
+/// A transfer of a region's pages from one space to another.
+pub(super) struct Transfer {
+    pub(super) from: SpaceMemory,
+    pub(super) to: SpaceMemory,
+    pub(super) source: Region,
+    pub(super) target: Region,
+    pub(super) rights: Rights,
+    pub(super) grant: bool,
+}
+
+/// A page that the sender has.
+#[derive(Clone, Copy)]
+struct Source {
+    /// Memory at the address that is being mapped.
+    address: PhysAddr,
+    level: u32,
+    rights: Rights,
+    /// The page's node; none for sigma0, whose root may not exist yet.
+    node: NodeId,
+}
+
+/// What one step did.
+enum Step {
+    /// So many bytes are done.
+    Advance(u64),
+    /// The tables have changed: look again.
+    Again,
+    /// An interrupt is pending and a walk suspended.
+    Preempted,
+}
+
+/// Maps or grants what `item` offers of `from`'s pages to the part of `window` in `to` that the item selects, and returns
+/// the delivered fpage (X.2 rule 7.38): the part of the target region, with the rights granted; nilpage if nothing was
+/// mapped. Preemption point.
+///
+/// Rules: placement 7.32, rights 7.34 (a page that was mapped from the same parent before gets both), no effect 7.35,
+/// holes 7.36, other mappings in the way are flushed 7.37, grant 7.39 (which first flushes whatever is in the way).
+///
+/// [`OutOfMemory`]: the pages so far stay mapped.
+pub fn map(
+    cursor: Pin<&mut Cursor>,
+    from: SpaceMemory,
+    to: SpaceMemory,
+    item: MapItem,
+    window: Fpage,
+) -> Progress<Result<Fpage, OutOfMemory>> {
+    let cursor = cursor.project();
+    let (Some(send), Some(window)) = (item.fpage.region(), window.region()) else {
+        return cursor.finish(Ok(Fpage::NIL));
+    };
+    if from == to || to.is_sigma0() || item.rights().is_none() {
+        return cursor.finish(Ok(Fpage::NIL));
+    }
+    let Placement { source, target } = Placement::of(send, item.send_base, window);
+    let transfer = Transfer { from, to, source, target, rights: item.rights(), grant: item.grant };
+    match transfer.run(cursor) {
+        Progress::Preempted => Progress::Preempted,
+        Progress::Done(Ok(rights)) if rights.is_none() => Progress::Done(Ok(Fpage::NIL)),
+        Progress::Done(Ok(rights)) => Progress::Done(Ok(Fpage::from_region(target, rights))),
+        Progress::Done(Err(error)) => Progress::Done(Err(error)),
+    }
+}
+
+impl Transfer {
+    /// Transfers page by page; returns the rights that were granted on any of them.
+    pub(super) fn run(&self, cursor: &mut Cursor) -> Progress<Result<Rights, OutOfMemory>> {
+        if cursor.is_walking() && cursor.continue_walk().is_none() {
+            return Progress::Preempted;
+        }
+        let mut pages = 0;
+        // Up to this offset, pages of at most this level: there are smaller ones from the same parent already.
+        let mut cap = (0, 0);
+        let last = self.source.last() - self.source.base;
+        loop {
+            let offset = cursor.offset;
+            let source = VirtAddr::new(self.source.base.saturating_add(offset));
+            let target = VirtAddr::new(self.target.base.saturating_add(offset));
+            if offset > last || source.value().max(target.value()) >= arch::USER_END {
+                let rights = cursor.rights;
+                return cursor.finish(Ok(rights));
+            }
+            if pages == PAGES_PER_POLL {
+                if arch::interrupt_pending() {
+                    return Progress::Preempted;
+                }
+                pages = 0;
+            }
+            pages += 1;
+            match self.step(cursor, source, target, last - offset, &mut cap) {
+                Ok(Step::Advance(bytes)) => cursor.offset += bytes,
+                Ok(Step::Again) => {}
+                Ok(Step::Preempted) => return Progress::Preempted,
+                Err(error) => return cursor.finish(Err(error)),
+            }
+        }
+    }
+
+    /// Transfers one page, or makes room for it, or skips a hole. `left`: bytes of the region that follow `source`.
+    #[inline]
+    fn step(
+        &self,
+        cursor: &mut Cursor,
+        source: VirtAddr,
+        target: VirtAddr,
+        left: u64,
+        cap: &mut (u64, u32),
+    ) -> Result<Step, OutOfMemory> {
+        // The largest page that both addresses and the region allow.
+        let limit = if cursor.offset < cap.0 { cap.1 } else { largest_level() };
+        let alignment = source.value() | target.value();
+        let mut level = limit;
+        while level > 1 {
+            let mask = (1 << page_bits(level)) - 1;
+            if alignment & mask == 0 && left >= mask {
+                break;
+            }
+            level -= 1;
+        }
+        while let Some(skip) = self.blocked(source, target, level) {
+            if level == 1 {
+                return Ok(Step::Advance(skip));
+            }
+            level -= 1;
+        }
+        let page = match self.find_source(source, level) {
+            Ok(page) => page,
+            Err(hole) => return Ok(Step::Advance(hole)),
+        };
+        let level = level.min(page.level);
+        let size = 1 << page_bits(level);
+        let rights = tree::granted(self.rights, page.rights);
+        if rights.is_none() {
+            return Ok(Step::Advance(size));
+        }
+        if self.grant && !page.node.is_none() && page.level > level {
+            let _tree = tree::lock(page.address);
+            tree::split(page.node, &mut Changes::new())?;
+            return Ok(Step::Again);
+        }
+        let place = table::find(self.to, target, level);
+        if place.entry != PageEntry::EMPTY {
+            match self.make_room(cursor, &page, rights, target, level, place, cap)? {
+                Step::Advance(_) => {}
+                other => return Ok(other),
+            }
+        } else if self.grant && !page.node.is_none() {
+            self.move_page(&page, source, target, level, rights)?;
+        } else {
+            self.derive_page(&page, target, level, rights)?;
+        }
+        cursor.rights = cursor.rights.or(rights);
+        Ok(Step::Advance(size))
+    }
+
+    /// If a block of `level` at either address meets a KIP or UTCB area (X.2 rule 6.6): how far the area goes.
+    #[inline]
+    fn blocked(&self, source: VirtAddr, target: VirtAddr, level: u32) -> Option<u64> {
+        let bits = page_bits(level);
+        let skip = |space: SpaceMemory, address: VirtAddr| {
+            let area = space.area_in(Region { base: address.value(), size_log2: bits })?;
+            Some(area.last() + 1 - address.value())
+        };
+        skip(self.from, source).or_else(|| skip(self.to, target))
+    }
+
+    /// The sender's page at `address`, or how far the hole there goes. sigma0's pages are at most of `level`.
+    #[inline]
+    fn find_source(&self, address: VirtAddr, level: u32) -> Result<Source, u64> {
+        if self.from.is_sigma0() {
+            return find_sigma0_page(address, level);
+        }
+        let place = table::find(self.from, address, 1);
+        let bits = page_bits(place.level);
+        let node = if place.entry.is_page(place.level) { place.at.node() } else { NodeId::NONE };
+        if node.is_none() {
+            return Err(to_boundary(address, bits));
+        }
+        let offset = address.value() & ((1 << bits) - 1);
+        let start = place.entry.address().align_down(bits);
+        Ok(Source { address: start.offset(offset), level: place.level, rights: place.entry.rights(), node })
+    }
+
+    /// There is something at the target. `Advance`: the right page with the right rights.
+    #[cold]
+    #[expect(clippy::too_many_arguments, reason = "the state of one step, in registers")]
+    fn make_room(
+        &self,
+        cursor: &mut Cursor,
+        page: &Source,
+        rights: Rights,
+        target: VirtAddr,
+        level: u32,
+        place: Place,
+        cap: &mut (u64, u32),
+    ) -> Result<Step, OutOfMemory> {
+        if place.entry.is_table(place.level) {
+            if self.grant && !page.node.is_none() {
+                // Everything goes.
+                return Ok(self.remove_smaller(cursor, page, place, true));
+            }
+            return Ok(match self.remove_smaller(cursor, page, place, false) {
+                Step::Advance(_) => {
+                    *cap = (cursor.offset + (1 << page_bits(level)), level - 1);
+                    Step::Again
+                }
+                other => other,
+            });
+        }
+        let node = place.at.node();
+        let bits = page_bits(place.level);
+        let there = place.entry.address().align_down(bits).offset(target.value() & ((1 << bits) - 1));
+        let _tree = tree::lock(there);
+        let same = there == page.address && !self.grant && self.is_derived(node, page);
+        if same && place.entry.rights().contains(rights) {
+            return Ok(Step::Advance(0));
+        }
+        if place.level > level {
+            tree::split(node, &mut Changes::new())?;
+            return Ok(Step::Again);
+        }
+        if same {
+            // More rights need no invalidation: the processor walks again before it reports a fault.
+            place.at.set_rights(place.entry.rights().or(rights));
+            return Ok(Step::Advance(0));
+        }
+        let range = Region { base: there.value(), size_log2: bits };
+        Ok(match cursor.walk(node, range, Rights::ALL, true) {
+            None => Step::Preempted,
+            Some(_) => Step::Again,
+        })
+    }
+
+    fn is_derived(&self, node: NodeId, page: &Source) -> bool {
+        let source = if page.node.is_none() { tree::root(page.address) } else { page.node };
+        !source.is_none() && tree::is_derived(node, source)
+    }
+
+    /// Removes what a table at the target maps and what is not from the same parent, or `all`. `Advance`: the rest can
+    /// stay.
+    fn remove_smaller(&self, cursor: &mut Cursor, page: &Source, place: Place, all: bool) -> Step {
+        let table = Table::from_entry(place.entry);
+        let below = place.level - 1;
+        let bits = page_bits(below);
+        for piece in 0..ENTRIES {
+            let at: EntryRef = table.entry(piece);
+            let entry = at.load();
+            if entry.is_table(below) {
+                if all {
+                    return self.remove_smaller(cursor, page, Place { at, level: below, entry }, true);
+                }
+                // Looked at when it is its turn.
+                continue;
+            }
+            if !entry.is_page(below) {
+                continue;
+            }
+            let there = entry.address().align_down(bits);
+            let _tree = tree::lock(there);
+            let wanted = page.address.offset((piece as u64) << bits);
+            if !all && there == wanted && self.is_derived(at.node(), page) {
+                continue;
+            }
+            let last = table.used() == 1;
+            if cursor
+                .walk(at.node(), Region { base: there.value(), size_log2: bits }, Rights::ALL, true)
+                .is_none()
+            {
+                return Step::Preempted;
+            }
+            if last || arch::interrupt_pending() {
+                // The table is gone with its last entry.
+                return Step::Again;
+            }
+        }
+        if all { Step::Again } else { Step::Advance(0) }
+    }
+
+    /// Maps a page at an empty place.
+    #[inline]
+    fn derive_page(
+        &self,
+        page: &Source,
+        target: VirtAddr,
+        level: u32,
+        rights: Rights,
+    ) -> Result<(), OutOfMemory> {
+        let mapper = self.from.account();
+        let _tree = tree::lock(page.address);
+        let node = NodeId::alloc(mapper, level)?;
+        let source = if page.node.is_none() { tree::make_root(page.address, mapper) } else { Ok(page.node) };
+        let anchor = source.and_then(|source| {
+            tree::anchor(source, page.address, level, mapper).inspect_err(|_| tree::release(source))
+        });
+        let at = anchor.and_then(|anchor| {
+            table::make(self.to, target, level).inspect_err(|_| {
+                table::trim(self.to, target, &mut Changes::new());
+                tree::release(anchor);
+            })
+        });
+        match (anchor, at) {
+            (Ok(anchor), Ok(at)) => {
+                let _space = self.to.lock();
+                at.install(PageEntry::page(page.address, level, rights), node);
+                node.set_entry(at);
+                node.link(anchor, page.address, false);
+                Ok(())
+            }
+            _ => {
+                node.free();
+                Err(OutOfMemory)
+            }
+        }
+    }
+
+    /// Moves the sender's page to an empty place: the node stays where it is in the tree, with everything derived from it
+    /// (X.2 rule 7.39).
+    fn move_page(
+        &self,
+        page: &Source,
+        source: VirtAddr,
+        target: VirtAddr,
+        level: u32,
+        rights: Rights,
+    ) -> Result<(), OutOfMemory> {
+        let _tree = tree::lock(page.address);
+        let mut changes = Changes::new();
+        let at = table::make(self.to, target, level)
+            .inspect_err(|_| table::trim(self.to, target, &mut Changes::new()))?;
+        let old = table::find(self.from, source, 1);
+        debug_assert!(old.level == level && old.at.node() == page.node);
+        let entry = old.at.remove(&mut changes);
+        page.node.add_status(Status::fresh(entry.status()));
+        let _space = self.to.lock();
+        at.install(PageEntry::page(page.address, level, rights), page.node);
+        page.node.set_entry(at);
+        Ok(())
+    }
+}
+
+/// sigma0's page at `address`: idempotent, as large as possible up to `level`, unless the memory is the kernel's. Else
+/// how far to skip.
+fn find_sigma0_page(address: VirtAddr, mut level: u32) -> Result<Source, u64> {
+    let physical = PhysAddr::new(address.value());
+    loop {
+        match tree::reserved_in(physical.align_down(page_bits(level)), page_bits(level)) {
+            None => return Ok(Source { address: physical, level, rights: Rights::ALL, node: NodeId::NONE }),
+            Some(end) if level == 1 => {
+                let end = PhysAddr::new(end.value().saturating_add(0xfff)).align_down(12);
+                return Err(end.value() - address.value());
+            }
+            Some(_) => level -= 1,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Address spaces' memory: page tables, and the database of who mapped what to whom (X.2 rules 7.32 to 7.40, 8.1 to 8.8,
+//! K7, K12).
+//!
+//! | file | what |
+//! |------|------|
+//! | `space` | the memory of one space: tables, account, areas that are not mappable |
+//! | `map` | map and grant items |
+//! | `unmap` | unmap, flush, status; destruction of a space |
+//! | `sigma0` | sigma0's page faults |
+//! | `cursor` | how far a preempted operation has come |
+//! | `walk` | the walk through everything derived from a page |
+//! | `tree` | the forest: roots, splitting, freeing |
+//! | `node` | one holding, its lists, its status |
+//! | `table` | page tables and their shadows |
+//! | `changes` | invalidations collected until they are made known |
+//!
+//! What a mapping costs: a node of 32 bytes, paid by the mapper; a page-table entry and a shadow word, 12 bytes, in
+//! tables of 6 KiB, paid by the holder. A large page from which smaller ones are derived has an array of 2 KiB for each
+//! level between; memory of sigma0 that is mapped in small pages has one such array and one node for each 2 MiB, and a
+//! root with an array for each GiB. A record of 16 bytes describes each frame of kernel memory.
+//!
+//! Operations that can take long are preemptible (K2): they return [`Progress::Preempted`] and are called again.
+//! Kernel memory runs out as an error of the mapping operation only (K4): unmapping never fails.
+//!
+//! Locks (K12): see `tree` (the trees and the entries that map pages) and `table` (structure); order: tree, then space.
+mod changes;
+mod cursor;
+mod map;
+mod node;
+mod sigma0;
+mod space;
+mod table;
+mod tree;
+mod unmap;
+mod walk;
+
+pub use cursor::{Cursor, Progress};
+pub use map::map;
+pub use node::usage;
+pub use sigma0::sigma0_fault;
+pub use space::{KernelPage, SpaceMemory, Translation};
+pub use tree::init;
+pub use unmap::{destroy, unmap};
+
+#[cfg(test)]
+mod tests;

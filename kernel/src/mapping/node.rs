@@ -1,0 +1,495 @@
+//! Nodes of the mapping database: their fields, the lists that they form, and the status that they keep.
+//!
+//! A node is a *holding*: a naturally aligned block of memory of one page size (its level) that a space has from its
+//! parent. Derived holdings of the same size hang in the node's `child` list. Smaller ones hang in an array of 512
+//! lists, `parts`, one for each piece of the next smaller size; so does, always first in its list, the node of a *part*:
+//! a piece of the same holding that is treated on its own, because the large page was split, or (without a page-table
+//! entry of its own) because still smaller holdings were derived from it. What is derived from a part are its own
+//! children, the rest of its list, and the same piece of what hangs above it.
+//!
+//! So splitting a page never touches what is derived from it, granting moves one node to another page-table entry,
+//! and no list is searched.
+//!
+//! A node is *mapped* while a page-table entry maps its block. Otherwise it is the root, a part without an entry, a
+//! holding that lives on in parts, or a holding that is being removed.
+//!
+//! Everything here runs under the tree lock of the memory concerned ([`super::lock`]).
+use core::cell::Cell;
+
+use x2::Rights;
+
+use super::table;
+use crate::arch;
+use crate::arch::page_entry::{ENTRIES, index, page_bits};
+use crate::memory::{Account, OutOfMemory, PhysAddr, Slab, Use};
+
+/// A node of the mapping database, or none. The physical address divided by the node's size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub(super) struct NodeId(u32);
+
+/// One holding. 32 bytes; all zero is never a valid one.
+#[repr(C)]
+pub(super) struct Node {
+    parent: Cell<NodeId>,
+    child: Cell<NodeId>,
+    next: Cell<NodeId>,
+    /// The node before in the list; none: the list's head.
+    prev: Cell<NodeId>,
+    /// The array of parts' lists; 0 = none.
+    parts: Cell<u32>,
+    /// Mapped: where the page-table entry is ([`table::EntryRef`]). Otherwise: the block's first frame number.
+    place: Cell<u32>,
+    /// Who pays for the node: who mapped it.
+    account: Cell<Account>,
+    /// Who pays for the array.
+    parts_account: Cell<Account>,
+    /// Parts' lists that are not empty.
+    parts_used: Cell<u16>,
+    /// Bits 0..=2 level, then the flags.
+    flags: Cell<u8>,
+    /// [`Status`]
+    status: Cell<u8>,
+}
+
+const NODE_SIZE: u64 = 32;
+const _: () = assert!(size_of::<Node>() == NODE_SIZE as usize);
+
+const LEVEL: u8 = 7;
+/// A part of its parent, not derived from it.
+const PART: u8 = 1 << 3;
+const MAPPED: u8 = 1 << 4;
+/// A suspended walk stands on the node, or refers to it.
+const WATCHED: u8 = 1 << 5;
+
+static NODES: Slab = Slab::new(Use::MapNodes, NODE_SIZE as u32);
+static ARRAYS: Slab = Slab::new(Use::MapArrays, ARRAY_SIZE as u32);
+/// Size of an array of 512 lists, or of the shadow of a page table.
+pub(super) const ARRAY_SIZE: u64 = 4 * ENTRIES as u64;
+
+/// Nodes and arrays in use, for leak checks and the debugger.
+pub fn usage() -> (u32, u32) {
+    (NODES.usage().0, ARRAYS.usage().0)
+}
+
+/// Access status: what the holder has not seen yet, and what the parent has not been told yet. Each is read, write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Status(u8);
+
+impl Status {
+    const MINE: u8 = 0b0011;
+    const UP: u8 = 0b1100;
+
+    /// Status of which neither the holder nor its parent knows.
+    pub(super) fn fresh(status: Rights) -> Self {
+        // Rights: write 2, read 4.
+        let bits = (status.bits() >> 1) as u8;
+        Self(bits | bits << 2)
+    }
+
+    /// What the holder has not seen, as rights.
+    pub(super) fn mine(self) -> Rights {
+        Rights::from_bits(u64::from(self.0 & Self::MINE) << 1)
+    }
+
+    /// What the parent must be told, as news to it and to its own parent.
+    fn up(self) -> Self {
+        Self(self.0 & Self::UP | (self.0 & Self::UP) >> 2)
+    }
+}
+
+/// A list of nodes inside an array: a [`NodeId`] in bits 0..=27, the piece's [`Status`] above.
+#[repr(transparent)]
+struct Slot(Cell<u32>);
+
+impl Slot {
+    const NODE: u32 = (1 << 28) - 1;
+
+    fn head(&self) -> NodeId {
+        NodeId(self.0.get() & Self::NODE)
+    }
+
+    fn set_head(&self, node: NodeId) {
+        self.0.set(self.0.get() & !Self::NODE | node.0);
+    }
+
+    fn status(&self) -> Status {
+        Status((self.0.get() >> 28) as u8)
+    }
+
+    fn add_status(&self, status: Status) {
+        self.0.set(self.0.get() | u32::from(status.0) << 28);
+    }
+
+    fn clear_status(&self, bits: u8) {
+        self.0.set(self.0.get() & !(u32::from(bits) << 28));
+    }
+}
+
+/// An array of 2 KiB for `account`: its physical address divided by its size.
+pub(super) fn alloc_array(account: Account) -> Result<u32, OutOfMemory> {
+    Ok((ARRAYS.alloc(account)?.value() / ARRAY_SIZE) as u32)
+}
+
+/// Returns an array that holds only zeros if `cleared`.
+pub(super) fn free_array(array: u32, account: Account, cleared: bool) {
+    // SAFETY: arrays are owned by the one node or table that names them, which the caller is taking apart.
+    unsafe { ARRAYS.free(PhysAddr::new(u64::from(array) * ARRAY_SIZE), account, cleared) };
+}
+
+/// The words of an array.
+#[inline]
+pub(super) fn array_words(array: u32) -> &'static [Cell<u32>; ENTRIES] {
+    let address = PhysAddr::new(u64::from(array) * ARRAY_SIZE);
+    // SAFETY: array indices come from `alloc_array` and are forgotten when the array is freed; cells of integers have no
+    // invalid values. The owner's lock keeps other processors out.
+    unsafe { &*arch::phys_to_virt(address).cast() }
+}
+
+impl NodeId {
+    /// No node.
+    pub(super) const NONE: Self = Self(0);
+
+    #[inline]
+    pub(super) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The number, for the shadows of page tables.
+    #[inline]
+    pub(super) fn raw(self) -> u32 {
+        self.0
+    }
+
+    /// The node that a page table's shadow names.
+    #[inline]
+    pub(super) fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+
+    #[inline]
+    fn node(self) -> &'static Node {
+        debug_assert!(!self.is_none());
+        // SAFETY: ids are made by `alloc` only, and every reference to a node (list, shadow, watched cursor) is removed
+        // before it is freed. The fields are cells, used by the holder of the tree lock.
+        let node: &'static Node =
+            unsafe { &*arch::phys_to_virt(PhysAddr::new(u64::from(self.0) * NODE_SIZE)).cast() };
+        debug_assert!(node.flags.get() & LEVEL != 0, "{self:?} is free");
+        node
+    }
+
+    /// A new node, not mapped, in no list, paid by `account`.
+    #[inline]
+    pub(super) fn alloc(account: Account, level: u32) -> Result<Self, OutOfMemory> {
+        let id = Self((NODES.alloc(account)?.value() / NODE_SIZE) as u32);
+        // SAFETY: the memory is a new node's; zeroes are valid for every field.
+        let node: &'static Node =
+            unsafe { &*arch::phys_to_virt(PhysAddr::new(u64::from(id.0) * NODE_SIZE)).cast() };
+        node.account.set(account);
+        node.flags.set(level as u8);
+        Ok(id)
+    }
+
+    /// Frees a node that is in no list, and its array.
+    #[inline]
+    pub(super) fn free(self) {
+        let node = self.node();
+        debug_assert!(node.child.get().is_none() && node.parts_used.get() == 0 && !self.is_mapped());
+        if node.parts.get() != 0 {
+            free_array(node.parts.get(), node.parts_account.get(), false);
+        }
+        // SAFETY: nothing refers to the node any more.
+        unsafe { NODES.free(PhysAddr::new(u64::from(self.0) * NODE_SIZE), node.account.get(), false) };
+    }
+
+    #[inline]
+    pub(super) fn level(self) -> u32 {
+        u32::from(self.node().flags.get() & LEVEL)
+    }
+
+    /// log2 of the size of the node's block.
+    #[inline]
+    pub(super) fn bits(self) -> u32 {
+        page_bits(self.level())
+    }
+
+    #[inline]
+    pub(super) fn is_part(self) -> bool {
+        self.node().flags.get() & PART != 0
+    }
+
+    #[inline]
+    pub(super) fn is_mapped(self) -> bool {
+        self.node().flags.get() & MAPPED != 0
+    }
+
+    #[inline]
+    pub(super) fn is_watched(self) -> bool {
+        self.node().flags.get() & WATCHED != 0
+    }
+
+    pub(super) fn watch(self) {
+        let flags = &self.node().flags;
+        flags.set(flags.get() | WATCHED);
+    }
+
+    #[inline]
+    pub(super) fn parent(self) -> NodeId {
+        self.node().parent.get()
+    }
+
+    #[inline]
+    pub(super) fn child(self) -> NodeId {
+        self.node().child.get()
+    }
+
+    #[inline]
+    pub(super) fn next(self) -> NodeId {
+        self.node().next.get()
+    }
+
+    /// Whether nothing is derived from the node and it has no parts.
+    #[inline]
+    pub(super) fn is_leaf(self) -> bool {
+        self.node().child.get().is_none() && self.node().parts_used.get() == 0
+    }
+
+    #[inline]
+    pub(super) fn has_parts(self) -> bool {
+        self.node().parts_used.get() != 0
+    }
+
+    pub(super) fn account(self) -> Account {
+        self.node().account.get()
+    }
+
+    /// The page-table entry of a mapped node.
+    #[inline]
+    pub(super) fn entry(self) -> table::EntryRef {
+        debug_assert!(self.is_mapped());
+        table::EntryRef::from_raw(self.node().place.get())
+    }
+
+    /// The node is mapped by `entry` from now on.
+    #[inline]
+    pub(super) fn set_entry(self, entry: table::EntryRef) {
+        let node = self.node();
+        node.place.set(entry.raw());
+        node.flags.set(node.flags.get() | MAPPED);
+    }
+
+    /// The node, whose block begins at `address`, is not mapped any more.
+    #[inline]
+    pub(super) fn clear_entry(self, address: PhysAddr) {
+        let node = self.node();
+        node.place.set((address.value() >> 12) as u32);
+        node.flags.set(node.flags.get() & !MAPPED);
+    }
+
+    /// Where the node's block begins in physical memory.
+    #[inline]
+    pub(super) fn address(self) -> PhysAddr {
+        let node = self.node();
+        if node.flags.get() & MAPPED != 0 {
+            self.entry().load().address().align_down(self.bits())
+        } else {
+            PhysAddr::new(u64::from(node.place.get()) << 12)
+        }
+    }
+
+    /// The topmost node of the holding that this node is, or is a part of.
+    #[inline]
+    pub(super) fn holding(self) -> NodeId {
+        let mut node = self;
+        while node.is_part() {
+            node = node.parent();
+        }
+        node
+    }
+
+    #[inline]
+    fn slot(self, piece: usize) -> &'static Slot {
+        let word = &array_words(self.node().parts.get())[piece];
+        // SAFETY: a Slot is a transparent Cell<u32>.
+        unsafe { &*(&raw const *word).cast::<Slot>() }
+    }
+
+    /// The first node of the list of `piece`, if there are lists.
+    #[inline]
+    pub(super) fn part_list(self, piece: usize) -> NodeId {
+        if self.node().parts.get() == 0 { NodeId::NONE } else { self.slot(piece).head() }
+    }
+
+    /// The first list that is not empty among pieces `from..=last`.
+    pub(super) fn next_part_list(self, from: usize, last: usize) -> Option<NodeId> {
+        if !self.has_parts() {
+            return None;
+        }
+        (from..=last).map(|piece| self.slot(piece).head()).find(|head| !head.is_none())
+    }
+
+    /// Whether there is an array of parts' lists.
+    pub(super) fn has_array(self) -> bool {
+        self.node().parts.get() != 0
+    }
+
+    /// Makes the array of parts' lists, paid by `account`, unless there is one.
+    pub(super) fn make_parts(self, account: Account) -> Result<(), OutOfMemory> {
+        let node = self.node();
+        if node.parts.get() == 0 {
+            node.parts.set(alloc_array(account)?);
+            node.parts_account.set(account);
+        }
+        Ok(())
+    }
+
+    /// Frees an array whose lists are all empty.
+    pub(super) fn drop_parts(self) {
+        let node = self.node();
+        if node.parts.get() != 0 && node.parts_used.get() == 0 {
+            free_array(node.parts.replace(0), node.parts_account.get(), false);
+        }
+    }
+
+    /// Puts this node, whose block begins at `address`, into `parent`'s list for it: among its children if it is as
+    /// large, else into the list of its piece (which must exist). As a part it goes first, otherwise behind a part.
+    pub(super) fn link(self, parent: NodeId, address: PhysAddr, part: bool) {
+        let node = self.node();
+        node.parent.set(parent);
+        let level = self.level();
+        if part {
+            node.flags.set(node.flags.get() | PART);
+        }
+        if parent.level() == level {
+            debug_assert!(!part);
+            self.insert(NodeId::NONE, parent.child());
+            parent.node().child.set(self);
+            return;
+        }
+        debug_assert!(parent.level() == level + 1);
+        let slot = parent.slot(index(address.value(), level));
+        let head = slot.head();
+        if head.is_none() {
+            let used = &parent.node().parts_used;
+            used.set(used.get() + 1);
+        }
+        if !head.is_none() && head.is_part() && !part {
+            self.insert(head, head.next());
+        } else {
+            self.insert(NodeId::NONE, head);
+            slot.set_head(self);
+        }
+    }
+
+    #[inline]
+    fn insert(self, prev: NodeId, next: NodeId) {
+        let node = self.node();
+        node.prev.set(prev);
+        node.next.set(next);
+        if !prev.is_none() {
+            prev.node().next.set(self);
+        }
+        if !next.is_none() {
+            next.node().prev.set(self);
+        }
+    }
+
+    /// Takes the node out of its list.
+    #[inline]
+    pub(super) fn unlink(self) {
+        let node = self.node();
+        let (parent, prev, next) = (node.parent.get(), node.prev.get(), node.next.get());
+        if !next.is_none() {
+            next.node().prev.set(prev);
+        }
+        if !prev.is_none() {
+            prev.node().next.set(next);
+            return;
+        }
+        let level = self.level();
+        if parent.level() == level {
+            parent.node().child.set(next);
+            return;
+        }
+        parent.slot(index(self.address().value(), level)).set_head(next);
+        if next.is_none() {
+            let used = &parent.node().parts_used;
+            used.set(used.get() - 1);
+        }
+    }
+
+    /// Adds to the status of the node itself.
+    #[inline]
+    pub(super) fn add_status(self, status: Status) {
+        let node = self.node();
+        node.status.set(node.status.get() | status.0);
+    }
+
+    #[inline]
+    pub(super) fn status(self) -> Status {
+        Status(self.node().status.get())
+    }
+
+    /// Takes over the status of the large page of which the node becomes a part.
+    pub(super) fn inherit_status(self, whole: NodeId) {
+        self.add_status(Status(whole.node().status.get() & Status::MINE));
+    }
+
+    /// What the holder has not seen; now it has.
+    pub(super) fn take_mine(self) -> Rights {
+        let node = self.node();
+        let mine = self.status().mine();
+        node.status.set(node.status.get() & !Status::MINE);
+        mine
+    }
+
+    /// Tells the parent what it does not know yet.
+    #[inline]
+    pub(super) fn tell_parent(self) {
+        let node = self.node();
+        let news = self.status().up();
+        if news.0 == 0 {
+            return;
+        }
+        node.status.set(node.status.get() & !Status::UP);
+        let parent = node.parent.get();
+        if self.is_part() {
+            // The same holder: only its parent needs to hear.
+            parent.add_status(Status(news.0 & Status::UP));
+        } else if parent.level() == self.level() {
+            parent.add_status(news);
+        } else {
+            parent.slot(index(self.address().value(), self.level())).add_status(news);
+        }
+    }
+
+    /// Moves what the holder has not seen of the whole block to every piece, so that it can be seen, and forgotten, piece
+    /// by piece. Without an array it stays.
+    pub(super) fn spread_status(self) {
+        if self.node().parts.get() != 0 && !self.status().mine().is_none() {
+            let mine = Status(self.node().status.get() & Status::MINE);
+            self.take_mine();
+            for piece in 0..ENTRIES {
+                self.slot(piece).add_status(mine);
+            }
+        }
+    }
+
+    /// Collects the status kept for pieces `from..=last`: moves what the parent must hear into the node, and returns
+    /// what the holder has not seen. That is forgotten if `forget`.
+    pub(super) fn collect_parts(self, from: usize, last: usize, forget: bool) -> Rights {
+        let mut mine = Rights::NONE;
+        if self.node().parts.get() != 0 {
+            for piece in from..=last {
+                let slot = self.slot(piece);
+                let status = slot.status();
+                if status.0 != 0 {
+                    self.add_status(Status(status.0 & Status::UP));
+                    mine = mine.or(status.mine());
+                    slot.clear_status(if forget { Status::UP | Status::MINE } else { Status::UP });
+                }
+            }
+        }
+        mine
+    }
+}

@@ -1,0 +1,236 @@
+//! The memory of an address space: its page tables, who pays for them, and what in it is not mappable.
+use core::cell::Cell;
+
+use x2::{Region, Rights};
+
+use super::changes::Changes;
+use super::node::NodeId;
+use super::table::{self, EntryRef, Table};
+use crate::arch;
+use crate::arch::page_entry::{PageEntry, ROOT_LEVEL, page_bits};
+use crate::memory::{Account, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr};
+use crate::sync::{SpinLock, SpinLockGuard};
+
+/// The memory side of an address space. A plain name, valid until [`super::destroy`] is done with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpaceMemory(SpaceId);
+
+/// A space's state: its physical address divided by its alignment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub(super) struct SpaceId(u32);
+
+/// Areas of a space that are not mappable: KIP and UTCBs (X.2 rule 6.6).
+const AREAS: usize = 2;
+const NO_AREA: Region = Region { base: 0, size_log2: 0 };
+
+/// Set at creation and, for the areas, while the space has no active thread; read by any processor. The tables are
+/// covered by the locks named in [`super::table`].
+#[repr(C, align(64))]
+struct State {
+    lock: SpinLock<()>,
+    sigma0: bool,
+    account: Account,
+    root: Table,
+    areas: [Cell<Region>; AREAS],
+}
+
+const ALIGNMENT: u64 = align_of::<State>() as u64;
+const _: () = assert!(size_of::<State>() == 64);
+
+static SPACES: ObjectSlab<State> = ObjectSlab::new(Use::Spaces);
+
+impl SpaceId {
+    pub(super) fn raw(self) -> u32 {
+        self.0
+    }
+
+    pub(super) fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+
+    pub(super) fn memory(self) -> SpaceMemory {
+        SpaceMemory(self)
+    }
+}
+
+/// What a virtual address means in a space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Translation {
+    /// The physical address.
+    pub address: PhysAddr,
+    /// What users may do there.
+    pub rights: Rights,
+    /// log2 of the size of the page.
+    pub page_bits: u32,
+}
+
+impl SpaceMemory {
+    /// The memory of a new space, empty, with `account` (which gets one more reference) paying.
+    pub fn new(account: Account) -> Result<Self, OutOfMemory> {
+        Self::create(account, false)
+    }
+
+    /// The memory of sigma0: whatever is not the kernel's is mapped there at its own address, as it is touched.
+    pub fn new_sigma0(account: Account) -> Result<Self, OutOfMemory> {
+        Self::create(account, true)
+    }
+
+    fn create(account: Account, sigma0: bool) -> Result<Self, OutOfMemory> {
+        let state = SPACES.reserve(account)?;
+        let address = arch::virt_to_phys(state.as_ptr());
+        let id = SpaceId((address.value() / ALIGNMENT) as u32);
+        let root = Table::alloc(id, account, ROOT_LEVEL, VirtAddr::new(0))?;
+        root.fill_kernel_half();
+        account.retain();
+        let areas = [const { Cell::new(NO_AREA) }; AREAS];
+        // SAFETY: the memory is reserved for us, and becomes a State with this write.
+        unsafe { state.commit().write(State { lock: SpinLock::new(()), sigma0, account, root, areas }) };
+        Ok(Self(id))
+    }
+
+    /// Frees the root and the state of a space that maps nothing any more. The space must not be active anywhere.
+    pub(super) fn delete(self) {
+        let account = self.account();
+        let root = self.root();
+        debug_assert!(root.used() == 0);
+        root.free(false);
+        // SAFETY: the state came from this slab for this account; the name is invalid from now on.
+        unsafe { SPACES.free(core::ptr::NonNull::from(self.state()), account) };
+        account.release();
+    }
+
+    #[inline]
+    fn state(self) -> &'static State {
+        // SAFETY: ids are made by `create` and valid until `delete`; the fields are cells and locks, or constant.
+        unsafe { &*arch::phys_to_virt(PhysAddr::new(u64::from(self.0.0) * ALIGNMENT)).cast() }
+    }
+
+    #[inline]
+    pub(super) fn id(self) -> SpaceId {
+        self.0
+    }
+
+    #[inline]
+    pub(super) fn root(self) -> Table {
+        self.state().root
+    }
+
+    #[inline]
+    pub(super) fn lock(self) -> SpinLockGuard<'static, ()> {
+        self.state().lock.lock()
+    }
+
+    /// Who pays for the page tables, and for the nodes of what this space maps to others.
+    #[inline]
+    pub fn account(self) -> Account {
+        self.state().account
+    }
+
+    /// Whether this is sigma0's space.
+    #[inline]
+    pub fn is_sigma0(self) -> bool {
+        self.state().sigma0
+    }
+
+    /// The physical address of the root table: what CR3 holds while the space is active.
+    #[inline]
+    pub fn page_table_root(self) -> PhysAddr {
+        self.root().address()
+    }
+
+    /// Makes the space the one that this processor translates user addresses by.
+    #[inline]
+    pub fn activate(self) {
+        arch::tlb::activate(self.page_table_root());
+    }
+
+    /// What `address` means in this space now.
+    pub fn lookup(self, address: VirtAddr) -> Option<Translation> {
+        if address.value() >= arch::USER_END {
+            return None;
+        }
+        let place = table::find(self, address, 1);
+        if !place.entry.is_page(place.level) {
+            return None;
+        }
+        let bits = page_bits(place.level);
+        let start = place.entry.address().align_down(bits).value();
+        let physical = PhysAddr::new(start + (address.value() & ((1 << bits) - 1)));
+        Some(Translation { address: physical, rights: place.entry.rights(), page_bits: bits })
+    }
+
+    /// Declares the KIP and UTCB areas (X.2 rule 6.3 has been checked; `None`: no such area). Mappings of the user in
+    /// them must be flushed by the caller *before* ([`super::unmap`]), with the space not having an active thread.
+    pub fn set_areas(self, kip: Option<Region>, utcb: Option<Region>) {
+        self.state().areas[0].set(kip.unwrap_or(NO_AREA));
+        self.state().areas[1].set(utcb.unwrap_or(NO_AREA));
+    }
+
+    /// The KIP or UTCB area that has an address in common with `block`.
+    #[inline]
+    pub(super) fn area_in(self, block: Region) -> Option<Region> {
+        let areas = &self.state().areas;
+        areas.iter().map(Cell::get).find(|area| area.size_log2 != 0 && area.overlaps(block))
+    }
+
+    /// Makes sure that [`KernelPage::commit`] can put a kernel frame at `address` (a KIP or UTCB page).
+    pub fn reserve_kernel_page(self, address: VirtAddr) -> Result<KernelPage, OutOfMemory> {
+        match table::make(self, address, 1) {
+            Ok(entry) => Ok(KernelPage { space: self, address, entry }),
+            Err(error) => {
+                table::trim(self, address, &mut Changes::new());
+                Err(error)
+            }
+        }
+    }
+
+    /// Maps a kernel frame for the user at `address`, which lies in the KIP or UTCB area and is free.
+    pub fn insert_kernel_frame(
+        self,
+        address: VirtAddr,
+        frame: PhysAddr,
+        rights: Rights,
+    ) -> Result<(), OutOfMemory> {
+        self.reserve_kernel_page(address)?.commit(frame, rights);
+        Ok(())
+    }
+
+    /// Undoes [`SpaceMemory::insert_kernel_frame`]; returns the frame that was there, which no processor can reach
+    /// through this space any more.
+    pub fn remove_kernel_frame(self, address: VirtAddr) -> Option<PhysAddr> {
+        let place = table::find(self, address, 1);
+        if place.level != 1 || !place.entry.is_present() {
+            return None;
+        }
+        debug_assert!(place.at.node().is_none(), "a user's page at {address:?}");
+        let mut changes = Changes::new();
+        let entry = place.at.remove(&mut changes);
+        changes.finish();
+        Some(entry.address())
+    }
+}
+
+/// A place for a kernel frame in a user space, whose page tables exist. Dropped unused, it leaves no trace. No other
+/// operation on the space may come between reservation and use.
+pub struct KernelPage {
+    space: SpaceMemory,
+    address: VirtAddr,
+    entry: EntryRef,
+}
+
+impl KernelPage {
+    /// Maps `frame` for the user with `rights`.
+    pub fn commit(self, frame: PhysAddr, rights: Rights) {
+        let _lock = self.space.lock();
+        // The status bits are set already: the processor need not write them, nobody reads them.
+        let page = PageEntry::page(frame, 1, rights).touched(true);
+        self.entry.install(page, NodeId::NONE);
+    }
+}
+
+impl Drop for KernelPage {
+    fn drop(&mut self) {
+        table::trim(self.space, self.address, &mut Changes::new());
+    }
+}

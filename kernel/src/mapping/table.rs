@@ -1,0 +1,303 @@
+//! Page tables of user spaces and their shadows.
+//!
+//! Every table has a *shadow*, an array of 512 words: for an entry that maps a page the word names the page's node in
+//! the mapping database, so that the way from a fault address to the node costs no search. It is zero for pages
+//! without a node: kernel frames (KIP, UTCBs) and sigma0's own idempotent pages. The table's frame record names the
+//! shadow, the space and the address from which the table maps, so that the way back costs no search either.
+//!
+//! A table exists only while it has an entry; the last removal frees it, and it is known to be zero then.
+//!
+//! Locks: a space's lock covers which tables it has and how many entries they use; the entries that map pages, and the
+//! shadow words beside them, change only under the tree lock of the memory that they map (K12).
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::changes::Changes;
+use super::node::{NodeId, alloc_array, array_words, free_array};
+use super::space::{SpaceId, SpaceMemory};
+use crate::arch;
+use crate::arch::page_entry::{ENTRIES, PageEntry, ROOT_LEVEL, index, page_bits};
+use crate::memory::frame::{self, Use};
+use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, VirtAddr};
+
+/// What a table costs its space, beside the shadow.
+const TABLE_COST: u64 = PAGE_SIZE;
+
+/// A page table: its frame number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Table(u32);
+
+/// A page-table entry: its physical address divided by 8.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct EntryRef(u32);
+
+/// Where a walk down the tables ended: at an entry that maps a page, at an empty one, or at the level asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) at: EntryRef,
+    pub(super) level: u32,
+    pub(super) entry: PageEntry,
+}
+
+impl Table {
+    /// An empty table of `level` for `space`, mapping from `address`.
+    pub(super) fn alloc(
+        space: SpaceId,
+        account: Account,
+        level: u32,
+        address: VirtAddr,
+    ) -> Result<Self, OutOfMemory> {
+        let shadow = alloc_array(account)?;
+        let table = account
+            .charge(TABLE_COST)
+            .and_then(|()| frame::alloc_number(Use::PageTables).inspect_err(|_| account.credit(TABLE_COST)));
+        let number = table.inspect_err(|_| free_array(shadow, account, true))?;
+        let record = frame::record(number);
+        record.link.set(shadow);
+        record.back.set(space.raw());
+        record.place.set((address.value() >> page_bits(2)) as u32);
+        record.first.set(level as u8);
+        Ok(Self(number))
+    }
+
+    /// Makes a root table share the kernel's half of all spaces.
+    pub(super) fn fill_kernel_half(self) {
+        for (place, &entry) in arch::kernel_half().iter().enumerate() {
+            self.entry(ENTRIES / 2 + place).store(PageEntry::from_raw(entry));
+        }
+    }
+
+    /// Frees a table that nobody can reach any more, not even a processor. `zeroed`: it holds only zeros.
+    pub(super) fn free(self, zeroed: bool) {
+        debug_assert!(self.used() == 0);
+        let account = self.space().memory().account();
+        free_array(self.record().link.get(), account, true);
+        frame::free_number(self.0, zeroed);
+        account.credit(TABLE_COST);
+    }
+
+    pub(super) fn from_entry(entry: PageEntry) -> Self {
+        Self((entry.address().value() / PAGE_SIZE) as u32)
+    }
+
+    pub(super) fn address(self) -> PhysAddr {
+        PhysAddr::new(u64::from(self.0) * PAGE_SIZE)
+    }
+
+    #[inline]
+    fn record(self) -> &'static frame::Record {
+        frame::record(self.0)
+    }
+
+    #[inline]
+    pub(super) fn level(self) -> u32 {
+        u32::from(self.record().first.get())
+    }
+
+    #[inline]
+    pub(super) fn space(self) -> SpaceId {
+        SpaceId::from_raw(self.record().back.get())
+    }
+
+    /// Entries that are not empty.
+    pub(super) fn used(self) -> u32 {
+        u32::from(self.record().used.get())
+    }
+
+    fn start(self) -> u64 {
+        u64::from(self.record().place.get()) << page_bits(2)
+    }
+
+    #[inline]
+    pub(super) fn entry(self, index: usize) -> EntryRef {
+        EntryRef(self.0 << 9 | index as u32)
+    }
+
+    fn shadow(self) -> &'static [Cell<u32>; ENTRIES] {
+        array_words(self.record().link.get())
+    }
+
+    /// Puts the table at the head of a list of tables that are to be freed. The list goes through the field that said
+    /// where the table mapped from.
+    pub(super) fn push(self, list: &mut u32) {
+        self.record().place.set(*list);
+        *list = self.0;
+    }
+
+    /// Takes the first table off such a list.
+    pub(super) fn pop(list: &mut u32) -> Option<Self> {
+        let table = (*list != 0).then_some(Self(*list))?;
+        *list = table.record().place.get();
+        Some(table)
+    }
+}
+
+impl EntryRef {
+    #[inline]
+    pub(super) fn raw(self) -> u32 {
+        self.0
+    }
+
+    #[inline]
+    pub(super) fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+
+    #[inline]
+    fn word(self) -> &'static AtomicU64 {
+        // SAFETY: references are made from tables in use, by index; tables are kernel memory, always mapped. A word that
+        // the processor also writes is atomic.
+        unsafe { &*arch::phys_to_virt(PhysAddr::new(u64::from(self.0) * 8)).cast() }
+    }
+
+    #[inline]
+    pub(super) fn load(self) -> PageEntry {
+        // Relaxed here and below: the locks order what processors do to an entry; the processor's own walks and status
+        // updates are atomic.
+        PageEntry::from_raw(self.word().load(Ordering::Relaxed))
+    }
+
+    /// Replaces the entry. Only for an entry that is empty, or whose status does not matter.
+    #[inline]
+    fn store(self, entry: PageEntry) {
+        self.word().store(entry.raw(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn table(self) -> Table {
+        Table(self.0 >> 9)
+    }
+
+    #[inline]
+    fn index(self) -> usize {
+        self.0 as usize % ENTRIES
+    }
+
+    /// The node that maps this page.
+    #[inline]
+    pub(super) fn node(self) -> NodeId {
+        NodeId::from_raw(self.table().shadow()[self.index()].get())
+    }
+
+    /// The address that the entry maps.
+    #[inline]
+    pub(super) fn virtual_address(self) -> VirtAddr {
+        let table = self.table();
+        VirtAddr::new(table.start() + ((self.index() as u64) << page_bits(table.level())))
+    }
+
+    /// Fills an empty entry with a page, for `node` (none: a page without a node).
+    pub(super) fn install(self, page: PageEntry, node: NodeId) {
+        debug_assert!(self.load() == PageEntry::EMPTY);
+        let table = self.table();
+        table.shadow()[self.index()].set(node.raw());
+        let used = &table.record().used;
+        used.set(used.get() + 1);
+        self.store(page);
+    }
+
+    /// Replaces a page by a table that maps the same, in parts.
+    pub(super) fn replace_by_table(self, table: Table) {
+        self.table().shadow()[self.index()].set(0);
+        self.store(PageEntry::table(table.address()));
+    }
+
+    /// Sets a page's rights. The caller lets the TLBs know if they are less.
+    pub(super) fn set_rights(self, rights: x2::Rights) {
+        let word = self.word();
+        // The processor may add status bits meanwhile.
+        let mut entry = self.load();
+        while let Err(now) = word.compare_exchange_weak(
+            entry.raw(),
+            entry.with_rights(rights).raw(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        ) {
+            entry = PageEntry::from_raw(now);
+        }
+    }
+
+    /// Clears a page's status and returns the entry as it was. The caller lets the TLBs know.
+    pub(super) fn take_status(self) -> PageEntry {
+        let clear = PageEntry::from_raw(u64::MAX).without_status().raw();
+        PageEntry::from_raw(self.word().fetch_and(clear, Ordering::Relaxed))
+    }
+
+    /// Empties the entry and returns it as it was, with the status up to that moment; frees tables that become empty.
+    #[inline]
+    pub(super) fn remove(self, changes: &mut Changes) -> PageEntry {
+        let table = self.table();
+        let space = table.space().memory();
+        changes.invalidate(space, self.virtual_address());
+        table.shadow()[self.index()].set(0);
+        let entry = PageEntry::from_raw(self.word().swap(0, Ordering::Relaxed));
+        let _lock = space.lock();
+        let used = &table.record().used;
+        used.set(used.get() - 1);
+        if used.get() == 0 {
+            release_tables(space, table, self.virtual_address(), changes);
+        }
+        entry
+    }
+}
+
+/// Frees `table`, which has become empty and maps `address`, and those above that become empty thereby. Under the
+/// space's lock.
+#[cold]
+fn release_tables(space: SpaceMemory, mut table: Table, address: VirtAddr, changes: &mut Changes) {
+    while table.used() == 0 && table.level() < ROOT_LEVEL {
+        let above = find(space, address, table.level() + 1);
+        debug_assert!(above.level == table.level() + 1 && Table::from_entry(above.entry) == table);
+        above.at.store(PageEntry::EMPTY);
+        let parent = above.at.table();
+        let used = &parent.record().used;
+        used.set(used.get() - 1);
+        changes.free_table(table);
+        table = parent;
+    }
+}
+
+/// Walks down `space`'s tables towards `address`, at most to `level`.
+#[inline]
+pub(super) fn find(space: SpaceMemory, address: VirtAddr, level: u32) -> Place {
+    let mut table = space.root();
+    let mut at_level = ROOT_LEVEL;
+    loop {
+        let at = table.entry(index(address.value(), at_level));
+        let entry = at.load();
+        if at_level == level || !entry.is_table(at_level) {
+            return Place { at, level: at_level, entry };
+        }
+        table = Table::from_entry(entry);
+        at_level -= 1;
+    }
+}
+
+/// Makes the tables between the root and `level` for `address` where there are none; the space must not have a page
+/// there. Returns the entry of `level`. On failure tables that were made stay until [`trim`].
+pub(super) fn make(space: SpaceMemory, address: VirtAddr, level: u32) -> Result<EntryRef, OutOfMemory> {
+    let mut place = find(space, address, level);
+    while place.level > level {
+        debug_assert!(place.entry == PageEntry::EMPTY);
+        let below = place.level - 1;
+        let start = address.align_down(page_bits(place.level));
+        let table = Table::alloc(space.id(), space.account(), below, start)?;
+        let _lock = space.lock();
+        let used = &place.at.table().record().used;
+        used.set(used.get() + 1);
+        place.at.store(PageEntry::table(table.address()));
+        let at = table.entry(index(address.value(), below));
+        place = Place { at, level: below, entry: PageEntry::EMPTY };
+    }
+    Ok(place.at)
+}
+
+/// Frees empty tables on the way to `address`, after a failed [`make`].
+pub(super) fn trim(space: SpaceMemory, address: VirtAddr, changes: &mut Changes) {
+    let place = find(space, address, 1);
+    let table = place.at.table();
+    let _lock = space.lock();
+    if table.used() == 0 && table != space.root() {
+        release_tables(space, table, address, changes);
+    }
+}

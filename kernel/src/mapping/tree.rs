@@ -1,0 +1,265 @@
+//! The forest of mappings: one tree for each GiB of physical memory, rooted in sigma0's holding of it.
+//!
+//! sigma0 holds all memory but the kernel's. Its holding of one GiB is a root node, made when something is first derived
+//! from it and freed with the last such mapping. A directory finds the root; its arrays, one for each 512 GiB that was
+//! ever mapped, stay.
+//!
+//! The tree lock of a GiB covers its root's place in the directory, all nodes of the tree, and the page-table entries
+//! that map them. Lock order: tree, then space. Locks are shared by GiBs that are 64 apart.
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use x2::Rights;
+
+use super::changes::Changes;
+use super::node::{NodeId, Status, alloc_array, array_words};
+use super::table::Table;
+use super::walk;
+use crate::arch;
+use crate::arch::page_entry::{ENTRIES, index, page_bits};
+use crate::memory::{Account, OutOfMemory, PhysAddr, PhysRange, VirtAddr};
+use crate::sync::{SpinLock, SpinLockGuard};
+
+/// Level of the roots: 1 GiB.
+pub(super) const TREE_LEVEL: u32 = 3;
+/// log2 of the physical memory that can be mapped to users: node fields hold 32-bit frame numbers.
+pub(super) const PHYSICAL_BITS: u32 = 44;
+const DIRECTORY: usize = 1 << (PHYSICAL_BITS - page_bits(TREE_LEVEL + 1));
+
+/// Arrays of roots, for 512 GiB each; 0 = none yet. Written once each.
+static ROOTS: SpinLock<[u32; DIRECTORY]> = SpinLock::new([0; DIRECTORY]);
+/// The machine that the directory describes.
+static MACHINE: AtomicU32 = AtomicU32::new(0);
+
+const LOCKS: usize = 64;
+static LOCK: [SpinLock<()>; LOCKS] = [const { SpinLock::new(()) }; LOCKS];
+
+/// How many ranges the kernel can keep for itself.
+const MAX_RESERVED: usize = 32;
+
+struct Reserved {
+    ranges: [PhysRange; MAX_RESERVED],
+    count: usize,
+}
+
+/// Written once at boot.
+static RESERVED: SpinLock<Reserved> = SpinLock::new(Reserved {
+    ranges: [PhysRange::new(PhysAddr::new(0), PhysAddr::new(0)); MAX_RESERVED],
+    count: 0,
+});
+
+/// Says what physical memory (and device registers) sigma0 never gets: the kernel's image, its memory, the interrupt
+/// controllers. Call once, before the first space is made.
+///
+/// # Panics
+/// If there are more than 32 ranges: the boot code merges them.
+pub fn init(reserved: &[PhysRange]) {
+    *ROOTS.lock() = [0; DIRECTORY];
+    MACHINE.store(arch::machine(), Ordering::Relaxed);
+    let mut state = RESERVED.lock();
+    state.ranges[..reserved.len()].copy_from_slice(reserved);
+    state.count = reserved.len();
+}
+
+/// Locks the tree of the memory at `address`.
+#[inline]
+pub(super) fn lock(address: PhysAddr) -> SpinLockGuard<'static, ()> {
+    LOCK[(address.value() >> page_bits(TREE_LEVEL)) as usize % LOCKS].lock()
+}
+
+/// If part of `start..start + 2^bits` is the kernel's, or does not exist: the end of that part, exclusive.
+pub(super) fn reserved_in(start: PhysAddr, bits: u32) -> Option<PhysAddr> {
+    let end = start.offset(1 << bits);
+    if end.value() > 1 << PHYSICAL_BITS {
+        return Some(PhysAddr::new(u64::MAX));
+    }
+    let block = PhysRange::new(start, end);
+    let reserved = RESERVED.lock();
+    reserved.ranges[..reserved.count].iter().find(|range| range.overlaps(block)).map(|range| range.end)
+}
+
+/// The root of the tree for `address`, if anything is derived from it. Under the tree lock.
+pub(super) fn root(address: PhysAddr) -> NodeId {
+    match ROOTS.lock()[index(address.value(), TREE_LEVEL + 1)] {
+        0 => NodeId::NONE,
+        array => NodeId::from_raw(root_word(array, address).get()),
+    }
+}
+
+fn root_word(array: u32, address: PhysAddr) -> &'static Cell<u32> {
+    &array_words(array)[index(address.value(), TREE_LEVEL)]
+}
+
+/// The root of the tree for `address`, made on the account of sigma0 if there is none. Under the tree lock.
+pub(super) fn make_root(address: PhysAddr, sigma0: Account) -> Result<NodeId, OutOfMemory> {
+    let array = {
+        let mut roots = ROOTS.lock();
+        let place = &mut roots[index(address.value(), TREE_LEVEL + 1)];
+        if *place == 0 {
+            *place = alloc_array(Account::KERNEL)?;
+        }
+        *place
+    };
+    let word = root_word(array, address);
+    if word.get() == 0 {
+        let root = NodeId::alloc(sigma0, TREE_LEVEL)?;
+        root.clear_entry(address.align_down(page_bits(TREE_LEVEL)));
+        word.set(root.raw());
+    }
+    Ok(NodeId::from_raw(word.get()))
+}
+
+/// Where to put a holding of `level` at `address` that is derived from `node`: under `node` itself, or under a part of
+/// it, made on `account`. Whatever was made is freed again by [`release`] if it stays unused.
+pub(super) fn anchor(
+    mut node: NodeId,
+    address: PhysAddr,
+    level: u32,
+    account: Account,
+) -> Result<NodeId, OutOfMemory> {
+    while node.level() > level {
+        node.make_parts(account)?;
+        let piece_level = node.level() - 1;
+        if piece_level == level {
+            break;
+        }
+        let head = node.part_list(index(address.value(), piece_level));
+        node = if !head.is_none() && head.is_part() {
+            head
+        } else {
+            let part = NodeId::alloc(account, piece_level)?;
+            let start = address.align_down(page_bits(piece_level));
+            part.clear_entry(start);
+            part.link(node, start, true);
+            part
+        };
+    }
+    Ok(node)
+}
+
+/// Whether `node` is derived from what `source`, a page at the same memory, is or is a part of. As the mapped parts of a
+/// holding do not overlap, the node's parent is then just that page.
+pub(super) fn is_derived(node: NodeId, source: NodeId) -> bool {
+    let parent = node.holding().parent();
+    !parent.is_none() && parent.holding() == source.holding()
+}
+
+/// Frees `node` if it stands for nothing any more, then what stood only for it above.
+pub(super) fn release(mut node: NodeId) {
+    // A holding has at most one part for each level above it; what is derived further up is not empty by itself.
+    for _ in 0..=TREE_LEVEL {
+        if !is_void(node) {
+            return;
+        }
+        let parent = node.parent();
+        free(node);
+        if parent.is_none() {
+            return;
+        }
+        node = parent;
+    }
+}
+
+/// Whether `node` maps nothing, has nothing below it, and need not keep the status of a piece of a large page.
+#[inline]
+pub(super) fn is_void(node: NodeId) -> bool {
+    !node.is_mapped() && node.is_leaf() && !(node.is_part() && node.parent().is_mapped())
+}
+
+/// Takes a void node out of the tree.
+pub(super) fn free(node: NodeId) {
+    if node.is_watched() {
+        walk::node_goes(node);
+    }
+    if node.parent().is_none() {
+        let address = node.address();
+        let array = ROOTS.lock()[index(address.value(), TREE_LEVEL + 1)];
+        root_word(array, address).set(0);
+    } else {
+        if node.level() > 1 {
+            node.collect_parts(0, ENTRIES - 1, false);
+        }
+        node.tell_parent();
+        node.unlink();
+    }
+    node.free();
+}
+
+/// Removes the page that maps `node`; the node stays, unmapped, with the page's status.
+#[inline]
+pub(super) fn unmap(node: NodeId, changes: &mut Changes) {
+    let entry = node.entry().remove(changes);
+    node.clear_entry(entry.address().align_down(node.bits()));
+    node.add_status(Status::fresh(entry.status()));
+}
+
+/// Splits the large page that maps `node` into parts of the next smaller size. The node stays as their parent. All or
+/// nothing: on failure everything is as before.
+pub(super) fn split(node: NodeId, changes: &mut Changes) -> Result<(), OutOfMemory> {
+    let level = node.level();
+    let at = node.entry();
+    let space = at.table().space().memory();
+    let account = node.account();
+    let start: VirtAddr = at.virtual_address();
+    let table = Table::alloc(space.id(), space.account(), level - 1, start)?;
+    let mut parts = [NodeId::NONE; ENTRIES];
+    let made = make_part_nodes(node, account, &mut parts);
+    if let Err(error) = made {
+        table.free(true);
+        return Err(error);
+    }
+    let page = at.load();
+    let address = page.address().align_down(page_bits(level));
+    for (piece, part) in parts.into_iter().enumerate() {
+        let page = page.part(piece, level);
+        let at = table.entry(piece);
+        // An existing part without an entry stays, and gets its entry.
+        let head = node.part_list(piece);
+        let part = if part.is_none() {
+            head
+        } else {
+            part.link(node, page.address(), true);
+            part
+        };
+        part.inherit_status(node);
+        at.install(page, part);
+        part.set_entry(at);
+    }
+    changes.invalidate(space, start);
+    let _lock = space.lock();
+    at.replace_by_table(table);
+    node.take_mine();
+    node.clear_entry(address);
+    Ok(())
+}
+
+/// Nodes for all parts of `node` that have none, and the array for them.
+fn make_part_nodes(node: NodeId, account: Account, parts: &mut [NodeId; ENTRIES]) -> Result<(), OutOfMemory> {
+    let new_array = !node.has_array();
+    node.make_parts(account)?;
+    for piece in 0..ENTRIES {
+        let head = node.part_list(piece);
+        if !head.is_none() && head.is_part() {
+            continue;
+        }
+        match NodeId::alloc(account, node.level() - 1) {
+            Ok(part) => parts[piece] = part,
+            Err(error) => {
+                parts[..piece].iter().filter(|part| !part.is_none()).for_each(|part| part.free());
+                if new_array {
+                    node.drop_parts();
+                }
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The rights that `wanted` comes to for a holder of `held` (X.2 rule 7.34). The processor cannot forbid reading what it
+/// lets write or execute, so any right includes reading.
+#[inline]
+pub(super) fn granted(wanted: Rights, held: Rights) -> Rights {
+    let rights = wanted.and(held);
+    if rights.is_none() { rights } else { rights.or(Rights::READ) }
+}

@@ -1,0 +1,229 @@
+//! Unmap, flush, status (X.2 rules 8.1 to 8.8), and the end of a space.
+use core::pin::Pin;
+
+use x2::{Fpage, Region, Rights};
+
+use super::changes::Changes;
+use super::cursor::{Cursor, Progress};
+use super::space::SpaceMemory;
+use super::table::{self, Place};
+use super::tree::{self, TREE_LEVEL};
+use super::walk;
+use crate::arch;
+use crate::arch::page_entry::page_bits;
+use crate::memory::{PhysAddr, VirtAddr};
+
+/// Empty entries and pages between two looks at the interrupt controller.
+const PAGES_PER_POLL: u32 = 4;
+
+/// The user's part of any region.
+const USER: Region = Region { base: 0, size_log2: 47 };
+
+/// What to do to a range of a space's pages.
+struct Revocation {
+    space: SpaceMemory,
+    region: Region,
+    revoke: Rights,
+    /// Also from the space's own pages.
+    flush: bool,
+    /// Also kernel frames: the space is being destroyed.
+    everything: bool,
+}
+
+/// Revokes the rights in `fpage` from everything that is derived from `space`'s pages in it, and from these themselves if
+/// `flush`; returns their access status (ABI 12.6, X.2 rules 8.2 to 8.8). Never fails. Preemption point.
+///
+/// A page that cannot be read any more is removed, whatever else it allowed. The status of a large page belongs to the
+/// whole page: an fpage that covers only a part of it sees, but does not reset, what the holder did through it.
+pub fn unmap(cursor: Pin<&mut Cursor>, space: SpaceMemory, fpage: Fpage, flush: bool) -> Progress<Rights> {
+    let cursor = cursor.project();
+    let Some(region) = fpage.region() else { return cursor.finish(Rights::NONE) };
+    let revoke = fpage.rights();
+    Revocation { space, region, revoke, flush, everything: false }.run(cursor)
+}
+
+/// Removes all mappings of a space with everything derived from them, then frees it; the name is invalid from then on.
+/// Kernel frames in it are no longer mapped, but not freed. The space must not be active on any processor, and nobody
+/// may map to it any more. Preemption point.
+pub fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
+    let cursor = cursor.project();
+    let everything = Revocation { space, region: USER, revoke: Rights::ALL, flush: true, everything: true };
+    match everything.run(cursor) {
+        Progress::Preempted => Progress::Preempted,
+        Progress::Done(_) => {
+            space.delete();
+            Progress::Done(())
+        }
+    }
+}
+
+impl Revocation {
+    fn run(&self, cursor: &mut Cursor) -> Progress<Rights> {
+        let mut pages = 0;
+        if cursor.is_walking() {
+            match cursor.continue_walk() {
+                None => return Progress::Preempted,
+                Some(status) => page_done(cursor, status),
+            }
+        }
+        let end = arch::USER_END.min(self.region.last());
+        loop {
+            let address = VirtAddr::new(self.region.base.saturating_add(cursor.offset));
+            if address.value() >= end {
+                let status = cursor.rights;
+                return cursor.finish(status);
+            }
+            if pages == PAGES_PER_POLL {
+                if arch::interrupt_pending() {
+                    return Progress::Preempted;
+                }
+                pages = 0;
+            }
+            pages += 1;
+            if !self.step(cursor, address) {
+                return Progress::Preempted;
+            }
+        }
+    }
+
+    /// Handles what is mapped at `address`. Returns false if it was preempted meanwhile.
+    #[inline]
+    fn step(&self, cursor: &mut Cursor, address: VirtAddr) -> bool {
+        if !self.everything
+            && let Some(area) = self.space.area_in(Region { base: address.value(), size_log2: 12 })
+        {
+            cursor.offset += area.last() + 1 - address.value();
+            return true;
+        }
+        if self.space.is_sigma0() {
+            return self.sigma0_step(cursor, address);
+        }
+        let place = table::find(self.space, address, 1);
+        if place.entry.is_page(place.level) {
+            return self.page(cursor, address, place);
+        }
+        cursor.offset += to_boundary(address, page_bits(place.level));
+        true
+    }
+
+    /// Handles one page of the space.
+    #[inline]
+    fn page(&self, cursor: &mut Cursor, address: VirtAddr, place: Place) -> bool {
+        let bits = page_bits(place.level);
+        let node = place.at.node();
+        if node.is_none() {
+            if self.everything {
+                place.at.remove(&mut Changes::new());
+            }
+            cursor.offset += to_boundary(address, bits);
+            return true;
+        }
+        let page = place.entry;
+        let start = page.address().align_down(bits);
+        let _tree = tree::lock(start);
+        cursor.executable = page.rights().contains(Rights::EXECUTE);
+        if node.level() == 1 && node.is_leaf() && !node.is_part() {
+            // The common case: a small page from which nothing is derived.
+            let mut changes = Changes::new();
+            walk::act(node, if self.flush { self.revoke } else { Rights::NONE }, &mut changes);
+            let status = node.take_mine();
+            if !node.is_mapped() {
+                tree::release(node);
+            }
+            changes.finish();
+            cursor.advance = 1 << bits;
+            page_done(cursor, status);
+            return true;
+        }
+        let mut range = Region { base: start.value(), size_log2: bits };
+        let mut revoke = self.revoke;
+        cursor.advance = 1 << bits;
+        if self.region.size_log2 < bits {
+            let offset = address.value() & (range.last() - range.base);
+            if self.flush && !page.rights().and(revoke).is_none() {
+                let mut changes = Changes::new();
+                if tree::split(node, &mut changes).is_ok() {
+                    // Now there are smaller pages here.
+                    return true;
+                }
+                revoke = Rights::ALL;
+            } else {
+                range = Region { base: range.base + offset, size_log2: self.region.size_log2 };
+                cursor.advance = 1 << self.region.size_log2;
+            }
+        }
+        match cursor.walk(node, range, revoke, self.flush) {
+            None => false,
+            Some(status) => {
+                page_done(cursor, status);
+                true
+            }
+        }
+    }
+
+    /// Handles one GiB, or the rest of the region, of sigma0's holding, and the status of its own use of it. sigma0 keeps
+    /// its own pages in any case.
+    fn sigma0_step(&self, cursor: &mut Cursor, address: VirtAddr) -> bool {
+        let bits = self.region.size_log2.min(page_bits(TREE_LEVEL));
+        let range = Region { base: address.value(), size_log2: bits };
+        cursor.advance = 1 << bits;
+        cursor.executable = true;
+        cursor.rights = cursor.rights.or(self.take_sigma0_status(range));
+        if range.last() >> tree::PHYSICAL_BITS != 0 {
+            cursor.offset += cursor.advance;
+            return true;
+        }
+        let physical = PhysAddr::new(range.base);
+        let _tree = tree::lock(physical);
+        let root = tree::root(physical);
+        if root.is_none() {
+            page_done(cursor, Rights::NONE);
+            return true;
+        }
+        match cursor.walk(root, range, self.revoke, false) {
+            None => false,
+            Some(status) => {
+                page_done(cursor, status);
+                true
+            }
+        }
+    }
+
+    /// The status of sigma0's own pages in `range`, which is reset for pages that lie in it as a whole.
+    fn take_sigma0_status(&self, range: Region) -> Rights {
+        let mut status = Rights::NONE;
+        let mut changes = Changes::new();
+        let mut address = VirtAddr::new(range.base);
+        while address.value() <= range.last() {
+            let place = table::find(self.space, address, 1);
+            if place.entry.is_page(place.level) && place.at.node().is_none() {
+                status = status.or(with_execute(place.entry.status(), true));
+                if !place.entry.status().is_none() && page_bits(place.level) <= range.size_log2 {
+                    place.at.take_status();
+                    changes.invalidate(self.space, address);
+                }
+            }
+            address = address.offset(to_boundary(address, page_bits(place.level)));
+        }
+        status
+    }
+}
+
+/// The walk over a page is over, or was not needed.
+#[inline]
+fn page_done(cursor: &mut Cursor, status: Rights) {
+    cursor.rights = cursor.rights.or(with_execute(status, cursor.executable));
+    cursor.offset += cursor.advance;
+}
+
+/// The processor does not tell execution from reading (X.2 rule 8.7).
+#[inline]
+fn with_execute(status: Rights, executable: bool) -> Rights {
+    if executable && status.contains(Rights::READ) { status.or(Rights::EXECUTE) } else { status }
+}
+
+/// Bytes from `address` to the end of its block of 2^`bits`.
+#[inline]
+pub(super) fn to_boundary(address: VirtAddr, bits: u32) -> u64 {
+    (1 << bits) - (address.value() & ((1 << bits) - 1))
+}

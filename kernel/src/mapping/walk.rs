@@ -1,0 +1,347 @@
+//! Walks through a holding and everything derived from it, to revoke rights and to collect status.
+//!
+//! A walk visits the nodes below its *top* in depth-first order: a node, its children, its parts' lists. It revokes on
+//! the way down and tells status upwards and frees on the way up, without recursion. Because it revokes before it goes
+//! deeper, a visited page cannot pass on more than it still has: nobody can keep a walk busy by mapping on.
+//!
+//! A walk may be restricted to a range of the memory: then large pages below the top are split, so that only the range
+//! is affected; if there is no memory to split a page, it is removed whole (K4).
+//!
+//! Between any two steps the tree is consistent and the walk can be suspended. Then other operations may free the
+//! nodes that it refers to; they are marked, and [`node_goes`] moves the walk on (K12).
+use core::ptr;
+
+use x2::{Region, Rights};
+
+use super::changes::Changes;
+use super::node::{NodeId, Status};
+use super::tree;
+use crate::arch;
+use crate::arch::page_entry::{ENTRIES, index, page_bits};
+use crate::sync::SpinLock;
+
+/// Where a walk stands at its node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// Before the node itself.
+    Enter,
+    /// Before its children.
+    Children,
+    /// Before the list of a part.
+    Part(u16),
+}
+
+/// Steps between two looks at the interrupt controller.
+const STEPS_PER_POLL: u32 = 8;
+
+/// A walk and how far it has come. All zero and [`Walk::IDLE`]: none.
+pub(super) struct Walk {
+    /// The holding: visited, but not changed, except for `own`.
+    top: NodeId,
+    at: NodeId,
+    /// The large page that is being removed whole with everything below.
+    whole: NodeId,
+    step: Step,
+    revoke: Rights,
+    result: Rights,
+    /// Memory that is affected.
+    range: Region,
+    done: bool,
+    /// While suspended: the list of suspended walks.
+    next: *mut Walk,
+    prev: *mut Walk,
+}
+
+/// The walks that are suspended, so that nodes can tell them that they go.
+struct Suspended(*mut Walk);
+
+// SAFETY: the list is only used under its lock, and a walk in it is touched by others only under that lock and the tree
+// locks, never while its owner runs it.
+unsafe impl Send for Suspended {}
+
+static SUSPENDED: SpinLock<Suspended> = SpinLock::new(Suspended(ptr::null_mut()));
+
+impl Walk {
+    pub(super) const IDLE: Self = Self {
+        top: NodeId::NONE,
+        at: NodeId::NONE,
+        whole: NodeId::NONE,
+        step: Step::Enter,
+        revoke: Rights::NONE,
+        result: Rights::NONE,
+        range: Region { base: 0, size_log2: 0 },
+        done: true,
+        next: ptr::null_mut(),
+        prev: ptr::null_mut(),
+    };
+
+    /// A walk below what `own` holds of `range`, revoking `revoke` from all that is derived from it, and from `own`
+    /// itself if `flush`. `own` is a page inside the range, or a larger one that is not flushed, or a root.
+    pub(super) fn new(
+        own: NodeId,
+        range: Region,
+        revoke: Rights,
+        flush: bool,
+        changes: &mut Changes,
+    ) -> Self {
+        let top = own.holding();
+        let mut walk = Self { top, at: top, revoke, range, done: false, ..Self::IDLE };
+        if own.is_mapped() {
+            let revoke = if flush { revoke } else { Rights::NONE };
+            if own.bits() <= range.size_log2 {
+                act(own, revoke, changes);
+                walk.result = own.take_mine();
+            } else {
+                // A large page's own status belongs to all of it, so it cannot be reset for a part.
+                walk.result = own.status().mine().or(own.entry().load().status());
+            }
+        }
+        walk
+    }
+
+    /// What the holder of the top had not seen, of status in the range.
+    pub(super) fn result(&self) -> Rights {
+        self.result
+    }
+
+    /// Goes on until the end (true) or until an interrupt is pending. Under the tree lock.
+    pub(super) fn run(&mut self, changes: &mut Changes) -> bool {
+        let mut steps = 0;
+        while !self.done {
+            if steps == STEPS_PER_POLL {
+                if arch::interrupt_pending() {
+                    return false;
+                }
+                steps = 0;
+            }
+            steps += 1;
+            if self.step(changes) {
+                steps = STEPS_PER_POLL;
+            }
+        }
+        true
+    }
+
+    /// Whether it was a long step.
+    #[inline]
+    fn step(&mut self, changes: &mut Changes) -> bool {
+        match self.step {
+            Step::Enter => {
+                self.step = Step::Children;
+                return self.enter(changes);
+            }
+            Step::Children => {
+                let child = self.at.child();
+                if child.is_none() {
+                    self.step = Step::Part(0);
+                } else {
+                    (self.at, self.step) = (child, Step::Enter);
+                }
+            }
+            Step::Part(from) => {
+                if self.at.has_parts() {
+                    let (first, last) = self.pieces(self.at);
+                    if let Some(head) = self.at.next_part_list(first.max(usize::from(from)), last) {
+                        (self.at, self.step) = (head, Step::Enter);
+                        return false;
+                    }
+                }
+                self.leave();
+            }
+        }
+        false
+    }
+
+    /// Whether all of `node` is affected.
+    #[inline]
+    fn covers(&self, node: NodeId) -> bool {
+        !self.whole.is_none() || node.bits() <= self.range.size_log2
+    }
+
+    /// Which pieces of `node` lie in the range.
+    fn pieces(&self, node: NodeId) -> (usize, usize) {
+        if self.covers(node) {
+            return (0, ENTRIES - 1);
+        }
+        let below = node.level() - 1;
+        (index(self.range.base, below), index(self.range.last(), below))
+    }
+
+    #[inline]
+    fn in_holding(&self, node: NodeId) -> bool {
+        node == self.top || (node.is_part() && node.holding() == self.top)
+    }
+
+    /// Revokes from the node. Whether it took long.
+    #[inline]
+    fn enter(&mut self, changes: &mut Changes) -> bool {
+        let node = self.at;
+        if !node.is_mapped() || self.in_holding(node) {
+            return false;
+        }
+        if !self.whole.is_none() {
+            act(node, Rights::ALL, changes);
+        } else if node.bits() <= self.range.size_log2 {
+            act(node, self.revoke, changes);
+        } else {
+            let page = node.entry().load();
+            if page.rights().and(self.revoke).is_none() {
+                self.result = self.result.or(page.status());
+            } else {
+                if tree::split(node, changes).is_err() {
+                    self.whole = node;
+                    act(node, Rights::ALL, changes);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// All below the node is done: tells its status upwards, frees it if nothing is left of it, goes on.
+    #[inline]
+    fn leave(&mut self) {
+        let node = self.at;
+        let holding = self.in_holding(node);
+        if node.level() > 1 {
+            self.leave_parts(node, holding);
+        }
+        if holding {
+            let mine = if self.covers(node) { node.take_mine() } else { node.status().mine() };
+            self.result = self.result.or(mine);
+        }
+        if node == self.whole {
+            self.whole = NodeId::NONE;
+        }
+        if node == self.top {
+            tree::release(node);
+            self.done = true;
+            return;
+        }
+        node.tell_parent();
+        self.leave_to_next(node);
+        if tree::is_void(node) {
+            tree::free(node);
+        }
+    }
+
+    #[cold]
+    fn leave_parts(&mut self, node: NodeId, holding: bool) {
+        let (first, last) = self.pieces(node);
+        let whole_pieces = self.covers(node) || page_bits(node.level() - 1) <= self.range.size_log2;
+        if holding && !self.covers(node) {
+            node.spread_status();
+        }
+        let mine = node.collect_parts(first, last, holding && whole_pieces);
+        if holding {
+            self.result = self.result.or(mine);
+        }
+    }
+
+    /// Moves behind `node`, at which the walk stands and which is not the top.
+    fn leave_to_next(&mut self, node: NodeId) {
+        let next = node.next();
+        let parent = node.parent();
+        (self.at, self.step) = if !next.is_none() {
+            (next, Step::Enter)
+        } else if parent.level() == node.level() {
+            (parent, Step::Part(0))
+        } else {
+            (parent, Step::Part(index(node.address().value(), node.level()) as u16 + 1))
+        };
+    }
+
+    /// Suspends the walk: from now on, until [`Walk::resume`], it must not move in memory.
+    pub(super) fn suspend(&mut self) {
+        debug_assert!(!self.done);
+        self.watch();
+        let this = ptr::from_mut(self);
+        let mut list = SUSPENDED.lock();
+        self.prev = ptr::null_mut();
+        self.next = list.0;
+        if !self.next.is_null() {
+            // SAFETY: walks in the list are suspended and in place; the list's lock is held.
+            unsafe { (*self.next).prev = this };
+        }
+        list.0 = this;
+    }
+
+    fn watch(&self) {
+        self.at.watch();
+        self.top.watch();
+        if !self.whole.is_none() {
+            self.whole.watch();
+        }
+    }
+
+    /// Ends a suspension.
+    pub(super) fn resume(&mut self) {
+        let mut list = SUSPENDED.lock();
+        if self.prev.is_null() {
+            list.0 = self.next;
+        } else {
+            // SAFETY: walks in the list are suspended and in place; the list's lock is held.
+            unsafe { (*self.prev).next = self.next };
+        }
+        if !self.next.is_null() {
+            // SAFETY: as above.
+            unsafe { (*self.next).prev = self.prev };
+        }
+    }
+
+    /// The memory that is affected.
+    pub(super) fn range(&self) -> Region {
+        self.range
+    }
+
+    fn node_goes(&mut self, node: NodeId) {
+        if self.done {
+            return;
+        }
+        if self.whole == node {
+            self.whole = NodeId::NONE;
+        }
+        if self.top == node {
+            self.done = true;
+        } else if self.at == node {
+            // The node is void, so there is nothing below it that was not visited.
+            self.leave_to_next(node);
+            self.watch();
+        }
+    }
+}
+
+/// A marked node is about to be freed: moves the walks that refer to it. Under the tree lock.
+#[cold]
+pub(super) fn node_goes(node: NodeId) {
+    let list = SUSPENDED.lock();
+    let mut walk = list.0;
+    while !walk.is_null() {
+        // SAFETY: walks in the list are suspended and in place, their owners do not use them meanwhile; the lock is held.
+        let suspended = unsafe { &mut *walk };
+        suspended.node_goes(node);
+        walk = suspended.next;
+    }
+}
+
+/// Takes `revoke` from a mapped node's page, removing it if it cannot be read any more, and moves its status from the
+/// page-table entry to the node.
+#[inline]
+pub(super) fn act(node: NodeId, revoke: Rights, changes: &mut Changes) {
+    if revoke.contains(Rights::READ) {
+        tree::unmap(node, changes);
+        return;
+    }
+    let at = node.entry();
+    let page = at.load();
+    let left = page.rights().without(revoke);
+    let reduced = left != page.rights();
+    if reduced {
+        at.set_rights(left);
+    }
+    let status = if page.status().is_none() { page.status() } else { at.take_status().status() };
+    if reduced || !status.is_none() {
+        changes.invalidate(at.table().space().memory(), at.virtual_address());
+        node.add_status(Status::fresh(status));
+    }
+}
