@@ -13,7 +13,7 @@ pub(crate) fn run() -> Result<()> {
     let host = toolchain::host_cargo();
     let results = [
         ("formatting", format(&host)),
-        ("lints for the host", host_lints(&host, &packages)),
+        ("lints for the host", host_lints(&host)),
         ("lints for the kernel", target_lints(&toolchain, &FlagSet::kernel(), &packages, Kind::Kernel)),
         ("lints for the programs", target_lints(&toolchain, &FlagSet::user()?, &packages, Kind::Program)),
         ("links of the book", book::check_links()),
@@ -32,12 +32,9 @@ fn format(cargo: &Path) -> Result<()> {
     command::run(command::clean(cargo).args(["fmt", "--all", "--check"]), "cargo fmt")
 }
 
-fn host_lints(cargo: &Path, packages: &[Package]) -> Result<()> {
+fn host_lints(cargo: &Path) -> Result<()> {
     let mut clippy = command::clean(cargo);
     clippy.args(["clippy", "--locked", "--workspace", "--all-targets"]);
-    for program in packages.iter().filter(|package| package.kind == Kind::Program) {
-        clippy.args(["--exclude", &program.name]);
-    }
     clippy.args(["--", "-Dwarnings"]);
     command::run(&mut clippy, "clippy")
 }
