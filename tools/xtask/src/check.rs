@@ -34,7 +34,7 @@ fn format(cargo: &Path) -> Result<()> {
 
 fn host_lints(cargo: &Path) -> Result<()> {
     let mut clippy = command::clean(cargo);
-    clippy.args(["clippy", "--locked", "--workspace", "--all-targets"]);
+    clippy.args(["clippy", "--locked", "--keep-going", "--workspace", "--all-targets"]);
     clippy.args(["--", "-Dwarnings"]);
     command::run(&mut clippy, "clippy")
 }
@@ -50,7 +50,7 @@ fn target_lints(
         return Ok(());
     }
     let mut clippy = flags.cargo(toolchain, "clippy");
-    clippy.arg("--release");
+    clippy.args(["--release", "--keep-going"]);
     for package in chosen {
         clippy.args(["--package", &package.name]);
     }
