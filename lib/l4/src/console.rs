@@ -24,6 +24,29 @@ pub fn read_byte() -> Option<u8> {
     if value == u64::MAX { None } else { Some(value as u8) }
 }
 
+/// Reads a number that the kernel keeps ([`kdebug::statistic`]), if the kernel tells (boot option `kdb=test`).
+pub fn kernel_statistic(which: u64) -> Option<u64> {
+    let value: u64;
+    // SAFETY: the kernel sets RAX and changes nothing else.
+    unsafe {
+        core::arch::asm!("int3", "cmp al, {operation}", operation = const kdebug::READ_STATISTIC,
+            inout("rax") which => value, options(nomem, nostack));
+    }
+    if value == u64::MAX { None } else { Some(value) }
+}
+
+/// Makes the `nth` allocation of kernel memory from now on fail (0: none) and returns how many there have been since the
+/// last call (boot option `kdb=test`).
+pub fn fail_kernel_allocation(nth: u64) -> u64 {
+    let allocations: u64;
+    // SAFETY: the kernel sets RAX and changes nothing else here.
+    unsafe {
+        core::arch::asm!("int3", "cmp al, {operation}", operation = const kdebug::FAIL_ALLOCATION,
+            inout("rax") nth => allocations, options(nomem, nostack));
+    }
+    allocations
+}
+
 /// The console as a formatter.
 #[derive(Clone, Copy, Debug)]
 pub struct Console;

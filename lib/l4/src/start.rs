@@ -82,19 +82,35 @@ macro_rules! program {
 #[cfg(target_os = "none")]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    crate::println!("{}{info}", panic_prefix());
-    halt()
+    match panic_hook::get() {
+        Some(hook) => hook(info),
+        None => {
+            crate::println!("{info}");
+            halt()
+        }
+    }
 }
 
-/// What a panic message begins with: see [`panic_is_bail_out`].
-#[cfg(target_os = "none")]
-fn panic_prefix() -> &'static str {
-    if PANIC_IS_BAIL_OUT.load(core::sync::atomic::Ordering::Relaxed) { "Bail out! " } else { "" }
-}
+/// What a program does on a panic instead of printing it and halting the thread.
+pub type PanicHook = fn(&core::panic::PanicInfo<'_>) -> !;
 
-static PANIC_IS_BAIL_OUT: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
+pub use panic_hook::set as set_panic_hook;
 
-/// From now on a panic is reported as the end of the test run ("Bail out!" of the Test Anything Protocol).
-pub fn panic_is_bail_out() {
-    PANIC_IS_BAIL_OUT.store(true, core::sync::atomic::Ordering::Relaxed);
+mod panic_hook {
+    use super::PanicHook;
+    use core::sync::atomic::{AtomicPtr, Ordering};
+
+    static HOOK: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+
+    /// From now on a panic of any thread of the program calls `hook`.
+    pub fn set(hook: PanicHook) {
+        HOOK.store(hook as *mut (), Ordering::Release);
+    }
+
+    #[cfg(target_os = "none")]
+    pub(super) fn get() -> Option<PanicHook> {
+        let hook = HOOK.load(Ordering::Acquire);
+        // SAFETY: a pointer that is not null was stored by `set` from this type.
+        if hook.is_null() { None } else { Some(unsafe { core::mem::transmute::<*mut (), PanicHook>(hook) }) }
+    }
 }

@@ -1,0 +1,129 @@
+//! Memory for tests: stacks, pages to map, message buffers. It comes from the program's own zeroed data, is handed out
+//! piece by piece, and returns as a whole when the test is over.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU64, Ordering};
+use x2::{Fpage, Rights};
+
+/// Bytes for stacks.
+const STACKS: usize = 4 << 20;
+/// Bytes for pages.
+const PAGES: usize = 8 << 20;
+
+/// Aligned to 2 MiB, so that tests can have large pages of it.
+#[repr(C, align(0x200000))]
+struct Memory<const SIZE: usize>(UnsafeCell<[u8; SIZE]>, AtomicU64);
+
+// SAFETY: nothing forms a reference to the content; the pieces are accessed by `Page` and by the stacks' owners.
+unsafe impl<const SIZE: usize> Sync for Memory<SIZE> {}
+
+static STACK_MEMORY: Memory<STACKS> = Memory::new();
+static PAGE_MEMORY: Memory<PAGES> = Memory::new();
+
+impl<const SIZE: usize> Memory<SIZE> {
+    const fn new() -> Self {
+        Self(UnsafeCell::new([0; SIZE]), AtomicU64::new(0))
+    }
+
+    fn base(&self) -> u64 {
+        self.0.get() as u64
+    }
+
+    /// A block of 2^`size_log2` bytes, aligned to its size.
+    fn block(&self, size_log2: u32) -> u64 {
+        assert!((12..=21).contains(&size_log2), "blocks have 4 KiB to 2 MiB");
+        let size = 1u64 << size_log2;
+        let end = |used: u64| used.next_multiple_of(size) + size;
+        let used = self
+            .1
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                (end(used) <= SIZE as u64).then_some(end(used))
+            })
+            .expect("the arena has room");
+        self.base() + end(used) - size
+    }
+}
+
+/// Takes everything back.
+pub(crate) fn reset() {
+    STACK_MEMORY.1.store(0, Ordering::Relaxed);
+    PAGE_MEMORY.1.store(0, Ordering::Relaxed);
+}
+
+/// A new stack of 2^`size_log2` bytes; returns its lowest address.
+pub(crate) fn stack(size_log2: u32) -> u64 {
+    STACK_MEMORY.block(size_log2)
+}
+
+/// A block of 2^`size_log2` bytes (4 KiB to 2 MiB), aligned to its size, cleared.
+pub(crate) fn block(size_log2: u32) -> u64 {
+    let address = PAGE_MEMORY.block(size_log2);
+    for page in (address..address + (1 << size_log2)).step_by(4096) {
+        Page { address: page }.clear();
+    }
+    address
+}
+
+/// A page of 4 KiB, cleared.
+pub(crate) fn page() -> Page {
+    Page { address: block(12) }
+}
+
+/// Whether pages and blocks for tests lie at `address`.
+pub(crate) fn contains_page(address: u64) -> bool {
+    (PAGE_MEMORY.base()..PAGE_MEMORY.base() + PAGES as u64).contains(&address)
+}
+
+/// A page of the arena, which any thread can read and write word by word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    /// Its address.
+    pub(crate) address: u64,
+}
+
+impl Page {
+    /// The page as an fpage with `rights`.
+    pub(crate) fn fpage(self, rights: Rights) -> Fpage {
+        Fpage::memory(self.address, 12).with_rights(rights)
+    }
+
+    /// Word `index`, 0..=511.
+    pub(crate) fn read(self, index: usize) -> u64 {
+        // SAFETY: see `word`.
+        unsafe { self.word(index).read_volatile() }
+    }
+
+    /// Sets word `index`, 0..=511.
+    pub(crate) fn write(self, index: usize, value: u64) {
+        // SAFETY: see `word`.
+        unsafe { self.word(index).write_volatile(value) }
+    }
+
+    fn clear(self) {
+        (0..512).for_each(|index| self.write(index, 0));
+    }
+
+    /// A word of the page: of the arena, which nobody has a reference to, and used as words only.
+    fn word(self, index: usize) -> *mut u64 {
+        assert!(index < 512, "a page has 512 words");
+        (self.address as *mut u64).wrapping_add(index)
+    }
+}
+
+/// Reads the word at an address that need not be mapped: the thread's pager decides what happens.
+pub(crate) fn read_at(address: u64) -> u64 {
+    let value;
+    // SAFETY: a plain load as machine code; where tests read, no Rust object lies.
+    unsafe {
+        core::arch::asm!("mov {}, [{}]", out(reg) value, in(reg) address, options(nostack, readonly));
+    }
+    value
+}
+
+/// Writes the word at an address that need not be mapped.
+pub(crate) fn write_at(address: u64, value: u64) {
+    // SAFETY: a plain store as machine code; where tests write, no Rust object lies.
+    unsafe {
+        core::arch::asm!("mov [{}], {}", in(reg) address, in(reg) value, options(nostack));
+    }
+}

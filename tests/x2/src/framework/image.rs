@@ -1,0 +1,29 @@
+//! Where this program lies in memory: virtual = physical, the same in every space that its threads run in.
+
+use core::ops::Range;
+
+/// Addresses of the whole program, page-aligned: code, data and the arena.
+#[cfg(target_os = "none")]
+pub(crate) fn range() -> Range<u64> {
+    unsafe extern "C" {
+        static __program_start: u8;
+        static __program_end: u8;
+    }
+    // The linker script defines both; only their addresses mean something.
+    (&raw const __program_start) as u64..(&raw const __program_end) as u64
+}
+
+/// On the host the program is only checked.
+#[cfg(not(target_os = "none"))]
+pub(crate) fn range() -> Range<u64> {
+    0..0
+}
+
+/// Reads one byte, so that the page is there afterwards.
+pub(crate) fn touch(address: u64) {
+    assert!(range().contains(&address), "only the program's own memory is touched");
+    // SAFETY: the address is within the program, where every byte can be read; nothing depends on the value.
+    unsafe {
+        (address as *const u8).read_volatile();
+    }
+}

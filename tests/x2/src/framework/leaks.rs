@@ -1,0 +1,33 @@
+//! The leak check: what the kernel has in use must be the same after a test as before.
+
+use l4::console::kernel_statistic;
+use x2::kdebug::statistic;
+
+const COUNTED: [(u64, &str); 4] = [
+    (statistic::FRAMES, "frames"),
+    (statistic::THREADS, "threads"),
+    (statistic::SPACES, "spaces"),
+    (statistic::MAP_NODES, "map nodes"),
+];
+
+/// What the kernel has in use.
+#[derive(Clone, Copy)]
+pub(crate) struct InUse([u64; COUNTED.len()]);
+
+impl InUse {
+    /// What it has now. Panics when the kernel does not tell.
+    pub(crate) fn now() -> Self {
+        Self(COUNTED.map(|(which, _)| {
+            kernel_statistic(which).expect("leak-check needs the kernel's boot option kdb=test")
+        }))
+    }
+
+    /// The first thing of which there is now more, and how many more.
+    pub(crate) fn leaked(self, after: Self) -> Option<(&'static str, u64)> {
+        let pairs = self.0.into_iter().zip(after.0);
+        pairs
+            .zip(COUNTED)
+            .find(|&((before, after), _)| after > before)
+            .map(|((before, after), (_, name))| (name, after - before))
+    }
+}

@@ -1,0 +1,36 @@
+//! How tests run.
+
+pub(crate) mod arena;
+pub(crate) mod failure;
+pub(crate) mod fixture;
+pub(crate) mod image;
+pub(crate) mod leaks;
+pub(crate) mod runner;
+
+/// One test: runs in a thread of its own in the root task's space and passes unless it panics, faults or hangs.
+#[derive(Clone, Copy)]
+pub(crate) struct Test {
+    /// Stable id: chapter and four digits, never used for another test.
+    pub(crate) id: &'static str,
+    /// What the test shows, as a sentence.
+    pub(crate) sentence: &'static str,
+    /// The test.
+    pub(crate) run: fn(),
+}
+
+/// The tests of one chapter of the interface.
+pub(crate) struct Chapter {
+    /// What the command line calls it.
+    pub(crate) name: &'static str,
+    /// Its tests.
+    pub(crate) tests: &'static [Test],
+}
+
+/// A list of tests: `tests! { ID "sentence" function; ... }`.
+macro_rules! tests {
+    ($($id:ident $sentence:literal $run:path;)*) => {
+        pub(crate) const TESTS: &[$crate::framework::Test] =
+            &[$($crate::framework::Test { id: stringify!($id), sentence: $sentence, run: $run },)*];
+    };
+}
+pub(crate) use tests;

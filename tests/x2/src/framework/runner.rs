@@ -1,0 +1,204 @@
+//! The root task's first thread: runs the tests, pages their threads, notices how they end.
+
+use super::{Chapter, Test, arena, failure, fixture, image, leaks};
+use l4::ipc::{self, Message, Received};
+use l4::{kip, print, println, start};
+use x2::boot_info::{BootInfo, HEADER_SIZE, Record};
+use x2::protocol::{self, exception};
+use x2::{Fpage, IpcPhase, MapItem, MessageTag, Rights, ThreadId, Time};
+
+/// Label: the test has passed.
+pub(crate) const PASSED: u64 = 0x700;
+/// Label: the test has failed; the text says why.
+pub(crate) const FAILED: u64 = 0x701;
+/// Label: the test cannot run here; the text says why.
+pub(crate) const SKIPPED: u64 = 0x702;
+/// Label: start thread MR1 at MR2 with stack MR3. The runner is the pager, whose message starts a thread. The answer's
+/// label is 1 if that worked.
+pub(crate) const START: u64 = 0x703;
+
+/// A test of which nothing is heard for so long has hung.
+const SILENCE: Time = Time::period(20_000_000);
+
+enum Outcome {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// Runs the chapters that the command line names.
+pub(crate) fn run(chapters: &[Chapter]) -> ! {
+    start::set_panic_hook(failure::on_panic);
+    for page in image::range().step_by(4096) {
+        image::touch(page);
+    }
+    let mut names_chapter = false;
+    let mut leak_check = false;
+    with_command_line(|line| {
+        for word in words(line) {
+            names_chapter |= chapters.iter().any(|chapter| chapter.name.as_bytes() == word);
+            leak_check |= word == b"leak-check";
+        }
+    });
+    let chosen = |chapter: &Chapter| {
+        !names_chapter
+            || with_command_line(|line| words(line).any(|word| word == chapter.name.as_bytes()))
+                .unwrap_or(false)
+    };
+    let count: usize =
+        chapters.iter().filter(|chapter| chosen(chapter)).map(|chapter| chapter.tests.len()).sum();
+    println!("1..{count}");
+    let mut number = 0;
+    for chapter in chapters.iter().filter(|chapter| chosen(chapter)) {
+        for test in chapter.tests {
+            number += 1;
+            report(number, test, run_one(test, leak_check));
+        }
+    }
+    println!("# done");
+    start::halt()
+}
+
+fn run_one(test: &Test, leak_check: bool) -> Outcome {
+    let before = leak_check.then(leaks::InUse::now);
+    let outcome = match fixture::start_test(test.run) {
+        Ok(()) => supervise(),
+        Err(error) => {
+            failure::set_text(format_args!("the test's thread could not be started: {error:?}"));
+            Outcome::Failed
+        }
+    };
+    fixture::clean_up();
+    arena::reset();
+    if let (Some(before), Outcome::Passed) = (before, &outcome)
+        && let Some((what, count)) = before.leaked(leaks::InUse::now())
+    {
+        failure::set_text(format_args!("the kernel lost {count} {what}"));
+        return Outcome::Failed;
+    }
+    outcome
+}
+
+fn report(number: usize, test: &Test, outcome: Outcome) {
+    let not = if matches!(outcome, Outcome::Failed) { "not " } else { "" };
+    if let Outcome::Failed = outcome {
+        print!("# ");
+        print_text();
+        println!("");
+    }
+    print!("{not}ok {number} - {} {}", test.id, test.sentence);
+    if let Outcome::Skipped = outcome {
+        print!(" # SKIP ");
+        print_text();
+    }
+    println!("");
+}
+
+fn print_text() {
+    failure::text().for_each(l4::console::print_byte);
+}
+
+/// Serves the test's threads until one of them ends the test.
+fn supervise() -> Outcome {
+    let mut answer = None;
+    loop {
+        let received = match answer.take() {
+            Some((to, message)) => reply_wait(to, message),
+            None => ipc::receive_timeout(ThreadId::ANY, SILENCE),
+        };
+        let request = match received {
+            Ok(request) => request,
+            Err(error) if error.phase == IpcPhase::Send => continue,
+            Err(error) => {
+                failure::set_text(format_args!("the test hangs ({error:?})"));
+                return Outcome::Failed;
+            }
+        };
+        match serve(request) {
+            Ok(message) => answer = Some((request.from, message)),
+            Err(outcome) => return outcome,
+        }
+    }
+}
+
+fn reply_wait(to: ThreadId, message: Message) -> ipc::Result<Received> {
+    ipc::ipc(to, ThreadId::ANY, x2::Timeouts::new(Time::ZERO, SILENCE), message.tag())
+}
+
+/// The answer to a message, or how the test ended.
+fn serve(request: Received) -> Result<Message, Outcome> {
+    match request.tag.without_flags() {
+        tag if tag == MessageTag::new(START, 3, 0) => {
+            let (thread, ip, sp) = (request.word(0), request.word(1), request.word(2));
+            let started = ipc::reply(ThreadId::from_raw(thread), Message::with_words(0, &[ip, sp]));
+            Ok(Message::new(started.is_ok().into()))
+        }
+        tag if tag == MessageTag::new(PASSED, 0, 0) => Err(Outcome::Passed),
+        tag if tag == MessageTag::new(FAILED, 0, 0) => Err(Outcome::Failed),
+        tag if tag == MessageTag::new(SKIPPED, 0, 0) => Err(Outcome::Skipped),
+        tag if protocol::of(tag) == protocol::PAGE_FAULT && tag.untyped() == 2 => {
+            page_fault(request).ok_or(Outcome::Failed)
+        }
+        tag if protocol::of(tag) == protocol::ARCHITECTURE_EXCEPTION => {
+            let word = |register: usize| request.word(register - 1);
+            failure::set_text(format_args!(
+                "exception {} in {:?} at {:#x}, stack {:#x}",
+                word(exception::NUMBER),
+                request.from,
+                word(exception::RIP),
+                word(exception::RSP)
+            ));
+            Err(Outcome::Failed)
+        }
+        tag => {
+            failure::set_text(format_args!("the runner got {tag:?} from {:?}", request.from));
+            Err(Outcome::Failed)
+        }
+    }
+}
+
+/// Every space of a test sees this program at its place. A thread of the root task's own space that faults (because a
+/// test has flushed the page) gets it by the runner's touching it.
+fn page_fault(request: Received) -> Option<Message> {
+    let (address, ip) = (request.word(0), request.word(1));
+    if !image::range().contains(&address) {
+        let access = protocol::fault_access(request.tag);
+        failure::set_text(format_args!("{:?} faulted ({access:?}) on {address:#x} at {ip:#x}", request.from));
+        return None;
+    }
+    image::touch(address);
+    if request.from.is_local() {
+        return Some(Message::new(0));
+    }
+    let page = Fpage::memory(address, 12).with_rights(Rights::ALL);
+    Some(Message::new(0).map_item(MapItem::map(page, address & !0xfff)))
+}
+
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|&byte| byte == b' ')
+}
+
+/// This program's command line: that of the boot info's program with its entry.
+fn with_command_line<R>(read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    let address = kip().word(x2::kip::BOOT_INFO);
+    let entry = kip().word(x2::kip::ROOT + x2::kip::server::IP);
+    let page = Fpage::memory(address, 12);
+    if address == 0 || !address.is_multiple_of(8) {
+        return None;
+    }
+    // SAFETY: boot info lies outside this program.
+    if !unsafe { l4::sigma0::request(page) }.ok()? {
+        return None;
+    }
+    let left = 4096 - (address & 0xfff) as usize;
+    // SAFETY: the page is mapped now and nobody changes it.
+    let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, left) };
+    if left < HEADER_SIZE {
+        return None;
+    }
+    let line = BootInfo::new(bytes)?.records().find_map(|record| match record {
+        Record::SimpleExec { program, command_line } if program.initial_ip == entry => Some(command_line),
+        _ => None,
+    })?;
+    Some(read(line))
+}
