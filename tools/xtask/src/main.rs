@@ -22,6 +22,7 @@ mod systems;
 mod tap;
 mod test;
 mod toolchain;
+mod trace;
 mod tree;
 
 use clap::{Parser, Subcommand};
@@ -48,6 +49,8 @@ enum Verb {
     Debug(run::DebugOptions),
     /// Write an ISO image that boots under BIOS and UEFI, from CD or USB
     Image(run::ImageOptions),
+    /// Make a table of a trace that the kernel debugger dumped
+    Trace(trace::Options),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Run(options) => run::run(&options),
         Verb::Debug(options) => run::debug(&options),
         Verb::Image(options) => run::image(&options),
+        Verb::Trace(options) => trace::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
