@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`machine`] | what the library asks of the hardware or microkernel below; with `simulated`, a machine for tests |
+//! | [`vm`] | maps, objects, copy-on-write, paging; its page has an example |
 //! | [`error`] | Mach's return codes |
 //!
 //! There is no L4 here and no `unsafe`: pages are touched through the machine only.
@@ -13,6 +14,7 @@ extern crate alloc;
 
 pub mod error;
 pub mod machine;
+pub mod vm;
 
 pub use error::{KernError, KernResult};
 pub use machine::Machine;

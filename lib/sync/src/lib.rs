@@ -37,5 +37,5 @@ pub mod wait;
 pub use event::Event;
 pub use mutex::{Mutex, MutexGuard};
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};
-pub use spin::{SpinGuard, SpinLock};
+pub use spin::{OwnedSpinGuard, SpinGuard, SpinLock};
 pub use wait::WaitQueue;

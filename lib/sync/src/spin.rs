@@ -4,8 +4,10 @@
 //! same lock. Workers are one per processor and are not preempted by each other, so a holder is always running.
 #![allow(unsafe_code)]
 
+use alloc::sync::Arc;
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// A value that one processor at a time may touch, others spin.
@@ -96,6 +98,55 @@ impl<T: ?Sized> Drop for SpinGuard<'_, T> {
     }
 }
 
+/// The right to a value under a [`SpinLock`] inside something shared, which it keeps alive: for walking from object to
+/// object, hand over hand.
+#[must_use = "the lock is released when the guard is dropped"]
+pub struct OwnedSpinGuard<O, T> {
+    lock: NonNull<SpinLock<T>>,
+    owner: Arc<O>,
+}
+
+impl<O, T> OwnedSpinGuard<O, T> {
+    /// Waits for the lock that `project` finds in `owner`, and takes it.
+    pub fn lock(owner: Arc<O>, project: impl for<'a> FnOnce(&'a O) -> &'a SpinLock<T>) -> Self {
+        let lock = NonNull::from(project(&owner));
+        // SAFETY: `project` borrowed the lock from `*owner` for as long as `*owner` is shared. The `Arc` kept below
+        // shares it (no `&mut` can be had) and keeps it in place until after the guard has released the lock.
+        core::mem::forget(unsafe { lock.as_ref() }.lock());
+        Self { lock, owner }
+    }
+
+    /// What contains the lock.
+    pub fn owner(&self) -> &Arc<O> {
+        &self.owner
+    }
+}
+
+impl<O, T> Deref for OwnedSpinGuard<O, T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the lock outlives `owner`'s share (see `lock`), and is held by this guard alone.
+        unsafe { &*self.lock.as_ref().value.get() }
+    }
+}
+
+impl<O, T> DerefMut for OwnedSpinGuard<O, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and `self` is borrowed exclusively.
+        unsafe { &mut *self.lock.as_ref().value.get() }
+    }
+}
+
+impl<O, T> Drop for OwnedSpinGuard<O, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: `owner` is dropped after this, so the lock is still there. Release: publishes the section.
+        unsafe { self.lock.as_ref() }.locked.store(false, Ordering::Release);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +163,17 @@ mod tests {
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(*counter.lock(), 40_000);
+    }
+
+    #[test]
+    fn an_owned_guard_keeps_the_lock_and_its_owner() {
+        let owner = Arc::new((1u8, SpinLock::new(2u8)));
+        let mut guard = OwnedSpinGuard::lock(owner.clone(), |owner| &owner.1);
+        assert!(owner.1.try_lock().is_none());
+        *guard += 1;
+        assert_eq!((guard.owner().0, Arc::strong_count(&owner)), (1, 2));
+        drop(guard);
+        assert_eq!((*owner.1.lock(), Arc::strong_count(&owner)), (3, 1));
     }
 
     #[test]

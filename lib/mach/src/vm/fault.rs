@@ -1,0 +1,397 @@
+//! From a page of an object and an access to a frame: the walk along the chain of shadow objects, copying and clearing
+//! pages as needed. Everything here is one synchronous step; what must be waited for comes back as [`Blocked`].
+
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+
+use macadamia_sync::{OwnedSpinGuard, SpinGuard};
+
+use super::object::{Backing, ObjectState, VmObject};
+use super::page_index::{PageIndex, Slot, SlotFlags};
+use super::pager::PageIn;
+use super::{Vm, copy};
+use crate::machine::{Frame, Machine, PAGE_SHIFT, PhysicalPage, Protection};
+use crate::{KernError, KernResult};
+
+/// The page wanted, as the entry that maps it says.
+pub(super) struct Target<'a, M: Machine> {
+    pub(super) object: &'a Arc<VmObject<M>>,
+    pub(super) index: u64,
+    /// What the entry allows.
+    pub(super) protection: Protection,
+    /// The object is shared with a copy: no writing to it. (A write fault shadows it first.)
+    pub(super) needs_copy: bool,
+    /// The entry is wired: a page that takes another's place takes its wiring.
+    pub(super) wired: bool,
+    /// How many pages to ask of a pager at once.
+    pub(super) cluster: u64,
+}
+
+impl<'a, M: Machine> Target<'a, M> {
+    /// A page of an object itself, in no map.
+    pub(super) fn of_object(object: &'a Arc<VmObject<M>>, index: u64) -> Self {
+        let cluster = object.vm().settings.cluster;
+        Self { object, index, protection: Protection::ALL, needs_copy: false, wired: false, cluster }
+    }
+}
+
+/// A page that may be used as long as the caller's closure runs: its object is locked.
+pub(super) struct Found<'a, M: Machine> {
+    pub(super) page: PhysicalPage,
+    /// The rights with which it may be mapped now.
+    pub(super) rights: Protection,
+    /// The page took the place of another that may be mapped at the address.
+    pub(super) replaces: bool,
+    /// If pages beside it may be mapped as well: the state of the object that has them.
+    pub(super) around: Option<Around<'a, M>>,
+}
+
+/// The object in which a page was found, for mapping its neighbours.
+pub(super) struct Around<'a, M: Machine> {
+    state: &'a mut ObjectState<M>,
+    index: u64,
+    /// The pages of the top object and the place of the one found, if it was found below: what is there hides ours.
+    hidden_by: Option<(&'a PageIndex, u64)>,
+    /// Rights with which a clean, and a dirty, neighbour may be mapped.
+    clean: Protection,
+    dirty: Protection,
+}
+
+impl<M: Machine> Around<'_, M> {
+    /// The frame and rights of the page `distance` pages away from the one found, if it can be mapped now.
+    pub(super) fn neighbour(&mut self, distance: i64) -> Option<(Frame, Protection)> {
+        let index = self.index.checked_add_signed(distance)?;
+        if index >= self.state.limit() {
+            return None;
+        }
+        if let Some((pages, at)) = self.hidden_by
+            && at.checked_add_signed(distance).is_none_or(|at| pages.get(at).is_some())
+        {
+            return None;
+        }
+        let slot = self.state.pages.get_mut(index)?;
+        if slot.has(SlotFlags::BUSY | SlotFlags::PAGED_OUT) {
+            return None;
+        }
+        let rights = if slot.has(SlotFlags::DIRTY) { self.dirty } else { self.clean };
+        slot.flags |= mapped_with(rights);
+        Some((slot.frame, rights))
+    }
+}
+
+/// What a step must wait for.
+pub(super) enum Pause<M: Machine> {
+    /// A page-in by somebody else.
+    Busy(Arc<VmObject<M>>, u64),
+    /// A page-in of our own, not yet begun.
+    PageIn(PageIn<M>),
+    /// A free frame.
+    Memory,
+    /// A lock that may not be waited for in this order.
+    Contended,
+}
+
+/// Why a step did not end in success.
+pub(super) enum Blocked<M: Machine> {
+    Error(KernError),
+    Wait(Pause<M>),
+}
+
+impl<M: Machine> From<KernError> for Blocked<M> {
+    fn from(error: KernError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// The outcome of a synchronous step.
+pub(super) type Step<M, T> = Result<T, Blocked<M>>;
+
+impl<M: Machine> Blocked<M> {
+    /// Waits until the step is worth another attempt. Called with no lock held.
+    pub(super) async fn wait(self, vm: &Arc<Vm<M>>) -> KernResult {
+        match self {
+            Self::Error(error) => Err(error),
+            Self::Wait(Pause::PageIn(page_in)) => page_in.run().await,
+            Self::Wait(Pause::Memory) => vm.wait_for_memory().await,
+            Self::Wait(Pause::Busy(object, index)) => {
+                let ready = || {
+                    let slot = object.state.lock().pages.get(index);
+                    slot.is_none_or(|slot| !slot.has(SlotFlags::BUSY)).then_some(())
+                };
+                object.changed.wait_until(ready).await;
+                Ok(())
+            }
+            Self::Wait(Pause::Contended) => {
+                core::hint::spin_loop();
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The flags of a slot whose frame is about to be mapped.
+fn mapped_with(rights: Protection) -> SlotFlags {
+    if rights.contains(Protection::WRITE) {
+        SlotFlags::MAPPED | SlotFlags::WRITABLE
+    } else {
+        SlotFlags::MAPPED
+    }
+}
+
+/// Finds or makes the page for an access that the entry allows, and hands it to `use_page`.
+///
+/// With write access the page is one of the object itself, and the object's delayed copy has been given the old one.
+pub(super) fn resolve<M: Machine, R>(
+    vm: &Arc<Vm<M>>,
+    target: &Target<'_, M>,
+    access: Protection,
+    use_page: impl FnOnce(Found<'_, M>) -> KernResult<R>,
+) -> Step<M, R> {
+    let write = access.contains(Protection::WRITE);
+    debug_assert!(!(write && target.needs_copy), "a write to an object that needs a copy");
+    let mut top = target.object.state.lock();
+    if let Backing::Device(address, caching) = top.backing {
+        if target.index >= top.limit() {
+            return Err(KernError::MemoryFailure.into());
+        }
+        let page = PhysicalPage::Device(address + (target.index << PAGE_SHIFT), caching);
+        return Ok(use_page(Found { page, rights: target.protection, replaces: false, around: None })?);
+    }
+    copy::collapse(vm, target.object, &mut top);
+    if resident(vm, target.object, &mut top, target.index, target.cluster)?.is_some() {
+        return use_top(vm, target, top, write, Origin::Resident, use_page);
+    }
+
+    // Below: hand over hand, so that no page moves past us.
+    let mut below: Option<OwnedSpinGuard<VmObject<M>, ObjectState<M>>> = None;
+    let mut index = target.index;
+    let mut between_is_empty = true;
+    loop {
+        let state = below.as_deref().unwrap_or(&top);
+        let Some(shadow) = state.shadow.as_ref().filter(|shadow| index < shadow.length) else { break };
+        between_is_empty &= state.pages.len() == 0 || below.is_none();
+        index += shadow.offset;
+        let next = OwnedSpinGuard::lock(shadow.object.clone(), |object| &object.state);
+        let state = below.insert(next);
+        let object = state.owner().clone();
+        let Some(slot) = resident(vm, &object, state, index, target.cluster)? else { continue };
+        if !write {
+            let rights = target.protection - Protection::WRITE;
+            if let Some(slot) = state.pages.get_mut(index) {
+                slot.flags |= SlotFlags::MAPPED;
+            }
+            let hidden_by = Some((&top.pages, target.index));
+            let around = Around { state, index, hidden_by, clean: rights, dirty: rights };
+            let page = PhysicalPage::Frame(slot.frame);
+            let around = between_is_empty.then_some(around);
+            return Ok(use_page(Found { page, rights, replaces: false, around })?);
+        }
+        let frame = new_page(vm, target, &mut top)?;
+        vm.machine().copy_frame(slot.frame, frame);
+        if top.shared {
+            // Others that write to this object may still have the old page.
+            vm.machine().frames_protect(&[slot.frame], Protection::NONE);
+        }
+        if target.wired {
+            unwire(vm, state, index);
+        }
+        drop(below);
+        copy::bypass(&mut top);
+        return use_top(vm, target, top, write, Origin::Copied, use_page);
+    }
+
+    drop(below);
+    let frame = new_page(vm, target, &mut top)?;
+    vm.machine().zero_frame(frame);
+    use_top(vm, target, top, write, Origin::Cleared, use_page)
+}
+
+/// The slot of a page if it can be used now; `None` if the object does not have it and its shadow must be asked.
+fn resident<M: Machine>(
+    vm: &Arc<Vm<M>>,
+    object: &Arc<VmObject<M>>,
+    state: &mut ObjectState<M>,
+    index: u64,
+    cluster: u64,
+) -> Step<M, Option<Slot>> {
+    if index >= state.limit() {
+        return Err(KernError::MemoryFailure.into());
+    }
+    match state.pages.get(index) {
+        Some(slot) if slot.has(SlotFlags::BUSY) => Err(Blocked::Wait(Pause::Busy(object.clone(), index))),
+        Some(slot) if slot.is_resident() => Ok(Some(slot)),
+        Some(_) => page_in(vm, object, state, index, cluster),
+        None if matches!(state.backing, Backing::Pager(_)) => page_in(vm, object, state, index, cluster),
+        None => Ok(None),
+    }
+}
+
+/// Begins a page-in of `index` and of pages after it that are with the pager as well.
+fn page_in<M: Machine>(
+    vm: &Arc<Vm<M>>,
+    object: &Arc<VmObject<M>>,
+    state: &mut ObjectState<M>,
+    index: u64,
+    cluster: u64,
+) -> Step<M, Option<Slot>> {
+    let Some(pager) = state.pager() else { return Err(KernError::MemoryFailure.into()) };
+    let was_paged_out = state.is_internal();
+    let end = index.saturating_add(cluster.max(1)).min(state.limit());
+    let mut frames = Vec::new();
+    if frames.try_reserve_exact((end - index) as usize).is_err() {
+        return Err(KernError::ResourceShortage.into());
+    }
+    for at in index..end {
+        let wanted = match state.pages.get(at) {
+            Some(slot) => was_paged_out && !slot.is_resident(),
+            None => !was_paged_out,
+        };
+        if !wanted {
+            break;
+        }
+        let Some(frame) = vm.allocate_frame(object, at) else { break };
+        let busy = Slot::new(frame, SlotFlags::BUSY);
+        match state.pages.get_mut(at) {
+            Some(slot) => *slot = busy,
+            None => {
+                if let Err(error) = state.pages.insert(vm.machine(), at, busy) {
+                    vm.free_frame(frame, false);
+                    if at == index {
+                        return Err(error.into());
+                    }
+                    break;
+                }
+            }
+        }
+        frames.push(frame);
+    }
+    if frames.is_empty() {
+        return Err(Blocked::Wait(Pause::Memory));
+    }
+    state.paging += 1;
+    Err(Blocked::Wait(Pause::PageIn(PageIn::new(
+        vm.clone(),
+        object.clone(),
+        pager,
+        index,
+        frames,
+        was_paged_out,
+    ))))
+}
+
+/// A new page at the target's place in the top object, contents undefined, dirty.
+fn new_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut ObjectState<M>) -> Step<M, Frame> {
+    let Some(frame) = vm.allocate_frame(target.object, target.index) else {
+        return Err(Blocked::Wait(Pause::Memory));
+    };
+    let mut slot = Slot::new(frame, SlotFlags::DIRTY);
+    slot.wired = u16::from(target.wired);
+    if let Err(error) = top.pages.insert(vm.machine(), target.index, slot) {
+        vm.free_frame(frame, false);
+        return Err(error.into());
+    }
+    if target.wired {
+        vm.queues.lock().wire(frame);
+    }
+    Ok(frame)
+}
+
+/// Calls `with` for the object in the chain that has the page in memory, with its number there.
+pub(super) fn with_resident<M: Machine>(
+    object: &Arc<VmObject<M>>,
+    index: u64,
+    with: impl FnOnce(&mut ObjectState<M>, u64),
+) {
+    let mut index = index;
+    let mut guard = OwnedSpinGuard::lock(object.clone(), |object| &object.state);
+    loop {
+        if let Some(slot) = guard.pages.get(index) {
+            if slot.is_resident() {
+                with(&mut guard, index);
+            }
+            return;
+        }
+        let Some(shadow) = guard.shadow.as_ref().filter(|shadow| index < shadow.length) else { return };
+        index += shadow.offset;
+        guard = OwnedSpinGuard::lock(shadow.object.clone(), |object| &object.state);
+    }
+}
+
+/// Ends one wiring of a resident page.
+pub(super) fn unwire<M: Machine>(vm: &Arc<Vm<M>>, state: &mut ObjectState<M>, index: u64) {
+    if let Some(slot) = state.pages.get_mut(index)
+        && slot.wired > 0
+    {
+        slot.wired -= 1;
+        if slot.wired == 0 {
+            vm.queues.lock().unwire(slot.frame);
+        }
+    }
+}
+
+/// How a page came to be in the top object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Resident,
+    Cleared,
+    /// From an object below, whose page may be mapped at the address.
+    Copied,
+}
+
+/// Hands out a resident page of the top object itself.
+fn use_top<M: Machine, R>(
+    vm: &Arc<Vm<M>>,
+    target: &Target<'_, M>,
+    mut top: SpinGuard<'_, ObjectState<M>>,
+    write: bool,
+    origin: Origin,
+    use_page: impl FnOnce(Found<'_, M>) -> KernResult<R>,
+) -> Step<M, R> {
+    if write && top.copy.is_some() {
+        push_to_copy(vm, &mut top, target.index)?;
+    }
+    let may_write = !target.needs_copy && (write || top.copy.is_none());
+    let state = &mut *top;
+    let Some(slot) = state.pages.get_mut(target.index) else { return Err(KernError::Failure.into()) };
+    if write {
+        slot.flags |= SlotFlags::DIRTY;
+    }
+    let dirty = if may_write { target.protection } else { target.protection - Protection::WRITE };
+    let clean = target.protection - Protection::WRITE;
+    let rights = if slot.has(SlotFlags::DIRTY) { dirty } else { clean };
+    slot.flags |= mapped_with(rights);
+    let page = PhysicalPage::Frame(slot.frame);
+    let around = (origin == Origin::Resident).then_some(Around {
+        dirty: if state.copy.is_none() { dirty } else { clean },
+        clean,
+        index: target.index,
+        hidden_by: None,
+        state,
+    });
+    Ok(use_page(Found { page, rights, replaces: origin == Origin::Copied, around })?)
+}
+
+/// Before a page changes that a delayed copy has not saved: gives the copy its own, and takes ours from every map that
+/// may see it through the copy.
+fn push_to_copy<M: Machine>(vm: &Arc<Vm<M>>, top: &mut ObjectState<M>, index: u64) -> Step<M, ()> {
+    let Some(copy) = top.copy.as_ref().and_then(Weak::upgrade) else {
+        top.copy = None;
+        return Ok(());
+    };
+    // The copy comes before its original in the lock order; we hold the original.
+    let Some(mut copy_state) = copy.state.try_lock() else { return Err(Blocked::Wait(Pause::Contended)) };
+    let covered = copy_state.shadow.as_ref().is_some_and(|shadow| index < shadow.length);
+    if !covered || copy_state.pages.get(index).is_some() {
+        return Ok(());
+    }
+    let Some(slot) = top.pages.get_mut(index) else { return Ok(()) };
+    let Some(frame) = vm.allocate_frame(&copy, index) else { return Err(Blocked::Wait(Pause::Memory)) };
+    vm.machine().copy_frame(slot.frame, frame);
+    if let Err(error) = copy_state.pages.insert(vm.machine(), index, Slot::new(frame, SlotFlags::DIRTY)) {
+        vm.free_frame(frame, false);
+        return Err(error.into());
+    }
+    vm.machine().frames_protect(&[slot.frame], Protection::NONE);
+    slot.flags.remove(SlotFlags::MAPPED | SlotFlags::WRITABLE);
+    Ok(())
+}

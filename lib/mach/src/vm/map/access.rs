@@ -1,0 +1,406 @@
+//! Access to mapped memory: page faults, and the server's own reads and writes of a task's memory (copyin, copyout).
+
+use alloc::sync::{Arc, Weak};
+
+use super::super::copy;
+use super::super::fault::{self, Blocked, Found, Step, Target};
+use super::super::object::{CopyStrategy, VmObject};
+use super::entry::{Behavior, Entry};
+use super::{EntryId, MapState, Translation, VmMap};
+use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, PmapChange, Protection};
+use crate::{KernError, KernResult};
+
+/// The most pages that one fault maps.
+const AROUND_LIMIT: usize = 16;
+
+/// What a fault needs of an entry.
+pub(super) struct Hint<M: Machine> {
+    start: u64,
+    end: u64,
+    /// Weak: a hint keeps no object alive and does not count as a reference.
+    object: Weak<VmObject<M>>,
+    offset: u64,
+    protection: Protection,
+    needs_copy: bool,
+    wired: bool,
+    cluster: u64,
+}
+
+/// Why a copy to or from a task's memory stopped, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyFault {
+    /// Bytes copied before the one that could not be.
+    pub copied: usize,
+    /// Why that one could not be.
+    pub error: KernError,
+}
+
+/// What is done with a page of a map once it is found; the page stays where it is meanwhile.
+trait PageUse<M: Machine> {
+    /// The result of a use.
+    type Output;
+
+    /// Uses the page at the page-aligned `address`, which the range `start..end` of one entry contains.
+    fn use_page(
+        &mut self,
+        map: &VmMap<M>,
+        translation: &Translation<M>,
+        place: Place,
+        found: Found<'_, M>,
+    ) -> KernResult<Self::Output>;
+}
+
+/// A page's address and the entry's range.
+#[derive(Clone, Copy)]
+struct Place {
+    address: u64,
+    start: u64,
+    end: u64,
+}
+
+/// Maps the page, and neighbours that are in memory.
+struct Enter;
+
+impl<M: Machine> PageUse<M> for Enter {
+    type Output = ();
+
+    fn use_page(
+        &mut self,
+        map: &VmMap<M>,
+        translation: &Translation<M>,
+        place: Place,
+        found: Found<'_, M>,
+    ) -> KernResult {
+        let Some(pmap) = &translation.pmap else { return Err(KernError::Terminated) };
+        let enter =
+            |address, page, protection| PmapChange::Enter { address, page, shift: PAGE_SHIFT, protection };
+        let mut changes = [enter(place.address, found.page, found.rights); AROUND_LIMIT];
+        let mut count = 1;
+        if let Some(mut around) = found.around {
+            let window = map.vm.settings.fault_around.clamp(1, AROUND_LIMIT as u64) * PAGE_SIZE;
+            let first = (place.address & !(window - 1)).max(place.start);
+            let end = (place.address | (window - 1)).saturating_add(1).min(place.end);
+            for address in (first..end).step_by(PAGE_SIZE as usize) {
+                let distance = (address as i64 - place.address as i64) >> PAGE_SHIFT;
+                if distance != 0
+                    && let Some((frame, rights)) = around.neighbour(distance)
+                {
+                    changes[count] = enter(address, PhysicalPage::Frame(frame), rights);
+                    count += 1;
+                }
+            }
+        }
+        match map.vm.machine().pmap_change(pmap, &changes[..count]) {
+            // The page asked for is the first change: it is there.
+            Err(full) if full.index == 0 => Err(KernError::ResourceShortage),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads or writes the frame.
+struct Touch<F>(F);
+
+impl<M: Machine, R, F: FnMut(&M, Frame) -> R> PageUse<M> for Touch<F> {
+    type Output = R;
+
+    fn use_page(
+        &mut self,
+        map: &VmMap<M>,
+        translation: &Translation<M>,
+        place: Place,
+        found: Found<'_, M>,
+    ) -> KernResult<R> {
+        let PhysicalPage::Frame(frame) = found.page else { return Err(KernError::NotSupported) };
+        if found.replaces {
+            // The task must not go on reading the page that this one was copied from.
+            let around = None;
+            Enter.use_page(map, translation, place, Found { around, ..found })?;
+        }
+        Ok((self.0)(map.vm.machine(), frame))
+    }
+}
+
+impl<M: Machine> VmMap<M> {
+    /// Answers a page fault: when this is done, the access will succeed (unless the translation is thrown away again).
+    ///
+    /// # Errors
+    /// `InvalidAddress`: nothing is mapped there. `ProtectionFailure`: the mapping does not allow the access.
+    /// `MemoryFailure`, `MemoryError`: the page cannot be had from its pager. `ResourceShortage`. `Terminated`.
+    pub async fn fault(&self, address: u64, access: Protection) -> KernResult {
+        self.page(address, access, Enter).await
+    }
+
+    /// Reads a task's memory. Pages are faulted in as needed; the map's rights hold, translations do not matter.
+    ///
+    /// # Errors
+    /// How many bytes were read before the first that could not be, and why it could not.
+    pub async fn copyin(&self, address: u64, buffer: &mut [u8]) -> Result<(), CopyFault> {
+        self.each_page(address, buffer.len(), Protection::READ, |machine, frame, offset, done, count| {
+            machine.read_frame(frame, offset, &mut buffer[done..done + count]);
+        })
+        .await
+    }
+
+    /// Writes a task's memory, as [`copyin`](Self::copyin) reads it.
+    ///
+    /// # Errors
+    /// How many bytes were written before the first that could not be, and why it could not.
+    pub async fn copyout(&self, address: u64, bytes: &[u8]) -> Result<(), CopyFault> {
+        self.each_page(address, bytes.len(), Protection::WRITE, |machine, frame, offset, done, count| {
+            machine.write_frame(frame, offset, &bytes[done..done + count]);
+        })
+        .await
+    }
+
+    /// Fills a task's memory with zeros.
+    ///
+    /// # Errors
+    /// As [`copyout`](Self::copyout).
+    pub async fn clear(&self, address: u64, length: usize) -> Result<(), CopyFault> {
+        const ZEROS: [u8; PAGE_SIZE as usize] = [0; PAGE_SIZE as usize];
+        self.each_page(address, length, Protection::WRITE, |machine, frame, offset, _, count| {
+            machine.write_frame(frame, offset, &ZEROS[..count]);
+        })
+        .await
+    }
+
+    /// Reads bytes up to and including the first zero byte or to the end of the buffer: a string. How many were read.
+    ///
+    /// # Errors
+    /// As [`copyin`](Self::copyin), if no zero byte comes before.
+    pub async fn copyin_string(&self, address: u64, buffer: &mut [u8]) -> Result<usize, CopyFault> {
+        let mut done = 0;
+        while done < buffer.len() {
+            let at = address.wrapping_add(done as u64);
+            let count = (buffer.len() - done).min((PAGE_SIZE - at % PAGE_SIZE) as usize);
+            let piece = &mut buffer[done..done + count];
+            self.copyin(at, piece)
+                .await
+                .map_err(|fault| CopyFault { copied: done + fault.copied, ..fault })?;
+            if let Some(end) = piece.iter().position(|&byte| byte == 0) {
+                return Ok(done + end + 1);
+            }
+            done += count;
+        }
+        Ok(done)
+    }
+
+    /// Atomically loads the word at `address`, a multiple of 4.
+    ///
+    /// # Errors
+    /// As [`fault`](Self::fault); `InvalidArgument`: unaligned.
+    pub async fn load_u32(&self, address: u64) -> KernResult<u32> {
+        let offset = aligned_offset(address)?;
+        let load = Touch(|machine: &M, frame| machine.load_u32(frame, offset));
+        self.page(address, Protection::READ, load).await
+    }
+
+    /// Atomically replaces the word at `address`, a multiple of 4, if it is `current`; the inner result is the old
+    /// value, `Err` if it was another.
+    ///
+    /// # Errors
+    /// As [`fault`](Self::fault); `InvalidArgument`: unaligned.
+    pub async fn compare_exchange_u32(
+        &self,
+        address: u64,
+        current: u32,
+        new: u32,
+    ) -> KernResult<Result<u32, u32>> {
+        let offset = aligned_offset(address)?;
+        let exchange = Touch(|machine: &M, frame| machine.compare_exchange_u32(frame, offset, current, new));
+        self.page(address, Protection::WRITE, exchange).await
+    }
+
+    /// What names the memory at `address` for all who share it: the object's (or for private memory the map's) number
+    /// and the byte offset in it. For futexes.
+    ///
+    /// # Errors
+    /// `InvalidAddress`, `Terminated`.
+    pub async fn memory_key(&self, address: u64) -> KernResult<(u64, u64)> {
+        let mut state = self.look().await?;
+        let id = state.entries.find(address).ok_or(KernError::InvalidAddress)?;
+        let start = state.entries.start(id);
+        let entry = state.entries.get(id);
+        Ok(match &entry.object {
+            Some(object) if entry.shared => (object.id(), entry.offset + (address - start)),
+            _ => (self.id, address),
+        })
+    }
+
+    /// Calls `with` for the part of each page in the range: machine, frame, offset in it, bytes done before, bytes now.
+    async fn each_page(
+        &self,
+        address: u64,
+        length: usize,
+        access: Protection,
+        mut with: impl FnMut(&M, Frame, usize, usize, usize),
+    ) -> Result<(), CopyFault> {
+        let mut done = 0;
+        while done < length {
+            let fault = |error| CopyFault { copied: done, error };
+            let at = address.checked_add(done as u64).ok_or(fault(KernError::InvalidAddress))?;
+            let offset = (at % PAGE_SIZE) as usize;
+            let count = (length - done).min(PAGE_SIZE as usize - offset);
+            let touch = Touch(|machine: &M, frame| with(machine, frame, offset, done, count));
+            self.page(at, access, touch).await.map_err(fault)?;
+            done += count;
+        }
+        Ok(())
+    }
+
+    /// Finds the page at `address` for an access and uses it.
+    async fn page<U: PageUse<M>>(
+        &self,
+        address: u64,
+        access: Protection,
+        mut page_use: U,
+    ) -> KernResult<U::Output> {
+        loop {
+            let step = match self.short_path(address, access, &mut page_use) {
+                Some(step) => step,
+                None => {
+                    let mut state = self.look().await?;
+                    self.long_path(&mut state, address, access, &mut page_use)
+                }
+            };
+            match step {
+                Ok(output) => return Ok(output),
+                Err(blocked) => blocked.wait(&self.vm).await?,
+            }
+        }
+    }
+
+    /// The page, if the last fault's entry has it: without the map (Darwin thesis 4.2).
+    fn short_path<U: PageUse<M>>(
+        &self,
+        address: u64,
+        access: Protection,
+        page_use: &mut U,
+    ) -> Option<Step<M, U::Output>> {
+        let translation = self.translation.lock();
+        let hint = translation.hint.as_ref()?;
+        let fits = hint.start <= address
+            && address < hint.end
+            && hint.protection.contains(access)
+            && !(hint.needs_copy && access.contains(Protection::WRITE));
+        if !fits {
+            return None;
+        }
+        let object = hint.object.upgrade()?;
+        Some(self.use_hint(&translation, hint, &object, address, access, page_use))
+    }
+
+    fn use_hint<U: PageUse<M>>(
+        &self,
+        translation: &Translation<M>,
+        hint: &Hint<M>,
+        object: &Arc<VmObject<M>>,
+        address: u64,
+        access: Protection,
+        page_use: &mut U,
+    ) -> Step<M, U::Output> {
+        let target = Target {
+            object,
+            index: (hint.offset + (address - hint.start)) >> PAGE_SHIFT,
+            protection: hint.protection,
+            needs_copy: hint.needs_copy,
+            wired: hint.wired,
+            cluster: hint.cluster,
+        };
+        let place = Place { address: address & !(PAGE_SIZE - 1), start: hint.start, end: hint.end };
+        fault::resolve(&self.vm, &target, access, |found| page_use.use_page(self, translation, place, found))
+    }
+
+    /// The page by way of the map; opens the short path for the next fault.
+    fn long_path<U: PageUse<M>>(
+        &self,
+        state: &mut MapState<M>,
+        address: u64,
+        access: Protection,
+        page_use: &mut U,
+    ) -> Step<M, U::Output> {
+        let id = state.entries.find(address).ok_or(KernError::InvalidAddress)?;
+        if !state.entries.get(id).protection.contains(access) {
+            return Err(KernError::ProtectionFailure.into());
+        }
+        let object = self.prepare_object(state, id, access)?;
+        let entry = state.entries.get(id);
+        let mut translation = self.translation.lock();
+        translation.hint = Some(Hint {
+            start: state.entries.start(id),
+            end: state.entries.end(id),
+            object: Arc::downgrade(&object),
+            offset: entry.offset,
+            protection: entry.protection,
+            needs_copy: entry.needs_copy,
+            wired: entry.wired > 0,
+            cluster: match entry.behavior {
+                Behavior::Default => self.vm.settings.cluster,
+                Behavior::Random => 1,
+                Behavior::Sequential => 2 * self.vm.settings.cluster,
+            },
+        });
+        let Some(hint) = &translation.hint else { return Err(Blocked::Error(KernError::Failure)) };
+        self.use_hint(&translation, hint, &object, address, access, page_use)
+    }
+
+    /// The entry's object, made or shadowed if the access needs that.
+    fn prepare_object(
+        &self,
+        state: &mut MapState<M>,
+        id: EntryId,
+        access: Protection,
+    ) -> KernResult<Arc<VmObject<M>>> {
+        let size = state.entries.end(id) - state.entries.start(id);
+        let entry = state.entries.get_mut(id);
+        if entry.needs_copy && access.contains(Protection::WRITE) {
+            self.end_needs_copy(entry, size)?;
+        }
+        self.ensure_object(entry)
+    }
+
+    /// The entry's object; a fresh one if there is none yet.
+    pub(super) fn ensure_object(&self, entry: &mut Entry<M>) -> KernResult<Arc<VmObject<M>>> {
+        if let Some(object) = &entry.object {
+            return Ok(object.clone());
+        }
+        let object = VmObject::anonymous(&self.vm)?;
+        entry.offset = 0;
+        entry.needs_copy = false;
+        Ok(entry.object.insert(object).clone())
+    }
+
+    /// Gives an entry that shares its object with a copy an object of its own, over the shared one.
+    pub(super) fn end_needs_copy(&self, entry: &mut Entry<M>, size: u64) -> KernResult {
+        if let Some(object) = &entry.object
+            && !is_sole_user(object)
+        {
+            let (offset, length) = (entry.offset >> PAGE_SHIFT, size >> PAGE_SHIFT);
+            entry.object = Some(copy::shadow(&self.vm, object.clone(), offset, length)?);
+            entry.offset = 0;
+        }
+        entry.needs_copy = false;
+        Ok(())
+    }
+}
+
+/// Whether the entry that asks is the only one left of those that shared an object for copying, so that it may write
+/// to the object itself. The map is locked, so no new reference can come from the entry.
+fn is_sole_user<M: Machine>(object: &Arc<VmObject<M>>) -> bool {
+    if Arc::strong_count(object) > 1 {
+        return false;
+    }
+    let state = object.state.lock();
+    // A copy object can be found through its original, and a pager's object by its pager's owner.
+    state.is_internal() && !state.is_copy && !state.shared && state.strategy == CopyStrategy::Symmetric
+}
+
+/// The offset in its page of a word that may be used atomically.
+fn aligned_offset(address: u64) -> KernResult<usize> {
+    if address.is_multiple_of(4) {
+        Ok((address % PAGE_SIZE) as usize)
+    } else {
+        Err(KernError::InvalidArgument)
+    }
+}

@@ -1,0 +1,89 @@
+//! One entry of a map: a range of addresses that is mapped in one way.
+
+use alloc::sync::Arc;
+
+use super::super::object::VmObject;
+use crate::machine::{Machine, PAGE_SHIFT, Protection};
+
+/// What a child task gets of a range (Mach's `vm_inherit_t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Inheritance {
+    /// The same memory.
+    Share = 0,
+    /// A copy.
+    Copy = 1,
+    /// Nothing: the range is free in the child.
+    None = 2,
+}
+
+/// How a range will be used (Mach's `vm_behavior_t`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Behavior {
+    /// No particular order.
+    #[default]
+    Default,
+    /// In random order: pages are asked for one by one.
+    Random,
+    /// In order of addresses: pages are asked for ahead.
+    Sequential,
+}
+
+/// A mapped range; its bounds are the tree's.
+pub(super) struct Entry<M: Machine> {
+    /// `None`: zeros, not touched yet.
+    pub(super) object: Option<Arc<VmObject<M>>>,
+    /// Byte offset of the start of the range in the object.
+    pub(super) offset: u64,
+    pub(super) protection: Protection,
+    pub(super) max_protection: Protection,
+    pub(super) inheritance: Inheritance,
+    pub(super) behavior: Behavior,
+    /// The object is shared with a copy, and is shadowed before it is written through this entry.
+    pub(super) needs_copy: bool,
+    /// The memory is shared: what is written here others see.
+    pub(super) shared: bool,
+    /// How many times the range is wired.
+    pub(super) wired: u16,
+}
+
+impl<M: Machine> Clone for Entry<M> {
+    fn clone(&self) -> Self {
+        Self { object: self.object.clone(), ..*self }
+    }
+}
+
+impl<M: Machine> Entry<M> {
+    /// The page of the object at `distance` bytes from the start of the range.
+    pub(super) fn index(&self, distance: u64) -> u64 {
+        (self.offset + distance) >> PAGE_SHIFT
+    }
+
+    /// What the entry is from `distance` bytes after its start on.
+    pub(super) fn split(&self, distance: u64) -> Self {
+        let mut upper = self.clone();
+        if upper.object.is_some() {
+            upper.offset += distance;
+        }
+        upper
+    }
+
+    /// Whether an entry that begins where this one ends, `length` bytes from its start, could be one with it.
+    pub(super) fn continues_in(&self, length: u64, next: &Self) -> bool {
+        let same_object = match (&self.object, &next.object) {
+            (None, None) => true,
+            (Some(ours), Some(theirs)) => Arc::ptr_eq(ours, theirs) && self.offset + length == next.offset,
+            _ => false,
+        };
+        same_object
+            && self.protection == next.protection
+            && self.max_protection == next.max_protection
+            && self.inheritance == next.inheritance
+            && self.behavior == next.behavior
+            && self.needs_copy == next.needs_copy
+            && self.shared == next.shared
+            && self.wired == 0
+            && next.wired == 0
+    }
+}

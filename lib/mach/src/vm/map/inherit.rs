@@ -1,0 +1,353 @@
+//! Copies of ranges of a map, and whole maps for children: `vm_copy`, `vm_read`, `vm_write`, `vm_remap`, fork.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::super::object::{Backing, CopyStrategy, VmObject};
+use super::super::{Vm, copy};
+use super::entry::{Entry, Inheritance};
+use super::{EntryId, MapState, Placement, VmMap, page_range};
+use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
+use crate::{KernError, KernResult};
+
+/// What may be mapped as a copy of an object's memory; the entry that maps it needs a copy before it writes.
+///
+/// # Errors
+/// `NotSupported`: device memory. `ResourceShortage`.
+pub(super) fn copy_of<M: Machine>(
+    vm: &Arc<Vm<M>>,
+    object: &Arc<VmObject<M>>,
+) -> KernResult<Arc<VmObject<M>>> {
+    let symmetric = {
+        let state = object.state.lock();
+        if matches!(state.backing, Backing::Device(..)) {
+            return Err(KernError::NotSupported);
+        }
+        state.strategy == CopyStrategy::Symmetric && !(state.shared && state.is_internal())
+    };
+    if symmetric { Ok(object.clone()) } else { copy::copy_delayed(vm, object) }
+}
+
+/// Ranges whose translation must lose write access, joined where they touch and handed on in batches.
+struct Revocation<'a, M: Machine> {
+    map: &'a VmMap<M>,
+    ranges: [PmapChange; 32],
+    count: usize,
+}
+
+const READ_ONLY: Protection = Protection::ALL.difference(Protection::WRITE);
+
+impl<'a, M: Machine> Revocation<'a, M> {
+    fn new(map: &'a VmMap<M>) -> Self {
+        let none = PmapChange::Protect { address: 0, length: 0, protection: READ_ONLY };
+        Self { map, ranges: [none; 32], count: 0 }
+    }
+
+    fn add(&mut self, start: u64, end: u64) {
+        if let Some(PmapChange::Protect { address, length, .. }) =
+            self.ranges[..self.count].last_mut().filter(|_| self.count > 0)
+            && *address + *length == start
+        {
+            *length += end - start;
+            return;
+        }
+        if self.count == self.ranges.len() {
+            self.flush();
+        }
+        self.ranges[self.count] =
+            PmapChange::Protect { address: start, length: end - start, protection: READ_ONLY };
+        self.count += 1;
+    }
+
+    fn flush(&mut self) {
+        if self.count > 0 {
+            self.map.pmap_change(&self.ranges[..self.count]);
+            self.count = 0;
+        }
+    }
+}
+
+impl<M: Machine> Drop for Revocation<'_, M> {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// A piece of an address space outside any: what `vm_read` returns, and out-of-line memory of a message is.
+pub struct MapCopy<M: Machine> {
+    /// Pieces in order: length in bytes, and what is there.
+    pieces: Vec<(u64, Entry<M>)>,
+    size: u64,
+}
+
+impl<M: Machine> MapCopy<M> {
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+}
+
+impl<M: Machine> VmMap<M> {
+    /// A child's map: of each range what its inheritance says. Costs no page copy; a few kernel entries take write
+    /// access from what both share now.
+    ///
+    /// # Errors
+    /// `ResourceShortage`, `Terminated`. Nothing has changed for the parent's program then.
+    pub async fn fork(&self) -> KernResult<Arc<Self>> {
+        let child = Self::new(&self.vm, self.lowest, self.highest).await?;
+        {
+            let state = &mut *self.change().await?;
+            let child_state = &mut *child.change().await?;
+            let mut revocation = Revocation::new(self);
+            let mut next = state.entries.first();
+            while let Some(id) = next {
+                next = state.entries.next(id);
+                let (start, end) = (state.entries.start(id), state.entries.end(id));
+                let inherited = match state.entries.get(id).inheritance {
+                    Inheritance::None => continue,
+                    Inheritance::Share => self.share_entry(state, id)?,
+                    Inheritance::Copy => self.copy_entry(state, id, &mut revocation)?,
+                };
+                child.reserve_entries(child_state, 1)?;
+                child.add_entry(child_state, start, end, inherited);
+            }
+        }
+        Ok(child)
+    }
+
+    /// An entry for the same memory.
+    fn share_entry(&self, state: &mut MapState<M>, id: EntryId) -> KernResult<Entry<M>> {
+        let size = state.entries.end(id) - state.entries.start(id);
+        let entry = state.entries.get_mut(id);
+        if entry.needs_copy {
+            self.end_needs_copy(entry, size)?;
+        }
+        let object = self.ensure_object(entry)?;
+        object.state.lock().shared = true;
+        entry.shared = true;
+        Ok(Entry { wired: 0, ..entry.clone() })
+    }
+
+    /// An entry for a copy of the memory.
+    fn copy_entry(
+        &self,
+        state: &mut MapState<M>,
+        id: EntryId,
+        revocation: &mut Revocation<'_, M>,
+    ) -> KernResult<Entry<M>> {
+        let (start, end) = (state.entries.start(id), state.entries.end(id));
+        let entry = state.entries.get_mut(id);
+        let Some(object) = &entry.object else { return Ok(Entry { wired: 0, ..entry.clone() }) };
+        if matches!(object.state.lock().backing, Backing::Device(..)) {
+            // Devices are not copied: the child has the same.
+            return Ok(Entry { wired: 0, ..entry.clone() });
+        }
+        let copied = if entry.shared {
+            copy_of(&self.vm, object)?
+        } else {
+            if !entry.needs_copy {
+                entry.needs_copy = true;
+                revocation.add(start, end);
+            }
+            object.clone()
+        };
+        Ok(Entry { object: Some(copied), needs_copy: true, shared: false, wired: 0, ..entry.clone() })
+    }
+
+    /// A copy of a range as it is now: `vm_read`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ProtectionFailure`: a part may
+    /// not be read. `NotSupported`: device memory. `ResourceShortage`.
+    pub async fn read(&self, start: u64, size: u64) -> KernResult<MapCopy<M>> {
+        let (start, end) = page_range(start, size)?;
+        let state = &mut *self.change().await?;
+        let mut revocation = Revocation::new(self);
+        self.extract(state, start, end, |state, id| {
+            let entry = state.entries.get(id);
+            let device =
+                |object: &Arc<VmObject<M>>| matches!(object.state.lock().backing, Backing::Device(..));
+            if !entry.protection.contains(Protection::READ) {
+                return Err(KernError::ProtectionFailure);
+            }
+            if entry.object.as_ref().is_some_and(device) {
+                return Err(KernError::NotSupported);
+            }
+            self.copy_entry(state, id, &mut revocation)
+        })
+    }
+
+    /// The same memory as a range of this map, to be mapped elsewhere with [`insert`](Self::insert): `vm_remap`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ResourceShortage`.
+    pub async fn share(&self, start: u64, size: u64) -> KernResult<MapCopy<M>> {
+        let (start, end) = page_range(start, size)?;
+        let state = &mut *self.change().await?;
+        self.extract(state, start, end, |state, id| self.share_entry(state, id))
+    }
+
+    /// Takes a range out of this map with all that is in it, to be put elsewhere with [`insert`](Self::insert): the
+    /// move of Linux' `mremap`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ResourceShortage`. Nothing has
+    /// changed then.
+    pub async fn take(&self, start: u64, size: u64) -> KernResult<MapCopy<M>> {
+        let (start, end) = page_range(start, size)?;
+        let state = &mut *self.change().await?;
+        let taken = self.extract(state, start, end, |state, id| Ok(state.entries.get(id).clone()))?;
+        self.pmap_change(&[PmapChange::Remove { address: start, length: end - start }]);
+        while let Some(id) = state.entries.find_at_or_after(start).filter(|&id| state.entries.start(id) < end)
+        {
+            self.remove_entry(state, id);
+        }
+        Ok(taken)
+    }
+
+    /// Collects what `take` makes of each entry of a range, all of which must be mapped.
+    fn extract(
+        &self,
+        state: &mut MapState<M>,
+        start: u64,
+        end: u64,
+        mut take: impl FnMut(&mut MapState<M>, EntryId) -> KernResult<Entry<M>>,
+    ) -> KernResult<MapCopy<M>> {
+        if !Self::is_mapped(state, start, end) {
+            return Err(KernError::InvalidAddress);
+        }
+        self.cut_range(state, start, end)?;
+        let mut pieces = Vec::new();
+        let count = Self::entries_in(state, start, end).count();
+        pieces.try_reserve_exact(count).map_err(|_| KernError::ResourceShortage)?;
+        let mut next = state.entries.find_at_or_after(start);
+        while let Some(id) = next.filter(|&id| state.entries.start(id) < end) {
+            next = state.entries.next(id);
+            let length = state.entries.end(id) - state.entries.start(id);
+            pieces.push((length, take(state, id)?));
+        }
+        Ok(MapCopy { pieces, size: end - start })
+    }
+
+    /// Maps a piece of memory: the address.
+    ///
+    /// # Errors
+    /// As [`map`](Self::map); the piece is given back, so that nothing is lost.
+    pub async fn insert(
+        &self,
+        copy: MapCopy<M>,
+        placement: Placement,
+    ) -> Result<u64, (KernError, MapCopy<M>)> {
+        let state = &mut *match self.change().await {
+            Ok(state) => state,
+            Err(error) => return Err((error, copy)),
+        };
+        let count = copy.pieces.len();
+        let start = match self.make_room(state, placement, copy.size, PAGE_SIZE, count) {
+            Ok(start) => start,
+            Err(error) => return Err((error, copy)),
+        };
+        let mut at = start;
+        for (length, entry) in copy.pieces {
+            self.add_entry(state, at, at + length, entry);
+            at += length;
+        }
+        self.simplify(state, start, at);
+        Ok(start)
+    }
+
+    /// Replaces the contents of a mapped, writable range by those of a copy: `vm_write`. Private memory takes the
+    /// copy's pages over; shared memory is written byte for byte.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: unaligned address. `InvalidAddress`: a part is not mapped. `ProtectionFailure`: a part may
+    /// not be written. What [`fault`](Self::fault) returns, for shared memory; a part may have been written then.
+    pub async fn write(&self, start: u64, copy: MapCopy<M>) -> KernResult {
+        let (start, end) = page_range(start, copy.size)?;
+        let all_private = {
+            let state = &mut *self.change().await?;
+            if !Self::is_mapped(state, start, end) {
+                return Err(KernError::InvalidAddress);
+            }
+            let writable = |id| state.entries.get(id).protection.contains(Protection::WRITE);
+            if !Self::entries_in(state, start, end).all(writable) {
+                return Err(KernError::ProtectionFailure);
+            }
+            let private = |id| {
+                let entry = state.entries.get(id);
+                !entry.shared && entry.wired == 0
+            };
+            let all_private = Self::entries_in(state, start, end).all(private);
+            if all_private {
+                self.replace_contents(state, start, end, &copy)?;
+            }
+            all_private
+        };
+        if !all_private {
+            self.write_bytes(start, &copy).await?;
+        }
+        Ok(())
+    }
+
+    /// Copies a range onto another of the same map, which must be mapped: `vm_copy`.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read) for the source and of [`write`](Self::write) for the destination.
+    pub async fn copy(&self, source: u64, size: u64, destination: u64) -> KernResult {
+        let copy = self.read(source, size).await?;
+        self.write(destination, copy).await
+    }
+
+    /// Gives private entries the memory of a copy, keeping their rights.
+    fn replace_contents(
+        &self,
+        state: &mut MapState<M>,
+        start: u64,
+        end: u64,
+        copy: &MapCopy<M>,
+    ) -> KernResult {
+        self.cut_range(state, start, end)?;
+        let mut at = start;
+        for (length, _) in &copy.pieces {
+            at += length;
+            self.cut(state, at)?;
+        }
+        self.pmap_change(&[PmapChange::Remove { address: start, length: end - start }]);
+        let mut at = start;
+        for (length, piece) in &copy.pieces {
+            let piece_end = at + length;
+            let mut next = state.entries.find_at_or_after(at);
+            while let Some(id) = next.filter(|&id| state.entries.start(id) < piece_end) {
+                let entry_start = state.entries.start(id);
+                let size = state.entries.end(id) - entry_start;
+                let new = piece.split(entry_start - at);
+                let entry = state.entries.get_mut(id);
+                let old = entry.clone();
+                (entry.object, entry.offset, entry.needs_copy) = (new.object, new.offset, new.needs_copy);
+                self.discard(&old, size);
+                next = state.entries.next(id);
+            }
+            at = piece_end;
+        }
+        Ok(())
+    }
+
+    /// Writes a copy's bytes page by page.
+    async fn write_bytes(&self, start: u64, copy: &MapCopy<M>) -> KernResult {
+        let mut page = [0; PAGE_SIZE as usize];
+        let mut at = start;
+        for (length, piece) in &copy.pieces {
+            for distance in (0..*length).step_by(PAGE_SIZE as usize) {
+                match &piece.object {
+                    Some(object) => {
+                        object.read(piece.offset + distance, &mut page).await?;
+                    }
+                    None => page.fill(0),
+                }
+                self.copyout(at + distance, &page).await.map_err(|fault| fault.error)?;
+            }
+            at += length;
+        }
+        Ok(())
+    }
+}

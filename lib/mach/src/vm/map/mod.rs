@@ -1,0 +1,309 @@
+//! Maps: the address space of a task as an ordered set of entries.
+
+mod access;
+mod change;
+mod entry;
+mod inherit;
+
+use alloc::sync::Arc;
+
+use macadamia_sync::{Mutex, MutexGuard, SpinLock};
+
+pub use access::CopyFault;
+pub use change::RegionInfo;
+pub use entry::{Behavior, Inheritance};
+pub use inherit::MapCopy;
+
+use super::Vm;
+use super::entry_tree::{EntryId, EntryTree};
+use super::object::VmObject;
+use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
+use crate::{KernError, KernResult};
+use access::Hint;
+use entry::Entry;
+
+/// Where a new range is to lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// At this address; an error if something is mapped there.
+    Fixed(u64),
+    /// At this address, in place of what is mapped there.
+    Replace(u64),
+    /// The lowest free range at or above this address.
+    Above(u64),
+    /// The highest free range that ends at or below this address.
+    Below(u64),
+}
+
+/// What to map, and how: the arguments of `vm_map`.
+pub struct MapRequest<M: Machine> {
+    /// Where.
+    pub placement: Placement,
+    /// Bytes, rounded up to pages.
+    pub size: u64,
+    /// For `Above` and `Below`: the address is a multiple of this power of two.
+    pub alignment: u64,
+    /// An object and a byte offset in it, a multiple of the page size; `None`: fresh zeros.
+    pub object: Option<(Arc<VmObject<M>>, u64)>,
+    /// Map a copy of the object's memory rather than the object.
+    pub copy: bool,
+    /// Rights now.
+    pub protection: Protection,
+    /// The most that [`VmMap::protect`] may give later.
+    pub max_protection: Protection,
+    /// What a child gets.
+    pub inheritance: Inheritance,
+}
+
+impl<M: Machine> MapRequest<M> {
+    /// `size` bytes of zeros anywhere, private: `vm_allocate`.
+    pub fn anonymous(size: u64) -> Self {
+        Self {
+            placement: Placement::Above(0),
+            size,
+            alignment: PAGE_SIZE,
+            object: None,
+            copy: false,
+            protection: Protection::DEFAULT,
+            max_protection: Protection::ALL,
+            inheritance: Inheritance::Copy,
+        }
+    }
+
+    /// `size` bytes of `object` from `offset` on, shared with all who map it.
+    pub fn shared(object: Arc<VmObject<M>>, offset: u64, size: u64) -> Self {
+        Self { object: Some((object, offset)), inheritance: Inheritance::Share, ..Self::anonymous(size) }
+    }
+
+    /// A private copy of `size` bytes of `object` from `offset` on.
+    pub fn private(object: Arc<VmObject<M>>, offset: u64, size: u64) -> Self {
+        Self { object: Some((object, offset)), copy: true, ..Self::anonymous(size) }
+    }
+
+    /// The same, placed so.
+    pub fn at(self, placement: Placement) -> Self {
+        Self { placement, ..self }
+    }
+
+    /// The same, with these rights now.
+    pub fn protection(self, protection: Protection) -> Self {
+        Self { protection, ..self }
+    }
+}
+
+/// What the map's mutex protects.
+pub(super) struct MapState<M: Machine> {
+    entries: EntryTree<Entry<M>>,
+    /// Bytes mapped.
+    size: u64,
+    /// False once the map is terminated.
+    alive: bool,
+}
+
+/// What the map's translation lock protects. It comes after the map's mutex and before the objects.
+pub(super) struct Translation<M: Machine> {
+    /// `None` once the map is terminated.
+    pmap: Option<M::Pmap>,
+    /// The entry of the last fault, so that the next needs no look at the map. Cleared before the map changes.
+    hint: Option<Hint<M>>,
+}
+
+/// An address space.
+pub struct VmMap<M: Machine> {
+    vm: Arc<Vm<M>>,
+    id: u64,
+    lowest: u64,
+    highest: u64,
+    state: Mutex<MapState<M>>,
+    translation: SpinLock<Translation<M>>,
+}
+
+/// Checks and rounds a range: a page-aligned start, a size rounded up to pages; start and end.
+fn page_range(start: u64, size: u64) -> KernResult<(u64, u64)> {
+    if !start.is_multiple_of(PAGE_SIZE) || size == 0 {
+        return Err(KernError::InvalidArgument);
+    }
+    let size = size.checked_next_multiple_of(PAGE_SIZE).ok_or(KernError::InvalidAddress)?;
+    Ok((start, start.checked_add(size).ok_or(KernError::InvalidAddress)?))
+}
+
+impl<M: Machine> VmMap<M> {
+    /// An empty address space for addresses from `lowest` to before `highest`, with a translation of its own.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the bounds are not aligned or in order. `ResourceShortage`.
+    pub async fn new(vm: &Arc<Vm<M>>, lowest: u64, highest: u64) -> KernResult<Arc<Self>> {
+        if !(lowest | highest).is_multiple_of(PAGE_SIZE) || lowest >= highest {
+            return Err(KernError::InvalidArgument);
+        }
+        let pmap = vm.machine().pmap_create().await?;
+        if !vm.machine().reserve_memory(size_of::<Self>()) {
+            vm.machine().pmap_destroy(pmap);
+            return Err(KernError::ResourceShortage);
+        }
+        Ok(Arc::new(Self {
+            vm: vm.clone(),
+            id: vm.new_id(),
+            lowest,
+            highest,
+            state: Mutex::new(MapState { entries: EntryTree::new(lowest, highest), size: 0, alive: true }),
+            translation: SpinLock::new(Translation { pmap: Some(pmap), hint: None }),
+        }))
+    }
+
+    /// A number that names this map alone, for ever.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The memory system that this map belongs to.
+    pub fn vm(&self) -> &Arc<Vm<M>> {
+        &self.vm
+    }
+
+    /// The lowest address, and the first beyond the highest.
+    pub fn bounds(&self) -> (u64, u64) {
+        (self.lowest, self.highest)
+    }
+
+    /// Calls `with` with the map's translation, to make threads in it; `None` if the map is terminated. The map's
+    /// translation lock is held meanwhile.
+    pub fn with_pmap<R>(&self, with: impl FnOnce(&M::Pmap) -> R) -> Option<R> {
+        self.translation.lock().pmap.as_ref().map(with)
+    }
+
+    /// Bytes mapped now, touched or not.
+    pub async fn size(&self) -> u64 {
+        self.state.lock().await.size
+    }
+
+    /// Entries now.
+    pub async fn entry_count(&self) -> usize {
+        self.state.lock().await.entries.len()
+    }
+
+    /// Ends the address space: everything is unmapped and released, at once and for all its users. Faults and copies
+    /// that wait in it end with `Terminated`.
+    pub async fn terminate(&self) {
+        let mut state = self.state.lock().await;
+        state.alive = false;
+        self.release_all(&mut state);
+    }
+
+    fn release_all(&self, state: &mut MapState<M>) {
+        let pmap = {
+            let mut translation = self.translation.lock();
+            translation.hint = None;
+            translation.pmap.take()
+        };
+        // The whole translation first, in one call; then nothing maps what the entries refer to.
+        if let Some(pmap) = pmap {
+            self.vm.machine().pmap_destroy(pmap);
+        }
+        while let Some(id) = state.entries.first() {
+            self.remove_entry(state, id);
+        }
+    }
+
+    /// The map, for a change: its short path for faults is closed until the next fault opens it again.
+    async fn change(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
+        let state = self.state.lock().await;
+        if !state.alive {
+            return Err(KernError::Terminated);
+        }
+        self.translation.lock().hint = None;
+        Ok(state)
+    }
+
+    /// The map, to look something up in it.
+    async fn look(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
+        let state = self.state.lock().await;
+        if state.alive { Ok(state) } else { Err(KernError::Terminated) }
+    }
+
+    /// Makes changes to the translation that cannot fail.
+    fn pmap_change(&self, changes: &[PmapChange]) {
+        debug_assert!(changes.iter().all(|change| !matches!(change, PmapChange::Enter { .. })));
+        if let Some(pmap) = &self.translation.lock().pmap {
+            // Only entering can fail.
+            let _ = self.vm.machine().pmap_change(pmap, changes);
+        }
+    }
+
+    /// Reserves memory for `count` more entries, so that so many can be added without failure.
+    fn reserve_entries(&self, state: &mut MapState<M>, count: usize) -> KernResult {
+        // Two more: for the cuts that may come before these are added.
+        state.entries.reserve(count + 2).map_err(|_| KernError::ResourceShortage)?;
+        if self.vm.machine().reserve_memory(count * EntryTree::<Entry<M>>::NODE_BYTES) {
+            Ok(())
+        } else {
+            Err(KernError::ResourceShortage)
+        }
+    }
+
+    /// Gives back what [`reserve_entries`](Self::reserve_entries) took for entries that were not added.
+    fn unreserve_entries(&self, count: usize) {
+        self.vm.machine().unreserve_memory(count * EntryTree::<Entry<M>>::NODE_BYTES);
+    }
+
+    /// Adds an entry for which memory was reserved.
+    fn add_entry(&self, state: &mut MapState<M>, start: u64, end: u64, entry: Entry<M>) -> EntryId {
+        state.size += end - start;
+        state.entries.insert(start, end, entry)
+    }
+
+    /// Takes an entry out; it is mapped nowhere any more.
+    fn remove_entry(&self, state: &mut MapState<M>, id: EntryId) -> Entry<M> {
+        state.size -= state.entries.end(id) - state.entries.start(id);
+        self.unreserve_entries(1);
+        state.entries.remove(id)
+    }
+
+    /// Cuts the entry that contains `address` in two there, if that is inside one.
+    fn cut(&self, state: &mut MapState<M>, address: u64) -> KernResult {
+        let Some(id) = state.entries.find(address) else { return Ok(()) };
+        let (start, end) = (state.entries.start(id), state.entries.end(id));
+        if start == address {
+            return Ok(());
+        }
+        self.reserve_entries(state, 1)?;
+        let upper = state.entries.get(id).split(address - start);
+        state.entries.resize(id, start, address);
+        state.entries.insert(address, end, upper);
+        Ok(())
+    }
+
+    /// Cuts entries at both ends of a range, so that each lies inside or outside.
+    fn cut_range(&self, state: &mut MapState<M>, start: u64, end: u64) -> KernResult {
+        self.cut(state, start)?;
+        self.cut(state, end)
+    }
+
+    /// The entries that lie in a range (after [`cut_range`](Self::cut_range)), from the lowest.
+    fn entries_in(state: &MapState<M>, start: u64, end: u64) -> impl Iterator<Item = EntryId> {
+        let first = state.entries.find_at_or_after(start);
+        core::iter::successors(first, |&id| state.entries.next(id))
+            .take_while(move |&id| state.entries.start(id) < end)
+    }
+
+    /// Whether every address of a range is mapped.
+    fn is_mapped(state: &MapState<M>, start: u64, end: u64) -> bool {
+        let mut at = start;
+        for id in Self::entries_in(state, start, end) {
+            if state.entries.start(id) > at {
+                return false;
+            }
+            at = state.entries.end(id);
+        }
+        at >= end
+    }
+}
+
+impl<M: Machine> Drop for VmMap<M> {
+    fn drop(&mut self) {
+        let empty = MapState { entries: EntryTree::new(0, 0), size: 0, alive: false };
+        let mut state = core::mem::replace(self.state.get_mut(), empty);
+        self.release_all(&mut state);
+        self.vm.machine().unreserve_memory(size_of::<Self>());
+    }
+}

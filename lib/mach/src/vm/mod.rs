@@ -1,0 +1,186 @@
+//! Virtual memory: maps of address spaces, objects that hold pages, copy-on-write, paging.
+//!
+//! # The parts
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`map`] | [`VmMap`]: a task's address space as an ordered set of entries; every `vm_*` call |
+//! | [`object`] | [`VmObject`]: pages, and where they come from: zeros, a [`Pager`], device memory, another object |
+//! | [`pager`] | what file systems and swap space implement |
+//! | `fault` | from an address and an access to a page: the walk along shadow objects |
+//! | `copy` | copy-on-write: shadows, delayed copies, collapse and bypass |
+//! | `queues`, `pageout` | active, inactive and free pages; taking pages when memory is short |
+//!
+//! # Rules
+//!
+//! - **Lock order**: map (async mutex), translation (of the map), object before the object that it shadows, queues;
+//!   all but the first are spin locks. No future is awaited under any of them, the map's mutex included: a fault that
+//!   must wait drops what it holds, waits, and starts again. So every future here may be dropped at any await.
+//! - **A page is mapped at an address only while the entry there reaches its object** through the chain of shadows.
+//!   What takes an object out of a chain unmaps first; so the pages of an object without references are mapped
+//!   nowhere and need no unmapping.
+//! - **Dirtiness is known from faults**: a page that is clean is never mapped writable. Referenced bits come from the
+//!   machine. No page tables are kept; a translation that the machine drops is entered again at the next fault.
+//! - **Memory for structures is reserved** with the machine before it is used, so that its exhaustion is
+//!   [`ResourceShortage`](KernError::ResourceShortage), as that of frames is.
+//! - Types are `Send` and `Sync`; a map is used mostly by the worker on whose processor its process lives.
+//!
+//! # Use
+//!
+//! ```
+//! use mach::machine::{simulated::Simulated, Protection};
+//! use mach::vm::{Inheritance, MapRequest, Placement, Vm, VmMap};
+//!
+//! let machine = Simulated::new(64);
+//! let vm = Vm::new(machine.clone()).unwrap();
+//! machine.block_on(async {
+//!     let parent = VmMap::new(&vm, 0x1000, 1 << 47).await.unwrap();
+//!     let request = MapRequest::anonymous(0x3000).at(Placement::Fixed(0x10_0000));
+//!     let address = parent.map(&request).await.unwrap();
+//!     parent.copyout(address + 0xfff, b"across").await.unwrap();
+//!
+//!     // A child with a copy of the parent's memory, as fork makes it: no page is copied yet.
+//!     let child = parent.fork().await.unwrap();
+//!     child.copyout(address, b"child").await.unwrap();
+//!     parent.protect(address, 0x1000, Protection::READ, false).await.unwrap();
+//!
+//!     let mut bytes = [0; 6];
+//!     child.copyin(address + 0xfff, &mut bytes).await.unwrap();
+//!     assert_eq!(&bytes, b"across");
+//!     parent.copyin(address, &mut bytes).await.unwrap();
+//!     assert_eq!(bytes, [0; 6]);
+//!
+//!     // A page fault of the child's program.
+//!     child.fault(address, Protection::WRITE).await.unwrap();
+//! });
+//! # drop(vm);
+//! # assert_eq!(machine.reserved(), 0);
+//! ```
+
+mod copy;
+mod entry_tree;
+mod fault;
+pub mod map;
+pub mod object;
+mod page_index;
+mod pageout;
+pub mod pager;
+mod queues;
+#[cfg(test)]
+mod tests;
+
+use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use macadamia_sync::{SpinLock, WaitQueue};
+
+pub use map::{Behavior, CopyFault, Inheritance, MapCopy, MapRequest, Placement, RegionInfo, VmMap};
+pub use object::{CopyStrategy, VmObject};
+pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager};
+
+use crate::KernResult;
+use crate::machine::{Frame, Machine};
+use pageout::Laundry;
+use queues::Queues;
+
+/// What can be tuned.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How many pages around a faulting one are mapped with it if they are resident; a power of two, at most 16.
+    pub fault_around: u64,
+    /// How many pages are asked of a pager at once where accesses are not random.
+    pub cluster: u64,
+    /// Free pages that page-out tries to keep, as Mach's `free_target`.
+    pub free_target: u32,
+}
+
+/// The memory of a system: its machine, its page queues, its default pager.
+pub struct Vm<M: Machine> {
+    machine: M,
+    settings: Settings,
+    queues: SpinLock<Queues<M>>,
+    memory_freed: WaitQueue,
+    laundry: Laundry,
+    default_pager: SpinLock<Option<Arc<dyn DefaultPager<M>>>>,
+    next_id: AtomicU64,
+}
+
+/// How the pages of the library are used now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VmStatistics {
+    /// Pages that can be allocated at once.
+    pub free: u32,
+    /// Pages in use, recently used.
+    pub active: u32,
+    /// Pages in use that may be taken next.
+    pub inactive: u32,
+    /// Pages that may not be taken.
+    pub wired: u32,
+}
+
+impl<M: Machine> Vm<M> {
+    /// The memory system of `machine`, with all the frames that it will give.
+    ///
+    /// # Errors
+    /// `ResourceShortage`: no memory for the table of frames (32 bytes a frame).
+    pub fn new(machine: M) -> KernResult<Arc<Self>> {
+        let frames = machine.free_frames();
+        Self::with_settings(machine, Settings { fault_around: 16, cluster: 8, free_target: 15 + frames / 80 })
+    }
+
+    /// As [`new`](Self::new), with other settings.
+    pub fn with_settings(machine: M, settings: Settings) -> KernResult<Arc<Self>> {
+        let queues = Queues::new(&machine)?;
+        Ok(Arc::new(Self {
+            machine,
+            settings,
+            queues: SpinLock::new(queues),
+            memory_freed: WaitQueue::new(),
+            laundry: Laundry::new(),
+            default_pager: SpinLock::new(None),
+            next_id: AtomicU64::new(1),
+        }))
+    }
+
+    /// The machine below.
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// Says who keeps the pages of objects without a pager. Without a default pager they stay in memory.
+    pub fn set_default_pager(&self, pager: Arc<dyn DefaultPager<M>>) {
+        *self.default_pager.lock() = Some(pager);
+    }
+
+    /// How the pages are used now.
+    pub fn statistics(&self) -> VmStatistics {
+        let queues = self.queues.lock();
+        let (active, inactive, wired) = queues.counts();
+        VmStatistics { free: queues.free_count(&self.machine), active, inactive, wired }
+    }
+
+    /// A number that no other object or map of this system has had.
+    fn new_id(&self) -> u64 {
+        // Relaxed: only uniqueness matters.
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A frame with undefined contents for a page of `owner`, active.
+    #[inline]
+    fn allocate_frame(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {
+        let weak: Weak<VmObject<M>> = Arc::downgrade(owner);
+        self.queues.lock().allocate(&self.machine, weak, index)
+    }
+
+    /// Frees a frame that is mapped nowhere.
+    fn free_frame(&self, frame: Frame, wired: bool) {
+        self.queues.lock().free(&self.machine, frame, wired);
+        self.memory_freed.wake_all();
+    }
+}
+
+impl<M: Machine> Drop for Vm<M> {
+    fn drop(&mut self) {
+        self.queues.get_mut().give_back(&self.machine, 0);
+    }
+}

@@ -1,0 +1,317 @@
+//! Objects: what can be mapped. An object holds the pages that are in memory and knows where others come from.
+
+use alloc::sync::{Arc, Weak};
+
+use macadamia_sync::{SpinLock, WaitQueue};
+
+use super::Vm;
+use super::fault::{self, Target};
+use super::page_index::{PageIndex, SlotFlags};
+use super::pager::Pager;
+use crate::machine::{Caching, Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, Protection};
+use crate::{KernError, KernResult};
+
+/// How a copy of an object's memory is put off (Mach's memory-object copy strategies).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyStrategy {
+    /// A copy sees the object as it was when it was made: the first write to a page of the object first saves the page
+    /// in a copy object. For memory that others may write through the object.
+    Delay,
+    /// A copy shares the object's pages until it writes them itself, and until then sees what is written to the
+    /// object. What Unix asks of private file mappings, and cheaper.
+    Symmetric,
+}
+
+/// Where the pages come from that are not in memory.
+pub(super) enum Backing<M: Machine> {
+    /// Zeros, or the object below.
+    Anonymous,
+    /// As anonymous, but slots marked `PAGED_OUT` are with this pager, page 0 at this byte offset.
+    Swap(Arc<dyn Pager<M>>, u64),
+    /// A pager that has every page.
+    Pager(Arc<dyn Pager<M>>),
+    /// Device memory from this address on. No pages are kept.
+    Device(u64, Caching),
+}
+
+/// The object below in a chain of copies: where pages are that this one does not have.
+pub(super) struct Shadow<M: Machine> {
+    pub(super) object: Arc<VmObject<M>>,
+    /// Page 0 of the upper object is this page of the lower.
+    pub(super) offset: u64,
+    /// Pages of the upper object from this on are not below: they are zeros.
+    pub(super) length: u64,
+}
+
+/// What the object's lock protects.
+pub(super) struct ObjectState<M: Machine> {
+    pub(super) pages: PageIndex,
+    pub(super) backing: Backing<M>,
+    pub(super) shadow: Option<Shadow<M>>,
+    /// The newest delayed copy of this object, which must be given a page before it changes here.
+    pub(super) copy: Option<Weak<VmObject<M>>>,
+    /// Bytes. Pages beyond cannot be had. `u64::MAX`: no limit.
+    pub(super) size: u64,
+    pub(super) strategy: CopyStrategy,
+    /// Several entries write to this object: it may not be copied symmetrically.
+    pub(super) shared: bool,
+    /// This is, or was, the delayed copy of the object that it shadows.
+    pub(super) is_copy: bool,
+    /// Page-ins and page-outs under way.
+    pub(super) paging: u32,
+}
+
+/// Something that can be mapped: a sequence of pages.
+///
+/// References are `Arc`s; when the last goes, the pages are freed. Anonymous objects have no fixed size.
+pub struct VmObject<M: Machine> {
+    vm: Arc<Vm<M>>,
+    id: u64,
+    pub(super) state: SpinLock<ObjectState<M>>,
+    /// A page stopped being busy, or the object's paging ended.
+    pub(super) changed: WaitQueue,
+}
+
+impl<M: Machine> ObjectState<M> {
+    /// Pages that the size allows.
+    pub(super) fn limit(&self) -> u64 {
+        self.size.div_ceil(PAGE_SIZE)
+    }
+
+    /// The library made this object for itself: zeros where there is no page.
+    pub(super) fn is_internal(&self) -> bool {
+        matches!(self.backing, Backing::Anonymous | Backing::Swap(..))
+    }
+
+    /// The pager that has a page for which there is no frame, and the byte offset of page 0 there.
+    pub(super) fn pager(&self) -> Option<(Arc<dyn Pager<M>>, u64)> {
+        match &self.backing {
+            Backing::Swap(pager, offset) => Some((pager.clone(), *offset)),
+            Backing::Pager(pager) => Some((pager.clone(), 0)),
+            Backing::Anonymous | Backing::Device(..) => None,
+        }
+    }
+}
+
+impl<M: Machine> VmObject<M> {
+    /// Bytes that an object is accounted with, its reference counts included.
+    pub(super) const BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>();
+
+    /// An object that is zeros until it is written.
+    ///
+    /// # Errors
+    /// `ResourceShortage`.
+    pub fn anonymous(vm: &Arc<Vm<M>>) -> KernResult<Arc<Self>> {
+        Self::with_backing(vm, Backing::Anonymous, u64::MAX, CopyStrategy::Symmetric)
+    }
+
+    /// An object of `size` bytes whose pages a pager has: a file.
+    ///
+    /// # Errors
+    /// `ResourceShortage`.
+    pub fn paged(
+        vm: &Arc<Vm<M>>,
+        pager: Arc<dyn Pager<M>>,
+        size: u64,
+        strategy: CopyStrategy,
+    ) -> KernResult<Arc<Self>> {
+        Self::with_backing(vm, Backing::Pager(pager), size, strategy)
+    }
+
+    /// Device memory from physical `address` on. It cannot be copied, only shared.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: address or size is not a multiple of the page size, or they wrap. `ResourceShortage`.
+    pub fn device(vm: &Arc<Vm<M>>, address: u64, size: u64, caching: Caching) -> KernResult<Arc<Self>> {
+        if !(address | size).is_multiple_of(PAGE_SIZE) || address.checked_add(size).is_none() {
+            return Err(KernError::InvalidArgument);
+        }
+        Self::with_backing(vm, Backing::Device(address, caching), size, CopyStrategy::Delay)
+    }
+
+    fn with_backing(
+        vm: &Arc<Vm<M>>,
+        backing: Backing<M>,
+        size: u64,
+        strategy: CopyStrategy,
+    ) -> KernResult<Arc<Self>> {
+        if !vm.machine().reserve_memory(Self::BYTES) {
+            return Err(KernError::ResourceShortage);
+        }
+        let state = ObjectState {
+            pages: PageIndex::new(),
+            backing,
+            shadow: None,
+            copy: None,
+            size,
+            strategy,
+            shared: false,
+            is_copy: false,
+            paging: 0,
+        };
+        Ok(Arc::new(Self {
+            vm: vm.clone(),
+            id: vm.new_id(),
+            state: SpinLock::new(state),
+            changed: WaitQueue::new(),
+        }))
+    }
+
+    /// A number that names this object alone, for ever.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The memory system that this object belongs to.
+    pub fn vm(&self) -> &Arc<Vm<M>> {
+        &self.vm
+    }
+
+    /// Pages in memory now, those of objects below not counted.
+    pub fn resident_pages(&self) -> usize {
+        let state = self.state.lock();
+        state.pages.range(0, u64::MAX).filter(|(_, slot)| slot.is_resident()).count()
+    }
+
+    /// Size in bytes; `u64::MAX` if there is no limit.
+    pub fn size(&self) -> u64 {
+        self.state.lock().size
+    }
+
+    /// Changes the size in bytes, as truncating or extending a file does. Pages that lie beyond a smaller size are
+    /// unmapped everywhere and freed, unwritten; the rest of the last page is cleared. Waits for paging of the pages
+    /// concerned. Dropped before its end, the size has changed and some of the pages beyond may still be held.
+    ///
+    /// # Errors
+    /// `MemoryError`: the pager could not provide the last page, of which a part remains; the size has not changed.
+    pub async fn set_size(self: &Arc<Self>, size: u64) -> KernResult {
+        let old = self.size();
+        let tail = (size % PAGE_SIZE) as usize;
+        if size < old && tail != 0 {
+            const ZEROS: [u8; PAGE_SIZE as usize] = [0; PAGE_SIZE as usize];
+            let clear = (PAGE_SIZE as usize - tail).min((old - size).min(PAGE_SIZE) as usize);
+            self.access(size, clear, Protection::WRITE, |machine, frame, offset, done, count| {
+                machine.write_frame(frame, offset, &ZEROS[done..done + count]);
+            })
+            .await?;
+        }
+        self.state.lock().size = size;
+        let first = size.div_ceil(PAGE_SIZE);
+        self.changed.wait_until(|| self.discard_pages(first, u64::MAX, true).then_some(())).await;
+        Ok(())
+    }
+
+    /// Frees the pages from `start` to before `end`, unwritten; false if some must be waited for because a pager works
+    /// on them. Unless the caller knows that they are mapped nowhere, they are unmapped everywhere.
+    pub(super) fn discard_pages(&self, start: u64, end: u64, mapped: bool) -> bool {
+        let mut at = start;
+        loop {
+            let mut frames = [(Frame(0), 0); 32];
+            let mut count = 0;
+            let mut state = self.state.lock();
+            while count < frames.len()
+                && let Some((index, slot)) = state.pages.next(at).filter(|(index, _)| *index < end)
+            {
+                at = index + 1;
+                if slot.has(SlotFlags::BUSY | SlotFlags::CLEANING) {
+                    continue;
+                }
+                if slot.is_resident() {
+                    frames[count] = (slot.frame, slot.wired);
+                    count += 1;
+                }
+                state.pages.remove(self.vm.machine(), index);
+            }
+            let gone = frames.map(|(frame, _)| frame);
+            if count > 0 && mapped {
+                self.vm.machine().frames_protect(&gone[..count], Protection::NONE);
+            }
+            frames[..count].iter().for_each(|&(frame, wired)| self.vm.free_frame(frame, wired > 0));
+            if count < frames.len() {
+                return state.pages.next(start).is_none_or(|(index, _)| index >= end);
+            }
+        }
+    }
+
+    /// Reads bytes at `offset`, asking the pager for what is not in memory: a file's read, through the page cache.
+    /// How many were read: less than asked for at the end of the object.
+    ///
+    /// # Errors
+    /// `MemoryError`, `ResourceShortage`, `NotSupported` (device memory); some of the buffer may be filled.
+    pub async fn read(self: &Arc<Self>, offset: u64, buffer: &mut [u8]) -> KernResult<usize> {
+        let length = (buffer.len() as u64).min(self.size().saturating_sub(offset)) as usize;
+        self.access(offset, length, Protection::READ, |machine, frame, within, done, count| {
+            machine.read_frame(frame, within, &mut buffer[done..done + count]);
+        })
+        .await
+    }
+
+    /// Writes bytes at `offset`: a file's write, through the page cache. The size must allow it. How many were
+    /// written: less than asked for at the end of the object.
+    ///
+    /// # Errors
+    /// `MemoryError`, `ResourceShortage`, `NotSupported` (device memory); some of the bytes may be written.
+    pub async fn write(self: &Arc<Self>, offset: u64, bytes: &[u8]) -> KernResult<usize> {
+        let length = (bytes.len() as u64).min(self.size().saturating_sub(offset)) as usize;
+        self.access(offset, length, Protection::WRITE, |machine, frame, within, done, count| {
+            machine.write_frame(frame, within, &bytes[done..done + count]);
+        })
+        .await
+    }
+
+    /// Calls `with` for the part of each page in the range: machine, frame, offset in it, bytes done before, bytes now.
+    async fn access(
+        self: &Arc<Self>,
+        offset: u64,
+        length: usize,
+        access: Protection,
+        mut with: impl FnMut(&M, Frame, usize, usize, usize),
+    ) -> KernResult<usize> {
+        let mut done = 0;
+        while done < length {
+            let at = offset + done as u64;
+            let within = (at % PAGE_SIZE) as usize;
+            let count = (length - done).min(PAGE_SIZE as usize - within);
+            let target = Target::of_object(self, at >> PAGE_SHIFT);
+            loop {
+                let step = fault::resolve(&self.vm, &target, access, |found| match found.page {
+                    PhysicalPage::Frame(frame) => {
+                        with(self.vm.machine(), frame, within, done, count);
+                        Ok(())
+                    }
+                    PhysicalPage::Device(..) => Err(KernError::NotSupported),
+                });
+                match step {
+                    Ok(()) => break,
+                    Err(blocked) => blocked.wait(&self.vm).await?,
+                }
+            }
+            done += count;
+        }
+        Ok(done)
+    }
+}
+
+impl<M: Machine> Drop for VmObject<M> {
+    fn drop(&mut self) {
+        let machine = self.vm.machine();
+        let state = self.state.get_mut();
+        debug_assert!(state.paging == 0, "paging keeps a reference");
+        // Nothing refers to the object, so nothing maps its pages (see the rules of `vm`).
+        let mut at = 0;
+        while let Some((index, slot)) = state.pages.next(at) {
+            at = index + 1;
+            if slot.is_resident() {
+                self.vm.free_frame(slot.frame, slot.wired > 0);
+            }
+        }
+        state.pages.clear(machine);
+        machine.unreserve_memory(Self::BYTES);
+        // A chain may be long: taken apart in a loop, not by recursion.
+        let mut below = state.shadow.take();
+        while let Some(shadow) = below {
+            below =
+                Arc::into_inner(shadow.object).and_then(|mut object| object.state.get_mut().shadow.take());
+        }
+    }
+}

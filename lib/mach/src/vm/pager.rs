@@ -1,0 +1,191 @@
+//! Pagers: who has the contents of an object's pages when memory does not (Mach paper 3.1, memory objects).
+//!
+//! A file system implements [`Pager`] for its files, a message proxy does for an external memory object, and whoever
+//! keeps swap space implements [`DefaultPager`]. The calls are futures; one that never completes holds up only those
+//! who need its pages, and each of them may be cancelled.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::Future;
+use core::pin::Pin;
+
+use super::Vm;
+use super::object::VmObject;
+use super::page_index::{Slot, SlotFlags};
+use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE};
+use crate::{KernError, KernResult};
+
+/// A boxed future: a page-in is dear enough to afford one allocation, and pagers are of many types.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A run of pages that a pager is to fill.
+pub struct DataRequest<'a, M: Machine> {
+    /// The machine that holds the frames.
+    pub machine: &'a M,
+    /// Byte offset of the first page in the memory object.
+    pub offset: u64,
+    /// The frames, one a page, for pagers that fill them by device. Contents undefined.
+    pub frames: &'a [Frame],
+}
+
+/// A run of pages that a pager is to keep.
+pub struct DataReturn<'a, M: Machine> {
+    /// The machine that holds the frames.
+    pub machine: &'a M,
+    /// Byte offset of the first page in the memory object.
+    pub offset: u64,
+    /// The frames, one a page. A program may write to them meanwhile; then they are dirty again and return later.
+    pub frames: &'a [Frame],
+}
+
+impl<M: Machine> DataRequest<'_, M> {
+    /// Bytes asked for.
+    pub fn length(&self) -> usize {
+        self.frames.len() << PAGE_SHIFT
+    }
+
+    /// Fills in bytes at `at` from the start of the run. What lies beyond its end is ignored.
+    pub fn write(&self, mut at: usize, mut bytes: &[u8]) {
+        while !bytes.is_empty() && at < self.length() {
+            let offset = at % PAGE_SIZE as usize;
+            let (now, rest) = bytes.split_at(bytes.len().min(PAGE_SIZE as usize - offset));
+            self.machine.write_frame(self.frames[at >> PAGE_SHIFT], offset, now);
+            at += now.len();
+            bytes = rest;
+        }
+    }
+}
+
+impl<M: Machine> DataReturn<'_, M> {
+    /// Bytes to keep.
+    pub fn length(&self) -> usize {
+        self.frames.len() << PAGE_SHIFT
+    }
+
+    /// Reads bytes at `at` from the start of the run; how many there are, less than asked for at its end.
+    pub fn read(&self, at: usize, buffer: &mut [u8]) -> usize {
+        let mut done = 0;
+        while done < buffer.len() && at + done < self.length() {
+            let offset = (at + done) % PAGE_SIZE as usize;
+            let count = (buffer.len() - done).min(PAGE_SIZE as usize - offset);
+            let frame = self.frames[(at + done) >> PAGE_SHIFT];
+            self.machine.read_frame(frame, offset, &mut buffer[done..done + count]);
+            done += count;
+        }
+        done
+    }
+}
+
+/// Who provides and keeps the pages of an object. Offsets are bytes in the memory object, multiples of the page size.
+pub trait Pager<M: Machine>: Send + Sync {
+    /// Fills pages. The answer is how many bytes from the start of the run were filled, every one of them; the rest
+    /// of the page in which they end is cleared, further pages of the run are asked for again when they are needed.
+    /// `Ok(0)`: there is no data for the first page, it reads as zeros. The future may be dropped at any await.
+    fn data_request<'a>(&'a self, request: DataRequest<'a, M>) -> BoxFuture<'a, KernResult<usize>>;
+
+    /// Keeps pages. When this is done without an error the frames may be reused. The future is not dropped before its
+    /// end unless the whole memory system is.
+    fn data_return<'a>(&'a self, data: DataReturn<'a, M>) -> BoxFuture<'a, KernResult>;
+}
+
+/// Who keeps pages that have no pager of their own: swap space.
+pub trait DefaultPager<M: Machine>: Send + Sync {
+    /// A pager for an object whose pages are to be paged out for the first time. It goes when the object does.
+    fn create(&self) -> KernResult<Arc<dyn Pager<M>>>;
+}
+
+/// A page-in under way: it owns the busy pages of the run. Dropped before its end it leaves the object as it was, and
+/// wakes whoever waits for the pages, to ask for them again.
+pub(crate) struct PageIn<M: Machine> {
+    vm: Arc<Vm<M>>,
+    object: Arc<VmObject<M>>,
+    pager: Arc<dyn Pager<M>>,
+    /// Byte offset of page 0 of the object in the pager's memory object.
+    pager_offset: u64,
+    first: u64,
+    /// Empty when the page-in has ended.
+    frames: Vec<Frame>,
+    /// What an unfilled page becomes again.
+    was_paged_out: bool,
+}
+
+impl<M: Machine> PageIn<M> {
+    /// Takes over pages `first..` of `object`, whose slots hold `frames` and are busy.
+    pub(crate) fn new(
+        vm: Arc<Vm<M>>,
+        object: Arc<VmObject<M>>,
+        (pager, pager_offset): (Arc<dyn Pager<M>>, u64),
+        first: u64,
+        frames: Vec<Frame>,
+        was_paged_out: bool,
+    ) -> Self {
+        Self { vm, object, pager, pager_offset, first, frames, was_paged_out }
+    }
+
+    pub(crate) async fn run(mut self) -> KernResult {
+        let offset = self.pager_offset + (self.first << PAGE_SHIFT);
+        let request = DataRequest { machine: self.vm.machine(), offset, frames: &self.frames };
+        match self.pager.data_request(request).await {
+            Ok(bytes) => {
+                self.finish(bytes);
+                Ok(())
+            }
+            Err(_) => Err(KernError::MemoryError),
+        }
+    }
+
+    /// Makes the first `bytes` bytes valid, and at least the first page.
+    fn finish(&mut self, bytes: usize) {
+        let page_size = PAGE_SIZE as usize;
+        let machine = self.vm.machine();
+        let filled = bytes.div_ceil(page_size).clamp(1, self.frames.len());
+        if bytes < filled * page_size {
+            let frame = self.frames[filled - 1];
+            match bytes % page_size {
+                0 => machine.zero_frame(frame),
+                used => {
+                    const ZEROS: [u8; PAGE_SIZE as usize] = [0; PAGE_SIZE as usize];
+                    machine.write_frame(frame, used, &ZEROS[used..]);
+                }
+            }
+        }
+        self.end(filled);
+    }
+
+    /// The first `filled` pages are valid, the others go back to what they were.
+    fn end(&mut self, filled: usize) {
+        let frames = core::mem::take(&mut self.frames);
+        {
+            let machine = self.vm.machine();
+            let mut state = self.object.state.lock();
+            for (number, &frame) in frames.iter().enumerate() {
+                let index = self.first + number as u64;
+                if number < filled {
+                    if let Some(slot) = state.pages.get_mut(index) {
+                        slot.flags.remove(SlotFlags::BUSY);
+                    }
+                    continue;
+                }
+                if self.was_paged_out {
+                    if let Some(slot) = state.pages.get_mut(index) {
+                        *slot = Slot::paged_out();
+                    }
+                } else {
+                    state.pages.remove(machine, index);
+                }
+                self.vm.free_frame(frame, false);
+            }
+            state.paging -= 1;
+        }
+        self.object.changed.wake_all();
+    }
+}
+
+impl<M: Machine> Drop for PageIn<M> {
+    fn drop(&mut self) {
+        if !self.frames.is_empty() {
+            self.end(0);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The page queues: which pages are in use (active), which may soon be taken (inactive), which are free.
+//!
+//! All of it is under one spin lock, the last in the lock order (map, translation, object, queues). A page's owner is
+//! recorded here, so that the page-out scan finds its way from a frame to the object; the state of the page itself is
+//! in the object's slot.
+
+use alloc::sync::Weak;
+use alloc::vec::Vec;
+
+use super::object::VmObject;
+use crate::machine::{Frame, Machine};
+use crate::{KernError, KernResult};
+
+const NIL: u32 = u32::MAX;
+/// Free frames kept here rather than given back to the machine, whose allocator costs more.
+const FREE_KEPT: usize = 256;
+
+/// Where a page is queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queue {
+    /// In none: free, wired, or not the library's.
+    None,
+    Active,
+    Inactive,
+}
+
+/// What is known of a frame, 32 bytes.
+struct FrameRecord<M: Machine> {
+    owner: Weak<VmObject<M>>,
+    index: u64,
+    next: u32,
+    previous: u32,
+    queue: Queue,
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    head: u32,
+    tail: u32,
+    count: u32,
+}
+
+const EMPTY: List = List { head: NIL, tail: NIL, count: 0 };
+
+/// The queues and the table of frames.
+pub(crate) struct Queues<M: Machine> {
+    frames: Vec<FrameRecord<M>>,
+    free: Vec<Frame>,
+    active: List,
+    inactive: List,
+    wired: u32,
+}
+
+impl<M: Machine> Queues<M> {
+    pub(crate) fn new(machine: &M) -> KernResult<Self> {
+        let limit = machine.frame_limit() as usize;
+        let mut frames = Vec::new();
+        let mut free = Vec::new();
+        frames.try_reserve_exact(limit).map_err(|_| KernError::ResourceShortage)?;
+        free.try_reserve_exact(FREE_KEPT).map_err(|_| KernError::ResourceShortage)?;
+        frames.resize_with(limit, || FrameRecord {
+            owner: Weak::new(),
+            index: 0,
+            next: NIL,
+            previous: NIL,
+            queue: Queue::None,
+        });
+        Ok(Self { frames, free, active: EMPTY, inactive: EMPTY, wired: 0 })
+    }
+
+    /// Frames that can be allocated now.
+    pub(crate) fn free_count(&self, machine: &M) -> u32 {
+        self.free.len() as u32 + machine.free_frames()
+    }
+
+    pub(crate) fn counts(&self) -> (u32, u32, u32) {
+        (self.active.count, self.inactive.count, self.wired)
+    }
+
+    /// A frame for page `index` of `owner`, active.
+    pub(crate) fn allocate(&mut self, machine: &M, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
+        let frame = match self.free.pop() {
+            Some(frame) => frame,
+            None => machine.allocate_frames(0)?,
+        };
+        self.set_owner(frame, owner, index);
+        self.push(frame, Queue::Active);
+        Some(frame)
+    }
+
+    /// As [`allocate`](Self::allocate), a run of 2^`order` frames for as many pages.
+    pub(crate) fn allocate_run(
+        &mut self,
+        machine: &M,
+        owner: &Weak<VmObject<M>>,
+        index: u64,
+        order: u32,
+    ) -> Option<Frame> {
+        let first = machine.allocate_frames(order)?;
+        for number in 0..1 << order {
+            let frame = Frame(first.0 + number);
+            self.set_owner(frame, owner.clone(), index + u64::from(number));
+            self.push(frame, Queue::Active);
+        }
+        Some(first)
+    }
+
+    /// Frees a frame that is mapped nowhere.
+    pub(crate) fn free(&mut self, machine: &M, frame: Frame, wired: bool) {
+        self.unlink(frame);
+        self.wired -= u32::from(wired);
+        self.frames[frame.0 as usize].owner = Weak::new();
+        if self.free.len() == FREE_KEPT {
+            self.give_back(machine, FREE_KEPT / 2);
+        }
+        self.free.push(frame);
+    }
+
+    /// Gives the machine all but `keep` of the free frames kept here, so that they can form larger runs.
+    pub(crate) fn give_back(&mut self, machine: &M, keep: usize) {
+        self.free.drain(keep.min(self.free.len())..).for_each(|frame| machine.release_frames(frame, 0));
+    }
+
+    pub(crate) fn set_owner(&mut self, frame: Frame, owner: Weak<VmObject<M>>, index: u64) {
+        let record = &mut self.frames[frame.0 as usize];
+        (record.owner, record.index) = (owner, index);
+    }
+
+    pub(crate) fn owner(&self, frame: Frame) -> (Weak<VmObject<M>>, u64) {
+        let record = &self.frames[frame.0 as usize];
+        (record.owner.clone(), record.index)
+    }
+
+    /// Moves a frame to the end of a queue.
+    pub(crate) fn move_to(&mut self, frame: Frame, queue: Queue) {
+        self.unlink(frame);
+        self.push(frame, queue);
+    }
+
+    /// Takes a frame out of the queues while it is wired.
+    pub(crate) fn wire(&mut self, frame: Frame) {
+        self.unlink(frame);
+        self.wired += 1;
+    }
+
+    /// Puts a frame back when its last wiring ends.
+    pub(crate) fn unwire(&mut self, frame: Frame) {
+        self.wired -= 1;
+        self.push(frame, Queue::Active);
+    }
+
+    /// The page that has been longest in a queue.
+    pub(crate) fn oldest(&self, queue: Queue) -> Option<Frame> {
+        let head = match queue {
+            Queue::Active => self.active.head,
+            Queue::Inactive => self.inactive.head,
+            Queue::None => NIL,
+        };
+        (head != NIL).then_some(Frame(head))
+    }
+
+    fn list(&mut self, queue: Queue) -> Option<&mut List> {
+        match queue {
+            Queue::None => None,
+            Queue::Active => Some(&mut self.active),
+            Queue::Inactive => Some(&mut self.inactive),
+        }
+    }
+
+    fn push(&mut self, frame: Frame, queue: Queue) {
+        let Some(list) = self.list(queue) else { return };
+        let previous = core::mem::replace(&mut list.tail, frame.0);
+        list.count += 1;
+        if previous == NIL {
+            list.head = frame.0;
+        } else {
+            self.frames[previous as usize].next = frame.0;
+        }
+        let record = &mut self.frames[frame.0 as usize];
+        (record.previous, record.next, record.queue) = (previous, NIL, queue);
+    }
+
+    fn unlink(&mut self, frame: Frame) {
+        let FrameRecord { next, previous, queue, .. } = self.frames[frame.0 as usize];
+        let Some(list) = self.list(queue) else { return };
+        list.count -= 1;
+        if previous == NIL {
+            list.head = next;
+        }
+        if next == NIL {
+            list.tail = previous;
+        }
+        if previous != NIL {
+            self.frames[previous as usize].next = next;
+        }
+        if next != NIL {
+            self.frames[next as usize].previous = previous;
+        }
+        self.frames[frame.0 as usize].queue = Queue::None;
+    }
+}

@@ -1,0 +1,376 @@
+//! One test for each thing that the calls promise.
+
+use alloc::sync::Arc;
+use alloc::vec;
+
+use super::super::{CopyStrategy, Inheritance, MapRequest, Placement, VmMap, VmObject};
+use super::support::{BASE, FilePager, System, load, store};
+use crate::machine::simulated::Simulated;
+use crate::machine::{Caching, PAGE_SIZE, Protection};
+use crate::{KernError, KernResult};
+
+const READ: Protection = Protection::READ;
+
+async fn allocate(map: &VmMap<Simulated>, address: u64, pages: u64) -> KernResult<u64> {
+    map.allocate(Placement::Fixed(address), pages * PAGE_SIZE).await
+}
+
+#[test]
+fn futures_may_move_between_workers() {
+    fn is_send<T: Send>(_: T) {}
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<VmMap<Simulated>>();
+    is_shared::<VmObject<Simulated>>();
+    let system = System::new(1);
+    let map = system.map();
+    is_send(map.fault(0, READ));
+    is_send(map.copyin(0, &mut []));
+    is_send(map.map(&MapRequest::anonymous(1)));
+    is_send(map.fork());
+}
+
+#[test]
+fn fresh_memory_is_zero_and_keeps_what_is_stored() {
+    let system = System::new(16);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 3).await.unwrap();
+        assert_eq!(load(&map, BASE, 8).await.unwrap(), [0; 8]);
+        store(&map, BASE + PAGE_SIZE - 2, b"abcd").await.unwrap();
+        assert_eq!(load(&map, BASE + PAGE_SIZE - 3, 6).await.unwrap(), b"\0abcd\0");
+        let mut bytes = [0; 4];
+        map.copyin(BASE + PAGE_SIZE - 2, &mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"abcd");
+        map.copyout(BASE + 2 * PAGE_SIZE - 1, b"xy").await.unwrap();
+        assert_eq!(load(&map, BASE + 2 * PAGE_SIZE - 1, 2).await.unwrap(), b"xy");
+    });
+}
+
+#[test]
+fn bad_addresses_and_ranges_have_their_errors() {
+    let system = System::new(4);
+    let map = system.map();
+    system.run(async {
+        assert_eq!(map.fault(BASE, READ).await, Err(KernError::InvalidAddress));
+        assert_eq!(allocate(&map, BASE + 1, 1).await, Err(KernError::InvalidArgument));
+        assert_eq!(allocate(&map, BASE, 0).await, Err(KernError::InvalidArgument));
+        assert_eq!(allocate(&map, 0, 1).await, Err(KernError::InvalidAddress));
+        assert_eq!(map.allocate(Placement::Fixed(BASE), u64::MAX).await, Err(KernError::InvalidAddress));
+        assert_eq!(
+            map.allocate(Placement::Fixed(u64::MAX - 0xfff), 0x2000).await,
+            Err(KernError::InvalidAddress)
+        );
+        assert_eq!(map.allocate(Placement::Above(0), 1 << 47).await, Err(KernError::NoSpace));
+        allocate(&map, BASE, 2).await.unwrap();
+        assert_eq!(allocate(&map, BASE + PAGE_SIZE, 4).await, Err(KernError::NoSpace));
+        assert_eq!(map.protect(BASE, 3 * PAGE_SIZE, READ, false).await, Err(KernError::InvalidAddress));
+        assert_eq!(map.deallocate(BASE, u64::MAX - 5).await, Err(KernError::InvalidAddress));
+        let request = MapRequest { max_protection: READ, ..MapRequest::anonymous(1) };
+        assert_eq!(map.map(&request).await, Err(KernError::InvalidArgument));
+        assert_eq!(map.allocate(Placement::Above(BASE), 1).await, Ok(BASE + 2 * PAGE_SIZE));
+        assert_eq!(map.allocate(Placement::Below(BASE + PAGE_SIZE), 1).await, Ok(BASE - PAGE_SIZE));
+        assert_eq!(map.size().await, 4 * PAGE_SIZE);
+    });
+}
+
+#[test]
+fn copies_stop_at_the_exact_byte() {
+    let system = System::new(8);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 2).await.unwrap();
+        map.protect(BASE + PAGE_SIZE, PAGE_SIZE, READ, false).await.unwrap();
+        let fault = map.copyout(BASE + PAGE_SIZE - 3, b"abcdef").await.unwrap_err();
+        assert_eq!((fault.copied, fault.error), (3, KernError::ProtectionFailure));
+        assert_eq!(load(&map, BASE + PAGE_SIZE - 3, 4).await.unwrap(), b"abc\0");
+        let mut bytes = [1; 10];
+        let fault = map.copyin(BASE + 2 * PAGE_SIZE - 4, &mut bytes).await.unwrap_err();
+        assert_eq!((fault.copied, fault.error), (4, KernError::InvalidAddress));
+        assert_eq!(bytes, [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
+        let fault = map.copyin(u64::MAX, &mut bytes).await.unwrap_err();
+        assert_eq!((fault.copied, fault.error), (0, KernError::InvalidAddress));
+        map.copyout(BASE + PAGE_SIZE - 2, b"").await.unwrap();
+        let mut string = [9; 16];
+        assert_eq!(map.copyin_string(BASE + PAGE_SIZE - 3, &mut string).await, Ok(4));
+        assert_eq!(&string[..4], b"abc\0");
+    });
+}
+
+#[test]
+fn words_are_compared_and_exchanged() {
+    let system = System::new(4);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 1).await.unwrap();
+        assert_eq!(map.compare_exchange_u32(BASE + 4, 0, 7).await, Ok(Ok(0)));
+        assert_eq!(map.compare_exchange_u32(BASE + 4, 0, 8).await, Ok(Err(7)));
+        assert_eq!(map.load_u32(BASE + 4).await, Ok(7));
+        assert_eq!(map.load_u32(BASE + 2).await, Err(KernError::InvalidArgument));
+    });
+}
+
+#[test]
+fn rights_hold_for_programs_and_for_copies() {
+    let system = System::new(8);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 2).await.unwrap();
+        store(&map, BASE, b"text").await.unwrap();
+        map.protect(BASE, PAGE_SIZE, READ | Protection::EXECUTE, false).await.unwrap();
+        assert_eq!(store(&map, BASE, b"x").await, Err(KernError::ProtectionFailure));
+        assert_eq!(map.copyout(BASE, b"x").await.unwrap_err().error, KernError::ProtectionFailure);
+        map.fault(BASE, Protection::EXECUTE).await.unwrap();
+        assert_eq!(map.with_pmap(|pmap| system.machine.user_fetch(pmap, BASE)), Some(Some(())));
+        map.protect(BASE, PAGE_SIZE, READ, true).await.unwrap();
+        let again = map.protect(BASE, PAGE_SIZE, Protection::DEFAULT, false).await;
+        assert_eq!(again, Err(KernError::ProtectionFailure));
+        let region = map.region(0).await.unwrap();
+        assert_eq!((region.start, region.size), (BASE, PAGE_SIZE));
+        assert_eq!((region.protection, region.max_protection), (READ, READ));
+        assert_eq!(map.region(BASE + 2 * PAGE_SIZE).await, Err(KernError::NoSpace));
+    });
+}
+
+#[test]
+fn a_child_inherits_as_said() {
+    let system = System::new(32);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 3).await.unwrap();
+        map.inherit(BASE, PAGE_SIZE, Inheritance::Share).await.unwrap();
+        map.inherit(BASE + 2 * PAGE_SIZE, PAGE_SIZE, Inheritance::None).await.unwrap();
+        for page in 0..3 {
+            store(&map, BASE + page * PAGE_SIZE, b"old").await.unwrap();
+        }
+        let child = map.fork().await.unwrap();
+        for page in 0..2 {
+            store(&map, BASE + page * PAGE_SIZE, b"new").await.unwrap();
+        }
+        assert_eq!(load(&child, BASE, 3).await.unwrap(), b"new");
+        assert_eq!(load(&child, BASE + PAGE_SIZE, 3).await.unwrap(), b"old");
+        assert_eq!(load(&child, BASE + 2 * PAGE_SIZE, 3).await, Err(KernError::InvalidAddress));
+        store(&child, BASE, b"kid").await.unwrap();
+        store(&child, BASE + PAGE_SIZE, b"kid").await.unwrap();
+        assert_eq!(load(&map, BASE, 3).await.unwrap(), b"kid");
+        assert_eq!(load(&map, BASE + PAGE_SIZE, 3).await.unwrap(), b"new");
+    });
+}
+
+#[test]
+fn chains_of_forks_collapse_and_free_what_nobody_sees() {
+    let system = System::new(64);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 4).await.unwrap();
+        for page in 0..4 {
+            store(&map, BASE + page * PAGE_SIZE, &[1]).await.unwrap();
+        }
+        let mut current = map.clone();
+        for generation in 2..40u8 {
+            let child = current.fork().await.unwrap();
+            store(&current, BASE, &[200]).await.unwrap();
+            store(&child, BASE, &[generation]).await.unwrap();
+            current.terminate().await;
+            current = child;
+        }
+        assert_eq!(load(&current, BASE, 1).await.unwrap(), [39]);
+        assert_eq!(load(&current, BASE + PAGE_SIZE, 1).await.unwrap(), [1]);
+        // Four pages of the last of them, and the one page that its parent's write made and nobody sees is gone.
+        assert_eq!(system.vm().statistics().free, 64 - 4);
+    });
+}
+
+#[test]
+fn fork_of_a_large_map_is_a_few_kernel_entries() {
+    let system = System::new(2000);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 1000).await.unwrap();
+        for page in 0..1000 {
+            store(&map, BASE + page * PAGE_SIZE, &[1]).await.unwrap();
+        }
+        let before = system.machine.counters();
+        let child = map.fork().await.unwrap();
+        let after = system.machine.counters();
+        assert!(after.kernel_entries - before.kernel_entries <= 2);
+        assert_eq!(after.copied, before.copied);
+        let before = system.machine.counters();
+        child.terminate().await;
+        assert!(system.machine.counters().kernel_entries - before.kernel_entries <= 1);
+        // The parent is alone again: writing copies nothing.
+        store(&map, BASE, &[2]).await.unwrap();
+        assert_eq!(system.machine.counters().copied, before.copied);
+    });
+}
+
+#[test]
+fn a_file_is_cached_once_however_it_is_reached() {
+    let system = System::new(32);
+    let map = system.map();
+    system.run(async {
+        let pager = FilePager::new((0..3 * PAGE_SIZE + 100).map(|at| at as u8).collect());
+        let size = 3 * PAGE_SIZE + 100;
+        let file = VmObject::paged(system.vm(), pager.clone(), size, CopyStrategy::Symmetric).unwrap();
+        let shared = map.map(&MapRequest::shared(file.clone(), 0, size)).await.unwrap();
+        let private = map.map(&MapRequest::private(file.clone(), PAGE_SIZE, PAGE_SIZE)).await.unwrap();
+        assert_eq!(load(&map, shared + 5, 2).await.unwrap(), [5, 6]);
+        assert_eq!(load(&map, private + 7, 1).await.unwrap(), [7]);
+        let mut bytes = [0; 8];
+        assert_eq!(file.read(size - 4, &mut bytes).await, Ok(4));
+        assert_eq!(pager.requests.lock().unwrap().len(), 1);
+        assert_eq!(file.resident_pages(), 4);
+        // Beyond the end: zeros to the end of the page, an error after it.
+        assert_eq!(load(&map, shared + size, 4).await.unwrap(), [0; 4]);
+        assert_eq!(file.write(0, b"written").await, Ok(7));
+        assert_eq!(load(&map, shared, 7).await.unwrap(), b"written");
+        store(&map, shared + PAGE_SIZE, b"through").await.unwrap();
+        assert_eq!(load(&map, private, 7).await.unwrap(), b"through");
+        store(&map, private, b"mine").await.unwrap();
+        file.write(PAGE_SIZE, b"theirs").await.unwrap();
+        assert_eq!(load(&map, private, 7).await.unwrap(), b"mineugh");
+        map.forget(private, PAGE_SIZE).await.unwrap();
+        assert_eq!(load(&map, private, 7).await.unwrap(), b"theirsh");
+    });
+}
+
+#[test]
+fn a_delayed_copy_is_a_snapshot() {
+    let system = System::new(32);
+    let map = system.map();
+    system.run(async {
+        let pager = FilePager::new(vec![1; 2 * PAGE_SIZE as usize]);
+        let file = VmObject::paged(system.vm(), pager, 2 * PAGE_SIZE, CopyStrategy::Delay).unwrap();
+        let shared = map.map(&MapRequest::shared(file.clone(), 0, 2 * PAGE_SIZE)).await.unwrap();
+        store(&map, shared, &[2]).await.unwrap();
+        let first = map.map(&MapRequest::private(file.clone(), 0, 2 * PAGE_SIZE)).await.unwrap();
+        assert_eq!(load(&map, first, 1).await.unwrap(), [2]);
+        store(&map, shared, &[3]).await.unwrap();
+        let second = map.map(&MapRequest::private(file.clone(), 0, 2 * PAGE_SIZE)).await.unwrap();
+        file.write(0, &[4]).await.unwrap();
+        file.write(PAGE_SIZE, &[5]).await.unwrap();
+        store(&map, second + 1, &[9]).await.unwrap();
+        assert_eq!(load(&map, shared, 1).await.unwrap(), [4]);
+        assert_eq!(load(&map, first, 2).await.unwrap(), [2, 1]);
+        assert_eq!(load(&map, second, 2).await.unwrap(), [3, 9]);
+        assert_eq!(load(&map, first + PAGE_SIZE, 1).await.unwrap(), [1]);
+        assert_eq!(load(&map, shared + PAGE_SIZE, 1).await.unwrap(), [5]);
+    });
+}
+
+#[test]
+fn truncation_unmaps_and_clears() {
+    let system = System::new(32);
+    let map = system.map();
+    system.run(async {
+        let pager = FilePager::new(vec![7; 4 * PAGE_SIZE as usize]);
+        let file = VmObject::paged(system.vm(), pager, 4 * PAGE_SIZE, CopyStrategy::Symmetric).unwrap();
+        let at = map.map(&MapRequest::shared(file.clone(), 0, 4 * PAGE_SIZE)).await.unwrap();
+        assert_eq!(load(&map, at + 3 * PAGE_SIZE, 1).await.unwrap(), [7]);
+        assert_eq!(load(&map, at, 1).await.unwrap(), [7]);
+        file.set_size(PAGE_SIZE + 10).await.unwrap();
+        assert_eq!(load(&map, at + PAGE_SIZE + 9, 2).await.unwrap(), [7, 0]);
+        assert_eq!(load(&map, at + 3 * PAGE_SIZE, 1).await, Err(KernError::MemoryFailure));
+        assert_eq!(file.resident_pages(), 2);
+    });
+}
+
+#[test]
+fn pieces_move_are_shared_and_are_copied() {
+    let system = System::new(32);
+    let (map, other) = (system.map(), system.map());
+    system.run(async {
+        allocate(&map, BASE, 4).await.unwrap();
+        store(&map, BASE + PAGE_SIZE, b"moved").await.unwrap();
+        let piece = map.take(BASE + PAGE_SIZE, PAGE_SIZE).await.unwrap();
+        let Ok(to) = map.insert(piece, Placement::Above(BASE + 16 * PAGE_SIZE)).await else { panic!() };
+        assert_eq!(load(&map, to, 5).await.unwrap(), b"moved");
+        assert_eq!(load(&map, BASE + PAGE_SIZE, 1).await, Err(KernError::InvalidAddress));
+
+        let piece = map.share(to, PAGE_SIZE).await.unwrap();
+        let Ok(window) = other.insert(piece, Placement::Above(0)).await else { panic!() };
+        store(&other, window, b"M").await.unwrap();
+        assert_eq!(load(&map, to, 5).await.unwrap(), b"Moved");
+
+        let piece = map.read(to, PAGE_SIZE).await.unwrap();
+        store(&map, to, b"L").await.unwrap();
+        let Ok(copy) = other.insert(piece, Placement::Above(0)).await else { panic!() };
+        assert_eq!(load(&other, copy, 5).await.unwrap(), b"Moved");
+        assert_eq!(load(&other, window, 5).await.unwrap(), b"Loved");
+
+        store(&map, BASE, b"source").await.unwrap();
+        map.copy(BASE, PAGE_SIZE, BASE + 2 * PAGE_SIZE).await.unwrap();
+        map.copy(BASE, PAGE_SIZE, to).await.unwrap();
+        store(&map, BASE, b"S").await.unwrap();
+        assert_eq!(load(&map, BASE + 2 * PAGE_SIZE, 6).await.unwrap(), b"source");
+        assert_eq!(load(&other, window, 6).await.unwrap(), b"source");
+    });
+}
+
+#[test]
+fn device_memory_is_shared_and_not_copied() {
+    let system = System::new(4);
+    let map = system.map();
+    system.run(async {
+        let device = VmObject::device(system.vm(), 0xfee0_0000, PAGE_SIZE, Caching::Uncached).unwrap();
+        let private = map.map(&MapRequest::private(device.clone(), 0, PAGE_SIZE)).await;
+        assert_eq!(private, Err(KernError::NotSupported));
+        let at = map.map(&MapRequest::shared(device, 0, 2 * PAGE_SIZE)).await.unwrap();
+        store(&map, at, b"out").await.unwrap();
+        let child = map.fork().await.unwrap();
+        assert_eq!(load(&child, at, 3).await.unwrap(), b"out");
+        assert_eq!(load(&map, at + PAGE_SIZE, 1).await, Err(KernError::MemoryFailure));
+        assert_eq!(map.copyin(at, &mut [0]).await.unwrap_err().error, KernError::NotSupported);
+    });
+}
+
+#[test]
+fn running_out_of_frames_is_an_error_and_passes() {
+    let system = System::new(4);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 8).await.unwrap();
+        for page in 0..4 {
+            store(&map, BASE + page * PAGE_SIZE, &[1]).await.unwrap();
+        }
+        assert_eq!(store(&map, BASE + 4 * PAGE_SIZE, &[1]).await, Err(KernError::ResourceShortage));
+        map.deallocate(BASE, PAGE_SIZE).await.unwrap();
+        store(&map, BASE + 4 * PAGE_SIZE, &[1]).await.unwrap();
+    });
+}
+
+#[test]
+fn neighbours_in_memory_are_mapped_with_a_fault() {
+    let system = System::new(64);
+    let map = system.map();
+    system.run(async {
+        let pager = FilePager::new(vec![7; 16 * PAGE_SIZE as usize]);
+        let file = VmObject::paged(system.vm(), pager, 16 * PAGE_SIZE, CopyStrategy::Symmetric).unwrap();
+        file.read(0, &mut vec![0; 16 * PAGE_SIZE as usize]).await.unwrap();
+        let request = MapRequest::private(file, 0, 16 * PAGE_SIZE).at(Placement::Fixed(BASE));
+        map.map(&request).await.unwrap();
+        let before = system.machine.counters().kernel_entries;
+        map.fault(BASE + 3 * PAGE_SIZE, READ).await.unwrap();
+        assert_eq!(system.machine.counters().kernel_entries - before, 1);
+        assert_eq!(map.with_pmap(|pmap| system.machine.mapped_pages(pmap)), Some(16));
+        assert_eq!(map.with_pmap(|pmap| system.machine.user_write(pmap, BASE, &[1])), Some(None));
+        let _: &Arc<_> = &map;
+    });
+}
+
+#[test]
+fn growing_and_shrinking_one_range_keeps_one_entry_and_shows_no_old_data() {
+    let system = System::new(32);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 1).await.unwrap();
+        store(&map, BASE, &[1]).await.unwrap();
+        for _ in 0..3 {
+            allocate(&map, BASE + PAGE_SIZE, 2).await.unwrap();
+            assert_eq!(map.entry_count().await, 1);
+            assert_eq!(load(&map, BASE + PAGE_SIZE, 1).await.unwrap(), [0]);
+            store(&map, BASE + PAGE_SIZE, &[2]).await.unwrap();
+            map.deallocate(BASE + PAGE_SIZE, 2 * PAGE_SIZE).await.unwrap();
+            assert_eq!(system.vm().statistics().free, 31);
+        }
+    });
+}

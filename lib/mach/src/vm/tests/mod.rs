@@ -1,0 +1,4 @@
+//! Tests of the memory system as a whole, on the simulated machine.
+
+mod basic;
+mod support;
