@@ -1,1 +1,225 @@
+use super::*;
+use crate::Bytes;
+use crate::testing::{Task, World, now, run_all};
+use crate::vfs::{At, Mode};
+use proptest::prelude::*;
+use std::sync::Mutex;
 
+fn world() -> &'static World {
+    Box::leak(Box::new(World::new()))
+}
+
+fn reading(w: &'static World, file: &Arc<OpenFile>, count: usize) -> Task<Result<Vec<u8>>> {
+    let file = file.clone();
+    Task::new(async move {
+        let mut to = Bytes::empty(count);
+        file.read(&w.caller(), &mut to).await.map(|_| to.done().to_vec())
+    })
+}
+
+fn writing(w: &'static World, file: &Arc<OpenFile>, bytes: Vec<u8>) -> Task<Result<usize>> {
+    let file = file.clone();
+    Task::new(async move { file.write(&w.caller(), &mut Bytes::of(&bytes)).await })
+}
+
+#[test]
+fn readers_wait_for_writers_and_see_their_end() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    let mut reader = reading(w, &read, 10);
+    reader.waits();
+    assert_eq!(w.write(&write, b"abc"), Ok(3));
+    assert_eq!(reader.finish(), Ok(b"abc".to_vec()));
+    let mut reader = reading(w, &read, 10);
+    reader.waits();
+    assert_eq!(read.readiness(), Readiness::empty());
+    drop(write);
+    assert_eq!(reader.finish(), Ok(vec![]));
+    assert_eq!(read.readiness(), Readiness::HANGUP);
+}
+
+#[test]
+fn a_pipe_without_readers_is_epipe() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    let mut writer = writing(w, &write, vec![1; 100_000]);
+    writer.waits();
+    drop(read);
+    // What was written counts; the next write is told.
+    assert_eq!(writer.finish(), Ok(65536));
+    assert_eq!(w.write(&write, b"x"), Err(Error::EPIPE));
+    assert!(write.readiness().contains(Readiness::ERROR));
+}
+
+#[test]
+fn without_waiting() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::NONBLOCK);
+    assert_eq!(w.read(&read, 1), Err(Error::EAGAIN));
+    assert_eq!(w.write(&write, &[1; 70_000]), Ok(65536));
+    assert_eq!(w.write(&write, &[1; 1]), Err(Error::EAGAIN));
+    assert!(!write.readiness().contains(Readiness::WRITE));
+    w.read(&read, 4095).unwrap();
+    assert_eq!(w.write(&write, &[1; 4096]), Err(Error::EAGAIN), "up to PIPE_BUF it is all or nothing");
+    assert_eq!(w.write(&write, &[1; 4097]), Ok(4095));
+    assert_eq!(w.read(&read, 0), Ok(vec![]));
+    assert_eq!(read.object().unwrap().readable_bytes(), Ok(65536));
+}
+
+#[test]
+fn an_interrupted_write_tells_how_far_it_came() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    let buffer = Arc::new(Mutex::new(Bytes::of(&[5; 100_000])));
+    struct Shared(Arc<Mutex<Bytes>>);
+    impl UserBuffer for Shared {
+        fn remaining(&self) -> usize {
+            self.0.lock().unwrap().remaining()
+        }
+        fn transferred(&self) -> usize {
+            self.0.lock().unwrap().transferred()
+        }
+        fn copy_out(&mut self, bytes: &[u8]) -> Result<usize, crate::CopyError> {
+            self.0.lock().unwrap().copy_out(bytes)
+        }
+        fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, crate::CopyError> {
+            self.0.lock().unwrap().copy_in(bytes)
+        }
+        fn retreat(&mut self, count: usize) {
+            self.0.lock().unwrap().retreat(count)
+        }
+        fn resolve(&mut self, _write: bool) -> crate::BoxFuture<'_, Result<()>> {
+            Box::pin(core::future::ready(Ok(())))
+        }
+    }
+    let mut shared = Shared(buffer.clone());
+    let mut writer = Task::new(async move { write.write(&w.caller(), &mut shared).await });
+    writer.waits();
+    w.read(&read, 1000).unwrap();
+    writer.waits();
+    drop(writer);
+    assert_eq!(buffer.lock().unwrap().transferred(), 66536);
+    assert_eq!(w.read(&read, 100_000).unwrap().len(), 65536);
+    assert_eq!(w.read(&read, 1), Ok(vec![]), "the write end went with the task");
+}
+
+#[test]
+fn the_capacity_can_be_changed() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::NONBLOCK);
+    let end = write.object_as::<PipeEnd>().unwrap();
+    let user = Identity::new(1, 1, Arc::new([]));
+    assert_eq!(end.pipe().capacity(), DEFAULT_CAPACITY);
+    assert_eq!(end.pipe().set_capacity(&user, 1), Ok(4096));
+    assert_eq!(end.pipe().set_capacity(&user, 5000), Ok(8192));
+    assert_eq!(w.write(&write, &[0; 9000]), Ok(8192));
+    assert_eq!(end.pipe().set_capacity(&user, 4096), Err(Error::EBUSY));
+    assert_eq!(end.pipe().set_capacity(&user, CAPACITY_MAXIMUM + 1), Err(Error::EPERM));
+    assert_eq!(end.pipe().set_capacity(&Identity::superuser(), CAPACITY_MAXIMUM + 1), Ok(2 << 20));
+    assert_eq!(end.pipe().set_capacity(&user, 0), Err(Error::EINVAL));
+    assert_eq!(w.read(&read, 9000).unwrap().len(), 8192);
+}
+
+fn fifo(w: &'static World) {
+    let (caller, mode) = (w.caller(), Mode::new(0o666));
+    now(caller.make_node(&At::Current, b"/fifo", FileType::Fifo, mode, Default::default())).unwrap();
+}
+
+fn opening(w: &'static World, flags: OpenFlags) -> Task<Result<Arc<OpenFile>>> {
+    Task::new(async move { w.caller().open(&At::Current, b"/fifo", flags, Mode::empty()).await })
+}
+
+#[test]
+fn fifos_bring_reader_and_writer_together() {
+    let w = world();
+    fifo(w);
+    let mut reader = opening(w, OpenFlags::READ);
+    reader.waits();
+    let mut writer = opening(w, OpenFlags::WRITE);
+    let write = writer.finish().unwrap();
+    let read = reader.finish().unwrap();
+    w.write(&write, b"through").unwrap();
+    assert_eq!(w.read(&read, 99), Ok(b"through".to_vec()));
+    drop(write);
+    assert_eq!(w.read(&read, 99), Ok(vec![]));
+    // A writer that came and went while the reader was being woken still counts.
+    drop(read);
+    let mut reader = opening(w, OpenFlags::READ);
+    reader.waits();
+    drop(opening(w, OpenFlags::WRITE).finish().unwrap());
+    assert_eq!(w.read(&reader.finish().unwrap(), 1), Ok(vec![]));
+}
+
+#[test]
+fn fifos_opened_without_waiting_or_for_both() {
+    let w = world();
+    fifo(w);
+    let nonblock = OpenFlags::NONBLOCK;
+    assert_eq!(opening(w, OpenFlags::WRITE | nonblock).finish().err(), Some(Error::ENXIO));
+    let read = opening(w, OpenFlags::READ | nonblock).finish().unwrap();
+    assert_eq!(w.read(&read, 1), Ok(vec![]), "no writer: end of file");
+    assert_eq!(read.readiness(), Readiness::empty(), "no hang-up before the first writer");
+    let write = opening(w, OpenFlags::WRITE | nonblock).finish().unwrap();
+    assert_eq!(w.read(&read, 1), Err(Error::EAGAIN));
+    drop(write);
+    assert_eq!(read.readiness(), Readiness::HANGUP);
+    let both = opening(w, OpenFlags::READ_WRITE).finish().unwrap();
+    w.write(&both, b"x").unwrap();
+    assert_eq!(w.read(&both, 9), Ok(b"x".to_vec()));
+    drop((read, both));
+    // An opening that is given up leaves nothing behind.
+    let mut writer = opening(w, OpenFlags::WRITE);
+    writer.waits();
+    drop(writer);
+    let mut reader = opening(w, OpenFlags::READ);
+    reader.waits();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    /// What writers write arrives once, in order, small writes in one piece.
+    #[test]
+    fn a_pipe_is_a_stream(
+        writes in proptest::collection::vec(proptest::collection::vec(1usize..9000, 1..12), 1..4),
+        reads in proptest::collection::vec(1usize..9000, 1..4),
+    ) {
+        let w = world();
+        let (read, write) = pipe(OpenFlags::empty());
+        let total: usize = writes.iter().flatten().sum();
+        let got = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks: Vec<crate::BoxFuture<'static, ()>> = Vec::new();
+        for (writer, sizes) in writes.iter().cloned().enumerate() {
+            let write = write.clone();
+            tasks.push(Box::pin(async move {
+                for (index, size) in sizes.into_iter().enumerate() {
+                    let bytes = vec![(writer * 16 + index) as u8; size];
+                    assert_eq!(write.write(&w.caller(), &mut Bytes::of(&bytes)).await, Ok(size));
+                }
+            }));
+        }
+        drop(write);
+        let sink = got.clone();
+        tasks.push(Box::pin(async move {
+            for size in reads.into_iter().cycle() {
+                let mut to = Bytes::empty(size);
+                if read.read(&w.caller(), &mut to).await.unwrap() == 0 {
+                    break;
+                }
+                sink.lock().unwrap().extend_from_slice(to.done());
+            }
+        }));
+        run_all(tasks);
+        let got = got.lock().unwrap();
+        prop_assert_eq!(got.len(), total);
+        for (writer, sizes) in writes.iter().enumerate() {
+            let mine: Vec<u8> = got.iter().copied().filter(|b| (*b >> 4) as usize == writer).collect();
+            let expected: Vec<u8> = sizes.iter().enumerate().flat_map(|(i, n)| vec![(writer * 16 + i) as u8; *n]).collect();
+            prop_assert_eq!(mine, expected);
+            for (index, size) in sizes.iter().enumerate().filter(|(_, size)| **size <= ATOMIC) {
+                let tag = (writer * 16 + index) as u8;
+                let first = got.iter().position(|b| *b == tag).unwrap();
+                prop_assert!(got[first..first + size].iter().all(|b| *b == tag), "a small write was torn");
+            }
+        }
+    }
+}

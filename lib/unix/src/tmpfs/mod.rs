@@ -195,7 +195,7 @@ impl Builder {
         let size = contents.length as u64;
         let memory = self.file_system.memory.file_memory(self.file_system.quota.clone(), Some(contents))?;
         let node = Node::new(&self.file_system, FileType::Regular, Content::Regular { memory }, attributes)?;
-        node.set_initial_size(size);
+        node.begin_unnamed(size);
         Ok(node)
     }
 }

@@ -258,7 +258,7 @@ impl Vnode for Node {
     fn create_unnamed(&self, attributes: NewAttributes) -> Answer<'_, Result<VnodeRef>> {
         Answer::now(self.entries().and_then(|_| {
             let file = self.make_file(attributes)?;
-            file.attributes.lock().unnamed = true;
+            file.begin_unnamed(0);
             Ok(file as VnodeRef)
         }))
     }

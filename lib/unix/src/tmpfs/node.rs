@@ -107,8 +107,11 @@ impl Node {
         self.attributes.lock().links = 2;
     }
 
-    pub(super) fn set_initial_size(&self, size: u64) {
-        self.attributes.lock().size = size;
+    /// A file that was made with contents and has no name yet.
+    pub(super) fn begin_unnamed(&self, size: u64) {
+        let mut attributes = self.attributes.lock();
+        attributes.size = size;
+        attributes.unnamed = true;
     }
 
     pub(super) fn entries(&self) -> Result<&SpinLock<Entries>> {

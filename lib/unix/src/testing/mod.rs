@@ -147,3 +147,6 @@ impl Environment for TestEnvironment {
         Box::pin(Sleep(self.state.clone(), deadline))
     }
 }
+
+mod world;
+pub(crate) use world::{TestProcess, World};

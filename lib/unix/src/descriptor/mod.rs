@@ -1,0 +1,281 @@
+//! Descriptor tables: the small numbers by which a process knows its open files.
+
+#[cfg(test)]
+mod tests;
+
+use crate::file::{LockOwner, OpenFile};
+use crate::sync::SpinLock;
+use crate::{Error, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// A descriptor: an index into its table. Front ends pass what the program gave; a negative one is `EBADF`.
+pub type Descriptor = i32;
+
+/// The descriptors of a process; threads (and whoever was made with shared files) share one table.
+pub struct DescriptorTable {
+    /// Owns the process's record locks.
+    id: u64,
+    slots: SpinLock<Slots>,
+}
+
+#[derive(Default)]
+struct Slots {
+    list: Vec<Option<Slot>>,
+    /// No lower descriptor is free.
+    lowest_free: usize,
+}
+
+#[derive(Clone)]
+struct Slot {
+    file: Arc<OpenFile>,
+    close_on_exec: bool,
+}
+
+impl Slots {
+    fn get(&self, descriptor: Descriptor) -> Result<&Slot> {
+        let index = usize::try_from(descriptor).map_err(|_| Error::EBADF)?;
+        self.list.get(index).and_then(Option::as_ref).ok_or(Error::EBADF)
+    }
+
+    fn get_mut(&mut self, descriptor: Descriptor) -> Result<&mut Slot> {
+        let index = usize::try_from(descriptor).map_err(|_| Error::EBADF)?;
+        self.list.get_mut(index).and_then(Option::as_mut).ok_or(Error::EBADF)
+    }
+
+    /// The lowest free index from `least` on, below `limit`, with room for it.
+    fn free_from(&mut self, least: usize, limit: usize) -> Result<usize> {
+        let from = least.max(self.lowest_free);
+        let rest = self.list.get(from..).unwrap_or_default();
+        let index = match rest.iter().position(Option::is_none) {
+            Some(offset) => from + offset,
+            None => from.max(self.list.len()),
+        };
+        if index >= limit {
+            return Err(Error::EMFILE);
+        }
+        self.grow(index + 1)?;
+        if least <= self.lowest_free {
+            self.lowest_free = index + 1;
+        }
+        Ok(index)
+    }
+
+    fn grow(&mut self, length: usize) -> Result<()> {
+        if length > self.list.len() {
+            self.list.try_reserve(length - self.list.len()).map_err(|_| Error::ENOMEM)?;
+            self.list.resize(length, None);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, index: usize) -> Option<Slot> {
+        let slot = self.list.get_mut(index)?.take()?;
+        self.lowest_free = self.lowest_free.min(index);
+        Some(slot)
+    }
+}
+
+impl Default for DescriptorTable {
+    fn default() -> Self {
+        DescriptorTable::new()
+    }
+}
+
+impl DescriptorTable {
+    /// An empty table.
+    pub fn new() -> DescriptorTable {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: only uniqueness matters.
+        DescriptorTable { id: NEXT.fetch_add(1, Ordering::Relaxed), slots: SpinLock::new(Slots::default()) }
+    }
+
+    /// A table of its own with the same descriptors (fork). Record locks are not inherited.
+    pub fn copy(&self) -> Result<DescriptorTable> {
+        let copy = DescriptorTable::new();
+        {
+            let slots = self.slots.lock();
+            let mut to = copy.slots.lock();
+            to.list.try_reserve_exact(slots.list.len()).map_err(|_| Error::ENOMEM)?;
+            to.list.extend(slots.list.iter().cloned());
+            to.lowest_free = slots.lowest_free;
+        }
+        Ok(copy)
+    }
+
+    /// Who owns the record locks that are made through this table.
+    pub fn lock_owner(&self) -> LockOwner {
+        LockOwner::Table(self.id)
+    }
+
+    /// What a descriptor refers to.
+    pub fn get(&self, descriptor: Descriptor) -> Result<Arc<OpenFile>> {
+        Ok(self.slots.lock().get(descriptor)?.file.clone())
+    }
+
+    /// Gives a file the lowest free descriptor below `limit` (RLIMIT_NOFILE); `EMFILE` if there is none.
+    pub fn insert(&self, file: Arc<OpenFile>, close_on_exec: bool, limit: usize) -> Result<Descriptor> {
+        self.insert_from(0, file, close_on_exec, limit)
+    }
+
+    fn insert_from(
+        &self,
+        least: usize,
+        file: Arc<OpenFile>,
+        close_on_exec: bool,
+        limit: usize,
+    ) -> Result<Descriptor> {
+        let limit = limit.min(Descriptor::MAX as usize);
+        let mut slots = self.slots.lock();
+        let index = slots.free_from(least, limit)?;
+        slots.list[index] = Some(Slot { file, close_on_exec });
+        Ok(index as Descriptor)
+    }
+
+    /// Gives two files descriptors, or neither (pipe, socketpair).
+    pub fn insert_pair(
+        &self,
+        files: (Arc<OpenFile>, Arc<OpenFile>),
+        close_on_exec: bool,
+        limit: usize,
+    ) -> Result<(Descriptor, Descriptor)> {
+        let first = self.insert(files.0, close_on_exec, limit)?;
+        match self.insert(files.1, close_on_exec, limit) {
+            Ok(second) => Ok((first, second)),
+            Err(error) => {
+                drop(self.remove(first));
+                Err(error)
+            }
+        }
+    }
+
+    /// Another descriptor for the same open file, not below `least` (dup, F_DUPFD). `EINVAL` if `least` is not below
+    /// the limit.
+    pub fn duplicate(
+        &self,
+        descriptor: Descriptor,
+        least: Descriptor,
+        close_on_exec: bool,
+        limit: usize,
+    ) -> Result<Descriptor> {
+        let file = self.get(descriptor)?;
+        let least = usize::try_from(least).ok().filter(|&least| least < limit).ok_or(Error::EINVAL)?;
+        self.insert_from(least, file, close_on_exec, limit)
+    }
+
+    /// Makes `new` refer to what `old` does, closing what it was (dup2, dup3). `EBADF` if `new` is not below the
+    /// limit. With `old == new` nothing changes; dup3's `EINVAL` for that is the front end's.
+    pub fn duplicate_to(
+        &self,
+        old: Descriptor,
+        new: Descriptor,
+        close_on_exec: bool,
+        limit: usize,
+    ) -> Result<Descriptor> {
+        let file = self.get(old)?;
+        let index = usize::try_from(new).ok().filter(|&index| index < limit).ok_or(Error::EBADF)?;
+        if old == new {
+            return Ok(new);
+        }
+        let mut slots = self.slots.lock();
+        slots.grow(index + 1)?;
+        let closed = slots.list[index].replace(Slot { file, close_on_exec });
+        drop(slots);
+        self.closed(closed);
+        Ok(new)
+    }
+
+    /// Closes a descriptor.
+    pub fn close(&self, descriptor: Descriptor) -> Result<()> {
+        drop(self.remove(descriptor)?);
+        Ok(())
+    }
+
+    /// Closes a descriptor and returns what it referred to.
+    pub fn remove(&self, descriptor: Descriptor) -> Result<Arc<OpenFile>> {
+        let index = usize::try_from(descriptor).map_err(|_| Error::EBADF)?;
+        let slot = self.slots.lock().take(index).ok_or(Error::EBADF)?;
+        self.release_locks(&slot.file);
+        Ok(slot.file)
+    }
+
+    /// Whether exec closes it.
+    pub fn close_on_exec(&self, descriptor: Descriptor) -> Result<bool> {
+        Ok(self.slots.lock().get(descriptor)?.close_on_exec)
+    }
+
+    /// Sets whether exec closes it.
+    pub fn set_close_on_exec(&self, descriptor: Descriptor, close: bool) -> Result<()> {
+        self.slots.lock().get_mut(descriptor)?.close_on_exec = close;
+        Ok(())
+    }
+
+    /// Closes, or with `mark` only marks for exec, every descriptor in `first..=last` (close_range).
+    pub fn close_range(&self, first: u32, last: u32, mark: bool) -> Result<()> {
+        if first > last {
+            return Err(Error::EINVAL);
+        }
+        let mut index = first as usize;
+        loop {
+            let mut slots = self.slots.lock();
+            let end = slots.list.len().min(last as usize + 1);
+            if index >= end {
+                return Ok(());
+            }
+            let closed = match mark {
+                true => {
+                    slots.list[index].iter_mut().for_each(|slot| slot.close_on_exec = true);
+                    None
+                }
+                false => slots.take(index),
+            };
+            drop(slots);
+            self.closed(closed);
+            index += 1;
+        }
+    }
+
+    /// exec: closes what is marked so. The table is not shared any more then.
+    pub fn close_for_exec(&self) {
+        let mut index = 0;
+        loop {
+            let mut slots = self.slots.lock();
+            let Some(slot) = slots.list.get(index) else { return };
+            let closed =
+                if slot.as_ref().is_some_and(|slot| slot.close_on_exec) { slots.take(index) } else { None };
+            drop(slots);
+            self.closed(closed);
+            index += 1;
+        }
+    }
+
+    /// The descriptors in use, in order (/proc/PID/fd).
+    pub fn list(&self) -> Vec<Descriptor> {
+        let slots = self.slots.lock();
+        let used = slots.list.iter().enumerate().filter(|(_, slot)| slot.is_some());
+        used.map(|(index, _)| index as Descriptor).collect()
+    }
+
+    fn closed(&self, slot: Option<Slot>) {
+        if let Some(slot) = slot {
+            self.release_locks(&slot.file);
+        }
+    }
+
+    /// Closing any descriptor of a file gives up the process's record locks on it (POSIX).
+    fn release_locks(&self, file: &OpenFile) {
+        if let Some(hooks) = file.hooks() {
+            hooks.locks.release(self.lock_owner());
+        }
+    }
+}
+
+impl Drop for DescriptorTable {
+    fn drop(&mut self) {
+        let slots = core::mem::take(self.slots.get_mut());
+        for slot in slots.list.into_iter().flatten() {
+            self.release_locks(&slot.file);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A file system and a process for tests.
+
+use super::{TestEnvironment, now};
+use crate::file::OpenFile;
+use crate::process_context::{FileSignal, ProcessContext, ProcessId};
+use crate::tmpfs::{HeapMemory, Tmpfs, TmpfsOptions};
+use crate::tty::Terminal;
+use crate::vfs::{At, Caller, Directories, Mode, OpenFlags, Vfs};
+use crate::{Bytes, Identity, Result};
+use std::sync::{Arc, Mutex};
+
+/// A tmpfs as root and one process in it, the superuser unless the test says otherwise.
+pub(crate) struct World {
+    pub(crate) environment: Arc<TestEnvironment>,
+    pub(crate) vfs: Arc<Vfs>,
+    pub(crate) directories: Directories,
+    pub(crate) identity: Identity,
+    pub(crate) process: TestProcess,
+    pub(crate) file_size_limit: u64,
+}
+
+/// A process whose ids the test sets; it records the signals that were sent.
+pub(crate) struct TestProcess {
+    pub(crate) process: ProcessId,
+    pub(crate) group: ProcessId,
+    pub(crate) session: ProcessId,
+    pub(crate) terminal: Mutex<Option<Arc<Terminal>>>,
+    pub(crate) disregarded: Vec<FileSignal>,
+    pub(crate) orphaned: bool,
+    pub(crate) sent: Mutex<Vec<(ProcessId, FileSignal)>>,
+}
+
+impl TestProcess {
+    pub(crate) fn new(process: ProcessId, group: ProcessId, session: ProcessId) -> TestProcess {
+        TestProcess {
+            process,
+            group,
+            session,
+            terminal: Mutex::new(None),
+            disregarded: Vec::new(),
+            orphaned: false,
+            sent: Mutex::new(Vec::new()),
+        }
+    }
+}
+
+impl ProcessContext for TestProcess {
+    fn process(&self) -> ProcessId {
+        self.process
+    }
+    fn group(&self) -> ProcessId {
+        self.group
+    }
+    fn session(&self) -> ProcessId {
+        self.session
+    }
+    fn terminal(&self) -> Option<Arc<Terminal>> {
+        self.terminal.lock().unwrap().clone()
+    }
+    fn set_terminal(&self, terminal: Option<Arc<Terminal>>) {
+        *self.terminal.lock().unwrap() = terminal;
+    }
+    fn disregards(&self, signal: FileSignal) -> bool {
+        self.disregarded.contains(&signal)
+    }
+    fn is_orphaned(&self) -> bool {
+        self.orphaned
+    }
+    fn session_of_group(&self, group: ProcessId) -> Option<ProcessId> {
+        (group == self.group).then_some(self.session)
+    }
+    fn signal_group(&self, group: ProcessId, signal: FileSignal) {
+        self.sent.lock().unwrap().push((group, signal));
+    }
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        World::with(&TmpfsOptions { mode: Mode::new(0o755), ..TmpfsOptions::for_memory(1 << 16) })
+    }
+
+    pub(crate) fn with(options: &TmpfsOptions) -> World {
+        let environment = TestEnvironment::new();
+        let root = Tmpfs::new(options, Arc::new(HeapMemory), environment.clone()).unwrap();
+        World::on(root, environment)
+    }
+
+    pub(crate) fn on(root: crate::vfs::VnodeRef, environment: Arc<TestEnvironment>) -> World {
+        let vfs = Vfs::new(root, "rootfs", environment.clone());
+        let directories = Directories::new(vfs.tree.root());
+        World {
+            environment,
+            vfs,
+            directories,
+            identity: Identity::superuser(),
+            process: TestProcess::new(10, 10, 10),
+            file_size_limit: u64::MAX,
+        }
+    }
+
+    pub(crate) fn caller(&self) -> Caller<'_> {
+        Caller {
+            vfs: &self.vfs,
+            identity: &self.identity,
+            directories: &self.directories,
+            process: &self.process,
+            file_size_limit: self.file_size_limit,
+        }
+    }
+
+    /// From now on an unprivileged user.
+    pub(crate) fn become_user(&mut self, user: u32, group: u32) {
+        self.identity = Identity::new(user, group, Arc::new([]));
+    }
+
+    pub(crate) fn open(&self, path: &str, flags: OpenFlags) -> Result<Arc<OpenFile>> {
+        self.open_mode(path, flags, 0o644)
+    }
+
+    pub(crate) fn open_mode(&self, path: &str, flags: OpenFlags, mode: u16) -> Result<Arc<OpenFile>> {
+        now(self.caller().open(&At::Current, path.as_bytes(), flags, Mode::new(mode)))
+    }
+
+    #[track_caller]
+    pub(crate) fn mkdir(&self, path: &str) {
+        now(self.caller().make_directory(&At::Current, path.as_bytes(), Mode::new(0o755))).unwrap();
+    }
+
+    #[track_caller]
+    pub(crate) fn symlink(&self, target: &str, path: &str) {
+        now(self.caller().make_link(target.as_bytes(), &At::Current, path.as_bytes())).unwrap();
+    }
+
+    /// Makes a file with this content.
+    #[track_caller]
+    pub(crate) fn put(&self, path: &str, content: &[u8]) {
+        let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE;
+        let file = self.open(path, flags).unwrap();
+        assert_eq!(self.write(&file, content), Ok(content.len()));
+    }
+
+    /// The content of a file.
+    pub(crate) fn cat(&self, path: &str) -> Result<Vec<u8>> {
+        let file = self.open(path, OpenFlags::READ)?;
+        let mut all = Vec::new();
+        loop {
+            let piece = self.read(&file, 65536)?;
+            if piece.is_empty() {
+                return Ok(all);
+            }
+            all.extend(piece);
+        }
+    }
+
+    pub(crate) fn read(&self, file: &OpenFile, count: usize) -> Result<Vec<u8>> {
+        let mut to = Bytes::empty(count);
+        let caller = self.caller();
+        now(file.read(&caller, &mut to))?;
+        Ok(to.done().to_vec())
+    }
+
+    pub(crate) fn write(&self, file: &OpenFile, bytes: &[u8]) -> Result<usize> {
+        let caller = self.caller();
+        now(file.write(&caller, &mut Bytes::of(bytes)))
+    }
+
+    /// The names in a directory, without `.` and `..`.
+    pub(crate) fn list(&self, path: &str) -> Result<Vec<String>> {
+        let file = self.open(path, OpenFlags::READ | OpenFlags::DIRECTORY)?;
+        let caller = self.caller();
+        let entries = now(file.read_directory(&caller, |_| true))?.entries;
+        let names = entries.into_iter().map(|(name, ..)| String::from_utf8_lossy(&name).into_owned());
+        Ok(names.filter(|name| name != "." && name != "..").collect())
+    }
+}
