@@ -3,6 +3,7 @@
 //! The parsers copy everything into fixed buffers at once, so that the loader's own structures can be overwritten.
 pub mod acpi;
 pub mod multiboot1;
+pub mod multiboot2;
 pub mod placement;
 pub mod preparation;
 pub mod reserved;
@@ -240,3 +241,6 @@ pub(crate) fn string_at(memory: &impl PhysicalMemory, address: u64) -> &[u8] {
     }
     memory.bytes(address, length).unwrap_or(&[])
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,5 @@
 //! Multiboot 1 information (Multiboot Specification 0.6.96, section 3.3).
-use super::{BootError, BootInformation, MemoryKind, PhysicalMemory, Protocol, string_at};
+use super::{BootError, BootInformation, MAX_MODULES, MemoryKind, PhysicalMemory, Protocol, string_at};
 
 /// What EAX holds on entry.
 pub const MAGIC: u32 = 0x2bad_b002;
@@ -30,8 +30,9 @@ pub fn parse(
         into.set_command_line(string_at(memory, u64::from(word(16)?)));
     }
     if flags & FLAG_MODULES != 0 {
-        let (count, modules) = (word(20)?, u64::from(word(24)?));
-        for module in (0..u64::from(count)).map(|index| modules + index * 16) {
+        let (count, modules) = (u64::from(word(20)?), u64::from(word(24)?));
+        // One more than can be kept, so that the loss is noticed and a wrong count is harmless.
+        for module in (0..count.min(MAX_MODULES as u64 + 1)).map(|index| modules + index * 16) {
             let word = |offset: u64| memory.word(module + offset, "module list").map(u64::from);
             into.add_module(word(0)?, word(4)?, string_at(memory, word(8)?));
         }

@@ -5,7 +5,7 @@ use core::arch::{asm, global_asm};
 
 use super::{cpu_local, extended_state, features, idt, interrupts, layout, paging, serial, time};
 use crate::boot::acpi::{self, AcpiError, Tables};
-use crate::boot::{BootInformation, PhysicalMemory, Protocol, multiboot1};
+use crate::boot::{BootInformation, PhysicalMemory, Protocol, multiboot1, multiboot2};
 use crate::boot_cell::BootCell;
 use crate::memory::PhysAddr;
 use crate::{config, log};
@@ -46,6 +46,7 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     let information = unsafe { INFORMATION.get_mut() };
     let parsed = match magic {
         multiboot1::MAGIC => multiboot1::parse(&BootMap, u64::from(address), information),
+        multiboot2::MAGIC => multiboot2::parse(&BootMap, u64::from(address), information),
         _ => Ok(()),
     };
     // SAFETY: once, and nothing else runs.

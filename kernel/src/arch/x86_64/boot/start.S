@@ -24,6 +24,31 @@ multiboot_header:
     .long boot_memory_end - VIRTUAL
     .long start - VIRTUAL
 
+// Multiboot 2: as above, in tags. The image may be put anywhere below 4 GiB on a 2 MiB boundary, preferably high, for
+// firmware that occupies the link address (UEFI often does).
+.balign 8
+multiboot2_header:
+    .long 0xe85250d6, 0, multiboot2_end - multiboot2_header
+    .long -(0xe85250d6 + multiboot2_end - multiboot2_header)
+    .short 2, 0                         // addresses
+    .long 24
+    .long multiboot2_header - VIRTUAL
+    .long image_start - VIRTUAL
+    .long load_end - VIRTUAL
+    .long boot_memory_end - VIRTUAL
+    .short 3, 0                         // entry
+    .long 12
+    .long start - VIRTUAL
+    .long 0
+    .short 6, 0                         // modules on page boundaries
+    .long 8
+    .short 10, 0                        // relocatable: lowest and highest address, alignment, preference 2 = high
+    .long 24
+    .long 0x800000, 0xffffffff, 0x200000, 2
+    .short 0, 0
+    .long 8
+multiboot2_end:
+
 .section .boot.text, "ax"
 .code32
 .global start

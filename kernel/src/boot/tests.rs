@@ -1,0 +1,157 @@
+//! The loaders' protocols, from structures made as their specifications say.
+use super::*;
+
+struct Memory(Vec<u8>);
+
+const BASE: u64 = 0x1_0000;
+
+impl PhysicalMemory for Memory {
+    fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
+        self.0.get(usize::try_from(address.checked_sub(BASE)?).ok()?..)?.get(..length)
+    }
+}
+
+impl Memory {
+    fn put(&mut self, at: u64, words: &[u32]) {
+        for (index, word) in words.iter().enumerate() {
+            let at = (at - BASE) as usize + index * 4;
+            self.0[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn put_text(&mut self, at: u64, text: &[u8]) {
+        self.0[(at - BASE) as usize..][..text.len()].copy_from_slice(text);
+    }
+}
+
+/// Two ranges and two modules, at BASE.
+fn multiboot1_information() -> Memory {
+    let mut memory = Memory(vec![0; 0x1000]);
+    let word = |offset: u64| (BASE + offset) as u32;
+    memory.put(
+        BASE,
+        &[1 << 2 | 1 << 3 | 1 << 6, 0, 0, 0, word(0x200), 2, word(0x100), 0, 0, 0, 0, 48, word(0x180)],
+    );
+    memory.put(BASE + 0x100, &[0x10_0000, 0x10_1234, word(0x220), 0, 0x20_0000, 0x20_0001, word(0x240), 0]);
+    memory.put(BASE + 0x180, &[20, 0x10_0000, 0, 0xf0_0000, 0, 1, 20, 0, 0, 0x9_f000, 0, 1]);
+    memory.put_text(BASE + 0x200, b"kernel log=debug\0");
+    memory.put_text(BASE + 0x220, b"sigma0 verbose\0");
+    memory.put_text(BASE + 0x240, b"root\0");
+    memory
+}
+
+fn tag(kind: u32, content: &[u8]) -> Vec<u8> {
+    let mut tag = vec![];
+    tag.extend_from_slice(&kind.to_le_bytes());
+    tag.extend_from_slice(&(8 + content.len() as u32).to_le_bytes());
+    tag.extend_from_slice(content);
+    tag.resize(tag.len().next_multiple_of(8), 0);
+    tag
+}
+
+/// The same machine, as tags, with an ACPI root pointer.
+fn multiboot2_information() -> Memory {
+    let module = |start: u32, end: u32, text: &[u8]| {
+        let mut content = [start.to_le_bytes(), end.to_le_bytes()].concat();
+        content.extend_from_slice(text);
+        tag(3, &content)
+    };
+    let mut map = [24_u32.to_le_bytes(), 0_u32.to_le_bytes()].concat();
+    for (start, size, kind) in [(0x10_0000_u64, 0xf0_0000_u64, 1_u64), (0, 0x9_f000, 1)] {
+        map.extend_from_slice(&[start.to_le_bytes(), size.to_le_bytes(), kind.to_le_bytes()].concat());
+    }
+    let mut bytes = vec![0; 8];
+    bytes.extend(tag(1, b"kernel log=debug\0"));
+    bytes.extend(tag(21, &0x80_0000_u32.to_le_bytes()));
+    bytes.extend(module(0x10_0000, 0x10_1234, b"sigma0 verbose\0"));
+    bytes.extend(module(0x20_0000, 0x20_0001, b"root\0"));
+    bytes.extend(tag(6, &map));
+    bytes.extend(tag(15, b"RSD PTR "));
+    bytes.extend(tag(14, b"RSD PTR "));
+    bytes.extend(tag(0, &[]));
+    let size = (bytes.len() as u32).to_le_bytes();
+    bytes[..4].copy_from_slice(&size);
+    Memory(bytes)
+}
+
+fn check(boot: &BootInformation) {
+    let available = |start, end| MemoryRange { start, end, kind: MemoryKind::Available };
+    assert_eq!(boot.memory(), [available(0, 0x9_f000), available(0x10_0000, 0x100_0000)]);
+    assert_eq!(boot.command_line(), "kernel log=debug");
+    let modules: Vec<_> = boot
+        .modules()
+        .iter()
+        .map(|module| (module.start, module.end, boot.module_command_line(module)))
+        .collect();
+    assert_eq!(modules, [(0x10_0000, 0x10_1234, "sigma0 verbose"), (0x20_0000, 0x20_0001, "root")]);
+    assert_eq!(boot.loss(), None);
+}
+
+#[test]
+fn multiboot_1() {
+    let mut boot = BootInformation::empty(Protocol::Kickstart);
+    multiboot1::parse(&multiboot1_information(), BASE, &mut boot).unwrap();
+    assert_eq!(boot.protocol, Protocol::Multiboot1);
+    check(&boot);
+}
+
+#[test]
+fn multiboot_2() {
+    let mut boot = BootInformation::empty(Protocol::Kickstart);
+    let memory = multiboot2_information();
+    multiboot2::parse(&memory, BASE, &mut boot).unwrap();
+    assert_eq!(boot.protocol, Protocol::Multiboot2);
+    check(&boot);
+    let root = boot.rsdp.unwrap();
+    assert_eq!(memory.word(root - 8, "tag").unwrap(), 15, "the newer root pointer wins");
+}
+
+#[test]
+fn without_a_memory_map_there_is_no_boot() {
+    let mut memory = multiboot1_information();
+    memory.put(BASE, &[1 << 3]);
+    let mut boot = BootInformation::empty(Protocol::Kickstart);
+    assert_eq!(multiboot1::parse(&memory, BASE, &mut boot), Err(BootError::NoMemoryMap));
+    let mut memory = multiboot2_information();
+    memory.put(BASE + 8, &[0, 8]);
+    assert_eq!(multiboot2::parse(&memory, BASE, &mut boot), Err(BootError::NoMemoryMap));
+}
+
+/// No change of one byte and no truncation makes the parsers panic or run for ever.
+#[test]
+fn broken_information_is_harmless() {
+    type Parse = fn(&Memory, u64, &mut BootInformation) -> Result<(), BootError>;
+    let parsers: [(Memory, Parse); 2] = [
+        (multiboot1_information(), |memory, at, boot| multiboot1::parse(memory, at, boot)),
+        (multiboot2_information(), |memory, at, boot| multiboot2::parse(memory, at, boot)),
+    ];
+    for (memory, parse) in parsers {
+        for at in 0..memory.0.len().min(0x280) {
+            for value in [0, 1, 7, 0x7f, 0x80, 0xff] {
+                let mut broken = Memory(memory.0.clone());
+                broken.0[at] = value;
+                let _ = parse(&broken, BASE, &mut BootInformation::empty(Protocol::Kickstart));
+            }
+            let short = Memory(memory.0[..at].to_vec());
+            let _ = parse(&short, BASE, &mut BootInformation::empty(Protocol::Kickstart));
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_dropped_and_told() {
+    let mut boot = BootInformation::empty(Protocol::Multiboot1);
+    for index in 0..MAX_RANGES as u64 + 1 {
+        boot.add_range(index << 20, 4096, MemoryKind::Available);
+    }
+    assert!(boot.loss().unwrap().contains("memory ranges"));
+    let mut boot = BootInformation::empty(Protocol::Multiboot1);
+    for _ in 0..MAX_MODULES {
+        boot.add_module(0, 1, &[b'a'; 200]);
+    }
+    assert!(boot.loss().unwrap().contains("command lines"));
+    boot.add_module(0, 1, b"");
+    assert!(boot.loss().unwrap().contains("modules"));
+    boot.add_range(u64::MAX, 2, MemoryKind::Available);
+    assert_eq!(boot.memory(), [], "a range that wraps is ignored");
+}
