@@ -6,6 +6,7 @@ use crate::symbolise::Symboliser;
 use crate::tap::{Outcome, Report, Test};
 use crate::{image, tree};
 use anyhow::{Context, Result};
+use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) tests: Vec<Test>,
+    /// The JSON lines that the programs printed.
+    pub(crate) records: Vec<Value>,
     /// What is wrong beyond single tests: hung, ended early, fewer tests than announced. Each counts as a failure.
     pub(crate) failures: Vec<String>,
     /// The console's last lines with the backtraces explained, and the machine's state if it hung.
@@ -272,6 +275,7 @@ struct Judge<'a> {
     met: usize,
     /// How much of the current line has met expectations already.
     consumed: usize,
+    records: Vec<Value>,
     failures: Vec<String>,
 }
 
@@ -282,6 +286,7 @@ impl<'a> Judge<'a> {
             expected: &run.suite.expect,
             met: 0,
             consumed: 0,
+            records: Vec::new(),
             failures: Vec::new(),
         }
     }
@@ -290,6 +295,12 @@ impl<'a> Judge<'a> {
     fn line(&mut self, line: &str) -> String {
         if let Some(report) = &mut self.tap {
             report.line(line);
+        }
+        if line.starts_with('{') {
+            match serde_json::from_str(line) {
+                Ok(record) => self.records.push(record),
+                Err(error) => self.failures.push(format!("not a JSON line ({error}): {line}")),
+            }
         }
         let keys = self.partial_line(line);
         self.consumed = 0;
@@ -313,7 +324,7 @@ impl<'a> Judge<'a> {
     }
 
     fn verdict(self, run: &Run) -> Verdict {
-        let mut verdict = Verdict { failures: self.failures, ..Verdict::default() };
+        let mut verdict = Verdict { failures: self.failures, records: self.records, ..Verdict::default() };
         for (index, expectation) in self.expected.iter().enumerate() {
             verdict.tests.push(Test {
                 id: expectation.id.clone(),
@@ -355,7 +366,7 @@ mod tests {
     }
 
     fn judge(expected: &[Expectation]) -> Judge<'_> {
-        Judge { tap: None, expected, met: 0, consumed: 0, failures: Vec::new() }
+        Judge { tap: None, expected, met: 0, consumed: 0, records: Vec::new(), failures: Vec::new() }
     }
 
     #[test]

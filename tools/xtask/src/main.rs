@@ -4,6 +4,7 @@
 //! what is wrong and what to do; `main` prints it and exits with status 1.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod book;
 mod boots;
 mod build;
@@ -43,6 +44,8 @@ enum Verb {
     Check,
     /// Run every test: on the host, in booted machines, and the lints
     Test(test::Options),
+    /// Measure: boot the benchmarks, count instructions, print a table
+    Bench(bench::Options),
     /// Boot in QEMU with the console in this terminal (Ctrl-A X leaves)
     Run(run::RunOptions),
     /// Boot in QEMU stopped, waiting for gdb
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Build(options) => build::run(&options),
         Verb::Check => check::run(),
         Verb::Test(options) => test::run(&options),
+        Verb::Bench(options) => bench::run(&options),
         Verb::Run(options) => run::run(&options),
         Verb::Debug(options) => run::debug(&options),
         Verb::Image(options) => run::image(&options),

@@ -1,4 +1,4 @@
-//! The table of booted test suites, `tests/suites.toml`, and the machines that it asks for.
+//! The tables of booted suites, `tests/suites.toml` and `bench/benchmarks.toml`, and the machines that they ask for.
 //!
 //! A suite is a kernel command line and a list of modules; it is booted once for every combination of its machine
 //! models, boot paths and processor counts. Its verdict comes from the TAP lines that a program prints, from texts
@@ -137,9 +137,14 @@ struct Table {
     suite: Vec<Suite>,
 }
 
-/// Reads the table of the tree.
-pub(crate) fn read() -> Result<Vec<Suite>> {
-    let path = tree::root().join("tests/suites.toml");
+/// The tests of `./mac test`.
+pub(crate) const TESTS: &str = "tests/suites.toml";
+/// The benchmarks of `./mac bench`.
+pub(crate) const BENCHMARKS: &str = "bench/benchmarks.toml";
+
+/// Reads a table of the tree.
+pub(crate) fn read(table: &str) -> Result<Vec<Suite>> {
+    let path = tree::root().join(table);
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     parse(&text).with_context(|| path.display().to_string())
 }
@@ -264,8 +269,9 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_the_tree_is_valid() {
-        read().unwrap();
+    fn the_tables_of_the_tree_are_valid() {
+        read(TESTS).unwrap();
+        assert!(read(BENCHMARKS).unwrap().iter().all(|benchmark| benchmark.icount));
     }
 
     #[test]

@@ -86,7 +86,8 @@ impl Choice {
         if let Some(system) = table.system.iter().find(|system| system.name == self.system) {
             return Ok((system.arguments.clone(), system.modules.clone()));
         }
-        let suites = suites::read()?;
+        let mut suites = suites::read(suites::TESTS)?;
+        suites.extend(suites::read(suites::BENCHMARKS)?);
         if let Some(suite) = suites.iter().find(|suite| suite.name == self.system) {
             let runs =
                 suite.runs(&Overrides::default()).map_err(|excluded| anyhow::anyhow!(excluded.reason))?;

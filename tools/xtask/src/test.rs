@@ -141,7 +141,9 @@ fn booted(options: &Options, score: &mut Score) -> Result<()> {
 fn choose(filter: Option<&str>, overrides: &Overrides) -> Result<(Vec<Run>, Vec<Excluded>)> {
     let mut runs = Vec::new();
     let mut excluded = Vec::new();
-    for suite in suites::read()?.iter().filter(|suite| filter.is_none_or(|filter| suite.matches(filter))) {
+    for suite in
+        suites::read(suites::TESTS)?.iter().filter(|suite| filter.is_none_or(|filter| suite.matches(filter)))
+    {
         match suite.runs(overrides) {
             Ok(more) => runs.extend(more),
             Err(suite) => excluded.push(suite),
@@ -152,7 +154,7 @@ fn choose(filter: Option<&str>, overrides: &Overrides) -> Result<(Vec<Run>, Vec<
 
 /// Runs machines on as many host processors as there are; reports each as it ends. A machine with several processors
 /// takes as many host processors, all of them at most.
-fn in_parallel(runs: Vec<Run>, mut report: impl FnMut(&Run, Result<Verdict>)) {
+pub(crate) fn in_parallel(runs: Vec<Run>, mut report: impl FnMut(&Run, Result<Verdict>)) {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let width = |run: &Run| (run.machine.cpus as usize).min(processors);
     let mut waiting = runs;
@@ -184,7 +186,7 @@ fn in_parallel(runs: Vec<Run>, mut report: impl FnMut(&Run, Result<Verdict>)) {
     });
 }
 
-fn show(run: &Run, verdict: &Verdict) {
+pub(crate) fn show(run: &Run, verdict: &Verdict) {
     let word = if verdict.failed() == 0 { "ok" } else { "not ok" };
     println!("{word} - {} ({} tests, {:.1} s)", run.name, verdict.tests.len(), verdict.seconds);
     for test in &verdict.tests {
