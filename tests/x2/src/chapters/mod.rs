@@ -2,9 +2,17 @@
 
 use crate::framework::Chapter;
 
+mod fault;
 mod ipc;
 mod kip;
+mod map;
+mod unmap;
 
 /// All chapters, in the order in which they run.
-pub(crate) const ALL: &[Chapter] =
-    &[Chapter { name: "kip", tests: kip::TESTS }, Chapter { name: "ipc", tests: ipc::TESTS }];
+pub(crate) const ALL: &[Chapter] = &[
+    Chapter { name: "kip", tests: kip::TESTS },
+    Chapter { name: "ipc", tests: ipc::TESTS },
+    Chapter { name: "fault", tests: fault::TESTS },
+    Chapter { name: "map", tests: map::TESTS },
+    Chapter { name: "unmap", tests: unmap::TESTS },
+];

@@ -150,7 +150,16 @@ pub(crate) fn state_of(thread: ThreadId) -> ThreadState {
 
 /// Receives from `from`, meanwhile answering page faults on the program itself: what a test does that pages threads.
 pub(crate) fn receive_as_pager(from: ThreadId) -> ipc::Result<Received> {
-    let mut received = ipc::receive(from)?;
+    as_pager(ipc::receive(from)?, from)
+}
+
+/// Sends to `thread` and receives from it, meanwhile answering its page faults on the program itself.
+pub(crate) fn call_as_pager(thread: ThreadId, message: Message) -> Received {
+    let received = ipc::call(thread, message).expect("the thread goes on");
+    as_pager(received, thread).expect("the thread goes on")
+}
+
+fn as_pager(mut received: Received, from: ThreadId) -> ipc::Result<Received> {
     while let Some(answer) = image_fault_answer(received) {
         received = ipc::ipc(received.from, from, Timeouts::NEVER, answer.tag())?;
     }
