@@ -74,7 +74,9 @@ impl Cursor {
 
     pub(super) fn reset(&mut self) {
         if self.suspended {
+            let _tree = tree::lock(PhysAddr::new(self.walk.range().base));
             self.walk.resume();
+            self.walk.abandon();
         }
         self.suspended = false;
         self.walk = Walk::IDLE;

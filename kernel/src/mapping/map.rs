@@ -15,9 +15,6 @@ use crate::arch;
 use crate::arch::page_entry::{ENTRIES, PageEntry, largest_level, page_bits};
 use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
 
-/// Pages mapped or skipped between two looks at the interrupt controller.
-const PAGES_PER_POLL: u32 = 4;
-
 /// A transfer of a region's pages from one space to another.
 pub(super) struct Transfer {
     pub(super) from: SpaceMemory,
@@ -25,6 +22,7 @@ pub(super) struct Transfer {
     pub(super) source: Region,
     pub(super) target: Region,
     pub(super) rights: Rights,
+    /// Not for sigma0.
     pub(super) grant: bool,
 }
 
@@ -72,7 +70,9 @@ pub fn map(
         return cursor.finish(Ok(Fpage::NIL));
     }
     let Placement { source, target } = Placement::of(send, item.send_base, window);
-    let transfer = Transfer { from, to, source, target, rights: item.rights(), grant: item.grant };
+    // sigma0 cannot lose memory: its grants are maps.
+    let grant = item.grant && !from.is_sigma0();
+    let transfer = Transfer { from, to, source, target, rights: item.rights(), grant };
     match transfer.run(cursor) {
         Progress::Preempted => Progress::Preempted,
         Progress::Done(Ok(rights)) if rights.is_none() => Progress::Done(Ok(Fpage::NIL)),
@@ -99,7 +99,7 @@ impl Transfer {
                 let rights = cursor.rights;
                 return cursor.finish(Ok(rights));
             }
-            if pages == PAGES_PER_POLL {
+            if pages == arch::POLL_INTERVAL / 4 {
                 if arch::interrupt_pending() {
                     return Progress::Preempted;
                 }
@@ -152,7 +152,7 @@ impl Transfer {
         if rights.is_none() {
             return Ok(Step::Advance(size));
         }
-        if self.grant && !page.node.is_none() && page.level > level {
+        if self.grant && page.level > level {
             let _tree = tree::lock(page.address);
             tree::split(page.node, &mut Changes::new())?;
             return Ok(Step::Again);
@@ -163,7 +163,7 @@ impl Transfer {
                 Step::Advance(_) => {}
                 other => return Ok(other),
             }
-        } else if self.grant && !page.node.is_none() {
+        } else if self.grant {
             self.move_page(&page, source, target, level, rights)?;
         } else {
             self.derive_page(&page, target, level, rights)?;
@@ -214,7 +214,7 @@ impl Transfer {
         cap: &mut (u64, u32),
     ) -> Result<Step, OutOfMemory> {
         if place.entry.is_table(place.level) {
-            if self.grant && !page.node.is_none() {
+            if self.grant {
                 // Everything goes.
                 return Ok(self.remove_smaller(cursor, page, place, true));
             }

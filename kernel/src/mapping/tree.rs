@@ -144,13 +144,10 @@ pub(super) fn is_derived(node: NodeId, source: NodeId) -> bool {
     !parent.is_none() && parent.holding() == source.holding()
 }
 
-/// Frees `node` if it stands for nothing any more, then what stood only for it above.
+/// Frees `node` if it stands for nothing any more, then what stood only for it above. That is at most one part for each
+/// level, except where a removal was abandoned half-way (its thread was deleted): then it is all that it left.
 pub(super) fn release(mut node: NodeId) {
-    // A holding has at most one part for each level above it; what is derived further up is not empty by itself.
-    for _ in 0..=TREE_LEVEL {
-        if !is_void(node) {
-            return;
-        }
+    while is_void(node) {
         let parent = node.parent();
         free(node);
         if parent.is_none() {

@@ -13,9 +13,6 @@ use crate::arch;
 use crate::arch::page_entry::page_bits;
 use crate::memory::{PhysAddr, VirtAddr};
 
-/// Empty entries and pages between two looks at the interrupt controller.
-const PAGES_PER_POLL: u32 = 4;
-
 /// The user's part of any region.
 const USER: Region = Region { base: 0, size_log2: 47 };
 
@@ -73,7 +70,7 @@ impl Revocation {
                 let status = cursor.rights;
                 return cursor.finish(status);
             }
-            if pages == PAGES_PER_POLL {
+            if pages == arch::POLL_INTERVAL / 4 {
                 if arch::interrupt_pending() {
                     return Progress::Preempted;
                 }

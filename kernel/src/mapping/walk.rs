@@ -31,9 +31,6 @@ enum Step {
     Part(u16),
 }
 
-/// Steps between two looks at the interrupt controller.
-const STEPS_PER_POLL: u32 = 8;
-
 /// A walk and how far it has come. All zero and [`Walk::IDLE`]: none.
 pub(super) struct Walk {
     /// The holding: visited, but not changed, except for `own`.
@@ -108,7 +105,7 @@ impl Walk {
     pub(super) fn run(&mut self, changes: &mut Changes) -> bool {
         let mut steps = 0;
         while !self.done {
-            if steps == STEPS_PER_POLL {
+            if steps == arch::POLL_INTERVAL {
                 if arch::interrupt_pending() {
                     return false;
                 }
@@ -116,7 +113,7 @@ impl Walk {
             }
             steps += 1;
             if self.step(changes) {
-                steps = STEPS_PER_POLL;
+                steps = arch::POLL_INTERVAL;
             }
         }
         true
@@ -286,6 +283,15 @@ impl Walk {
         if !self.next.is_null() {
             // SAFETY: as above.
             unsafe { (*self.next).prev = self.prev };
+        }
+    }
+
+    /// The walk is not continued. Pages that it has removed stay removed; their nodes go when the last mapping derived
+    /// from them goes. Under the tree lock, not suspended.
+    pub(super) fn abandon(&mut self) {
+        if !self.done {
+            tree::release(self.at);
+            self.done = true;
         }
     }
 

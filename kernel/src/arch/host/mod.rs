@@ -10,7 +10,7 @@ pub mod tlb;
 
 use crate::memory::PhysAddr;
 
-pub use interrupts::interrupt_pending;
+pub use interrupts::{POLL_INTERVAL, interrupt_pending};
 pub use machine::{Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
 
 /// First address that is not the user's.

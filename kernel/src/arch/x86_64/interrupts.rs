@@ -96,6 +96,10 @@ pub fn take_interrupt(vector: u8) -> Interrupt {
     interrupt
 }
 
+/// How many short steps (of about 50 instructions) of a long operation go by between two polls, which read device
+/// registers.
+pub const POLL_INTERVAL: u32 = 64;
+
 /// Is an interrupt waiting, so that a long operation should stop at its preemption point?
 #[inline]
 pub fn interrupt_pending() -> bool {

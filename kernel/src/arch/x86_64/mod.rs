@@ -28,7 +28,8 @@ pub use extended_state::{
 };
 pub use instructions::{frame_pointer, read_time_stamp, stop};
 pub use interrupts::{
-    Interrupt, interrupt_lines, interrupt_pending, mask_interrupt, take_interrupt, unmask_interrupt,
+    Interrupt, POLL_INTERVAL, interrupt_lines, interrupt_pending, mask_interrupt, take_interrupt,
+    unmask_interrupt,
 };
 pub use layout::{USER_END, image_to_phys, phys_to_virt, virt_to_phys};
 pub use paging::{is_direct_mapped, kernel_half, kernel_root};

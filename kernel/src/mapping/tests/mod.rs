@@ -1,4 +1,7 @@
 //! Tests of the mapping rules, each named by its rule, and of random operations against a plain model.
+mod check;
+mod model;
+mod random;
 mod rules;
 
 use std::pin::{Pin, pin};
