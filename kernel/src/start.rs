@@ -4,7 +4,7 @@ use x2::kip::{MemoryDescriptor, MemoryKind as Kind};
 
 use crate::arch::features::{self, Features};
 use crate::arch::layout;
-use crate::boot::{BootInformation, preparation, reserved};
+use crate::boot::{BootInformation, Protocol, kickstart, preparation, reserved};
 use crate::memory::PhysRange;
 use crate::{arch, kip, log, memory};
 
@@ -17,10 +17,15 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
         log::debug!("memory {:#014x}..{:#014x} {:?}", range.start, range.end, range.kind);
     }
     let image = arch::image_range();
-    // SAFETY: nothing else runs yet.
-    let kernel_memory = match unsafe { preparation::prepare(boot, image) } {
-        Ok(range) => range,
-        Err(obstacle) => panic!("cannot start the system: {obstacle}"),
+    let kernel_memory = match boot.protocol {
+        Protocol::Kickstart => {
+            let is_memory = arch::is_direct_mapped;
+            kickstart::kernel_memory(kip::servers(), kip::memory_descriptors(), image, is_memory)
+                .unwrap_or_else(|missing| panic!("cannot start the system: {missing}"))
+        }
+        // SAFETY: nothing else runs yet.
+        Protocol::Multiboot1 | Protocol::Multiboot2 => unsafe { preparation::prepare(boot, image) }
+            .unwrap_or_else(|obstacle| panic!("cannot start the system: {obstacle}")),
     };
     // SAFETY: nothing else runs yet; the kernel's memory is direct-mapped, and `prepare` gave it to nobody else.
     unsafe {

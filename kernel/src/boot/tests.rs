@@ -1,5 +1,11 @@
 //! The loaders' protocols, from structures made as their specifications say.
+use x2::boot_info::Writer;
+use x2::kip::{MemoryDescriptor, MemoryKind as Kind};
+
+use super::kickstart::Missing;
 use super::*;
+use crate::initial_servers::InitialServer;
+use crate::memory::{PhysAddr, PhysRange};
 
 struct Memory(Vec<u8>);
 
@@ -154,4 +160,52 @@ fn what_does_not_fit_is_dropped_and_told() {
     assert!(boot.loss().unwrap().contains("modules"));
     boot.add_range(u64::MAX, 2, MemoryKind::Available);
     assert_eq!(boot.memory(), [], "a range that wraps is ignored");
+}
+
+fn server(low: u64, high: u64) -> InitialServer {
+    InitialServer { ip: low, sp: 0, low, high }
+}
+
+/// The descriptors that kickstart was seen to write (ABI 1.7), and a boot info that leads to the kernel's command line.
+#[test]
+fn kickstart() {
+    let descriptors = [
+        (Kind::Shared, 0, 0, u64::MAX),
+        (Kind::Conventional, 1, 0, 0x9_fbff),
+        (Kind::Architecture, 2, 0x9_fc00, 0x9_ffff),
+        (Kind::Conventional, 1, 0x10_0000, 0xffd_ffff),
+        (Kind::Shared, 0, 0xa_0000, 0xb_ffff),
+        (Kind::Reserved, 0, 0xe20_0000, 0xf1f_ffff),
+        (Kind::BootLoader, 2, 0xf0_0000, 0xf0_5bff),
+    ]
+    .map(|(kind, subtype, low, last)| MemoryDescriptor::physical(kind, subtype, low, last));
+    let mut memory = Memory(vec![0; 0x3000]);
+    let mut writer = Writer::new(&mut memory.0[..4096]).unwrap();
+    writer.module(0x1000, 1, b"data").unwrap();
+    writer.multiboot(BASE + 0x1000).unwrap();
+    writer.finish();
+    memory.put(BASE + 0x1000, &[1 << 3, 0, 0, 0, 0, 3, (BASE + 0x1100) as u32]);
+    memory.put(BASE + 0x1100, &[0x80_0000, 0x90_0000, (BASE + 0x1200) as u32, 0]);
+    memory.put_text(BASE + 0x1200, b"kernel log=trace\0");
+    let mut boot = BootInformation::empty(Protocol::Multiboot1);
+    kickstart::parse(&memory, descriptors.into_iter(), BASE, &mut boot);
+    assert_eq!(boot.protocol, Protocol::Kickstart);
+    assert_eq!(boot.command_line(), "kernel log=trace");
+    assert_eq!(boot.memory().len(), 3);
+    assert_eq!(boot.memory()[2].end, 0xffe_0000);
+
+    let range = |start, end| PhysRange::new(PhysAddr::new(start), PhysAddr::new(end));
+    let image = range(0x80_0000, 0xe0_0000);
+    let servers = (server(0xf0_0000, 0xf0_5b00), server(0x100_0000, 0x101_0000));
+    let choose = |servers, descriptors: &[MemoryDescriptor], image| {
+        let ram = range(0x10_0000, 0xffe_0000);
+        let is_memory = |range: PhysRange| ram.contains(range.start) && range.end <= ram.end;
+        kickstart::kernel_memory(servers, descriptors.iter().copied(), image, is_memory)
+    };
+    assert_eq!(choose(servers, &descriptors, image), Ok(range(0xe20_0000, 0xf20_0000)));
+    assert_eq!(choose(servers, &descriptors[..5], image), Err(Missing::KernelMemory));
+    assert_eq!(choose((server(0, 0), servers.1), &descriptors, image), Err(Missing::Servers));
+    let conflict = Err(Missing::Conflict(range(0xe20_0000, 0xf20_0000)));
+    assert_eq!(choose(servers, &descriptors, range(0xf00_0000, 0xf10_0000)), conflict);
+    assert_eq!(choose((servers.0, server(0xe10_0000, 0xe20_0001)), &descriptors, image), conflict);
 }

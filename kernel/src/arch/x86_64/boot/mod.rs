@@ -5,10 +5,10 @@ use core::arch::{asm, global_asm};
 
 use super::{cpu_local, extended_state, features, idt, interrupts, layout, paging, serial, time};
 use crate::boot::acpi::{self, AcpiError, Tables};
-use crate::boot::{BootInformation, PhysicalMemory, Protocol, multiboot1, multiboot2};
+use crate::boot::{BootInformation, PhysicalMemory, Protocol, kickstart, multiboot1, multiboot2};
 use crate::boot_cell::BootCell;
 use crate::memory::PhysAddr;
-use crate::{config, log};
+use crate::{config, kip, log};
 
 global_asm!(include_str!("start.S"));
 
@@ -47,7 +47,11 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     let parsed = match magic {
         multiboot1::MAGIC => multiboot1::parse(&BootMap, u64::from(address), information),
         multiboot2::MAGIC => multiboot2::parse(&BootMap, u64::from(address), information),
-        _ => Ok(()),
+        _ => {
+            let descriptors = kip::memory_descriptors();
+            kickstart::parse(&BootMap, descriptors, kip::word(x2::kip::BOOT_INFO), information);
+            Ok(())
+        }
     };
     // SAFETY: once, and nothing else runs.
     unsafe { config::init(information.command_line()) }
