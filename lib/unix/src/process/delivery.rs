@@ -69,7 +69,8 @@ impl Table {
             Disposition::Handler(handler) => {
                 Some(Delivery::Handler(self.enter_handler(tid, action, handler, information)?))
             }
-            Disposition::Default if pid == Pid::INIT && !SignalSet::SYNCHRONOUS.contains(signal) => None,
+            // Only its own fault ends init; a sent signal of that number does not, also one that was blocked meanwhile.
+            Disposition::Default if pid == Pid::INIT && !information.is_forced() => None,
             Disposition::Default => match signal.default_action() {
                 DefaultAction::Ignore | DefaultAction::Continue => None,
                 DefaultAction::Stop => {

@@ -582,6 +582,16 @@ fn signal_quota() {
 }
 
 #[test]
+fn a_blocked_signal_does_not_end_init_when_it_is_unblocked() {
+    let (system, init) = system();
+    let segv = SignalSet::of(&[Signal::SEGV]);
+    system.with(|t| t.set_mask(init, segv)).unwrap();
+    kill(&system, init, init, Signal::SEGV).unwrap();
+    system.with(|t| t.set_mask(init, SignalSet::EMPTY)).unwrap();
+    assert_eq!(go(&system, init), "return");
+}
+
+#[test]
 fn four_thousand_threads() {
     let (system, init) = system();
     let child = fork(&system, init);

@@ -1,6 +1,6 @@
 //! Why a signal was sent: what siginfo_t says, by meaning instead of by layout.
 
-use super::Signal;
+use super::{Signal, SignalSet};
 use core::time::Duration;
 
 /// A signal instance: its number, why it came, and who sent it.
@@ -167,6 +167,15 @@ impl SignalInformation {
     /// An instance of which nothing is remembered, because memory for the record was short.
     pub fn forgotten(signal: Signal) -> SignalInformation {
         SignalInformation { signal, error: 0, cause: Cause::Kill { process: 0, user: 0 } }
+    }
+
+    /// Whether the thread's own failing instruction caused it, rather than a program or an event.
+    pub fn is_forced(&self) -> bool {
+        match self.cause {
+            Cause::Fault { .. } => true,
+            Cause::System => SignalSet::SYNCHRONOUS.contains(self.signal),
+            _ => false,
+        }
     }
 
     /// Whether a program sent it, rather than the system: then the sender needs permission.
