@@ -39,7 +39,6 @@ fn empty_loop(rounds: u64) -> u64 {
 }
 
 fn run() -> ! {
-    l4::start::panic_is_bail_out();
     println!("1..2");
     let mut repeats = true;
     let mut proportional = true;
