@@ -3,3 +3,9 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+
+pub mod errno;
+pub mod layout;
+mod names;
+
+pub use names::name;

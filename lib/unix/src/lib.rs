@@ -46,6 +46,7 @@ pub mod file;
 pub mod futex;
 mod identity;
 pub mod initramfs;
+pub mod memory;
 pub mod pipe;
 pub mod poll;
 pub mod process;

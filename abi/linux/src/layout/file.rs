@@ -1,0 +1,1 @@
+//! stat, statx, statfs, dirent64, iovec and the flags of files.

@@ -1,0 +1,81 @@
+//! timespec, timeval, itimerspec, itimerval.
+
+use super::{Fields, Writer};
+use core::time::Duration;
+use unix::timer::Setting;
+use unix::{Error, Result};
+
+/// A timespec as a duration: `EINVAL` if it is negative or its nanoseconds are not below one second.
+pub fn timespec(bytes: &[u8]) -> Result<Duration> {
+    let (seconds, nanoseconds) = (bytes.i64_at(0)?, bytes.i64_at(8)?);
+    let seconds = u64::try_from(seconds).map_err(|_| Error::EINVAL)?;
+    let nanoseconds = u32::try_from(nanoseconds).map_err(|_| Error::EINVAL)?;
+    if nanoseconds >= 1_000_000_000 { Err(Error::EINVAL) } else { Ok(Duration::new(seconds, nanoseconds)) }
+}
+
+/// A timeval as a duration: `EINVAL` if it is negative or its microseconds are not below one second.
+pub fn timeval(bytes: &[u8]) -> Result<Duration> {
+    let (seconds, microseconds) = (bytes.i64_at(0)?, bytes.i64_at(8)?);
+    let seconds = u64::try_from(seconds).map_err(|_| Error::EINVAL)?;
+    let microseconds = u32::try_from(microseconds).map_err(|_| Error::EINVAL)?;
+    if microseconds >= 1_000_000 {
+        Err(Error::EINVAL)
+    } else {
+        Ok(Duration::new(seconds, microseconds * 1000))
+    }
+}
+
+/// As a timespec.
+pub fn to_timespec(time: Duration) -> [u8; 16] {
+    Writer::new().u64(0, time.as_secs()).u64(8, time.subsec_nanos().into()).done()
+}
+
+/// As a timeval.
+pub fn to_timeval(time: Duration) -> [u8; 16] {
+    Writer::new().u64(0, time.as_secs()).u64(8, time.subsec_micros().into()).done()
+}
+
+/// An itimerspec: value and interval.
+pub fn itimerspec(bytes: &[u8; 32]) -> Result<Setting> {
+    Ok(Setting { interval: timespec(&bytes[..16])?, value: timespec(&bytes[16..])? })
+}
+
+/// As an itimerspec.
+pub fn to_itimerspec(setting: Setting) -> [u8; 32] {
+    Writer::new().bytes(0, &to_timespec(setting.interval)).bytes(16, &to_timespec(setting.value)).done()
+}
+
+/// An itimerval: value and interval.
+pub fn itimerval(bytes: &[u8; 32]) -> Result<Setting> {
+    Ok(Setting { interval: timeval(&bytes[..16])?, value: timeval(&bytes[16..])? })
+}
+
+/// As an itimerval; what is left of a microsecond counts as one, so that a timer that is set never shows zero.
+pub fn to_itimerval(setting: Setting) -> [u8; 32] {
+    let value = setting.value.saturating_add(Duration::from_nanos(999));
+    Writer::new().bytes(0, &to_timeval(setting.interval)).bytes(16, &to_timeval(value)).done()
+}
+
+/// Time in clock ticks of 1/100 s, as times(2) and /proc count it.
+pub fn ticks(time: Duration) -> u64 {
+    u64::try_from(time.as_millis() / 10).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conversions() {
+        let time = Duration::new(3, 5000);
+        assert_eq!(timespec(&to_timespec(time)), Ok(time));
+        assert_eq!(timeval(&to_timeval(time)), Ok(time));
+        let bad = |seconds: i64, rest: i64| Writer::<16>::new().i64(0, seconds).i64(8, rest).done();
+        assert_eq!(timespec(&bad(0, 1_000_000_000)), Err(Error::EINVAL));
+        assert_eq!(timespec(&bad(-1, 0)), Err(Error::EINVAL));
+        assert_eq!(timeval(&bad(0, 1_000_000)), Err(Error::EINVAL));
+        let setting = Setting { value: time, interval: Duration::from_secs(1) };
+        assert_eq!(itimerspec(&to_itimerspec(setting)), Ok(setting));
+        assert_eq!(ticks(Duration::from_millis(1234)), 123);
+    }
+}

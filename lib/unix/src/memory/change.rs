@@ -1,0 +1,332 @@
+//! Changing what is mapped: mprotect, mremap, madvise, msync, mincore, mlock.
+
+use super::{Memory, PAGE, Region, check_limits, map_error, protection};
+use crate::exec::elf::Rights;
+use crate::process::{Limits, Resource};
+use crate::{Error, Result};
+use alloc::vec::Vec;
+use core::ops::Range;
+use mach::vm::{Inheritance, MapRequest, Placement};
+use mach::{KernError, Machine};
+
+/// Where mremap(2) may move a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// It stays.
+    No,
+    /// Anywhere (MREMAP_MAYMOVE).
+    Anywhere,
+    /// To this address, in place of what is there (MREMAP_FIXED).
+    To(u64),
+}
+
+/// What madvise(2) says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing that must be acted on.
+    Hint,
+    /// Contents are not needed any more: zeros or the file again (MADV_DONTNEED, MADV_FREE).
+    Forget,
+    /// Pages will be wanted (MADV_WILLNEED, MADV_POPULATE).
+    Want,
+    /// A child does not get it (MADV_DONTFORK), or does again (MADV_DOFORK).
+    Fork(bool),
+}
+
+impl<M: Machine> Memory<M> {
+    /// mprotect(2). `EINVAL`, `ENOMEM` if a part is not mapped, `EACCES`.
+    pub async fn protect(&self, address: u64, length: u64, rights: Rights) -> Result<()> {
+        let range = self.change_range(address, length)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let mut regions = self.regions.lock().await;
+        if !regions.covers(range.clone()) {
+            return Err(Error::ENOMEM);
+        }
+        if rights.write && regions.touching(range.clone()).any(|region| !region.may_write) {
+            return Err(Error::EACCES);
+        }
+        let length = range.end - range.start;
+        self.map.protect(range.start, length, protection(rights), false).await.map_err(map_error)?;
+        regions.update(range, |region| region.rights = rights);
+        Ok(())
+    }
+
+    /// As `user_range`, with `ENOMEM` for what leaves the address space.
+    fn change_range(&self, address: u64, length: u64) -> Result<Range<u64>> {
+        match self.user_range(address, length) {
+            Err(Error::EINVAL) if address.is_multiple_of(PAGE) => Err(Error::ENOMEM),
+            other => other,
+        }
+    }
+
+    /// mremap(2): the new address. `EINVAL`, `EFAULT` if the range is not mapped as one, `ENOMEM`.
+    pub async fn remap(
+        &self,
+        old: u64,
+        old_length: u64,
+        new_length: u64,
+        how: Move,
+        limits: &Limits,
+    ) -> Result<u64> {
+        let range = self.user_range(old, old_length)?;
+        let new_length =
+            new_length.checked_next_multiple_of(PAGE).filter(|n| *n != 0).ok_or(Error::EINVAL)?;
+        if range.is_empty() {
+            // Duplicating shared mappings by an old length of 0 is not supported.
+            return Err(Error::EINVAL);
+        }
+        let mut regions = self.regions.lock().await;
+        let region =
+            regions.at(old).filter(|region| region.range.end >= range.end).cloned().ok_or(Error::EFAULT)?;
+        let old_length = range.end - range.start;
+        if let Move::To(target) = how {
+            self.check_range(target, new_length)?;
+            if target < range.end && range.start < target + new_length {
+                return Err(Error::EINVAL);
+            }
+        }
+        if new_length < old_length {
+            let cut = range.start + new_length..range.end;
+            self.map.deallocate(cut.start, cut.end - cut.start).await.map_err(map_error)?;
+            regions.remove(cut);
+        }
+        let kept = range.start..range.start + old_length.min(new_length);
+        let more = new_length.saturating_sub(old_length);
+        if more > 0 {
+            check_limits(&regions.usage(), limits, more, region.rights.write && !region.shared)?;
+        }
+        if !matches!(how, Move::To(_)) {
+            let grown = match more {
+                0 => Ok(()),
+                _ if region.range.end != range.end => Err(KernError::NoSpace),
+                _ => self.extend(&region, kept.end, more).await,
+            };
+            if grown.is_ok() {
+                regions.update(kept.clone(), |_| ());
+                if more > 0 {
+                    regions.replace(moved(&region, kept.end, kept.end..kept.end + more));
+                }
+                return Ok(old);
+            }
+            if how == Move::No {
+                return Err(Error::ENOMEM);
+            }
+        }
+        self.relocate(&mut regions, &region, kept, new_length, how).await
+    }
+
+    /// Maps `more` bytes at `end`, continuing `region`.
+    async fn extend(&self, region: &Region, end: u64, more: u64) -> Result<(), KernError> {
+        self.map.map(&self.continuation(region, end, more, Placement::Fixed(end))?).await.map(|_| ())
+    }
+
+    /// The request for what continues `region` at address `from` of it.
+    fn continuation(
+        &self,
+        region: &Region,
+        from: u64,
+        length: u64,
+        placement: Placement,
+    ) -> Result<MapRequest<M>, KernError> {
+        let mut request = match &region.kind {
+            super::RegionKind::File { file, offset } => {
+                let memory = file.memory(false).map_err(|_| KernError::Failure)?;
+                let memory = memory.into_any().downcast::<super::ObjectMemory<M>>();
+                let object = memory.map_err(|_| KernError::Failure)?.object().clone();
+                let offset = offset + (from - region.range.start);
+                match region.shared {
+                    true => MapRequest::shared(object, offset, length),
+                    false => MapRequest::private(object, offset, length),
+                }
+            }
+            // The object of shared zeros has no end; but only the map knows it.
+            super::RegionKind::SharedZeros => return Err(KernError::NoSpace),
+            _ => MapRequest::anonymous(length),
+        };
+        request.protection = protection(region.rights);
+        Ok(request.at(placement))
+    }
+
+    async fn relocate(
+        &self,
+        regions: &mut super::Regions,
+        region: &Region,
+        kept: Range<u64>,
+        new_length: u64,
+        how: Move,
+    ) -> Result<u64> {
+        let kept_length = kept.end - kept.start;
+        // Hold the whole new range with an empty mapping first, so that the rest cannot fail for want of a place.
+        let placement = match how {
+            Move::To(target) => Placement::Replace(target),
+            _ => Placement::Below(regions.mapping_top),
+        };
+        let mut hold = MapRequest::anonymous(new_length).at(placement);
+        hold.protection = protection(region.rights);
+        let target = self.map.map(&hold).await.map_err(map_error)?;
+        let taken = self.map.take(kept.start, kept_length).await;
+        let piece = match taken {
+            Ok(piece) => piece,
+            Err(error) => {
+                let _ = self.map.deallocate(target, new_length).await;
+                return Err(map_error(error));
+            }
+        };
+        if let Err((error, piece)) = self.map.insert(piece, Placement::Replace(target)).await {
+            let _ = self.map.insert(piece, Placement::Replace(kept.start)).await;
+            let _ = self.map.deallocate(target, new_length).await;
+            return Err(map_error(error));
+        }
+        let rest = new_length - kept_length;
+        if rest > 0 {
+            let at = target + kept_length;
+            let request = self.continuation(region, kept.end, rest, Placement::Replace(at));
+            if let Ok(request) = request {
+                self.map.map(&request).await.map_err(map_error)?;
+            }
+        }
+        regions.remove(kept.clone());
+        regions.replace(moved(region, kept.start, target..target + new_length));
+        Ok(target)
+    }
+
+    /// madvise(2). `ENOMEM` if a part is not mapped, `EINVAL`.
+    pub async fn advise(&self, address: u64, length: u64, advice: Advice) -> Result<()> {
+        let range = self.change_range(address, length)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let mut regions = self.regions.lock().await;
+        let pieces: Vec<Region> = regions.touching(range.clone()).cloned().collect();
+        for region in &pieces {
+            let part = region.range.start.max(range.start)..region.range.end.min(range.end);
+            let length = part.end - part.start;
+            match advice {
+                Advice::Hint => {}
+                Advice::Forget if region.locked => return Err(Error::EINVAL),
+                Advice::Forget => self.map.forget(part.start, length).await.map_err(map_error)?,
+                Advice::Want => self.populate(part, region.rights).await,
+                Advice::Fork(inherited) => {
+                    let inheritance = match (inherited, region.shared) {
+                        (false, _) => Inheritance::None,
+                        (true, true) => Inheritance::Share,
+                        (true, false) => Inheritance::Copy,
+                    };
+                    self.map.inherit(part.start, length, inheritance).await.map_err(map_error)?;
+                    regions.update(part, |region| region.forked = inherited);
+                }
+            }
+        }
+        if regions.covers(range) { Ok(()) } else { Err(Error::ENOMEM) }
+    }
+
+    /// Whether all of a range is mapped: the check of msync(2) and mincore(2), whose pages are those of the files
+    /// themselves. `ENOMEM`, `EINVAL`.
+    pub async fn check_mapped(&self, address: u64, length: u64) -> Result<()> {
+        let range = self.change_range(address, length)?;
+        if self.regions.lock().await.covers(range) { Ok(()) } else { Err(Error::ENOMEM) }
+    }
+
+    /// The files of shared mappings in a range, for msync(2). `ENOMEM` if a part is not mapped.
+    pub async fn shared_files(
+        &self,
+        address: u64,
+        length: u64,
+    ) -> Result<Vec<alloc::sync::Arc<crate::file::OpenFile>>> {
+        self.check_mapped(address, length).await?;
+        let range = self.change_range(address, length)?;
+        let regions = self.regions.lock().await;
+        let file = |region: &Region| match &region.kind {
+            super::RegionKind::File { file, .. } if region.shared => Some(file.clone()),
+            _ => None,
+        };
+        Ok(regions.touching(range).filter_map(file).collect())
+    }
+
+    /// mlock(2) and munlock(2): pages of a locked range are brought in at once. `ENOMEM` if a part is not mapped or
+    /// the limit is exceeded, `EPERM` if nothing may be locked.
+    pub async fn lock(
+        &self,
+        address: u64,
+        length: u64,
+        lock: bool,
+        limits: &Limits,
+        privileged: bool,
+    ) -> Result<()> {
+        let start = address & !(PAGE - 1);
+        let length = length.checked_add(address - start).ok_or(Error::EINVAL)?;
+        let range = self.change_range(start, length)?;
+        self.lock_range(range, lock, limits, privileged).await
+    }
+
+    /// mlockall(2) and munlockall(2).
+    pub async fn lock_all(
+        &self,
+        current: bool,
+        future: bool,
+        limits: &Limits,
+        privileged: bool,
+    ) -> Result<()> {
+        let ranges: Vec<Range<u64>> = {
+            let mut regions = self.regions.lock().await;
+            let total = regions.usage().total;
+            if (current || future) && !privileged && total > limits.soft(Resource::LockedMemory) {
+                return Err(if limits.soft(Resource::LockedMemory) == 0 {
+                    Error::EPERM
+                } else {
+                    Error::ENOMEM
+                });
+            }
+            regions.set_lock_future(future);
+            regions.iter().map(|region| region.range.clone()).collect()
+        };
+        for range in ranges {
+            if current || !future {
+                self.lock_range(range, current, limits, true).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn lock_range(
+        &self,
+        range: Range<u64>,
+        lock: bool,
+        limits: &Limits,
+        privileged: bool,
+    ) -> Result<()> {
+        let mut regions = self.regions.lock().await;
+        if !regions.covers(range.clone()) {
+            return Err(Error::ENOMEM);
+        }
+        if lock && !privileged {
+            let limit = limits.soft(Resource::LockedMemory);
+            let sum = regions.usage().locked + (range.end - range.start);
+            if sum > limit {
+                return Err(if limit == 0 { Error::EPERM } else { Error::ENOMEM });
+            }
+        }
+        regions.update(range.clone(), |region| region.locked = lock);
+        let pieces: Vec<Region> = regions.touching(range.clone()).cloned().collect();
+        drop(regions);
+        if lock {
+            for region in pieces {
+                self.populate(region.range, region.rights).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `region` as it is at `range` when what was at `from` is now at the range's start.
+fn moved(region: &Region, from: u64, range: Range<u64>) -> Region {
+    let mut moved = region.clone();
+    if let super::RegionKind::File { offset, .. } = &mut moved.kind {
+        *offset += from - region.range.start;
+    }
+    moved.range = range;
+    moved.grows_down = false;
+    moved
+}

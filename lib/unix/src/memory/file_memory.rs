@@ -1,0 +1,269 @@
+//! Files in Mach objects: one page cache for read, write and mappings (U7).
+
+use super::{PAGE, map_error};
+use crate::sync::SpinLock;
+use crate::vfs::{FileMemory, InitialContents, MemoryProvider, Quota};
+use crate::{Answer, Error, NotDone, Result, UserBuffer};
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use core::any::Any;
+use mach::vm::{CopyStrategy, DataRequest, DataReturn, Pager, Vm, VmObject};
+use mach::{KernError, KernResult, Machine};
+
+/// Gives files memory that programs can map.
+pub struct ObjectProvider<M: Machine>(pub Arc<Vm<M>>);
+
+impl<M: Machine> MemoryProvider for ObjectProvider<M> {
+    fn file_memory(
+        &self,
+        quota: Arc<dyn Quota>,
+        initial: Option<InitialContents>,
+    ) -> Result<Arc<dyn FileMemory>> {
+        let size = initial.as_ref().map_or(0, |initial| initial.length as u64);
+        let object = match &initial {
+            Some(contents) => {
+                let pager = Arc::new(InitialPager(contents.clone()));
+                VmObject::paged(&self.0, pager, size, CopyStrategy::Symmetric)
+            }
+            None => VmObject::anonymous(&self.0),
+        };
+        let object = object.map_err(map_error)?;
+        Ok(Arc::new(ObjectMemory {
+            object,
+            quota,
+            state: SpinLock::new(State { size, initial: size, written: BTreeSet::new() }),
+            resize: macadamia_sync::Mutex::new(()),
+        }))
+    }
+}
+
+/// Provides the contents that a file was made with. What is written stays in memory.
+struct InitialPager(InitialContents);
+
+impl<M: Machine> Pager<M> for InitialPager {
+    fn data_request<'a>(&'a self, request: DataRequest<'a, M>) -> mach::vm::BoxFuture<'a, KernResult<usize>> {
+        let bytes = self.0.bytes();
+        let start = usize::try_from(request.offset).unwrap_or(usize::MAX).min(bytes.len());
+        let piece = &bytes[start..];
+        let piece = &piece[..piece.len().min(request.length())];
+        request.write(0, piece);
+        let length = piece.len();
+        alloc::boxed::Box::pin(core::future::ready(Ok(length)))
+    }
+
+    fn data_return<'a>(&'a self, _data: DataReturn<'a, M>) -> mach::vm::BoxFuture<'a, KernResult> {
+        // There is no other place for them.
+        alloc::boxed::Box::pin(core::future::ready(Err(KernError::ResourceShortage)))
+    }
+}
+
+struct State {
+    /// Bytes that the object can have pages for: the file's size, rounded as the file was grown.
+    size: u64,
+    /// Bytes of initial contents that truncation has not cut.
+    initial: u64,
+    /// Pages beyond the initial contents that were written, which the quota is charged for.
+    written: BTreeSet<u64>,
+}
+
+/// The contents of a file in a Mach object.
+pub struct ObjectMemory<M: Machine> {
+    object: Arc<VmObject<M>>,
+    quota: Arc<dyn Quota>,
+    state: SpinLock<State>,
+    /// Held while the object's size changes.
+    resize: macadamia_sync::Mutex<()>,
+}
+
+/// Bytes copied at a time between an object and a buffer.
+const PIECE: usize = PAGE as usize;
+
+impl<M: Machine> ObjectMemory<M> {
+    /// The object, for mapping.
+    pub fn object(&self) -> &Arc<VmObject<M>> {
+        &self.object
+    }
+
+    async fn read_some(&self, offset: u64, length: usize, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let mut page = [0; PIECE];
+        let mut done = 0;
+        let length = length.min(to.remaining());
+        while done < length {
+            let at = offset + done as u64;
+            let count = (length - done).min(PIECE - (at % PAGE) as usize);
+            let bytes = &mut page[..count];
+            let known = self.state.lock().size > at;
+            let got = match known {
+                true => self.object.read(at, bytes).await.map_err(object_error)?,
+                false => 0,
+            };
+            // Bytes of the file beyond what the object has are zeros.
+            bytes[got..].fill(0);
+            match to.copy_out(bytes) {
+                Ok(copied) => {
+                    done += copied;
+                    if copied < count {
+                        break;
+                    }
+                }
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(done)
+    }
+
+    async fn write_some(
+        &self,
+        offset: u64,
+        length: usize,
+        from: &mut dyn UserBuffer,
+    ) -> Result<usize, NotDone> {
+        let mut page = [0; PIECE];
+        let mut done = 0;
+        let length = length.min(from.remaining());
+        while done < length {
+            let at = offset + done as u64;
+            let count = (length - done).min(PIECE - (at % PAGE) as usize);
+            let copied = match from.copy_in(&mut page[..count]) {
+                Ok(0) => break,
+                Ok(copied) => copied,
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(error.into()),
+            };
+            if let Err(error) = self.store(at, &page[..copied]).await {
+                from.retreat(copied);
+                return if done > 0 { Ok(done) } else { Err(error.into()) };
+            }
+            done += copied;
+        }
+        Ok(done)
+    }
+
+    async fn store(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        let end = at + bytes.len() as u64;
+        self.charge(at / PAGE)?;
+        self.grow(end).await?;
+        let written = self.object.write(at, bytes).await.map_err(object_error)?;
+        if written == bytes.len() { Ok(()) } else { Err(Error::EIO) }
+    }
+
+    /// Lets the object have pages up to `size`.
+    async fn grow(&self, size: u64) -> Result<()> {
+        if self.state.lock().size >= size {
+            return Ok(());
+        }
+        let _alone = self.resize.lock().await;
+        if self.state.lock().size < size {
+            self.object.set_size(size).await.map_err(object_error)?;
+            let mut state = self.state.lock();
+            state.size = size;
+        }
+        Ok(())
+    }
+
+    fn charge(&self, page: u64) -> Result<()> {
+        let mut state = self.state.lock();
+        let is_new = page >= state.initial.div_ceil(PAGE) && !state.written.contains(&page);
+        if is_new {
+            if !self.quota.charge(1) {
+                return Err(Error::ENOSPC);
+            }
+            state.written.insert(page);
+        }
+        Ok(())
+    }
+}
+
+impl<M: Machine> Drop for ObjectMemory<M> {
+    fn drop(&mut self) {
+        self.quota.release(self.state.get_mut().written.len() as u64);
+    }
+}
+
+fn object_error(error: KernError) -> Error {
+    match error {
+        KernError::ResourceShortage => Error::ENOMEM,
+        _ => Error::EIO,
+    }
+}
+
+impl<M: Machine> FileMemory for ObjectMemory<M> {
+    fn read<'a>(
+        &'a self,
+        offset: u64,
+        length: usize,
+        to: &'a mut dyn UserBuffer,
+    ) -> Answer<'a, Result<usize, NotDone>> {
+        Answer::later(self.read_some(offset, length, to))
+    }
+
+    fn write<'a>(
+        &'a self,
+        offset: u64,
+        length: usize,
+        from: &'a mut dyn UserBuffer,
+    ) -> Answer<'a, Result<usize, NotDone>> {
+        Answer::later(self.write_some(offset, length, from))
+    }
+
+    fn truncate(&self, size: u64) -> Answer<'_, ()> {
+        Answer::later(async move {
+            let _alone = self.resize.lock().await;
+            // A page whose tail cannot be read for clearing keeps it; what is beyond is gone either way.
+            let _ = self.object.set_size(size).await;
+            let mut state = self.state.lock();
+            state.size = size;
+            state.initial = state.initial.min(size);
+            let gone = state.written.split_off(&size.div_ceil(PAGE));
+            drop(state);
+            self.quota.release(gone.len() as u64);
+        })
+    }
+
+    fn allocate(&self, offset: u64, length: u64, punch: bool) -> Answer<'_, Result<()>> {
+        Answer::later(async move {
+            let end = offset.saturating_add(length);
+            if !punch {
+                for page in offset / PAGE..end.div_ceil(PAGE) {
+                    self.charge(page)?;
+                }
+                return self.grow(end).await;
+            }
+            let zeros = [0; PIECE];
+            let end = end.min(self.state.lock().size);
+            let mut at = offset;
+            while at < end {
+                let count = ((end - at) as usize).min(PIECE - (at % PAGE) as usize);
+                self.object.write(at, &zeros[..count]).await.map_err(object_error)?;
+                at += count as u64;
+            }
+            Ok(())
+        })
+    }
+
+    fn seek(&self, offset: u64, size: u64, hole: bool) -> Option<u64> {
+        let state = self.state.lock();
+        let is_data = |page: u64| page < state.initial.div_ceil(PAGE) || state.written.contains(&page);
+        let mut page = offset / PAGE;
+        while page * PAGE < size {
+            if is_data(page) != hole {
+                return Some((page * PAGE).max(offset));
+            }
+            page = match hole || page < state.initial / PAGE {
+                true => page + 1,
+                false => *state.written.range(page..).next()?,
+            };
+        }
+        None
+    }
+
+    fn pages(&self) -> u64 {
+        let state = self.state.lock();
+        state.initial.div_ceil(PAGE) + state.written.len() as u64
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}

@@ -1,0 +1,434 @@
+//! The memory of a process: mmap(2) and its kin over Mach's `vm_map`.
+//!
+//! Mach's map holds pages, rights and inheritance. What it does not know is kept here, in one [`Region`] for each
+//! range that was mapped in one way: which file and offset it shows, whether it grows downwards, what counts against
+//! which limit. The table of regions has an asynchronous lock; each operation changes Mach's map first and, without
+//! another await, the table after it, so that a dropped request leaves both in agreement.
+
+mod change;
+mod file_memory;
+mod program;
+mod region;
+mod user;
+
+pub use change::{Advice, Move};
+pub use file_memory::{ObjectMemory, ObjectProvider};
+pub use program::{Loaded, ProgramFile};
+pub use region::{Region, RegionKind, Usage};
+pub use user::{MemoryWords, UserRanges};
+
+use crate::exec::Layout;
+use crate::exec::elf::Rights;
+use crate::file::OpenFile;
+use crate::process::{Limits, Resource};
+use crate::sync::SpinLock;
+use crate::vfs::{Access, MountFlags};
+use crate::{Error, Result};
+use alloc::sync::Arc;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+use mach::machine::Protection;
+use mach::vm::{MapRequest, Placement, Vm, VmMap, VmObject};
+use mach::{KernError, Machine};
+use region::Regions;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+
+/// Where a mapping goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Anywhere, at this address if that is free (0: no wish).
+    Hint(u64),
+    /// At this address, in place of what is there (MAP_FIXED).
+    Fixed(u64),
+    /// At this address, if nothing is there (MAP_FIXED_NOREPLACE).
+    FixedFree(u64),
+}
+
+/// What mmap(2) asks for.
+pub struct NewMapping<'a> {
+    /// Where.
+    pub place: Place,
+    /// Bytes; rounded up to pages.
+    pub length: u64,
+    /// Rights of its pages.
+    pub rights: Rights,
+    /// Whether writes are seen by others (MAP_SHARED).
+    pub shared: bool,
+    /// A file and the offset in it, a multiple of the page size; none: zeros.
+    pub file: Option<(&'a Arc<OpenFile>, u64)>,
+    /// It grows downwards (MAP_GROWSDOWN).
+    pub grows_down: bool,
+    /// Its pages are wanted now (MAP_POPULATE).
+    pub populate: bool,
+    /// Its pages stay in memory (MAP_LOCKED).
+    pub locked: bool,
+}
+
+/// Where a program's parts are, for /proc and prctl.
+#[derive(Clone, Default)]
+pub struct Details {
+    /// Addresses of the program's text.
+    pub code: Range<u64>,
+    /// Addresses of its arguments.
+    pub arguments: Range<u64>,
+    /// Addresses of its environment.
+    pub environment: Range<u64>,
+    /// Where its stack began.
+    pub stack_start: u64,
+    /// Its auxiliary vector, as pairs.
+    pub auxiliary: alloc::vec::Vec<(u64, u64)>,
+    /// Its file.
+    pub executable: Option<Arc<OpenFile>>,
+}
+
+/// An address space with what Unix knows of it.
+pub struct Memory<M: Machine> {
+    map: Arc<VmMap<M>>,
+    layout: Layout,
+    regions: macadamia_sync::Mutex<Regions>,
+    details: SpinLock<Details>,
+    /// Bytes to which a stack may grow (RLIMIT_STACK).
+    stack_limit: AtomicU64,
+}
+
+/// Pages kept free below a stack.
+const STACK_GUARD: u64 = 256 * PAGE;
+
+impl<M: Machine> Memory<M> {
+    /// An empty address space. `ENOMEM`.
+    pub async fn new(vm: &Arc<Vm<M>>, layout: &Layout) -> Result<Arc<Memory<M>>> {
+        let map = VmMap::new(vm, layout.low, layout.high).await.map_err(map_error)?;
+        Ok(Arc::new(Memory {
+            map,
+            layout: layout.clone(),
+            regions: macadamia_sync::Mutex::new(Regions::new(layout.high)),
+            details: SpinLock::new(Details::default()),
+            stack_limit: AtomicU64::new(8 << 20),
+        }))
+    }
+
+    /// A copy for a child process: private memory is shared until one of both writes to it. `ENOMEM`.
+    pub async fn fork(&self) -> Result<Arc<Memory<M>>> {
+        let regions = self.regions.lock().await;
+        let map = self.map.fork().await.map_err(map_error)?;
+        Ok(Arc::new(Memory {
+            map,
+            layout: self.layout.clone(),
+            regions: macadamia_sync::Mutex::new(regions.for_child()),
+            details: SpinLock::new(self.details.lock().clone()),
+            // Relaxed: a plain number without order to anything else, here and below.
+            stack_limit: AtomicU64::new(self.stack_limit.load(Ordering::Relaxed)),
+        }))
+    }
+
+    /// Mach's map.
+    pub fn map(&self) -> &Arc<VmMap<M>> {
+        &self.map
+    }
+
+    /// A number that no other address space has had.
+    pub fn id(&self) -> u64 {
+        self.map.id()
+    }
+
+    /// The usable addresses.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Where the program's parts are.
+    pub fn details(&self) -> Details {
+        self.details.lock().clone()
+    }
+
+    /// The program's file.
+    pub fn executable(&self) -> Option<Arc<OpenFile>> {
+        self.details.lock().executable.clone()
+    }
+
+    /// Sets how far stacks may grow.
+    pub fn set_stack_limit(&self, bytes: u64) {
+        self.stack_limit.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Ends the address space at once, whoever still uses it.
+    pub async fn terminate(&self) {
+        let mut regions = self.regions.lock().await;
+        self.map.terminate().await;
+        *regions = Regions::new(self.layout.high);
+    }
+
+    /// The regions in order of address, for /proc/PID/maps.
+    pub async fn regions(&self) -> alloc::vec::Vec<Region> {
+        self.regions.lock().await.iter().cloned().collect()
+    }
+
+    /// Bytes mapped, by kind.
+    pub async fn usage(&self) -> Usage {
+        self.regions.lock().await.usage()
+    }
+
+    /// mmap(2): the address. `EINVAL`, `ENOMEM`, `EEXIST`, `EACCES`, `EPERM`, `ENODEV`, `EOVERFLOW`.
+    pub async fn map_new(&self, new: &NewMapping<'_>, limits: &Limits) -> Result<u64> {
+        if new.length == 0 {
+            return Err(Error::EINVAL);
+        }
+        let length = new.length.checked_next_multiple_of(PAGE).ok_or(Error::ENOMEM)?;
+        let object = self.object_for(new, length)?;
+        let maximum_write = !new.shared || new.file.is_none_or(|(file, _)| file.check(Access::WRITE).is_ok());
+
+        let mut regions = self.regions.lock().await;
+        let replaced = match new.place {
+            Place::Hint(_) => 0,
+            Place::Fixed(address) | Place::FixedFree(address) => {
+                self.check_range(address, length)?;
+                regions.bytes_in(address..address + length)
+            }
+        };
+        if replaced != 0 && matches!(new.place, Place::FixedFree(_)) {
+            return Err(Error::EEXIST);
+        }
+        let counts = !new.shared && new.rights.write;
+        check_limits(&regions.usage(), limits, length.saturating_sub(replaced), counts)?;
+
+        let (placement, fallback) = self.placement(&regions, new.place, length);
+        let request = |placement| {
+            let mut request = MapRequest::anonymous(length).at(placement);
+            if let Some((object, offset)) = object.clone() {
+                request = match new.shared {
+                    true => MapRequest::shared(object, offset, length),
+                    false => MapRequest::private(object, offset, length),
+                }
+                .at(placement);
+            }
+            request.protection = protection(new.rights);
+            if !maximum_write {
+                request.max_protection = Protection::READ | Protection::EXECUTE;
+            }
+            request
+        };
+        let mut mapped = self.map.map(&request(placement)).await;
+        for placement in fallback.into_iter().flatten() {
+            if mapped == Err(KernError::NoSpace) {
+                mapped = self.map.map(&request(placement)).await;
+            }
+        }
+        let address = mapped.map_err(map_error)?;
+        let lock_new = regions.lock_future();
+        regions.replace(Region {
+            range: address..address + length,
+            rights: new.rights,
+            may_write: maximum_write,
+            shared: new.shared,
+            grows_down: new.grows_down,
+            locked: new.locked || lock_new,
+            forked: true,
+            kind: match new.file {
+                Some((file, offset)) => RegionKind::File { file: file.clone(), offset },
+                None if new.shared => RegionKind::SharedZeros,
+                None => RegionKind::Zeros,
+            },
+        });
+        let wanted = new.populate || new.locked || lock_new;
+        drop(regions);
+        if wanted {
+            self.populate(address..address + length, new.rights).await;
+        }
+        Ok(address)
+    }
+
+    /// The object to map, with the byte offset in it.
+    fn object_for(&self, new: &NewMapping<'_>, length: u64) -> Result<Option<(Arc<VmObject<M>>, u64)>> {
+        let Some((file, offset)) = new.file else {
+            if !new.shared {
+                return Ok(None);
+            }
+            return Ok(Some((VmObject::anonymous(self.map.vm()).map_err(map_error)?, 0)));
+        };
+        if !offset.is_multiple_of(PAGE) {
+            return Err(Error::EINVAL);
+        }
+        offset.checked_add(length).filter(|end| *end <= i64::MAX as u64).ok_or(Error::EOVERFLOW)?;
+        let memory = file.memory(new.shared && new.rights.write)?;
+        let forbids = file.location().is_some_and(|at| at.mount.flags().contains(MountFlags::NO_EXECUTE));
+        if new.rights.execute && forbids {
+            return Err(Error::EPERM);
+        }
+        let memory: Arc<ObjectMemory<M>> = memory.into_any().downcast().map_err(|_| Error::ENODEV)?;
+        Ok(Some((memory.object().clone(), offset)))
+    }
+
+    /// Whether a range that a program names may be mapped: `EINVAL` unaligned, `EPERM` below the lowest address,
+    /// `ENOMEM` beyond the highest.
+    fn check_range(&self, address: u64, length: u64) -> Result<()> {
+        if !address.is_multiple_of(PAGE) {
+            return Err(Error::EINVAL);
+        }
+        address.checked_add(length).filter(|end| *end <= self.layout.high).ok_or(Error::ENOMEM)?;
+        if address < self.layout.low { Err(Error::EPERM) } else { Ok(()) }
+    }
+
+    /// Where to try first, and then.
+    fn placement(&self, regions: &Regions, place: Place, length: u64) -> (Placement, [Option<Placement>; 2]) {
+        match place {
+            Place::Fixed(address) => (Placement::Replace(address), [None, None]),
+            Place::FixedFree(address) => (Placement::Fixed(address), [None, None]),
+            Place::Hint(hint) => {
+                let below = Placement::Below(regions.mapping_top);
+                let above = Some(Placement::Above(regions.mapping_top));
+                let hint = hint & !(PAGE - 1);
+                match hint != 0 && self.check_range(hint, length).is_ok() {
+                    true => (Placement::Fixed(hint), [Some(below), above]),
+                    false => (below, [above, None]),
+                }
+            }
+        }
+    }
+
+    /// munmap(2). `EINVAL`, `ENOMEM`.
+    pub async fn unmap(&self, address: u64, length: u64) -> Result<()> {
+        let range = self.user_range(address, length)?;
+        if range.is_empty() {
+            return Err(Error::EINVAL);
+        }
+        let mut regions = self.regions.lock().await;
+        let inside = range.start.max(self.layout.low)..range.end.min(self.layout.high);
+        if !inside.is_empty() {
+            let done = self.map.deallocate(inside.start, inside.end - inside.start).await;
+            done.map_err(map_error)?;
+            regions.remove(inside);
+        }
+        Ok(())
+    }
+
+    /// A page-aligned range that a program names. `EINVAL` if it is not aligned or leaves the address space.
+    fn user_range(&self, address: u64, length: u64) -> Result<Range<u64>> {
+        if !address.is_multiple_of(PAGE) {
+            return Err(Error::EINVAL);
+        }
+        let length = length.checked_next_multiple_of(PAGE).ok_or(Error::EINVAL)?;
+        let end = address.checked_add(length).filter(|end| *end <= self.layout.high).ok_or(Error::EINVAL)?;
+        Ok(address..end)
+    }
+
+    /// brk(2): the break afterwards, which is the old one if it cannot be moved.
+    pub async fn set_break(&self, wanted: u64, limits: &Limits) -> u64 {
+        let mut regions = self.regions.lock().await;
+        let (start, old) = (regions.break_start, regions.break_end);
+        let (old_end, new_end) = (old.next_multiple_of(PAGE), wanted.checked_next_multiple_of(PAGE));
+        let Some(new_end) = new_end.filter(|_| wanted >= start && wanted < self.layout.high) else {
+            return old;
+        };
+        let moved = match () {
+            () if new_end == old_end => Ok(()),
+            () if new_end < old_end => {
+                let done = self.map.deallocate(new_end, old_end - new_end).await;
+                done.map(|()| drop(regions.remove(new_end..old_end))).map_err(map_error)
+            }
+            () => self.grow_break(&mut regions, old_end..new_end, limits).await,
+        };
+        if moved.is_ok() {
+            regions.break_end = wanted;
+        }
+        regions.break_end
+    }
+
+    async fn grow_break(&self, regions: &mut Regions, range: Range<u64>, limits: &Limits) -> Result<()> {
+        let length = range.end - range.start;
+        check_limits(&regions.usage(), limits, length, true)?;
+        let request = MapRequest::anonymous(length).at(Placement::Fixed(range.start));
+        self.map.map(&request).await.map_err(map_error)?;
+        let rights = Rights { read: true, write: true, execute: false };
+        regions.replace(Region { kind: RegionKind::Heap, ..Region::zeros(range, rights) });
+        Ok(())
+    }
+
+    /// Answers a page fault of the program, or makes a page ready for a copy.
+    /// Stacks grow. The error says what the program did wrong, or `ResourceShortage`.
+    pub async fn resolve(&self, address: u64, access: Protection) -> Result<(), KernError> {
+        match self.map.fault(address, access).await {
+            Err(KernError::InvalidAddress) if self.grow_stack(address).await => {
+                self.map.fault(address, access).await
+            }
+            done => done,
+        }
+    }
+
+    /// Extends the stack above `address` down to it, if there is one and nothing forbids that.
+    async fn grow_stack(&self, address: u64) -> bool {
+        let mut regions = self.regions.lock().await;
+        let limit = self.stack_limit.load(Ordering::Relaxed);
+        let start = address & !(PAGE - 1);
+        let Some(stack) = regions.stack_above(start) else { return false };
+        let guard_end = regions.end_before(stack.start).saturating_add(STACK_GUARD).max(self.layout.low);
+        if stack.end - start > limit || start < guard_end {
+            return false;
+        }
+        let rights = regions.at(stack.start).map(|region| region.rights).unwrap_or_default();
+        let mut request = MapRequest::anonymous(stack.start - start).at(Placement::Fixed(start));
+        request.protection = protection(rights);
+        if self.map.map(&request).await.is_err() {
+            return false;
+        }
+        regions.extend_down(stack.start, start);
+        true
+    }
+
+    /// Whether a fault at `address`, where nothing is mapped, may make a stack grow.
+    fn may_grow(&self, address: u64) -> bool {
+        match self.regions.try_lock() {
+            Some(regions) => regions.stack_above(address & !(PAGE - 1)).is_some(),
+            None => true,
+        }
+    }
+
+    /// Faults the pages of a range in, as far as they can be had.
+    async fn populate(&self, range: Range<u64>, rights: Rights) {
+        let access = if rights.write { Protection::WRITE } else { Protection::READ };
+        if !rights.read && !rights.write {
+            return;
+        }
+        for address in range.step_by(PAGE as usize) {
+            if self.map.fault(address, access).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether `more` bytes may be mapped. `ENOMEM`.
+fn check_limits(usage: &Usage, limits: &Limits, more: u64, counts_as_data: bool) -> Result<()> {
+    let fits = |used: u64, limit| used.checked_add(more).is_some_and(|sum| sum <= limit);
+    let data_fits = !counts_as_data || fits(usage.data, limits.soft(Resource::Data));
+    if fits(usage.total, limits.soft(Resource::AddressSpace)) && data_fits {
+        Ok(())
+    } else {
+        Err(Error::ENOMEM)
+    }
+}
+
+/// Rights as Mach has them. Memory that may be written or executed can be read, as the processor has it.
+pub(crate) fn protection(rights: Rights) -> Protection {
+    let mut protection = Protection::NONE;
+    protection.set(Protection::READ, rights.read || rights.write || rights.execute);
+    protection.set(Protection::WRITE, rights.write);
+    protection.set(Protection::EXECUTE, rights.execute);
+    protection
+}
+
+/// The error of an operation on a map.
+pub(crate) fn map_error(error: KernError) -> Error {
+    match error {
+        KernError::InvalidArgument => Error::EINVAL,
+        KernError::ProtectionFailure | KernError::NoAccess => Error::EACCES,
+        KernError::NotSupported => Error::ENODEV,
+        KernError::MemoryFailure | KernError::MemoryError => Error::EIO,
+        KernError::Aborted => Error::EINTR,
+        _ => Error::ENOMEM,
+    }
+}
+
+#[cfg(test)]
+mod tests;

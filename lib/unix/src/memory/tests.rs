@@ -1,0 +1,221 @@
+//! Rules of mmap(2), munmap(2), mprotect(2), mremap(2), madvise(2), brk(2), and stacks, on the simulated machine.
+
+use super::*;
+use crate::UserBuffer;
+use mach::machine::simulated::Simulated;
+
+const RW: Rights = Rights { read: true, write: true, execute: false };
+const RO: Rights = Rights { read: true, write: false, execute: false };
+const LAYOUT: Layout = Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: false };
+
+fn anonymous(place: Place, length: u64) -> NewMapping<'static> {
+    NewMapping {
+        place,
+        length,
+        rights: RW,
+        shared: false,
+        file: None,
+        grows_down: false,
+        populate: false,
+        locked: false,
+    }
+}
+
+/// Runs a test on an empty address space, and checks that nothing is left of it.
+fn with_memory<F: Future<Output = ()>>(test: impl FnOnce(Arc<Memory<Simulated>>, Limits) -> F) {
+    let machine = Simulated::new(512);
+    let vm = Vm::new(machine.clone()).unwrap();
+    let free = machine.free_frames_now(&vm);
+    machine.block_on(async {
+        let memory = Memory::new(&vm, &LAYOUT).await.unwrap();
+        test(memory, Limits::default()).await;
+    });
+    assert_eq!(machine.free_frames_now(&vm), free, "every page was freed");
+}
+
+trait FreeNow {
+    fn free_frames_now(&self, vm: &Arc<Vm<Simulated>>) -> u32;
+}
+
+impl FreeNow for Simulated {
+    fn free_frames_now(&self, vm: &Arc<Vm<Simulated>>) -> u32 {
+        vm.statistics().free
+    }
+}
+
+#[test]
+fn places_of_mappings() {
+    with_memory(|memory, limits| async move {
+        let map = async |place, length| memory.map_new(&anonymous(place, length), &limits).await;
+        let first = map(Place::Hint(0), 1).await.unwrap();
+        assert_eq!(first, LAYOUT.high - PAGE, "the highest free place");
+        assert_eq!(map(Place::Hint(0x40_0123), PAGE).await, Ok(0x40_0000));
+        assert!(map(Place::Hint(0x40_0000), PAGE).await.unwrap() > 0x40_0000, "a taken wish is not granted");
+        assert_eq!(map(Place::FixedFree(0x40_0000), PAGE).await, Err(Error::EEXIST));
+        assert_eq!(map(Place::Fixed(0x40_0000), 2 * PAGE).await, Ok(0x40_0000));
+        assert_eq!(map(Place::Fixed(0x40_0001), PAGE).await, Err(Error::EINVAL));
+        assert_eq!(map(Place::Fixed(0), PAGE).await, Err(Error::EPERM));
+        assert_eq!(
+            map(Place::Fixed(LAYOUT.high - PAGE), 2 * PAGE).await,
+            Err(Error::ENOMEM),
+            "what is reserved"
+        );
+        assert_eq!(map(Place::Fixed(u64::MAX - PAGE + 1), PAGE).await, Err(Error::ENOMEM));
+        assert_eq!(map(Place::Hint(0), 0).await, Err(Error::EINVAL));
+        assert_eq!(map(Place::Hint(0), u64::MAX).await, Err(Error::ENOMEM));
+        assert_eq!(map(Place::Hint(0), 1 << 47).await, Err(Error::ENOMEM));
+    });
+}
+
+#[test]
+fn unmapping_and_protection() {
+    with_memory(|memory, limits| async move {
+        let at = 0x40_0000;
+        memory.map_new(&anonymous(Place::Fixed(at), 4 * PAGE), &limits).await.unwrap();
+        memory.copy_out(at, &[7; 4 * PAGE as usize]).await.unwrap();
+        memory.unmap(at + PAGE, PAGE).await.unwrap();
+        assert_eq!(memory.read::<1>(at + PAGE).await, Err(Error::EFAULT));
+        assert_eq!(memory.unmap(at + 1, PAGE).await, Err(Error::EINVAL));
+        assert_eq!(memory.unmap(at, 0).await, Err(Error::EINVAL));
+        assert_eq!(memory.unmap(0x1000_0000, PAGE).await, Ok(()), "nothing there: fine");
+        assert_eq!(memory.protect(at, 3 * PAGE, RO).await, Err(Error::ENOMEM));
+        memory.protect(at + 2 * PAGE, PAGE, RO).await.unwrap();
+        assert_eq!(memory.copy_out(at + 2 * PAGE, &[1]).await, Err(Error::EFAULT));
+        assert_eq!(memory.read(at + 2 * PAGE).await, Ok([7]));
+        let regions = memory.regions().await;
+        let rights: Vec<_> = regions.iter().map(|r| (r.range.clone(), r.rights)).collect();
+        let page = |n: u64| at + n * PAGE..at + (n + 1) * PAGE;
+        assert_eq!(rights, [(page(0), RW), (page(2), RO), (page(3), RW)]);
+        memory.protect(at + 2 * PAGE, PAGE, RW).await.unwrap();
+        assert_eq!(memory.regions().await.len(), 2, "like neighbours are one region");
+    });
+}
+
+#[test]
+fn fork_copies_private_and_shares_shared_memory() {
+    with_memory(|memory, limits| async move {
+        let (private, shared, hidden) = (0x40_0000, 0x50_0000, 0x60_0000);
+        for at in [private, shared, hidden] {
+            let new = NewMapping { shared: at == shared, ..anonymous(Place::Fixed(at), PAGE) };
+            memory.map_new(&new, &limits).await.unwrap();
+            memory.copy_out(at, b"old").await.unwrap();
+        }
+        memory.advise(hidden, PAGE, Advice::Fork(false)).await.unwrap();
+        let child = memory.fork().await.unwrap();
+        memory.copy_out(private, b"new").await.unwrap();
+        memory.copy_out(shared, b"new").await.unwrap();
+        assert_eq!(child.read(private).await, Ok(*b"old"));
+        assert_eq!(child.read(shared).await, Ok(*b"new"));
+        assert_eq!(child.read::<1>(hidden).await, Err(Error::EFAULT));
+        assert_eq!(child.regions().await.len(), 2);
+    });
+}
+
+#[test]
+fn the_break() {
+    with_memory(|memory, limits| async move {
+        memory.regions.lock().await.break_start = 0x40_0000;
+        memory.regions.lock().await.break_end = 0x40_0000;
+        assert_eq!(memory.set_break(0, &limits).await, 0x40_0000);
+        assert_eq!(memory.set_break(0x40_1234, &limits).await, 0x40_1234);
+        memory.copy_out(0x40_1fff, &[1]).await.unwrap();
+        memory.map_new(&anonymous(Place::Fixed(0x40_4000), PAGE), &limits).await.unwrap();
+        assert_eq!(memory.set_break(0x40_4001, &limits).await, 0x40_1234, "something is in the way");
+        assert_eq!(memory.set_break(0x40_0000, &limits).await, 0x40_0000);
+        assert_eq!(memory.read::<1>(0x40_0000).await, Err(Error::EFAULT));
+    });
+}
+
+#[test]
+fn stacks_grow_to_their_limit() {
+    with_memory(|memory, limits| async move {
+        let top = 0x7000_0000;
+        let new = NewMapping { grows_down: true, ..anonymous(Place::Fixed(top - PAGE), PAGE) };
+        memory.map_new(&new, &limits).await.unwrap();
+        memory.set_stack_limit(16 * PAGE);
+        memory.copy_out(top - 5 * PAGE, &[1]).await.unwrap();
+        assert_eq!(memory.resolve(top - 16 * PAGE, Protection::WRITE).await, Ok(()));
+        assert_eq!(memory.resolve(top - 17 * PAGE, Protection::WRITE).await, Err(KernError::InvalidAddress));
+        memory.set_stack_limit(1 << 30);
+        memory.map_new(&anonymous(Place::Fixed(top - 500 * PAGE), PAGE), &limits).await.unwrap();
+        let guard = top - 499 * PAGE + STACK_GUARD;
+        assert_eq!(memory.resolve(guard, Protection::WRITE).await, Ok(()));
+        assert!(memory.resolve(guard - PAGE, Protection::WRITE).await.is_err(), "the gap below a stack");
+        let mut buffer = UserRanges::one(&memory, top - PAGE, 3);
+        assert_eq!(buffer.copy_out(b"abc"), Ok(3));
+    });
+}
+
+#[test]
+fn remapping() {
+    with_memory(|memory, limits| async move {
+        let at = 0x40_0000;
+        memory.map_new(&anonymous(Place::Fixed(at), 2 * PAGE), &limits).await.unwrap();
+        memory.copy_out(at, b"contents").await.unwrap();
+        assert_eq!(memory.remap(at, 2 * PAGE, 3 * PAGE, Move::No, &limits).await, Ok(at));
+        memory.copy_out(at + 2 * PAGE, b"more").await.unwrap();
+        memory.map_new(&anonymous(Place::Fixed(at + 3 * PAGE), PAGE), &limits).await.unwrap();
+        assert_eq!(memory.remap(at, 3 * PAGE, 5 * PAGE, Move::No, &limits).await, Err(Error::ENOMEM));
+        let moved = memory.remap(at, 3 * PAGE, 5 * PAGE, Move::Anywhere, &limits).await.unwrap();
+        assert_ne!(moved, at);
+        assert_eq!(memory.read(moved).await, Ok(*b"contents"));
+        assert_eq!(memory.read(moved + 2 * PAGE).await, Ok(*b"more"));
+        assert_eq!(memory.read(moved + 4 * PAGE).await, Ok([0]));
+        assert_eq!(memory.read::<1>(at).await, Err(Error::EFAULT));
+        assert_eq!(memory.remap(moved, 5 * PAGE, PAGE, Move::To(at), &limits).await, Ok(at));
+        assert_eq!(memory.read(at).await, Ok(*b"contents"));
+        assert_eq!(memory.read::<1>(moved).await, Err(Error::EFAULT));
+        assert_eq!(memory.read::<1>(moved + PAGE).await, Err(Error::EFAULT));
+        assert_eq!(memory.remap(at, PAGE, 0, Move::No, &limits).await, Err(Error::EINVAL));
+        assert_eq!(memory.remap(moved, PAGE, PAGE, Move::No, &limits).await, Err(Error::EFAULT));
+        assert_eq!(memory.remap(at, PAGE, PAGE, Move::To(at), &limits).await, Err(Error::EINVAL));
+    });
+}
+
+#[test]
+fn advice_and_limits() {
+    with_memory(|memory, mut limits| async move {
+        let at = 0x40_0000;
+        memory.map_new(&anonymous(Place::Fixed(at), 2 * PAGE), &limits).await.unwrap();
+        memory.copy_out(at, b"x").await.unwrap();
+        memory.advise(at, PAGE, Advice::Forget).await.unwrap();
+        assert_eq!(memory.read(at).await, Ok([0]));
+        assert_eq!(memory.advise(at, 3 * PAGE, Advice::Hint).await, Err(Error::ENOMEM));
+        let limit = crate::process::Limit { soft: 3 * PAGE, hard: 3 * PAGE };
+        limits.set(Resource::AddressSpace, limit, true).unwrap();
+        let map = async |place, pages| memory.map_new(&anonymous(place, pages * PAGE), &limits).await;
+        assert_eq!(map(Place::Hint(0), 2).await, Err(Error::ENOMEM));
+        assert_eq!(map(Place::Fixed(at), 3).await, Ok(at), "what is replaced does not count");
+        assert_eq!(memory.lock(at, PAGE, true, &limits, false).await, Ok(()));
+        assert_eq!(memory.advise(at, PAGE, Advice::Forget).await, Err(Error::EINVAL), "it is locked");
+        assert_eq!(
+            memory.usage().await,
+            Usage { total: 3 * PAGE, data: 3 * PAGE, locked: PAGE, ..Usage::default() }
+        );
+    });
+}
+
+#[test]
+fn buffers_cross_pages_and_ranges() {
+    with_memory(|memory, limits| async move {
+        let at = 0x40_0000;
+        memory.map_new(&anonymous(Place::Fixed(at), 2 * PAGE), &limits).await.unwrap();
+        let ranges = vec![(at + PAGE - 2, 4), (at, 0), (at, 3)];
+        let mut buffer = UserRanges::many(&memory, ranges.clone());
+        assert_eq!(buffer.copy_out(b"abcdefg"), Ok(7));
+        assert_eq!((buffer.transferred(), buffer.remaining()), (7, 0));
+        buffer.retreat(5);
+        assert_eq!(buffer.copy_out(b"XY"), Ok(2));
+        assert_eq!(memory.read(at + PAGE - 2).await, Ok(*b"abXY"));
+        assert_eq!(memory.read(at).await, Ok(*b"efg"));
+        let mut bytes = [0; 7];
+        assert_eq!(UserRanges::many(&memory, ranges).copy_in(&mut bytes), Ok(7));
+        assert_eq!(&bytes, b"abXYefg");
+        let mut bad = UserRanges::one(&memory, at + 2 * PAGE - 1, 2);
+        assert_eq!(bad.copy_out(b"12"), Ok(1), "up to where it fails");
+        assert_eq!(bad.copy_out(b"2"), Err(crate::CopyError::Fault));
+        assert_eq!(memory.read_string(at, 10, Error::ENAMETOOLONG).await, Ok(b"efg".to_vec()));
+        memory.copy_out(at, &[b'x'; 20]).await.unwrap();
+        assert_eq!(memory.read_string(at, 10, Error::ENAMETOOLONG).await, Err(Error::ENAMETOOLONG));
+    });
+}

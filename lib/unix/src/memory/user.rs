@@ -1,0 +1,246 @@
+//! The server's access to a program's memory: copies, strings, words, and the buffers of transfers.
+
+use super::{Memory, PAGE};
+use crate::futex::{Key, Words};
+use crate::{BoxFuture, CopyError, Error, Result, UserBuffer};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use mach::machine::Protection;
+use mach::{KernError, Machine};
+
+impl<M: Machine> Memory<M> {
+    /// Reads the program's memory. `EFAULT`.
+    pub async fn copy_in(&self, address: u64, buffer: &mut [u8]) -> Result<()> {
+        let mut done = 0;
+        loop {
+            match self.map.copyin(address.wrapping_add(done as u64), &mut buffer[done..]).await {
+                Ok(()) => return Ok(()),
+                Err(fault) => {
+                    done += fault.copied;
+                    self.after_fault(fault.error, address.wrapping_add(done as u64), Protection::READ)
+                        .await?;
+                }
+            }
+        }
+    }
+
+    /// Writes the program's memory. `EFAULT`.
+    pub async fn copy_out(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        let mut done = 0;
+        loop {
+            match self.map.copyout(address.wrapping_add(done as u64), &bytes[done..]).await {
+                Ok(()) => return Ok(()),
+                Err(fault) => {
+                    done += fault.copied;
+                    self.after_fault(fault.error, address.wrapping_add(done as u64), Protection::WRITE)
+                        .await?;
+                }
+            }
+        }
+    }
+
+    /// A copy stopped at `address`: makes a stack grow there, or fails with `EFAULT`.
+    async fn after_fault(&self, error: KernError, address: u64, access: Protection) -> Result<()> {
+        match error {
+            KernError::InvalidAddress => self.resolve(address, access).await.map_err(|_| Error::EFAULT),
+            _ => Err(Error::EFAULT),
+        }
+    }
+
+    /// Fills the program's memory with zeros. `EFAULT`.
+    pub async fn clear(&self, address: u64, length: u64) -> Result<()> {
+        let length = usize::try_from(length).map_err(|_| Error::EFAULT)?;
+        self.map.clear(address, length).await.map_err(|_| Error::EFAULT)
+    }
+
+    /// Reads `N` bytes. `EFAULT`.
+    pub async fn read<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.copy_in(address, &mut bytes).await?;
+        Ok(bytes)
+    }
+
+    /// Reads `length` bytes, which the caller has bounded. `EFAULT`, `ENOMEM`.
+    pub async fn read_bytes(&self, address: u64, length: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| Error::ENOMEM)?;
+        bytes.resize(length, 0);
+        self.copy_in(address, &mut bytes).await?;
+        Ok(bytes)
+    }
+
+    /// Reads a string that ends with a zero byte, which is not part of the result. `EFAULT`; `too_long` if it is not
+    /// shorter than `limit` bytes.
+    pub async fn read_string(&self, address: u64, limit: usize, too_long: Error) -> Result<Vec<u8>> {
+        let mut string = Vec::new();
+        let mut piece = [0; 256];
+        while string.len() < limit {
+            let at = address.wrapping_add(string.len() as u64);
+            // No further than the page's end: the next may not be there.
+            let to_page_end = (PAGE - at % PAGE) as usize;
+            let length = piece.len().min(to_page_end).min(limit - string.len());
+            self.copy_in(at, &mut piece[..length]).await?;
+            let end = piece[..length].iter().position(|byte| *byte == 0);
+            string.try_reserve(length).map_err(|_| Error::ENOMEM)?;
+            string.extend_from_slice(&piece[..end.unwrap_or(length)]);
+            if end.is_some() {
+                return Ok(string);
+            }
+        }
+        Err(too_long)
+    }
+}
+
+/// What a future gives at once, if it does.
+fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+/// Ranges of a program's memory as a transfer's buffer.
+pub struct UserRanges<M: Machine> {
+    memory: Arc<Memory<M>>,
+    /// Address and length of each.
+    ranges: Vec<(u64, usize)>,
+    /// The range at the cursor, and how much of it is done.
+    index: usize,
+    within: usize,
+    transferred: usize,
+    total: usize,
+}
+
+impl<M: Machine> UserRanges<M> {
+    /// A buffer over one range.
+    pub fn one(memory: &Arc<Memory<M>>, address: u64, length: usize) -> UserRanges<M> {
+        UserRanges::many(memory, alloc::vec![(address, length)])
+    }
+
+    /// A buffer over several ranges, whose lengths together do not overflow.
+    pub fn many(memory: &Arc<Memory<M>>, ranges: Vec<(u64, usize)>) -> UserRanges<M> {
+        let total = ranges.iter().map(|(_, length)| length).sum();
+        UserRanges { memory: memory.clone(), ranges, index: 0, within: 0, transferred: 0, total }
+    }
+
+    /// The address at the cursor and how many bytes lie together there, at most to the end of the page.
+    fn here(&mut self) -> Option<(u64, usize)> {
+        while let Some((address, length)) = self.ranges.get(self.index) {
+            if self.within < *length {
+                let at = address.wrapping_add(self.within as u64);
+                return Some((at, (length - self.within).min((PAGE - at % PAGE) as usize)));
+            }
+            self.index += 1;
+            self.within = 0;
+        }
+        None
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.within += count;
+        self.transferred += count;
+    }
+
+    /// Copies page by page with `copy`, which is given the address and the part of the `length` bytes to copy.
+    fn copy(
+        &mut self,
+        length: usize,
+        mut copy: impl FnMut(&Memory<M>, u64, core::ops::Range<usize>) -> Option<Result<(), KernError>>,
+    ) -> Result<usize, CopyError> {
+        let mut done = 0;
+        while done < length
+            && let Some((address, here)) = self.here()
+        {
+            let count = here.min(length - done);
+            let error = match copy(&self.memory, address, done..done + count) {
+                Some(Ok(())) => {
+                    self.advance(count);
+                    done += count;
+                    continue;
+                }
+                None => CopyError::NotResident,
+                Some(Err(KernError::InvalidAddress)) if self.memory.may_grow(address) => {
+                    CopyError::NotResident
+                }
+                Some(Err(_)) => CopyError::Fault,
+            };
+            return if done > 0 { Ok(done) } else { Err(error) };
+        }
+        Ok(done)
+    }
+}
+
+impl<M: Machine> UserBuffer for UserRanges<M> {
+    fn remaining(&self) -> usize {
+        self.total - self.transferred
+    }
+
+    fn transferred(&self) -> usize {
+        self.transferred
+    }
+
+    fn copy_out(&mut self, bytes: &[u8]) -> Result<usize, CopyError> {
+        self.copy(bytes.len(), |memory, address, part| {
+            let done = at_once(memory.map.copyout(address, &bytes[part]))?;
+            Some(done.map_err(|fault| fault.error))
+        })
+    }
+
+    fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, CopyError> {
+        self.copy(bytes.len(), |memory, address, part| {
+            let done = at_once(memory.map.copyin(address, &mut bytes[part]))?;
+            Some(done.map_err(|fault| fault.error))
+        })
+    }
+
+    fn retreat(&mut self, count: usize) {
+        self.transferred -= count;
+        let mut back = count;
+        while back > self.within {
+            back -= self.within;
+            self.index -= 1;
+            self.within = self.ranges[self.index].1;
+        }
+        self.within -= back;
+    }
+
+    fn resolve(&mut self, write: bool) -> BoxFuture<'_, Result<()>> {
+        let here = self.here();
+        let memory = self.memory.clone();
+        alloc::boxed::Box::pin(async move {
+            let Some((address, _)) = here else { return Ok(()) };
+            let access = if write { Protection::WRITE } else { Protection::READ };
+            memory.resolve(address, access).await.map_err(|_| Error::EFAULT)
+        })
+    }
+}
+
+/// The words of an address space, for futexes.
+pub struct MemoryWords<'a, M: Machine>(pub &'a Memory<M>);
+
+impl<M: Machine> Words for MemoryWords<'_, M> {
+    async fn key(&self, address: u64, shared: bool) -> Result<Key> {
+        let private = Key::Private { space: self.0.id(), address };
+        if !shared {
+            return Ok(private);
+        }
+        let (object, offset) = self.0.map.memory_key(address).await.map_err(|_| Error::EFAULT)?;
+        let is_own = object == self.0.id();
+        Ok(if is_own { private } else { Key::Shared { object, offset } })
+    }
+
+    async fn load(&self, address: u64) -> Result<u32> {
+        self.0.map.load_u32(address).await.map_err(|_| Error::EFAULT)
+    }
+
+    async fn exchange(&self, address: u64, current: u32, new: u32) -> Result<Result<u32, u32>> {
+        self.0.map.compare_exchange_u32(address, current, new).await.map_err(|_| Error::EFAULT)
+    }
+
+    async fn load_u64(&self, address: u64) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.0.read(address).await?))
+    }
+}
