@@ -10,6 +10,7 @@
 //! | `maxmem=SIZE` | ignore memory above this address |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
+//! | `exception-error-code` | exception messages carry the error code as a 20th word |
 //! | `exit` | on a panic, end the emulator through its debug-exit port |
 use core::fmt;
 
@@ -30,6 +31,8 @@ pub struct Config {
     pub legacy_io: bool,
     /// Unprivileged spaces may use the kernel debugger's console operations.
     pub user_kdb: bool,
+    /// Exception messages carry the processor's error code as word 20.
+    pub exception_error_code: bool,
     /// End the emulator on a panic.
     pub exit_on_panic: bool,
 }
@@ -52,6 +55,7 @@ impl Config {
         memory_limit: None,
         legacy_io: false,
         user_kdb: false,
+        exception_error_code: false,
         exit_on_panic: false,
     };
 
@@ -73,6 +77,7 @@ impl Config {
             Some(("maxmem", size)) => self.memory_limit = Some(parse_size(size)?),
             Some(("kdb", "user")) => self.user_kdb = true,
             None if word == "legacy-io" => self.legacy_io = true,
+            None if word == "exception-error-code" => self.exception_error_code = true,
             None if word == "exit" => self.exit_on_panic = true,
             _ => return None,
         }

@@ -13,6 +13,16 @@ impl Write for Console {
     }
 }
 
+/// Writes bytes as they are.
+pub fn write_bytes(bytes: &[u8]) {
+    bytes.iter().copied().for_each(serial::write_byte);
+}
+
+/// A byte from the serial port, if one has arrived.
+pub fn read_byte() -> Option<u8> {
+    serial::read_byte()
+}
+
 /// Formats to the console.
 pub fn print(arguments: fmt::Arguments<'_>) {
     // Console never returns an error; one from a value's own formatting leaves its text cut off, nothing else.

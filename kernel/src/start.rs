@@ -6,7 +6,9 @@ use crate::arch::features::{self, Features};
 use crate::arch::layout;
 use crate::boot::{BootInformation, Protocol, kickstart, preparation, reserved};
 use crate::memory::PhysRange;
-use crate::{arch, kip, log, memory};
+use crate::syscall::Call;
+use crate::thread::initial;
+use crate::{arch, interrupt, kip, log, mapping, memory};
 
 /// SystemBase is at least this: the interrupt lines of a PC's old controllers, whether or not there are so many.
 const LEAST_LINES: u32 = 16;
@@ -42,9 +44,37 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
         );
     }
     complete_interface_page();
+    announce_system_calls();
     let (sigma0, root) = kip::servers();
     log::info!("sigma0 at {:#x}, root task at {:#x}", sigma0.ip, root.ip);
-    arch::stop()
+    let lines = kip::thread_info().system_base;
+    interrupt::init(lines);
+    mapping::init(reserved::ranges());
+    arch::entry::init();
+    if initial::create().is_err() {
+        panic!("cannot start the system: no memory for the initial servers");
+    }
+    arch::entry::enter()
+}
+
+/// Tells user programs where the system-call stubs are (ABI 3).
+fn announce_system_calls() {
+    for (word, call) in [
+        (x2::kip::IPC, Call::Ipc),
+        (x2::kip::LIPC, Call::Ipc),
+        (x2::kip::EXCHANGE_REGISTERS, Call::ExchangeRegisters),
+        (x2::kip::THREAD_CONTROL, Call::ThreadControl),
+        (x2::kip::SYSTEM_CLOCK, Call::SystemClock),
+        (x2::kip::THREAD_SWITCH, Call::ThreadSwitch),
+        (x2::kip::SCHEDULE, Call::Schedule),
+        (x2::kip::UNMAP, Call::Unmap),
+        (x2::kip::SPACE_CONTROL, Call::SpaceControl),
+        (x2::kip::PROCESSOR_CONTROL, Call::ProcessorControl),
+        (x2::kip::MEMORY_CONTROL, Call::MemoryControl),
+    ] {
+        // SAFETY: nothing else runs yet.
+        unsafe { kip::set_word(word, layout::STUB_PAGE + call.stub_offset()) }
+    }
 }
 
 /// Fills in the rest of the kernel interface page. After this no boot memory may be taken: its unused rest is given to

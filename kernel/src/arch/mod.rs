@@ -1,7 +1,10 @@
 //! The machine. `crate::arch` is the only name by which the rest of the kernel knows it: the real processor when built
 //! for the bare target, a model of it on the host, where everything above is tested as ordinary Rust.
 
+pub mod exit;
 pub mod page_entry;
+
+pub use exit::is_canonical;
 
 #[cfg(not(target_os = "none"))]
 mod host;

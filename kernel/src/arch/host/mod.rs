@@ -3,6 +3,7 @@
 //!
 //! The kernel's statics exist once per process, so a test that uses them makes a [`Machine`] first: it waits for the
 //! other tests' machines to go away, and resets everything.
+mod cpu_local;
 mod interrupts;
 mod machine;
 pub mod serial;
@@ -10,6 +11,11 @@ pub mod tlb;
 
 use crate::memory::PhysAddr;
 
+pub use cpu_local::{
+    CpuLocal, ExtendedState, allocate_extended_state, clock, cpu_count, cpu_local, cpu_number,
+    drop_thread_state, enter_extended_state, free_extended_state, load_kernel_space, mask_interrupt,
+    set_clock, set_timer, switch_thread_state, timer, unmask_interrupt, user_memory_to_virt,
+};
 pub use interrupts::{POLL_INTERVAL, interrupt_pending};
 pub use machine::{Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
 

@@ -10,6 +10,7 @@ use super::boot::memory;
 use super::gdt::{DescriptorTable, INTERRUPT_STACKS, InterruptStack, TaskState};
 use super::instructions::{msr, write_msr};
 use super::stacks;
+use crate::processor::Processor;
 
 /// What one processor has for itself. The first fields are known to entry code by their offsets.
 ///
@@ -26,6 +27,8 @@ pub struct CpuLocal {
     pub task_state: *mut TaskState,
     /// The processor's number: 0 for the one that booted.
     pub number: u32,
+    /// What the architecture does not know of.
+    pub processor: Processor,
     /// The vector of the interrupt that ended the last [`super::wait_for_interrupt`]; 0 = none.
     pub(super) idle_vector: Cell<u32>,
 }
@@ -69,6 +72,7 @@ pub(super) unsafe fn init(number: u32) -> u64 {
                 scratch: Cell::new(0),
                 task_state: &raw mut (*area).task,
                 number,
+                processor: Processor::new(),
                 idle_vector: Cell::new(0),
             },
             descriptors: DescriptorTable::new(),

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use super::cpu_local::cpu_local;
-use super::instructions::{msr, read_cr2, read_cr3, read_msr, stop};
+use super::instructions::{msr, read_cr2, read_cr3, read_msr};
 use crate::{log, panic};
 
 /// The registers as `vectors.S` pushes them, lowest address first.
@@ -101,10 +101,4 @@ impl fmt::Display for Frame {
         let (cr2, cr3) = (read_cr2(), read_cr3());
         write!(formatter, "\ncr2 {cr2:#018x}  cr3 {cr3:#018x}  gs base {gs:#018x}  swapped {kernel_gs:#018x}")
     }
-}
-
-/// Stands for the entry of threads until there are any: whatever arrives from user mode is a bug.
-#[unsafe(no_mangle)]
-extern "C" fn entry_from_user() -> ! {
-    stop()
 }

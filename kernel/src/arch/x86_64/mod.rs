@@ -1,6 +1,7 @@
 //! The processor: everything that only x86-64 knows. The rest of the kernel uses the names of `crate::arch`.
 pub mod boot;
 mod cpu_local;
+pub mod entry;
 pub mod exception;
 mod extended_state;
 pub mod features;
@@ -15,6 +16,7 @@ pub mod paging;
 mod pic;
 pub mod serial;
 mod stacks;
+mod thread_state;
 mod time;
 pub mod tlb;
 
@@ -23,9 +25,7 @@ use core::arch::asm;
 use crate::memory::{PhysAddr, PhysRange};
 
 pub use cpu_local::{CpuLocal, cpu_local};
-pub use extended_state::{
-    ExtendedState, allocate_extended_state, enter_extended_state, free_extended_state, switch_extended_state,
-};
+pub use extended_state::{ExtendedState, allocate_extended_state, enter_extended_state, free_extended_state};
 pub use instructions::{frame_pointer, read_time_stamp, stop};
 pub use interrupts::{
     Interrupt, POLL_INTERVAL, interrupt_lines, interrupt_pending, mask_interrupt, take_interrupt,
@@ -33,6 +33,7 @@ pub use interrupts::{
 };
 pub use layout::{USER_END, image_to_phys, phys_to_virt, virt_to_phys};
 pub use paging::{is_direct_mapped, kernel_half, kernel_root};
+pub use thread_state::{drop_thread_state, switch_thread_state};
 pub use time::{bus_khz, clock, set_timer, time_stamp_khz};
 
 /// The port of the emulator's `isa-debug-exit` device, as the test harness configures it.
@@ -59,7 +60,7 @@ pub fn is_code(address: u64) -> bool {
 
 /// Waits with interrupts open until one arrives and returns its vector, unacknowledged, with interrupts off again.
 ///
-/// This is the only place where the kernel opens interrupts (K2). Home processor only.
+/// This and [`poll_interrupt`] are the only places where the kernel opens interrupts (K2). Home processor only.
 pub fn wait_for_interrupt() -> u8 {
     let local = cpu_local();
     loop {
@@ -72,6 +73,15 @@ pub fn wait_for_interrupt() -> u8 {
             vector => return vector as u8,
         }
     }
+}
+
+/// Opens interrupts for a moment: the vector of the one that arrived, if any, unacknowledged.
+pub fn poll_interrupt() -> Option<u8> {
+    let local = cpu_local();
+    local.idle_vector.set(0);
+    // SAFETY: as in `wait_for_interrupt`.
+    unsafe { asm!("sti", "nop", "nop", "cli", options(nostack)) }
+    Some(local.idle_vector.get() as u8).filter(|&vector| vector != 0)
 }
 
 /// Which machine this is: there is one. (The model for tests makes many in turn.)
@@ -89,6 +99,16 @@ pub fn image_range() -> PhysRange {
 /// Where memory that a user program has mapped can be reached, if it is memory: device registers cannot.
 pub fn user_memory_to_virt(address: PhysAddr) -> Option<*mut u8> {
     is_direct_mapped(PhysRange::new(address, address.offset(1))).then(|| phys_to_virt(address))
+}
+
+/// Makes the kernel's own space the active one.
+pub fn load_kernel_space() {
+    tlb::activate(kernel_root());
+}
+
+/// How many processors run threads.
+pub fn cpu_count() -> u32 {
+    1
 }
 
 /// The executing processor's number.

@@ -1,0 +1,123 @@
+// Entries from user level and the way back. The registers go to the current thread's TCB, the kernel works on its one
+// stack (K2), and nothing is kept on that stack between entries.
+
+.text
+
+// SYSCALL: RIP in RCX, RFLAGS in R11, interrupts off, everything else the user's.
+.balign 64
+.global system_call_entry
+system_call_entry:
+    swapgs
+    mov     gs:[{scratch}], rsp
+    mov     rsp, gs:[{current}]
+    mov     [rsp + {message} + 0], r9
+    mov     [rsp + {message} + 8], rax
+    mov     [rsp + {message} + 16], rbx
+    mov     [rsp + {message} + 24], r10
+    mov     [rsp + {message} + 32], r12
+    mov     [rsp + {message} + 40], r13
+    mov     [rsp + {message} + 48], r14
+    mov     [rsp + {message} + 56], r15
+    btr     r11, 10                         // DF is 0 after a system call (ABI 5)
+    mov     [rsp + {rip}], rcx
+    mov     [rsp + {rflags}], r11
+    mov     [rsp + {rdi}], rdi
+    mov     [rsp + {rsi}], rsi
+    mov     [rsp + {rbp}], rbp
+    mov     [rsp + {rdx}], rdx
+    mov     [rsp + {r8}], r8
+    mov     byte ptr [rsp + {entered_by_syscall}], 1
+    mov     rdi, rsp
+    mov     rax, gs:[{scratch}]
+    mov     [rdi + {rsp}], rax
+    mov     rsp, gs:[{stack_top}]
+    xor     ebp, ebp
+    call    system_call_entered
+
+// Interrupt or exception: vectors.S describes the stack. GS is the user's.
+.balign 64
+.global entry_from_user
+entry_from_user:
+    swapgs
+    push    rdi
+    mov     rdi, gs:[{current}]
+    mov     [rdi + {message} + 0], r9
+    mov     [rdi + {message} + 8], rax
+    mov     [rdi + {message} + 16], rbx
+    mov     [rdi + {message} + 24], r10
+    mov     [rdi + {message} + 32], r12
+    mov     [rdi + {message} + 40], r13
+    mov     [rdi + {message} + 48], r14
+    mov     [rdi + {message} + 56], r15
+    mov     [rdi + {rsi}], rsi
+    mov     [rdi + {rbp}], rbp
+    mov     [rdi + {rcx}], rcx
+    mov     [rdi + {rdx}], rdx
+    mov     [rdi + {r8}], r8
+    mov     [rdi + {r11}], r11
+    pop     rax
+    mov     [rdi + {rdi}], rax
+    pop     rsi                             // vector
+    pop     rdx                             // error code
+    pop     rax
+    mov     [rdi + {rip}], rax
+    mov     rax, [rsp + 8]
+    mov     [rdi + {rflags}], rax
+    mov     rax, [rsp + 16]
+    mov     [rdi + {rsp}], rax
+    mov     byte ptr [rdi + {entered_by_syscall}], 0
+    cld
+    mov     rsp, gs:[{stack_top}]
+    xor     ebp, ebp
+    call    interrupt_entered
+
+// Returns to the thread in RDI, whose last entry was a SYSCALL and whose RIP is canonical.
+.balign 64
+.global resume_by_sysret
+resume_by_sysret:
+    mov     r9, [rdi + {message} + 0]
+    mov     rax, [rdi + {message} + 8]
+    mov     rbx, [rdi + {message} + 16]
+    mov     r10, [rdi + {message} + 24]
+    mov     r12, [rdi + {message} + 32]
+    mov     r13, [rdi + {message} + 40]
+    mov     r14, [rdi + {message} + 48]
+    mov     r15, [rdi + {message} + 56]
+    mov     rcx, [rdi + {rip}]
+    mov     r11, [rdi + {rflags}]
+    mov     rsi, [rdi + {rsi}]
+    mov     rbp, [rdi + {rbp}]
+    mov     rdx, [rdi + {rdx}]
+    mov     r8, [rdi + {r8}]
+    mov     rsp, [rdi + {rsp}]
+    mov     rdi, [rdi + {rdi}]
+    swapgs
+    sysretq
+
+// Returns to the thread in RDI with all its registers. Its RIP is canonical.
+.balign 64
+.global resume_by_iret
+resume_by_iret:
+    mov     rsp, gs:[{stack_top}]
+    push    {user_data}
+    push    qword ptr [rdi + {rsp}]
+    push    qword ptr [rdi + {rflags}]
+    push    {user_code}
+    push    qword ptr [rdi + {rip}]
+    mov     r9, [rdi + {message} + 0]
+    mov     rax, [rdi + {message} + 8]
+    mov     rbx, [rdi + {message} + 16]
+    mov     r10, [rdi + {message} + 24]
+    mov     r12, [rdi + {message} + 32]
+    mov     r13, [rdi + {message} + 40]
+    mov     r14, [rdi + {message} + 48]
+    mov     r15, [rdi + {message} + 56]
+    mov     rsi, [rdi + {rsi}]
+    mov     rbp, [rdi + {rbp}]
+    mov     rcx, [rdi + {rcx}]
+    mov     rdx, [rdi + {rdx}]
+    mov     r8, [rdi + {r8}]
+    mov     r11, [rdi + {r11}]
+    mov     rdi, [rdi + {rdi}]
+    swapgs
+    iretq

@@ -1,0 +1,136 @@
+//! Entries from user level, and the way back.
+use core::arch::global_asm;
+use core::mem::offset_of;
+
+use x2::Rights;
+
+use super::cpu_local::CpuLocal;
+use super::instructions::{msr, read_cr2, write_msr};
+use super::layout::STUB_PAGE;
+use super::{Interrupt, gdt, poll_interrupt, take_interrupt, wait_for_interrupt};
+use crate::arch::exit::{self, Exit};
+use crate::dispatch::{Outcome, after_interrupt, dispatch, timer_interrupt};
+use crate::interrupt;
+use crate::processor::Processor;
+use crate::scheduler::Next;
+use crate::syscall::{self, MEMORY_CONTROL_PREFIX};
+use crate::thread::{Registers, Tcb, ThreadRef, exception, fault};
+
+const CURRENT: usize = offset_of!(CpuLocal, processor) + offset_of!(Processor, current);
+
+macro_rules! register {
+    ($name:ident) => {
+        offset_of!(Tcb, registers) + offset_of!(Registers, $name)
+    };
+}
+
+global_asm!(
+    include_str!("entry.S"),
+    scratch = const offset_of!(CpuLocal, scratch),
+    stack_top = const offset_of!(CpuLocal, stack_top),
+    current = const CURRENT,
+    message = const register!(message),
+    rip = const register!(rip),
+    rsp = const register!(rsp),
+    rflags = const register!(rflags),
+    rdi = const register!(rdi),
+    rsi = const register!(rsi),
+    rbp = const register!(rbp),
+    rcx = const register!(rcx),
+    rdx = const register!(rdx),
+    r8 = const register!(r8),
+    r11 = const register!(r11),
+    entered_by_syscall = const offset_of!(Tcb, entered_by_syscall),
+    user_data = const gdt::USER_DATA,
+    user_code = const gdt::USER_CODE,
+);
+
+global_asm!(include_str!("stubs.S"), memory_control_prefix = const MEMORY_CONTROL_PREFIX);
+
+unsafe extern "C" {
+    fn system_call_entry();
+    fn resume_by_sysret(thread: ThreadRef) -> !;
+    fn resume_by_iret(thread: ThreadRef) -> !;
+}
+
+/// Lets the executing processor enter by SYSCALL.
+pub fn init() {
+    // SAFETY: STAR and the flag mask are set; the entry point saves what it uses.
+    unsafe {
+        write_msr(msr::STAR, gdt::STAR);
+        write_msr(msr::LSTAR, system_call_entry as *const () as u64);
+    }
+}
+
+/// Called by `entry.S` on the empty kernel stack with the registers of the current thread saved.
+#[unsafe(no_mangle)]
+extern "C" fn system_call_entered(current: &'static Tcb) -> ! {
+    let offset = current.registers.rip.get().wrapping_sub(STUB_PAGE);
+    leave(syscall::entered(current, offset))
+}
+
+const PAGE_FAULT: u64 = 14;
+const FIRST_INTERRUPT: u64 = 32;
+
+/// Called by `entry.S` on the empty kernel stack with the registers of the current thread saved.
+#[unsafe(no_mangle)]
+extern "C" fn interrupt_entered(current: &'static Tcb, vector: u64, error_code: u64) -> ! {
+    leave(match vector {
+        PAGE_FAULT => fault::page_fault(current, read_cr2(), faulting_access(error_code)),
+        vector if vector >= FIRST_INTERRUPT => serve(vector as u8),
+        _ => exception::raised(current, vector, error_code),
+    })
+}
+
+/// One right: what the access that faulted lacked (X.2 rule 12.2).
+fn faulting_access(error_code: u64) -> Rights {
+    const WRITE: u64 = 1 << 1;
+    const FETCH: u64 = 1 << 4;
+    match error_code {
+        code if code & WRITE != 0 => Rights::WRITE,
+        code if code & FETCH != 0 => Rights::EXECUTE,
+        _ => Rights::READ,
+    }
+}
+
+/// Serves an interrupt that the processor has taken.
+fn serve(vector: u8) -> Next {
+    match take_interrupt(vector) {
+        Interrupt::Timer => timer_interrupt(),
+        Interrupt::Line(line) => {
+            interrupt::occurred(line);
+            after_interrupt()
+        }
+        Interrupt::Request | Interrupt::Spurious => after_interrupt(),
+    }
+}
+
+/// Starts the first thread. The boot code's stack is left for good.
+pub fn enter() -> ! {
+    leave(Next::Schedule)
+}
+
+/// Leaves the kernel as `next` says, or waits for interrupts.
+fn leave(next: Next) -> ! {
+    let mut next = next;
+    loop {
+        match dispatch(next) {
+            Outcome::Resume(thread) => resume(thread),
+            Outcome::Idle => next = serve(wait_for_interrupt()),
+            Outcome::TakeInterrupts => {
+                next = poll_interrupt().map_or(Next::Schedule, serve);
+            }
+        }
+    }
+}
+
+fn resume(thread: ThreadRef) -> ! {
+    let registers = &thread.registers;
+    match exit::path(thread.entered_by_syscall.get(), registers.rip.get()) {
+        // SAFETY: the thread's space and state are loaded (`dispatch`), RIP is canonical.
+        Exit::Sysret => unsafe { resume_by_sysret(thread) },
+        // SAFETY: as above.
+        Exit::Iret => unsafe { resume_by_iret(thread) },
+        Exit::Impossible => unreachable!("dispatch checks where a thread goes"),
+    }
+}

@@ -1,0 +1,57 @@
+//! What a thread has in the processor beside its integer registers: FS base, GS base (K5) and the extended state.
+use core::arch::asm;
+
+use super::extended_state::switch_extended_state;
+use super::features::{self, Features};
+use super::instructions::{msr, write_msr};
+use crate::thread::{Tcb, ThreadRef};
+
+/// Saves what the processor holds of `from` and loads `to`'s.
+pub fn switch_thread_state(from: Option<ThreadRef>, to: ThreadRef) {
+    if let Some(from) = from {
+        from.registers.fs_base.set(fs_base(from));
+    }
+    load_bases(to);
+    switch_extended_state(from.and_then(|from| from.extended_state.get()), to.extended_state.get());
+}
+
+/// Saves what the processor holds of `thread`, and holds no thread's state afterwards.
+pub fn drop_thread_state(thread: ThreadRef) {
+    thread.registers.fs_base.set(fs_base(thread));
+    switch_extended_state(thread.extended_state.get(), None);
+}
+
+/// The FS base with which `thread`, whose state is loaded, runs.
+fn fs_base(thread: &Tcb) -> u64 {
+    if !features::has(Features::FSGSBASE) {
+        // Only the kernel can set another.
+        return thread.registers.fs_base.get();
+    }
+    let base;
+    // SAFETY: CR4.FSGSBASE is set where the feature exists.
+    unsafe { asm!("rdfsbase {}", out(reg) base, options(nomem, nostack, preserves_flags)) };
+    base
+}
+
+/// The GS base is always loaded from the TCB: what the user's WRGSBASE did to it must not become another's (K5).
+fn load_bases(thread: &Tcb) {
+    let (fs, gs) = (thread.registers.fs_base.get(), thread.registers.gs_base.get());
+    // SAFETY: both are user values and canonical: UTCB addresses, or read from the processor. The user's GS base is the
+    // inactive one now; between the two SWAPGS nothing uses GS: interrupts are off, and NMIs do not trust it.
+    unsafe {
+        if features::has(Features::FSGSBASE) {
+            asm!(
+                "wrfsbase {fs}",
+                "swapgs",
+                "wrgsbase {gs}",
+                "swapgs",
+                fs = in(reg) fs,
+                gs = in(reg) gs,
+                options(nostack, preserves_flags)
+            );
+        } else {
+            write_msr(msr::FS_BASE, fs);
+            write_msr(msr::KERNEL_GS_BASE, gs);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! From a handler's decision to the thread that runs: chooses, carries kernel activity of the chosen thread on until
+//! one is to return to user level, and makes its space and registers the processor's.
+
+use crate::processor;
+use crate::scheduler::Next;
+use crate::thread::{Continuation, ThreadRef, exception, flag, ipc};
+use crate::{arch, syscall};
+
+/// What the processor does now.
+pub enum Outcome {
+    /// Runs this thread at user level; its space and registers are loaded.
+    Resume(ThreadRef),
+    /// Waits for an interrupt.
+    Idle,
+    /// Takes the pending interrupts, then dispatches with [`Next::Schedule`].
+    TakeInterrupts,
+}
+
+/// The general-protection exception.
+const GENERAL_PROTECTION: u64 = 13;
+/// How many timeouts end in one go before other interrupts get their turn.
+const EXPIRED_AT_ONCE: usize = 32;
+
+/// Carries out `next`, the decision of a handler that worked for the current thread.
+pub fn dispatch(next: Next) -> Outcome {
+    let this = processor::this();
+    let mut next = next;
+    loop {
+        if let Next::Interrupted = next {
+            if let Some(current) = this.current.take() {
+                this.scheduler.ready.push_front(current);
+            }
+            return Outcome::TakeInterrupts;
+        }
+        let chosen = this.scheduler.choose(this.current.get(), next);
+        this.current.set(chosen);
+        let Some(thread) = chosen else {
+            this.scheduler.set_timer();
+            return Outcome::Idle;
+        };
+        next = match thread.continuation() {
+            Continuation::ReturnToUser if thread.has(flag::HALTED) => Next::Schedule,
+            Continuation::ReturnToUser if !arch::is_canonical(thread.registers.rip.get()) => {
+                // Whoever set it, it is the thread that cannot go there (K14).
+                exception::report(thread, GENERAL_PROTECTION, 0)
+            }
+            Continuation::ReturnToUser => {
+                load(thread);
+                this.scheduler.set_timer();
+                return Outcome::Resume(thread);
+            }
+            Continuation::RaiseException => exception::report_again(thread),
+            Continuation::Receive(_) | Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => {
+                ipc::resume(thread)
+            }
+            Continuation::SystemCall => syscall::resume(thread),
+            Continuation::Inactive | Continuation::Send(_) => Next::Schedule,
+        };
+    }
+}
+
+/// Makes the thread's space and registers those of the processor.
+fn load(thread: ThreadRef) {
+    let this = processor::this();
+    if let Some(space) = thread.space.get()
+        && !this.loaded_space.get().is_some_and(|loaded| core::ptr::eq(loaded, space))
+    {
+        space.memory.activate();
+        this.loaded_space.set(Some(space));
+    }
+    let loaded = this.loaded_thread.get();
+    if !loaded.is_some_and(|loaded| core::ptr::eq(loaded, thread)) {
+        arch::switch_thread_state(loaded, thread);
+        this.loaded_thread.set(Some(thread));
+    }
+}
+
+/// The timer has fired: timeouts end, timeslices too.
+pub fn timer_interrupt() -> Next {
+    let this = processor::this();
+    this.scheduler.timer_fired();
+    let now = arch::clock();
+    for _ in 0..EXPIRED_AT_ONCE {
+        match this.scheduler.timeouts.pop_expired(now) {
+            Some(thread) => ipc::expire(thread),
+            None => break,
+        }
+    }
+    let current = this.current.get();
+    if this.scheduler.end_timeslice(now, current) { Next::Schedule } else { after_interrupt() }
+}
+
+/// What follows an interrupt that the current thread, if any, has nothing to do with.
+pub fn after_interrupt() -> Next {
+    if processor::this().current.get().is_some() { Next::Return } else { Next::Schedule }
+}

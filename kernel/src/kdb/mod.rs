@@ -1,0 +1,5 @@
+//! The kernel debugger.
+
+mod user;
+
+pub use user::breakpoint as user_breakpoint;

@@ -1,0 +1,69 @@
+//! What user programs ask of the kernel debugger with INT3 (ABI 15.1): console output and input, and messages.
+
+use x2::kdebug;
+
+use crate::scheduler::Next;
+use crate::space::Space;
+use crate::thread::{ThreadRef, exception, user_memory};
+use crate::{console, processor};
+
+/// `cmpb $operation, %al`.
+const COMPARE_AL: u8 = 0x3c;
+/// `jmp` over a message.
+const JUMP: u8 = 0xeb;
+/// A NOP behind INT3 means: go on.
+const NOP: u8 = 0x90;
+const BREAKPOINT: u64 = 3;
+/// Longest string that is printed at once.
+const LONGEST: usize = 256;
+
+/// The current thread has executed INT3; its RIP is behind the instruction. It may use the debugger.
+pub fn breakpoint(current: ThreadRef) -> Next {
+    let registers = &current.registers;
+    let Some(space) = current.space.get() else { return Next::Return };
+    let mut code = [0; 2];
+    let length = user_memory::read(space, registers.rip.get(), &mut code);
+    match (code[0], code[1]) {
+        (COMPARE_AL, kdebug::PRINT_CHARACTER) if length == 2 => {
+            console::write_bytes(&[registers.rax().get() as u8]);
+        }
+        (COMPARE_AL, kdebug::PRINT_STRING) if length == 2 => print_string(space, registers.rax().get()),
+        (COMPARE_AL, kdebug::READ_CHARACTER_NONBLOCKING) if length == 2 => {
+            registers.rax().set(console::read_byte().map_or(u64::MAX, u64::from));
+        }
+        (COMPARE_AL, kdebug::READ_CHARACTER) if length == 2 => match console::read_byte() {
+            Some(byte) => registers.rax().set(u64::from(byte)),
+            None => {
+                // The thread executes the instruction again after the others had their turn: the kernel never waits.
+                registers.rip.set(registers.rip.get() - 1);
+                return processor::this().scheduler.yield_current(current);
+            }
+        },
+        (COMPARE_AL, kdebug::TOGGLE_BREAK_IN) if length == 2 => {}
+        (JUMP, _) if length == 2 => message(space, registers.rip.get() + 2),
+        (NOP, _) if length >= 1 => {}
+        _ => return exception::report(current, BREAKPOINT, 0),
+    }
+    Next::Return
+}
+
+/// `mov $message, %rax` or `mov $message, %eax` at `address`, behind the jump.
+fn message(space: &Space, address: u64) {
+    let mut code = [0; 7];
+    let length = user_memory::read(space, address, &mut code);
+    let text = match code {
+        [0x48, 0xc7, 0xc0, a, b, c, d] if length == 7 => i32::from_le_bytes([a, b, c, d]) as u64,
+        [0xb8, a, b, c, d, ..] if length >= 5 => u64::from(u32::from_le_bytes([a, b, c, d])),
+        _ => return,
+    };
+    console::write_bytes(b"--- \"");
+    print_string(space, text);
+    console::write_bytes(b"\" ---\n");
+}
+
+fn print_string(space: &Space, address: u64) {
+    let mut buffer = [0; LONGEST];
+    let length = user_memory::read(space, address, &mut buffer);
+    let text = buffer[..length].split(|&byte| byte == 0).next().unwrap_or(&[]);
+    console::write_bytes(text);
+}

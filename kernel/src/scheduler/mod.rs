@@ -1,0 +1,216 @@
+//! Which thread runs: hard priorities, round robin by timeslices, and the timeouts of one processor (X.2 rules 3).
+//!
+//! Handlers do not switch threads: they return a [`Next`], and [`Scheduler::choose`] turns it into the thread that runs.
+//! The running thread is in no queue. A timeslice belongs to the thread that the scheduler last picked from the ready
+//! queue; when that thread blocks towards a partner, the partner runs on what is left of it.
+
+pub mod ready_queue;
+pub mod timeouts;
+
+use core::cell::Cell;
+use core::ptr::eq;
+
+use self::ready_queue::ReadyQueue;
+use self::timeouts::{Microseconds, NEVER, Timeouts};
+use crate::arch;
+use crate::thread::ThreadRef;
+
+/// What shall run when a handler is done. The value is the whole of the decision: nothing was switched yet.
+#[derive(Clone, Copy)]
+#[must_use]
+pub enum Next {
+    /// The current thread goes on, unless one of higher priority is ready.
+    Return,
+    /// The current thread cannot go on, or waits in the ready queue already: `0` runs on its timeslice.
+    SwitchTo(ThreadRef),
+    /// The current thread cannot go on, or waits in the ready queue already: pick a ready thread.
+    Schedule,
+    /// The current thread was interrupted in a long operation: it goes on after the interrupt.
+    Interrupted,
+}
+
+/// The scheduler of one processor. Home processor only.
+pub struct Scheduler {
+    /// Ready threads except the running one.
+    pub ready: ReadyQueue,
+    /// Running timeouts of this processor's threads.
+    pub timeouts: Timeouts,
+    /// Whose timeslice is being used up.
+    slice_owner: Cell<Option<ThreadRef>>,
+    /// When it ends.
+    slice_end: Cell<Microseconds>,
+    /// Lowest priority that preempts: that of the running thread, or of the one that donated its time to it.
+    running_priority: Cell<u8>,
+    /// For when the timer is set.
+    timer: Cell<Microseconds>,
+}
+
+impl Scheduler {
+    /// A scheduler without threads.
+    pub const fn new() -> Self {
+        Self {
+            ready: ReadyQueue::new(),
+            timeouts: Timeouts::new(),
+            slice_owner: Cell::new(None),
+            slice_end: Cell::new(NEVER),
+            running_priority: Cell::new(0),
+            timer: Cell::new(NEVER),
+        }
+    }
+
+    /// Puts a runnable thread that is neither running nor queued into the ready queue.
+    pub fn make_ready(&self, thread: ThreadRef) {
+        if !thread.ready.is_queued() {
+            self.ready.push_back(thread);
+        }
+    }
+
+    /// Decides which thread runs, charging and starting timeslices. `None`: none is ready.
+    ///
+    /// `current` is the thread that ran until now.
+    pub fn choose(&self, current: Option<ThreadRef>, next: Next) -> Option<ThreadRef> {
+        let candidate = match next {
+            Next::Return => current,
+            Next::SwitchTo(thread) => {
+                self.ready.remove(thread);
+                // A donor keeps its claim to the processor for the thread that runs on its time.
+                let donated = self.slice_owner.get().filter(|owner| owner.ready.is_queued());
+                let inherited = donated.map_or(0, |owner| owner.priority.get());
+                self.running_priority.set(thread.priority.get().max(inherited));
+                Some(thread)
+            }
+            Next::Interrupted => {
+                current.inspect(|thread| self.ready.push_front(thread));
+                None
+            }
+            Next::Schedule => None,
+        };
+        match (candidate, self.ready.highest_priority()) {
+            (Some(thread), Some(highest)) if highest > self.running_priority.get() => {
+                // Preempted: it keeps the rest of its timeslice and its place at the front (X.2 rule 3.4).
+                self.ready.push_front(thread);
+                self.pick()
+            }
+            (None, _) => self.pick(),
+            (running, _) => running,
+        }
+    }
+
+    /// Takes the next thread from the ready queue and starts its timeslice.
+    fn pick(&self) -> Option<ThreadRef> {
+        let now = arch::clock();
+        self.charge(now);
+        let thread = self.ready.pop();
+        self.slice_owner.set(thread);
+        self.slice_end.set(thread.map_or(NEVER, |thread| now.saturating_add(thread.timeslice_left.get())));
+        self.running_priority.set(thread.map_or(0, |thread| thread.priority.get()));
+        thread
+    }
+
+    /// Books what was used of the present timeslice to its owner.
+    fn charge(&self, now: Microseconds) {
+        if let Some(owner) = self.slice_owner.take() {
+            let left = self.slice_end.get();
+            // Nothing left: a new timeslice (X.2 rule 3.4).
+            let left = if left == NEVER || left <= now { owner.timeslice.get() } else { left - now };
+            owner.timeslice_left.set(left);
+        }
+    }
+
+    /// The rest of `thread`'s timeslice in microseconds; `NEVER` = infinite.
+    pub fn timeslice_left(&self, thread: ThreadRef) -> Microseconds {
+        match self.slice_owner.get() {
+            Some(owner) if eq(owner, thread) && self.slice_end.get() != NEVER => {
+                self.slice_end.get().saturating_sub(arch::clock())
+            }
+            _ => thread.timeslice_left.get(),
+        }
+    }
+
+    /// Gives `thread` a new timeslice length, and a whole timeslice of it (X.2 rule 3.16).
+    pub fn set_timeslice(&self, thread: ThreadRef, length: Microseconds) {
+        thread.timeslice.set(length);
+        thread.timeslice_left.set(length);
+        if self.slice_owner.get().is_some_and(|owner| eq(owner, thread)) {
+            self.slice_end.set(arch::clock().saturating_add(length));
+        }
+    }
+
+    /// Changes the priority of `thread`, wherever it is queued here.
+    pub fn set_priority(&self, thread: ThreadRef, priority: u8, current: Option<ThreadRef>) {
+        let queued = thread.ready.is_queued();
+        self.ready.remove(thread);
+        thread.priority.set(priority);
+        if queued {
+            self.ready.push_back(thread);
+        }
+        if current.is_some_and(|current| eq(current, thread)) {
+            self.running_priority.set(priority);
+        }
+    }
+
+    /// The current thread gives up the rest of its timeslice (X.2 rule 3.24).
+    pub fn yield_current(&self, current: ThreadRef) -> Next {
+        self.ready.push_back(current);
+        // What it gives up may be another thread's, which then starts afresh too.
+        if let Some(owner) = self.slice_owner.take() {
+            owner.timeslice_left.set(owner.timeslice.get());
+        }
+        current.timeslice_left.set(current.timeslice.get());
+        Next::Schedule
+    }
+
+    /// The current thread lets `destination`, which is in the ready queue, run on its time (X.2 rule 3.25).
+    pub fn donate(&self, current: ThreadRef, destination: ThreadRef) -> Next {
+        self.ready.push_front(current);
+        Next::SwitchTo(destination)
+    }
+
+    /// Forgets a thread that is being deleted.
+    pub fn forget(&self, thread: ThreadRef) {
+        self.ready.remove(thread);
+        self.timeouts.remove(thread);
+        if self.slice_owner.get().is_some_and(|owner| eq(owner, thread)) {
+            self.slice_owner.set(None);
+        }
+    }
+
+    /// Whether the present timeslice is over. If so its owner gets a new one behind the others of its priority, and
+    /// the current thread waits behind those of its own.
+    pub fn end_timeslice(&self, now: Microseconds, current: Option<ThreadRef>) -> bool {
+        if now < self.slice_end.get() {
+            return false;
+        }
+        self.slice_end.set(NEVER);
+        if let Some(owner) = self.slice_owner.take() {
+            owner.timeslice_left.set(owner.timeslice.get());
+            if owner.ready.is_queued() {
+                self.ready.remove(owner);
+                self.ready.push_back(owner);
+            }
+        }
+        current.inspect(|thread| self.ready.push_back(thread));
+        true
+    }
+
+    /// Sets the timer for the next event, if that is not later than what it is set for. An event that was dropped
+    /// meanwhile costs one interrupt without consequence.
+    pub fn set_timer(&self) {
+        let next = self.slice_end.get().min(self.timeouts.first_deadline());
+        if next < self.timer.get() {
+            self.timer.set(next);
+            arch::set_timer(next);
+        }
+    }
+
+    /// The timer has fired: it is set for nothing now.
+    pub fn timer_fired(&self) {
+        self.timer.set(NEVER);
+    }
+}
+
+impl Default for Scheduler {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,203 @@
+//! The threads of one processor that are ready and not running: a circular list for each of the 256 priorities, and a
+//! bitmap of the lists that are not empty. Every operation is O(1).
+//!
+//! The running thread is not in the queue, so that a switch from partner to partner touches no list.
+
+use core::cell::Cell;
+
+use crate::thread::ThreadRef;
+
+/// The part of a TCB that belongs to the ready queue. Home processor only.
+pub struct ReadyNode {
+    next: Cell<Option<ThreadRef>>,
+    previous: Cell<Option<ThreadRef>>,
+}
+
+impl ReadyNode {
+    /// A node that is in no queue.
+    pub const fn new() -> Self {
+        Self { next: Cell::new(None), previous: Cell::new(None) }
+    }
+
+    /// Whether the thread is in its processor's ready queue.
+    pub fn is_queued(&self) -> bool {
+        self.next.get().is_some()
+    }
+}
+
+impl Default for ReadyNode {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+const PRIORITIES: usize = 256;
+const WORD: usize = u64::BITS as usize;
+
+/// Ready threads by priority, 255 first, first in first out among equals.
+pub struct ReadyQueue {
+    occupied: [Cell<u64>; PRIORITIES / WORD],
+    heads: [Cell<Option<ThreadRef>>; PRIORITIES],
+}
+
+impl ReadyQueue {
+    /// An empty queue.
+    pub const fn new() -> Self {
+        Self {
+            occupied: [const { Cell::new(0) }; PRIORITIES / WORD],
+            heads: [const { Cell::new(None) }; PRIORITIES],
+        }
+    }
+
+    /// Adds `thread`, which must not be queued, behind the threads of its priority.
+    pub fn push_back(&self, thread: ThreadRef) {
+        self.link(thread, false);
+    }
+
+    /// Adds `thread`, which must not be queued, before the threads of its priority.
+    pub fn push_front(&self, thread: ThreadRef) {
+        self.link(thread, true);
+    }
+
+    fn link(&self, thread: ThreadRef, front: bool) {
+        debug_assert!(!thread.ready.is_queued());
+        let priority = usize::from(thread.priority.get());
+        let head = &self.heads[priority];
+        match head.get() {
+            None => {
+                thread.ready.next.set(Some(thread));
+                thread.ready.previous.set(Some(thread));
+                head.set(Some(thread));
+                let word = &self.occupied[priority / WORD];
+                word.set(word.get() | 1 << (priority % WORD));
+            }
+            Some(first) => {
+                let last = first.ready.previous.replace(Some(thread));
+                thread.ready.previous.set(last);
+                thread.ready.next.set(Some(first));
+                if let Some(last) = last {
+                    last.ready.next.set(Some(thread));
+                }
+                if front {
+                    head.set(Some(thread));
+                }
+            }
+        }
+    }
+
+    /// Takes `thread` out, if it is queued. Its priority must not have changed since it was added.
+    pub fn remove(&self, thread: ThreadRef) {
+        let (Some(next), Some(previous)) = (thread.ready.next.take(), thread.ready.previous.take()) else {
+            return;
+        };
+        let priority = usize::from(thread.priority.get());
+        let head = &self.heads[priority];
+        if core::ptr::eq(next, thread) {
+            head.set(None);
+            let word = &self.occupied[priority / WORD];
+            word.set(word.get() & !(1 << (priority % WORD)));
+            return;
+        }
+        previous.ready.next.set(Some(next));
+        next.ready.previous.set(Some(previous));
+        if head.get().is_some_and(|first| core::ptr::eq(first, thread)) {
+            head.set(Some(next));
+        }
+    }
+
+    /// The first thread of the highest priority that has one.
+    pub fn first(&self) -> Option<ThreadRef> {
+        self.highest_priority().and_then(|priority| self.heads[usize::from(priority)].get())
+    }
+
+    /// The highest priority that has a ready thread.
+    pub fn highest_priority(&self) -> Option<u8> {
+        let word = (0..PRIORITIES / WORD).rev().find(|&word| self.occupied[word].get() != 0)?;
+        let bit = WORD - 1 - self.occupied[word].get().leading_zeros() as usize;
+        u8::try_from(word * WORD + bit).ok()
+    }
+
+    /// Takes out the first thread of the highest priority.
+    pub fn pop(&self) -> Option<ThreadRef> {
+        let first = self.first()?;
+        self.remove(first);
+        Some(first)
+    }
+
+    /// The ready threads of one priority, in order, for the debugger and tests.
+    pub fn threads(&self, priority: u8) -> impl Iterator<Item = ThreadRef> + '_ {
+        let head = self.heads[usize::from(priority)].get();
+        core::iter::successors(head, move |thread| {
+            thread.ready.next.get().filter(|&next| !head.is_some_and(|first| core::ptr::eq(first, next)))
+        })
+    }
+}
+
+impl Default for ReadyQueue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thread::test_thread;
+    use std::vec::Vec;
+
+    fn thread(priority: u8) -> ThreadRef {
+        let thread = test_thread();
+        thread.priority.set(priority);
+        thread
+    }
+
+    fn same(a: Option<ThreadRef>, b: ThreadRef) -> bool {
+        a.is_some_and(|a| core::ptr::eq(a, b))
+    }
+
+    #[test]
+    fn highest_priority_first_then_in_order() {
+        let queue = ReadyQueue::new();
+        let low = thread(3);
+        let (first, second, third) = (thread(255), thread(255), thread(255));
+        queue.push_back(low);
+        queue.push_back(second);
+        queue.push_back(third);
+        queue.push_front(first);
+        assert_eq!(queue.threads(255).count(), 3);
+        for expected in [first, second, third, low] {
+            assert!(same(queue.pop(), expected));
+            assert!(!expected.ready.is_queued());
+        }
+        assert!(queue.pop().is_none());
+        assert_eq!(queue.highest_priority(), None);
+    }
+
+    #[test]
+    fn removes_from_the_middle_and_the_ends() {
+        let queue = ReadyQueue::new();
+        let threads: Vec<_> = (0..5).map(|_| thread(64)).collect();
+        for &thread in &threads {
+            queue.push_back(thread);
+        }
+        for index in [2, 0, 4] {
+            queue.remove(threads[index]);
+            queue.remove(threads[index]);
+        }
+        assert!(same(queue.pop(), threads[1]));
+        assert!(same(queue.pop(), threads[3]));
+        assert!(queue.pop().is_none());
+    }
+
+    #[test]
+    fn every_priority_is_found() {
+        let queue = ReadyQueue::new();
+        for priority in 0..=255 {
+            queue.push_back(thread(priority));
+        }
+        for priority in (0..=255).rev() {
+            assert_eq!(queue.highest_priority(), Some(priority));
+            queue.pop();
+        }
+    }
+}

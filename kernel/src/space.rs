@@ -1,0 +1,250 @@
+//! Address spaces: memory, the KIP and UTCB areas, and the threads that live there.
+
+use core::cell::Cell;
+use core::pin::Pin;
+use core::ptr::{NonNull, eq};
+
+use x2::{Region, Rights, ThreadId, utcb};
+
+use crate::mapping::{self, Cursor, Progress, SpaceMemory};
+use crate::memory::{Account, Frame, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, frame};
+use crate::thread::{ThreadRef, Utcb, table};
+use crate::{arch, kip, processor};
+
+/// How the kernel refers to a space. Whoever holds one keeps the space alive by a thread in it, or is destroying it.
+pub type SpaceRef = &'static Space;
+
+/// An address space. It exists as long as it has threads.
+///
+/// The cells belong to the processor that executes a ThreadControl or SpaceControl, of which there is one at a time;
+/// the memory has its own lock.
+pub struct Space {
+    /// Page tables and mappings.
+    pub memory: SpaceMemory,
+    /// Pays for the space's kernel memory.
+    account: Account,
+    kip_area: Cell<Option<Region>>,
+    utcb_area: Cell<Option<Region>>,
+    /// Threads, active or not.
+    threads: Cell<u32>,
+    active_threads: Cell<u32>,
+    privileged: Cell<bool>,
+}
+
+static SPACES: ObjectSlab<Space> = ObjectSlab::new(Use::Spaces);
+
+/// Who pays for spaces that ThreadControl creates.
+pub fn account_of_new_spaces() -> Account {
+    Account::KERNEL
+}
+
+/// UTCBs that share a frame.
+const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
+
+impl Space {
+    /// A space without threads, mappings and areas, charged to `account`. The caller puts a thread into it, or calls
+    /// [`Space::destroy`].
+    pub fn create(account: Account) -> Result<SpaceRef, OutOfMemory> {
+        Self::create_around(account, SpaceMemory::new)
+    }
+
+    /// sigma0's space.
+    pub fn create_sigma0(account: Account) -> Result<SpaceRef, OutOfMemory> {
+        Self::create_around(account, SpaceMemory::new_sigma0)
+    }
+
+    fn create_around(
+        account: Account,
+        memory: fn(Account) -> Result<SpaceMemory, OutOfMemory>,
+    ) -> Result<SpaceRef, OutOfMemory> {
+        let place = SPACES.reserve(account)?;
+        let memory = memory(account)?;
+        let place = place.commit();
+        account.retain();
+        // SAFETY: fresh memory for a Space, which lives until `destroy` has ended.
+        unsafe {
+            place.write(Self {
+                memory,
+                account,
+                kip_area: Cell::new(None),
+                utcb_area: Cell::new(None),
+                threads: Cell::new(0),
+                active_threads: Cell::new(0),
+                privileged: Cell::new(false),
+            });
+            Ok(place.as_ref())
+        }
+    }
+
+    /// Destroys a space without threads: its mappings, what it mapped to others, and the object.
+    ///
+    /// Preemption point: called again after `Preempted`.
+    pub fn destroy(&'static self, cursor: Pin<&mut Cursor>) -> Progress<()> {
+        debug_assert!(self.threads.get() == 0);
+        let this = processor::this();
+        if this.loaded_space.get().is_some_and(|loaded| eq(loaded, self)) {
+            arch::load_kernel_space();
+            this.loaded_space.set(None);
+        }
+        self.unmap_kip();
+        if let Progress::Preempted = mapping::destroy(cursor, self.memory) {
+            return Progress::Preempted;
+        }
+        let account = self.account;
+        // SAFETY: no thread and no processor refers to the space any more, and its memory is gone.
+        unsafe { SPACES.free(NonNull::from(self), account) };
+        account.release();
+        Progress::Done(())
+    }
+
+    /// Who pays for what the space needs.
+    pub fn account(&self) -> Account {
+        self.account
+    }
+
+    /// Whether threads of the space may use the privileged system calls.
+    pub fn is_privileged(&self) -> bool {
+        self.privileged.get()
+    }
+
+    /// Makes the space one of the initial servers'.
+    pub fn set_privileged(&self) {
+        self.privileged.set(true);
+    }
+
+    /// Where the KIP is, once configured.
+    pub fn kip_area(&self) -> Option<Region> {
+        self.kip_area.get()
+    }
+
+    /// Where UTCBs can be, once configured.
+    pub fn utcb_area(&self) -> Option<Region> {
+        self.utcb_area.get()
+    }
+
+    /// Whether threads can be activated here.
+    pub fn is_configured(&self) -> bool {
+        self.kip_area.get().is_some() && self.utcb_area.get().is_some()
+    }
+
+    /// Whether the areas are in use.
+    pub fn has_active_threads(&self) -> bool {
+        self.active_threads.get() != 0
+    }
+
+    /// Counts a thread that comes to live here.
+    pub fn add_thread(&self) {
+        self.threads.set(self.threads.get() + 1);
+    }
+
+    /// Counts a thread that leaves. Returns whether it was the last.
+    pub fn remove_thread(&self) -> bool {
+        self.threads.set(self.threads.get() - 1);
+        self.threads.get() == 0
+    }
+
+    /// Counts a thread that is activated here (or, with `false`, ceases to be active here).
+    pub fn count_active(&self, active: bool) {
+        let count = self.active_threads.get();
+        self.active_threads.set(if active { count + 1 } else { count - 1 });
+    }
+
+    /// Sets the areas; `None` leaves one as it is. No thread is active here, the areas do not overlap, and UTCB
+    /// locations of inactive threads have been given up. Fails without any change.
+    pub fn configure(&self, kip: Option<Region>, utcbs: Option<Region>) -> Result<(), OutOfMemory> {
+        if let Some(kip) = kip
+            && Some(kip) != self.kip_area.get()
+        {
+            self.memory.insert_kernel_frame(
+                VirtAddr::new(kip.base),
+                kip::physical_address(),
+                Rights::READ_EXECUTE,
+            )?;
+            self.unmap_kip();
+            self.kip_area.set(Some(kip));
+        }
+        if utcbs.is_some() {
+            self.utcb_area.set(utcbs);
+        }
+        Ok(())
+    }
+
+    fn unmap_kip(&self) {
+        if let Some(kip) = self.kip_area.take() {
+            self.memory.remove_kernel_frame(VirtAddr::new(kip.base));
+        }
+    }
+
+    /// Whether a UTCB block could be at `location`: in the area, and aligned.
+    pub fn is_utcb_location(&self, location: u64) -> bool {
+        location.is_multiple_of(utcb::ALIGN)
+            && self.utcb_area.get().is_some_and(|area| area.contains(location))
+    }
+
+    /// Takes the UTCB block at `location`, which is a valid location, into use, zeroed. `Ok(None)`: it is in use.
+    pub fn allocate_utcb(&self, location: u64) -> Result<Option<&'static Utcb>, OutOfMemory> {
+        let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
+        let slot = 1u16 << (location / utcb::SIZE % UTCBS_PER_FRAME);
+        let address = match self.memory.lookup(page) {
+            Some(translation) => translation.address,
+            None => {
+                let frame = frame::alloc(self.account, Use::UserVisible)?;
+                self.memory.insert_kernel_frame(page, frame.address(), Rights::READ_WRITE)?;
+                let address = frame.into_raw();
+                slots(address).set(0);
+                address
+            }
+        };
+        let used = slots(address);
+        if used.get() & slot != 0 {
+            return Ok(None);
+        }
+        used.set(used.get() | slot);
+        let block = block_in(address, location);
+        block.clear();
+        Ok(Some(block))
+    }
+
+    /// Gives the UTCB block at `location` back, and its frame if it was the last in use there.
+    pub fn free_utcb(&self, location: u64) {
+        let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
+        let Some(translation) = self.memory.lookup(page) else { return };
+        let used = slots(translation.address);
+        used.set(used.get() & !(1 << (location / utcb::SIZE % UTCBS_PER_FRAME)));
+        if used.get() == 0 {
+            self.memory.remove_kernel_frame(page);
+            // SAFETY: `allocate_utcb` charged the frame to this account and gave up ownership; no UTCB in it is in use
+            // and it is mapped nowhere any more.
+            drop(unsafe { Frame::from_raw(translation.address, self.account) });
+        }
+    }
+
+    /// The active thread of this space whose local id is `id`.
+    ///
+    /// The UTCB's MyGlobalId says which thread that is, and is believed only if that thread agrees (X.2 rule 13.2): a
+    /// program that overwrites it only loses its own local ids.
+    pub fn thread_with_local_id(&self, id: ThreadId) -> Option<ThreadRef> {
+        let location = id.utcb_pointer().wrapping_sub(utcb::MR0_OFFSET);
+        if !self.is_utcb_location(location) {
+            return None;
+        }
+        let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
+        let block = block_in(self.memory.lookup(page)?.address, location);
+        table::threads().find(block.read_id(utcb::MY_GLOBAL_ID)).filter(|thread| {
+            thread.local_id.get() == id.raw() && thread.space.get().is_some_and(|space| eq(space, self))
+        })
+    }
+}
+
+/// Which UTCBs of a UTCB frame are in use, one bit each.
+fn slots(address: PhysAddr) -> &'static Cell<u16> {
+    &frame::record((address.value() / crate::memory::PAGE_SIZE) as u32).used
+}
+
+/// The UTCB block for `location` in the UTCB frame at `address`.
+fn block_in(address: PhysAddr, location: u64) -> &'static Utcb {
+    let offset = location % crate::memory::PAGE_SIZE;
+    // SAFETY: the frame is a UTCB frame in the direct map, the offset a block's; a block is atomics that are valid
+    // whatever they hold. The frame stays while the UTCB is in use, and whoever frees it forgets the reference.
+    unsafe { &*arch::phys_to_virt(address.offset(offset)).cast::<Utcb>() }
+}

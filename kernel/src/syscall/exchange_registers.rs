@@ -1,0 +1,136 @@
+//! ExchangeRegisters(RAX dest, RSI control, RDX SP, R8 IP, R9 FLAGS, R10 handle, RDI pager): reads and changes where
+//! a thread of the own space runs, and stops, resumes or aborts it (X.2 rules 5.23 to 5.34).
+
+use core::ptr::eq;
+
+use x2::control::{ExchangeControl, ExchangeState};
+use x2::{ErrorCode, ThreadId, utcb};
+
+use super::set_error;
+use crate::processor;
+use crate::scheduler::Next;
+use crate::thread::{Continuation, ThreadRef, Utcb, flag, ipc};
+
+struct Request {
+    thread: ThreadRef,
+    block: &'static Utcb,
+    /// The other form of the id that was given.
+    result: ThreadId,
+    control: ExchangeControl,
+    sp: u64,
+    ip: u64,
+    flags: u64,
+    handle: u64,
+    pager: ThreadId,
+}
+
+pub(super) fn system_call(current: ThreadRef) -> Next {
+    match decode(current) {
+        Ok(request) => perform(current, &request),
+        Err(error) => {
+            set_error(current, error);
+            current.registers.rax().set(ThreadId::NIL.raw());
+            Next::Return
+        }
+    }
+}
+
+fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
+    let registers = &current.registers;
+    let id = ThreadId::from_raw(registers.rax().get());
+    let thread = ipc::resolve_thread(current, id).ok_or(ErrorCode::InvalidThread)?;
+    let block = thread.utcb.get().filter(|_| thread.is_active()).ok_or(ErrorCode::InvalidThread)?;
+    if !thread.shares_space_with(current) && !is_paged_from(thread, block, current) {
+        return Err(ErrorCode::InvalidThread);
+    }
+    let result = if id.is_global() { ThreadId::local(thread.local_id.get()) } else { thread.id() };
+    // A local id means something in the caller's space only.
+    let pager = ThreadId::from_raw(registers.rdi.get());
+    let pager = match ipc::resolve_thread(current, pager) {
+        Some(resolved) if pager.is_local() && !thread.shares_space_with(current) => resolved.id(),
+        _ => pager,
+    };
+    Ok(Request {
+        thread,
+        block,
+        result,
+        control: ExchangeControl::from_raw(registers.rsi.get()),
+        sp: registers.rdx.get(),
+        ip: registers.r8.get(),
+        flags: registers.r9().get(),
+        handle: registers.r10().get(),
+        pager,
+    })
+}
+
+/// Whether the thread's pager is in the space of `current` (the behaviour called "pagerexregs").
+fn is_paged_from(thread: ThreadRef, block: &Utcb, current: ThreadRef) -> bool {
+    ipc::resolve_thread(thread, block.read_id(utcb::PAGER))
+        .is_some_and(|pager| pager.shares_space_with(current))
+}
+
+/// In the order of X.2 rule 5.32: read, abort, set, halt or resume.
+fn perform(current: ThreadRef, request: &Request) -> Next {
+    let &Request { thread, block, control, .. } = request;
+    let registers = &thread.registers;
+    let before = ExchangeState {
+        halted: thread.has(flag::HALTED),
+        receiving: thread.continuation().receiving().is_some(),
+        sending: thread.continuation().sending().is_some()
+            || thread.continuation() == Continuation::RaiseException,
+    };
+    let old = [
+        before.raw(),
+        registers.rsp.get(),
+        registers.rip.get(),
+        registers.rflags.get(),
+        block.read(utcb::USER_DEFINED_HANDLE),
+        block.read(utcb::PAGER),
+    ];
+    if control.contains(ExchangeControl::CANCEL_SEND) {
+        ipc::cancel_send(thread);
+    }
+    if control.contains(ExchangeControl::CANCEL_RECEIVE) {
+        ipc::cancel_receive(thread);
+    }
+    if control.contains(ExchangeControl::SP) {
+        registers.rsp.set(request.sp);
+    }
+    if control.contains(ExchangeControl::IP) {
+        registers.rip.set(request.ip);
+    }
+    if control.contains(ExchangeControl::FLAGS) {
+        registers.rflags.set(ipc::user_flags(request.flags));
+    }
+    if control.contains(ExchangeControl::HANDLE) {
+        block.write(utcb::USER_DEFINED_HANDLE, request.handle);
+    }
+    if control.contains(ExchangeControl::PAGER) {
+        block.write(utcb::PAGER, request.pager.raw());
+    }
+    if control.contains(ExchangeControl::HALT_VALID) {
+        set_halted(current, thread, control.contains(ExchangeControl::HALT));
+    }
+    let registers = &current.registers;
+    registers.rax().set(request.result.raw());
+    let results =
+        [&registers.rsi, &registers.rdx, &registers.r8, registers.r9(), registers.r10(), &registers.rdi];
+    for (register, value) in results.into_iter().zip(old) {
+        register.set(value);
+    }
+    if current.is_runnable() { Next::Return } else { Next::Schedule }
+}
+
+/// Stops or resumes user-level execution; IPC in progress goes on (X.2 rule 5.30).
+fn set_halted(current: ThreadRef, thread: ThreadRef, halted: bool) {
+    thread.set_flag(flag::HALTED, halted);
+    if eq(thread, current) {
+        return;
+    }
+    let scheduler = &processor::this().scheduler;
+    if thread.is_runnable() {
+        scheduler.make_ready(thread);
+    } else if thread.continuation() == Continuation::ReturnToUser {
+        scheduler.ready.remove(thread);
+    }
+}

@@ -1,0 +1,167 @@
+//! The system calls: one file each. `decode` checks everything and changes nothing, `perform` cannot fail.
+//!
+//! A call is identified by the address to which SYSCALL will return, which is the only thing that the kernel believes
+//! about the stub (K9). The stubs of [`Call`] lie [`STUB_SPACING`] bytes apart, in this order.
+
+mod exchange_registers;
+mod memory_control;
+mod processor_control;
+mod schedule;
+mod space_control;
+mod system_clock;
+mod thread_control;
+mod thread_switch;
+mod unmap;
+
+use x2::{ErrorCode, utcb};
+
+use crate::scheduler::Next;
+use crate::thread::{Continuation, ThreadRef, Work, exception, ipc};
+
+/// Bytes from the stub of one call to that of the next.
+pub const STUB_SPACING: u64 = 64;
+/// Bytes of MemoryControl's stub before its SYSCALL instruction.
+pub const MEMORY_CONTROL_PREFIX: u64 = 6;
+/// Length of the SYSCALL instruction.
+const SYSCALL_LENGTH: u64 = 2;
+/// The exception that a SYSCALL instruction outside the stubs is (K9).
+const INVALID_OPCODE: u64 = 6;
+
+/// The calls, in the order of their stubs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Call {
+    /// Ipc and Lipc, whose stub is the same.
+    Ipc,
+    /// ExchangeRegisters.
+    ExchangeRegisters,
+    /// ThreadControl.
+    ThreadControl,
+    /// SystemClock.
+    SystemClock,
+    /// ThreadSwitch.
+    ThreadSwitch,
+    /// Schedule.
+    Schedule,
+    /// Unmap.
+    Unmap,
+    /// SpaceControl.
+    SpaceControl,
+    /// ProcessorControl.
+    ProcessorControl,
+    /// MemoryControl.
+    MemoryControl,
+}
+
+const HANDLERS: [fn(ThreadRef) -> Next; 10] = [
+    ipc::system_call,
+    exchange_registers::system_call,
+    thread_control::system_call,
+    system_clock::system_call,
+    thread_switch::system_call,
+    schedule::system_call,
+    unmap::system_call,
+    space_control::system_call,
+    processor_control::system_call,
+    memory_control::system_call,
+];
+
+impl Call {
+    /// Offset of the call's stub from the beginning of the stub page.
+    pub const fn stub_offset(self) -> u64 {
+        self as u64 * STUB_SPACING
+    }
+
+    /// Offset behind the stub's SYSCALL instruction. MemoryControl's moves RCX and R11 out of the way first.
+    const fn return_offset(self) -> u64 {
+        let prefix = if matches!(self, Self::MemoryControl) { MEMORY_CONTROL_PREFIX } else { 0 };
+        self.stub_offset() + prefix + SYSCALL_LENGTH
+    }
+
+    /// What the call does.
+    fn handler(self) -> fn(ThreadRef) -> Next {
+        HANDLERS[self as usize]
+    }
+
+    /// The call whose SYSCALL instruction returns to this offset in the stub page.
+    fn returning_to(offset: u64) -> Option<Self> {
+        const CALLS: [Call; 10] = [
+            Call::Ipc,
+            Call::ExchangeRegisters,
+            Call::ThreadControl,
+            Call::SystemClock,
+            Call::ThreadSwitch,
+            Call::Schedule,
+            Call::Unmap,
+            Call::SpaceControl,
+            Call::ProcessorControl,
+            Call::MemoryControl,
+        ];
+        let call = *CALLS.get((offset / STUB_SPACING) as usize)?;
+        (call.return_offset() == offset).then_some(call)
+    }
+}
+
+/// The current thread has executed SYSCALL, and would return to `offset` bytes behind the beginning of the stub page.
+pub fn entered(current: ThreadRef, offset: u64) -> Next {
+    match Call::returning_to(offset) {
+        Some(call) => call.handler()(current),
+        None => {
+            // Somebody else's operating system. No space has a setting for it yet: an exception at the instruction.
+            let rip = &current.registers.rip;
+            current.registers.rcx.set(rip.get());
+            current.registers.r11.set(current.registers.rflags.get());
+            rip.set(rip.get().wrapping_sub(SYSCALL_LENGTH));
+            exception::report(current, INVALID_OPCODE, 0)
+        }
+    }
+}
+
+/// Goes on with a system call that gave way to an interrupt.
+pub fn resume(current: ThreadRef) -> Next {
+    let work = current.transfer_record.get().map_or(Work::Idle, |record| record.work.take());
+    current.set_continuation(Continuation::ReturnToUser);
+    match work {
+        Work::Unmap(index) => unmap::resume(current, index),
+        Work::EndRelations { .. } | Work::DestroySpace(_) => thread_control::resume(current, work),
+        Work::Idle => Next::Return,
+    }
+}
+
+/// Writes the ErrorCode TCR of a call that failed.
+fn set_error(thread: ThreadRef, error: ErrorCode) {
+    if let Some(block) = thread.utcb.get() {
+        block.write(utcb::ERROR_CODE, error.raw());
+    }
+}
+
+/// Ends a call whose result is 1, or 0 with an error code, in RAX.
+fn return_result(current: ThreadRef, result: Result<(), ErrorCode>) {
+    current.registers.rax().set(u64::from(result.is_ok()));
+    if let Err(error) = result {
+        set_error(current, error);
+    }
+}
+
+/// Refuses callers outside the privileged spaces.
+fn check_privilege(current: ThreadRef) -> Result<(), ErrorCode> {
+    match current.space.get() {
+        Some(space) if space.is_privileged() => Ok(()),
+        _ => Err(ErrorCode::NoPrivilege),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_found_by_their_return_address_only() {
+        let found = (0..4096).filter_map(|offset| Call::returning_to(offset).map(|call| (offset, call)));
+        let found: std::vec::Vec<_> = found.collect();
+        assert_eq!(found.len(), HANDLERS.len());
+        assert_eq!(found[0], (2, Call::Ipc));
+        assert_eq!(found[9], (9 * 64 + 8, Call::MemoryControl));
+        assert_eq!(Call::returning_to(u64::MAX), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! Schedule(RDI dest, RDX time control, R8 processor control, RSI priority control, R9 preemption control): result in
+//! RAX, remaining times in RDX (X.2 rules 3.5 to 3.17).
+
+use x2::control::{
+    PreemptionControl, ThreadState, TimeControl, UNCHANGED, priority_control, processor_control,
+};
+use x2::{ErrorCode, ThreadId, Time};
+
+use super::{check_privilege, set_error};
+use crate::processor;
+use crate::scheduler::Next;
+use crate::scheduler::timeouts::{Microseconds, NEVER};
+use crate::thread::{Continuation, IpcKind, ThreadRef, flag, ipc};
+use crate::{arch, interrupt};
+
+/// Changes that were found right.
+struct Request {
+    thread: ThreadRef,
+    timeslice: Option<Microseconds>,
+    priority: Option<u8>,
+    preemption: Option<PreemptionControl>,
+}
+
+/// What the call is about.
+enum Decoded {
+    Change(Request),
+    /// A user's thread number without such a thread.
+    NoThread,
+    /// An associated interrupt: it has no schedule, and accepts any.
+    Interrupt,
+}
+
+pub(super) fn system_call(current: ThreadRef) -> Next {
+    let (state, times) = match decode(current) {
+        Ok(Decoded::Change(request)) => {
+            let before = (state(request.thread), remaining_times(request.thread));
+            perform(current, &request);
+            before
+        }
+        Ok(Decoded::NoThread) => (ThreadState::Dead, 0),
+        Ok(Decoded::Interrupt) => (ThreadState::Waiting, 0),
+        Err(error) => {
+            set_error(current, error);
+            current.registers.rax().set(0);
+            return Next::Return;
+        }
+    };
+    current.registers.rax().set(state as u64);
+    current.registers.rdx.set(times);
+    Next::Return
+}
+
+fn decode(current: ThreadRef) -> Result<Decoded, ErrorCode> {
+    let registers = &current.registers;
+    let id = ThreadId::from_raw(registers.rdi.get());
+    if id.is_global() && id.number() < interrupt::system_base() {
+        interrupt::find(id).and_then(|interrupt| interrupt.handler()).ok_or(ErrorCode::InvalidThread)?;
+        return check_privilege(current).map(|()| Decoded::Interrupt);
+    }
+    let Some(thread) = ipc::resolve_thread(current, id) else {
+        return if ipc::is_user_number(id) { Ok(Decoded::NoThread) } else { Err(ErrorCode::InvalidThread) };
+    };
+    let privileged = check_privilege(current).is_ok();
+    let scheduler = ipc::resolve_thread(current, thread.scheduler.get());
+    if !privileged && !scheduler.is_some_and(|scheduler| scheduler.shares_space_with(current)) {
+        return Err(ErrorCode::NoPrivilege);
+    }
+    let priority = priority_control(registers.rsi.get());
+    let preemption = PreemptionControl::from_raw(registers.r9().get());
+    let highest = if privileged { u8::MAX } else { current.priority.get() };
+    let timeslice = timeslice(TimeControl::from_raw(registers.rdx.get()))?;
+    if processor_control(registers.r8.get()).is_some_and(|number| u32::from(number) >= arch::cpu_count())
+        || priority.is_some_and(|priority| priority > highest)
+        || preemption.is_some_and(|control| control.sensitive_priority > highest)
+    {
+        return Err(ErrorCode::InvalidParameter);
+    }
+    Ok(Decoded::Change(Request { thread, timeslice, priority, preemption }))
+}
+
+/// The new length of a timeslice. Finite total quanta come with the rest of the interface.
+fn timeslice(control: TimeControl) -> Result<Option<Microseconds>, ErrorCode> {
+    if control.raw() == UNCHANGED {
+        return Ok(None);
+    }
+    if control.total_quantum().is_some_and(|quantum| !quantum.is_never()) {
+        return Err(ErrorCode::InvalidParameter);
+    }
+    match control.timeslice() {
+        None => Ok(None),
+        Some(Time::NEVER) => Ok(Some(NEVER)),
+        Some(period) => match period.micros() {
+            None | Some(0) => Err(ErrorCode::InvalidParameter),
+            length => Ok(length),
+        },
+    }
+}
+
+fn perform(current: ThreadRef, request: &Request) {
+    let thread = request.thread;
+    let scheduler = &processor::this().scheduler;
+    if let Some(length) = request.timeslice {
+        scheduler.set_timeslice(thread, length);
+    }
+    if let Some(priority) = request.priority {
+        // A sender's place in its receiver's queue depends on its priority.
+        let queue = thread.senders_node.receiver();
+        queue.inspect(|receiver| receiver.senders.remove(thread));
+        scheduler.set_priority(thread, priority, Some(current));
+        queue.inspect(|receiver| receiver.senders.insert(receiver, thread));
+    }
+    if let Some(control) = request.preemption {
+        thread.maximum_delay.set(control.max_delay);
+        thread.sensitive_priority.set(control.sensitive_priority);
+    }
+}
+
+/// What the thread is doing. Only user-invoked IPC counts as such (X.2 rule 3.12).
+fn state(thread: ThreadRef) -> ThreadState {
+    match thread.continuation() {
+        Continuation::Inactive => ThreadState::Inactive,
+        _ if thread.has(flag::HALTED) => ThreadState::Inactive,
+        Continuation::Send(IpcKind::User) => ThreadState::PendingSend,
+        Continuation::SendTransfer(IpcKind::User) => ThreadState::Sending,
+        Continuation::Receive(IpcKind::User | IpcKind::Start) => ThreadState::Waiting,
+        Continuation::ReceiveTransfer(IpcKind::User | IpcKind::Start) => ThreadState::Receiving,
+        _ => ThreadState::Running,
+    }
+}
+
+/// Rest of the timeslice in bits 16..31, of the total quantum (infinite) in 0..15, as time periods.
+fn remaining_times(thread: ThreadRef) -> u64 {
+    let left = match processor::this().scheduler.timeslice_left(thread) {
+        NEVER => Time::NEVER,
+        left => Time::period_rounded_down(left),
+    };
+    u64::from(left.raw()) << 16 | u64::from(Time::NEVER.raw())
+}

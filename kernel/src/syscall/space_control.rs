@@ -1,0 +1,73 @@
+//! SpaceControl(RDI space, RSI control, RDX KIP area, R8 UTCB area, R9 redirector): result in RAX, old control (none is
+//! defined) in RDX. Privileged (X.2 rules 6.1 to 6.7).
+
+use x2::{ErrorCode, Fpage, Region, ThreadId, kip};
+
+use super::{check_privilege, return_result};
+use crate::arch;
+use crate::memory::PAGE_BITS;
+use crate::scheduler::Next;
+use crate::space::SpaceRef;
+use crate::thread::table::threads;
+use crate::thread::{ThreadRef, ipc};
+
+/// Areas to set; `None` leaves one as it is.
+struct Request {
+    space: SpaceRef,
+    kip: Option<Region>,
+    utcbs: Option<Region>,
+}
+
+pub(super) fn system_call(current: ThreadRef) -> Next {
+    let result = decode(current).and_then(|request| {
+        request.space.configure(request.kip, request.utcbs).map_err(|_| ErrorCode::NoMemory)
+    });
+    return_result(current, result);
+    current.registers.rdx.set(0);
+    Next::Return
+}
+
+fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
+    check_privilege(current)?;
+    let registers = &current.registers;
+    let id = ThreadId::from_raw(registers.rdi.get());
+    let space = Some(id)
+        .filter(|id| id.is_global())
+        .and_then(|id| threads().find(id))
+        .and_then(|thread| thread.space.get())
+        .ok_or(ErrorCode::InvalidSpace)?;
+    check_redirector(ThreadId::from_raw(registers.r9().get()))?;
+    if space.has_active_threads() {
+        return Ok(Request { space, kip: None, utcbs: None });
+    }
+    let utcb_area = Fpage::from_raw(registers.r8.get());
+    let utcbs = match utcb_area.region() {
+        _ if utcb_area.is_nil() => None,
+        Some(area) if is_user(area) => Some(area),
+        _ => return Err(ErrorCode::InvalidUtcbArea),
+    };
+    let kip_area = Fpage::from_raw(registers.rdx.get());
+    let kip = match kip_area.region() {
+        _ if kip_area.is_nil() => None,
+        Some(area) if is_user(area) && area.size_log2 >= kip::SIZE_LOG2 => Some(area),
+        _ => return Err(ErrorCode::InvalidKipArea),
+    };
+    let kip_then = kip.or(space.kip_area());
+    let utcbs_then = utcbs.or(space.utcb_area());
+    if kip_then.is_some_and(|kip| utcbs_then.is_some_and(|utcbs| kip.overlaps(utcbs))) {
+        return Err(ErrorCode::InvalidKipArea);
+    }
+    Ok(Request { space, kip, utcbs })
+}
+
+/// Whether the area lies in the user's part of the address space.
+fn is_user(area: Region) -> bool {
+    area.size_log2 >= PAGE_BITS && area.last() < arch::USER_END
+}
+
+/// Redirection comes with the rest of the interface: until then a redirector is an error, as it must not fail silently.
+/// Nilthread and the ids that name nobody change nothing; anythread asks for what is the case.
+fn check_redirector(redirector: ThreadId) -> Result<(), ErrorCode> {
+    let names_a_thread = redirector.is_local() || ipc::is_user_number(redirector);
+    if names_a_thread { Err(ErrorCode::InvalidThread) } else { Ok(()) }
+}

@@ -1,0 +1,337 @@
+//! ThreadControl(RDI dest, R8 space, RDX scheduler, RSI pager, R9 UTCB location): result in RAX. Creates, activates,
+//! renames, moves and deletes threads, and associates interrupts. Privileged (X.2 rules 5.4 to 5.22).
+
+use core::ptr::eq;
+
+use x2::{ErrorCode, ThreadId, utcb};
+
+use super::{check_privilege, return_result};
+use crate::interrupt::{self, Interrupt};
+use crate::mapping::Progress;
+use crate::memory::{Account, OutOfMemory};
+use crate::scheduler::Next;
+use crate::space::{Space, SpaceRef};
+use crate::thread::table::{self, threads};
+use crate::thread::{ThreadRef, TransferRecord, Utcb, Work, ipc, lifecycle};
+
+/// UtcbLocation "unchanged".
+const UNCHANGED: u64 = u64::MAX;
+
+/// A call whose parameters are right.
+enum Request {
+    /// An interrupt gets a handler, or none.
+    Associate(&'static Interrupt, Option<ThreadRef>),
+    /// Deletion of a thread that does not exist.
+    Nothing,
+    Delete(ThreadRef),
+    /// A new thread; `space` is `None` for a new space.
+    Create {
+        id: ThreadId,
+        space: Option<SpaceRef>,
+        scheduler: ThreadId,
+        pager: Option<ThreadId>,
+        location: Option<u64>,
+    },
+    /// What is `None` stays as it is.
+    Modify {
+        thread: ThreadRef,
+        id: Option<ThreadId>,
+        move_to: Option<SpaceRef>,
+        scheduler: Option<ThreadId>,
+        pager: Option<ThreadId>,
+        location: Option<u64>,
+    },
+}
+
+pub(super) fn system_call(current: ThreadRef) -> Next {
+    let result = decode(current).and_then(perform);
+    match result {
+        Ok(work) => resume(current, work),
+        Err(error) => {
+            return_result(current, Err(error));
+            Next::Return
+        }
+    }
+}
+
+/// Does what remains of a successful call: `work`, and what follows from it.
+///
+/// Preemption points.
+pub(super) fn resume(current: ThreadRef, work: Work) -> Next {
+    let mut work = work;
+    loop {
+        let progress = match work {
+            Work::EndRelations { thread, id, next, delete, left } => {
+                match lifecycle::end_relations(thread, id, next) {
+                    Ok(()) => Ok(if delete { lifecycle::remove(thread, id.number()) } else { left }),
+                    Err(next) => Err(Work::EndRelations { thread, id, next, delete, left }),
+                }
+            }
+            Work::DestroySpace(space) => match destroy(current, space) {
+                Progress::Done(()) => Ok(None),
+                Progress::Preempted => Err(work),
+            },
+            _ => {
+                return_result(current, Ok(()));
+                return Next::Return;
+            }
+        };
+        work = match progress {
+            Ok(Some(space)) => Work::DestroySpace(space),
+            Ok(None) => Work::Idle,
+            Err(work) => {
+                lifecycle::save_work(current, work);
+                return Next::Interrupted;
+            }
+        };
+    }
+}
+
+fn destroy(current: ThreadRef, space: SpaceRef) -> Progress<()> {
+    match current.transfer_record.get() {
+        Some(record) => record.with_cursor(|cursor| space.destroy(cursor)),
+        None => Progress::Done(()),
+    }
+}
+
+fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
+    check_privilege(current)?;
+    let registers = &current.registers;
+    let id = ThreadId::from_raw(registers.rdi.get());
+    let specifier = ThreadId::from_raw(registers.r8.get());
+    let scheduler = ThreadId::from_raw(registers.rdx.get());
+    let pager = ThreadId::from_raw(registers.rsi.get());
+    if id.is_global() && id.number() < interrupt::system_base() {
+        return decode_association(current, id, specifier, pager);
+    }
+    if !ipc::is_user_number(id) {
+        return Err(ErrorCode::InvalidThread);
+    }
+    // Local ids are the caller's; others get the global form.
+    let pager = ipc::resolve_thread(current, pager).map_or(pager, |pager| pager.id());
+    let pager = Some(pager).filter(|pager| !pager.is_nil());
+    let location = Some(registers.r9().get()).filter(|&location| location != UNCHANGED);
+    match threads().by_number(id.number()) {
+        None => decode_creation(current, id, specifier, scheduler, pager, location),
+        // Its deletion is under way.
+        Some(thread) if thread.id().is_nil() => Err(ErrorCode::InvalidThread),
+        Some(thread) if specifier.is_nil() && eq(thread, current) => Err(ErrorCode::InvalidThread),
+        Some(thread) if specifier.is_nil() => Ok(Request::Delete(thread)),
+        Some(thread) => decode_modification(current, thread, id, specifier, scheduler, pager, location),
+    }
+}
+
+/// X.2 rule 5.19.
+fn decode_association(
+    current: ThreadRef,
+    id: ThreadId,
+    specifier: ThreadId,
+    pager: ThreadId,
+) -> Result<Request, ErrorCode> {
+    let interrupt = interrupt::find(id).ok_or(ErrorCode::InvalidThread)?;
+    if specifier != id {
+        return Err(ErrorCode::InvalidSpace);
+    }
+    if pager == id {
+        return Ok(Request::Associate(interrupt, None));
+    }
+    let handler = ipc::resolve_thread(current, pager).ok_or(ErrorCode::InvalidThread)?;
+    Ok(Request::Associate(interrupt, Some(handler)))
+}
+
+fn decode_creation(
+    current: ThreadRef,
+    id: ThreadId,
+    specifier: ThreadId,
+    scheduler: ThreadId,
+    pager: Option<ThreadId>,
+    location: Option<u64>,
+) -> Result<Request, ErrorCode> {
+    if specifier.is_nil() {
+        return Ok(Request::Nothing);
+    }
+    let space = if specifier == id { None } else { Some(space_of(specifier)?) };
+    if pager.is_some() && !space.is_some_and(Space::is_configured) {
+        return Err(ErrorCode::InvalidSpace);
+    }
+    let scheduler = decode_scheduler(current, scheduler)?.ok_or(ErrorCode::InvalidScheduler)?;
+    match location {
+        Some(location) if !space.is_some_and(|space| space.is_utcb_location(location)) => {
+            return Err(ErrorCode::InvalidUtcbArea);
+        }
+        None if pager.is_some() => return Err(ErrorCode::InvalidUtcbArea),
+        _ => {}
+    }
+    Ok(Request::Create { id, space, scheduler, pager, location })
+}
+
+fn decode_modification(
+    current: ThreadRef,
+    thread: ThreadRef,
+    id: ThreadId,
+    specifier: ThreadId,
+    scheduler: ThreadId,
+    pager: Option<ThreadId>,
+    location: Option<u64>,
+) -> Result<Request, ErrorCode> {
+    let own = thread.space.get().ok_or(ErrorCode::InvalidThread)?;
+    let space = if specifier == id { own } else { space_of(specifier)? };
+    let move_to = Some(space).filter(|space| !eq(*space, own));
+    let activated = pager.is_some() && !thread.is_active();
+    if (activated || move_to.is_some()) && !space.is_configured() {
+        return Err(ErrorCode::InvalidSpace);
+    }
+    let scheduler = decode_scheduler(current, scheduler)?;
+    let present = thread.utcb.get().map(|_| thread.local_id.get() - utcb::MR0_OFFSET);
+    let location = location.filter(|&location| move_to.is_some() || Some(location) != present);
+    let needs_location = match move_to {
+        Some(_) => thread.is_active() || activated,
+        None => activated && present.is_none(),
+    };
+    let allowed = match location {
+        Some(location) => space.is_utcb_location(location) && (move_to.is_some() || !thread.is_active()),
+        None => !needs_location,
+    };
+    if !allowed {
+        return Err(ErrorCode::InvalidUtcbArea);
+    }
+    let id = Some(id).filter(|&id| id != thread.id());
+    Ok(Request::Modify { thread, id, move_to, scheduler, pager, location })
+}
+
+/// The space of the user thread that `specifier` names.
+fn space_of(specifier: ThreadId) -> Result<SpaceRef, ErrorCode> {
+    Some(specifier)
+        .filter(|id| id.is_global())
+        .and_then(|id| table::threads().find(id))
+        .and_then(|thread| thread.space.get())
+        .ok_or(ErrorCode::InvalidSpace)
+}
+
+/// The scheduler's global id; `None` if it is not to change.
+fn decode_scheduler(current: ThreadRef, scheduler: ThreadId) -> Result<Option<ThreadId>, ErrorCode> {
+    if scheduler.is_nil() {
+        return Ok(None);
+    }
+    let scheduler = ipc::resolve_thread(current, scheduler).ok_or(ErrorCode::InvalidScheduler)?;
+    Ok(Some(scheduler.id()))
+}
+
+/// Performs the call; all that can fail comes first. Returns what is left to do.
+fn perform(request: Request) -> Result<Work, ErrorCode> {
+    match request {
+        Request::Nothing => {}
+        Request::Associate(interrupt, Some(handler)) => interrupt.associate(handler),
+        Request::Associate(interrupt, None) => interrupt.disassociate(),
+        Request::Delete(thread) => return Ok(lifecycle::retire_id(thread, None)),
+        Request::Create { id, space, scheduler, pager, location } => {
+            create(id, space, scheduler, pager, location)?;
+        }
+        Request::Modify { thread, id, move_to, scheduler, pager, location } => {
+            return modify(thread, id, move_to, scheduler, pager, location);
+        }
+    }
+    Ok(Work::Idle)
+}
+
+/// What a thread needs of a space to get a UTCB there and to be activated; returned if not used.
+struct Provisions {
+    space: SpaceRef,
+    /// Pays for the record; UTCBs are paid for by the space.
+    account: Account,
+    block: Option<(&'static Utcb, u64)>,
+    record: Option<&'static TransferRecord>,
+}
+
+impl Provisions {
+    fn reserve(
+        space: SpaceRef,
+        account: Account,
+        location: Option<u64>,
+        activation: bool,
+    ) -> Result<Self, ErrorCode> {
+        let no_memory = |_: OutOfMemory| ErrorCode::NoMemory;
+        let mut provisions = Self { space, account, block: None, record: None };
+        if let Some(location) = location {
+            let block = space.allocate_utcb(location).map_err(no_memory)?;
+            provisions.block = Some((block.ok_or(ErrorCode::InvalidUtcbArea)?, location));
+        }
+        if activation {
+            provisions.record = Some(lifecycle::allocate_transfer_record(account).map_err(no_memory)?);
+        }
+        Ok(provisions)
+    }
+}
+
+impl Drop for Provisions {
+    fn drop(&mut self) {
+        if let Some((_, location)) = self.block.take() {
+            self.space.free_utcb(location);
+        }
+        if let Some(record) = self.record.take() {
+            lifecycle::free_transfer_record(record, self.account);
+        }
+    }
+}
+
+fn create(
+    id: ThreadId,
+    space: Option<SpaceRef>,
+    scheduler: ThreadId,
+    pager: Option<ThreadId>,
+    location: Option<u64>,
+) -> Result<(), ErrorCode> {
+    let no_memory = |_: OutOfMemory| ErrorCode::NoMemory;
+    let Some(space) = space else {
+        return lifecycle::create_with_space(id, scheduler).map_err(no_memory);
+    };
+    let mut provisions = Provisions::reserve(space, space.account(), location, pager.is_some())?;
+    let thread = lifecycle::allocate(space.account()).map_err(no_memory)?;
+    // POINT OF NO RETURN.
+    lifecycle::install(thread, id, space, scheduler);
+    if let Some((block, location)) = provisions.block.take() {
+        lifecycle::set_utcb(thread, block, location);
+    }
+    if let (Some(pager), Some(record)) = (pager, provisions.record.take()) {
+        lifecycle::activate(thread, pager, record);
+    }
+    Ok(())
+}
+
+fn modify(
+    thread: ThreadRef,
+    id: Option<ThreadId>,
+    move_to: Option<SpaceRef>,
+    scheduler: Option<ThreadId>,
+    pager: Option<ThreadId>,
+    location: Option<u64>,
+) -> Result<Work, ErrorCode> {
+    let space = move_to.or(thread.space.get()).ok_or(ErrorCode::InvalidThread)?;
+    let activation = pager.is_some() && !thread.is_active();
+    let mut provisions = Provisions::reserve(space, thread.account.get(), location, activation)?;
+    // POINT OF NO RETURN.
+    let mut work = id.map_or(Work::Idle, |id| lifecycle::retire_id(thread, Some(id)));
+    if move_to.is_some() {
+        match (lifecycle::relocate(thread, space, provisions.block.take()), &mut work) {
+            (Some(space), Work::EndRelations { left, .. }) => *left = Some(space),
+            (Some(space), _) => work = Work::DestroySpace(space),
+            (None, _) => {}
+        }
+    } else if let Some((block, location)) = provisions.block.take() {
+        lifecycle::drop_utcb(thread);
+        lifecycle::set_utcb(thread, block, location);
+    }
+    if let Some(scheduler) = scheduler {
+        lifecycle::set_scheduler(thread, scheduler);
+    }
+    match (pager, provisions.record.take()) {
+        (Some(pager), Some(record)) => lifecycle::activate(thread, pager, record),
+        (Some(pager), None) => {
+            if let Some(block) = thread.utcb.get() {
+                block.write(utcb::PAGER, pager.raw());
+            }
+        }
+        _ => {}
+    }
+    Ok(work)
+}

@@ -1,0 +1,19 @@
+//! ThreadSwitch(RDI dest): gives up the rest of the timeslice, to `dest` if that is ready here (X.2 rules 3.24 to
+//! 3.26). No errors.
+
+use core::ptr::eq;
+
+use x2::ThreadId;
+
+use crate::processor;
+use crate::scheduler::Next;
+use crate::thread::{ThreadRef, ipc};
+
+pub(super) fn system_call(current: ThreadRef) -> Next {
+    let scheduler = &processor::this().scheduler;
+    match ipc::resolve_thread(current, ThreadId::from_raw(current.registers.rdi.get())) {
+        Some(destination) if eq(destination, current) => Next::Return,
+        Some(destination) if destination.ready.is_queued() => scheduler.donate(current, destination),
+        _ => scheduler.yield_current(current),
+    }
+}

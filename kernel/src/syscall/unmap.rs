@@ -1,0 +1,51 @@
+//! Unmap(RDX control; fpages in MR0..MRk): revokes rights of what was mapped from the caller's pages, and reports
+//! their use (X.2 rules 8.2 to 8.8). No errors, no privilege.
+
+use x2::control::UnmapControl;
+use x2::{Fpage, utcb};
+
+use crate::mapping::{self, Progress};
+use crate::scheduler::Next;
+use crate::thread::{ThreadRef, Work, lifecycle};
+
+pub(super) fn system_call(current: ThreadRef) -> Next {
+    resume(current, 0)
+}
+
+/// Preemption point between pages.
+pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
+    let control = UnmapControl::from_raw(current.registers.rdx.get());
+    let (Some(space), Some(record)) = (current.space.get(), current.transfer_record.get()) else {
+        return Next::Return;
+    };
+    for index in usize::from(first)..control.fpages() {
+        let fpage = Fpage::from_raw(message_register(current, index));
+        match record.with_cursor(|cursor| mapping::unmap(cursor, space.memory, fpage, control.flush())) {
+            Progress::Done(status) => set_message_register(current, index, fpage.with_rights(status).raw()),
+            Progress::Preempted => {
+                lifecycle::save_work(current, Work::Unmap(index as u8));
+                return Next::Interrupted;
+            }
+        }
+    }
+    current.registers.rdi.set(current.local_id.get());
+    Next::Return
+}
+
+fn message_register(thread: ThreadRef, index: usize) -> u64 {
+    match thread.registers.message.get(index) {
+        Some(register) => register.get(),
+        None => thread.utcb.get().map_or(0, |block| block.read(utcb::message_register(index))),
+    }
+}
+
+fn set_message_register(thread: ThreadRef, index: usize, value: u64) {
+    match thread.registers.message.get(index) {
+        Some(register) => register.set(value),
+        None => {
+            if let Some(block) = thread.utcb.get() {
+                block.write(utcb::message_register(index), value);
+            }
+        }
+    }
+}

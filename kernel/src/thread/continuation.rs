@@ -1,0 +1,57 @@
+//! What a thread will do next: the kernel keeps no stack for a thread that waits (K2), only this value.
+
+/// Who performs an IPC, and therefore where its words come from, where they go, and what follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum IpcKind {
+    /// The Ipc system call: words in the message registers.
+    User,
+    /// The kernel tells the thread's pager of a page fault and awaits the mapping (ABI 13, X.2 rule 12.2).
+    PageFault,
+    /// The kernel tells the thread's exception handler and awaits the registers (X.2 rule 11.1).
+    Exception,
+    /// An activated thread awaits its first IP and SP from its pager (X.2 rule 5.12).
+    Start,
+}
+
+/// What a thread does when it is next given the processor, or what it waits for.
+///
+/// A thread whose continuation is `Send` or a `Transfer` it does not drive is never ready. `Receive` is waiting, or,
+/// when the thread is in the ready queue, "look at the senders first": in both cases a sender may deliver to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Continuation {
+    /// Not activated: it has no UTCB and never runs.
+    Inactive,
+    /// Runs at user level with the registers in its TCB.
+    ReturnToUser,
+    /// Queued at `partner`, until that thread receives from it.
+    Send(IpcKind),
+    /// Receives from `partner`.
+    Receive(IpcKind),
+    /// Its message is being moved to its partner; an interrupt came in between.
+    SendTransfer(IpcKind),
+    /// Its partner's message is being moved to it; an interrupt came in between.
+    ReceiveTransfer(IpcKind),
+    /// Sends the exception message for the exception in `fault`.
+    RaiseException,
+    /// Goes on with a system call that gave way to an interrupt; its state is in the transfer record.
+    SystemCall,
+}
+
+impl Continuation {
+    /// The IPC that the thread is sending, or waiting to send, in.
+    pub fn sending(self) -> Option<IpcKind> {
+        match self {
+            Self::Send(kind) | Self::SendTransfer(kind) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// The IPC that the thread is receiving, or waiting to receive, in.
+    pub fn receiving(self) -> Option<IpcKind> {
+        match self {
+            Self::Receive(kind) | Self::ReceiveTransfer(kind) => Some(kind),
+            _ => None,
+        }
+    }
+}

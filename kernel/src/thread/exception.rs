@@ -1,0 +1,84 @@
+//! Processor exceptions of user code (X.2 rules 11): a few have a meaning of their own, the rest is reported to the
+//! thread's exception handler, who answers with the registers to go on with.
+
+use x2::{ThreadId, kip, utcb};
+
+use super::{Continuation, IpcKind, ThreadRef, fault, ipc, user_memory};
+use crate::scheduler::Next;
+use crate::{arch, config, kdb};
+
+/// The page-fault vector: raised as an exception where a fault cannot be served for want of memory (K4).
+pub const PAGE_FAULT: u64 = 14;
+
+/// Vectors that this module knows.
+mod vector {
+    pub(super) const BREAKPOINT: u64 = 3;
+    pub(super) const INVALID_OPCODE: u64 = 6;
+    pub(super) const DEVICE_NOT_AVAILABLE: u64 = 7;
+}
+
+/// `lock nop`: where is the kernel interface page? (ABI 4)
+const KERNEL_INTERFACE: [u8; 2] = [0xf0, 0x90];
+
+/// The current thread has caused an exception other than a page fault.
+pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
+    let handled = match vector {
+        vector::INVALID_OPCODE => kernel_interface(current),
+        vector::DEVICE_NOT_AVAILABLE => use_extended_state(current),
+        vector::BREAKPOINT if may_use_debugger(current) => return kdb::user_breakpoint(current),
+        _ => false,
+    };
+    if handled { Next::Return } else { report(current, vector, error_code) }
+}
+
+/// Reports an exception to the current thread's handler; without one the thread is halted.
+pub fn report(current: ThreadRef, vector: u64, error_code: u64) -> Next {
+    current.fault[0].set(vector);
+    current.fault[1].set(error_code);
+    report_again(current)
+}
+
+/// Reports the exception whose words are in the TCB.
+pub fn report_again(current: ThreadRef) -> Next {
+    current.set_continuation(Continuation::ReturnToUser);
+    // The reply may set registers that SYSRET cannot load.
+    current.entered_by_syscall.set(false);
+    match current.utcb.get().map_or(ThreadId::NIL, |block| block.read_id(utcb::EXCEPTION_HANDLER)) {
+        handler if handler.is_nil() => fault::halt(current),
+        handler => ipc::report(current, IpcKind::Exception, handler),
+    }
+}
+
+fn kernel_interface(current: ThreadRef) -> bool {
+    let registers = &current.registers;
+    let Some(space) = current.space.get() else { return false };
+    let mut instruction = [0; 2];
+    if user_memory::read(space, registers.rip.get(), &mut instruction) != 2 || instruction != KERNEL_INTERFACE
+    {
+        return false;
+    }
+    let Some(area) = space.kip_area() else { return false };
+    registers.rip.set(registers.rip.get() + 2);
+    registers.rax().set(area.base);
+    registers.rcx.set(kip::API_VERSION_VALUE);
+    registers.rdx.set(kip::API_FLAGS_VALUE);
+    registers.rsi.set(crate::kip::KERNEL_ID);
+    true
+}
+
+/// The first use of x87, SSE or AVX: the thread gets room for their registers (K14).
+fn use_extended_state(current: ThreadRef) -> bool {
+    current.extended_state.get().is_none()
+        && arch::allocate_extended_state(current.account.get())
+            .map(|state| {
+                current.extended_state.set(Some(state));
+                arch::enter_extended_state(state);
+            })
+            .is_ok()
+}
+
+/// INT3 operations of the kernel debugger work for privileged spaces, for others only by boot option (issue of the
+/// kernel debugger: no program can stop the machine).
+fn may_use_debugger(current: ThreadRef) -> bool {
+    config::get().user_kdb || current.space.get().is_some_and(|space| space.is_privileged())
+}

@@ -1,0 +1,41 @@
+//! Page faults of user code: reported to the pager, who answers with a mapping (X.2 rules 12.2, 12.3).
+
+use x2::{Rights, ThreadId, utcb};
+
+use super::{IpcKind, ThreadRef, exception, flag, ipc};
+use crate::mapping;
+use crate::memory::{OutOfMemory, VirtAddr};
+use crate::scheduler::Next;
+
+/// The current thread has accessed `address` without the right `access` (one bit).
+///
+/// sigma0's space is served by the kernel itself, idempotently; what that refuses (kernel memory) goes to its pager,
+/// which it has none of.
+pub fn page_fault(current: ThreadRef, address: u64, access: Rights) -> Next {
+    if let Some(space) = current.space.get()
+        && space.memory.is_sigma0()
+    {
+        match mapping::sigma0_fault(space.memory, VirtAddr::new(address)) {
+            Ok(true) => return Next::Return,
+            Ok(false) => {}
+            Err(OutOfMemory) => return exception::report(current, exception::PAGE_FAULT, 0),
+        }
+    }
+    current.fault[0].set(address);
+    current.fault[1].set(access.bits());
+    match pager(current) {
+        pager if pager.is_nil() => halt(current),
+        pager => ipc::report(current, IpcKind::PageFault, pager),
+    }
+}
+
+/// Whom page faults of `thread` are reported to.
+fn pager(thread: ThreadRef) -> ThreadId {
+    thread.utcb.get().map_or(ThreadId::NIL, |block| block.read_id(utcb::PAGER))
+}
+
+/// Nobody is responsible for the thread's fault or exception: it stops (X.2 rule 5.34).
+pub(super) fn halt(current: ThreadRef) -> Next {
+    current.set_flag(flag::HALTED, true);
+    Next::Schedule
+}

@@ -1,0 +1,57 @@
+//! The first threads: sigma0 and the root task, each in a privileged space of its own (ABI 2).
+
+use x2::control::MAX_PRIORITY;
+use x2::{Region, ThreadId, kip as kip_layout};
+
+use super::{ipc, lifecycle};
+use crate::initial_servers::InitialServer;
+use crate::memory::{Account, OutOfMemory};
+use crate::space::Space;
+use crate::{interrupt, kip};
+
+/// Version of the initial servers' ids.
+const VERSION: u32 = 1;
+/// Thread number of sigma0 above UserBase; the next is sigma1's, which there is none of.
+const SIGMA0: u32 = 0;
+const ROOT: u32 = 2;
+/// Where the initial servers have the kernel interface page.
+const KIP_AREA: Region = Region { base: 0xbff0_0000, size_log2: kip_layout::SIZE_LOG2 };
+/// Where they have their UTCBs; the first thread's is the first.
+const UTCB_AREA: Region = Region { base: 0xbf00_0000, size_log2: 18 };
+
+/// Creates the initial servers, ready to run at the highest priority, sigma0 first.
+pub fn create() -> Result<(), OutOfMemory> {
+    let (sigma0, root) = kip::servers();
+    let root_id = id(ROOT);
+    create_server(id(SIGMA0), Space::create_sigma0, &sigma0, ThreadId::NIL, root_id)?;
+    create_server(root_id, Space::create, &root, id(SIGMA0), root_id)
+}
+
+fn id(server: u32) -> ThreadId {
+    ThreadId::from_raw(u64::from(interrupt::user_base() + server) << 32 | u64::from(VERSION))
+}
+
+fn create_server(
+    id: ThreadId,
+    space: fn(Account) -> Result<&'static Space, OutOfMemory>,
+    server: &InitialServer,
+    pager: ThreadId,
+    scheduler: ThreadId,
+) -> Result<(), OutOfMemory> {
+    let account = Account::KERNEL;
+    let space = space(account)?;
+    space.set_privileged();
+    space.configure(Some(KIP_AREA), Some(UTCB_AREA))?;
+    let thread = lifecycle::allocate(account)?;
+    lifecycle::install(thread, id, space, scheduler);
+    thread.priority.set(MAX_PRIORITY);
+    thread.sensitive_priority.set(MAX_PRIORITY);
+    let block = space.allocate_utcb(UTCB_AREA.base)?.ok_or(OutOfMemory)?;
+    lifecycle::set_utcb(thread, block, UTCB_AREA.base);
+    lifecycle::activate(thread, pager, lifecycle::allocate_transfer_record(account)?);
+    // No start message, so the wait for one ends at once: where it begins stands in the kernel interface page.
+    thread.registers.rip.set(server.ip);
+    thread.registers.rsp.set(server.sp);
+    ipc::leave_all(thread);
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! How IPC ends that does not come to its end: timeouts, cancellation, and partners that disappear.
+//!
+//! None of the threads concerned is current, except where a function says so: the current thread is doing something
+//! else, and its own IPC is not in progress.
+
+use x2::{IpcErrorKind, MessageTag, ThreadId};
+
+use super::message::Message;
+use super::{Failure, complete};
+use crate::processor;
+use crate::thread::{Continuation, ThreadRef};
+
+/// Makes a thread ready whose IPC has ended, if nothing else stops it.
+fn settle(thread: ThreadRef) {
+    let this = processor::this();
+    if thread.is_runnable() {
+        if !this.is_current(thread) {
+            this.scheduler.make_ready(thread);
+        }
+    } else {
+        this.scheduler.ready.remove(thread);
+    }
+}
+
+/// The timeout of `thread` has ended; it is no longer in the queue of timeouts.
+pub fn expire(thread: ThreadRef) {
+    end(thread, IpcErrorKind::Timeout, IpcErrorKind::Timeout);
+}
+
+/// ExchangeRegisters with S: ends a send in progress (X.2 rule 5.27). Returns whether there was one.
+pub fn cancel_send(thread: ThreadRef) -> bool {
+    match thread.continuation() {
+        Continuation::Send(_) | Continuation::SendTransfer(_) => {
+            end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted)
+        }
+        Continuation::RaiseException => {
+            thread.set_continuation(Continuation::ReturnToUser);
+            settle(thread);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// ExchangeRegisters with R: ends a receive in progress. Returns whether there was one.
+pub fn cancel_receive(thread: ThreadRef) -> bool {
+    thread.continuation().receiving().is_some() && end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted)
+}
+
+/// Ends whatever IPC `thread` is in: its id changes, or it moves, or it is deleted (X.2 rules 5.14, 5.15, 5.18).
+pub fn leave_all(thread: ThreadRef) {
+    end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
+    if thread.continuation() == Continuation::RaiseException {
+        thread.set_continuation(Continuation::ReturnToUser);
+    }
+}
+
+/// One of the threads that wait in `thread`'s queue to send to it as `id` learns that there is no such thread.
+/// Returns whether there was one.
+pub fn sender_disappears_from_queue(thread: ThreadRef, id: ThreadId) -> bool {
+    let Some(sender) = thread.senders.iter().find(|sender| sender.partner.get() == id) else { return false };
+    end(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted)
+}
+
+/// `thread` learns, if it waits for a message from `id`, that there is no such thread.
+pub fn partner_disappears(thread: ThreadRef, id: ThreadId) {
+    if matches!(thread.continuation(), Continuation::Receive(kind) if kind != crate::thread::IpcKind::Start)
+        && thread.partner.get() == id
+    {
+        end(thread, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
+    }
+}
+
+/// Ends the IPC of `thread` with `before` if no transfer has begun, else ends it for both sides with `midway`.
+fn end(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
+    let timeouts = &processor::this().scheduler.timeouts;
+    match thread.continuation() {
+        Continuation::Send(kind) => {
+            if let Some(receiver) = thread.senders_node.receiver() {
+                receiver.senders.remove(thread);
+            }
+            timeouts.remove(thread);
+            complete::send_failed(thread, kind, Failure::new(before), MessageTag::EMPTY);
+            settle(thread);
+        }
+        Continuation::Receive(kind) => {
+            timeouts.remove(thread);
+            complete::receive_failed(thread, kind, Failure::new(before), MessageTag::EMPTY);
+            settle(thread);
+        }
+        Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => {
+            let peer = thread.transfer_record.get().and_then(|record| record.peer.take());
+            let tag = [Some(thread), peer].into_iter().flatten().find_map(|side| {
+                let kind = side.continuation().sending()?;
+                Some(Message { thread: side, kind }.tag().without_flags())
+            });
+            for side in [Some(thread), peer].into_iter().flatten() {
+                end_midway(side, Failure::new(midway), tag.unwrap_or(MessageTag::EMPTY));
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Ends one side of an interrupted transfer.
+fn end_midway(side: ThreadRef, failure: Failure, tag: MessageTag) {
+    if let Some(record) = side.transfer_record.get() {
+        record.cancel();
+    }
+    match side.continuation() {
+        Continuation::SendTransfer(kind) => complete::send_failed(side, kind, failure, tag),
+        Continuation::ReceiveTransfer(kind) => complete::receive_failed(side, kind, failure, tag),
+        _ => return,
+    }
+    settle(side);
+}

@@ -1,0 +1,135 @@
+//! How the phases of an IPC end, for each kind of IPC. These functions change only the thread they are given.
+
+use x2::protocol::{exception, start};
+use x2::{IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, utcb};
+
+use super::Failure;
+use super::message::Message;
+use super::rendezvous::id_seen_by;
+use crate::thread::exception::PAGE_FAULT;
+use crate::thread::{Continuation, IpcKind, ThreadRef, flag};
+
+/// Where a received message came from.
+#[derive(Clone, Copy)]
+pub(super) struct Origin {
+    /// The thread that sent it.
+    pub sender: ThreadRef,
+    /// The thread whose message it is, which differs if it was propagated.
+    pub originator: ThreadRef,
+}
+
+impl Origin {
+    fn is_propagated(self) -> bool {
+        !core::ptr::eq(self.sender, self.originator)
+    }
+}
+
+/// What a receiver does after its message has arrived.
+pub(super) enum Received {
+    /// Its receive phase is over.
+    Over,
+    /// It awaits another message (a wrong start message).
+    Again,
+}
+
+/// The message with `tag` has arrived in `receiver`, or the transfer failed midway.
+pub(super) fn received(
+    receiver: Message,
+    origin: Origin,
+    tag: MessageTag,
+    failure: Option<Failure>,
+) -> Received {
+    let Message { thread, kind } = receiver;
+    thread.set_continuation(Continuation::ReturnToUser);
+    match kind {
+        IpcKind::User => {
+            let tag = tag.without_flags();
+            match failure {
+                None => {
+                    let from = id_seen_by(thread, origin.originator);
+                    return_user(thread, tag.with_propagated(origin.is_propagated()), from);
+                }
+                Some(failure) => fail_user(thread, IpcPhase::Receive, failure, tag.with_error(true)),
+            }
+            if origin.is_propagated()
+                && let Some(block) = thread.utcb.get()
+            {
+                block.write(utcb::ACTUAL_SENDER, id_seen_by(thread, origin.sender).raw());
+            }
+        }
+        IpcKind::PageFault => {
+            if failure.is_some_and(|failure| failure.out_of_memory) {
+                thread.fault[0].set(PAGE_FAULT);
+                thread.fault[1].set(0);
+                thread.set_continuation(Continuation::RaiseException);
+            }
+        }
+        IpcKind::Exception => {
+            if tag.untyped() < exception::REPLY_WORDS {
+                thread.set_flag(flag::HALTED, true);
+            }
+        }
+        IpcKind::Start => {
+            if failure.is_some() || tag.untyped() != start::WORDS || tag.typed() != 0 {
+                return Received::Again;
+            }
+            if let Some(block) = thread.utcb.get() {
+                block.write(utcb::message_register(0), tag.without_flags().raw());
+                thread.registers.rip.set(block.read(utcb::message_register(start::IP)));
+                thread.registers.rsp.set(block.read(utcb::message_register(start::SP)));
+            }
+        }
+    }
+    Received::Over
+}
+
+/// The receive phase of `thread` ends without a transfer, or in the midst of one (`tag`).
+pub(super) fn receive_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, tag: MessageTag) {
+    thread.set_continuation(Continuation::ReturnToUser);
+    match kind {
+        IpcKind::User => fail_user(thread, IpcPhase::Receive, failure, tag.with_error(true)),
+        // The partner that owes the reply is gone (X.2 rule 5.34).
+        IpcKind::PageFault | IpcKind::Exception if failure.kind == IpcErrorKind::NonExistingPartner => {
+            thread.set_flag(flag::HALTED, true);
+        }
+        // Cancelled: it goes on at its user IP (X.2 rule 5.31).
+        IpcKind::PageFault | IpcKind::Exception | IpcKind::Start => {}
+    }
+}
+
+/// The send phase of `thread` was successful and no receive phase follows.
+pub(super) fn sent(thread: ThreadRef) {
+    thread.set_continuation(Continuation::ReturnToUser);
+    return_user(thread, MessageTag::EMPTY, ThreadId::NIL);
+}
+
+/// The send phase of `thread` fails. `tag` is that of the message after a partial transfer, else empty.
+pub(super) fn send_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, tag: MessageTag) {
+    thread.set_continuation(Continuation::ReturnToUser);
+    match kind {
+        IpcKind::User => {
+            let tag = tag.without_flags().with_error(true);
+            fail_user(thread, IpcPhase::Send, failure, tag);
+        }
+        IpcKind::PageFault | IpcKind::Exception if failure.kind == IpcErrorKind::NonExistingPartner => {
+            thread.set_flag(flag::HALTED, true);
+        }
+        IpcKind::PageFault | IpcKind::Exception | IpcKind::Start => {}
+    }
+}
+
+fn fail_user(thread: ThreadRef, phase: IpcPhase, failure: Failure, tag: MessageTag) {
+    if let Some(block) = thread.utcb.get() {
+        let error = IpcError::with_offset(phase, failure.kind, failure.offset);
+        block.write(utcb::ERROR_CODE, error.raw());
+    }
+    return_user(thread, tag, ThreadId::NIL);
+}
+
+/// Sets the registers with which Ipc returns (ABI 5).
+pub fn return_user(thread: ThreadRef, tag: MessageTag, from: ThreadId) {
+    let registers = &thread.registers;
+    registers.message[0].set(tag.raw());
+    registers.rsi.set(from.raw());
+    registers.rdi.set(thread.local_id.get());
+}

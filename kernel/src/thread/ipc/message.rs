@@ -1,0 +1,136 @@
+//! Where the words of a message come from and go to.
+//!
+//! A user's message lies in its saved registers (MR0..MR7) and its UTCB (MR8..MR63). What the kernel sends in a
+//! thread's name is made from the TCB and what it receives goes there, so that a page fault or an exception leaves the
+//! thread's UTCB and registers as they were (X.2 rules 11.6, 12.3) without saving anything.
+
+use x2::message::REGISTER_MESSAGE_REGISTERS;
+use x2::protocol::{self, exception};
+use x2::{Acceptor, MessageTag, Rights, utcb};
+
+use crate::thread::{IpcKind, Registers, ThreadRef, USER_FLAGS};
+
+/// A thread's message in the role that its IPC has.
+#[derive(Clone, Copy)]
+pub(super) struct Message {
+    pub thread: ThreadRef,
+    pub kind: IpcKind,
+}
+
+impl Message {
+    /// The tag of the message to send, flags as given by the user.
+    pub(super) fn tag(self) -> MessageTag {
+        match self.kind {
+            IpcKind::User => MessageTag::from_raw(self.thread.registers.message[0].get()),
+            IpcKind::PageFault => protocol::page_fault_tag(Rights::from_bits(self.thread.fault[1].get())),
+            IpcKind::Exception if crate::config::get().exception_error_code => {
+                exception::TAG.with_words(exception::WORDS_WITH_ERROR_CODE, 0)
+            }
+            IpcKind::Exception => exception::TAG,
+            IpcKind::Start => MessageTag::EMPTY,
+        }
+    }
+
+    /// Word `index` (1..=63) of the message to send.
+    pub(super) fn word(self, index: usize) -> u64 {
+        match self.kind {
+            IpcKind::User if index < REGISTER_MESSAGE_REGISTERS => self.thread.registers.message[index].get(),
+            IpcKind::User => {
+                self.thread.utcb.get().map_or(0, |block| block.read(utcb::message_register(index)))
+            }
+            IpcKind::PageFault if index == 1 => self.thread.fault[0].get(),
+            IpcKind::PageFault => self.thread.registers.rip.get(),
+            IpcKind::Exception if index == exception::NUMBER => self.thread.fault[0].get(),
+            IpcKind::Exception if index == exception::ERROR_CODE => self.thread.fault[1].get(),
+            IpcKind::Exception => exception_register(&self.thread.registers, index).get(),
+            IpcKind::Start => 0,
+        }
+    }
+
+    /// Sets word `index` (1..=63) of the message received.
+    pub(super) fn set_word(self, index: usize, value: u64) {
+        match self.kind {
+            IpcKind::User if index < REGISTER_MESSAGE_REGISTERS => {
+                self.thread.registers.message[index].set(value);
+            }
+            IpcKind::User | IpcKind::Start => {
+                if let Some(block) = self.thread.utcb.get() {
+                    block.write(utcb::message_register(index), value);
+                }
+            }
+            IpcKind::PageFault | IpcKind::Exception => {}
+        }
+    }
+
+    /// Receives the untyped words of `source`, whose tag is `tag`.
+    pub(super) fn receive_untyped(self, source: Self, tag: MessageTag) {
+        let count = tag.untyped();
+        match (source.kind, self.kind) {
+            (IpcKind::User, IpcKind::User) => {
+                let (from, to) = (&source.thread.registers.message, &self.thread.registers.message);
+                for index in 1..REGISTER_MESSAGE_REGISTERS.min(count + 1) {
+                    to[index].set(from[index].get());
+                }
+                if count >= REGISTER_MESSAGE_REGISTERS
+                    && let (Some(from), Some(to)) = (source.thread.utcb.get(), self.thread.utcb.get())
+                {
+                    to.copy_message_registers(from, REGISTER_MESSAGE_REGISTERS..count + 1);
+                }
+            }
+            (_, IpcKind::Exception) if count >= exception::REPLY_WORDS => {
+                for index in 1..=exception::REPLY_WORDS {
+                    let value = source.word(index);
+                    let register = exception_register(&self.thread.registers, index);
+                    register.set(if index == exception::RFLAGS { user_flags(value) } else { value });
+                }
+            }
+            (_, IpcKind::PageFault | IpcKind::Exception) => {}
+            (_, IpcKind::User | IpcKind::Start) => {
+                for index in 1..=count {
+                    self.set_word(index, source.word(index));
+                }
+            }
+        }
+    }
+
+    /// What typed items the receiver takes.
+    pub(super) fn acceptor(self) -> Acceptor {
+        match self.kind {
+            IpcKind::User => self.thread.utcb.get().map_or(Acceptor::UNTYPED_WORDS, |block| {
+                Acceptor::from_raw(block.read(utcb::buffer_register(0)))
+            }),
+            IpcKind::PageFault => Acceptor::COMPLETE,
+            IpcKind::Exception | IpcKind::Start => Acceptor::UNTYPED_WORDS,
+        }
+    }
+}
+
+/// The flags that a user may choose, and the fixed ones.
+pub fn user_flags(value: u64) -> u64 {
+    value & x2::control::USER_FLAGS | USER_FLAGS
+}
+
+/// The register that word `index` (1..=18) of an exception message carries.
+fn exception_register(registers: &Registers, index: usize) -> &core::cell::Cell<u64> {
+    let message = &registers.message;
+    match index {
+        exception::RIP => &registers.rip,
+        exception::RBX => &message[2],
+        exception::R10 => &message[3],
+        exception::R12 => &message[4],
+        exception::R13 => &message[5],
+        exception::R14 => &message[6],
+        exception::R15 => &message[7],
+        exception::RAX => &message[1],
+        exception::RCX => &registers.rcx,
+        exception::RDX => &registers.rdx,
+        exception::RSI => &registers.rsi,
+        exception::RDI => &registers.rdi,
+        exception::RBP => &registers.rbp,
+        exception::R8 => &registers.r8,
+        exception::R9 => &message[0],
+        exception::R11 => &registers.r11,
+        exception::RSP => &registers.rsp,
+        _ => &registers.rflags,
+    }
+}

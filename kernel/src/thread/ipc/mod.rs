@@ -1,0 +1,380 @@
+//! IPC: the one way in which threads, interrupts and the kernel's own protocols talk (X.2 rules 7).
+//!
+//! An IPC is an optional send phase and an optional receive phase. Each phase is a step of the thread's
+//! [`Continuation`]: it runs to its end in one go, waits for a partner, or gives way to an interrupt between two pages
+//! of a map item. The current thread drives its own phases; when it serves a waiting sender it also ends that sender's
+//! send phase and puts it into its receive phase (the transition is atomic, rule 7.1), but whatever that thread then
+//! finds waiting it handles when it runs itself, so that no entry into the kernel chains through many threads.
+//!
+//! | file | what |
+//! |------|------|
+//! | `rendezvous` | which ids name whom, who accepts whom |
+//! | `message` | where words come from and go to |
+//! | `transfer` | moving them, with typed items |
+//! | `complete` | how a phase ends, by kind of IPC |
+//! | `cancel` | timeouts, cancellation, partners that disappear |
+
+mod cancel;
+mod complete;
+mod message;
+mod rendezvous;
+mod transfer;
+
+use core::ptr::eq;
+
+use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, Timeouts, utcb};
+
+pub use self::cancel::{
+    cancel_receive, cancel_send, expire, leave_all, partner_disappears, sender_disappears_from_queue,
+};
+pub use self::complete::return_user;
+use self::message::Message;
+pub use self::message::user_flags;
+use self::rendezvous::Partner;
+pub use self::rendezvous::{is_user_number, resolve_thread};
+use self::transfer::Transfer;
+use super::{Continuation, IpcKind, ThreadRef, flag};
+use crate::arch;
+use crate::interrupt;
+use crate::processor;
+use crate::scheduler::Next;
+use crate::scheduler::timeouts::{Microseconds, NEVER};
+
+/// Why a phase failed.
+#[derive(Clone, Copy)]
+pub struct Failure {
+    kind: IpcErrorKind,
+    /// Bytes of strings moved before.
+    offset: u64,
+    /// Whether it failed because kernel memory ran out.
+    out_of_memory: bool,
+}
+
+impl Failure {
+    const fn new(kind: IpcErrorKind) -> Self {
+        Self { kind, offset: 0, out_of_memory: false }
+    }
+}
+
+/// The Ipc and Lipc system calls of the current thread (ABI 5).
+pub fn system_call(current: ThreadRef) -> Next {
+    let registers = &current.registers;
+    let to = ThreadId::from_raw(registers.rsi.get());
+    let timeouts = Timeouts::from_raw(registers.r8.get());
+    current.receive_from.set(ThreadId::from_raw(registers.rdx.get()));
+    current.receive_timeout.set(timeouts.receive().raw());
+    if timeouts.receive().is_point() {
+        // A point is resolved once, at entry (X.2 rule 1.11).
+        current.receive_deadline.set(instant(timeouts.receive()));
+    }
+    if !to.is_nil() {
+        send(current, IpcKind::User, to, timeouts.send())
+    } else if !current.receive_from.get().is_nil() {
+        receive(current, IpcKind::User, None)
+    } else {
+        complete::sent(current);
+        Next::Return
+    }
+}
+
+/// The current thread tells `to` of a page fault or exception and awaits the answer, without timeouts. The words of
+/// the report are in `current.fault`.
+pub fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Next {
+    current.receive_from.set(to);
+    current.receive_timeout.set(Time::NEVER.raw());
+    send(current, kind, to, Time::NEVER)
+}
+
+/// Puts a thread that has just been activated into the wait for its start message (X.2 rule 5.12). It must be neither
+/// current nor ready.
+pub fn await_start(thread: ThreadRef, pager: ThreadId) {
+    thread.receive_from.set(pager);
+    thread.receive_timeout.set(Time::NEVER.raw());
+    if receive_later(thread, IpcKind::Start) {
+        processor::this().scheduler.make_ready(thread);
+    }
+}
+
+/// Goes on with an IPC of the current thread that gave way to an interrupt, or whose receive phase was left to it.
+pub fn resume(current: ThreadRef) -> Next {
+    let peer = current.transfer_record.get().and_then(|record| record.peer.get());
+    match (current.continuation(), peer) {
+        (Continuation::Receive(kind), _) => look(current, kind, None),
+        (Continuation::SendTransfer(kind), Some(peer)) => {
+            let Continuation::ReceiveTransfer(peer_kind) = peer.continuation() else { return Next::Schedule };
+            let (sender, receiver) =
+                (Message { thread: current, kind }, Message { thread: peer, kind: peer_kind });
+            finish(sender, receiver, transfer::resume(sender, receiver), None)
+        }
+        (Continuation::ReceiveTransfer(kind), Some(peer)) => {
+            let Continuation::SendTransfer(peer_kind) = peer.continuation() else { return Next::Schedule };
+            let (sender, receiver) =
+                (Message { thread: peer, kind: peer_kind }, Message { thread: current, kind });
+            finish(sender, receiver, transfer::resume(sender, receiver), None)
+        }
+        _ => Next::Schedule,
+    }
+}
+
+/// When a timeout given as `time` ends: 0 = at once.
+fn instant(time: Time) -> Microseconds {
+    if time.is_never() {
+        return NEVER;
+    }
+    match time.deadline(arch::clock()) {
+        Deadline::Immediately => 0,
+        Deadline::At(instant) => instant,
+        Deadline::Never => NEVER,
+    }
+}
+
+/// What runs after the current thread has done what it could; `woken` became runnable meanwhile and is in no queue.
+fn resume_or_switch(current: ThreadRef, woken: Option<ThreadRef>) -> Next {
+    match woken {
+        Some(woken) if current.is_runnable() => {
+            processor::this().scheduler.make_ready(woken);
+            Next::Return
+        }
+        Some(woken) => Next::SwitchTo(woken),
+        None if current.is_runnable() => Next::Return,
+        None => Next::Schedule,
+    }
+}
+
+/// The send phase of the current thread.
+fn send(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next {
+    let fail = |error| {
+        complete::send_failed(current, kind, Failure::new(error), MessageTag::EMPTY);
+        resume_or_switch(current, None)
+    };
+    let receiver = match rendezvous::resolve(current, to) {
+        Some(Partner::Thread(receiver)) if !eq(receiver, current) => receiver,
+        Some(Partner::Interrupt(interrupt)) => {
+            return match interrupt.acknowledge(current) {
+                Ok(()) => after_send(current, kind, None),
+                Err(error) => fail(error),
+            };
+        }
+        _ => return fail(IpcErrorKind::NonExistingPartner),
+    };
+    let message = Message { thread: current, kind };
+    let tag = message.tag();
+    if !tag.is_well_formed() {
+        return fail(IpcErrorKind::MessageOverflow);
+    }
+    let propagated = kind == IpcKind::User && tag.is_propagated();
+    current.set_flag(flag::PROPAGATED, propagated);
+    if propagated && let Some(block) = current.utcb.get() {
+        current.virtual_sender.set(block.read_id(utcb::VIRTUAL_SENDER));
+    }
+    if let Some(receiver_kind) = receiver.awaits_message()
+        && rendezvous::accepts(receiver, rendezvous::originator(current, receiver))
+    {
+        let receiver = Message { thread: receiver, kind: receiver_kind };
+        processor::this().scheduler.timeouts.remove(receiver.thread);
+        let outcome = transfer::start(message, receiver);
+        return finish(message, receiver, outcome, None);
+    }
+    let deadline = instant(timeout);
+    if deadline == 0 {
+        return fail(IpcErrorKind::Timeout);
+    }
+    current.partner.set(receiver.id());
+    current.set_continuation(Continuation::Send(kind));
+    receiver.senders.insert(receiver, current);
+    if propagated {
+        receiver.set_flag(flag::PROPAGATED_SENDERS, true);
+    }
+    processor::this().scheduler.timeouts.insert(current, deadline);
+    Next::Schedule
+}
+
+/// The current thread's send phase was successful: its receive phase, if it has one.
+fn after_send(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
+    if current.receive_from.get().is_nil() {
+        complete::sent(current);
+        return resume_or_switch(current, woken);
+    }
+    receive(current, kind, woken)
+}
+
+/// The receive phase of the current thread.
+fn receive(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
+    if start_receive(current, kind) { look(current, kind, woken) } else { resume_or_switch(current, woken) }
+}
+
+/// The receive phase of a thread that is not current. Returns whether the thread is to be made ready: its phase is
+/// over, or something waits for it that it must look at itself.
+fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
+    if !start_receive(thread, kind) {
+        return thread.is_runnable();
+    }
+    if interrupt::is_pending_for(thread) || rendezvous::find_sender(thread).is_some() {
+        return true;
+    }
+    let deadline = thread.receive_deadline.get();
+    if deadline == 0 {
+        complete::receive_failed(thread, kind, Failure::new(IpcErrorKind::Timeout), MessageTag::EMPTY);
+        return thread.is_runnable();
+    }
+    processor::this().scheduler.timeouts.insert(thread, deadline);
+    false
+}
+
+/// Enters the receive phase: from here on senders find the thread receiving. `false`: it failed at once.
+fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
+    let from = thread.receive_from.get();
+    let partner = if from.is_any() || from.is_any_local() {
+        from
+    } else {
+        match rendezvous::resolve(thread, from) {
+            Some(Partner::Thread(partner)) => {
+                partner.set_flag(flag::NAMED, true);
+                partner.id()
+            }
+            Some(Partner::Interrupt(interrupt)) => interrupt.id(),
+            // The pager of a new thread may come later (X.2 rule 5.8).
+            None if kind == IpcKind::Start => from,
+            None => {
+                let failure = Failure::new(IpcErrorKind::NonExistingPartner);
+                complete::receive_failed(thread, kind, failure, MessageTag::EMPTY);
+                return false;
+            }
+        }
+    };
+    let timeout = Time::from_raw(thread.receive_timeout.get());
+    if !timeout.is_point() {
+        thread.receive_deadline.set(instant(timeout));
+    }
+    thread.partner.set(partner);
+    thread.set_continuation(Continuation::Receive(kind));
+    true
+}
+
+/// The current thread, in its receive phase, takes what waits for it or waits itself.
+fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
+    if let Some(interrupt) = interrupt::take_pending(current) {
+        deliver_interrupt(current, kind, interrupt);
+        return resume_or_switch(current, woken);
+    }
+    if let Some(sender) = rendezvous::find_sender(current)
+        && let Continuation::Send(sender_kind) = sender.continuation()
+    {
+        current.senders.remove(sender);
+        processor::this().scheduler.timeouts.remove(sender);
+        let (sender, receiver) =
+            (Message { thread: sender, kind: sender_kind }, Message { thread: current, kind });
+        let outcome = transfer::start(sender, receiver);
+        return finish(sender, receiver, outcome, woken);
+    }
+    if current.senders.first().is_none() {
+        current.set_flag(flag::PROPAGATED_SENDERS, false);
+    }
+    let deadline = current.receive_deadline.get();
+    if deadline == 0 || deadline != NEVER && deadline <= arch::clock() {
+        complete::receive_failed(current, kind, Failure::new(IpcErrorKind::Timeout), MessageTag::EMPTY);
+    } else {
+        processor::this().scheduler.timeouts.insert(current, deadline);
+    }
+    resume_or_switch(current, woken)
+}
+
+/// After a step of a transfer between the current thread and another.
+fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<ThreadRef>) -> Next {
+    let this = processor::this();
+    let failure = match outcome {
+        Transfer::Ended(failure) => failure,
+        Transfer::Interrupted => {
+            for (side, peer, continuation) in [
+                (sender, receiver, Continuation::SendTransfer(sender.kind)),
+                (receiver, sender, Continuation::ReceiveTransfer(receiver.kind)),
+            ] {
+                side.thread.set_continuation(continuation);
+                if let Some(record) = side.thread.transfer_record.get() {
+                    record.peer.set(Some(peer.thread));
+                }
+            }
+            if let Some(woken) = woken {
+                this.scheduler.make_ready(woken);
+            }
+            return Next::Interrupted;
+        }
+    };
+    let tag = sender.tag();
+    let origin = complete::Origin {
+        sender: sender.thread,
+        originator: rendezvous::originator(sender.thread, receiver.thread),
+    };
+    if failure.is_none() {
+        turn_originator(origin, receiver.thread);
+    }
+    let received = complete::received(receiver, origin, tag, failure);
+    let again =
+        matches!(received, complete::Received::Again) && receive_later(receiver.thread, receiver.kind);
+    let receiver_runs = again || receiver.thread.is_runnable();
+    if this.is_current(sender.thread) {
+        let woken = Some(receiver.thread).filter(|_| receiver_runs);
+        return match failure {
+            None => after_send(sender.thread, sender.kind, woken),
+            Some(failure) => {
+                complete::send_failed(sender.thread, sender.kind, failure, tag);
+                resume_or_switch(sender.thread, woken)
+            }
+        };
+    }
+    let sender_runs = match failure {
+        None if sender.thread.receive_from.get().is_nil() => {
+            complete::sent(sender.thread);
+            sender.thread.is_runnable()
+        }
+        None => receive_later(sender.thread, sender.kind),
+        Some(failure) => {
+            complete::send_failed(sender.thread, sender.kind, failure, tag);
+            sender.thread.is_runnable()
+        }
+    };
+    if sender_runs {
+        this.scheduler.make_ready(sender.thread);
+    }
+    if again {
+        // It looks for the next start message when it is its turn, so that wrong ones cannot keep the kernel busy.
+        this.scheduler.make_ready(receiver.thread);
+    }
+    resume_or_switch(receiver.thread, woken)
+}
+
+/// X.2 rule 7.16: an originator that waits for the thread that propagated in its name now waits for the receiver.
+fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
+    let complete::Origin { sender, originator } = origin;
+    if !eq(sender, originator)
+        && !eq(originator, receiver)
+        && originator.awaits_message().is_some()
+        && originator.partner.get() == sender.id()
+    {
+        originator.partner.set(receiver.id());
+        receiver.set_flag(flag::NAMED, true);
+    }
+}
+
+/// Ends `thread`'s receive phase with the message of an interrupt (X.2 rule 5.20).
+fn deliver_interrupt(thread: ThreadRef, kind: IpcKind, interrupt: &'static interrupt::Interrupt) {
+    interrupt.delivered();
+    thread.set_continuation(Continuation::ReturnToUser);
+    debug_assert!(kind == IpcKind::User, "only users wait for interrupts");
+    complete::return_user(thread, x2::protocol::INTERRUPT_TAG, interrupt.id());
+}
+
+/// An interrupt has occurred whose handler may be waiting. Returns whether it was delivered.
+pub fn offer_interrupt(handler: ThreadRef, interrupt: &'static interrupt::Interrupt) -> bool {
+    let from = handler.partner.get();
+    let Some(kind @ IpcKind::User) = handler.awaits_message() else { return false };
+    if !from.is_any() && from != interrupt.id() {
+        return false;
+    }
+    processor::this().scheduler.timeouts.remove(handler);
+    deliver_interrupt(handler, kind, interrupt);
+    if handler.is_runnable() {
+        processor::this().scheduler.make_ready(handler);
+    }
+    true
+}

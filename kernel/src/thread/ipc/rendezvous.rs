@@ -1,0 +1,87 @@
+//! Who may meet whom: ids of partners, propagation, and which sender a receiver takes (X.2 rules 7.2-7.7, 7.14).
+
+use x2::ThreadId;
+
+use crate::interrupt::{self, Interrupt};
+use crate::thread::table::{self, threads};
+use crate::thread::{ThreadRef, flag};
+
+/// Whom an id names, as destination of a send or source of a receive.
+pub(super) enum Partner {
+    /// A thread.
+    Thread(ThreadRef),
+    /// An interrupt line.
+    Interrupt(&'static Interrupt),
+}
+
+/// The thread that `id`, global or local to `thread`'s space, names for `thread`.
+pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<ThreadRef> {
+    if id.is_global() {
+        threads().find(id)
+    } else if id.is_local() {
+        thread.space.get()?.thread_with_local_id(id)
+    } else {
+        None
+    }
+}
+
+/// Like [`resolve_thread`], for ids that may also name interrupts.
+pub(super) fn resolve(thread: ThreadRef, id: ThreadId) -> Option<Partner> {
+    if id.is_global() && id.number() < interrupt::system_base() {
+        return interrupt::find(id).map(Partner::Interrupt);
+    }
+    resolve_thread(thread, id).map(Partner::Thread)
+}
+
+/// Whose message `sender` brings to `receiver`: the originator if the propagation is honoured, else the sender itself
+/// (X.2 rule 7.14; evaluated anew whenever a waiting send is served).
+pub(super) fn originator(sender: ThreadRef, receiver: ThreadRef) -> ThreadRef {
+    if !sender.has(flag::PROPAGATED) {
+        return sender;
+    }
+    resolve_thread(sender, sender.virtual_sender.get())
+        .filter(|originator| originator.shares_space_with(sender) || sender.shares_space_with(receiver))
+        .unwrap_or(sender)
+}
+
+/// Whether `receiver`, which is in a receive phase, takes a message of `originator` (X.2 rules 7.3, 7.15).
+#[inline]
+pub(super) fn accepts(receiver: ThreadRef, originator: ThreadRef) -> bool {
+    let from = receiver.partner.get();
+    from == originator.id() || from.is_any() || from.is_any_local() && originator.shares_space_with(receiver)
+}
+
+/// The waiting sender that `receiver` takes next, if any.
+pub(super) fn find_sender(receiver: ThreadRef) -> Option<ThreadRef> {
+    let from = receiver.partner.get();
+    let first = receiver.senders.first()?;
+    if from.is_any() {
+        return Some(first);
+    }
+    if from.is_global()
+        && let Some(partner) = threads().find(from)
+        && partner.senders_node.receiver().is_some_and(|queue| core::ptr::eq(queue, receiver))
+        && core::ptr::eq(originator(partner, receiver), partner)
+    {
+        return Some(partner);
+    }
+    // Senders of the own space, and propagated messages, are looked for one by one.
+    if from.is_any_local() || receiver.has(flag::PROPAGATED_SENDERS) {
+        return receiver.senders.iter().find(|sender| accepts(receiver, originator(sender, receiver)));
+    }
+    None
+}
+
+/// The id by which `observer` sees `thread`: local in its own space, else global (X.2 rule 7.6).
+pub(super) fn id_seen_by(observer: ThreadRef, thread: ThreadRef) -> ThreadId {
+    if thread.shares_space_with(observer) && thread.local_id.get() != 0 {
+        ThreadId::local(thread.local_id.get())
+    } else {
+        thread.id()
+    }
+}
+
+/// Whether `id` could be a thread's: neither an interrupt's nor one of the kernel's own numbers (X.2 rule 5.22).
+pub fn is_user_number(id: ThreadId) -> bool {
+    id.is_global() && id.number() >= interrupt::user_base() && (id.number() as usize) < table::NUMBERS
+}

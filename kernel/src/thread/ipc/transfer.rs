@@ -1,0 +1,108 @@
+//! Moving a message from a sender to a receiver that have met (X.2 rules 7.26-7.38).
+
+use x2::message::TypedItemKind;
+use x2::{Fpage, IpcErrorKind, MapItem};
+
+use super::Failure;
+use super::message::Message;
+use crate::mapping::{self, Progress};
+use crate::memory::OutOfMemory;
+use crate::thread::{ThreadRef, TransferRecord};
+
+/// How far a transfer came.
+pub(super) enum Transfer {
+    /// The message has arrived, whole or (`Some`) up to the item that failed.
+    Ended(Option<Failure>),
+    /// An interrupt is pending. [`resume`] goes on.
+    Interrupted,
+}
+
+/// Moves the message of `sender` to `receiver`.
+///
+/// Preemption point, once per mapped page. Nothing else can fail or wait: UTCBs are always present.
+pub(super) fn start(sender: Message, receiver: Message) -> Transfer {
+    let tag = sender.tag();
+    receiver.receive_untyped(sender, tag);
+    if tag.typed() == 0 {
+        return Transfer::Ended(None);
+    }
+    let first = tag.untyped() + 1;
+    let Some(record) = sender.thread.transfer_record.get() else {
+        return Transfer::Ended(Some(Failure::new(IpcErrorKind::MessageOverflow)));
+    };
+    record.item.set(first as u8);
+    resume(sender, receiver)
+}
+
+/// Goes on with the typed items.
+pub(super) fn resume(sender: Message, receiver: Message) -> Transfer {
+    let tag = sender.tag();
+    let Some(record) = sender.thread.transfer_record.get() else {
+        return Transfer::Ended(Some(Failure::new(IpcErrorKind::MessageOverflow)));
+    };
+    while usize::from(record.item.get()) < tag.end() {
+        match transfer_item(record, sender, receiver, usize::from(record.item.get())) {
+            Item::Done(words) => record.item.set(record.item.get() + words),
+            Item::Interrupted => return Transfer::Interrupted,
+            Item::Failed(failure) => return Transfer::Ended(Some(failure)),
+        }
+    }
+    Transfer::Ended(None)
+}
+
+enum Item {
+    /// The item took this many words.
+    Done(u8),
+    Interrupted,
+    Failed(Failure),
+}
+
+fn transfer_item(record: &'static TransferRecord, sender: Message, receiver: Message, index: usize) -> Item {
+    let end = sender.tag().end();
+    let overflow = Item::Failed(Failure::new(IpcErrorKind::MessageOverflow));
+    let words = [sender.word(index), if index + 1 < end { sender.word(index + 1) } else { 0 }];
+    match TypedItemKind::of(words[0]) {
+        TypedItemKind::Map | TypedItemKind::Grant if index + 1 < end => {
+            let Some(item) = MapItem::from_words(words) else { return overflow };
+            let continues = index + 2 < end;
+            match map(record, sender.thread, receiver, item) {
+                Progress::Done(Ok(delivered)) => {
+                    let words = MapItem { fpage: delivered, ..item }.to_words(continues);
+                    receiver.set_word(index, words[0]);
+                    receiver.set_word(index + 1, words[1]);
+                    Item::Done(2)
+                }
+                Progress::Done(Err(_)) => {
+                    let words = MapItem { fpage: Fpage::NIL, ..item }.to_words(continues);
+                    receiver.set_word(index, words[0]);
+                    receiver.set_word(index + 1, words[1]);
+                    Item::Failed(Failure {
+                        out_of_memory: true,
+                        ..Failure::new(IpcErrorKind::MessageOverflow)
+                    })
+                }
+                Progress::Preempted => Item::Interrupted,
+            }
+        }
+        TypedItemKind::String(descriptor) => {
+            // The receiver learns of the string that did not come (X.2 rule 7.30).
+            receiver.set_word(index, descriptor.with_continues(false).raw());
+            overflow
+        }
+        _ => overflow,
+    }
+}
+
+/// Performs one map or grant item, or goes on with it.
+fn map(
+    record: &'static TransferRecord,
+    sender: ThreadRef,
+    receiver: Message,
+    item: MapItem,
+) -> Progress<Result<Fpage, OutOfMemory>> {
+    let window = receiver.acceptor().window();
+    let (Some(from), Some(to)) = (sender.space.get(), receiver.thread.space.get()) else {
+        return Progress::Done(Ok(Fpage::NIL));
+    };
+    record.with_cursor(|cursor| mapping::map(cursor, from.memory, to.memory, item, window))
+}

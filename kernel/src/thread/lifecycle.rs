@@ -1,0 +1,231 @@
+//! How threads come into being, become active, change their names and homes, and go.
+//!
+//! Whatever can fail is allocated before anything changes: [`create`] and [`allocate_activation`] fail without trace, the rest
+//! cannot fail (K4).
+
+use core::mem::offset_of;
+use core::ptr::{NonNull, eq};
+
+use x2::control::{DEFAULT_PRIORITY, DEFAULT_TIMESLICE};
+use x2::{ThreadId, utcb};
+
+use super::table::threads;
+use super::tcb::{Tcb, flag};
+use super::transfer_record::{TransferRecord, Work};
+use super::{Continuation, ThreadRef, Utcb, ipc};
+use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
+use crate::space::{self, Space, SpaceRef};
+use crate::{arch, interrupt, processor};
+
+/// TCBs. While one is free the slab keeps its link in the saved registers.
+static TCBS: ObjectSlab<Tcb> = ObjectSlab::stable(Use::Threads, offset_of!(Tcb, registers));
+static TRANSFER_RECORDS: ObjectSlab<TransferRecord> = ObjectSlab::new(Use::Transfers);
+
+/// A TCB that is not in the table yet, in its initial state, charged to `account`.
+pub fn allocate(account: Account) -> Result<ThreadRef, OutOfMemory> {
+    let place = TCBS.alloc(account)?;
+    // SAFETY: the slab hands out memory that is a TCB, live or from its last use, or zero: each is a valid Tcb, and the
+    // memory is never used as anything else.
+    let thread: ThreadRef = unsafe { place.as_ref() };
+    thread.reset();
+    thread.account.set(account);
+    Ok(thread)
+}
+
+/// Returns a TCB that is in no table, queue or space.
+pub fn release(thread: ThreadRef) {
+    // SAFETY: it came from this slab; whoever still refers to it re-checks its id, which is nil.
+    unsafe { TCBS.free(NonNull::from(thread), thread.account.get()) };
+}
+
+/// Creates a thread, and an empty space for it (X.2 rule 5.6). Fails without trace.
+pub fn create_with_space(id: ThreadId, scheduler: ThreadId) -> Result<(), OutOfMemory> {
+    let account = space::account_of_new_spaces();
+    let thread = allocate(account)?;
+    match Space::create(account) {
+        Ok(space) => {
+            install(thread, id, space, scheduler);
+            Ok(())
+        }
+        Err(error) => {
+            release(thread);
+            Err(error)
+        }
+    }
+}
+
+/// Puts a new thread into the table and `space`.
+pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, scheduler: ThreadId) {
+    thread.set_id(id);
+    thread.space.set(Some(space));
+    space.add_thread();
+    thread.priority.set(DEFAULT_PRIORITY);
+    thread.sensitive_priority.set(DEFAULT_PRIORITY);
+    let timeslice = DEFAULT_TIMESLICE.micros().unwrap_or(crate::scheduler::timeouts::NEVER);
+    thread.timeslice.set(timeslice);
+    thread.timeslice_left.set(timeslice);
+    set_scheduler(thread, scheduler);
+    threads().set(id.number(), Some(thread));
+}
+
+/// Makes the thread with id `scheduler` that of `thread`.
+pub fn set_scheduler(thread: ThreadRef, scheduler: ThreadId) {
+    thread.scheduler.set(scheduler);
+    if let Some(scheduler) = threads().find(scheduler) {
+        scheduler.set_flag(flag::NAMED, true);
+    }
+}
+
+/// What activation needs beside a UTCB.
+pub fn allocate_transfer_record(account: Account) -> Result<&'static TransferRecord, OutOfMemory> {
+    let place = TRANSFER_RECORDS.alloc(account)?;
+    // SAFETY: fresh memory for a TransferRecord, freed only with its thread.
+    unsafe {
+        place.write(TransferRecord::new());
+        Ok(place.as_ref())
+    }
+}
+
+/// Returns a transfer record.
+pub fn free_transfer_record(record: &'static TransferRecord, account: Account) {
+    // SAFETY: from this slab; the thread that had it has forgotten it.
+    unsafe { TRANSFER_RECORDS.free(NonNull::from(record), account) };
+}
+
+/// Gives an inactive thread its UTCB.
+pub fn set_utcb(thread: ThreadRef, block: &'static Utcb, location: u64) {
+    let pointer = location + utcb::MR0_OFFSET;
+    thread.utcb.set(Some(block));
+    thread.local_id.set(pointer);
+    block.write(utcb::SELF_POINTER, pointer);
+    block.write(utcb::MY_GLOBAL_ID, thread.id().raw());
+    block.write(utcb::PROCESSOR_NUMBER, u64::from(arch::cpu_number()));
+    thread.registers.gs_base.set(location + utcb::byte_offset(utcb::SELF_POINTER));
+    forget_loaded(thread);
+}
+
+/// Takes the UTCB of a thread that is not going to run before it gets another.
+pub fn drop_utcb(thread: ThreadRef) {
+    if let (Some(_), Some(space)) = (thread.utcb.take(), thread.space.get()) {
+        space.free_utcb(thread.local_id.replace(0) - utcb::MR0_OFFSET);
+    }
+}
+
+/// Activates an inactive thread that has a UTCB: it waits for its start message from `pager` (X.2 rule 5.12).
+pub fn activate(thread: ThreadRef, pager: ThreadId, record: &'static TransferRecord) {
+    thread.transfer_record.set(Some(record));
+    if let Some(space) = thread.space.get() {
+        space.count_active(true);
+    }
+    if let Some(block) = thread.utcb.get() {
+        block.write(utcb::PAGER, pager.raw());
+    }
+    ipc::await_start(thread, pager);
+}
+
+/// Moves `thread` to `space`, where its UTCB, if it has one, will be `block` at `location`. Returns the old space if
+/// the thread was its last.
+pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb, u64)>) -> Option<SpaceRef> {
+    ipc::leave_all(thread);
+    let old = thread.space.get();
+    let contents = thread.utcb.get();
+    if let (Some((block, _)), Some(contents)) = (place, contents) {
+        block.copy_all(contents);
+    }
+    drop_utcb(thread);
+    thread.space.set(Some(space));
+    space.add_thread();
+    if thread.is_active() {
+        space.count_active(true);
+        old.inspect(|old| old.count_active(false));
+    }
+    if let Some((block, location)) = place {
+        set_utcb(thread, block, location);
+    }
+    old.filter(|old| old.remove_thread())
+}
+
+/// The processor no longer holds this thread's registers, or must load them anew.
+fn forget_loaded(thread: ThreadRef) {
+    let this = processor::this();
+    if this.loaded_thread.get().is_some_and(|loaded| eq(loaded, thread)) {
+        arch::drop_thread_state(thread);
+        this.loaded_thread.set(None);
+    }
+}
+
+/// The first step of an id's end: nobody finds the thread by it any more. For a deletion the thread stops for good.
+pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) -> Work {
+    let id = thread.id();
+    ipc::leave_all(thread);
+    match new {
+        Some(new) => {
+            thread.set_id(new);
+            if let Some(block) = thread.utcb.get() {
+                block.write(utcb::MY_GLOBAL_ID, new.raw());
+            }
+        }
+        None => {
+            thread.set_id(ThreadId::NIL);
+            processor::this().scheduler.forget(thread);
+        }
+    }
+    interrupt::forget_handler(thread);
+    Work::EndRelations { thread, id, next: 0, delete: new.is_none(), left: None }
+}
+
+/// Goes on with the end of an id: partners learn of it, schedulers' roles end, and a thread that is deleted
+/// disappears with all it had. Returns the number of the thread to look at next if it was interrupted.
+///
+/// Preemption point, once per thread that is told or looked at.
+pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u32> {
+    while ipc::sender_disappears_from_queue(thread, id) {
+        if arch::interrupt_pending() {
+            return Err(next);
+        }
+    }
+    if thread.has(flag::NAMED) {
+        for number in next..threads().end() {
+            if let Some(other) = threads().by_number(number) {
+                ipc::partner_disappears(other, id);
+                if other.scheduler.get() == id {
+                    other.scheduler.set(ThreadId::NIL);
+                }
+            }
+            if number % 16 == 15 && arch::interrupt_pending() {
+                return Err(number + 1);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The last step of a deletion. Returns the space if this was its last thread.
+pub fn remove(thread: ThreadRef, number: u32) -> Option<SpaceRef> {
+    let space = thread.space.get()?;
+    let account = thread.account.get();
+    forget_loaded(thread);
+    if thread.is_active() {
+        space.count_active(false);
+    }
+    drop_utcb(thread);
+    if let Some(record) = thread.transfer_record.take() {
+        free_transfer_record(record, account);
+    }
+    if let Some(state) = thread.extended_state.take() {
+        arch::free_extended_state(state, account);
+    }
+    thread.set_continuation(Continuation::Inactive);
+    thread.space.set(None);
+    threads().set(number, None);
+    release(thread);
+    Some(space).filter(|space| space.remove_thread())
+}
+
+/// Keeps the state of a system call of the current thread that gives way to an interrupt.
+pub fn save_work(current: ThreadRef, work: Work) {
+    if let Some(record) = current.transfer_record.get() {
+        current.set_continuation(Continuation::SystemCall);
+        record.work.set(work);
+    }
+}

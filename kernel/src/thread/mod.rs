@@ -1,0 +1,21 @@
+//! Threads: what one is ([`Tcb`]), how it is named ([`table`]), what it waits for ([`Continuation`]) and its IPC.
+
+mod continuation;
+pub mod exception;
+pub mod fault;
+pub mod initial;
+pub mod ipc;
+pub mod lifecycle;
+mod send_queue;
+pub mod table;
+mod tcb;
+mod transfer_record;
+pub mod user_memory;
+mod utcb;
+
+pub use continuation::{Continuation, IpcKind};
+#[cfg(test)]
+pub(crate) use tcb::test_thread;
+pub use tcb::{Registers, TCB_SIZE, Tcb, ThreadRef, USER_FLAGS, flag};
+pub use transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
+pub use utcb::Utcb;

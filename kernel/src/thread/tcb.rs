@@ -1,0 +1,372 @@
+//! The thread control block: 512 bytes that hold everything the kernel keeps of a thread (K4).
+//!
+//! TCB memory is type-stable: a TCB is only ever reused as a TCB, so a reference stays usable for ever and whoever
+//! follows one re-checks the id (K12). The fields are grouped by who may touch them. Unless marked otherwise that is
+//! the thread's home processor, with interrupts off; hence cells.
+
+use core::cell::Cell;
+use core::mem::{offset_of, size_of};
+use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+
+use x2::ThreadId;
+
+use super::send_queue::{SendNode, SendQueue};
+use super::transfer_record::TransferRecord;
+use super::utcb::Utcb;
+use super::{Continuation, IpcKind};
+use crate::arch::ExtendedState;
+use crate::interrupt::Interrupt;
+use crate::memory::Account;
+use crate::scheduler::ready_queue::ReadyNode;
+use crate::scheduler::timeouts::{Microseconds, NEVER, TimeoutNode};
+use crate::space::Space;
+
+/// How the kernel refers to a thread. TCBs are never unmapped or used as anything else.
+pub type ThreadRef = &'static Tcb;
+
+/// Facts about a thread that are neither its continuation nor a register. Home processor only.
+pub mod flag {
+    /// Does not run at user level until ExchangeRegisters resumes it (X.2 rule 5.30). Its IPC goes on.
+    pub const HALTED: u8 = 1 << 0;
+    /// The pending send is propagated: its originator is `virtual_sender`.
+    pub const PROPAGATED: u8 = 1 << 1;
+    /// Some thread may hold this one's id, as the partner of a closed receive or as its scheduler: when the id ends,
+    /// such threads must be looked for. Set for ever.
+    pub const NAMED: u8 = 1 << 2;
+    /// Is or was the handler of an interrupt.
+    pub const HANDLES_INTERRUPTS: u8 = 1 << 5;
+    /// Some thread in the queue of senders may be propagating: a closed receive must look through the queue.
+    pub const PROPAGATED_SENDERS: u8 = 1 << 4;
+    /// The owner wants a full exception message at the next user boundary (K15).
+    pub const RECALLED: u8 = 1 << 3;
+}
+
+/// The registers with which a thread runs at user level, as saved at its last entry into the kernel.
+///
+/// The order is that of use: the message registers of an IPC fill one cache line, what else SYSRET needs the next.
+#[repr(C)]
+pub struct Registers {
+    /// MR0..MR7 during Ipc and Unmap: R9, RAX, RBX, R10, R12, R13, R14, R15.
+    pub message: [Cell<u64>; 8],
+    /// Stack pointer.
+    pub rsp: Cell<u64>,
+    /// Instruction pointer.
+    pub rip: Cell<u64>,
+    /// Flags; only those that a user may have, and the fixed ones.
+    pub rflags: Cell<u64>,
+    /// General register.
+    pub rdi: Cell<u64>,
+    /// General register.
+    pub rsi: Cell<u64>,
+    /// General register.
+    pub rbp: Cell<u64>,
+    /// FS base, the thread's own.
+    pub fs_base: Cell<u64>,
+    /// GS base: where the thread's UTCB pointer lies (K5).
+    pub gs_base: Cell<u64>,
+    /// General register.
+    pub rcx: Cell<u64>,
+    /// General register.
+    pub rdx: Cell<u64>,
+    /// General register.
+    pub r8: Cell<u64>,
+    /// General register.
+    pub r11: Cell<u64>,
+}
+
+impl Registers {
+    const fn new() -> Self {
+        Self {
+            message: [const { Cell::new(0) }; 8],
+            rsp: Cell::new(0),
+            rip: Cell::new(0),
+            rflags: Cell::new(USER_FLAGS),
+            rdi: Cell::new(0),
+            rsi: Cell::new(0),
+            rbp: Cell::new(0),
+            fs_base: Cell::new(0),
+            gs_base: Cell::new(0),
+            rcx: Cell::new(0),
+            rdx: Cell::new(0),
+            r8: Cell::new(0),
+            r11: Cell::new(0),
+        }
+    }
+
+    fn reset(&self) {
+        let Self { message, rsp, rip, rflags, rdi, rsi, rbp, fs_base, gs_base, rcx, rdx, r8, r11 } = self;
+        message.iter().for_each(|register| register.set(0));
+        for register in [rsp, rip, rdi, rsi, rbp, fs_base, gs_base, rcx, rdx, r8, r11] {
+            register.set(0);
+        }
+        rflags.set(USER_FLAGS);
+    }
+
+    /// RAX, which is also MR1.
+    pub fn rax(&self) -> &Cell<u64> {
+        &self.message[1]
+    }
+
+    /// RBX, which is also MR2.
+    pub fn rbx(&self) -> &Cell<u64> {
+        &self.message[2]
+    }
+
+    /// R9, which is also MR0.
+    pub fn r9(&self) -> &Cell<u64> {
+        &self.message[0]
+    }
+
+    /// R10, which is also MR3.
+    pub fn r10(&self) -> &Cell<u64> {
+        &self.message[3]
+    }
+}
+
+/// RFLAGS of a thread that has changed none: interrupts on, I/O privilege level 0.
+pub const USER_FLAGS: u64 = 1 << 9 | 1 << 1;
+
+/// A thread control block.
+#[repr(C, align(64))]
+pub struct Tcb {
+    // Line 0: identity and IPC state, all that a fast path reads of a partner beside its registers.
+    /// The global id; nil while the TCB is not in use. Any processor may read it.
+    id: AtomicU64,
+    /// What the thread does next or waits for.
+    continuation: Cell<Continuation>,
+    /// See [`flag`].
+    pub flags: Cell<u8>,
+    /// The processor whose scheduler and IPC the thread belongs to. Any processor may read it (K12).
+    pub home: AtomicU16,
+    /// 0 to 255, 255 is the most urgent.
+    pub priority: Cell<u8>,
+    /// `Send`: whom to; `Receive`: whom from, as given but with local ids made global.
+    pub partner: Cell<ThreadId>,
+    /// The address space. `None` only while the TCB is not in use.
+    pub space: Cell<Option<&'static Space>>,
+    /// The user's address of MR0, which is the thread's local id; 0 without UTCB.
+    pub local_id: Cell<u64>,
+    /// The kernel's view of the UTCB while the thread is active.
+    pub utcb: Cell<Option<&'static Utcb>>,
+    /// Threads waiting to send to this one.
+    pub senders: SendQueue,
+    /// Interrupts that wait for this thread to receive, lowest line first.
+    pub pending_interrupts: Cell<Option<&'static Interrupt>>,
+
+    // Lines 1 to 3: the user's registers.
+    /// Saved registers.
+    pub registers: Registers,
+    /// Whether the last entry was a SYSCALL, whose clobbered registers allow SYSRET.
+    pub entered_by_syscall: Cell<bool>,
+    /// Which IPC timeout the receive phase has, kept while the send phase waits (X.2 rule 1.10).
+    pub receive_timeout: Cell<u16>,
+    /// Whom the receive phase that follows the present send phase will be from; nil = none.
+    pub receive_from: Cell<ThreadId>,
+    /// When the receive phase ends: clock value, 0 = at once, `NEVER`.
+    pub receive_deadline: Cell<Microseconds>,
+    /// The originator of a propagated send.
+    pub virtual_sender: Cell<ThreadId>,
+
+    // Lines 4 and 5: queues and scheduling.
+    /// Place in the queue of the thread it sends to.
+    pub senders_node: SendNode,
+    /// Place in the ready queue.
+    pub ready: ReadyNode,
+    /// The running timeout.
+    pub timeout: TimeoutNode,
+    /// Length of a full timeslice in microseconds; `NEVER` = infinite.
+    pub timeslice: Cell<Microseconds>,
+    /// What is left of the present one while the thread does not run.
+    pub timeslice_left: Cell<Microseconds>,
+    /// Who pays for the TCB and what hangs on it, wherever the thread moves.
+    pub account: Cell<Account>,
+    /// The scheduler's global id.
+    pub scheduler: Cell<ThreadId>,
+    /// Longest delay of a preemption in microseconds (X.2 rule 4.4).
+    pub maximum_delay: Cell<u16>,
+    /// Priority up to which a preemption can be delayed.
+    pub sensitive_priority: Cell<u8>,
+    /// The words of the page fault (address, access) or exception (number, error code) being reported.
+    pub fault: [Cell<u64>; 2],
+    /// x87, SSE and AVX registers; `None` until first used (K14).
+    pub extended_state: Cell<Option<&'static ExtendedState>>,
+    /// Room for what a transfer or long system call keeps while it is interrupted; allocated at activation.
+    pub transfer_record: Cell<Option<&'static TransferRecord>>,
+    /// The pager an owner has set (K13); nil: the UTCB word counts.
+    pub owned_pager: Cell<ThreadId>,
+    /// The exception handler an owner has set (K13).
+    pub owned_exception_handler: Cell<ThreadId>,
+    /// Pending notification bits (K15). Any processor may set some.
+    pub notification: AtomicU64,
+    /// Room for the mailbox node (K6), total quantum and redirection.
+    room: [u64; ROOM],
+}
+
+const ROOM: usize = 9;
+
+/// Size of a TCB in bytes (K4).
+pub const TCB_SIZE: usize = 512;
+
+const LINE: usize = 64;
+const _: () = assert!(size_of::<Tcb>() == TCB_SIZE);
+const _: () = assert!(size_of::<Continuation>() <= 2);
+const _: () = assert!(offset_of!(Tcb, pending_interrupts) < LINE);
+const _: () = assert!(offset_of!(Tcb, registers) == LINE);
+const _: () = assert!(offset_of!(Tcb, registers) + offset_of!(Registers, gs_base) < 3 * LINE);
+const _: () = assert!(offset_of!(Tcb, virtual_sender) < 5 * LINE);
+
+impl Tcb {
+    /// A TCB that is not in use.
+    pub const fn new() -> Self {
+        Self {
+            id: AtomicU64::new(ThreadId::NIL.raw()),
+            continuation: Cell::new(Continuation::Inactive),
+            flags: Cell::new(0),
+            home: AtomicU16::new(0),
+            priority: Cell::new(0),
+            partner: Cell::new(ThreadId::NIL),
+            space: Cell::new(None),
+            local_id: Cell::new(0),
+            utcb: Cell::new(None),
+            senders: SendQueue::new(),
+            pending_interrupts: Cell::new(None),
+            registers: Registers::new(),
+            entered_by_syscall: Cell::new(false),
+            receive_timeout: Cell::new(0),
+            receive_from: Cell::new(ThreadId::NIL),
+            receive_deadline: Cell::new(NEVER),
+            virtual_sender: Cell::new(ThreadId::NIL),
+            senders_node: SendNode::new(),
+            ready: ReadyNode::new(),
+            timeout: TimeoutNode::new(),
+            timeslice: Cell::new(NEVER),
+            timeslice_left: Cell::new(NEVER),
+            account: Cell::new(Account::KERNEL),
+            scheduler: Cell::new(ThreadId::NIL),
+            maximum_delay: Cell::new(0),
+            sensitive_priority: Cell::new(0),
+            fault: [const { Cell::new(0) }; 2],
+            extended_state: Cell::new(None),
+            transfer_record: Cell::new(None),
+            owned_pager: Cell::new(ThreadId::NIL),
+            owned_exception_handler: Cell::new(ThreadId::NIL),
+            notification: AtomicU64::new(0),
+            room: [0; ROOM],
+        }
+    }
+
+    /// Brings every field into the state of [`Tcb::new`], one by one: another processor may be reading the id.
+    pub fn reset(&self) {
+        self.set_id(ThreadId::NIL);
+        self.continuation.set(Continuation::Inactive);
+        self.flags.set(0);
+        self.home.store(0, Ordering::Relaxed);
+        self.priority.set(0);
+        self.partner.set(ThreadId::NIL);
+        self.space.set(None);
+        self.local_id.set(0);
+        self.utcb.set(None);
+        self.pending_interrupts.set(None);
+        self.registers.reset();
+        self.entered_by_syscall.set(false);
+        self.receive_timeout.set(0);
+        self.receive_from.set(ThreadId::NIL);
+        self.receive_deadline.set(NEVER);
+        self.virtual_sender.set(ThreadId::NIL);
+        self.timeout.reset();
+        self.timeslice.set(NEVER);
+        self.timeslice_left.set(NEVER);
+        self.account.set(Account::KERNEL);
+        self.scheduler.set(ThreadId::NIL);
+        self.maximum_delay.set(0);
+        self.sensitive_priority.set(0);
+        self.fault.iter().for_each(|word| word.set(0));
+        self.extended_state.set(None);
+        self.transfer_record.set(None);
+        self.owned_pager.set(ThreadId::NIL);
+        self.owned_exception_handler.set(ThreadId::NIL);
+        self.notification.store(0, Ordering::Relaxed);
+    }
+
+    /// The global id.
+    #[inline]
+    pub fn id(&self) -> ThreadId {
+        // Relaxed: a reader on another processor uses the id as a hint that the home processor checks again (K6).
+        ThreadId::from_raw(self.id.load(Ordering::Relaxed))
+    }
+
+    /// Changes the global id. Home processor only.
+    pub fn set_id(&self, id: ThreadId) {
+        self.id.store(id.raw(), Ordering::Relaxed);
+    }
+
+    /// What the thread does next or waits for.
+    #[inline]
+    pub fn continuation(&self) -> Continuation {
+        self.continuation.get()
+    }
+
+    /// Sets what the thread does next or waits for.
+    #[inline]
+    pub fn set_continuation(&self, continuation: Continuation) {
+        self.continuation.set(continuation);
+    }
+
+    /// The IPC in whose receive phase the thread waits or is about to look for senders.
+    #[inline]
+    pub fn awaits_message(&self) -> Option<IpcKind> {
+        match self.continuation.get() {
+            Continuation::Receive(kind) => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// Whether a [`flag`] is set.
+    #[inline]
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags.get() & flag != 0
+    }
+
+    /// Sets or clears a [`flag`].
+    #[inline]
+    pub fn set_flag(&self, flag: u8, value: bool) {
+        self.flags.set(if value { self.flags.get() | flag } else { self.flags.get() & !flag });
+    }
+
+    /// Whether the thread could do something with the processor, were it given it.
+    ///
+    /// A halted thread carries its kernel activity on, but does not return to user level (X.2 rule 5.30).
+    pub fn is_runnable(&self) -> bool {
+        match self.continuation.get() {
+            Continuation::ReturnToUser => !self.has(flag::HALTED),
+            Continuation::RaiseException | Continuation::SystemCall => true,
+            _ => false,
+        }
+    }
+
+    /// Whether both threads live in the same address space.
+    #[inline]
+    pub fn shares_space_with(&self, other: &Tcb) -> bool {
+        match (self.space.get(), other.space.get()) {
+            (Some(a), Some(b)) => core::ptr::eq(a, b),
+            _ => false,
+        }
+    }
+
+    /// Whether the thread has been activated (has a UTCB).
+    pub fn is_active(&self) -> bool {
+        self.continuation.get() != Continuation::Inactive
+    }
+}
+
+impl Default for Tcb {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A TCB for tests of single structures.
+#[cfg(test)]
+pub(crate) fn test_thread() -> ThreadRef {
+    std::boxed::Box::leak(std::boxed::Box::new(Tcb::new()))
+}

@@ -1,0 +1,68 @@
+//! The kernel's view of a UTCB: memory that the user writes at any time, so every access is one relaxed atomic word
+//! that is read once and then checked, and no word is trusted for identity, rights or safety (K3, X.2 rule 13.2).
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use x2::{ThreadId, utcb};
+
+/// A UTCB block. Words are indexed relative to MR0, with the names of [`x2::utcb`].
+#[repr(C, align(1024))]
+pub struct Utcb {
+    words: [AtomicU64; utcb::SIZE as usize / 8],
+}
+
+const _: () = assert!(size_of::<Utcb>() as u64 == utcb::SIZE);
+
+impl Utcb {
+    /// A zeroed UTCB.
+    pub const fn new() -> Self {
+        Self { words: [const { AtomicU64::new(0) }; utcb::SIZE as usize / 8] }
+    }
+
+    /// Reads a word.
+    #[inline]
+    pub fn read(&self, word: isize) -> u64 {
+        // Relaxed: the user's other threads write concurrently; each word stands for itself.
+        self.words[utcb::word_index(word)].load(Ordering::Relaxed)
+    }
+
+    /// Reads a word that holds a thread id.
+    pub fn read_id(&self, word: isize) -> ThreadId {
+        ThreadId::from_raw(self.read(word))
+    }
+
+    /// Writes a word.
+    #[inline]
+    pub fn write(&self, word: isize, value: u64) {
+        self.words[utcb::word_index(word)].store(value, Ordering::Relaxed);
+    }
+
+    /// Copies the message registers `range` of `source`.
+    pub fn copy_message_registers(&self, source: &Utcb, range: Range<usize>) {
+        for index in range {
+            let word = utcb::message_register(index);
+            self.write(word, source.read(word));
+        }
+    }
+
+    /// Copies all words of `source`.
+    pub fn copy_all(&self, source: &Utcb) {
+        for (to, from) in self.words.iter().zip(&source.words) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// Zeroes the block.
+    pub fn clear(&self) {
+        for word in &self.words {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Default for Utcb {
+    fn default() -> Self {
+        Self::new()
+    }
+}
