@@ -308,9 +308,7 @@ impl Transfer {
         let _tree = tree::lock(page.address);
         let node = NodeId::alloc(mapper, level)?;
         let source = if page.node.is_none() { tree::make_root(page.address, mapper) } else { Ok(page.node) };
-        let anchor = source.and_then(|source| {
-            tree::anchor(source, page.address, level, mapper).inspect_err(|_| tree::release(source))
-        });
+        let anchor = source.and_then(|source| tree::anchor(source, page.address, level, mapper));
         let at = anchor.and_then(|anchor| {
             table::make(self.to, target, level).inspect_err(|_| {
                 table::trim(self.to, target, &mut Changes::new());

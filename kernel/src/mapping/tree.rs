@@ -110,7 +110,7 @@ pub(super) fn make_root(address: PhysAddr, sigma0: Account) -> Result<NodeId, Ou
 }
 
 /// Where to put a holding of `level` at `address` that is derived from `node`: under `node` itself, or under a part of
-/// it, made on `account`. Whatever was made is freed again by [`release`] if it stays unused.
+/// it, made on `account`. If it stays unused, [`release`] frees what was made; on failure that has been done.
 pub(super) fn anchor(
     mut node: NodeId,
     address: PhysAddr,
@@ -118,23 +118,34 @@ pub(super) fn anchor(
     account: Account,
 ) -> Result<NodeId, OutOfMemory> {
     while node.level() > level {
-        node.make_parts(account)?;
-        let piece_level = node.level() - 1;
-        if piece_level == level {
-            break;
+        match step_down(node, address, level, account) {
+            Ok(below) if below == node => break,
+            Ok(below) => node = below,
+            Err(error) => {
+                release(node);
+                return Err(error);
+            }
         }
-        let head = node.part_list(index(address.value(), piece_level));
-        node = if !head.is_none() && head.is_part() {
-            head
-        } else {
-            let part = NodeId::alloc(account, piece_level)?;
-            let start = address.align_down(page_bits(piece_level));
-            part.clear_entry(start);
-            part.link(node, start, true);
-            part
-        };
     }
     Ok(node)
+}
+
+/// The part of `node` at `address`, made if necessary; `node` itself if its list is the right place.
+fn step_down(node: NodeId, address: PhysAddr, level: u32, account: Account) -> Result<NodeId, OutOfMemory> {
+    node.make_parts(account)?;
+    let below = node.level() - 1;
+    if below == level {
+        return Ok(node);
+    }
+    let head = node.part_list(index(address.value(), below));
+    if !head.is_none() && head.is_part() {
+        return Ok(head);
+    }
+    let part = NodeId::alloc(account, below)?;
+    let start = address.align_down(page_bits(below));
+    part.clear_entry(start);
+    part.link(node, start, true);
+    Ok(part)
 }
 
 /// Whether `node` is derived from what `source`, a page at the same memory, is or is a part of. As the mapped parts of a
@@ -148,6 +159,18 @@ pub(super) fn is_derived(node: NodeId, source: NodeId) -> bool {
 /// level, except where a removal was abandoned half-way (its thread was deleted): then it is all that it left.
 pub(super) fn release(mut node: NodeId) {
     while is_void(node) {
+        let parent = node.parent();
+        free(node);
+        if parent.is_none() {
+            return;
+        }
+        node = parent;
+    }
+}
+
+/// As [`release`], but stops before it frees `kept`.
+pub(super) fn release_below(mut node: NodeId, kept: NodeId) {
+    while node != kept && is_void(node) {
         let parent = node.parent();
         free(node);
         if parent.is_none() {

@@ -36,6 +36,8 @@ pub(super) struct Walk {
     /// The holding: visited, but not changed, except for `own`.
     top: NodeId,
     at: NodeId,
+    /// The holder's page.
+    own: NodeId,
     /// The large page that is being removed whole with everything below.
     whole: NodeId,
     step: Step,
@@ -62,6 +64,7 @@ impl Walk {
     pub(super) const IDLE: Self = Self {
         top: NodeId::NONE,
         at: NodeId::NONE,
+        own: NodeId::NONE,
         whole: NodeId::NONE,
         step: Step::Enter,
         revoke: Rights::NONE,
@@ -82,7 +85,7 @@ impl Walk {
         changes: &mut Changes,
     ) -> Self {
         let top = own.holding();
-        let mut walk = Self { top, at: top, revoke, range, done: false, ..Self::IDLE };
+        let mut walk = Self { top, own, at: top, revoke, range, done: false, ..Self::IDLE };
         if own.is_mapped() {
             let revoke = if flush { revoke } else { Rights::NONE };
             if own.bits() <= range.size_log2 {
@@ -210,6 +213,9 @@ impl Walk {
         if node == self.whole {
             self.whole = NodeId::NONE;
         }
+        if node == self.own {
+            self.own = NodeId::NONE;
+        }
         if node == self.top {
             tree::release(node);
             self.done = true;
@@ -266,6 +272,9 @@ impl Walk {
     fn watch(&self) {
         self.at.watch();
         self.top.watch();
+        if !self.own.is_none() {
+            self.own.watch();
+        }
         if !self.whole.is_none() {
             self.whole.watch();
         }
@@ -290,8 +299,12 @@ impl Walk {
     /// from them goes. Under the tree lock, not suspended.
     pub(super) fn abandon(&mut self) {
         if !self.done {
-            tree::release(self.at);
+            let (at, own) = (self.at, self.own);
             self.done = true;
+            if !own.is_none() && own != at {
+                tree::release_below(own, at);
+            }
+            tree::release(at);
         }
     }
 
@@ -306,6 +319,9 @@ impl Walk {
         }
         if self.whole == node {
             self.whole = NodeId::NONE;
+        }
+        if self.own == node {
+            self.own = NodeId::NONE;
         }
         if self.top == node {
             self.done = true;

@@ -1,5 +1,6 @@
 //! Tests of the mapping rules, each named by its rule, and of random operations against a plain model.
 mod check;
+mod exhaustion;
 mod model;
 mod random;
 mod rules;
@@ -30,10 +31,11 @@ impl World {
     fn new(spaces: usize) -> Self {
         let machine = Machine::new(KERNEL.size());
         init(&[KERNEL]);
-        let mut all = vec![SpaceMemory::new_sigma0(Account::KERNEL).unwrap()];
-        for _ in 0..spaces {
+        let mut all = Vec::new();
+        for number in 0..=spaces {
             let account = Account::create(UNLIMITED).unwrap();
-            all.push(SpaceMemory::new(account).unwrap());
+            let new = if number == 0 { SpaceMemory::new_sigma0 } else { SpaceMemory::new };
+            all.push(new(account).unwrap());
             account.release();
         }
         Self { spaces: all, machine }

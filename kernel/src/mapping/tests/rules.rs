@@ -1,33 +1,507 @@
-//! The rules of the specification, one test for each.
+//! The rules of the specification, a test for each.
+use super::check::check;
 use super::*;
+use x2::Region;
 
 const RWX: Rights = Rights::ALL;
 const RW: Rights = Rights::READ_WRITE;
+const RX: Rights = Rights::READ_EXECUTE;
 const R: Rights = Rights::READ;
+const NONE: Rights = Rights::NONE;
+
+impl World {
+    /// A map item into a window.
+    fn map_to(&self, item: MapItem, window: Fpage) -> Fpage {
+        self.try_map(1, 2, item, window).unwrap()
+    }
+
+    fn check(&self) {
+        check(&self.spaces, &[0, GIB, 2 * GIB, 3 * GIB]);
+    }
+}
+
+fn item(source: u64, bits: u32, send_base: u64) -> MapItem {
+    MapItem::map(Fpage::memory(source, bits).with_rights(RWX), send_base)
+}
 
 #[test]
-fn smoke() {
+fn rule_7_33_placement() {
+    let world = World::new(2);
+    // Space 1 has everything at its own address.
+    let everything = MapItem::map(Fpage::COMPLETE.with_rights(RWX), 0);
+    for (base, bits) in [(0x20_0000, 21), (0x4000_0000, 21), (0x1200_0000, 25)] {
+        world.map(0, base, 1, base, bits, RWX);
+    }
+    let small = |base| Fpage::memory(base, 12);
+    // (item, window, where in space 2, what is there)
+    let examples = [
+        (item(0x4000_0000, 12, 0x7fff_3000), Fpage::COMPLETE, 0x7fff_3000, 0x4000_0000),
+        (item(0x4000_0000, 12, 0x5000), Fpage::memory(0x10_0000, 16), 0x10_5000, 0x4000_0000),
+        (item(0x4000_1000, 12, 0x2_5000), Fpage::memory(0x10_0000, 16), 0x10_5000, 0x4000_1000),
+        (item(0x20_0000, 21, 0x345_6000), small(0x70_0000), 0x70_0000, 0x25_6000),
+        (item(0x30_0000, 16, 0x123_4000), Fpage::memory(0x90_0000, 16), 0x90_f000, 0x30_f000),
+        (MapItem::map(everything.fpage, 0x1234_5000), small(0x80_0000), 0x80_0000, 0x1234_5000),
+        (item(0x20_0000, 13, 0x5000), Fpage::memory(0x40_0000, 16), 0x40_5000, 0x20_1000),
+    ];
+    for (item, window, target, memory) in examples {
+        let delivered = world.map_to(item, window);
+        assert_eq!(world.at(2, target), Some((memory, RWX)), "{item:?} to {window:?}");
+        assert!(delivered.region().unwrap().contains(target), "{delivered:?}");
+        world.check();
+    }
+    assert_eq!(world.map_to(everything, Fpage::COMPLETE), Fpage::COMPLETE.with_rights(RWX));
+    assert_eq!(world.at(2, 0x20_3000), Some((0x20_3000, RWX)));
+    assert_eq!(world.at(2, 0x13ff_f000), Some((0x13ff_f000, RWX)));
+    world.check();
+    world.end();
+}
+
+#[test]
+fn rule_7_34_rights_are_those_of_both_and_add_up() {
+    let world = World::new(2);
+    world.map(0, GIB, 1, GIB, 12, RX);
+    assert_eq!(world.map(1, GIB, 2, 0x5000, 12, RW).rights(), R);
+    assert_eq!(world.at(2, 0x5000), Some((GIB, R)));
+    // Again, with more, from the same parent: both.
+    assert_eq!(world.map(1, GIB, 2, 0x5000, 12, RX).rights(), RX);
+    assert_eq!(world.at(2, 0x5000), Some((GIB, RX)));
+    // With less: nothing is taken away.
+    world.map(1, GIB, 2, 0x5000, 12, R);
+    assert_eq!(world.at(2, 0x5000), Some((GIB, RX)));
+    // Only what the sender has not: no mapping.
+    assert_eq!(world.map(1, GIB, 2, 0x6000, 12, Rights::WRITE), Fpage::NIL);
+    assert_eq!(world.map(1, GIB, 2, 0x6000, 12, NONE), Fpage::NIL);
+    assert_eq!(world.at(2, 0x6000), None);
+    // The processor cannot forbid reading.
+    assert_eq!(world.map(1, GIB, 2, 0x6000, 12, Rights::EXECUTE).rights(), RX);
+    world.end();
+}
+
+#[test]
+fn rule_7_34_more_rights_on_a_part_of_a_large_page() {
+    let world = World::new(2);
+    world.map(0, GIB, 1, GIB, 21, RWX);
+    world.map(1, GIB, 2, 0x20_0000, 21, R);
+    world.map(1, GIB + 0x3000, 2, 0x20_3000, 12, RW);
+    assert_eq!(world.at(2, 0x20_3000), Some((GIB + 0x3000, RW)));
+    assert_eq!(world.at(2, 0x20_4000), Some((GIB + 0x4000, R)));
+    assert_eq!(world.page_bits(2, 0x20_3000), 12);
+    // And the other way round: the small page keeps its rights.
+    world.map(1, GIB, 2, 0x20_0000, 21, RX);
+    assert_eq!(world.at(2, 0x20_3000), Some((GIB + 0x3000, RWX)));
+    assert_eq!(world.at(2, 0x20_4000), Some((GIB + 0x4000, RX)));
+    world.check();
+    world.end();
+}
+
+#[test]
+fn rule_7_35_no_effect_and_no_error() {
+    let mut world = World::new(2);
+    let kip = Region { base: 0x9000, size_log2: 12 };
+    let utcb = Region { base: 0x20_0000, size_log2: 14 };
+    world.map(0, GIB, 1, GIB, 21, RWX);
+    for space in [1, 2] {
+        world.spaces[space].set_areas(Some(kip), Some(utcb));
+        let frame = PhysAddr::new(0x123_4000);
+        world.spaces[space].insert_kernel_frame(VirtAddr::new(kip.base), frame, RX).unwrap();
+    }
+    let nothing = [
+        (MapItem::map(Fpage::NIL, 0x5000), Fpage::COMPLETE),
+        (item(GIB, 12, 0x5000), Fpage::NIL),
+        (item(GIB, 12, 0x5000), Fpage::from_raw(0x5000 | 11 << 4)),
+        (MapItem::map(Fpage::from_raw(GIB | 11 << 4 | 7), 0x5000), Fpage::COMPLETE),
+        (item(GIB, 12, 0x5000), Fpage::COMPLETE_IO),
+        (item(GIB, 12, 0x5000), Fpage::memory(1 << 47, 21)),
+        (item(GIB, 12, 0), Fpage::memory(crate::arch::USER_END, 12)),
+        (item(GIB, 12, 0), Fpage::memory(u64::MAX, 12)),
+        // Pages that the sender has not, among them its KIP.
+        (item(GIB + MIB2, 12, 0x5000), Fpage::COMPLETE),
+        (item(0x9000, 12, 0x5000), Fpage::COMPLETE),
+        (item(u64::MAX, 21, 0x5000), Fpage::COMPLETE),
+        // Into KIP and UTCB area.
+        (item(GIB, 12, 0x9000), Fpage::COMPLETE),
+        (item(GIB, 12, 0x20_3000), Fpage::COMPLETE),
+    ];
+    for (item, window) in nothing {
+        assert_eq!(world.map_to(item, window), Fpage::NIL, "{item:?} {window:?}");
+        assert_eq!(world.try_map(1, 1, item, window).unwrap(), Fpage::NIL, "to itself");
+    }
+    assert_eq!(world.at(2, 0x5000), None);
+    assert_eq!(world.at(2, 0x9000), Some((0x123_4000, RX)));
+    // An item that covers an area goes around it, in smaller pages.
+    world.map(1, GIB, 2, 0x20_0000, 21, RWX);
+    assert_eq!(world.at(2, 0x20_3000), None);
+    assert_eq!(world.at(2, 0x20_4000), Some((GIB + 0x4000, RWX)));
+    assert_eq!(world.unmap(2, 0, 32, RWX, true), NONE);
+    assert_eq!(world.at(2, 0x20_4000), None);
+    assert_eq!(world.at(2, 0x9000), Some((0x123_4000, RX)));
+    for space in [1, 2] {
+        let memory = world.spaces[space];
+        assert_eq!(memory.remove_kernel_frame(VirtAddr::new(kip.base)), Some(PhysAddr::new(0x123_4000)));
+        assert_eq!(memory.remove_kernel_frame(VirtAddr::new(kip.base)), None);
+    }
+    world.destroy(1);
+    world.end();
+}
+
+#[test]
+fn rule_7_36_holes_keep_what_is_there() {
+    let world = World::new(2);
+    world.map(0, GIB, 1, GIB, 12, RWX);
+    world.map(0, GIB + 0x2000, 1, GIB + 0x2000, 12, RWX);
+    world.map(0, 2 * GIB, 2, 0x40_0000, 14, R);
+    world.map(1, GIB, 2, 0x40_0000, 14, RWX);
+    assert_eq!(world.at(2, 0x40_0000), Some((GIB, RWX)));
+    assert_eq!(world.at(2, 0x40_1000), Some((2 * GIB + 0x1000, R)));
+    assert_eq!(world.at(2, 0x40_2000), Some((GIB + 0x2000, RWX)));
+    assert_eq!(world.at(2, 0x40_3000), Some((2 * GIB + 0x3000, R)));
+    world.end();
+}
+
+#[test]
+fn rule_7_37_overmapping_at_any_mixture_of_sizes() {
+    let sizes = [12, 21, 30];
+    for below in sizes {
+        for above in sizes {
+            let world = World::new(3);
+            world.map(0, GIB, 1, GIB, 30, RWX);
+            world.map(1, GIB, 2, 3 * GIB, below, RWX);
+            world.map(2, 3 * GIB, 3, 5 * GIB, below, RW);
+            world.map(0, 2 * GIB, 1, 2 * GIB, 30, RWX);
+            world.map(1, 2 * GIB, 2, 3 * GIB, above, RX);
+            assert_eq!(world.at(2, 3 * GIB), Some((2 * GIB, RX)), "{above} over {below}");
+            assert_eq!(world.at(3, 5 * GIB), None, "what was derived is gone");
+            let behind = 1 << above;
+            let kept = above < below;
+            assert_eq!(world.at(2, 3 * GIB + behind), kept.then_some((GIB + behind, RWX)));
+            assert_eq!(world.at(3, 5 * GIB + behind), kept.then_some((GIB + behind, RW)));
+            // A page of 1 GiB over small ones comes in pages of 2 MiB.
+            let bits = if (below, above) == (12, 30) { 21 } else { above };
+            assert_eq!(world.page_bits(2, 3 * GIB), bits);
+            assert_eq!(world.page_bits(1, GIB), 30, "the parent's page stays whole");
+            world.check();
+            world.end();
+        }
+    }
+}
+
+#[test]
+fn rule_7_37_a_large_page_replaces_many_small_ones() {
+    let world = World::new(2);
+    for page in 0..512 {
+        world.map(0, 2 * GIB + (page % 7) * KIB4, 1, GIB + page * KIB4, 12, R);
+    }
+    world.map(0, GIB, 1, GIB, 21, RW);
+    assert_eq!((world.at(1, GIB + 0x5000), world.page_bits(1, GIB)), (Some((GIB + 0x5000, RW)), 21));
+    assert_eq!(usage().0, 2, "the page and the root");
+    world.end();
+}
+
+#[test]
+fn rule_7_38_delivered_is_where_the_pages_went() {
+    let world = World::new(2);
+    world.map(0, GIB, 1, GIB, 21, RX);
+    let delivered = world.map_to(item(GIB, 21, 0x5000), Fpage::memory(0x1_0000, 16));
+    assert_eq!(delivered, Fpage::memory(0x1_0000, 16).with_rights(RX));
+    assert_eq!(world.at(2, 0x1_5000), Some((GIB + 0x5000, RX)));
+    assert_eq!(world.map_to(item(GIB, 21, 0x5000), Fpage::NIL), Fpage::NIL);
+    world.end();
+}
+
+#[test]
+fn rule_7_39_grant_moves_the_page_and_keeps_the_children() {
+    let mut world = World::new(4);
+    world.map(0, GIB, 1, GIB, 12, RWX);
+    world.map(1, GIB, 2, 0x2000, 12, RWX);
+    world.map(2, 0x2000, 3, 0x3000, 12, RW);
+    let nodes = usage().0;
+    assert_eq!(world.grant(2, 0x2000, 4, 0x4000, 12, RX).rights(), RX);
+    assert_eq!(usage().0, nodes);
+    assert_eq!(world.at(2, 0x2000), None);
+    assert_eq!(world.at(4, 0x4000), Some((GIB, RX)));
+    // The child is the grantee's now, and no longer the grantor's.
+    world.destroy(2);
+    assert_eq!(world.at(2, 0x3000), Some((GIB, RW)));
+    world.unmap(3, 0x4000, 12, RWX, false);
+    assert_eq!(world.at(2, 0x3000), None);
+    // The grandparent can still take it back.
+    world.unmap(1, GIB, 12, RWX, false);
+    assert_eq!(world.at(3, 0x4000), None);
+    world.check();
+    world.end();
+}
+
+#[test]
+fn rule_7_39_grant_of_a_part_of_a_large_page() {
+    let world = World::new(4);
+    world.map(0, GIB, 1, GIB, 21, RWX);
+    world.map(1, GIB, 2, 0x20_0000, 21, RWX);
+    world.map(2, 0x20_0000, 3, 0x40_0000, 21, RWX);
+    world.map(2, 0x20_5000, 3, 0x9000, 12, RWX);
+    world.grant(2, 0x20_5000, 4, 0x5000, 12, RWX);
+    assert_eq!(world.at(2, 0x20_5000), None);
+    assert_eq!(world.at(2, 0x20_6000), Some((GIB + 0x6000, RWX)));
+    assert_eq!(world.at(3, 0x40_5000), Some((GIB + 0x5000, RWX)));
+    assert_eq!(world.page_bits(3, 0x40_0000), 21, "derived pages are not split");
+    world.check();
+    // What was derived from the part is the grantee's, at every size, and only that.
+    world.unmap(2, 0x20_0000, 21, Rights::WRITE, false);
+    assert_eq!(world.at(3, 0x9000), Some((GIB + 0x5000, RWX)));
+    assert_eq!(world.at(3, 0x40_5000), Some((GIB + 0x5000, RWX)));
+    assert_eq!(world.at(3, 0x40_6000), Some((GIB + 0x6000, RX)));
+    world.unmap(4, 0x5000, 12, RWX, false);
+    assert_eq!((world.at(3, 0x9000), world.at(3, 0x40_5000)), (None, None));
+    assert_eq!(world.at(3, 0x40_6000), Some((GIB + 0x6000, RX)));
+    assert!(world.at(4, 0x5000).is_some());
+    world.unmap(1, GIB, 21, RWX, false);
+    assert_eq!((world.at(4, 0x5000), world.at(2, 0x20_6000), world.at(3, 0x40_6000)), (None, None, None));
+    world.check();
+    world.end();
+}
+
+#[test]
+fn rule_7_39_sigma0_keeps_what_it_grants() {
+    let world = World::new(2);
+    world.grant(0, GIB, 1, GIB, 12, RWX);
+    world.grant(0, GIB, 2, GIB, 12, RWX);
+    assert!(world.at(1, GIB).is_some() && world.at(2, GIB).is_some());
+    world.end();
+}
+
+/// A page that travels between spaces 1 and 2, `depth` times.
+fn deep(world: &World, depth: u64) {
+    world.map(0, GIB, 1, 0, 12, RWX);
+    for step in 0..depth {
+        let (from, to) = if step % 2 == 0 { (1, 2) } else { (2, 1) };
+        world.map(from, step / 2 * KIB4, to, (step / 2 + u64::from(from == 2)) * KIB4, 12, RWX);
+    }
+}
+
+#[test]
+fn rule_7_40_depth_is_unbounded_and_preemptible() {
+    let world = World::new(2);
+    deep(&world, 30_000);
+    // Every poll finds an interrupt.
+    world.machine.interrupts(1, 1);
+    let mut preempted = 0;
+    let mut cursor = pin!(Cursor::new());
+    let fpage = Fpage::memory(0, 12).with_rights(RWX);
+    while let Progress::Preempted = unmap(cursor.as_mut(), world.spaces[1], fpage, false) {
+        preempted += 1;
+        assert!(cursor.is_active());
+    }
+    assert!(preempted > 1000);
+    assert!(!cursor.is_active());
+    assert_eq!(world.at(1, 0), Some((GIB, RWX)));
+    assert_eq!(usage().0, 3, "the page, the root, one part of it");
+    world.check();
+    world.end();
+}
+
+#[test]
+fn rule_7_40_fan_out_is_unbounded() {
     let world = World::new(3);
-    assert_eq!(world.map(0, 0x80_0000, 1, 0x80_0000, 12, RWX).raw(), 0x80_00c7);
-    assert_eq!(world.at(1, 0x80_0123), Some((0x80_0123, RWX)));
-    world.map(1, 0x80_0000, 2, 0x7000, 12, RW);
-    assert_eq!(world.touch(2, 0x7000, Rights::WRITE), Some(0x80_0000));
-    assert_eq!(world.touch(2, 0x7000, Rights::EXECUTE), None);
-    assert_eq!(world.status(1, 0x80_0000, 12), RWX);
-    assert_eq!(world.status(1, 0x80_0000, 12), Rights::NONE);
-    world.unmap(1, 0x80_0000, 12, RWX, false);
-    assert_eq!(world.at(2, 0x7000), None);
-    assert_eq!(world.touch(2, 0x7000, Rights::WRITE), None);
-    assert!(world.at(1, 0x80_0000).is_some());
-    world.map(0, 0x4000_0000, 1, 0x4000_0000, 30, RWX);
-    assert_eq!(world.page_bits(1, 0x4000_0000), 30);
-    world.map(1, 0x4020_3000, 2, 0x9000, 12, R);
-    assert_eq!(world.at(2, 0x9000), Some((0x4020_3000, R)));
-    world.map(1, 0x4040_0000, 2, 0x40_0000, 21, R);
-    world.unmap(1, 0x4040_1000, 12, RWX, true);
-    assert_eq!(world.at(1, 0x4040_1000), None);
-    assert_eq!(world.at(2, 0x40_1000), None);
-    assert_eq!(world.at(2, 0x40_2000), Some((0x4040_2000, R)));
-    assert_eq!(world.page_bits(1, 0x4060_0000), 21);
+    world.map(0, GIB, 1, GIB, 21, RWX);
+    for page in 0..20_000 {
+        world.map(1, GIB + page % 2 * KIB4, 2, page * KIB4, 12, RWX);
+    }
+    // Elsewhere overmapped meanwhile.
+    world.map(0, 2 * GIB, 2, 7 * KIB4, 12, RWX);
+    world.machine.interrupts(99, 2);
+    world.unmap(1, GIB, 12, RWX, false);
+    for page in 0..20_000 {
+        assert_eq!(world.at(2, page * KIB4).is_some(), page % 2 == 1);
+    }
+    assert_eq!(world.at(2, 7 * KIB4), Some((2 * GIB, RWX)));
+    world.unmap(0, GIB, 30, RWX, false);
+    assert_eq!((world.at(1, GIB), world.at(2, KIB4)), (None, None));
+    world.check();
+    world.end();
+}
+
+#[test]
+fn rule_8_1_unusable_fpages_do_nothing() {
+    let world = World::new(1);
+    world.map(0, GIB, 1, 0, 21, RWX);
+    for raw in
+        [0, 7, 0x1007, 3 << 4 | 7, 11 << 4 | 7, 2 << 4 | 7, 16 << 10 | 2 << 4 | 7, 20 << 10 | 2 << 4 | 7]
+    {
+        let status = World::finish(|cursor| unmap(cursor, world.spaces[1], Fpage::from_raw(raw), true));
+        assert_eq!(status, NONE);
+    }
+    assert_eq!(world.page_bits(1, 0), 21);
+    world.unmap(1, 0x1f_ffff, 21, RWX, true);
+    assert_eq!(world.at(1, 0), None);
+    world.end();
+}
+
+#[test]
+fn rule_8_3_rights_are_revoked_from_everything_derived() {
+    let world = World::new(3);
+    world.map(0, GIB, 1, GIB, 12, RWX);
+    world.map(1, GIB, 2, 0x2000, 12, RWX);
+    world.map(2, 0x2000, 3, 0x3000, 12, RW);
+    world.touch(3, 0x3000, Rights::WRITE);
+    world.unmap(1, GIB, 12, Rights::WRITE, false);
+    assert_eq!(
+        (world.at(1, GIB), world.at(2, 0x2000), world.at(3, 0x3000)),
+        (Some((GIB, RWX)), Some((GIB, RX)), Some((GIB, R)))
+    );
+    assert_eq!(world.touch(3, 0x3000, Rights::WRITE), None, "no processor remembers");
+    world.unmap(1, GIB, 12, Rights::EXECUTE, true);
+    assert_eq!((world.at(1, GIB), world.at(2, 0x2000)), (Some((GIB, RW)), Some((GIB, R))));
+    world.unmap(1, GIB, 12, NONE, true);
+    assert_eq!(world.at(1, GIB), Some((GIB, RW)));
+    world.unmap(1, GIB, 12, R, false);
+    assert_eq!((world.at(1, GIB), world.at(2, 0x2000), world.at(3, 0x3000)), (Some((GIB, RW)), None, None));
+    world.end();
+}
+
+#[test]
+fn rule_8_4_large_pages_are_split() {
+    for own_bits in [21, 30] {
+        let world = World::new(3);
+        world.map(0, GIB, 1, GIB, own_bits, RWX);
+        world.map(1, GIB, 2, 2 * GIB, own_bits, RWX);
+        world.map(2, 2 * GIB, 3, 3 * GIB, own_bits, RWX);
+        world.unmap(1, GIB + 0x4000, 13, RWX, false);
+        assert_eq!(world.page_bits(1, GIB), own_bits);
+        for (space, base) in [(2, 2 * GIB), (3, 3 * GIB)] {
+            assert_eq!((world.at(space, base + 0x4000), world.at(space, base + 0x5000)), (None, None));
+            assert_eq!(world.at(space, base + 0x6000), Some((GIB + 0x6000, RWX)));
+            assert_eq!(world.page_bits(space, base + 0x6000), 12);
+            assert_eq!(world.page_bits(space, base + MIB2), if own_bits == 30 { 21 } else { 0 });
+        }
+        world.check();
+        world.unmap(1, GIB + 0x1000, 12, Rights::WRITE, true);
+        assert_eq!(world.at(1, GIB + 0x1000), Some((GIB + 0x1000, RX)));
+        assert_eq!(world.at(3, 3 * GIB + 0x1000), Some((GIB + 0x1000, RX)));
+        assert_eq!(world.at(1, GIB + 0x4000), Some((GIB + 0x4000, RWX)));
+        world.check();
+        world.end();
+    }
+}
+
+#[test]
+fn rule_8_5_status_is_the_union_of_own_and_derived() {
+    let world = World::new(3);
+    world.map(0, GIB, 1, GIB, 13, RW);
+    world.map(1, GIB, 2, 0x2000, 12, RW);
+    world.map(2, 0x2000, 3, 0x3000, 12, RW);
+    assert_eq!(world.status(1, GIB, 13), NONE);
+    world.touch(3, 0x3000, Rights::READ);
+    assert_eq!(world.status(1, GIB, 13), R);
+    world.touch(3, 0x3000, Rights::WRITE);
+    world.touch(1, GIB + 0x1000, Rights::READ);
+    assert_eq!(world.status(1, GIB, 12), RW);
+    assert_eq!(world.status(1, GIB + 0x1000, 12), R);
+    world.end();
+}
+
+#[test]
+fn rule_8_6_each_invoker_has_its_own_status() {
+    let world = World::new(3);
+    world.map(0, GIB, 1, GIB, 12, RW);
+    world.map(1, GIB, 2, 0x2000, 12, RW);
+    world.map(2, 0x2000, 3, 0x3000, 12, RW);
+    world.touch(3, 0x3000, Rights::WRITE);
+    for (space, address) in [(2, 0x2000), (1, GIB), (3, 0x3000)] {
+        assert_eq!(world.status(space, address, 12), RW);
+        assert_eq!(world.status(space, address, 12), NONE);
+    }
+    world.touch(3, 0x3000, Rights::READ);
+    for (space, address) in [(3, 0x3000), (2, 0x2000), (1, GIB)] {
+        assert_eq!(world.status(space, address, 12), R);
+    }
+    // What a removed page saw is not lost.
+    world.touch(3, 0x3000, Rights::WRITE);
+    assert_eq!(world.unmap(3, 0x3000, 12, RWX, true), RW);
+    assert_eq!(world.status(2, 0x2000, 12), RW);
+    world.unmap(2, 0x2000, 12, RWX, true);
+    assert_eq!(world.status(1, GIB, 12), RW);
+    assert_eq!(world.status(1, GIB, 12), NONE);
+    world.end();
+}
+
+#[test]
+fn rule_8_6_pieces_of_a_large_page_keep_their_own_status() {
+    let mut world = World::new(2);
+    world.map(0, GIB, 1, GIB, 21, RW);
+    world.map(1, GIB + 0x3000, 2, 0x3000, 12, RW);
+    world.map(1, GIB + 0x4000, 2, 0x4000, 12, RW);
+    world.touch(2, 0x3000, Rights::WRITE);
+    world.destroy(2);
+    assert_eq!(world.status(1, GIB + 0x4000, 12), NONE);
+    assert_eq!(world.status(1, GIB + 0x3000, 12), RW);
+    assert_eq!(world.status(1, GIB, 21), NONE);
+    // Its own accesses are known of the whole page only.
+    world.touch(1, GIB + 0x9000, Rights::WRITE);
+    assert_eq!(world.status(1, GIB + 0x4000, 12), RW);
+    assert_eq!(world.status(1, GIB, 21), RW);
+    assert_eq!(world.status(1, GIB + 0x4000, 12), NONE);
+    world.end();
+}
+
+#[test]
+fn rule_8_7_reading_an_executable_page_may_be_executing_it() {
+    let world = World::new(2);
+    world.map(0, GIB, 1, GIB, 12, RWX);
+    world.map(0, GIB, 2, GIB, 12, RW);
+    for space in [1, 2] {
+        world.touch(space, GIB, Rights::READ);
+    }
+    assert_eq!(world.status(1, GIB, 12), RX);
+    assert_eq!(world.status(2, GIB, 12), R);
+    world.end();
+}
+
+#[test]
+fn rule_8_8_areas_have_no_status() {
+    let world = World::new(1);
+    world.spaces[1].set_areas(None, Some(Region { base: 0x4000, size_log2: 14 }));
+    world.spaces[1].insert_kernel_frame(VirtAddr::new(0x5000), PhysAddr::new(0x123_4000), RW).unwrap();
+    world.touch(1, 0x5000, Rights::WRITE);
+    assert_eq!(world.unmap(1, 0x4000, 14, RWX, true), NONE);
+    assert_eq!(world.at(1, 0x5000), Some((0x123_4000, RW)));
+    world.end();
+}
+
+#[test]
+fn sigma0_has_everything_but_the_kernels_memory() {
+    let world = World::new(1);
+    let sigma0 = world.spaces[0];
+    assert_eq!(sigma0_fault(sigma0, VirtAddr::new(0x12_3456)), Ok(true));
+    assert_eq!(world.at(0, 0x12_3456), Some((0x12_3456, RWX)));
+    assert_eq!(world.page_bits(0, 0), 21);
+    assert_eq!(sigma0_fault(sigma0, VirtAddr::new(0xfd_0000_1000)), Ok(true), "devices too");
+    assert_eq!(sigma0_fault(sigma0, VirtAddr::new(KERNEL.start.value())), Ok(false));
+    assert_eq!(sigma0_fault(sigma0, VirtAddr::new(KERNEL.end.value() - 1)), Ok(false));
+    assert_eq!(sigma0_fault(sigma0, VirtAddr::new(crate::arch::USER_END)), Ok(false));
+    assert_eq!(sigma0_fault(sigma0, VirtAddr::new(1 << 46)), Ok(false), "beyond what nodes can name");
+    // Nor can it give it away.
+    world.map(0, 0, 1, 0, 30, RWX);
+    assert_eq!(world.at(1, KERNEL.start.value()), None);
+    assert_eq!(world.at(1, KERNEL.end.value()), Some((KERNEL.end.value(), RWX)));
+    assert_eq!(world.page_bits(1, 0), 21);
+    // Nothing is mapped into it, nor taken from it.
+    let back = MapItem::map(Fpage::memory(0, 12).with_rights(RWX), 0x12_3000);
+    assert_eq!(world.try_map(1, 0, back, Fpage::COMPLETE).unwrap(), Fpage::NIL);
+    world.unmap(0, 0, 64, RWX, true);
+    assert_eq!(world.at(1, KERNEL.end.value()), None);
+    assert!(world.at(0, 0x12_3456).is_some());
+    world.end();
+}
+
+#[test]
+fn destruction_revokes_everything_derived() {
+    let mut world = World::new(3);
+    world.map(0, GIB, 1, GIB, 30, RWX);
+    world.map(1, GIB, 2, 0, 22, RWX);
+    world.map(2, 0x1000, 3, 0x1000, 12, RWX);
+    world.map(2, 0x20_0000, 3, 0x20_0000, 21, RWX);
+    world.machine.interrupts(7, 2);
+    world.destroy(1);
+    assert_eq!((world.at(1, 0), world.at(2, 0x1000), world.at(2, 0x20_0000)), (None, None, None));
+    assert_eq!(usage().0, 0);
     world.end();
 }
