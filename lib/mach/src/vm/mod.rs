@@ -72,7 +72,7 @@ mod tests;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use macadamia_sync::{SpinLock, WaitQueue};
+use macadamia_sync::SpinLock;
 
 pub use map::{Behavior, CopyFault, Inheritance, MapCopy, MapRequest, Placement, RegionInfo, VmMap};
 pub use object::{CopyStrategy, VmObject};
@@ -99,7 +99,6 @@ pub struct Vm<M: Machine> {
     machine: M,
     settings: Settings,
     queues: SpinLock<Queues<M>>,
-    memory_freed: WaitQueue,
     laundry: Laundry,
     default_pager: SpinLock<Option<Arc<dyn DefaultPager<M>>>>,
     next_id: AtomicU64,
@@ -135,7 +134,6 @@ impl<M: Machine> Vm<M> {
             machine,
             settings,
             queues: SpinLock::new(queues),
-            memory_freed: WaitQueue::new(),
             laundry: Laundry::new(),
             default_pager: SpinLock::new(None),
             next_id: AtomicU64::new(1),
@@ -175,7 +173,7 @@ impl<M: Machine> Vm<M> {
     /// Frees a frame that is mapped nowhere.
     fn free_frame(&self, frame: Frame, wired: bool) {
         self.queues.lock().free(&self.machine, frame, wired);
-        self.memory_freed.wake_all();
+        self.laundry.memory_freed();
     }
 }
 

@@ -11,14 +11,14 @@ use super::pager::Pager;
 use crate::machine::{Caching, Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, Protection};
 use crate::{KernError, KernResult};
 
-/// How a copy of an object's memory is put off (Mach's memory-object copy strategies).
+/// How private mappings of an object are made (after Mach's memory-object copy strategies).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyStrategy {
-    /// A copy sees the object as it was when it was made: the first write to a page of the object first saves the page
-    /// in a copy object. For memory that others may write through the object.
+    /// A private mapping sees the object as it was when it was made: the first write to a page of the object first saves
+    /// the page in a copy object.
     Delay,
-    /// A copy shares the object's pages until it writes them itself, and until then sees what is written to the
-    /// object. What Unix asks of private file mappings, and cheaper.
+    /// A private mapping shares the object's pages until it writes them itself, and until then sees what is written to
+    /// the object. What Unix asks of private file mappings, and cheaper.
     Symmetric,
 }
 
@@ -59,6 +59,8 @@ pub(super) struct ObjectState<M: Machine> {
     pub(super) is_copy: bool,
     /// Page-ins and page-outs under way.
     pub(super) paging: u32,
+    /// Page-outs that failed so far.
+    pub(super) write_errors: u32,
 }
 
 /// Something that can be mapped: a sequence of pages.
@@ -148,6 +150,7 @@ impl<M: Machine> VmObject<M> {
             shared: false,
             is_copy: false,
             paging: 0,
+            write_errors: 0,
         };
         Ok(Arc::new(Self {
             vm: vm.clone(),
@@ -197,7 +200,8 @@ impl<M: Machine> VmObject<M> {
         }
         self.state.lock().size = size;
         let first = size.div_ceil(PAGE_SIZE);
-        self.changed.wait_until(|| self.discard_pages(first, u64::MAX, true).then_some(())).await;
+        let discarded = self.changed.wait_until(|| self.discard_pages(first, u64::MAX, true).then_some(()));
+        self.vm.beside_laundry(discarded).await;
         Ok(())
     }
 

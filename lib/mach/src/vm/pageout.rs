@@ -1,17 +1,381 @@
-//! Page-out.
+//! Page-out: taking pages that have not been used lately when memory is short, and writing dirty pages back.
+//!
+//! The scan follows Mach's second chance: active pages move to the inactive queue with their referenced bit cleared;
+//! an inactive page that was referenced again is active again, a clean one is freed, a dirty one goes to its pager
+//! first. Writing is *laundry*: futures that belong to the memory system and are polled by whoever waits for memory
+//! (or for the write), the daemon among them; so they go on when a waiter is cancelled, and a pager that never answers
+//! holds up its own pages only.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::task::{Context, Poll};
+
+use macadamia_sync::{SpinLock, WaitQueue};
+
 use super::Vm;
-use crate::machine::Machine;
+use super::object::{Backing, ObjectState, VmObject};
+use super::page_index::{Slot, SlotFlags};
+use super::pager::{BoxFuture, DataReturn, Pager};
+use super::queues::Queue;
+use crate::machine::{Frame, Machine, PAGE_SHIFT, PageStatus, Protection};
 use crate::{KernError, KernResult};
 
-pub(super) struct Laundry;
+/// Pages looked at with one query of referenced bits.
+const BATCH: usize = 32;
+/// Pages written with one request to a pager.
+const RUN: usize = 16;
+/// How long somebody who needs memory waits for a pager that is busy writing, in microseconds.
+const PATIENCE: u64 = 2_000_000;
+
+/// Writes under way.
+pub(super) struct Laundry {
+    futures: SpinLock<Vec<BoxFuture<'static, ()>>>,
+    /// Writes begun and not ended.
+    outstanding: AtomicU64,
+    /// Writes that have ended.
+    finished: AtomicU64,
+    /// A write ended, a frame was freed, or somebody stopped polling the futures.
+    changed: WaitQueue,
+}
+
 impl Laundry {
     pub(super) fn new() -> Self {
-        Self
+        Self {
+            futures: SpinLock::new(Vec::new()),
+            outstanding: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            changed: WaitQueue::new(),
+        }
+    }
+
+    pub(super) fn memory_freed(&self) {
+        self.changed.wake_all();
+    }
+
+    fn has_finished(&self, before: u64) -> bool {
+        self.finished.load(Ordering::Acquire) != before
+    }
+
+    /// Polls every write. If another worker has them in its hands, it polls them.
+    fn poll(&self, context: &mut Context<'_>) {
+        let mut futures = core::mem::take(&mut *self.futures.lock());
+        futures.retain_mut(|future| future.as_mut().poll(context).is_pending());
+        self.futures.lock().append(&mut futures);
+    }
+}
+
+/// Whoever polls the laundry wakes the others when it stops: one of them must go on.
+struct Driver<'a>(&'a Laundry);
+
+impl Drop for Driver<'_> {
+    fn drop(&mut self) {
+        self.0.changed.wake_all();
     }
 }
 
 impl<M: Machine> Vm<M> {
-    pub(super) async fn wait_for_memory(&self) -> KernResult {
-        Err(KernError::ResourceShortage)
+    /// Waits until a frame may be free, taking pages if none is.
+    ///
+    /// # Errors
+    /// `ResourceShortage`: no page can be taken.
+    pub(super) async fn wait_for_memory(self: &Arc<Self>) -> KernResult {
+        let deadline = self.machine.now() + PATIENCE;
+        loop {
+            // Before the look at what is free: a write that ends after it is noticed.
+            let before = self.laundry.finished.load(Ordering::Acquire);
+            if self.free_count() > 0 || self.take_pages(1) > 0 {
+                return Ok(());
+            }
+            if self.laundry.outstanding.load(Ordering::Relaxed) == 0 {
+                return Err(KernError::ResourceShortage);
+            }
+            let progress = || (self.laundry.has_finished(before) || self.free_count() > 0).then_some(());
+            let progress = self.laundry.changed.wait_until(progress);
+            if !self.beside_laundry(self.until(deadline, progress)).await {
+                return Err(KernError::ResourceShortage);
+            }
+        }
+    }
+
+    /// Keeps memory free and the laundry going, for ever: a server spawns this once. Without it, pages are taken only
+    /// when one is needed, and writes go on only while somebody waits for one.
+    pub async fn page_out_daemon(self: Arc<Self>) {
+        let target = self.settings.free_target;
+        let keep_free = async {
+            loop {
+                self.laundry.changed.wait_until(|| (self.free_count() < target).then_some(())).await;
+                let before = self.laundry.finished.load(Ordering::Acquire);
+                if self.take_pages(target.saturating_sub(self.free_count())) == 0 {
+                    // Nothing to be had now: until a write ends, or for a while.
+                    let ended =
+                        self.laundry.changed.wait_until(|| self.laundry.has_finished(before).then_some(()));
+                    self.until(self.machine.now() + PATIENCE, ended).await;
+                }
+            }
+        };
+        self.beside_laundry(keep_free).await
+    }
+
+    /// Waits until no page is being written to a pager: before a system stops.
+    pub async fn finish_writes(&self) {
+        let none = || (self.laundry.outstanding.load(Ordering::Acquire) == 0).then_some(());
+        self.beside_laundry(self.laundry.changed.wait_until(none)).await
+    }
+
+    fn free_count(&self) -> u32 {
+        self.queues.lock().free_count(&self.machine)
+    }
+
+    /// Runs a future, and the laundry whenever it is polled.
+    pub(super) async fn beside_laundry<T>(&self, future: impl Future<Output = T>) -> T {
+        let _driver = Driver(&self.laundry);
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            self.laundry.poll(context);
+            future.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Runs a future until a time; false if it has not ended then.
+    async fn until(&self, deadline: u64, future: impl Future) -> bool {
+        let mut future = pin!(future);
+        let mut late = pin!(self.machine.sleep_until(deadline));
+        poll_fn(|context| {
+            if future.as_mut().poll(context).is_ready() {
+                return Poll::Ready(true);
+            }
+            late.as_mut().poll(context).map(|()| false)
+        })
+        .await
+    }
+
+    /// Frees up to `wanted` pages that are clean and not in use, and begins to write dirty ones. How many were freed.
+    fn take_pages(self: &Arc<Self>, wanted: u32) -> u32 {
+        let mut taken = 0;
+        let (active, inactive, _) = self.queues.lock().counts();
+        // Every page is looked at twice at most: as active, then as inactive.
+        let mut rounds = 2 * (active + inactive) as usize / BATCH + 2;
+        while taken < wanted && rounds > 0 {
+            rounds -= 1;
+            self.age_pages();
+            let (mut frames, mut status) = ([Frame(0); BATCH], [PageStatus::empty(); BATCH]);
+            let count = self.queues.lock().oldest(Queue::Inactive, &mut frames);
+            if count == 0 {
+                break;
+            }
+            self.machine.frames_status(&frames[..count], &mut status[..count]);
+            for (&frame, &status) in frames[..count].iter().zip(&status) {
+                if taken < wanted && self.take_page(frame, status) {
+                    taken += 1;
+                }
+            }
+        }
+        taken
+    }
+
+    /// Keeps two thirds of the pages in use inactive.
+    fn age_pages(&self) {
+        loop {
+            let (mut frames, mut status) = ([Frame(0); BATCH], [PageStatus::empty(); BATCH]);
+            let count = {
+                let mut queues = self.queues.lock();
+                let (active, inactive, _) = queues.counts();
+                if inactive >= 2 * active {
+                    return;
+                }
+                let count = queues.oldest(Queue::Active, &mut frames);
+                frames[..count].iter().for_each(|&frame| queues.move_to(frame, Queue::Inactive));
+                count
+            };
+            // Cleared, so that it shows whether the page is used from now on.
+            self.machine.frames_status(&frames[..count], &mut status[..count]);
+        }
+    }
+
+    /// Takes one inactive page if that can be done at once; true if it is free now.
+    fn take_page(self: &Arc<Self>, frame: Frame, status: PageStatus) -> bool {
+        let (owner, index) = self.queues.lock().owner(frame);
+        // An object that is going away frees its pages itself.
+        let Some(object) = owner.upgrade() else { return false };
+        let Some(mut state) = object.state.try_lock() else { return false };
+        let Some(slot) = state.pages.get(index).filter(|slot| slot.is_resident() && slot.frame == frame)
+        else {
+            return false;
+        };
+        let in_use = slot.wired > 0
+            || slot.has(SlotFlags::BUSY | SlotFlags::CLEANING)
+            || status.contains(PageStatus::REFERENCED);
+        if in_use {
+            if slot.wired == 0 {
+                self.queues.lock().move_to(frame, Queue::Active);
+            }
+            return false;
+        }
+        if !slot.has(SlotFlags::DIRTY | SlotFlags::PRECIOUS) {
+            self.free_clean_page(&mut state, index, slot);
+            return true;
+        }
+        // Behind the others, whether it can be written or not.
+        self.queues.lock().move_to(frame, Queue::Inactive);
+        if let Some(pager) = self.pager_for(&mut state) {
+            self.write_run(&object, &mut state, pager, index, true);
+        }
+        false
+    }
+
+    /// Frees a page whose contents its pager has.
+    fn free_clean_page(&self, state: &mut ObjectState<M>, index: u64, slot: Slot) {
+        self.machine.frames_protect(&[slot.frame], Protection::NONE);
+        if state.is_internal() {
+            if let Some(slot) = state.pages.get_mut(index) {
+                *slot = Slot::paged_out();
+            }
+        } else {
+            state.pages.remove(&self.machine, index);
+        }
+        self.free_frame(slot.frame, false);
+    }
+
+    /// The object's pager, made by the default pager if it has none; with the byte offset of page 0 there.
+    fn pager_for(&self, state: &mut ObjectState<M>) -> Option<(Arc<dyn Pager<M>>, u64)> {
+        if matches!(state.backing, Backing::Anonymous) {
+            let default_pager = self.default_pager.lock().clone()?;
+            state.backing = Backing::Swap(default_pager.create().ok()?, 0);
+        }
+        state.pager()
+    }
+
+    /// Begins to write dirty pages from `index` on, which is one. With `take` they are freed after it, unless they
+    /// were used meanwhile.
+    fn write_run(
+        self: &Arc<Self>,
+        object: &Arc<VmObject<M>>,
+        state: &mut ObjectState<M>,
+        (pager, pager_offset): (Arc<dyn Pager<M>>, u64),
+        index: u64,
+        take: bool,
+    ) {
+        let mut frames = Vec::new();
+        if frames.try_reserve_exact(RUN).is_err() {
+            return;
+        }
+        for at in index.. {
+            let Some(slot) = state.pages.get_mut(at) else { break };
+            let dirty = slot.is_resident()
+                && slot.has(SlotFlags::DIRTY | SlotFlags::PRECIOUS)
+                && !slot.has(SlotFlags::BUSY | SlotFlags::CLEANING);
+            if !dirty || frames.len() == RUN || (take && slot.wired > 0) {
+                break;
+            }
+            slot.flags.remove(SlotFlags::DIRTY | SlotFlags::WRITABLE | SlotFlags::PRECIOUS);
+            slot.flags.insert(SlotFlags::CLEANING);
+            frames.push(slot.frame);
+        }
+        // From here on a store faults, and makes the page dirty again.
+        self.machine.frames_protect(&frames, Protection::ALL - Protection::WRITE);
+        state.paging += 1;
+        self.laundry.outstanding.fetch_add(1, Ordering::Relaxed);
+        let write = Write { vm: self.clone(), object: object.clone(), first: index, frames, take };
+        let offset = pager_offset + (index << PAGE_SHIFT);
+        let future: BoxFuture<'static, ()> = Box::pin(async move {
+            let data = DataReturn { machine: &write.vm.machine, offset, frames: &write.frames };
+            let result = pager.data_return(data).await;
+            write.end(result);
+        });
+        self.laundry.futures.lock().push(future);
+    }
+}
+
+/// A run of pages being written.
+struct Write<M: Machine> {
+    vm: Arc<Vm<M>>,
+    object: Arc<VmObject<M>>,
+    first: u64,
+    frames: Vec<Frame>,
+    take: bool,
+}
+
+impl<M: Machine> Write<M> {
+    fn end(self, result: KernResult) {
+        let vm = &self.vm;
+        let mut status = [PageStatus::empty(); RUN];
+        vm.machine.frames_status(&self.frames, &mut status[..self.frames.len()]);
+        {
+            let mut state = self.object.state.lock();
+            state.paging -= 1;
+            state.write_errors += u32::from(result.is_err());
+            for (number, status) in status[..self.frames.len()].iter().enumerate() {
+                let index = self.first + number as u64;
+                let Some(slot) = state.pages.get_mut(index) else { continue };
+                slot.flags.remove(SlotFlags::CLEANING);
+                if result.is_err() {
+                    slot.flags.insert(SlotFlags::DIRTY);
+                }
+                let slot = *slot;
+                let used = slot.wired > 0 || status.contains(PageStatus::REFERENCED);
+                if self.take && !used && !slot.has(SlotFlags::DIRTY) {
+                    vm.free_clean_page(&mut state, index, slot);
+                }
+            }
+        }
+        self.object.changed.wake_all();
+        vm.laundry.outstanding.fetch_sub(1, Ordering::Release);
+        // Release: who sees the count sees the pages' state.
+        vm.laundry.finished.fetch_add(1, Ordering::Release);
+        vm.laundry.changed.wake_all();
+    }
+}
+
+impl<M: Machine> VmObject<M> {
+    /// Writes the dirty pages of a byte range to the object's pager and waits until they are there: a file's sync.
+    /// Pages written to meanwhile may be dirty again. An object must be cleaned before its last reference goes, or
+    /// what was written to it is lost.
+    ///
+    /// # Errors
+    /// `MemoryError`: the pager reported an error; the pages stay dirty.
+    pub async fn clean(self: &Arc<Self>, start: u64, end: u64) -> KernResult {
+        let vm = self.vm();
+        let (first, last) = (start >> PAGE_SHIFT, end.div_ceil(1 << PAGE_SHIFT));
+        let errors = self.state.lock().write_errors;
+        let mut next = first;
+        loop {
+            // Before the look at the pages: a write that ends after it is noticed.
+            let before = vm.laundry.finished.load(Ordering::Acquire);
+            let waits = {
+                let mut state = self.state.lock();
+                let Some(pager) = state.pager() else { return Ok(()) };
+                if state.write_errors != errors {
+                    return Err(KernError::MemoryError);
+                }
+                let dirty = |slot: &Slot| {
+                    slot.has(SlotFlags::DIRTY | SlotFlags::PRECIOUS)
+                        && !slot.has(SlotFlags::BUSY | SlotFlags::CLEANING)
+                };
+                // Each page is begun once, or a program that keeps writing would keep us here.
+                let found = state.pages.range(next, last).find(|(_, slot)| dirty(slot));
+                match found {
+                    Some((index, _)) => {
+                        vm.write_run(self, &mut state, pager, index, false);
+                        next = index + 1;
+                        false
+                    }
+                    None => {
+                        next = last;
+                        state.pages.range(first, last).any(|(_, slot)| slot.has(SlotFlags::CLEANING))
+                    }
+                }
+            };
+            if waits {
+                let ended = vm.laundry.changed.wait_until(|| vm.laundry.has_finished(before).then_some(()));
+                vm.beside_laundry(ended).await;
+            } else if next == last {
+                return Ok(());
+            }
+        }
     }
 }

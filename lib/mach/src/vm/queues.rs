@@ -15,6 +15,9 @@ const NIL: u32 = u32::MAX;
 /// Free frames kept here rather than given back to the machine, whose allocator costs more.
 const FREE_KEPT: usize = 256;
 
+/// Free frames taken from the machine at once.
+const FREE_REFILL: usize = 32;
+
 /// Where a page is queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
@@ -81,7 +84,11 @@ impl<M: Machine> Queues<M> {
     pub(crate) fn allocate(&mut self, machine: &M, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
         let frame = match self.free.pop() {
             Some(frame) => frame,
-            None => machine.allocate_frames(0)?,
+            None => {
+                let frame = machine.allocate_frames(0)?;
+                self.free.extend((1..FREE_REFILL).map_while(|_| machine.allocate_frames(0)));
+                frame
+            }
         };
         self.set_owner(frame, owner, index);
         self.push(frame, Queue::Active);
@@ -149,14 +156,20 @@ impl<M: Machine> Queues<M> {
         self.push(frame, Queue::Active);
     }
 
-    /// The page that has been longest in a queue.
-    pub(crate) fn oldest(&self, queue: Queue) -> Option<Frame> {
-        let head = match queue {
+    /// The pages that have been longest in a queue, oldest first; how many there are.
+    pub(crate) fn oldest(&self, queue: Queue, frames: &mut [Frame]) -> usize {
+        let mut at = match queue {
             Queue::Active => self.active.head,
             Queue::Inactive => self.inactive.head,
             Queue::None => NIL,
         };
-        (head != NIL).then_some(Frame(head))
+        let mut count = 0;
+        while at != NIL && count < frames.len() {
+            frames[count] = Frame(at);
+            count += 1;
+            at = self.frames[at as usize].next;
+        }
+        count
     }
 
     fn list(&mut self, queue: Queue) -> Option<&mut List> {

@@ -10,7 +10,7 @@ use super::{EntryId, MapState, Placement, VmMap, page_range};
 use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
 
-/// What may be mapped as a copy of an object's memory; the entry that maps it needs a copy before it writes.
+/// What may be mapped as a private mapping of an object; the entry that maps it needs a copy before it writes.
 ///
 /// # Errors
 /// `NotSupported`: device memory. `ResourceShortage`.
@@ -143,7 +143,8 @@ impl<M: Machine> VmMap<M> {
             return Ok(Entry { wired: 0, ..entry.clone() });
         }
         let copied = if entry.shared {
-            copy_of(&self.vm, object)?
+            // Others write to the object, whatever its strategy for private mappings: the copy is as it is now.
+            copy::copy_delayed(&self.vm, object)?
         } else {
             if !entry.needs_copy {
                 entry.needs_copy = true;

@@ -1,0 +1,43 @@
+//! Random sequences of operations on several maps, compared byte for byte with a reference model (see `model/`).
+
+#[path = "model/driver.rs"]
+mod driver;
+#[path = "model/pagers.rs"]
+mod pagers;
+
+use driver::{Conditions, STEP_BYTES, run};
+use proptest::prelude::*;
+
+fn steps() -> impl Strategy<Value = Vec<[u8; STEP_BYTES]>> {
+    proptest::collection::vec(any::<[u8; STEP_BYTES]>(), 1..60)
+}
+
+/// The cases of one test; more by `PROPTEST_CASES`.
+fn config(cases: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig {
+        cases: asked.unwrap_or(cases),
+        max_shrink_iters: 4000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config(400))]
+
+    #[test]
+    fn memory_is_as_the_model_says(steps in steps()) {
+        run(&steps, Conditions { frames: 4096, swap: false });
+    }
+
+    #[test]
+    fn memory_is_as_the_model_says_under_pressure(steps in steps()) {
+        run(&steps, Conditions { frames: 24, swap: true });
+    }
+
+    #[test]
+    fn memory_is_as_the_model_says_when_it_runs_out(steps in steps()) {
+        run(&steps, Conditions { frames: 24, swap: false });
+    }
+}

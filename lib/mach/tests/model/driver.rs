@@ -1,0 +1,658 @@
+//! The driver: performs random operations on the library and on the model, and compares results and memory.
+//!
+//! Property tests and the fuzzer share it; a step is a few bytes, so any bytes are a valid sequence.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mach::machine::simulated::{Executor, Failures, Simulated};
+use mach::machine::{Machine, PAGE_SIZE, Protection};
+use mach::vm::{CopyStrategy, Inheritance, MapRequest, Placement, Settings, Vm, VmMap, VmObject};
+use mach::{KernError, KernResult};
+
+use crate::pagers::{FilePager, Swap};
+
+/// Bytes that say what a step does.
+pub(crate) const STEP_BYTES: usize = 8;
+/// Pages of an address space that are used.
+const PAGES: u64 = 24;
+const BASE: u64 = 0x10_0000;
+const TASKS: usize = 4;
+const FILE_PAGES: u64 = 4;
+const PAGE: usize = PAGE_SIZE as usize;
+
+/// Under which a sequence runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Conditions {
+    pub(crate) frames: u32,
+    pub(crate) swap: bool,
+}
+
+/// What is to be seen at a page: whoever holds the same cell sees the same.
+type Cell = Rc<RefCell<Contents>>;
+
+enum Contents {
+    Bytes(Vec<u8>),
+    /// A file's page, until this one is written (a private mapping of a symmetric file).
+    Of(Cell),
+}
+
+fn cell(bytes: Vec<u8>) -> Cell {
+    Rc::new(RefCell::new(Contents::Bytes(bytes)))
+}
+
+/// The bytes to be seen.
+fn bytes_of(cell: &Cell) -> Vec<u8> {
+    match &*cell.borrow() {
+        Contents::Bytes(bytes) => bytes.clone(),
+        Contents::Of(file) => bytes_of(file),
+    }
+}
+
+/// A private copy as the library makes it.
+fn copy_of(cell: &Cell) -> Cell {
+    let contents = match &*cell.borrow() {
+        Contents::Bytes(bytes) => Contents::Bytes(bytes.clone()),
+        Contents::Of(file) => Contents::Of(file.clone()),
+    };
+    Rc::new(RefCell::new(contents))
+}
+
+fn write(cell: &Cell, at: usize, new: &[u8]) {
+    let mut bytes = bytes_of(cell);
+    bytes[at..at + new.len()].copy_from_slice(new);
+    *cell.borrow_mut() = Contents::Bytes(bytes);
+}
+
+#[derive(Clone)]
+struct ModelPage {
+    cell: Cell,
+    protection: Protection,
+    max_protection: Protection,
+    inheritance: Inheritance,
+    shared: bool,
+}
+
+impl ModelPage {
+    fn zero() -> Self {
+        Self {
+            cell: cell(vec![0; PAGE]),
+            protection: Protection::DEFAULT,
+            max_protection: Protection::ALL,
+            inheritance: Inheritance::Copy,
+            shared: false,
+        }
+    }
+}
+
+struct ModelFile {
+    object: Arc<VmObject<Simulated>>,
+    pager: Arc<FilePager>,
+    strategy: CopyStrategy,
+    pages: Vec<Cell>,
+}
+
+struct Task {
+    map: Arc<VmMap<Simulated>>,
+    pages: BTreeMap<u64, ModelPage>,
+}
+
+struct World {
+    machine: Simulated,
+    vm: Arc<Vm<Simulated>>,
+    executor: Executor,
+    tasks: Vec<Task>,
+    files: Vec<ModelFile>,
+    next_byte: u8,
+    /// An operation may fail for want of memory.
+    may_run_out: bool,
+    short_of_frames: bool,
+}
+
+/// Runs a sequence and checks everything.
+///
+/// # Panics
+/// If the library does not do what the model does, or leaks.
+pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
+    let machine = Simulated::new(conditions.frames);
+    let settings = Settings { fault_around: 4, cluster: 2, free_target: 4 };
+    let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the frame table");
+    if conditions.swap {
+        vm.set_default_pager(Arc::new(Swap { delay: 10 }));
+    }
+    let mut world = World {
+        executor: Executor::new(machine.clone()),
+        tasks: Vec::new(),
+        files: Vec::new(),
+        next_byte: 1,
+        may_run_out: false,
+        short_of_frames: !conditions.swap && conditions.frames < 1000,
+        machine: machine.clone(),
+        vm: vm.clone(),
+    };
+    world.start();
+    for step in steps {
+        world.step(step);
+    }
+    world.may_run_out = world.short_of_frames;
+    for task in 0..world.tasks.len() {
+        world.compare_all(task);
+    }
+    world.tasks.clear();
+    world.executor.block_on(vm.finish_writes());
+    drop(world);
+    assert_eq!(vm.statistics().free, conditions.frames, "frames leaked");
+    drop(vm);
+    assert_eq!(machine.free_frames(), conditions.frames, "free frames not given back");
+    assert_eq!((machine.reserved(), machine.pmaps()), (0, 0), "server memory or address spaces leaked");
+}
+
+impl World {
+    fn start(&mut self) {
+        let map = self.executor.block_on(VmMap::new(&self.vm, BASE, BASE + PAGES * PAGE_SIZE)).unwrap();
+        self.tasks.push(Task { map, pages: BTreeMap::new() });
+        for (number, strategy) in [CopyStrategy::Delay, CopyStrategy::Symmetric].into_iter().enumerate() {
+            let contents: Vec<u8> =
+                (0..FILE_PAGES as usize * PAGE).map(|at| (at / 7 + number * 100) as u8).collect();
+            let pages = contents.chunks(PAGE).map(|page| cell(page.to_vec())).collect();
+            let pager = FilePager::new(contents, 20);
+            let size = FILE_PAGES * PAGE_SIZE;
+            let object = VmObject::paged(&self.vm, pager.clone(), size, strategy).unwrap();
+            self.files.push(ModelFile { object, pager, strategy, pages });
+        }
+    }
+
+    fn step(&mut self, step: &[u8; STEP_BYTES]) {
+        let [operation, task, page, count, choice, extra, extra_2, failure] = *step;
+        let task = task as usize % self.tasks.len();
+        let page = u64::from(page) % PAGES;
+        let count = (1 + u64::from(count) % 6).min(PAGES - page);
+        self.inject(failure);
+        match operation % 18 {
+            0 | 1 => self.allocate(task, page, count, choice),
+            2 => self.deallocate(task, page, count),
+            3 => self.protect(task, page, count, choice),
+            4 => self.inherit(task, page, count, choice),
+            5..=7 => self.store(task, page, choice, extra, extra_2),
+            8 => self.load(task, page, choice, extra),
+            9 => self.fork(task),
+            10 => self.terminate(task),
+            11 => self.map_file(task, page, count, choice, extra),
+            12 => self.write_file(choice, page, extra),
+            13 => self.copy(task, page, count, u64::from(extra)),
+            14 => self.transfer(task, page, count, choice, u64::from(extra)),
+            15 => self.forget(task, page, count),
+            16 => self.clean(choice),
+            _ => {
+                let map = &self.tasks[task].map;
+                map.with_pmap(|pmap| self.machine.forget_translations(pmap));
+            }
+        }
+        self.machine.inject(Failures::default());
+        self.files.iter().for_each(|file| *file.pager.fail.lock().unwrap() = None);
+        let size = self.tasks[0].pages.len() as u64 * PAGE_SIZE;
+        assert_eq!(self.executor.block_on(self.tasks[0].map.size()), size);
+    }
+
+    /// One step in four meets a failure of some kind.
+    fn inject(&mut self, failure: u8) {
+        let after = u32::from(failure >> 4);
+        self.may_run_out = self.short_of_frames || (1..=3).contains(&(failure & 0xf));
+        match failure & 0xf {
+            1 => self.machine.inject(Failures { reserve: Some(after), ..Failures::default() }),
+            2 => self.machine.inject(Failures { enter: Some(after), ..Failures::default() }),
+            3 => self.machine.inject(Failures { allocate_frame: Some(after), ..Failures::default() }),
+            4 => self.files.iter().for_each(|file| *file.pager.fail.lock().unwrap() = Some(after / 4)),
+            _ => {}
+        }
+    }
+
+    /// Whether an outcome is an accepted failure: then the model does not change.
+    fn failed<T: std::fmt::Debug>(&self, result: &KernResult<T>) -> bool {
+        match result {
+            Err(KernError::ResourceShortage) => {
+                assert!(self.may_run_out, "out of memory without a reason");
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn address(page: u64) -> u64 {
+        BASE + page * PAGE_SIZE
+    }
+
+    fn all_mapped(&self, task: usize, page: u64, count: u64) -> bool {
+        (page..page + count).all(|page| self.tasks[task].pages.contains_key(&page))
+    }
+
+    fn pages_mut(&mut self, task: usize, page: u64, count: u64) -> impl Iterator<Item = &mut ModelPage> {
+        self.tasks[task].pages.range_mut(page..page + count).map(|(_, page)| page)
+    }
+
+    fn allocate(&mut self, task: usize, page: u64, count: u64, choice: u8) {
+        let address = Self::address(page);
+        let placement = match choice % 4 {
+            0 => Placement::Fixed(address),
+            1 => Placement::Replace(address),
+            2 => Placement::Above(address),
+            _ => Placement::Below(address),
+        };
+        let pages = &self.tasks[task].pages;
+        let is_free = |&first: &u64| {
+            first + count <= PAGES && (first..first + count).all(|page| !pages.contains_key(&page))
+        };
+        let expected = match placement {
+            Placement::Fixed(_) => Some(page).filter(is_free),
+            Placement::Replace(_) => Some(page),
+            Placement::Above(_) => (page..PAGES).find(is_free),
+            Placement::Below(_) => (0..page).rev().find(|first| first + count <= page && is_free(first)),
+        };
+        let result = self.executor.block_on(self.tasks[task].map.allocate(placement, count * PAGE_SIZE));
+        if self.failed(&result) {
+            return;
+        }
+        assert_eq!(result, expected.map(Self::address).ok_or(KernError::NoSpace));
+        if let Some(first) = expected {
+            (first..first + count).for_each(|page| {
+                self.tasks[task].pages.insert(page, ModelPage::zero());
+            });
+        }
+    }
+
+    fn deallocate(&mut self, task: usize, page: u64, count: u64) {
+        let map = self.tasks[task].map.clone();
+        let result = self.executor.block_on(map.deallocate(Self::address(page), count * PAGE_SIZE));
+        if !self.failed(&result) {
+            assert_eq!(result, Ok(()));
+            (page..page + count).for_each(|page| {
+                self.tasks[task].pages.remove(&page);
+            });
+        }
+    }
+
+    fn protect(&mut self, task: usize, page: u64, count: u64, choice: u8) {
+        let protection = Protection::from_bits_truncate(choice & 7);
+        // The most shrinks for good: seldom.
+        let set_maximum = choice > 0xe0;
+        let map = self.tasks[task].map.clone();
+        let change = map.protect(Self::address(page), count * PAGE_SIZE, protection, set_maximum);
+        let result = self.executor.block_on(change);
+        if self.failed(&result) {
+            return;
+        }
+        let mapped = self.all_mapped(task, page, count);
+        let allowed = self.pages_mut(task, page, count).all(|page| page.max_protection.contains(protection));
+        match (mapped, allowed) {
+            (false, _) => return assert_eq!(result, Err(KernError::InvalidAddress)),
+            (true, false) => return assert_eq!(result, Err(KernError::ProtectionFailure)),
+            (true, true) => assert_eq!(result, Ok(())),
+        }
+        for page in self.pages_mut(task, page, count) {
+            if set_maximum {
+                page.max_protection = protection;
+                page.protection &= protection;
+            } else {
+                page.protection = protection;
+            }
+        }
+    }
+
+    fn inherit(&mut self, task: usize, page: u64, count: u64, choice: u8) {
+        let inheritance = [Inheritance::Share, Inheritance::Copy, Inheritance::None][choice as usize % 3];
+        let map = self.tasks[task].map.clone();
+        let result = self.executor.block_on(map.inherit(Self::address(page), count * PAGE_SIZE, inheritance));
+        if self.failed(&result) {
+            return;
+        }
+        if !self.all_mapped(task, page, count) {
+            return assert_eq!(result, Err(KernError::InvalidAddress));
+        }
+        assert_eq!(result, Ok(()));
+        self.pages_mut(task, page, count).for_each(|page| page.inheritance = inheritance);
+    }
+
+    /// Stores a few bytes, by the program or by the server.
+    fn store(&mut self, task: usize, page: u64, choice: u8, at: u8, length: u8) {
+        let address = Self::address(page) + u64::from(at) * 16;
+        let length = if choice & 2 == 0 { length as usize % 16 } else { length as usize * 24 };
+        let bytes: Vec<u8> = (0..length).map(|at| self.next_byte.wrapping_add(at as u8)).collect();
+        self.next_byte = self.next_byte.wrapping_add(17);
+        let map = self.tasks[task].map.clone();
+        let (done, error) = if choice & 1 == 0 {
+            self.executor.block_on(store(&map, address, &bytes))
+        } else {
+            match self.executor.block_on(map.copyout(address, &bytes)) {
+                Ok(()) => (length, None),
+                Err(fault) => (fault.copied, Some(fault.error)),
+            }
+        };
+        for (number, &byte) in bytes[..done].iter().enumerate() {
+            let at = address + number as u64 - BASE;
+            let page =
+                self.tasks[task].pages.get_mut(&(at / PAGE_SIZE)).expect("stored where something is mapped");
+            assert!(page.protection.contains(Protection::WRITE), "stored without the right");
+            write(&page.cell, at as usize % PAGE, &[byte]);
+        }
+        if let Some(error) = error {
+            let at = address + done as u64;
+            self.check_error(task, at, Protection::WRITE, error);
+            if error == KernError::ResourceShortage {
+                // Whether the page was copied before memory ran out is not known: it is not looked at any more.
+                self.machine.inject(Failures::default());
+                self.deallocate(task, (at - BASE) / PAGE_SIZE, 1);
+            }
+        }
+    }
+
+    /// Whether an access may fail so.
+    fn check_error(&self, task: usize, address: u64, access: Protection, error: KernError) {
+        let page = self.tasks[task].pages.get(&((address - BASE) / PAGE_SIZE));
+        match error {
+            KernError::InvalidAddress => assert!(page.is_none(), "mapped at {address:#x}"),
+            KernError::ProtectionFailure => {
+                assert!(
+                    !page.expect("something mapped").protection.contains(access),
+                    "allowed at {address:#x}"
+                );
+            }
+            KernError::ResourceShortage => assert!(self.may_run_out, "out of memory without a reason"),
+            KernError::MemoryError => {
+                let failed = self.files.iter().any(|file| file.pager.fail.lock().unwrap().is_none());
+                assert!(failed, "the pager made no error");
+            }
+            other => panic!("unexpected error {other:?} at {address:#x}"),
+        }
+    }
+
+    fn load(&mut self, task: usize, page: u64, choice: u8, length: u8) {
+        let address = Self::address(page) + u64::from(choice) * 8;
+        let mut bytes = vec![0xee; length as usize * 24];
+        let map = self.tasks[task].map.clone();
+        let (done, error) = if choice & 1 == 0 {
+            self.executor.block_on(load(&map, address, &mut bytes))
+        } else {
+            match self.executor.block_on(map.copyin(address, &mut bytes)) {
+                Ok(()) => (bytes.len(), None),
+                Err(fault) => (fault.copied, Some(fault.error)),
+            }
+        };
+        for (number, &byte) in bytes[..done].iter().enumerate() {
+            let at = address + number as u64 - BASE;
+            let page =
+                self.tasks[task].pages.get(&(at / PAGE_SIZE)).expect("loaded where something is mapped");
+            // Write implies read, as in the hardware.
+            assert!(!page.protection.is_empty(), "loaded without the right");
+            assert_eq!(byte, bytes_of(&page.cell)[at as usize % PAGE], "at {:#x}", address + number as u64);
+        }
+        if let Some(error) = error {
+            self.check_error(task, address + done as u64, Protection::READ, error);
+        }
+    }
+
+    fn fork(&mut self, task: usize) {
+        if self.tasks.len() == TASKS {
+            return;
+        }
+        let map = self.tasks[task].map.clone();
+        let result = self.executor.block_on(map.fork());
+        let Ok(map) = result else {
+            assert!(self.failed(&result.map(|_| ())), "fork failed without a reason");
+            return;
+        };
+        let mut pages = BTreeMap::new();
+        for (&number, page) in &mut self.tasks[task].pages {
+            match page.inheritance {
+                Inheritance::None => continue,
+                Inheritance::Share => {
+                    page.shared = true;
+                    pages.insert(number, page.clone());
+                }
+                Inheritance::Copy => {
+                    let cell = copy_of(&page.cell);
+                    pages.insert(number, ModelPage { cell, shared: false, ..page.clone() });
+                }
+            }
+        }
+        self.tasks.push(Task { map, pages });
+    }
+
+    fn terminate(&mut self, task: usize) {
+        if task > 0 {
+            let task = self.tasks.remove(task);
+            self.executor.block_on(task.map.terminate());
+            let ended = self.executor.block_on(task.map.fault(BASE, Protection::READ));
+            assert_eq!(ended, Err(KernError::Terminated));
+        }
+    }
+
+    fn map_file(&mut self, task: usize, page: u64, count: u64, choice: u8, first: u8) {
+        let file = &self.files[choice as usize & 1];
+        let first = u64::from(first) % FILE_PAGES;
+        let count = count.min(FILE_PAGES - first);
+        let private = choice & 2 == 0;
+        let (offset, size) = (first * PAGE_SIZE, count * PAGE_SIZE);
+        let request = if private {
+            MapRequest::private(file.object.clone(), offset, size)
+        } else {
+            MapRequest::shared(file.object.clone(), offset, size)
+        };
+        let request = request.at(Placement::Replace(Self::address(page)));
+        let result = self.executor.block_on(self.tasks[task].map.map(&request));
+        if self.failed(&result) {
+            return;
+        }
+        assert_eq!(result, Ok(Self::address(page)));
+        for number in 0..count {
+            let original = file.pages[(first + number) as usize].clone();
+            let cell = match (private, file.strategy) {
+                (true, CopyStrategy::Symmetric) => Rc::new(RefCell::new(Contents::Of(original))),
+                (true, CopyStrategy::Delay) => copy_of(&original),
+                (false, _) => original,
+            };
+            let inheritance = if private { Inheritance::Copy } else { Inheritance::Share };
+            let new = ModelPage { cell, shared: !private, inheritance, ..ModelPage::zero() };
+            self.tasks[task].pages.insert(page + number, new);
+        }
+    }
+
+    fn write_file(&mut self, choice: u8, page: u64, length: u8) {
+        let file = &self.files[choice as usize & 1];
+        let offset = page * 700;
+        let bytes = vec![self.next_byte; length as usize * 9];
+        self.next_byte = self.next_byte.wrapping_add(13);
+        // A page at a time, so that it is known what an error has left.
+        for (number, &byte) in bytes.iter().enumerate().step_by(97) {
+            let at = offset + number as u64;
+            match self.executor.block_on(file.object.write(at, &[byte])) {
+                Ok(1) => write(&file.pages[at as usize / PAGE], at as usize % PAGE, &[byte]),
+                Ok(0) => assert!(at >= FILE_PAGES * PAGE_SIZE),
+                Ok(more) => panic!("{more} bytes written of one"),
+                Err(KernError::ResourceShortage) => {
+                    assert!(self.may_run_out, "out of memory without a reason")
+                }
+                Err(error) => assert_eq!(error, KernError::MemoryError),
+            }
+        }
+    }
+
+    fn copy(&mut self, task: usize, page: u64, count: u64, to: u64) {
+        let to = to % (PAGES - count + 1);
+        let map = self.tasks[task].map.clone();
+        let result =
+            self.executor.block_on(map.copy(Self::address(page), count * PAGE_SIZE, Self::address(to)));
+        let source_mapped = self.all_mapped(task, page, count);
+        let readable =
+            self.pages_mut(task, page, count).all(|page| page.protection.contains(Protection::READ));
+        let mapped = self.all_mapped(task, to, count);
+        let writable =
+            self.pages_mut(task, to, count).all(|page| page.protection.contains(Protection::WRITE));
+        let partly_done = self.pages_mut(task, to, count).any(|page| page.shared);
+        match result {
+            Ok(()) => assert!(source_mapped && readable && mapped && writable),
+            Err(KernError::InvalidAddress) => return assert!(!source_mapped || !mapped),
+            Err(KernError::ProtectionFailure) => return assert!(!readable || !writable),
+            // Shared memory is written page by page: the copy may be done in part. Not modelled: the pages are dropped.
+            Err(KernError::ResourceShortage | KernError::MemoryError) if partly_done => {
+                return self.start_again();
+            }
+            Err(KernError::ResourceShortage) => return assert!(self.may_run_out),
+            Err(other) => panic!("unexpected {other:?}"),
+        }
+        let cells: Vec<Cell> = self.pages_mut(task, page, count).map(|page| copy_of(&page.cell)).collect();
+        for (target, cell) in self.pages_mut(task, to, count).zip(cells) {
+            if partly_done {
+                write(&target.cell, 0, &bytes_of(&cell));
+            } else {
+                target.cell = cell;
+            }
+        }
+    }
+
+    /// Unmaps everything everywhere and reads the files anew: nothing is known of shared memory any more.
+    fn start_again(&mut self) {
+        self.machine.inject(Failures::default());
+        for task in 0..self.tasks.len() {
+            let map = self.tasks[task].map.clone();
+            self.executor.block_on(map.deallocate(BASE, PAGES * PAGE_SIZE)).expect("no entry is cut");
+            self.tasks[task].pages.clear();
+        }
+        for file in &self.files {
+            *file.pager.fail.lock().unwrap() = None;
+            let mut bytes = vec![0; FILE_PAGES as usize * PAGE];
+            self.executor.block_on(file.object.read(0, &mut bytes)).expect("memory is free now");
+            for (page, bytes) in file.pages.iter().zip(bytes.chunks(PAGE)) {
+                *page.borrow_mut() = Contents::Bytes(bytes.to_vec());
+            }
+        }
+    }
+
+    /// Moves or shares a range into another task (or the same).
+    fn transfer(&mut self, task: usize, page: u64, count: u64, choice: u8, to: u64) {
+        let target = choice as usize / 2 % self.tasks.len();
+        let to = to % (PAGES - count + 1);
+        let sharing = choice & 1 == 0;
+        let (map, target_map) = (self.tasks[task].map.clone(), self.tasks[target].map.clone());
+        let (address, size) = (Self::address(page), count * PAGE_SIZE);
+        let taken = if sharing {
+            self.executor.block_on(map.share(address, size))
+        } else {
+            self.executor.block_on(map.take(address, size))
+        };
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(KernError::InvalidAddress) => return assert!(!self.all_mapped(task, page, count)),
+            Err(error) => {
+                assert!(error == KernError::ResourceShortage && self.may_run_out, "{error:?}");
+                // Some pages may be marked as shared already. That can only be seen in that they are copied otherwise.
+                return;
+            }
+        };
+        assert!(self.all_mapped(task, page, count));
+        let mut pages = Vec::new();
+        for number in page..page + count {
+            let page = self.tasks[task].pages.get_mut(&number).expect("checked");
+            if sharing {
+                page.shared = true;
+                pages.push(page.clone());
+            } else {
+                pages.extend(self.tasks[task].pages.remove(&number));
+            }
+        }
+        let placement = Placement::Replace(Self::address(to));
+        match self.executor.block_on(target_map.insert(taken, placement)) {
+            Ok(at) => {
+                assert_eq!(at, Self::address(to));
+                for (number, page) in pages.into_iter().enumerate() {
+                    self.tasks[target].pages.insert(to + number as u64, page);
+                }
+            }
+            Err((error, _)) => assert!(error == KernError::ResourceShortage && self.may_run_out, "{error:?}"),
+        }
+    }
+
+    fn forget(&mut self, task: usize, page: u64, count: u64) {
+        // Of private file pages the model has lost what they were: only anonymous ranges.
+        let anonymous = self.tasks[task].pages.range(page..page + count).all(|(_, page)| page.shared);
+        if !anonymous {
+            return;
+        }
+        let map = self.tasks[task].map.clone();
+        let result = self.executor.block_on(map.forget(Self::address(page), count * PAGE_SIZE));
+        if !self.failed(&result) && !self.all_mapped(task, page, count) {
+            assert_eq!(result, Err(KernError::InvalidAddress));
+        }
+    }
+
+    fn clean(&mut self, choice: u8) {
+        let file = &self.files[choice as usize & 1];
+        let result = self.executor.block_on(file.object.clean(0, u64::MAX));
+        if result.is_err() {
+            return assert_eq!(result, Err(KernError::MemoryError));
+        }
+        let contents = file.pager.contents.lock().unwrap();
+        for (number, page) in file.pages.iter().enumerate() {
+            assert_same(&contents[number * PAGE..][..PAGE], &bytes_of(page), number as u64, usize::MAX);
+        }
+    }
+
+    /// Compares every page of a task.
+    fn compare_all(&mut self, task: usize) {
+        let map = self.tasks[task].map.clone();
+        for number in 0..PAGES {
+            let mut bytes = vec![0; PAGE];
+            let result = self.executor.block_on(map.copyin(Self::address(number), &mut bytes));
+            match (result, self.tasks[task].pages.get(&number)) {
+                (Ok(()), Some(page)) => assert_same(&bytes, &bytes_of(&page.cell), number, task),
+                (Err(fault), _) => {
+                    self.check_error(task, Self::address(number), Protection::READ, fault.error);
+                }
+                (Ok(()), None) => panic!("page {number} of task {task} should not be mapped"),
+            }
+        }
+    }
+}
+
+/// Compares a page and names the first byte that differs.
+fn assert_same(found: &[u8], expected: &[u8], page: u64, task: usize) {
+    let differs = (0..PAGE).find(|&at| found[at] != expected[at]);
+    if let Some(at) = differs {
+        panic!("page {page} of task {task} at {at}: {} instead of {}", found[at], expected[at]);
+    }
+}
+
+/// What a program's store does; bytes done, and why it stopped.
+async fn store(map: &VmMap<Simulated>, address: u64, bytes: &[u8]) -> (usize, Option<KernError>) {
+    let machine = map.vm().machine();
+    let mut done = 0;
+    while done < bytes.len() {
+        let at = address + done as u64;
+        let count = (bytes.len() - done).min((PAGE_SIZE - at % PAGE_SIZE) as usize);
+        let written = map.with_pmap(|pmap| machine.user_write(pmap, at, &bytes[done..done + count]));
+        if written == Some(Some(())) {
+            done += count;
+        } else if let Err(error) = map.fault(at, Protection::WRITE).await {
+            return (done, Some(error));
+        }
+    }
+    (done, None)
+}
+
+/// What a program's load does.
+async fn load(map: &VmMap<Simulated>, address: u64, bytes: &mut [u8]) -> (usize, Option<KernError>) {
+    let machine = map.vm().machine();
+    let mut done = 0;
+    while done < bytes.len() {
+        let at = address + done as u64;
+        let count = (bytes.len() - done).min((PAGE_SIZE - at % PAGE_SIZE) as usize);
+        let read = map.with_pmap(|pmap| machine.user_read(pmap, at, &mut bytes[done..done + count]));
+        if read == Some(Some(())) {
+            done += count;
+        } else if let Err(error) = map.fault(at, Protection::READ).await {
+            return (done, Some(error));
+        }
+    }
+    (done, None)
+}

@@ -1,0 +1,114 @@
+//! Pagers for tests: a file in a vector and swap space in a table, both slow in the machine's virtual time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use mach::machine::simulated::Simulated;
+use mach::machine::{Machine, PAGE_SIZE};
+use mach::vm::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager};
+use mach::{KernError, KernResult};
+
+/// A file. Its contents here are what has been written back; the page cache is ahead of them.
+pub(crate) struct FilePager {
+    pub(crate) contents: Mutex<Vec<u8>>,
+    /// Fail the request after so many more.
+    pub(crate) fail: Mutex<Option<u32>>,
+    /// Microseconds that a request takes.
+    pub(crate) delay: u64,
+}
+
+impl FilePager {
+    pub(crate) fn new(contents: Vec<u8>, delay: u64) -> Arc<Self> {
+        Arc::new(Self { contents: Mutex::new(contents), fail: Mutex::new(None), delay })
+    }
+
+    fn fails(&self) -> bool {
+        let mut fail = self.fail.lock().unwrap();
+        match *fail {
+            Some(0) => {
+                *fail = None;
+                true
+            }
+            Some(left) => {
+                *fail = Some(left - 1);
+                false
+            }
+            None => false,
+        }
+    }
+}
+
+impl Pager<Simulated> for FilePager {
+    fn data_request<'a>(&'a self, request: DataRequest<'a, Simulated>) -> BoxFuture<'a, KernResult<usize>> {
+        Box::pin(async move {
+            request.machine.sleep_until(request.machine.now() + self.delay).await;
+            if self.fails() {
+                return Err(KernError::Failure);
+            }
+            let contents = self.contents.lock().unwrap();
+            let from = (request.offset as usize).min(contents.len());
+            let to = (from + request.length()).min(contents.len());
+            request.write(0, &contents[from..to]);
+            Ok(to - from)
+        })
+    }
+
+    fn data_return<'a>(&'a self, data: DataReturn<'a, Simulated>) -> BoxFuture<'a, KernResult> {
+        Box::pin(async move {
+            data.machine.sleep_until(data.machine.now() + self.delay).await;
+            if self.fails() {
+                return Err(KernError::Failure);
+            }
+            let mut contents = self.contents.lock().unwrap();
+            let from = data.offset as usize;
+            let to = (from + data.length()).min(contents.len());
+            if from < to {
+                data.read(0, &mut contents[from..to]);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Swap space.
+pub(crate) struct Swap {
+    pub(crate) delay: u64,
+}
+
+struct SwapFile {
+    pages: Mutex<BTreeMap<u64, Vec<u8>>>,
+    delay: u64,
+}
+
+impl DefaultPager<Simulated> for Swap {
+    fn create(&self) -> KernResult<Arc<dyn Pager<Simulated>>> {
+        Ok(Arc::new(SwapFile { pages: Mutex::default(), delay: self.delay }))
+    }
+}
+
+impl Pager<Simulated> for SwapFile {
+    fn data_request<'a>(&'a self, request: DataRequest<'a, Simulated>) -> BoxFuture<'a, KernResult<usize>> {
+        Box::pin(async move {
+            request.machine.sleep_until(request.machine.now() + self.delay).await;
+            let pages = self.pages.lock().unwrap();
+            for at in (0..request.length()).step_by(PAGE_SIZE as usize) {
+                let page =
+                    pages.get(&(request.offset + at as u64)).expect("only what was paged out is asked for");
+                request.write(at, page);
+            }
+            Ok(request.length())
+        })
+    }
+
+    fn data_return<'a>(&'a self, data: DataReturn<'a, Simulated>) -> BoxFuture<'a, KernResult> {
+        Box::pin(async move {
+            data.machine.sleep_until(data.machine.now() + self.delay).await;
+            for at in (0..data.length()).step_by(PAGE_SIZE as usize) {
+                let mut page = vec![0; PAGE_SIZE as usize];
+                data.read(at, &mut page);
+                self.pages.lock().unwrap().insert(data.offset + at as u64, page);
+            }
+            Ok(())
+        })
+    }
+}
