@@ -96,6 +96,11 @@ impl Credentials {
         Credentials { user: Ids::all(0), group: Ids::all(0), groups: Arc::new([]), no_new_privileges: false }
     }
 
+    /// Those of nobody: no file and no process is theirs.
+    pub fn nobody() -> Credentials {
+        Credentials { user: Ids::all(65534), group: Ids::all(65534), ..Credentials::superuser() }
+    }
+
     /// Whether it has the superuser's privileges.
     pub fn is_privileged(&self) -> bool {
         self.user.effective == 0

@@ -54,6 +54,7 @@ pub mod process_context;
 mod ring;
 pub mod signal;
 pub mod sync;
+pub mod thread;
 pub mod timer;
 pub mod tmpfs;
 pub mod tty;

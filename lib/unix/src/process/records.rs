@@ -253,6 +253,11 @@ impl Thread {
         &self.credentials
     }
 
+    /// Says how it is reached from now on: exec gives it another thread of the machine.
+    pub fn set_control(&mut self, control: Arc<dyn Control>) {
+        self.control = control;
+    }
+
     /// Blocked signals.
     pub fn blocked(&self) -> SignalSet {
         self.blocked

@@ -1,0 +1,114 @@
+//! New threads and processes with their resources (clone(2), fork(2), vfork(2)).
+
+use super::{Inner, System, Thread, Trap};
+use crate::process::{NewThread, Pid};
+use crate::signal::Signal;
+use crate::sync::SpinLock;
+use crate::{Error, Result};
+use alloc::sync::Arc;
+use mach::Machine;
+use mach::machine::ThreadState;
+
+/// What clone(2) asks for. The front end has checked that the flags go together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CloneRequest {
+    /// Same address space (CLONE_VM).
+    pub share_memory: bool,
+    /// Same descriptors (CLONE_FILES).
+    pub share_descriptors: bool,
+    /// Same directories and umask (CLONE_FS).
+    pub share_directories: bool,
+    /// Same signal actions (CLONE_SIGHAND).
+    pub share_actions: bool,
+    /// A thread of the same process (CLONE_THREAD).
+    pub same_process: bool,
+    /// The caller's parent becomes the parent (CLONE_PARENT).
+    pub same_parent: bool,
+    /// Handlers become defaults (CLONE_CLEAR_SIGHAND).
+    pub clear_handlers: bool,
+    /// Wait until the child execs or ends (CLONE_VFORK).
+    pub vfork: bool,
+    /// What the parent is sent when the new process ends.
+    pub exit_signal: Option<Signal>,
+    /// Where to store the id in the caller's memory (CLONE_PARENT_SETTID); 0: nowhere.
+    pub store_in_parent: u64,
+    /// Where to store the id in the new thread's memory (CLONE_CHILD_SETTID); 0: nowhere.
+    pub store_in_child: u64,
+    /// Where to store 0 at the new thread's end (CLONE_CHILD_CLEARTID); 0: nowhere.
+    pub clear_in_child: u64,
+}
+
+/// A new thread that has an id but does not run yet; taken back if dropped.
+struct Unstarted<'a, M: Machine> {
+    system: &'a System<M>,
+    tid: Option<Pid>,
+}
+
+impl<M: Machine> Drop for Unstarted<'_, M> {
+    fn drop(&mut self) {
+        if let Some(tid) = self.tid {
+            self.system.processes.with(|table| table.abandon(tid));
+        }
+    }
+}
+
+impl<M: Machine> Thread<M> {
+    /// Makes a thread or a process that starts with registers `state`; its id. Does not wait for a vfork's child:
+    /// that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
+    pub async fn clone_thread(&self, request: &CloneRequest, state: ThreadState) -> Result<Pid> {
+        let system = &self.system;
+        let (own_memory, own_descriptors, own_directories) =
+            (self.memory(), self.descriptors(), self.directories());
+        let memory = if request.share_memory { own_memory.clone() } else { own_memory.fork().await? };
+        let descriptors = match request.share_descriptors {
+            true => own_descriptors,
+            false => Arc::new(own_descriptors.copy()?),
+        };
+        let directories = match request.share_directories {
+            true => own_directories,
+            false => Arc::new(own_directories.copy()),
+        };
+        let user = system.host.create_thread(&memory).await?;
+        let extended = self.user().extended_state().await?;
+        user.set_extended_state(&extended).await?;
+        let new = NewThread {
+            control: user.clone(),
+            same_process: request.same_process,
+            share_actions: request.share_actions,
+            clear_handlers: request.clear_handlers,
+            same_parent: request.same_parent,
+            exit_signal: request.exit_signal,
+            vfork: request.vfork,
+            keep_stack: !request.share_memory || request.vfork,
+            clear_child_tid: request.clear_in_child,
+            now: system.environment.monotonic(),
+        };
+        let caller = self.tid();
+        let tid = system.processes.with(|table| table.create(caller, new))?;
+        let mut unstarted = Unstarted { system, tid: Some(tid) };
+        let id = tid.number().to_le_bytes();
+        // A place that cannot be written is the program's own loss.
+        if request.store_in_parent != 0 {
+            own_memory.copy_out(request.store_in_parent, &id).await.map_err(|_| Error::EFAULT)?;
+        }
+        if request.store_in_child != 0 {
+            let _ = memory.copy_out(request.store_in_child, &id).await;
+        }
+        let pid = if request.same_process { self.pid() } else { tid };
+        let inner = Inner {
+            tid,
+            pid,
+            user,
+            memory,
+            descriptors,
+            directories,
+            continuation: None,
+            trap: Trap::default(),
+        };
+        let thread = Arc::new(Thread { system: system.clone(), inner: SpinLock::new(inner) });
+        unstarted.tid = None;
+        system.threads.lock().insert(tid, thread.clone());
+        system.host.start_thread(thread, state);
+        Ok(tid)
+    }
+}

@@ -1,0 +1,129 @@
+//! A thread as files and terminals see it.
+
+use super::{System, Thread};
+use crate::Identity;
+use crate::process::{Pid, Resource};
+use crate::process_context::{FileSignal, ProcessContext, ProcessId};
+use crate::signal::{Signal, SignalInformation};
+use crate::tty::Terminal;
+use crate::vfs::{Caller, Directories};
+use alloc::sync::Arc;
+use mach::Machine;
+
+/// What a request needs to act on files in a thread's name; a snapshot, made for one request.
+pub struct CallContext<M: Machine> {
+    system: Arc<System<M>>,
+    tid: Pid,
+    pid: Pid,
+    identity: Identity,
+    directories: Arc<Directories>,
+    file_size_limit: u64,
+}
+
+impl<M: Machine> Thread<M> {
+    /// The thread as files see it.
+    pub fn context(&self) -> CallContext<M> {
+        self.context_as(self.credentials().identity())
+    }
+
+    /// The thread as files see it, with another identity (access(2), and the loading of programs).
+    pub fn context_as(&self, identity: Identity) -> CallContext<M> {
+        CallContext {
+            system: self.system.clone(),
+            tid: self.tid(),
+            pid: self.pid(),
+            identity,
+            directories: self.directories(),
+            file_size_limit: self.limits().soft(Resource::FileSize),
+        }
+    }
+}
+
+impl<M: Machine> CallContext<M> {
+    /// As the file system wants it.
+    pub fn caller(&self) -> Caller<'_> {
+        Caller {
+            vfs: &self.system.vfs,
+            identity: &self.identity,
+            directories: &self.directories,
+            process: self,
+            file_size_limit: self.file_size_limit,
+        }
+    }
+}
+
+/// The signal that files mean.
+pub(super) fn signal_of(signal: FileSignal) -> Signal {
+    match signal {
+        FileSignal::Hangup => Signal::HUP,
+        FileSignal::Interrupt => Signal::INT,
+        FileSignal::Quit => Signal::QUIT,
+        FileSignal::Stop => Signal::TSTP,
+        FileSignal::BackgroundRead => Signal::TTIN,
+        FileSignal::BackgroundWrite => Signal::TTOU,
+        FileSignal::Continue => Signal::CONT,
+        FileSignal::WindowChange => Signal::WINCH,
+        FileSignal::Io => Signal::IO,
+    }
+}
+
+impl<M: Machine> ProcessContext for CallContext<M> {
+    fn process(&self) -> ProcessId {
+        self.pid.number()
+    }
+
+    fn group(&self) -> ProcessId {
+        self.system
+            .processes
+            .with(|table| table.process(self.pid).map_or(0, |process| process.group().number()))
+    }
+
+    fn session(&self) -> ProcessId {
+        self.system
+            .processes
+            .with(|table| table.process(self.pid).map_or(0, |process| process.session().number()))
+    }
+
+    fn terminal(&self) -> Option<Arc<Terminal>> {
+        let session = Pid::new(self.session())?;
+        self.system.terminals.lock().get(&session).cloned()
+    }
+
+    fn set_terminal(&self, terminal: Option<Arc<Terminal>>) {
+        let Some(session) = Pid::new(self.session()) else { return };
+        let mut terminals = self.system.terminals.lock();
+        let old = match terminal {
+            Some(terminal) => terminals.insert(session, terminal),
+            None => terminals.remove(&session),
+        };
+        drop(terminals);
+        drop(old);
+    }
+
+    fn disregards(&self, signal: FileSignal) -> bool {
+        let signal = signal_of(signal);
+        self.system.processes.with(|table| {
+            let Ok(process) = table.process(self.pid) else { return true };
+            let blocked = table.thread(self.tid).is_ok_and(|thread| thread.blocked().contains(signal));
+            blocked || process.actions().lock().ignored().contains(signal)
+        })
+    }
+
+    fn is_orphaned(&self) -> bool {
+        self.system
+            .processes
+            .with(|table| table.process(self.pid).is_ok_and(|p| table.is_orphaned(p.group())))
+    }
+
+    fn session_of_group(&self, group: ProcessId) -> Option<ProcessId> {
+        let group = Pid::new(group)?;
+        self.system.processes.with(|table| table.group_session(group)).map(Pid::number)
+    }
+
+    fn signal_group(&self, group: ProcessId, signal: FileSignal) {
+        if let Some(group) = Pid::new(group) {
+            let information = SignalInformation::system(signal_of(signal));
+            self.system.processes.with(|table| table.generate_for_group(group, information));
+        }
+    }
+}

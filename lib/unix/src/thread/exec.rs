@@ -1,0 +1,237 @@
+//! Replacing a process's program (execve(2)).
+
+use super::{Thread, UserThread};
+use crate::credentials::Credentials;
+use crate::exec::{Arguments, Image, arguments, elf, script, stack};
+use crate::file::OpenFile;
+use crate::memory::{Loaded, Memory, ProgramFile};
+use crate::process::{Pid, Resource};
+use crate::vfs::{Access, At, FileType, Found, Mode, MountFlags, OpenFlags, permitted_at};
+use crate::{Bytes, Error, Identity, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use mach::Machine;
+use mach::machine::ThreadState;
+
+/// What execve(2) asks for.
+pub struct ExecRequest {
+    /// Where relative paths begin.
+    pub at: At,
+    /// The program's path.
+    pub path: Vec<u8>,
+    /// Whether a symbolic link at its end is followed.
+    pub follow: bool,
+    /// Whether an empty path means `at` itself (execveat with AT_EMPTY_PATH).
+    pub empty: bool,
+    /// Its arguments.
+    pub arguments: Arguments,
+    /// Its environment.
+    pub environment: Arguments,
+}
+
+/// What a front end's auxiliary vector tells a program.
+pub struct ProgramInformation<'a> {
+    /// Where it was loaded.
+    pub loaded: &'a Loaded,
+    /// Its credentials.
+    pub credentials: &'a Credentials,
+    /// Whether privileges grew.
+    pub secure: bool,
+    /// Where parts of its stack are.
+    pub pointers: &'a stack::Pointers,
+}
+
+/// A program that was just loaded, in place of the one that asked.
+pub struct Executed {
+    /// The new thread of the machine; the old one ends.
+    pub user: Arc<dyn UserThread>,
+    /// Its registers.
+    pub state: ThreadState,
+}
+
+impl<M: Machine> Thread<M> {
+    /// Replaces the program of this thread's process. Until the last step nothing has changed for the old program,
+    /// which goes on if this fails or is dropped. `auxiliary` makes the auxiliary vector, `platform` is the name of
+    /// the processor family. `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
+    /// `EAGAIN` if the process ends or another thread was first: then this thread will have to exit.
+    pub async fn exec(
+        &self,
+        mut request: ExecRequest,
+        platform: &[u8],
+        auxiliary: impl FnOnce(&ProgramInformation<'_>) -> Vec<(u64, u64)>,
+    ) -> Result<Executed> {
+        let system = &self.system;
+        let limits = self.limits();
+        let limit = arguments::size_limit(limits.soft(Resource::Stack));
+        let shown_path = request.path.clone();
+        let (program, found) = self.find_program(&mut request).await?;
+        if request.arguments.stack_size() + request.environment.stack_size() + shown_path.len() > limit {
+            return Err(Error::E2BIG);
+        }
+        let interpreter = self.find_interpreter(&program).await?;
+        let (credentials, secure) = self.credentials_for(&found);
+        let credentials = Arc::new(credentials);
+
+        let mut random = || {
+            let mut bytes = [0; 8];
+            system.environment.fill_random(&mut bytes);
+            u64::from_le_bytes(bytes)
+        };
+        let (memory, loaded, placement) =
+            Memory::load(&system.vm, &system.layout, &program, interpreter.as_ref(), &limits, &mut random)
+                .await?;
+        let mut secret = [0; 16];
+        system.environment.fill_random(&mut secret);
+        let contents = stack::Contents {
+            arguments: &request.arguments,
+            environment: &request.environment,
+            path: &shown_path,
+            platform,
+            random: secret,
+        };
+        let executable_stack = program.image.executable_stack;
+        let pointer = memory
+            .set_stack(placement.stack_top, executable_stack, &contents, |pointers| {
+                auxiliary(&ProgramInformation {
+                    loaded: &loaded,
+                    credentials: &credentials,
+                    secure,
+                    pointers,
+                })
+            })
+            .await?;
+        let user = system.host.create_thread(&memory).await?;
+        let own = if self.descriptors_are_shared() { Some(self.descriptors().copy()?) } else { None };
+        system.processes.become_only_thread(self.tid()).await?;
+        self.leave_memory().await;
+
+        // Point of no return: from here on nothing fails and nothing waits.
+        let name = shown_path.rsplit(|byte| *byte == b'/').next().unwrap_or(&shown_path);
+        let old_tid = self.tid();
+        let control = user.clone();
+        let pid = system.processes.with(|table| {
+            let pid = table.finish_exec(old_tid, name, credentials)?;
+            table.thread_mut(pid)?.set_control(control);
+            Ok::<Pid, Error>(pid)
+        })?;
+        let old = self.replace(pid, memory, user.clone(), own.map(Arc::new));
+        self.move_in_directory(old_tid, pid);
+        drop(old);
+        system.timers.delete_all(&system.processes, pid, false);
+        self.descriptors().close_for_exec();
+        let state = ThreadState { rip: loaded.start, rsp: pointer, rflags: 0x202, ..ThreadState::default() };
+        Ok(Executed { user, state })
+    }
+
+    fn descriptors_are_shared(&self) -> bool {
+        // One reference is the thread's own.
+        Arc::strong_count(&self.inner.lock().descriptors) > 1
+    }
+
+    #[expect(
+        clippy::type_complexity,
+        reason = "the parts of the old program, to be dropped outside the lock"
+    )]
+    fn replace(
+        &self,
+        pid: Pid,
+        memory: Arc<Memory<M>>,
+        user: Arc<dyn UserThread>,
+        descriptors: Option<Arc<crate::descriptor::DescriptorTable>>,
+    ) -> (Arc<Memory<M>>, Arc<dyn UserThread>, Option<Arc<crate::descriptor::DescriptorTable>>) {
+        let mut inner = self.inner.lock();
+        inner.tid = pid;
+        inner.continuation = None;
+        let memory = core::mem::replace(&mut inner.memory, memory);
+        let user = core::mem::replace(&mut inner.user, user);
+        let descriptors = descriptors.map(|own| core::mem::replace(&mut inner.descriptors, own));
+        (memory, user, descriptors)
+    }
+
+    fn move_in_directory(&self, old: Pid, new: Pid) {
+        let mut threads = self.system.threads.lock();
+        if old != new
+            && let Some(thread) = threads.remove(&old)
+        {
+            threads.insert(new, thread);
+        }
+    }
+
+    /// Finds the program to load: the file itself, or the interpreter of a script, whose arguments then change.
+    async fn find_program(&self, request: &mut ExecRequest) -> Result<(ProgramFile, Found)> {
+        let context = self.context();
+        let caller = context.caller();
+        let mut found =
+            caller.find_or_self(&request.at, &request.path, request.follow, request.empty).await?;
+        let mut path = request.path.clone();
+        for _ in 0..=script::DEPTH_LIMIT {
+            let file = self.open_program(&found).await?;
+            let start = self.read_file(&file, 0, script::LINE_LIMIT).await?;
+            let Some(line) = script::parse(&start)? else {
+                let program = self.read_headers(file, &start).await?;
+                return Ok((program, found));
+            };
+            request.arguments.remove_first();
+            request.arguments.push_front(&path)?;
+            if let Some(argument) = line.argument {
+                request.arguments.push_front(argument)?;
+            }
+            request.arguments.push_front(line.interpreter)?;
+            path = line.interpreter.to_vec();
+            found = caller.find(&At::Current, &path, true).await?;
+        }
+        Err(Error::ELOOP)
+    }
+
+    async fn find_interpreter(&self, program: &ProgramFile) -> Result<Option<ProgramFile>> {
+        let Some(range) = program.image.interpreter.clone() else { return Ok(None) };
+        let bytes = self.read_file(&program.file, range.start, (range.end - range.start) as usize).await?;
+        let context = self.context();
+        let found = context.caller().find(&At::Current, Image::interpreter_path(&bytes)?, true).await?;
+        let file = self.open_program(&found).await?;
+        let start = self.read_file(&file, 0, elf::HEADER_SIZE).await?;
+        match self.read_headers(file, &start).await {
+            Err(Error::ENOEXEC) => Err(Error::ELIBBAD),
+            other => other.map(Some),
+        }
+    }
+
+    /// Opens a file to be executed: `EACCES` if it is not a regular file that the thread may execute.
+    async fn open_program(&self, found: &Found) -> Result<Arc<OpenFile>> {
+        if found.location.vnode.file_type() != FileType::Regular {
+            return Err(Error::EACCES);
+        }
+        permitted_at(&found.location, &self.credentials().identity(), Access::EXECUTE)?;
+        Ok(OpenFile::of_vnode(found.location.clone(), found.entry.clone(), OpenFlags::READ, None))
+    }
+
+    async fn read_file(&self, file: &OpenFile, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let context = self.context_as(Identity::superuser());
+        let mut buffer = Bytes::empty(length);
+        while crate::UserBuffer::remaining(&buffer) > 0 {
+            let done = crate::UserBuffer::transferred(&buffer) as u64;
+            if file.read_at(&context.caller(), offset + done, &mut buffer).await? == 0 {
+                break;
+            }
+        }
+        Ok(buffer.done().to_vec())
+    }
+
+    async fn read_headers(&self, file: Arc<OpenFile>, start: &[u8]) -> Result<ProgramFile> {
+        let header = elf::Header::parse(start)?;
+        let table = self.read_file(&file, header.headers_at, header.headers_size()).await?;
+        let size = file.metadata().size;
+        let image = Image::parse(header, &table, size, self.system.layout.high)?;
+        Ok(ProgramFile { file, image })
+    }
+
+    /// The credentials that the program will have, and whether they are more than the caller's.
+    fn credentials_for(&self, found: &Found) -> (Credentials, bool) {
+        let metadata = found.location.vnode.metadata();
+        let honoured = !found.location.mount.flags().contains(MountFlags::NO_SET_ID);
+        let has = |bit| honoured && metadata.mode.contains(bit);
+        // Without permission to execute for the group, the set-group-id bit means mandatory locking.
+        let group = has(Mode::SET_GROUP | Mode::GROUP_EXECUTE).then_some(metadata.group);
+        self.credentials().for_exec(has(Mode::SET_USER).then_some(metadata.user), group)
+    }
+}

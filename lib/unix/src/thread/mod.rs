@@ -1,0 +1,354 @@
+//! Threads with their resources, and what is done with all of them together: clone, exec, exit, faults.
+//!
+//! [`System`] holds everything that processes share. [`Thread`] is one thread: its address space, descriptors and
+//! directories, each of which it may share with others. Who is whose parent, and signals, are in
+//! [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
+
+mod clone;
+mod context;
+mod exec;
+mod exit;
+pub mod status;
+
+pub use clone::CloneRequest;
+pub use context::CallContext;
+pub use exec::{ExecRequest, Executed, ProgramInformation};
+
+use crate::clock::Clock;
+use crate::credentials::Credentials;
+use crate::descriptor::DescriptorTable;
+use crate::exec::Layout;
+use crate::futex::Futexes;
+use crate::memory::Memory;
+use crate::process::{Control, Limits, Pid, Processes};
+use crate::signal::{Fault, Signal, SignalInformation};
+use crate::sync::SpinLock;
+use crate::timer::Timers;
+use crate::tty::Terminal;
+use crate::vfs::{Directories, Vfs};
+use crate::{BoxFuture, Environment, Result};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Arguments;
+use core::time::Duration;
+use mach::machine::{Protection, ThreadState};
+use mach::vm::Vm;
+use mach::{KernError, Machine};
+
+/// A thread of the machine, as a Unix thread uses it. Dropping the last reference ends it.
+pub trait UserThread: Control {
+    /// Its extended state (x87, SSE, AVX) in XSAVE's standard format. The thread is in its server.
+    fn extended_state(&self) -> BoxFuture<'_, Result<Vec<u8>>>;
+
+    /// Replaces its extended state. The image comes from a program: what would make the processor fault is `EINVAL`.
+    fn set_extended_state<'a>(&'a self, image: &'a [u8]) -> BoxFuture<'a, Result<()>>;
+}
+
+/// What runs threads: the server around this library.
+pub trait Host<M: Machine>: Send + Sync {
+    /// A thread of the machine in an address space; it does not run yet. `EAGAIN`, `ENOMEM`.
+    fn create_thread<'a>(&'a self, memory: &'a Arc<Memory<M>>) -> BoxFuture<'a, Result<Arc<dyn UserThread>>>;
+
+    /// Serves `thread` from now on, as if its first request had just been answered: [`Processes::leave`], then its
+    /// program with these registers.
+    fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState);
+
+    /// Writes a line to the system's log.
+    fn log(&self, line: Arguments<'_>);
+
+    /// Processors that threads may run on.
+    fn processors(&self) -> usize {
+        1
+    }
+}
+
+/// Everything that the processes of a system share.
+pub struct System<M: Machine> {
+    /// Families, groups, sessions, signals.
+    pub processes: Processes,
+    /// Waits for words of memory.
+    pub futexes: Futexes,
+    /// Timers that send signals.
+    pub timers: Timers,
+    /// Files.
+    pub vfs: Arc<Vfs>,
+    /// Time and randomness.
+    pub environment: Arc<dyn Environment>,
+    /// Memory.
+    pub vm: Arc<Vm<M>>,
+    /// Addresses that programs may use.
+    pub layout: Layout,
+    /// What runs threads.
+    pub host: Arc<dyn Host<M>>,
+    /// Host name and domain name.
+    pub names: SpinLock<(Vec<u8>, Vec<u8>)>,
+    threads: SpinLock<BTreeMap<Pid, Arc<Thread<M>>>>,
+    /// Controlling terminals of sessions.
+    terminals: SpinLock<BTreeMap<Pid, Arc<Terminal>>>,
+}
+
+/// A page fault or exception as the processor reported it, for signal frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trap {
+    /// The processor's error code.
+    pub error: u64,
+    /// The vector.
+    pub number: u64,
+    /// The faulting address.
+    pub address: u64,
+}
+
+/// What remains of an interrupted call that is to be continued (restart_syscall).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Continuation {
+    /// A sleep until `deadline` on the monotonic clock; what is left is written to `remaining` (0: nowhere) if it is
+    /// interrupted again.
+    Sleep {
+        /// The clock that the program named.
+        clock: Clock,
+        /// Monotonic time.
+        deadline: Duration,
+        /// Address of a timespec.
+        remaining: u64,
+    },
+    /// A poll.
+    Poll {
+        /// Address of the array.
+        array: u64,
+        /// Entries.
+        count: u64,
+        /// Monotonic time, if there is one.
+        deadline: Option<Duration>,
+    },
+    /// A futex wait with a time.
+    Futex {
+        /// Address of the word.
+        address: u64,
+        /// Whether others may map it.
+        shared: bool,
+        /// Value waited to change.
+        expected: u32,
+        /// Bits waited for.
+        bits: u32,
+        /// Monotonic time.
+        deadline: Duration,
+    },
+}
+
+/// A thread.
+pub struct Thread<M: Machine> {
+    system: Arc<System<M>>,
+    inner: SpinLock<Inner<M>>,
+}
+
+struct Inner<M: Machine> {
+    tid: Pid,
+    pid: Pid,
+    user: Arc<dyn UserThread>,
+    memory: Arc<Memory<M>>,
+    descriptors: Arc<DescriptorTable>,
+    directories: Arc<Directories>,
+    continuation: Option<Continuation>,
+    trap: Trap,
+}
+
+impl<M: Machine> System<M> {
+    /// A system without processes.
+    pub fn new(
+        vm: Arc<Vm<M>>,
+        vfs: Arc<Vfs>,
+        environment: Arc<dyn Environment>,
+        layout: Layout,
+        host: Arc<dyn Host<M>>,
+        max_threads: usize,
+    ) -> Arc<System<M>> {
+        Arc::new(System {
+            processes: Processes::new(max_threads),
+            futexes: Futexes::new(),
+            timers: Timers::new(),
+            vfs,
+            environment,
+            vm,
+            layout,
+            host,
+            names: SpinLock::new((b"macadamia".to_vec(), b"(none)".to_vec())),
+            threads: SpinLock::new(BTreeMap::new()),
+            terminals: SpinLock::new(BTreeMap::new()),
+        })
+    }
+
+    /// Makes the first process, with an empty address space: it has to exec before it runs. `ENOMEM`, `EAGAIN`.
+    pub async fn create_init(self: &Arc<Self>, descriptors: DescriptorTable) -> Result<Arc<Thread<M>>> {
+        let memory = Memory::new(&self.vm, &self.layout).await?;
+        let user = self.host.create_thread(&memory).await?;
+        let directories = Arc::new(Directories::new(self.vfs.tree.root()));
+        let now = self.environment.monotonic();
+        let pid = self.processes.with(|table| table.create_init(user.clone(), Credentials::superuser(), now));
+        let inner = Inner {
+            tid: pid,
+            pid,
+            user,
+            memory,
+            descriptors: Arc::new(descriptors),
+            directories,
+            continuation: None,
+            trap: Trap::default(),
+        };
+        let thread = Arc::new(Thread { system: self.clone(), inner: SpinLock::new(inner) });
+        self.threads.lock().insert(pid, thread.clone());
+        Ok(thread)
+    }
+
+    /// The thread `tid`, if it lives.
+    pub fn thread(&self, tid: Pid) -> Option<Arc<Thread<M>>> {
+        self.threads.lock().get(&tid).cloned()
+    }
+
+    /// Any thread of process `pid`, the first if it lives.
+    pub fn thread_of_process(&self, pid: Pid) -> Option<Arc<Thread<M>>> {
+        let first = self.thread(pid).filter(|thread| thread.pid() == pid);
+        first.or_else(|| {
+            let other = self.processes.with(|table| table.process(pid).ok()?.threads().next())?;
+            self.thread(other)
+        })
+    }
+
+    /// Writes what happened to processes that signals ended to the log.
+    pub fn log_reports(&self) {
+        for report in self.processes.take_reports() {
+            let name = alloc::string::String::from_utf8_lossy(&report.name).into_owned();
+            let signal = report.information.signal;
+            match report.information.cause {
+                crate::signal::Cause::Fault { fault, address } => self.host.log(format_args!(
+                    "process {} ({name}): {} in thread {} at {address:#x} ({fault:?})",
+                    report.pid,
+                    signal.description(),
+                    report.tid
+                )),
+                _ => self.host.log(format_args!("process {} ({name}): {}", report.pid, signal.description())),
+            }
+        }
+    }
+}
+
+impl<M: Machine> Thread<M> {
+    /// The system that it belongs to.
+    pub fn system(&self) -> &Arc<System<M>> {
+        &self.system
+    }
+
+    /// Its id. Exec may change it.
+    pub fn tid(&self) -> Pid {
+        self.inner.lock().tid
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> Pid {
+        self.inner.lock().pid
+    }
+
+    /// Its thread of the machine.
+    pub fn user(&self) -> Arc<dyn UserThread> {
+        self.inner.lock().user.clone()
+    }
+
+    /// Its address space.
+    pub fn memory(&self) -> Arc<Memory<M>> {
+        self.inner.lock().memory.clone()
+    }
+
+    /// Its descriptors.
+    pub fn descriptors(&self) -> Arc<DescriptorTable> {
+        self.inner.lock().descriptors.clone()
+    }
+
+    /// Its root and working directory and umask.
+    pub fn directories(&self) -> Arc<Directories> {
+        self.inner.lock().directories.clone()
+    }
+
+    /// Gives it descriptors of its own (unshare, close_range).
+    pub fn unshare_descriptors(&self) -> Result<()> {
+        let copy = self.descriptors().copy()?;
+        let old = core::mem::replace(&mut self.inner.lock().descriptors, Arc::new(copy));
+        drop(old);
+        Ok(())
+    }
+
+    /// Gives it directories of its own (unshare).
+    pub fn unshare_directories(&self) {
+        let copy = Arc::new(self.directories().copy());
+        let old = core::mem::replace(&mut self.inner.lock().directories, copy);
+        drop(old);
+    }
+
+    /// What remains of its interrupted call; taken by who continues it.
+    pub fn take_continuation(&self) -> Option<Continuation> {
+        self.inner.lock().continuation.take()
+    }
+
+    /// Remembers what remains of its interrupted call.
+    pub fn set_continuation(&self, continuation: Continuation) {
+        self.inner.lock().continuation = Some(continuation);
+    }
+
+    /// The trap that its next signal frame shows.
+    pub fn trap(&self) -> Trap {
+        self.inner.lock().trap
+    }
+
+    /// Its credentials; nobody's once it has ended.
+    pub fn credentials(&self) -> Arc<Credentials> {
+        let tid = self.tid();
+        let found =
+            self.system.processes.with(|table| table.thread(tid).map(|thread| thread.credentials().clone()));
+        found.unwrap_or_else(|_| Arc::new(Credentials::nobody()))
+    }
+
+    /// Its process's resource limits.
+    pub fn limits(&self) -> Limits {
+        let pid = self.pid();
+        self.system
+            .processes
+            .with(|table| table.process(pid).map(|process| process.limits.clone()))
+            .unwrap_or_default()
+    }
+
+    /// Answers a page fault of its program; what cannot be answered becomes a signal.
+    pub async fn page_fault(&self, trap: Trap, access: Protection) {
+        match self.memory().resolve(trap.address, access).await {
+            Ok(()) => {}
+            Err(KernError::ResourceShortage) => self.out_of_memory(),
+            Err(error) => {
+                let fault = match error {
+                    KernError::ProtectionFailure => Fault::NotPermitted,
+                    KernError::MemoryFailure | KernError::MemoryError => Fault::NoObject,
+                    _ => Fault::NotMapped,
+                };
+                self.raise(fault, trap);
+            }
+        }
+    }
+
+    /// Raises the signal of an exception of its program.
+    pub fn raise(&self, fault: Fault, trap: Trap) {
+        let tid = {
+            let mut inner = self.inner.lock();
+            inner.trap = trap;
+            inner.tid
+        };
+        self.system.processes.with(|table| table.force(tid, fault.at(trap.address)));
+    }
+
+    /// Memory is short and the thread cannot go on without: its process ends, the others live.
+    fn out_of_memory(&self) {
+        let pid = self.pid();
+        self.system.host.log(format_args!("process {pid}: killed, because memory ran out"));
+        let information = SignalInformation::system(Signal::KILL);
+        self.system.processes.with(|table| match pid == Pid::INIT {
+            true => table.begin_exit(pid, crate::process::ExitStatus::Killed(Signal::KILL)),
+            false => table.generate_for_process(pid, information),
+        });
+    }
+}

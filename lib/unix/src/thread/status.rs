@@ -1,0 +1,318 @@
+//! What /proc tells of a process (proc(5)): the texts; `procfs` has the files.
+
+use super::{System, Thread};
+use crate::memory::{PAGE, Region, RegionKind};
+use crate::process::{Limit, Phase, Pid, Process, Resource, RunState, Table};
+use crate::signal::SignalSet;
+use crate::{Error, Result};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Write;
+use mach::Machine;
+
+/// Bytes of arguments or environment that are shown at most.
+const STRINGS_LIMIT: u64 = 1 << 20;
+
+/// What is shown of memory.
+#[derive(Default)]
+struct MemoryUsage {
+    regions: crate::memory::Usage,
+    code: (u64, u64),
+    stack_start: u64,
+    arguments: (u64, u64),
+    environment: (u64, u64),
+}
+
+fn ticks(time: core::time::Duration) -> u64 {
+    (time.as_millis() / 10) as u64
+}
+
+fn state_letter(table: &Table, process: &Process) -> (char, &'static str) {
+    if process.is_zombie() {
+        return ('Z', "zombie");
+    }
+    let states = process.threads().filter_map(|tid| table.thread(tid).ok()).map(|thread| thread.run_state());
+    let states: Vec<RunState> = states.collect();
+    match () {
+        () if states.contains(&RunState::Running) => ('R', "running"),
+        () if states.contains(&RunState::Sleeping) => ('S', "sleeping"),
+        () => ('T', "stopped"),
+    }
+}
+
+impl<M: Machine> System<M> {
+    /// The ids of all processes, zombies included.
+    pub fn process_ids(&self) -> Vec<Pid> {
+        self.processes.with(|table| table.processes().map(Process::pid).collect())
+    }
+
+    /// The ids of the threads of a process. `ESRCH`.
+    pub fn thread_ids(&self, pid: Pid) -> Result<Vec<Pid>> {
+        self.processes.with(|table| Ok(table.process(pid)?.threads().collect()))
+    }
+
+    async fn memory_usage(&self, pid: Pid) -> MemoryUsage {
+        let Some(thread) = self.thread_of_process(pid) else { return MemoryUsage::default() };
+        let memory = thread.memory();
+        let details = memory.details();
+        MemoryUsage {
+            regions: memory.usage().await,
+            code: (details.code.start, details.code.end),
+            stack_start: details.stack_start,
+            arguments: (details.arguments.start, details.arguments.end),
+            environment: (details.environment.start, details.environment.end),
+        }
+    }
+
+    /// /proc/PID/stat. `ESRCH`.
+    pub async fn stat_text(&self, pid: Pid) -> Result<String> {
+        let memory = self.memory_usage(pid).await;
+        let terminal = 0;
+        self.processes.with(|table| {
+            let process = table.process(pid)?;
+            let usage = table.usage(process);
+            let (letter, _) = state_letter(table, process);
+            let actions = process.actions().lock();
+            let (caught, ignored) = (actions.caught().bits(), actions.ignored().bits());
+            let first = process.threads().next().and_then(|tid| table.thread(tid).ok());
+            let blocked = first.map_or(0, |thread| thread.blocked().bits());
+            let exit_code = match process.phase() {
+                Phase::Zombie(status) => exit_code(status),
+                _ => 0,
+            };
+            let children = &process.children_usage;
+            let mut text = String::new();
+            let _ = write!(
+                text,
+                "{pid} ({}) {letter} {} {} {} {terminal} -1 0 {} {} {} {} {} {} {} {} {} {} {} 0 {} {} {} {} ",
+                String::from_utf8_lossy(process.name()),
+                process.parent().map_or(0, Pid::number),
+                process.group(),
+                process.session(),
+                usage.minor_faults,
+                children.minor_faults,
+                usage.major_faults,
+                children.major_faults,
+                ticks(usage.user_time),
+                ticks(usage.system_time),
+                ticks(children.user_time),
+                ticks(children.system_time),
+                20 + i32::from(process.nice),
+                process.nice,
+                process.thread_count(),
+                ticks(process.started),
+                memory.regions.total,
+                usage.max_resident * 1024 / PAGE,
+                process.limits.soft(Resource::Resident),
+            );
+            let (code, stack) = (memory.code, memory.stack_start);
+            let _ = writeln!(
+                text,
+                "{} {} {stack} 0 0 {} {blocked} {ignored} {caught} 0 0 0 17 0 0 0 0 0 0 0 0 0 {} {} {} {} {exit_code}",
+                code.0,
+                code.1,
+                process.pending().set().bits(),
+                memory.arguments.0,
+                memory.arguments.1,
+                memory.environment.0,
+                memory.environment.1,
+            );
+            Ok(text)
+        })
+    }
+
+    /// /proc/PID/status. `ESRCH`.
+    pub async fn status_text(&self, pid: Pid) -> Result<String> {
+        let memory = self.memory_usage(pid).await.regions;
+        let umask = self.thread_of_process(pid).map_or(0o022, |thread| thread.directories().umask().bits());
+        self.processes.with(|table| {
+            let process = table.process(pid)?;
+            let (letter, word) = state_letter(table, process);
+            let credentials = process.credentials();
+            let (user, group) = (credentials.user, credentials.group);
+            let first = process.threads().next().and_then(|tid| table.thread(tid).ok());
+            let own = first.map_or(SignalSet::EMPTY, |thread| thread.pending().set());
+            let blocked = first.map_or(SignalSet::EMPTY, |thread| thread.blocked());
+            let actions = process.actions().lock();
+            let usage = table.usage(process);
+            let mut text = String::new();
+            let mut line = |name: &str, value: core::fmt::Arguments<'_>| {
+                let _ = writeln!(text, "{name}:\t{value}");
+            };
+            line("Name", format_args!("{}", String::from_utf8_lossy(process.name())));
+            line("Umask", format_args!("{umask:04o}"));
+            line("State", format_args!("{letter} ({word})"));
+            line("Tgid", format_args!("{pid}"));
+            line("Ngid", format_args!("0"));
+            line("Pid", format_args!("{pid}"));
+            line("PPid", format_args!("{}", process.parent().map_or(0, Pid::number)));
+            line("TracerPid", format_args!("0"));
+            line("Uid", format_args!("{}\t{}\t{}\t{}", user.real, user.effective, user.saved, user.file));
+            line("Gid", format_args!("{}\t{}\t{}\t{}", group.real, group.effective, group.saved, group.file));
+            line("FDSize", format_args!("{}", 64));
+            let groups: Vec<String> = credentials.groups.iter().map(|id| alloc::format!("{id} ")).collect();
+            line("Groups", format_args!("{}", groups.concat()));
+            if !process.is_zombie() {
+                let kib = |bytes: u64| bytes / 1024;
+                line("VmPeak", format_args!("{:8} kB", kib(memory.total)));
+                line("VmSize", format_args!("{:8} kB", kib(memory.total)));
+                line("VmLck", format_args!("{:8} kB", kib(memory.locked)));
+                line("VmHWM", format_args!("{:8} kB", usage.max_resident));
+                line("VmRSS", format_args!("{:8} kB", usage.max_resident));
+                line("VmData", format_args!("{:8} kB", kib(memory.data)));
+                line("VmStk", format_args!("{:8} kB", kib(memory.stack)));
+                line("VmExe", format_args!("{:8} kB", kib(memory.code)));
+            }
+            line("Threads", format_args!("{}", process.thread_count()));
+            let limit = process.limits.soft(Resource::PendingSignals);
+            line("SigQ", format_args!("{}/{limit}", process.pending().len()));
+            line("SigPnd", format_args!("{:016x}", own.bits()));
+            line("ShdPnd", format_args!("{:016x}", process.pending().set().bits()));
+            line("SigBlk", format_args!("{:016x}", blocked.bits()));
+            line("SigIgn", format_args!("{:016x}", actions.ignored().bits()));
+            line("SigCgt", format_args!("{:016x}", actions.caught().bits()));
+            line("NoNewPrivs", format_args!("{}", u8::from(credentials.no_new_privileges)));
+            line("voluntary_ctxt_switches", format_args!("{}", usage.voluntary_switches));
+            line("nonvoluntary_ctxt_switches", format_args!("{}", usage.involuntary_switches));
+            Ok(text)
+        })
+    }
+
+    /// /proc/PID/statm: pages in all, resident, shared, text, 0, data, 0. `ESRCH`.
+    pub async fn statm_text(&self, pid: Pid) -> Result<String> {
+        let usage = self.memory_usage(pid).await.regions;
+        let resident =
+            self.processes.with(|table| Ok::<_, Error>(table.usage(table.process(pid)?).max_resident))?;
+        let pages = |bytes: u64| bytes / PAGE;
+        Ok(alloc::format!(
+            "{} {} {} {} 0 {} 0\n",
+            pages(usage.total),
+            pages(resident * 1024),
+            pages(usage.shared),
+            pages(usage.code),
+            pages(usage.data + usage.stack)
+        ))
+    }
+
+    /// /proc/PID/comm. `ESRCH`.
+    pub fn name_text(&self, pid: Pid) -> Result<Vec<u8>> {
+        self.processes.with(|table| Ok([table.process(pid)?.name(), b"\n"].concat()))
+    }
+
+    /// /proc/PID/limits. `ESRCH`.
+    pub fn limits_text(&self, pid: Pid) -> Result<String> {
+        const ROWS: [(&str, Resource, &str); 16] = [
+            ("Max cpu time", Resource::ProcessorTime, "seconds"),
+            ("Max file size", Resource::FileSize, "bytes"),
+            ("Max data size", Resource::Data, "bytes"),
+            ("Max stack size", Resource::Stack, "bytes"),
+            ("Max core file size", Resource::Core, "bytes"),
+            ("Max resident set", Resource::Resident, "bytes"),
+            ("Max processes", Resource::Processes, "processes"),
+            ("Max open files", Resource::Files, "files"),
+            ("Max locked memory", Resource::LockedMemory, "bytes"),
+            ("Max address space", Resource::AddressSpace, "bytes"),
+            ("Max file locks", Resource::Locks, "locks"),
+            ("Max pending signals", Resource::PendingSignals, "signals"),
+            ("Max msgqueue size", Resource::MessageQueues, "bytes"),
+            ("Max nice priority", Resource::Nice, ""),
+            ("Max realtime priority", Resource::RealTimePriority, ""),
+            ("Max realtime timeout", Resource::RealTimeTime, "us"),
+        ];
+        let limits = self.processes.with(|table| Ok::<_, Error>(table.process(pid)?.limits.clone()))?;
+        let mut text = String::new();
+        let _ = writeln!(text, "{:<26}{:<21}{:<21}{:<10}", "Limit", "Soft Limit", "Hard Limit", "Units");
+        let show = |value: u64| match value {
+            Limit::INFINITE => String::from("unlimited"),
+            value => alloc::format!("{value}"),
+        };
+        for (name, resource, unit) in ROWS {
+            let limit = limits.get(resource);
+            let _ = writeln!(text, "{name:<26}{:<21}{:<21}{unit:<10}", show(limit.soft), show(limit.hard));
+        }
+        Ok(text)
+    }
+
+    /// /proc/PID/cmdline: the arguments, each with its zero byte; empty for zombies. `ESRCH`.
+    pub async fn arguments_text(&self, pid: Pid) -> Result<Vec<u8>> {
+        self.strings(pid, |thread| thread.memory().details().arguments).await
+    }
+
+    /// /proc/PID/environ, as [`System::arguments_text`].
+    pub async fn environment_text(&self, pid: Pid) -> Result<Vec<u8>> {
+        self.strings(pid, |thread| thread.memory().details().environment).await
+    }
+
+    async fn strings(
+        &self,
+        pid: Pid,
+        range: impl FnOnce(&Arc<Thread<M>>) -> core::ops::Range<u64>,
+    ) -> Result<Vec<u8>> {
+        self.processes.with(|table| table.process(pid).map(|_| ()))?;
+        let Some(thread) = self.thread_of_process(pid) else { return Ok(Vec::new()) };
+        let range = range(&thread);
+        let length = (range.end - range.start).min(STRINGS_LIMIT) as usize;
+        Ok(thread.memory().read_bytes(range.start, length).await.unwrap_or_default())
+    }
+
+    /// /proc/PID/maps. `ESRCH`.
+    pub async fn maps_text(&self, pid: Pid) -> Result<Vec<u8>> {
+        self.processes.with(|table| table.process(pid).map(|_| ()))?;
+        let Some(thread) = self.thread_of_process(pid) else { return Ok(Vec::new()) };
+        let root = thread.directories().root();
+        let mut text = Vec::new();
+        for region in thread.memory().regions().await {
+            text.extend_from_slice(&region_line(&region, &root).await);
+        }
+        Ok(text)
+    }
+}
+
+/// A status as `exit_code` of /proc/PID/stat shows it.
+fn exit_code(status: crate::process::ExitStatus) -> u32 {
+    match status {
+        crate::process::ExitStatus::Exited(status) => u32::from(status) << 8,
+        crate::process::ExitStatus::Killed(signal) => signal.number().into(),
+    }
+}
+
+async fn region_line(region: &Region, root: &crate::vfs::Location) -> Vec<u8> {
+    let letter = |on: bool, letter: char| if on { letter } else { '-' };
+    let (mut offset, mut device, mut number) = (0, (0, 0), 0);
+    let mut name = Vec::new();
+    match &region.kind {
+        RegionKind::File { file, offset: at } => {
+            let metadata = file.metadata();
+            (offset, number) = (*at, metadata.number);
+            device = (metadata.device.major, metadata.device.minor);
+            name = file.path(root).await;
+        }
+        RegionKind::Heap => name.extend_from_slice(b"[heap]"),
+        RegionKind::Stack => name.extend_from_slice(b"[stack]"),
+        RegionKind::SharedZeros => name.extend_from_slice(b"/dev/zero (deleted)"),
+        RegionKind::Zeros => {}
+    }
+    let mut line = alloc::format!(
+        "{:x}-{:x} {}{}{}{} {offset:08x} {:02x}:{:02x} {number}",
+        region.range.start,
+        region.range.end,
+        letter(region.rights.read, 'r'),
+        letter(region.rights.write, 'w'),
+        letter(region.rights.execute, 'x'),
+        if region.shared { 's' } else { 'p' },
+        device.0,
+        device.1,
+    )
+    .into_bytes();
+    if !name.is_empty() {
+        // Names begin in column 73.
+        line.resize(line.len().max(72), b' ');
+        line.push(b' ');
+        line.extend_from_slice(&name);
+    } else {
+        line.push(b' ');
+    }
+    line.push(b'\n');
+    line
+}
