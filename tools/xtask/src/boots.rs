@@ -49,7 +49,7 @@ const GRACE: Duration = Duration::from_millis(300);
 pub(crate) fn run(run: &Run) -> Result<Verdict> {
     let scratch = Scratch::new(&run.name)?;
     let mut machine = run.machine.clone();
-    if machine.boot != crate::qemu::Boot::Direct {
+    if !machine.boot.imageless() {
         machine.image = Some(image::cached(&machine)?);
     }
     let socket = scratch.0.join("monitor");

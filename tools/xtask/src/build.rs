@@ -5,7 +5,7 @@
 
 use crate::packages::{Kind, Package};
 use crate::toolchain::{TARGET, Toolchain};
-use crate::{command, packages, programs_c, toolchain, tree};
+use crate::{command, kickstart, packages, programs_c, toolchain, tree};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,7 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         files.push(install(&program, &name)?);
     }
+    files.push(install(&kickstart::build(options.verbose)?, "kickstart")?);
     remove_others(&files)?;
     Ok(files)
 }

@@ -12,6 +12,7 @@ mod check;
 mod command;
 mod host_tests;
 mod image;
+mod kickstart;
 mod monitor;
 mod packages;
 mod programs_c;

@@ -106,7 +106,8 @@ fn object(sources: &Path, directory: &Path, source: &Path, out: &Path, verbose: 
     Ok(object)
 }
 
-fn execute(mut command: std::process::Command, verbose: bool, what: &str) -> Result<()> {
+/// Runs a compiler, showing the command first if asked to.
+pub(crate) fn execute(mut command: std::process::Command, verbose: bool, what: &str) -> Result<()> {
     if verbose {
         eprintln!("{command:?}");
     }
@@ -120,7 +121,7 @@ fn prerequisites(rule: &str) -> Vec<PathBuf> {
 }
 
 /// Whether a file exists and is newer than all its inputs and than the builder itself.
-fn newer_than(output: &Path, inputs: &[PathBuf]) -> bool {
+pub(crate) fn newer_than(output: &Path, inputs: &[PathBuf]) -> bool {
     let modified = |path: &Path| -> Option<SystemTime> { fs::metadata(path).ok()?.modified().ok() };
     let Some(built) = modified(output) else { return false };
     let builder = std::env::current_exe().ok();

@@ -39,6 +39,8 @@ impl fmt::Display for Accelerator {
 pub(crate) enum Boot {
     /// QEMU's `-kernel` and `-initrd`: Multiboot 1
     Direct,
+    /// QEMU's `-kernel` with the loader of `tests/kickstart`, which loads the kernel as Pistachio's does
+    Kickstart,
     /// GRUB from a CD under BIOS: Multiboot 2
     BiosCd,
     /// GRUB from a USB stick under BIOS
@@ -50,6 +52,11 @@ pub(crate) enum Boot {
 }
 
 impl Boot {
+    /// Whether QEMU loads the files itself, without an image.
+    pub(crate) fn imageless(self) -> bool {
+        matches!(self, Boot::Direct | Boot::Kickstart)
+    }
+
     /// Whether the firmware is UEFI.
     pub(crate) fn uefi(self) -> bool {
         matches!(self, Boot::UefiCd | Boot::UefiUsb)
@@ -64,6 +71,7 @@ impl fmt::Display for Boot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Boot::Direct => "direct",
+            Boot::Kickstart => "kickstart",
             Boot::BiosCd => "bios-cd",
             Boot::BiosUsb => "bios-usb",
             Boot::UefiCd => "uefi-cd",
@@ -133,13 +141,18 @@ impl Machine {
     }
 
     fn direct(&self, qemu: &mut Command) -> Result<()> {
-        qemu.arg("-kernel").arg(present(tree::boot().join("kernel"))?);
-        qemu.args(["-append", &self.arguments]);
-        if self.modules.is_empty() {
+        let (first, arguments, mut modules) = match self.boot {
+            Boot::Kickstart => ("kickstart", "", vec![format!("kernel {}", self.arguments)]),
+            _ => ("kernel", self.arguments.as_str(), Vec::new()),
+        };
+        modules.extend(self.modules.iter().cloned());
+        qemu.arg("-kernel").arg(present(tree::boot().join(first))?);
+        qemu.args(["-append", arguments]);
+        if modules.is_empty() {
             return Ok(());
         }
         let mut list = Vec::new();
-        for module in &self.modules {
+        for module in &modules {
             let name = module_name(module);
             let path = present(tree::boot().join(name))?;
             let path = path.to_str().context("the path of the tree is not UTF-8")?;

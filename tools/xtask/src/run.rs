@@ -1,6 +1,5 @@
 //! `./mac run`, `./mac debug` and `./mac image`: the system for people.
 
-use crate::qemu::Boot;
 use crate::symbolise::Symboliser;
 use crate::systems::{Choice, Hardware};
 use crate::{build, image, tree};
@@ -86,7 +85,7 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
 
 fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
     let mut machine = choice.machine(hardware)?;
-    if machine.boot != Boot::Direct {
+    if !machine.boot.imageless() {
         machine.image = Some(image::cached(&machine)?);
     }
     let scratch = std::env::temp_dir().join(format!("mac-run-{}", std::process::id()));
