@@ -11,6 +11,7 @@
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
 //! | `exception-error-code` | exception messages carry the error code as a 20th word |
+//! | `quota=SIZE` | kernel memory that each space other than the initial servers' may use; default: no limit |
 //! | `exit` | on a panic, end the emulator through its debug-exit port |
 use core::fmt;
 
@@ -33,6 +34,8 @@ pub struct Config {
     pub user_kdb: bool,
     /// Exception messages carry the processor's error code as word 20.
     pub exception_error_code: bool,
+    /// Bytes of kernel memory that a space may use, if limited.
+    pub space_quota: Option<u64>,
     /// End the emulator on a panic.
     pub exit_on_panic: bool,
 }
@@ -56,6 +59,7 @@ impl Config {
         legacy_io: false,
         user_kdb: false,
         exception_error_code: false,
+        space_quota: None,
         exit_on_panic: false,
     };
 
@@ -74,6 +78,7 @@ impl Config {
         match word.split_once('=') {
             Some(("log", level)) => self.log = Level::from_name(level)?,
             Some(("kmem", size)) => self.kernel_memory = Some(parse_size(size)?),
+            Some(("quota", size)) => self.space_quota = Some(parse_size(size)?),
             Some(("maxmem", size)) => self.memory_limit = Some(parse_size(size)?),
             Some(("kdb", "user")) => self.user_kdb = true,
             None if word == "legacy-io" => self.legacy_io = true,

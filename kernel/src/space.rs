@@ -8,8 +8,8 @@ use x2::{Region, Rights, ThreadId, utcb};
 
 use crate::mapping::{self, Cursor, Progress, SpaceMemory};
 use crate::memory::{Account, Frame, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, frame};
-use crate::thread::{ThreadRef, Utcb, table};
-use crate::{arch, kip, processor};
+use crate::thread::{ThreadRef, Utcb, lifecycle, table};
+use crate::{arch, config, kip, processor};
 
 /// How the kernel refers to a space. Whoever holds one keeps the space alive by a thread in it, or is destroying it.
 pub type SpaceRef = &'static Space;
@@ -33,24 +33,35 @@ pub struct Space {
 
 static SPACES: ObjectSlab<Space> = ObjectSlab::new(Use::Spaces);
 
-/// Who pays for spaces that ThreadControl creates.
-pub fn account_of_new_spaces() -> Account {
-    Account::KERNEL
+/// Who pays for a space that ThreadControl creates, with a reference that the space takes over: the kernel, or an
+/// account of its own if a boot option limits every space.
+fn account_of_new_space() -> Result<Account, OutOfMemory> {
+    match config::get().space_quota {
+        Some(quota) => Account::create(quota),
+        None => {
+            Account::KERNEL.retain();
+            Ok(Account::KERNEL)
+        }
+    }
 }
 
 /// UTCBs that share a frame.
 const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
 
 impl Space {
-    /// A space without threads, mappings and areas, charged to `account`. The caller puts a thread into it, or calls
-    /// [`Space::destroy`].
-    pub fn create(account: Account) -> Result<SpaceRef, OutOfMemory> {
-        Self::create_around(account, SpaceMemory::new)
+    /// A space without threads, mappings and areas. The caller puts a thread into it, or calls [`Space::destroy`].
+    pub fn create() -> Result<SpaceRef, OutOfMemory> {
+        let account = account_of_new_space()?;
+        Self::create_around(account, SpaceMemory::new).inspect_err(|_| account.release())
     }
 
-    /// sigma0's space.
-    pub fn create_sigma0(account: Account) -> Result<SpaceRef, OutOfMemory> {
-        Self::create_around(account, SpaceMemory::new_sigma0)
+    /// The space of sigma0, or that of another initial server, which no quota limits.
+    pub fn create_initial(sigma0: bool) -> Result<SpaceRef, OutOfMemory> {
+        Account::KERNEL.retain();
+        let memory = if sigma0 { SpaceMemory::new_sigma0 } else { SpaceMemory::new };
+        let space = Self::create_around(Account::KERNEL, memory)?;
+        space.privileged.set(true);
+        Ok(space)
     }
 
     fn create_around(
@@ -60,7 +71,6 @@ impl Space {
         let place = SPACES.reserve(account)?;
         let memory = memory(account)?;
         let place = place.commit();
-        account.retain();
         // SAFETY: fresh memory for a Space, which lives until `destroy` has ended.
         unsafe {
             place.write(Self {
@@ -97,6 +107,12 @@ impl Space {
         Progress::Done(())
     }
 
+    /// Destroys a space that has just been created: there is nothing to unmap, so nothing to interrupt.
+    pub fn discard(&'static self) {
+        let mut cursor = core::pin::pin!(Cursor::new());
+        while self.destroy(cursor.as_mut()) == Progress::Preempted {}
+    }
+
     /// Who pays for what the space needs.
     pub fn account(&self) -> Account {
         self.account
@@ -105,11 +121,6 @@ impl Space {
     /// Whether threads of the space may use the privileged system calls.
     pub fn is_privileged(&self) -> bool {
         self.privileged.get()
-    }
-
-    /// Makes the space one of the initial servers'.
-    pub fn set_privileged(&self) {
-        self.privileged.set(true);
     }
 
     /// Where the KIP is, once configured.
@@ -149,23 +160,26 @@ impl Space {
         self.active_threads.set(if active { count + 1 } else { count - 1 });
     }
 
-    /// Sets the areas; `None` leaves one as it is. No thread is active here, the areas do not overlap, and UTCB
-    /// locations of inactive threads have been given up. Fails without any change.
-    pub fn configure(&self, kip: Option<Region>, utcbs: Option<Region>) -> Result<(), OutOfMemory> {
-        if let Some(kip) = kip
-            && Some(kip) != self.kip_area.get()
-        {
-            self.memory.insert_kernel_frame(
-                VirtAddr::new(kip.base),
-                kip::physical_address(),
-                Rights::READ_EXECUTE,
-            )?;
+    /// Sets the areas; `None` leaves one as it is. No thread is active here, the areas do not overlap, and nothing of
+    /// the user's is mapped in them. Inactive threads lose their UTCB locations if that area changes (X.2 rule 6.4).
+    /// Fails without any change.
+    pub fn configure(&'static self, kip: Option<Region>, utcbs: Option<Region>) -> Result<(), OutOfMemory> {
+        let kip = kip.filter(|_| kip != self.kip_area.get());
+        let utcbs = utcbs.filter(|_| utcbs != self.utcb_area.get());
+        if let Some(area) = kip {
+            let page = self.memory.reserve_kernel_page(VirtAddr::new(area.base))?;
+            // POINT OF NO RETURN.
+            page.commit(kip::physical_address(), Rights::READ_EXECUTE);
             self.unmap_kip();
-            self.kip_area.set(Some(kip));
+            self.kip_area.set(kip);
         }
         if utcbs.is_some() {
+            if self.utcb_area.get().is_some() {
+                lifecycle::drop_utcbs_of(self);
+            }
             self.utcb_area.set(utcbs);
         }
+        self.memory.set_areas(self.kip_area.get(), self.utcb_area.get());
         Ok(())
     }
 

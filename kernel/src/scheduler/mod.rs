@@ -23,6 +23,9 @@ pub enum Next {
     Return,
     /// The current thread cannot go on, or waits in the ready queue already: `0` runs on its timeslice.
     SwitchTo(ThreadRef),
+    /// The current thread lets `0`, which is in the ready queue, run on its time, whatever their priorities
+    /// (X.2 rule 3.25).
+    DonateTo(ThreadRef),
     /// The current thread cannot go on, or waits in the ready queue already: pick a ready thread.
     Schedule,
     /// The current thread was interrupted in a long operation: it goes on after the interrupt.
@@ -73,10 +76,15 @@ impl Scheduler {
             Next::Return => current,
             Next::SwitchTo(thread) => {
                 self.ready.remove(thread);
-                // A donor keeps its claim to the processor for the thread that runs on its time.
-                let donated = self.slice_owner.get().filter(|owner| owner.ready.is_queued());
-                let inherited = donated.map_or(0, |owner| owner.priority.get());
-                self.running_priority.set(thread.priority.get().max(inherited));
+                self.running_priority.set(thread.priority.get());
+                Some(thread)
+            }
+            Next::DonateTo(thread) => {
+                self.ready.remove(thread);
+                let donor = current.inspect(|donor| self.ready.push_front(donor));
+                // The donor's claim to the processor goes with its time.
+                let donated = donor.map_or(0, |donor| donor.priority.get());
+                self.running_priority.set(thread.priority.get().max(donated));
                 Some(thread)
             }
             Next::Interrupted => {
@@ -158,12 +166,6 @@ impl Scheduler {
         }
         current.timeslice_left.set(current.timeslice.get());
         Next::Schedule
-    }
-
-    /// The current thread lets `destination`, which is in the ready queue, run on its time (X.2 rule 3.25).
-    pub fn donate(&self, current: ThreadRef, destination: ThreadRef) -> Next {
-        self.ready.push_front(current);
-        Next::SwitchTo(destination)
     }
 
     /// Forgets a thread that is being deleted.

@@ -123,6 +123,7 @@ pub fn resume(current: ThreadRef) -> Next {
     current.set_continuation(Continuation::ReturnToUser);
     match work {
         Work::Unmap(index) => unmap::resume(current, index),
+        Work::FlushAreas(first) => space_control::resume(current, first),
         Work::EndRelations { .. } | Work::DestroySpace(_) => thread_control::resume(current, work),
         Work::Idle => Next::Return,
     }

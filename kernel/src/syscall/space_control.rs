@@ -1,15 +1,16 @@
 //! SpaceControl(RDI space, RSI control, RDX KIP area, R8 UTCB area, R9 redirector): result in RAX, old control (none is
 //! defined) in RDX. Privileged (X.2 rules 6.1 to 6.7).
 
-use x2::{ErrorCode, Fpage, Region, ThreadId, kip};
+use x2::{ErrorCode, Fpage, Region, Rights, ThreadId, kip};
 
 use super::{check_privilege, return_result};
 use crate::arch;
+use crate::mapping::{self, Progress};
 use crate::memory::PAGE_BITS;
 use crate::scheduler::Next;
 use crate::space::SpaceRef;
 use crate::thread::table::threads;
-use crate::thread::{ThreadRef, ipc};
+use crate::thread::{ThreadRef, Work, ipc, lifecycle};
 
 /// Areas to set; `None` leaves one as it is.
 struct Request {
@@ -19,12 +20,45 @@ struct Request {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    let result = decode(current).and_then(|request| {
-        request.space.configure(request.kip, request.utcbs).map_err(|_| ErrorCode::NoMemory)
-    });
+    resume(current, 0)
+}
+
+/// Goes on with flushing the area with this index. What was decoded before is decoded again: meanwhile the space may
+/// have changed, or gone.
+///
+/// Preemption point.
+pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
+    let result = match decode(current) {
+        Ok(request) => match flush(current, &request, first) {
+            Progress::Done(()) => {
+                request.space.configure(request.kip, request.utcbs).map_err(|_| ErrorCode::NoMemory)
+            }
+            Progress::Preempted => return Next::Interrupted,
+        },
+        Err(error) => {
+            current.transfer_record.get().inspect(|record| record.cancel());
+            Err(error)
+        }
+    };
     return_result(current, result);
     current.registers.rdx.set(0);
     Next::Return
+}
+
+/// Flushes what the user has mapped in the areas that will be the kernel's (X.2 rule 6.4).
+fn flush(current: ThreadRef, request: &Request, first: u8) -> Progress<()> {
+    let Some(record) = current.transfer_record.get() else { return Progress::Done(()) };
+    let areas = [request.kip, request.utcbs];
+    for (index, area) in areas.into_iter().enumerate().skip(usize::from(first)) {
+        let Some(area) = area else { continue };
+        let fpage = Fpage::from_region(area, Rights::ALL);
+        let memory = request.space.memory;
+        if record.with_cursor(|cursor| mapping::unmap(cursor, memory, fpage, true)) == Progress::Preempted {
+            lifecycle::save_work(current, Work::FlushAreas(index as u8));
+            return Progress::Preempted;
+        }
+    }
+    Progress::Done(())
 }
 
 fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {

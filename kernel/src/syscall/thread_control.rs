@@ -71,6 +71,7 @@ pub(super) fn resume(current: ThreadRef, work: Work) -> Next {
                 Progress::Done(()) => Ok(None),
                 Progress::Preempted => Err(work),
             },
+            _ if is_still_to_delete(current) => return system_call(current),
             _ => {
                 return_result(current, Ok(()));
                 return Next::Return;
@@ -85,6 +86,13 @@ pub(super) fn resume(current: ThreadRef, work: Work) -> Next {
             }
         };
     }
+}
+
+/// Whether the call is a deletion that has only finished what its thread had left undone.
+fn is_still_to_delete(current: ThreadRef) -> bool {
+    let id = ThreadId::from_raw(current.registers.rdi.get());
+    ThreadId::from_raw(current.registers.r8.get()).is_nil()
+        && threads().by_number(id.number()).is_some_and(|thread| !thread.id().is_nil())
 }
 
 fn destroy(current: ThreadRef, space: SpaceRef) -> Progress<()> {
@@ -223,7 +231,10 @@ fn perform(request: Request) -> Result<Work, ErrorCode> {
         Request::Nothing => {}
         Request::Associate(interrupt, Some(handler)) => interrupt.associate(handler),
         Request::Associate(interrupt, None) => interrupt.disassociate(),
-        Request::Delete(thread) => return Ok(lifecycle::retire_id(thread, None)),
+        Request::Delete(thread) => {
+            let unfinished = lifecycle::take_unfinished(thread);
+            return Ok(unfinished.unwrap_or_else(|| lifecycle::retire_id(thread, None)));
+        }
         Request::Create { id, space, scheduler, pager, location } => {
             create(id, space, scheduler, pager, location)?;
         }

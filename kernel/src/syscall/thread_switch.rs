@@ -10,10 +10,9 @@ use crate::scheduler::Next;
 use crate::thread::{ThreadRef, ipc};
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    let scheduler = &processor::this().scheduler;
     match ipc::resolve_thread(current, ThreadId::from_raw(current.registers.rdi.get())) {
         Some(destination) if eq(destination, current) => Next::Return,
-        Some(destination) if destination.ready.is_queued() => scheduler.donate(current, destination),
-        _ => scheduler.yield_current(current),
+        Some(destination) if destination.ready.is_queued() => Next::DonateTo(destination),
+        _ => processor::this().scheduler.yield_current(current),
     }
 }

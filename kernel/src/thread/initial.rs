@@ -5,7 +5,7 @@ use x2::{Region, ThreadId, kip as kip_layout};
 
 use super::{ipc, lifecycle};
 use crate::initial_servers::InitialServer;
-use crate::memory::{Account, OutOfMemory};
+use crate::memory::OutOfMemory;
 use crate::space::Space;
 use crate::{interrupt, kip};
 
@@ -23,8 +23,8 @@ const UTCB_AREA: Region = Region { base: 0xbf00_0000, size_log2: 18 };
 pub fn create() -> Result<(), OutOfMemory> {
     let (sigma0, root) = kip::servers();
     let root_id = id(ROOT);
-    create_server(id(SIGMA0), Space::create_sigma0, &sigma0, ThreadId::NIL, root_id)?;
-    create_server(root_id, Space::create, &root, id(SIGMA0), root_id)
+    create_server(id(SIGMA0), true, &sigma0, ThreadId::NIL, root_id)?;
+    create_server(root_id, false, &root, id(SIGMA0), root_id)
 }
 
 fn id(server: u32) -> ThreadId {
@@ -33,14 +33,13 @@ fn id(server: u32) -> ThreadId {
 
 fn create_server(
     id: ThreadId,
-    space: fn(Account) -> Result<&'static Space, OutOfMemory>,
+    is_sigma0: bool,
     server: &InitialServer,
     pager: ThreadId,
     scheduler: ThreadId,
 ) -> Result<(), OutOfMemory> {
-    let account = Account::KERNEL;
-    let space = space(account)?;
-    space.set_privileged();
+    let space = Space::create_initial(is_sigma0)?;
+    let account = space.account();
     space.configure(Some(KIP_AREA), Some(UTCB_AREA))?;
     let thread = lifecycle::allocate(account)?;
     lifecycle::install(thread, id, space, scheduler);

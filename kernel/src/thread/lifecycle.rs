@@ -13,8 +13,9 @@ use super::table::threads;
 use super::tcb::{Tcb, flag};
 use super::transfer_record::{TransferRecord, Work};
 use super::{Continuation, ThreadRef, Utcb, ipc};
+use crate::mapping::Cursor;
 use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
-use crate::space::{self, Space, SpaceRef};
+use crate::space::{Space, SpaceRef};
 use crate::{arch, interrupt, processor};
 
 /// TCBs. While one is free the slab keeps its link in the saved registers.
@@ -40,16 +41,25 @@ pub fn release(thread: ThreadRef) {
 
 /// Creates a thread, and an empty space for it (X.2 rule 5.6). Fails without trace.
 pub fn create_with_space(id: ThreadId, scheduler: ThreadId) -> Result<(), OutOfMemory> {
-    let account = space::account_of_new_spaces();
-    let thread = allocate(account)?;
-    match Space::create(account) {
-        Ok(space) => {
+    // The TCB is paid for by the space, which has no name for it before it exists.
+    let space = Space::create()?;
+    match allocate(space.account()) {
+        Ok(thread) => {
             install(thread, id, space, scheduler);
             Ok(())
         }
         Err(error) => {
-            release(thread);
+            space.discard();
             Err(error)
+        }
+    }
+}
+
+/// Takes the UTCBs of all threads of `space`, none of which is active, because its UTCB area changes.
+pub fn drop_utcbs_of(space: SpaceRef) {
+    for thread in threads().iter() {
+        if thread.space.get().is_some_and(|other| eq(other, space)) {
+            drop_utcb(thread);
         }
     }
 }
@@ -88,6 +98,7 @@ pub fn allocate_transfer_record(account: Account) -> Result<&'static TransferRec
 
 /// Returns a transfer record.
 pub fn free_transfer_record(record: &'static TransferRecord, account: Account) {
+    record.cancel();
     // SAFETY: from this slab; the thread that had it has forgotten it.
     unsafe { TRANSFER_RECORDS.free(NonNull::from(record), account) };
 }
@@ -127,6 +138,8 @@ pub fn activate(thread: ThreadRef, pager: ThreadId, record: &'static TransferRec
 /// the thread was its last.
 pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb, u64)>) -> Option<SpaceRef> {
     ipc::leave_all(thread);
+    // A mapping operation under way starts anew, in the new space.
+    thread.transfer_record.get().inspect(|record| record.with_cursor(Cursor::cancel));
     let old = thread.space.get();
     let contents = thread.utcb.get();
     if let (Some((block, _)), Some(contents)) = (place, contents) {
@@ -220,6 +233,19 @@ pub fn remove(thread: ThreadRef, number: u32) -> Option<SpaceRef> {
     threads().set(number, None);
     release(thread);
     Some(space).filter(|space| space.remove_thread())
+}
+
+/// What `thread`, which is about to be deleted, leaves undone of a ThreadControl of its own that gave way to an
+/// interrupt: whoever deletes it must do that first, or what it was deleting would stay half deleted for ever.
+pub fn take_unfinished(thread: ThreadRef) -> Option<Work> {
+    let record = thread.transfer_record.get()?;
+    match record.work.get() {
+        work @ (Work::EndRelations { .. } | Work::DestroySpace(_)) => {
+            record.cancel();
+            Some(work)
+        }
+        _ => None,
+    }
 }
 
 /// Keeps the state of a system call of the current thread that gives way to an interrupt.
