@@ -296,29 +296,47 @@ fn new_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut Objec
     Ok(frame)
 }
 
-/// Calls `with` for the object in the chain that has the page in memory, with its number there.
-pub(super) fn with_resident<M: Machine>(
+/// Calls `with` for the object in the chain that has the page, with its number there; `None` if none has.
+fn with_owner<M: Machine, R>(
     object: &Arc<VmObject<M>>,
     index: u64,
-    with: impl FnOnce(&mut ObjectState<M>, u64),
-) {
+    with: impl FnOnce(&mut ObjectState<M>, u64) -> R,
+) -> Option<R> {
     let mut index = index;
     let mut guard = OwnedSpinGuard::lock(object.clone(), |object| &object.state);
     loop {
-        if let Some(slot) = guard.pages.get(index) {
-            if slot.is_resident() {
-                with(&mut guard, index);
-            }
-            return;
+        if guard.pages.get(index).is_some() {
+            return Some(with(&mut guard, index));
         }
-        let Some(shadow) = guard.shadow.as_ref().filter(|shadow| index < shadow.length) else { return };
+        let shadow = guard.shadow.as_ref().filter(|shadow| index < shadow.length)?;
         index += shadow.offset;
         guard = OwnedSpinGuard::lock(shadow.object.clone(), |object| &object.state);
     }
 }
 
+/// Wires the page that `object` shows at `index`; false if it is not in memory, or not the object's own although it
+/// has to be.
+pub(super) fn wire<M: Machine>(vm: &Arc<Vm<M>>, object: &Arc<VmObject<M>>, index: u64, own: bool) -> bool {
+    let wire = |state: &mut ObjectState<M>, index| match state.pages.get_mut(index) {
+        Some(slot) if !slot.has(SlotFlags::BUSY | SlotFlags::PAGED_OUT) => {
+            slot.wired += 1;
+            if slot.wired == 1 {
+                vm.queues.lock().wire(slot.frame);
+            }
+            true
+        }
+        _ => false,
+    };
+    if own { wire(&mut object.state.lock(), index) } else { with_owner(object, index, wire).unwrap_or(false) }
+}
+
+/// Ends one wiring of the page that `object` shows at `index`.
+pub(super) fn end_wiring<M: Machine>(vm: &Arc<Vm<M>>, object: &Arc<VmObject<M>>, index: u64) {
+    with_owner(object, index, |state, index| unwire(vm, state, index));
+}
+
 /// Ends one wiring of a resident page.
-pub(super) fn unwire<M: Machine>(vm: &Arc<Vm<M>>, state: &mut ObjectState<M>, index: u64) {
+fn unwire<M: Machine>(vm: &Arc<Vm<M>>, state: &mut ObjectState<M>, index: u64) {
     if let Some(slot) = state.pages.get_mut(index)
         && slot.wired > 0
     {

@@ -246,7 +246,7 @@ impl<M: Machine> VmMap<M> {
     pub(super) fn unwire_pages(&self, entry: &Entry<M>, size: u64) {
         let Some(object) = &entry.object else { return };
         for index in entry.index(0)..entry.index(size) {
-            fault::with_resident(object, index, |state, index| fault::unwire(&self.vm, state, index));
+            fault::end_wiring(&self.vm, object, index);
         }
     }
 

@@ -4,6 +4,7 @@ mod access;
 mod change;
 mod entry;
 mod inherit;
+mod wire;
 
 use alloc::sync::Arc;
 

@@ -374,3 +374,54 @@ fn growing_and_shrinking_one_range_keeps_one_entry_and_shows_no_old_data() {
         }
     });
 }
+
+#[test]
+fn wired_pages_stay_and_are_counted() {
+    let system = System::new(16);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 4).await.unwrap();
+        map.wire(BASE + PAGE_SIZE, 2 * PAGE_SIZE).await.unwrap();
+        map.wire(BASE + PAGE_SIZE, PAGE_SIZE).await.unwrap();
+        assert_eq!(system.vm().statistics().wired, 2);
+        assert_eq!(map.unwire(BASE, PAGE_SIZE).await, Err(KernError::InvalidAddress));
+        map.unwire(BASE + PAGE_SIZE, 2 * PAGE_SIZE).await.unwrap();
+        assert_eq!(system.vm().statistics().wired, 1);
+        // A copy-on-write in a wired entry takes the wiring along.
+        let child = map.fork().await.unwrap();
+        store(&map, BASE + PAGE_SIZE, &[1]).await.unwrap();
+        assert_eq!(system.vm().statistics().wired, 1);
+        child.terminate().await;
+        map.unwire(BASE + PAGE_SIZE, PAGE_SIZE).await.unwrap();
+        assert_eq!(system.vm().statistics().wired, 0);
+        assert_eq!(map.wire(BASE, 5 * PAGE_SIZE).await, Err(KernError::InvalidAddress));
+        // Unmapping ends the wiring.
+        map.wire(BASE, 4 * PAGE_SIZE).await.unwrap();
+        map.deallocate(BASE, 4 * PAGE_SIZE).await.unwrap();
+        assert_eq!(system.vm().statistics().wired, 0);
+    });
+}
+
+#[test]
+fn as_many_entries_as_anyone_could_want() {
+    const ENTRIES: u64 = 1 << 16;
+    let system = System::new(8);
+    let map = system.map();
+    system.run(async {
+        // Every other page: nothing can be joined.
+        for number in 0..ENTRIES {
+            allocate(&map, BASE + 2 * number * PAGE_SIZE, 1).await.unwrap();
+        }
+        assert_eq!(map.entry_count().await, ENTRIES as usize);
+        assert_eq!(map.allocate(Placement::Above(BASE), PAGE_SIZE).await, Ok(BASE + PAGE_SIZE));
+        assert_eq!(
+            map.allocate(Placement::Above(BASE), 2 * PAGE_SIZE).await,
+            Ok(BASE + (2 * ENTRIES - 1) * PAGE_SIZE)
+        );
+        store(&map, BASE + 40_000 * PAGE_SIZE, &[1]).await.unwrap();
+        let child = map.fork().await.unwrap();
+        assert_eq!(load(&child, BASE + 40_000 * PAGE_SIZE, 1).await.unwrap(), [1]);
+        map.deallocate(BASE, 2 * ENTRIES * PAGE_SIZE).await.unwrap();
+        assert_eq!(map.size().await, PAGE_SIZE);
+    });
+}

@@ -1,0 +1,133 @@
+//! Wiring: pages that stay in memory (`vm_wire`), for memory that devices reach or that may not wait for a pager.
+
+use super::super::fault;
+use super::super::object::Backing;
+use super::{EntryId, MapState, VmMap, page_range};
+use crate::machine::{Machine, PAGE_SIZE, Protection};
+use crate::{KernError, KernResult};
+
+impl<M: Machine> VmMap<M> {
+    /// Keeps the pages of a range in memory until as many [`unwire`](Self::unwire)s. Pages that can be written are
+    /// made the map's own first. Wired pages are not taken by page-out; a fork may make a later write copy one.
+    ///
+    /// Dropped before its end, nothing is wired; pages may have been brought into memory.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ProtectionFailure`: a part allows
+    /// no access. What [`fault`](Self::fault) returns. Nothing is wired then.
+    pub async fn wire(&self, start: u64, size: u64) -> KernResult {
+        let (start, end) = page_range(start, size)?;
+        loop {
+            // The pages one by one, then all of them at once if they are all still there.
+            let mut at = start;
+            while at < end {
+                let access = self.wiring_access(at).await?;
+                self.fault(at, access).await?;
+                at += PAGE_SIZE;
+            }
+            if self.wire_resident(start, end).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends one wiring of a range.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not wired. `ResourceShortage`. Nothing has
+    /// changed then.
+    pub async fn unwire(&self, start: u64, size: u64) -> KernResult {
+        let (start, end) = page_range(start, size)?;
+        let state = &mut *self.change().await?;
+        let wired = Self::is_mapped(state, start, end)
+            && Self::entries_in(state, start, end).all(|id| state.entries.get(id).wired > 0);
+        if !wired {
+            return Err(KernError::InvalidAddress);
+        }
+        self.cut_range(state, start, end)?;
+        let mut next = state.entries.find_at_or_after(start);
+        while let Some(id) = next.filter(|&id| state.entries.start(id) < end) {
+            let size = state.entries.end(id) - state.entries.start(id);
+            let entry = state.entries.get_mut(id);
+            entry.wired -= 1;
+            // The pages are wired once, by the first wiring of the entry.
+            if entry.wired == 0 {
+                let entry = state.entries.get(id);
+                self.unwire_pages(entry, size);
+            }
+            next = state.entries.next(id);
+        }
+        self.simplify(state, start, end);
+        Ok(())
+    }
+
+    /// The access with which a page is brought in to be wired.
+    async fn wiring_access(&self, address: u64) -> KernResult<Protection> {
+        let mut state = self.look().await?;
+        let id = state.entries.find(address).ok_or(KernError::InvalidAddress)?;
+        let protection = state.entries.get(id).protection;
+        if protection.is_empty() {
+            return Err(KernError::ProtectionFailure);
+        }
+        let preferred = [Protection::WRITE, Protection::READ, Protection::EXECUTE];
+        Ok(preferred.into_iter().find(|&access| protection.contains(access)).unwrap_or(Protection::READ))
+    }
+
+    /// Wires a range if every page is in memory, as a write would find it where writes are allowed; false if not.
+    async fn wire_resident(&self, start: u64, end: u64) -> KernResult<bool> {
+        let state = &mut *self.change().await?;
+        if !Self::is_mapped(state, start, end) {
+            return Err(KernError::InvalidAddress);
+        }
+        self.cut_range(state, start, end)?;
+        if Self::entries_in(state, start, end).any(|id| state.entries.get(id).wired == u16::MAX) {
+            return Err(KernError::ResourceShortage);
+        }
+        // The pages of entries that are not wired yet; at the first that is not there, those before it are given up.
+        let missing = Self::entries_in(state, start, end).find(|&id| !self.wire_pages(state, id));
+        for id in Self::entries_in(state, start, end) {
+            match missing {
+                Some(missing) if missing == id => break,
+                Some(_) => self.unwire_entry(state, id),
+                None => {}
+            }
+        }
+        let mut next = state.entries.find_at_or_after(start).filter(|_| missing.is_none());
+        while let Some(id) = next.filter(|&id| state.entries.start(id) < end) {
+            state.entries.get_mut(id).wired += 1;
+            next = state.entries.next(id);
+        }
+        if missing.is_some() {
+            self.simplify(state, start, end);
+        }
+        Ok(missing.is_none())
+    }
+
+    /// Wires the pages of an entry that is not wired; false, and nothing wired, if one is not in memory.
+    fn wire_pages(&self, state: &MapState<M>, id: EntryId) -> bool {
+        let entry = state.entries.get(id);
+        let size = state.entries.end(id) - state.entries.start(id);
+        let Some(object) = &entry.object else { return false };
+        if entry.wired > 0 || matches!(object.state.lock().backing, Backing::Device(..)) {
+            return true;
+        }
+        let own = entry.protection.contains(Protection::WRITE);
+        if own && entry.needs_copy {
+            return false;
+        }
+        let pages = entry.index(0)..entry.index(size);
+        let missing = pages.clone().find(|&index| !fault::wire(&self.vm, object, index, own));
+        if let Some(missing) = missing {
+            (pages.start..missing).for_each(|index| fault::end_wiring(&self.vm, object, index));
+        }
+        missing.is_none()
+    }
+
+    /// Takes back what [`wire_pages`](Self::wire_pages) did.
+    fn unwire_entry(&self, state: &MapState<M>, id: EntryId) {
+        let entry = state.entries.get(id);
+        if entry.wired == 0 {
+            self.unwire_pages(entry, state.entries.end(id) - state.entries.start(id));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Several programs at once over slow pagers and little memory, cancelled and terminated at random points: what lives
+//! on is right, and nothing leaks.
+
+#[path = "model/pagers.rs"]
+mod pagers;
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mach::machine::simulated::{Executor, Simulated};
+use mach::machine::{Machine, PAGE_SIZE, Protection};
+use mach::vm::{
+    BoxFuture, CopyStrategy, DataRequest, DataReturn, MapRequest, Pager, Placement, Settings, Vm, VmMap,
+    VmObject,
+};
+use mach::{KernError, KernResult};
+use pagers::{FilePager, Swap};
+use proptest::prelude::*;
+
+const FRAMES: u32 = 40;
+const PROGRAMS: u64 = 5;
+const BASE: u64 = 0x10_0000;
+const FILE_PAGES: u64 = 8;
+
+/// A small generator: the tests are repeatable by their seed.
+#[derive(Clone)]
+struct Random(Rc<Cell<u64>>);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(Rc::new(Cell::new(seed | 1)))
+    }
+
+    fn below(&self, limit: u64) -> u64 {
+        let mut value = self.0.get();
+        value ^= value << 13;
+        value ^= value >> 7;
+        value ^= value << 17;
+        self.0.set(value);
+        (value >> 11) % limit
+    }
+}
+
+fn settings() -> Settings {
+    Settings { fault_around: 4, cluster: 2, free_target: 4 }
+}
+
+/// A program with 12 pages of its own and a byte of its own in each page of a shared file.
+async fn program(
+    number: u64,
+    map: Arc<VmMap<Simulated>>,
+    file: Arc<VmObject<Simulated>>,
+    random: Random,
+) -> KernResult {
+    const PAGES: u64 = 12;
+    let mut expected = [0u8; PAGES as usize];
+    let mut slots = [0u8; FILE_PAGES as usize];
+    map.allocate(Placement::Fixed(BASE), PAGES * PAGE_SIZE).await?;
+    let window = map.map(&MapRequest::shared(file.clone(), 0, FILE_PAGES * PAGE_SIZE)).await?;
+    let copy_error = |fault: mach::vm::CopyFault| fault.error;
+    for turn in 1..40u8 {
+        let page = random.below(PAGES);
+        let address = BASE + page * PAGE_SIZE + number;
+        let slot = random.below(FILE_PAGES);
+        let mut byte = [0];
+        match random.below(7) {
+            0 | 1 => {
+                map.copyout(address, &[turn]).await.map_err(copy_error)?;
+                expected[page as usize] = turn;
+            }
+            2 => {
+                map.copyin(address, &mut byte).await.map_err(copy_error)?;
+                assert_eq!(byte[0], expected[page as usize], "program {number} page {page}");
+            }
+            3 => {
+                let child = map.fork().await?;
+                map.copyout(address, &[turn]).await.map_err(copy_error)?;
+                child.copyin(address, &mut byte).await.map_err(copy_error)?;
+                assert_eq!(byte[0], expected[page as usize], "child of program {number} page {page}");
+                expected[page as usize] = turn;
+            }
+            4 => {
+                map.fault(window + slot * PAGE_SIZE, Protection::WRITE).await?;
+                map.copyout(window + slot * PAGE_SIZE + number, &[turn]).await.map_err(copy_error)?;
+                slots[slot as usize] = turn;
+            }
+            5 => {
+                file.read(slot * PAGE_SIZE + number, &mut byte).await?;
+                assert_eq!(byte[0], slots[slot as usize], "program {number} slot {slot}");
+            }
+            _ => {
+                map.wire(BASE, 2 * PAGE_SIZE).await?;
+                file.clean(0, u64::MAX).await?;
+                map.unwire(BASE, 2 * PAGE_SIZE).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs the programs; some are cancelled, some have their map terminated under them.
+fn run(seed: u64, with_daemon: bool) {
+    let machine = Simulated::new(FRAMES);
+    let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
+    vm.set_default_pager(Arc::new(Swap { delay: 30 }));
+    let mut executor = Executor::new(machine.clone());
+    let random = Random::new(seed);
+    let daemon = with_daemon.then(|| executor.spawn(vm.clone().page_out_daemon()));
+    {
+        let size = FILE_PAGES * PAGE_SIZE;
+        let pager = FilePager::new(vec![0; size as usize], 20);
+        let file = VmObject::paged(&vm, pager, size, CopyStrategy::Delay).unwrap();
+        let mut tasks = Vec::new();
+        for number in 0..PROGRAMS {
+            let map = executor.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
+            let (program_map, file, random) = (map.clone(), file.clone(), random.clone());
+            let task = executor.spawn(async move {
+                match program(number, program_map, file, random).await {
+                    Ok(()) | Err(KernError::Terminated) => {}
+                    Err(error) => panic!("program {number}: {error}"),
+                }
+            });
+            tasks.push((task, map));
+        }
+        let victims = random.below(PROGRAMS);
+        for _ in 0..victims {
+            for _ in 0..random.below(200) {
+                if !executor.step() {
+                    machine.advance_to_next_timer();
+                }
+            }
+            let (task, map) = &tasks[random.below(PROGRAMS) as usize];
+            if random.below(2) == 0 {
+                executor.cancel(*task);
+            } else {
+                executor.block_on(map.terminate());
+            }
+        }
+        for (task, _) in &tasks {
+            for _ in 0..1_000_000 {
+                if executor.is_finished(*task) {
+                    break;
+                }
+                if !executor.step() {
+                    assert!(machine.advance_to_next_timer(), "deadlock with seed {seed}");
+                }
+            }
+            assert!(executor.is_finished(*task), "livelock with seed {seed}");
+        }
+    }
+    executor.block_on(vm.finish_writes());
+    if let Some(daemon) = daemon {
+        executor.cancel(daemon);
+    }
+    assert_eq!(vm.statistics().free, FRAMES, "frames leaked with seed {seed}");
+    assert_eq!(vm.statistics().wired, 0);
+    drop(vm);
+    assert_eq!((machine.reserved(), machine.pmaps()), (0, 0), "leaks with seed {seed}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn programs_live_and_die(seed: u64, with_daemon: bool) {
+        run(seed, with_daemon);
+    }
+}
+
+/// A pager that never answers.
+struct Silent;
+
+impl Pager<Simulated> for Silent {
+    fn data_request<'a>(&'a self, _: DataRequest<'a, Simulated>) -> BoxFuture<'a, KernResult<usize>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn data_return<'a>(&'a self, _: DataReturn<'a, Simulated>) -> BoxFuture<'a, KernResult> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_silent_pager_holds_up_only_those_who_need_it() {
+    let machine = Simulated::new(16);
+    let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
+    let mut executor = Executor::new(machine.clone());
+    {
+        let silent = VmObject::paged(&vm, Arc::new(Silent), 4 * PAGE_SIZE, CopyStrategy::Symmetric).unwrap();
+        let map = executor.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
+        let request = MapRequest::shared(silent, 0, 4 * PAGE_SIZE);
+        let at = executor.block_on(map.map(&request)).unwrap();
+        let waiters: Vec<_> = (0..3)
+            .map(|_| {
+                let map = map.clone();
+                executor.spawn(async move {
+                    let _ = map.fault(at, Protection::READ).await;
+                })
+            })
+            .collect();
+        assert!(!executor.run());
+        // The same map goes on, and the one who asked may be cancelled: the next asks.
+        let other = executor.block_on(map.allocate(Placement::Above(0), PAGE_SIZE)).unwrap();
+        executor.block_on(map.copyout(other, b"alive")).unwrap();
+        executor.cancel(waiters[0]);
+        assert!(!executor.run());
+        executor.block_on(map.terminate());
+        waiters.iter().for_each(|&waiter| executor.cancel(waiter));
+    }
+    assert_eq!(vm.statistics().free, 16);
+}
+
+#[test]
+fn a_pager_that_never_writes_is_waited_for_only_so_long() {
+    let machine = Simulated::new(8);
+    let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
+    let mut executor = Executor::new(machine.clone());
+    let (pager, size) = (FilePager::new(vec![0; 8 * PAGE_SIZE as usize], u64::MAX / 2), 8 * PAGE_SIZE);
+    let slow = VmObject::paged(&vm, Arc::new(HalfSilent(pager)), size, CopyStrategy::Symmetric).unwrap();
+    let map = executor.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
+    let at = executor.block_on(map.map(&MapRequest::shared(slow, 0, size))).unwrap();
+    for page in 0..8 {
+        executor.block_on(map.copyout(at + page * PAGE_SIZE, &[1])).unwrap();
+    }
+    let other = executor.block_on(map.allocate(Placement::Above(0), PAGE_SIZE)).unwrap();
+    let fault = executor.block_on(map.copyout(other, b"x")).unwrap_err();
+    assert_eq!(fault.error, KernError::ResourceShortage);
+    assert!(machine.now() < 60_000_000);
+}
+
+/// Answers requests but never finishes a write.
+struct HalfSilent(Arc<FilePager>);
+
+impl Pager<Simulated> for HalfSilent {
+    fn data_request<'a>(&'a self, request: DataRequest<'a, Simulated>) -> BoxFuture<'a, KernResult<usize>> {
+        let contents = self.0.contents.lock().unwrap();
+        request.write(0, &contents[request.offset as usize..][..request.length()]);
+        let length = request.length();
+        Box::pin(async move { Ok(length) })
+    }
+
+    fn data_return<'a>(&'a self, _: DataReturn<'a, Simulated>) -> BoxFuture<'a, KernResult> {
+        Box::pin(std::future::pending())
+    }
+}
