@@ -160,7 +160,7 @@ fn run(seed: u64, with_daemon: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn programs_live_and_die(seed: u64, with_daemon: bool) {
@@ -243,4 +243,10 @@ impl Pager<Simulated> for HalfSilent {
     fn data_return<'a>(&'a self, _: DataReturn<'a, Simulated>) -> BoxFuture<'a, KernResult> {
         Box::pin(std::future::pending())
     }
+}
+
+#[test]
+fn a_page_brought_in_for_a_copy_is_not_taken_for_the_copy() {
+    // Found by `programs_live_and_die`: the only clean page was the source, paged in and taken in turns.
+    run(1680156742857485988, false);
 }

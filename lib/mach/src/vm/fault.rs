@@ -111,14 +111,14 @@ impl<M: Machine> Blocked<M> {
     pub(super) async fn wait(self, vm: &Arc<Vm<M>>) -> KernResult {
         match self {
             Self::Error(error) => Err(error),
-            Self::Wait(Pause::PageIn(page_in)) => page_in.run().await,
+            Self::Wait(Pause::PageIn(page_in)) => vm.beside_laundry(page_in.run()).await,
             Self::Wait(Pause::Memory) => vm.wait_for_memory().await,
             Self::Wait(Pause::Busy(object, index)) => {
                 let ready = || {
                     let slot = object.state.lock().pages.get(index);
                     slot.is_none_or(|slot| !slot.has(SlotFlags::BUSY)).then_some(())
                 };
-                object.changed.wait_until(ready).await;
+                vm.beside_laundry(object.changed.wait_until(ready)).await;
                 Ok(())
             }
             Self::Wait(Pause::Contended) => {
@@ -178,7 +178,7 @@ pub(super) fn resolve<M: Machine, R>(
         if !write {
             let rights = target.protection - Protection::WRITE;
             if let Some(slot) = state.pages.get_mut(index) {
-                slot.flags |= SlotFlags::MAPPED;
+                slot.flags |= SlotFlags::MAPPED | SlotFlags::REFERENCED;
             }
             let hidden_by = Some((&top.pages, target.index));
             let around = Around { state, index, hidden_by, clean: rights, dirty: rights };
@@ -377,7 +377,7 @@ fn use_top<M: Machine, R>(
     let dirty = if may_write { target.protection } else { target.protection - Protection::WRITE };
     let clean = target.protection - Protection::WRITE;
     let rights = if slot.has(SlotFlags::DIRTY) { dirty } else { clean };
-    slot.flags |= mapped_with(rights);
+    slot.flags |= mapped_with(rights) | SlotFlags::REFERENCED;
     let page = PhysicalPage::Frame(slot.frame);
     let around = (origin == Origin::Resident).then_some(Around {
         dirty: if state.copy.is_none() { dirty } else { clean },

@@ -24,6 +24,8 @@ bitflags::bitflags! {
         const WRITABLE = 1 << 4;
         /// The frame may be mapped somewhere.
         const MAPPED = 1 << 5;
+        /// Used since page-out last looked, in a way that the machine does not see: it is passed over once.
+        const REFERENCED = 1 << 7;
         /// The pager wants the page back even if it is clean.
         const PRECIOUS = 1 << 6;
     }

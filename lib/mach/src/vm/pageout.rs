@@ -84,6 +84,7 @@ impl<M: Machine> Vm<M> {
     /// `ResourceShortage`: no page can be taken.
     pub(super) async fn wait_for_memory(self: &Arc<Self>) -> KernResult {
         let deadline = self.machine.now() + PATIENCE;
+        let mut idle_passes = 0;
         loop {
             // Before the look at what is free: a write that ends after it is noticed.
             let before = self.laundry.finished.load(Ordering::Acquire);
@@ -91,7 +92,12 @@ impl<M: Machine> Vm<M> {
                 return Ok(());
             }
             if self.laundry.outstanding.load(Ordering::Relaxed) == 0 {
-                return Err(KernError::ResourceShortage);
+                // Pages just used are passed over the first time.
+                idle_passes += 1;
+                if idle_passes > 2 {
+                    return Err(KernError::ResourceShortage);
+                }
+                continue;
             }
             let progress = || (self.laundry.has_finished(before) || self.free_count() > 0).then_some(());
             let progress = self.laundry.changed.wait_until(progress);
@@ -158,8 +164,8 @@ impl<M: Machine> Vm<M> {
     fn take_pages(self: &Arc<Self>, wanted: u32) -> u32 {
         let mut taken = 0;
         let (active, inactive, _) = self.queues.lock().counts();
-        // Every page is looked at twice at most: as active, then as inactive.
-        let mut rounds = 2 * (active + inactive) as usize / BATCH + 2;
+        // Every page once: to take what was used a moment ago is no better than to wait for what is being written.
+        let mut rounds = (active + inactive) as usize / BATCH + 1;
         while taken < wanted && rounds > 0 {
             rounds -= 1;
             self.age_pages();
@@ -210,7 +216,10 @@ impl<M: Machine> Vm<M> {
         let in_use = slot.wired > 0
             || slot.has(SlotFlags::BUSY | SlotFlags::CLEANING)
             || status.contains(PageStatus::REFERENCED);
-        if in_use {
+        if in_use || slot.has(SlotFlags::REFERENCED) {
+            if let Some(slot) = state.pages.get_mut(index) {
+                slot.flags.remove(SlotFlags::REFERENCED);
+            }
             if slot.wired == 0 {
                 self.queues.lock().move_to(frame, Queue::Active);
             }

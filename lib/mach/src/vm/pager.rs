@@ -164,6 +164,7 @@ impl<M: Machine> PageIn<M> {
                 if number < filled {
                     if let Some(slot) = state.pages.get_mut(index) {
                         slot.flags.remove(SlotFlags::BUSY);
+                        slot.flags.insert(SlotFlags::REFERENCED);
                     }
                     continue;
                 }
