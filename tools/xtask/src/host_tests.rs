@@ -1,9 +1,9 @@
 //! Tests that run on the host: `cargo test`, counted.
 
-use crate::{command, toolchain};
+use crate::{command, packages, toolchain, tree};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// How many tests ran.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -14,16 +14,38 @@ pub(crate) struct Counts {
     pub(crate) ignored: usize,
 }
 
-/// Runs the tests of all packages, programs included, whose names contain the filter (all without one), showing the output.
-/// Whatever makes cargo fail without a failed test (a test program that does not compile, or that was killed) counts
-/// as one failure.
+/// Runs the tests of all packages, programs included, whose names contain the filter (all without one), showing what
+/// fails; then the model-checked tests, which are a build of their own (`cfg(loom)`).
 pub(crate) fn run(filter: Option<&str>) -> Result<Counts> {
-    let mut cargo = command::clean(toolchain::host_cargo());
-    cargo.args(["test", "--locked", "--workspace", "--no-fail-fast"]);
-    cargo.args(["--", "--quiet"]);
-    cargo.args(filter);
-    cargo.stdout(Stdio::piped());
-    let mut child = cargo.spawn().context("cannot start cargo test")?;
+    let host = toolchain::host_cargo();
+    let mut all = command::clean(&host);
+    all.args(["test", "--locked", "--workspace", "--no-fail-fast", "--", "--quiet"]).args(filter);
+    let mut counts = count(&mut all)?;
+    let packages = packages::all(&host)?;
+    let models: Vec<_> = packages.iter().filter(|package| package.model_checked).collect();
+    if !models.is_empty() {
+        let mut loom = command::clean(&host);
+        loom.args(["test", "--locked", "--release", "--lib", "--no-fail-fast", "--target-dir"]);
+        loom.arg(tree::target().join("loom"));
+        for package in models {
+            loom.args(["--package", &package.name]);
+        }
+        // Models explore very many interleavings: optimised, but without the slow linking of a release.
+        loom.args(["--", "--quiet", "loom"]).args(filter).env("CARGO_ENCODED_RUSTFLAGS", "--cfg\x1floom");
+        loom.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+        loom.env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
+        let models = count(&mut loom)?;
+        counts.passed += models.passed;
+        counts.failed += models.failed;
+        counts.ignored += models.ignored;
+    }
+    Ok(counts)
+}
+
+/// Runs one cargo call. Whatever makes cargo fail without a failed test (a test program that does not compile, or that
+/// was killed) counts as one failure.
+fn count(cargo: &mut Command) -> Result<Counts> {
+    let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
     let mut counts = Counts::default();
     for line in BufReader::new(child.stdout.take().context("cargo test without output")?).split(b'\n') {
         let line = line?;

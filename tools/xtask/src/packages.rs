@@ -31,6 +31,8 @@ pub(crate) struct Package {
     pub(crate) kind: Kind,
     /// Names of its binaries.
     pub(crate) binaries: Vec<String>,
+    /// Whether it has tests that are model-checked: it depends on loom.
+    pub(crate) model_checked: bool,
 }
 
 /// All packages of the workspace.
@@ -50,7 +52,14 @@ struct RawMetadata {
 struct RawPackage {
     name: String,
     targets: Vec<RawTarget>,
+    #[serde(default)]
+    dependencies: Vec<RawDependency>,
     metadata: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct RawDependency {
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -83,7 +92,8 @@ impl TryFrom<RawPackage> for Package {
             .filter(|target| target.kind.iter().any(|kind| kind == "bin"))
             .map(|target| target.name)
             .collect();
-        Ok(Package { name: raw.name, kind, binaries })
+        let model_checked = raw.dependencies.iter().any(|dependency| dependency.name == "loom");
+        Ok(Package { name: raw.name, kind, binaries, model_checked })
     }
 }
 
