@@ -3,7 +3,10 @@
 use crate::{command, packages, toolchain, tree};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 /// How many tests ran.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,16 +45,38 @@ pub(crate) fn run(filter: Option<&str>) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Runs one cargo call. Whatever makes cargo fail without a failed test (a test program that does not compile, or that
-/// was killed) counts as one failure.
+/// How long a test may be silent before it counts as hung.
+const QUIET: Duration = Duration::from_secs(15 * 60);
+
+/// Runs one cargo call. Whatever makes cargo fail without a failed test (a test program that does not compile, that was
+/// killed, or that hangs) counts as one failure.
 fn count(cargo: &mut Command) -> Result<Counts> {
-    let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
+    // A process group of its own, so that the tests end with the cargo that started them.
+    let mut child =
+        cargo.stdout(Stdio::piped()).process_group(0).spawn().context("cannot start cargo test")?;
+    let output = child.stdout.take().context("cargo test without output")?;
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let lines = BufReader::new(output).split(b'\n').map_while(Result::ok);
+        // The receiver goes away only when the tests have been given up.
+        lines.map(|line| sender.send(line)).take_while(Result::is_ok).for_each(drop);
+    });
     let mut counts = Counts::default();
-    for line in BufReader::new(child.stdout.take().context("cargo test without output")?).split(b'\n') {
-        let line = line?;
-        let line = String::from_utf8_lossy(&line);
-        if !counts.read(&line) && !is_noise(&line) {
-            println!("{line}");
+    loop {
+        match lines.recv_timeout(QUIET) {
+            Ok(line) => {
+                let line = String::from_utf8_lossy(&line);
+                if !counts.read(&line) && !is_noise(&line) {
+                    println!("{line}");
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                println!("not ok - host tests: no test has ended for {} min: hung", QUIET.as_secs() / 60);
+                let group = format!("-{}", child.id());
+                command::run(Command::new("kill").args(["-KILL", "--", &group]), "stopping the tests")?;
+                break;
+            }
         }
     }
     if !child.wait()?.success() && counts.failed == 0 {

@@ -113,7 +113,7 @@ fn console(qemu: &mut Command, symboliser: &Symboliser) -> Result<()> {
             match byte {
                 b'\n' => {
                     for explanation in symboliser.explain(&String::from_utf8_lossy(&line)) {
-                        write!(terminal, "    {}\r\n", explanation.replace('\n', "\r\n"))?;
+                        write!(terminal, "    {explanation}\r\n")?;
                     }
                     line.clear();
                 }

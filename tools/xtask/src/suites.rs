@@ -246,7 +246,8 @@ impl Suite {
                 memory: overrides.memory.clone().unwrap_or_else(|| self.memory.clone()),
                 accelerator,
                 boot,
-                arguments: self.arguments.clone(),
+                // A panic ends the machine at once instead of being noticed by the silence after it.
+                arguments: format!("{} exit", self.arguments).trim_start().to_string(),
                 modules: self.modules.clone(),
                 image: None,
                 icount: self.icount,

@@ -2,13 +2,15 @@
 //!
 //! The kernel and the programs keep their line tables in `target/boot`; the machine prints bare addresses.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Symbol information of what runs in one machine.
 pub(crate) struct Symboliser {
     images: Vec<Image>,
+    /// Whether the line before was one of a backtrace.
+    in_backtrace: Cell<bool>,
 }
 
 struct Image {
@@ -27,7 +29,7 @@ impl Symboliser {
             let name = path.file_name()?.to_string_lossy().into_owned();
             Some(Image { name, loader, code })
         };
-        Symboliser { images: files.into_iter().filter_map(open).collect() }
+        Symboliser { images: files.into_iter().filter_map(open).collect(), in_backtrace: Cell::new(false) }
     }
 
     /// `function at file:line`, innermost inlined function first, for every image that has code at that address.
@@ -60,22 +62,26 @@ impl Symboliser {
     }
 
     /// Explanations of the code addresses in a console line that says where something is executed: a line of a
-    /// backtrace or one with an instruction pointer. Empty for other lines: not every number is an address.
+    /// backtrace or one with an instruction pointer; each is one line or, if functions were inlined, several. Empty for
+    /// other lines: not every number is an address. Lines must be given in their order.
     pub(crate) fn explain(&self, line: &str) -> Vec<String> {
         let lower = line.to_ascii_lowercase();
-        if !["at 0x", "rip", "ip ", "ip="].iter().any(|mark| lower.contains(mark)) {
+        let is_frame = lower.contains("at 0x");
+        // All frames of a backtrace but the first are return addresses, which may already belong to the next line or
+        // even to the next function: the call is just before.
+        let before = u64::from(self.in_backtrace.replace(is_frame) && is_frame);
+        if !is_frame && !["rip", "ip ", "ip="].iter().any(|mark| lower.contains(mark)) {
             return Vec::new();
         }
-        let mut explained = BTreeMap::new();
-        for (position, address) in addresses(line).into_iter().enumerate() {
-            for location in self.locations(address) {
-                explained.entry((position, address)).or_insert_with(Vec::new).push(location);
+        let mut explained = Vec::new();
+        for address in addresses(line) {
+            let mut lead = format!("{address:#x} =");
+            for location in self.locations(address.wrapping_sub(before)) {
+                explained.push(format!("{lead} {location}"));
+                lead = "  inlined in".into();
             }
         }
         explained
-            .into_iter()
-            .map(|((_, address), locations)| format!("{address:#x} = {}", locations.join("\n      in ")))
-            .collect()
     }
 }
 
