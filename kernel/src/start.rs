@@ -49,6 +49,7 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
     log::info!("sigma0 at {:#x}, root task at {:#x}", sigma0.ip, root.ip);
     let lines = kip::thread_info().system_base;
     interrupt::init(lines);
+    arch::page_entry::configure(features::has(Features::GIANT_PAGES), features::has(Features::NO_EXECUTE));
     mapping::init(reserved::ranges());
     arch::entry::init();
     if initial::create().is_err() {

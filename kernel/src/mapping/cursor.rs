@@ -7,8 +7,7 @@ use x2::{Region, Rights};
 use super::changes::Changes;
 use super::node::NodeId;
 use super::tree;
-use super::walk::Walk;
-use crate::memory::PhysAddr;
+use super::walk::{Revoke, Walk};
 
 /// The outcome of a call of a preemptible operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,10 +29,14 @@ pub struct Cursor {
     pub(super) offset: u64,
     /// Status, or granted rights, so far.
     pub(super) rights: Rights,
-    /// Bytes that are done when the walk is.
-    pub(super) advance: u64,
-    /// Whether the page that the walk is about can be executed by its holder.
-    pub(super) executable: bool,
+    /// log2 of the bytes that are done when the walk is.
+    pub(super) advance: u8,
+    /// The rights of the page that the walk is about.
+    pub(super) page: Rights,
+    /// The rights of all pages so far.
+    pub(super) held: Rights,
+    /// MapControl: where the first page is, or how much was mapped.
+    pub(super) value: u64,
     suspended: bool,
     walk: Walk,
     _pin: PhantomPinned,
@@ -49,7 +52,9 @@ impl Cursor {
             offset: 0,
             rights: Rights::NONE,
             advance: 0,
-            executable: false,
+            page: Rights::NONE,
+            held: Rights::NONE,
+            value: 0,
             suspended: false,
             walk: Walk::IDLE,
             _pin: PhantomPinned,
@@ -74,13 +79,14 @@ impl Cursor {
 
     pub(super) fn reset(&mut self) {
         if self.suspended {
-            let _tree = tree::lock(PhysAddr::new(self.walk.range().base));
+            let _tree = tree::lock(self.walk.address());
             self.walk.resume();
             self.walk.abandon();
         }
         self.suspended = false;
         self.walk = Walk::IDLE;
         (self.offset, self.rights, self.advance) = (0, Rights::NONE, 0);
+        (self.page, self.held, self.value) = (Rights::NONE, Rights::NONE, 0);
     }
 
     /// The operation is over: makes the cursor ready for the next one.
@@ -94,16 +100,16 @@ impl Cursor {
         self.suspended
     }
 
-    /// Begins a walk (see [`Walk::new`]), under the tree lock. Whether it is over already; otherwise it is suspended.
-    pub(super) fn walk(&mut self, own: NodeId, range: Region, revoke: Rights, flush: bool) -> Option<Rights> {
+    /// Begins a walk (see [`Walk::new`]), under the tree lock: its result if it is over already, else it is suspended.
+    pub(super) fn walk(&mut self, own: NodeId, range: Region, what: Revoke) -> Option<Rights> {
         let mut changes = Changes::new();
-        self.walk = Walk::new(own, range, revoke, flush, &mut changes);
+        self.walk = Walk::new(own, range, what, &mut changes);
         self.run(&mut changes)
     }
 
     /// Continues a suspended walk: its result when it is over, else it is suspended again.
     pub(super) fn continue_walk(&mut self) -> Option<Rights> {
-        let _tree = tree::lock(PhysAddr::new(self.walk.range().base));
+        let _tree = tree::lock(self.walk.address());
         self.walk.resume();
         self.suspended = false;
         self.run(&mut Changes::new())

@@ -11,19 +11,40 @@ use super::space::SpaceMemory;
 use super::table::{self, EntryRef, Place, Table};
 use super::tree;
 use super::unmap::to_boundary;
+use super::walk::Revoke;
 use crate::arch;
 use crate::arch::page_entry::{ENTRIES, PageEntry, largest_level, page_bits};
 use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
 
-/// A transfer of a region's pages from one space to another.
+/// A transfer of a range's pages from one space to another.
 pub(super) struct Transfer {
     pub(super) from: SpaceMemory,
     pub(super) to: SpaceMemory,
-    pub(super) source: Region,
-    pub(super) target: Region,
+    pub(super) source: u64,
+    pub(super) target: u64,
+    /// Offset of the last byte.
+    pub(super) last: u64,
     pub(super) rights: Rights,
-    /// Not for sigma0.
-    pub(super) grant: bool,
+    pub(super) kind: Kind,
+}
+
+/// What becomes of the pages on both sides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The target gets what the sender has.
+    Map,
+    /// It goes from the sender to the target. Not for sigma0.
+    Grant,
+    /// The target becomes what the sender has, holes and exact rights included.
+    Replace,
+}
+
+/// What a transfer did.
+pub(super) struct Transferred {
+    /// The rights that were granted on any page.
+    pub(super) rights: Rights,
+    /// How much the target has from the sender now.
+    pub(super) bytes: u64,
 }
 
 /// A page that the sender has.
@@ -71,33 +92,34 @@ pub fn map(
     }
     let Placement { source, target } = Placement::of(send, item.send_base, window);
     // sigma0 cannot lose memory: its grants are maps.
-    let grant = item.grant && !from.is_sigma0();
-    let transfer = Transfer { from, to, source, target, rights: item.rights(), grant };
+    let kind = if item.grant && !from.is_sigma0() { Kind::Grant } else { Kind::Map };
+    let (rights, last) = (item.rights(), source.last() - source.base);
+    let transfer = Transfer { from, to, source: source.base, target: target.base, last, rights, kind };
     match transfer.run(cursor) {
         Progress::Preempted => Progress::Preempted,
-        Progress::Done(Ok(rights)) if rights.is_none() => Progress::Done(Ok(Fpage::NIL)),
-        Progress::Done(Ok(rights)) => Progress::Done(Ok(Fpage::from_region(target, rights))),
+        Progress::Done(Ok(done)) if done.rights.is_none() => Progress::Done(Ok(Fpage::NIL)),
+        Progress::Done(Ok(done)) => Progress::Done(Ok(Fpage::from_region(target, done.rights))),
         Progress::Done(Err(error)) => Progress::Done(Err(error)),
     }
 }
 
 impl Transfer {
-    /// Transfers page by page; returns the rights that were granted on any of them.
-    pub(super) fn run(&self, cursor: &mut Cursor) -> Progress<Result<Rights, OutOfMemory>> {
+    /// Transfers page by page. Preemption point.
+    pub(super) fn run(&self, cursor: &mut Cursor) -> Progress<Result<Transferred, OutOfMemory>> {
         if cursor.is_walking() && cursor.continue_walk().is_none() {
             return Progress::Preempted;
         }
         let mut pages = 0;
         // Up to this offset, pages of at most this level: there are smaller ones from the same parent already.
         let mut cap = (0, 0);
-        let last = self.source.last() - self.source.base;
+        let last = self.last;
         loop {
             let offset = cursor.offset;
-            let source = VirtAddr::new(self.source.base.saturating_add(offset));
-            let target = VirtAddr::new(self.target.base.saturating_add(offset));
+            let source = VirtAddr::new(self.source.saturating_add(offset));
+            let target = VirtAddr::new(self.target.saturating_add(offset));
             if offset > last || source.value().max(target.value()) >= arch::USER_END {
-                let rights = cursor.rights;
-                return cursor.finish(Ok(rights));
+                let done = Transferred { rights: cursor.rights, bytes: cursor.value };
+                return cursor.finish(Ok(done));
             }
             if pages == arch::POLL_INTERVAL / 4 {
                 if arch::interrupt_pending() {
@@ -144,15 +166,15 @@ impl Transfer {
         }
         let page = match self.find_source(source, level) {
             Ok(page) => page,
-            Err(hole) => return Ok(Step::Advance(hole)),
+            Err(hole) => return self.skip(cursor, target, hole.min(left.saturating_add(1))),
         };
         let level = level.min(page.level);
         let size = 1 << page_bits(level);
         let rights = tree::granted(self.rights, page.rights);
         if rights.is_none() {
-            return Ok(Step::Advance(size));
+            return self.skip(cursor, target, size);
         }
-        if self.grant && page.level > level {
+        if self.kind == Kind::Grant && page.level > level {
             let _tree = tree::lock(page.address);
             tree::split(page.node, &mut Changes::new())?;
             return Ok(Step::Again);
@@ -163,13 +185,37 @@ impl Transfer {
                 Step::Advance(_) => {}
                 other => return Ok(other),
             }
-        } else if self.grant {
+        } else if self.kind == Kind::Grant {
             self.move_page(&page, source, target, level, rights)?;
         } else {
             self.derive_page(&page, target, level, rights)?;
         }
         cursor.rights = cursor.rights.or(rights);
+        cursor.value += size;
         Ok(Step::Advance(size))
+    }
+
+    /// The sender has nothing to map for `bytes` from `target` on.
+    fn skip(&self, cursor: &mut Cursor, target: VirtAddr, bytes: u64) -> Result<Step, OutOfMemory> {
+        if self.kind != Kind::Replace {
+            return Ok(Step::Advance(bytes));
+        }
+        let place = table::find(self.to, target, 1);
+        let bits = page_bits(place.level);
+        if !place.entry.is_page(place.level) {
+            return Ok(Step::Advance(bytes.min(to_boundary(target, bits))));
+        }
+        let start = place.entry.address().align_down(bits);
+        let _tree = tree::lock(start);
+        if !target.is_aligned(bits) || bytes < 1 << bits {
+            tree::split(place.at.node(), &mut Changes::new())?;
+            return Ok(Step::Again);
+        }
+        let range = Region { base: start.value(), size_log2: bits };
+        Ok(match cursor.walk(place.at.node(), range, Revoke::ALL) {
+            None => Step::Preempted,
+            Some(_) => Step::Again,
+        })
     }
 
     /// If a block of `level` at either address meets a KIP or UTCB area (X.2 rule 6.6): how far the area goes.
@@ -214,7 +260,7 @@ impl Transfer {
         cap: &mut (u64, u32),
     ) -> Result<Step, OutOfMemory> {
         if place.entry.is_table(place.level) {
-            if self.grant {
+            if self.kind == Kind::Grant {
                 // Everything goes.
                 return Ok(self.remove_smaller(cursor, page, place, true));
             }
@@ -230,21 +276,30 @@ impl Transfer {
         let bits = page_bits(place.level);
         let there = place.entry.address().align_down(bits).offset(target.value() & ((1 << bits) - 1));
         let _tree = tree::lock(there);
-        let same = there == page.address && !self.grant && self.is_derived(node, page);
-        if same && place.entry.rights().contains(rights) {
+        let same = there == page.address && self.kind != Kind::Grant && self.is_derived(node, page);
+        let present = place.entry.rights();
+        let extra = if self.kind == Kind::Replace { present.without(rights) } else { Rights::NONE };
+        if same && present.contains(rights) && extra.is_none() {
             return Ok(Step::Advance(0));
         }
         if place.level > level {
             tree::split(node, &mut Changes::new())?;
             return Ok(Step::Again);
         }
+        let range = Region { base: there.value(), size_log2: bits };
+        if same && !extra.is_none() {
+            let what = Revoke { rights: extra, flush: true, forget: Rights::NONE };
+            return Ok(match cursor.walk(node, range, what) {
+                None => Step::Preempted,
+                Some(_) => Step::Again,
+            });
+        }
         if same {
             // More rights need no invalidation: the processor walks again before it reports a fault.
-            place.at.set_rights(place.entry.rights().or(rights));
+            place.at.set_rights(present.or(rights));
             return Ok(Step::Advance(0));
         }
-        let range = Region { base: there.value(), size_log2: bits };
-        Ok(match cursor.walk(node, range, Rights::ALL, true) {
+        Ok(match cursor.walk(node, range, Revoke::ALL) {
             None => Step::Preempted,
             Some(_) => Step::Again,
         })
@@ -281,10 +336,8 @@ impl Transfer {
                 continue;
             }
             let last = table.used() == 1;
-            if cursor
-                .walk(at.node(), Region { base: there.value(), size_log2: bits }, Rights::ALL, true)
-                .is_none()
-            {
+            let range = Region { base: there.value(), size_log2: bits };
+            if cursor.walk(at.node(), range, Revoke::ALL).is_none() {
                 return Step::Preempted;
             }
             if last || arch::interrupt_pending() {

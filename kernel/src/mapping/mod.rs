@@ -6,6 +6,7 @@
 //! | `space` | the memory of one space: tables, account, areas that are not mappable |
 //! | `map` | map and grant items |
 //! | `unmap` | unmap, flush, status; destruction of a space |
+//! | `control` | MapControl: an owner arranges its spaces' memory |
 //! | `sigma0` | sigma0's page faults |
 //! | `cursor` | how far a preempted operation has come |
 //! | `walk` | the walk through everything derived from a page |
@@ -24,6 +25,7 @@
 //!
 //! Locks (K12): see `tree` (the trees and the entries that map pages) and `table` (structure); order: tree, then space.
 mod changes;
+mod control;
 mod cursor;
 mod map;
 mod node;
@@ -34,6 +36,7 @@ mod tree;
 mod unmap;
 mod walk;
 
+pub use control::control;
 pub use cursor::{Cursor, Progress};
 pub use map::map;
 pub use node::usage;

@@ -72,7 +72,7 @@ pub fn usage() -> (u32, u32) {
     (NODES.usage().0, ARRAYS.usage().0)
 }
 
-/// Access status: what the holder has not seen yet, and what the parent has not been told yet. Each is read, write.
+/// Access status as two bits, write and read (rights shifted by one): what the holder has not seen yet, and what the parent has not been told yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Status(u8);
 
@@ -82,13 +82,17 @@ impl Status {
 
     /// Status of which neither the holder nor its parent knows.
     pub(super) fn fresh(status: Rights) -> Self {
-        // Rights: write 2, read 4.
-        let bits = (status.bits() >> 1) as u8;
+        let bits = Self::mine_bits(status);
         Self(bits | bits << 2)
     }
 
+    /// The bits of what the holder has not seen of `status`.
+    fn mine_bits(status: Rights) -> u8 {
+        (status.bits() >> 1) as u8
+    }
+
     /// What the holder has not seen, as rights.
-    pub(super) fn mine(self) -> Rights {
+    fn mine(self) -> Rights {
         Rights::from_bits(u64::from(self.0 & Self::MINE) << 1)
     }
 
@@ -426,7 +430,7 @@ impl NodeId {
     }
 
     #[inline]
-    pub(super) fn status(self) -> Status {
+    fn status(self) -> Status {
         Status(self.node().status.get())
     }
 
@@ -435,11 +439,12 @@ impl NodeId {
         self.add_status(Status(whole.node().status.get() & Status::MINE));
     }
 
-    /// What the holder has not seen; now it has.
-    pub(super) fn take_mine(self) -> Rights {
-        let node = self.node();
-        let mine = self.status().mine();
-        node.status.set(node.status.get() & !Status::MINE);
+    /// What the holder has not seen; `forget` of it is forgotten.
+    #[inline]
+    pub(super) fn mine(self, forget: Rights) -> Rights {
+        let status = &self.node().status;
+        let mine = Status(status.get()).mine();
+        status.set(status.get() & !Status::mine_bits(forget));
         mine
     }
 
@@ -466,9 +471,9 @@ impl NodeId {
     /// Moves what the holder has not seen of the whole block to every piece, so that it can be seen, and forgotten, piece
     /// by piece. Without an array it stays.
     pub(super) fn spread_status(self) {
-        if self.node().parts.get() != 0 && !self.status().mine().is_none() {
+        if self.node().parts.get() != 0 && !self.mine(Rights::NONE).is_none() {
             let mine = Status(self.node().status.get() & Status::MINE);
-            self.take_mine();
+            self.mine(Rights::ALL);
             for piece in 0..ENTRIES {
                 self.slot(piece).add_status(mine);
             }
@@ -476,8 +481,8 @@ impl NodeId {
     }
 
     /// Collects the status kept for pieces `from..=last`: moves what the parent must hear into the node, and returns
-    /// what the holder has not seen. That is forgotten if `forget`.
-    pub(super) fn collect_parts(self, from: usize, last: usize, forget: bool) -> Rights {
+    /// what the holder has not seen, of which `forget` is forgotten.
+    pub(super) fn collect_parts(self, from: usize, last: usize, forget: Rights) -> Rights {
         let mut mine = Rights::NONE;
         if self.node().parts.get() != 0 {
             for piece in from..=last {
@@ -486,7 +491,7 @@ impl NodeId {
                 if status.0 != 0 {
                     self.add_status(Status(status.0 & Status::UP));
                     mine = mine.or(status.mine());
-                    slot.clear_status(if forget { Status::UP | Status::MINE } else { Status::UP });
+                    slot.clear_status(Status::UP | Status::mine_bits(forget));
                 }
             }
         }

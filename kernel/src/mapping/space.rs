@@ -30,6 +30,8 @@ const NO_AREA: Region = Region { base: 0, size_log2: 0 };
 struct State {
     lock: SpinLock<()>,
     sigma0: bool,
+    /// Whether its pages' status belongs to its owner.
+    owned: Cell<bool>,
     account: Account,
     root: Table,
     areas: [Cell<Region>; AREAS],
@@ -85,7 +87,16 @@ impl SpaceMemory {
         account.retain();
         let areas = [const { Cell::new(NO_AREA) }; AREAS];
         // SAFETY: the memory is reserved for us, and becomes a State with this write.
-        unsafe { state.commit().write(State { lock: SpinLock::new(()), sigma0, account, root, areas }) };
+        unsafe {
+            state.commit().write(State {
+                lock: SpinLock::new(()),
+                sigma0,
+                owned: Cell::new(false),
+                account,
+                root,
+                areas,
+            })
+        };
         Ok(Self(id))
     }
 
@@ -133,6 +144,17 @@ impl SpaceMemory {
         self.state().sigma0
     }
 
+    /// Says whether the space has an owner (K13): then its pages' status is the owner's ([`super::control`]), and the
+    /// space's own Unmap calls do not reset it.
+    pub fn set_owned(self, owned: bool) {
+        self.state().owned.set(owned);
+    }
+
+    #[inline]
+    pub(super) fn is_owned(self) -> bool {
+        self.state().owned.get()
+    }
+
     /// The physical address of the root table: what CR3 holds while the space is active.
     #[inline]
     pub fn page_table_root(self) -> PhysAddr {
@@ -165,6 +187,11 @@ impl SpaceMemory {
     pub fn set_areas(self, kip: Option<Region>, utcb: Option<Region>) {
         self.state().areas[0].set(kip.unwrap_or(NO_AREA));
         self.state().areas[1].set(utcb.unwrap_or(NO_AREA));
+    }
+
+    /// The areas that are not mappable.
+    pub(super) fn areas(self) -> impl Iterator<Item = Region> {
+        self.state().areas.iter().map(Cell::get).filter(|area| area.size_log2 != 0)
     }
 
     /// The KIP or UTCB area that has an address in common with `block`.

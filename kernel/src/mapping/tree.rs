@@ -197,7 +197,7 @@ pub(super) fn free(node: NodeId) {
         root_word(array, address).set(0);
     } else {
         if node.level() > 1 {
-            node.collect_parts(0, ENTRIES - 1, false);
+            node.collect_parts(0, ENTRIES - 1, Rights::NONE);
         }
         node.tell_parent();
         node.unlink();
@@ -248,7 +248,7 @@ pub(super) fn split(node: NodeId, changes: &mut Changes) -> Result<(), OutOfMemo
     changes.invalidate(space, start);
     let _lock = space.lock();
     at.replace_by_table(table);
-    node.take_mine();
+    node.mine(Rights::ALL);
     node.clear_entry(address);
     Ok(())
 }

@@ -8,35 +8,48 @@ use super::cursor::{Cursor, Progress};
 use super::space::SpaceMemory;
 use super::table::{self, Place};
 use super::tree::{self, TREE_LEVEL};
-use super::walk;
+use super::walk::{self, Revoke};
 use crate::arch;
 use crate::arch::page_entry::page_bits;
 use crate::memory::{PhysAddr, VirtAddr};
 
-/// The user's part of any region.
-const USER: Region = Region { base: 0, size_log2: 47 };
-
 /// What to do to a range of a space's pages.
-struct Revocation {
-    space: SpaceMemory,
-    region: Region,
-    revoke: Rights,
-    /// Also from the space's own pages.
-    flush: bool,
-    /// Also kernel frames: the space is being destroyed.
-    everything: bool,
+pub(super) struct Revocation {
+    pub(super) space: SpaceMemory,
+    /// First address, of a page.
+    pub(super) start: u64,
+    /// Last address, inclusive.
+    pub(super) last: u64,
+    pub(super) what: Revoke,
+    /// Also to kernel frames: the space is being destroyed.
+    pub(super) everything: bool,
+}
+
+/// What was seen of a range of pages.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    /// Their status before it was reset.
+    pub(super) status: Rights,
+    /// All rights of the space's own pages, before.
+    pub(super) held: Rights,
 }
 
 /// Revokes the rights in `fpage` from everything that is derived from `space`'s pages in it, and from these themselves if
 /// `flush`; returns their access status (ABI 12.6, X.2 rules 8.2 to 8.8). Never fails. Preemption point.
 ///
 /// A page that cannot be read any more is removed, whatever else it allowed. The status of a large page belongs to the
-/// whole page: an fpage that covers only a part of it sees, but does not reset, what the holder did through it.
+/// whole page: an fpage that covers only a part of it sees, but does not reset, what the holder did through it. In a
+/// space whose status belongs to its owner ([`SpaceMemory::set_owned`]) nothing is reset.
 pub fn unmap(cursor: Pin<&mut Cursor>, space: SpaceMemory, fpage: Fpage, flush: bool) -> Progress<Rights> {
     let cursor = cursor.project();
     let Some(region) = fpage.region() else { return cursor.finish(Rights::NONE) };
-    let revoke = fpage.rights();
-    Revocation { space, region, revoke, flush, everything: false }.run(cursor)
+    let forget = if space.is_owned() { Rights::NONE } else { Rights::ALL };
+    let what = Revoke { rights: fpage.rights(), flush, forget };
+    let (start, last) = (region.base, region.last());
+    match (Revocation { space, start, last, what, everything: false }).run(cursor) {
+        Progress::Preempted => Progress::Preempted,
+        Progress::Done(seen) => Progress::Done(seen.status),
+    }
 }
 
 /// Removes all mappings of a space with everything derived from them, then frees it; the name is invalid from then on.
@@ -44,7 +57,8 @@ pub fn unmap(cursor: Pin<&mut Cursor>, space: SpaceMemory, fpage: Fpage, flush: 
 /// may map to it any more. Preemption point.
 pub fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
     let cursor = cursor.project();
-    let everything = Revocation { space, region: USER, revoke: Rights::ALL, flush: true, everything: true };
+    let everything =
+        Revocation { space, start: 0, last: arch::USER_END - 1, what: Revoke::ALL, everything: true };
     match everything.run(cursor) {
         Progress::Preempted => Progress::Preempted,
         Progress::Done(_) => {
@@ -55,7 +69,7 @@ pub fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
 }
 
 impl Revocation {
-    fn run(&self, cursor: &mut Cursor) -> Progress<Rights> {
+    pub(super) fn run(&self, cursor: &mut Cursor) -> Progress<Seen> {
         let mut pages = 0;
         if cursor.is_walking() {
             match cursor.continue_walk() {
@@ -63,12 +77,12 @@ impl Revocation {
                 Some(status) => page_done(cursor, status),
             }
         }
-        let end = arch::USER_END.min(self.region.last());
+        let end = arch::USER_END.min(self.last);
         loop {
-            let address = VirtAddr::new(self.region.base.saturating_add(cursor.offset));
+            let address = VirtAddr::new(self.start.saturating_add(cursor.offset));
             if address.value() >= end {
-                let status = cursor.rights;
-                return cursor.finish(status);
+                let seen = Seen { status: cursor.rights, held: cursor.held };
+                return cursor.finish(seen);
             }
             if pages == arch::POLL_INTERVAL / 4 {
                 if arch::interrupt_pending() {
@@ -118,38 +132,40 @@ impl Revocation {
         let page = place.entry;
         let start = page.address().align_down(bits);
         let _tree = tree::lock(start);
-        cursor.executable = page.rights().contains(Rights::EXECUTE);
+        cursor.page = page.rights();
+        cursor.held = cursor.held.or(cursor.page);
         if node.level() == 1 && node.is_leaf() && !node.is_part() {
             // The common case: a small page from which nothing is derived.
             let mut changes = Changes::new();
-            walk::act(node, if self.flush { self.revoke } else { Rights::NONE }, &mut changes);
-            let status = node.take_mine();
+            walk::act(node, if self.what.flush { self.what.rights } else { Rights::NONE }, &mut changes);
+            let status = node.mine(self.what.forget);
             if !node.is_mapped() {
                 tree::release(node);
             }
             changes.finish();
-            cursor.advance = 1 << bits;
+            cursor.advance = bits as u8;
             page_done(cursor, status);
             return true;
         }
         let mut range = Region { base: start.value(), size_log2: bits };
-        let mut revoke = self.revoke;
-        cursor.advance = 1 << bits;
-        if self.region.size_log2 < bits {
-            let offset = address.value() & (range.last() - range.base);
-            if self.flush && !page.rights().and(revoke).is_none() {
+        let mut what = self.what;
+        cursor.advance = bits as u8;
+        let offset = address.value() & (range.last() - range.base);
+        if offset != 0 || self.last - address.value() < range.last() - range.base {
+            if what.flush && !page.rights().and(what.rights).is_none() {
                 let mut changes = Changes::new();
                 if tree::split(node, &mut changes).is_ok() {
                     // Now there are smaller pages here.
                     return true;
                 }
-                revoke = Rights::ALL;
+                what.rights = Rights::ALL;
+                cursor.advance = self.block_bits(address, bits) as u8;
             } else {
-                range = Region { base: range.base + offset, size_log2: self.region.size_log2 };
-                cursor.advance = 1 << self.region.size_log2;
+                range = Region { base: range.base + offset, size_log2: self.block_bits(address, bits) };
+                cursor.advance = range.size_log2 as u8;
             }
         }
-        match cursor.walk(node, range, revoke, self.flush) {
+        match cursor.walk(node, range, what) {
             None => false,
             Some(status) => {
                 page_done(cursor, status);
@@ -158,16 +174,23 @@ impl Revocation {
         }
     }
 
+    /// log2 of the largest block at `address`, at most 2^`most`, that lies in the range.
+    fn block_bits(&self, address: VirtAddr, most: u32) -> u32 {
+        let aligned = address.value().trailing_zeros();
+        let fits = (self.last - address.value()).saturating_add(1).ilog2();
+        most.min(aligned).min(fits)
+    }
+
     /// Handles one GiB, or the rest of the region, of sigma0's holding, and the status of its own use of it. sigma0 keeps
     /// its own pages in any case.
     fn sigma0_step(&self, cursor: &mut Cursor, address: VirtAddr) -> bool {
-        let bits = self.region.size_log2.min(page_bits(TREE_LEVEL));
+        let bits = self.block_bits(address, page_bits(TREE_LEVEL));
         let range = Region { base: address.value(), size_log2: bits };
-        cursor.advance = 1 << bits;
-        cursor.executable = true;
+        cursor.advance = bits as u8;
+        cursor.page = Rights::ALL;
         cursor.rights = cursor.rights.or(self.take_sigma0_status(range));
         if range.last() >> tree::PHYSICAL_BITS != 0 {
-            cursor.offset += cursor.advance;
+            cursor.offset += 1 << cursor.advance;
             return true;
         }
         let physical = PhysAddr::new(range.base);
@@ -177,7 +200,7 @@ impl Revocation {
             page_done(cursor, Rights::NONE);
             return true;
         }
-        match cursor.walk(root, range, self.revoke, false) {
+        match cursor.walk(root, range, Revoke { flush: false, ..self.what }) {
             None => false,
             Some(status) => {
                 page_done(cursor, status);
@@ -209,8 +232,8 @@ impl Revocation {
 /// The walk over a page is over, or was not needed.
 #[inline]
 fn page_done(cursor: &mut Cursor, status: Rights) {
-    cursor.rights = cursor.rights.or(with_execute(status, cursor.executable));
-    cursor.offset += cursor.advance;
+    cursor.rights = cursor.rights.or(with_execute(status, cursor.page.contains(Rights::EXECUTE)));
+    cursor.offset += 1 << cursor.advance;
 }
 
 /// The processor does not tell execution from reading (X.2 rule 8.7).

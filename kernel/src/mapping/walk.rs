@@ -18,6 +18,7 @@ use super::node::{NodeId, Status};
 use super::tree;
 use crate::arch;
 use crate::arch::page_entry::{ENTRIES, index, page_bits};
+use crate::memory::PhysAddr;
 use crate::sync::SpinLock;
 
 /// Where a walk stands at its node.
@@ -29,6 +30,22 @@ enum Step {
     Children,
     /// Before the list of a part.
     Part(u16),
+}
+
+/// What a walk does.
+#[derive(Clone, Copy)]
+pub(super) struct Revoke {
+    /// Rights that are revoked from everything derived.
+    pub(super) rights: Rights,
+    /// Also from the holder's own page.
+    pub(super) flush: bool,
+    /// What status of the holder is reset: read, write.
+    pub(super) forget: Rights,
+}
+
+impl Revoke {
+    /// Everything goes.
+    pub(super) const ALL: Self = Self { rights: Rights::ALL, flush: true, forget: Rights::ALL };
 }
 
 /// A walk and how far it has come. All zero and [`Walk::IDLE`]: none.
@@ -43,8 +60,11 @@ pub(super) struct Walk {
     step: Step,
     revoke: Rights,
     result: Rights,
-    /// Memory that is affected.
-    range: Region,
+    /// What status of the holder is reset.
+    forget: Rights,
+    /// Memory that is affected: 2^`bits` bytes from `start` on.
+    start: PhysAddr,
+    bits: u8,
     done: bool,
     /// While suspended: the list of suspended walks.
     next: *mut Walk,
@@ -69,31 +89,29 @@ impl Walk {
         step: Step::Enter,
         revoke: Rights::NONE,
         result: Rights::NONE,
-        range: Region { base: 0, size_log2: 0 },
+        forget: Rights::NONE,
+        start: PhysAddr::new(0),
+        bits: 0,
         done: true,
         next: ptr::null_mut(),
         prev: ptr::null_mut(),
     };
 
-    /// A walk below what `own` holds of `range`, revoking `revoke` from all that is derived from it, and from `own`
-    /// itself if `flush`. `own` is a page inside the range, or a larger one that is not flushed, or a root.
-    pub(super) fn new(
-        own: NodeId,
-        range: Region,
-        revoke: Rights,
-        flush: bool,
-        changes: &mut Changes,
-    ) -> Self {
+    /// A walk that does `what` to what `own` holds of `range`. `own` is a page inside the range, or a larger one that is
+    /// not flushed, or a root.
+    pub(super) fn new(own: NodeId, range: Region, what: Revoke, changes: &mut Changes) -> Self {
         let top = own.holding();
-        let mut walk = Self { top, own, at: top, revoke, range, done: false, ..Self::IDLE };
+        let Revoke { rights: revoke, flush, forget } = what;
+        let (start, bits) = (PhysAddr::new(range.base), range.size_log2 as u8);
+        let mut walk = Self { top, own, at: top, revoke, forget, start, bits, done: false, ..Self::IDLE };
         if own.is_mapped() {
             let revoke = if flush { revoke } else { Rights::NONE };
             if own.bits() <= range.size_log2 {
                 act(own, revoke, changes);
-                walk.result = own.take_mine();
+                walk.result = own.mine(forget);
             } else {
                 // A large page's own status belongs to all of it, so it cannot be reset for a part.
-                walk.result = own.status().mine().or(own.entry().load().status());
+                walk.result = own.mine(Rights::NONE).or(own.entry().load().status());
             }
         }
         walk
@@ -155,7 +173,7 @@ impl Walk {
     /// Whether all of `node` is affected.
     #[inline]
     fn covers(&self, node: NodeId) -> bool {
-        !self.whole.is_none() || node.bits() <= self.range.size_log2
+        !self.whole.is_none() || node.bits() <= u32::from(self.bits)
     }
 
     /// Which pieces of `node` lie in the range.
@@ -164,7 +182,8 @@ impl Walk {
             return (0, ENTRIES - 1);
         }
         let below = node.level() - 1;
-        (index(self.range.base, below), index(self.range.last(), below))
+        let last = self.start.value() + ((1 << self.bits) - 1);
+        (index(self.start.value(), below), index(last, below))
     }
 
     #[inline]
@@ -181,7 +200,7 @@ impl Walk {
         }
         if !self.whole.is_none() {
             act(node, Rights::ALL, changes);
-        } else if node.bits() <= self.range.size_log2 {
+        } else if node.bits() <= u32::from(self.bits) {
             act(node, self.revoke, changes);
         } else {
             let page = node.entry().load();
@@ -207,7 +226,7 @@ impl Walk {
             self.leave_parts(node, holding);
         }
         if holding {
-            let mine = if self.covers(node) { node.take_mine() } else { node.status().mine() };
+            let mine = node.mine(if self.covers(node) { self.forget } else { Rights::NONE });
             self.result = self.result.or(mine);
         }
         if node == self.whole {
@@ -231,11 +250,12 @@ impl Walk {
     #[cold]
     fn leave_parts(&mut self, node: NodeId, holding: bool) {
         let (first, last) = self.pieces(node);
-        let whole_pieces = self.covers(node) || page_bits(node.level() - 1) <= self.range.size_log2;
+        let whole_pieces = self.covers(node) || page_bits(node.level() - 1) <= u32::from(self.bits);
         if holding && !self.covers(node) {
             node.spread_status();
         }
-        let mine = node.collect_parts(first, last, holding && whole_pieces);
+        let forget = if holding && whole_pieces { self.forget } else { Rights::NONE };
+        let mine = node.collect_parts(first, last, forget);
         if holding {
             self.result = self.result.or(mine);
         }
@@ -308,9 +328,9 @@ impl Walk {
         }
     }
 
-    /// The memory that is affected.
-    pub(super) fn range(&self) -> Region {
-        self.range
+    /// Where the memory that is affected begins.
+    pub(super) fn address(&self) -> PhysAddr {
+        self.start
     }
 
     fn node_goes(&mut self, node: NodeId) {

@@ -164,6 +164,54 @@ impl Model {
         status
     }
 
+    /// One page of a MapControl map. Returns whether there is a page of the owner's now.
+    pub(super) fn replace(
+        &mut self,
+        owner: usize,
+        source: usize,
+        to: usize,
+        target: usize,
+        wanted: Rights,
+    ) -> bool {
+        let parent = if owner == 0 { None } else { self.spaces[owner][source] };
+        let held = match parent {
+            Some(id) => self.get(id).rights,
+            None if owner == 0 => Rights::ALL,
+            None => Rights::NONE,
+        };
+        let rights = Self::granted(wanted, held);
+        if rights.is_none() {
+            if let Some(there) = self.spaces[to][target] {
+                self.remove(there);
+            }
+            return false;
+        }
+        if let Some(there) = self.spaces[to][target] {
+            let frame = parent.map_or(source, |id| self.get(id).frame);
+            if self.get(there).frame == frame && self.get(there).parent == parent {
+                let extra = self.get(there).rights.without(rights);
+                self.revoke(there, extra);
+            }
+        }
+        !self.map(owner, source, to, target, rights, false).is_none()
+    }
+
+    /// One page of a MapControl query, protect or unmap. Returns the page's rights and status from before.
+    pub(super) fn control(
+        &mut self,
+        space: usize,
+        page: usize,
+        revoke: Rights,
+        forget: Rights,
+    ) -> (Rights, Rights) {
+        let Some(id) = self.spaces[space][page] else { return (Rights::NONE, Rights::NONE) };
+        let mapping = self.get_mut(id);
+        let before = (mapping.rights, mapping.status);
+        mapping.status = mapping.status.without(forget);
+        self.revoke(id, revoke);
+        before
+    }
+
     /// An access by a user of `space`. Returns the frame, or `None` for a fault.
     pub(super) fn touch(&mut self, space: usize, page: usize, right: Rights) -> Option<usize> {
         let id = self.spaces[space][page]?;

@@ -2,6 +2,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use x2::extension::{MapAnswer, MapItem as ControlItem, MapOperation};
 
 use super::check::check;
 use super::model::Model;
@@ -15,11 +16,43 @@ const SPACES: usize = 4;
 
 #[derive(Clone, Debug)]
 enum Operation {
-    Map { from: usize, source: usize, to: usize, target: usize, bits: u32, rights: u64, grant: bool },
-    Unmap { space: usize, page: usize, bits: u32, rights: u64, flush: bool },
-    Touch { space: usize, page: usize, right: u64 },
-    Destroy { space: usize },
-    Fail { nth: u64 },
+    Map {
+        from: usize,
+        source: usize,
+        to: usize,
+        target: usize,
+        bits: u32,
+        rights: u64,
+        grant: bool,
+    },
+    Unmap {
+        space: usize,
+        page: usize,
+        bits: u32,
+        rights: u64,
+        flush: bool,
+    },
+    Control {
+        owner: usize,
+        source: usize,
+        space: usize,
+        page: usize,
+        bits: u32,
+        count: u32,
+        operation: u64,
+        rights: u64,
+    },
+    Touch {
+        space: usize,
+        page: usize,
+        right: u64,
+    },
+    Destroy {
+        space: usize,
+    },
+    Fail {
+        nth: u64,
+    },
 }
 
 /// Sizes of fpages, in bits: small, odd, large, everything.
@@ -35,7 +68,11 @@ fn page() -> impl Strategy<Value = usize> {
 fn operation(largest: u32) -> impl Strategy<Value = Operation> {
     let map = (0..=SPACES, page(), 1..=SPACES, page(), bits(largest), 1..8u64, prop::bool::weighted(0.2));
     let unmap = (0..=SPACES, page(), bits(largest), 0..8u64, any::<bool>());
+    let control = (0..=SPACES, page(), 1..=SPACES, page(), bits(largest), 0..5u32, 0..16u64, 1..8u64);
     prop_oneof![
+        4 => control.prop_map(|(owner, source, space, page, bits, count, operation, rights)| {
+            Operation::Control { owner, source, space, page, bits, count, operation, rights }
+        }),
         8 => map.prop_map(|(from, source, to, target, bits, rights, grant)| {
             Operation::Map { from, source, to, target, bits, rights, grant }
         }),
@@ -46,6 +83,19 @@ fn operation(largest: u32) -> impl Strategy<Value = Operation> {
             .prop_map(|(space, page, right)| Operation::Touch { space, page, right }),
         1 => (1..=SPACES).prop_map(|space| Operation::Destroy { space }),
     ]
+}
+
+/// The item of a MapControl operation.
+fn control_item(operation: &Operation) -> ControlItem {
+    let Operation::Control { source, page, bits, count, operation, rights, .. } = *operation else {
+        unreachable!("another operation")
+    };
+    ControlItem {
+        target: Fpage::memory(address(page), bits).raw() | rights,
+        control: operation | u64::from(count) << 16,
+        source: address(source),
+        answer: 0,
+    }
 }
 
 fn address(page: usize) -> u64 {
@@ -102,6 +152,60 @@ fn step(world: &mut World, model: &mut Model, operation: &Operation, exact_statu
                 assert!(!exact_status || status == expected, "status {status:?}, not {expected:?}");
             }
         }
+        Operation::Control { owner, space, .. } if owner == space => {}
+        Operation::Control { owner, source, space, page, bits, rights, .. } => {
+            let item = control_item(operation);
+            let (page, source) = (pages(page, bits).start, source);
+            let count = (item.count() as usize) << (bits - 12);
+            let is_map = item.operation() == MapOperation::Map;
+            let rights = Rights::from_bits(rights);
+            // As for map items, and within the windows.
+            if page + count > PAGES || (is_map && (source + count > PAGES || (count > 1 && owner > space))) {
+                return;
+            }
+            let (memory, owner_memory) = (world.spaces[space], world.spaces[owner]);
+            let answer = World::finish(|cursor| control(cursor, owner_memory, memory, &item, true)).unwrap();
+            if is_map {
+                let mapped = (0..count)
+                    .filter(|offset| model.replace(owner, source + offset, space, page + offset, rights))
+                    .count();
+                assert_eq!(answer >> 32, (mapped >> (bits - 12)) as u64);
+                return;
+            }
+            let mut revoke = Rights::NONE;
+            let mut forget = Rights::NONE;
+            match item.operation() {
+                MapOperation::Protect => revoke = Rights::ALL.without(rights),
+                MapOperation::Unmap => revoke = Rights::ALL,
+                _ => {}
+            }
+            for (bit, status) in
+                [(ControlItem::CLEAR_REFERENCED, Rights::READ), (ControlItem::CLEAR_DIRTY, Rights::WRITE)]
+            {
+                if item.control & bit != 0 {
+                    forget = forget.or(status);
+                }
+            }
+            let first = model.at(space, page).map_or(0, |(frame, _)| address(frame));
+            let (mut held, mut status) = (Rights::NONE, Rights::NONE);
+            for page in page..page + count {
+                let (page_held, page_status) = model.control(space, page, revoke, forget);
+                (held, status) = (held.or(page_held), status.or(page_status));
+            }
+            let answer = MapAnswer(answer);
+            assert_eq!(answer.rights(), held.bits());
+            assert_eq!(answer.is_mapped(), !held.is_none());
+            if item.count() == 1 {
+                assert_eq!(answer.physical_address(), first);
+            }
+            for (reported, right) in
+                [(answer.is_referenced(), Rights::READ), (answer.is_dirty(), Rights::WRITE)]
+            {
+                let expected = status.contains(right);
+                assert!(reported || !expected, "status lost");
+                assert!(!exact_status || reported == expected, "status {status:?}");
+            }
+        }
         Operation::Touch { space, page, right } => {
             let right = Rights::from_bits(right);
             let reached = world.touch(space, address(page), right);
@@ -155,6 +259,7 @@ fn run_wild(operations: &[Operation], seed: u64) {
                     let concerned = match running {
                         Some(Operation::Map { from, to, .. }) => from == space || to == space,
                         Some(Operation::Unmap { space: of, .. }) => of == space,
+                        Some(Operation::Control { owner, space: of, .. }) => owner == space || of == space,
                         _ => false,
                     };
                     if concerned {
@@ -199,6 +304,13 @@ fn advance(world: &World, cursor: Pin<&mut Cursor>, operation: &Operation) -> bo
         Operation::Unmap { space, page, bits, rights, flush } => {
             let fpage = Fpage::memory(address(page), bits).with_rights(Rights::from_bits(rights));
             !matches!(unmap(cursor, world.spaces[space], fpage, flush), Progress::Preempted)
+        }
+        Operation::Control { owner, space, .. } => {
+            let item = control_item(operation);
+            !matches!(
+                control(cursor, world.spaces[owner], world.spaces[space], &item, true),
+                Progress::Preempted
+            )
         }
         _ => true,
     }

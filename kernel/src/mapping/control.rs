@@ -1,0 +1,135 @@
+//! MapControl (K8): a space's owner arranges its memory, without the space's cooperation.
+use core::pin::Pin;
+
+use x2::extension::{MapAnswer, MapItem, MapOperation};
+use x2::{ErrorCode, Fpage, Region, Rights};
+
+use super::cursor::{Cursor, Progress};
+use super::map::{Kind, Transfer};
+use super::space::SpaceMemory;
+use super::unmap::Revocation;
+use super::walk::Revoke;
+use crate::arch;
+use crate::memory::VirtAddr;
+
+/// log2 of the largest page that an item can name: 1 GiB.
+const LARGEST_ITEM: u32 = 30;
+
+/// A run of pages, checked.
+struct Run {
+    start: u64,
+    /// Offset of the last byte.
+    last: u64,
+    page_bits: u32,
+}
+
+/// Carries out one item of a MapControl batch by `owner` on `space`, which it owns, and returns the item's answer word
+/// (reference, "MapControl"). `physical`: the caller may see physical addresses. Preemption point.
+///
+/// The space must have been declared owned ([`SpaceMemory::set_owned`]). Referenced and dirty are kept per page of the
+/// space, apart from what the owner sees by Unmap of its own pages.
+///
+/// Errors: invalid parameter (before any change); no memory (what is mapped so far stays).
+pub fn control(
+    cursor: Pin<&mut Cursor>,
+    owner: SpaceMemory,
+    space: SpaceMemory,
+    item: &MapItem,
+    physical: bool,
+) -> Progress<Result<u64, ErrorCode>> {
+    let cursor = cursor.project();
+    let target = Fpage::from_raw(item.target);
+    let Some(run) = check(space, target, item) else {
+        return cursor.finish(Err(ErrorCode::InvalidParameter));
+    };
+    if owner == space {
+        return cursor.finish(Err(ErrorCode::InvalidParameter));
+    }
+    let mut forget = Rights::NONE;
+    if item.control & MapItem::CLEAR_REFERENCED != 0 {
+        forget = forget.or(Rights::READ);
+    }
+    if item.control & MapItem::CLEAR_DIRTY != 0 {
+        forget = forget.or(Rights::WRITE);
+    }
+    match item.operation() {
+        MapOperation::Map => map_run(cursor, owner, space, &run, item.source, target.rights()),
+        MapOperation::Query => {
+            let what = Revoke { rights: Rights::NONE, flush: false, forget };
+            revoke_run(cursor, space, &run, what, physical)
+        }
+        MapOperation::Protect => {
+            let what = Revoke { rights: Rights::ALL.without(target.rights()), flush: true, forget };
+            revoke_run(cursor, space, &run, what, physical)
+        }
+        MapOperation::Unmap => revoke_run(cursor, space, &run, Revoke::ALL, physical),
+    }
+}
+
+/// The run that an item names, if it lies in the user area and meets no KIP or UTCB area, and the item is well formed.
+fn check(space: SpaceMemory, target: Fpage, item: &MapItem) -> Option<Run> {
+    let Region { base, size_log2 } = target.region()?;
+    if !item.is_well_formed() || size_log2 > LARGEST_ITEM {
+        return None;
+    }
+    let is_map = item.operation() == MapOperation::Map;
+    if is_map && (target.rights().is_none() || item.source & ((1 << 12) - 1) != 0) {
+        return None;
+    }
+    let size = u64::from(item.count()) << size_log2;
+    let end = base.checked_add(size)?;
+    if end > arch::USER_END || (is_map && item.source.checked_add(size)? > arch::USER_END) {
+        return None;
+    }
+    if space.areas().any(|area| area.base < end && base <= area.last()) {
+        return None;
+    }
+    Some(Run { start: base, last: size - 1, page_bits: size_log2 })
+}
+
+fn map_run(
+    cursor: &mut Cursor,
+    owner: SpaceMemory,
+    space: SpaceMemory,
+    run: &Run,
+    source: u64,
+    rights: Rights,
+) -> Progress<Result<u64, ErrorCode>> {
+    let Run { start: target, last, page_bits } = *run;
+    let transfer = Transfer { from: owner, to: space, source, target, last, rights, kind: Kind::Replace };
+    match transfer.run(cursor) {
+        Progress::Preempted => Progress::Preempted,
+        Progress::Done(Ok(done)) => Progress::Done(Ok(done.bytes >> page_bits << 32)),
+        Progress::Done(Err(_)) => Progress::Done(Err(ErrorCode::NoMemory)),
+    }
+}
+
+fn revoke_run(
+    cursor: &mut Cursor,
+    space: SpaceMemory,
+    run: &Run,
+    what: Revoke,
+    physical: bool,
+) -> Progress<Result<u64, ErrorCode>> {
+    let one_page = run.last >> run.page_bits == 0;
+    if physical && one_page && !cursor.is_active() {
+        let translation = space.lookup(VirtAddr::new(run.start));
+        cursor.value = translation.map_or(0, |translation| translation.address.value());
+    }
+    let address = cursor.value;
+    let (start, last) = (run.start, run.start + run.last);
+    match (Revocation { space, start, last, what, everything: false }).run(cursor) {
+        Progress::Preempted => Progress::Preempted,
+        Progress::Done(seen) => {
+            let mut answer = address | seen.held.bits();
+            for (set, bit) in [
+                (!seen.held.is_none(), MapAnswer::MAPPED),
+                (seen.status.contains(Rights::READ), MapAnswer::REFERENCED),
+                (seen.status.contains(Rights::WRITE), MapAnswer::DIRTY),
+            ] {
+                answer |= if set { bit } else { 0 };
+            }
+            Progress::Done(Ok(answer))
+        }
+    }
+}
