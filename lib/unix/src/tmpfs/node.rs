@@ -344,10 +344,10 @@ impl Drop for Node {
         while let Some(child) = entries.get_mut().pop() {
             remaining.push(child);
         }
-        while let Some(mut node) = remaining.pop() {
-            // Somebody else's (a hard link, an open file): it lives on.
-            let Some(sole) = Arc::get_mut(&mut node) else { continue };
-            if let Content::Directory(entries) = &mut sole.content {
+        while let Some(node) = remaining.pop() {
+            // Nothing if it is somebody else's too (a hard link, an open file): then it lives on.
+            let Some(mut node) = Arc::into_inner(node) else { continue };
+            if let Content::Directory(entries) = &mut node.content {
                 while let Some(child) = entries.get_mut().pop() {
                     remaining.push(child);
                 }
