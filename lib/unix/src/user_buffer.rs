@@ -1,6 +1,6 @@
 //! User memory as one request sees it.
 
-use crate::{BoxFuture, Result};
+use crate::{BoxFuture, Error, NotDone, Result};
 use alloc::vec::Vec;
 
 /// Why bytes could not be copied to or from user memory.
@@ -31,6 +31,9 @@ pub trait UserBuffer: Send {
     /// Copies from user memory to `bytes` and moves on; rules as for [`UserBuffer::copy_out`].
     fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, CopyError>;
 
+    /// Moves on by `count` bytes, at most [`UserBuffer::remaining`], without using them (a write to /dev/null).
+    fn skip(&mut self, count: usize);
+
     /// Moves back by `count` bytes, at most [`UserBuffer::transferred`]: an object that copied in and could not keep
     /// the bytes.
     fn retreat(&mut self, count: usize);
@@ -38,6 +41,42 @@ pub trait UserBuffer: Send {
     /// Makes the next bytes resident for `write` (a copy out) or reading: 4096 of them as far as there are so many.
     /// `EFAULT` if the first of them cannot be. They may be gone again by the next copy: the caller repeats.
     fn resolve(&mut self, write: bool) -> BoxFuture<'_, Result<()>>;
+}
+
+/// Copies all of `bytes` out, or nothing. `EINVAL` if they do not fit.
+pub(crate) fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), NotDone> {
+    if to.remaining() < bytes.len() {
+        return Err(Error::EINVAL.into());
+    }
+    let mut done = 0;
+    while done < bytes.len() {
+        match to.copy_out(&bytes[done..]) {
+            Ok(copied) if copied > 0 => done += copied,
+            stopped => {
+                to.retreat(done);
+                return Err(stopped.err().unwrap_or(CopyError::Fault).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies exactly `bytes.len()` bytes in, or nothing. `EINVAL` if there are not so many.
+pub(crate) fn copy_in_all(from: &mut dyn UserBuffer, bytes: &mut [u8]) -> Result<(), NotDone> {
+    if from.remaining() < bytes.len() {
+        return Err(Error::EINVAL.into());
+    }
+    let mut done = 0;
+    while done < bytes.len() {
+        match from.copy_in(&mut bytes[done..]) {
+            Ok(copied) if copied > 0 => done += copied,
+            stopped => {
+                from.retreat(done);
+                return Err(stopped.err().unwrap_or(CopyError::Fault).into());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Server memory as a transfer's buffer: collects what is copied out, or supplies what is copied in.
@@ -85,6 +124,10 @@ impl UserBuffer for Bytes {
         bytes[..count].copy_from_slice(&self.bytes[self.position..][..count]);
         self.position += count;
         Ok(count)
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.position += count;
     }
 
     fn retreat(&mut self, count: usize) {

@@ -365,10 +365,9 @@ const ANONYMOUS_DEVICE: crate::vfs::DeviceNumber = crate::vfs::DeviceNumber { ma
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        for watch in self.watches.get_mut().drain(..) {
-            if let Some(item) = watch.upgrade() {
-                item.forget();
-            }
+        let watches = core::mem::take(self.watches.get_mut());
+        for item in watches.iter().filter_map(Weak::upgrade) {
+            item.forget(self.queue());
         }
         if let Some(hooks) = self.hooks() {
             hooks.locks.release(LockOwner::Description(self.id));

@@ -53,6 +53,11 @@ pub trait FileObject: Send + Sync + 'static {
         false
     }
 
+    /// Whether a read goes on until the buffer is full (/dev/zero).
+    fn reads_all(&self) -> bool {
+        false
+    }
+
     /// What it is ready for.
     fn readiness(&self) -> Readiness {
         Readiness::READ | Readiness::WRITE
@@ -67,6 +72,16 @@ pub trait FileObject: Send + Sync + 'static {
     fn deadline(&self, io: &Io<'_>, write: bool) -> Option<Duration> {
         let _ = (io, write);
         None
+    }
+
+    /// When its readiness changes by itself (a timer's expiration).
+    fn next_change(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Whether [`FileObject::next_change`] may ever tell a time.
+    fn changes_by_itself(&self) -> bool {
+        false
     }
 
     /// How it treats positions.

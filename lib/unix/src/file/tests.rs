@@ -111,6 +111,9 @@ impl UserBuffer for Holey {
         bytes[..count].fill(7);
         Ok(count)
     }
+    fn skip(&mut self, count: usize) {
+        self.position += count;
+    }
     fn retreat(&mut self, count: usize) {
         self.position -= count;
     }

@@ -186,11 +186,13 @@ impl OpenFile {
         to: &mut dyn UserBuffer,
     ) -> Result<usize> {
         let mut io = self.io(caller, position);
+        let start = to.transferred();
         loop {
             let attempt = object.try_read(&io, to);
             match self.wait(object, caller, &mut io, false, attempt, |io| object.try_read(io, to)).await {
-                Ok(count) => return Ok(count),
-                Err(NotDone::Failed(error)) => return Err(error),
+                Ok(count) if count > 0 && to.remaining() > 0 && object.reads_all() => give_turn().await,
+                Ok(_) => return Ok(to.transferred() - start),
+                Err(NotDone::Failed(error)) => return partial(to.transferred() - start, error),
                 Err(NotDone::NotReady) => return Err(Error::EAGAIN),
                 Err(NotDone::NotResident) => to.resolve(true).await?,
             }

@@ -85,6 +85,9 @@ fn an_interrupted_write_tells_how_far_it_came() {
         fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, crate::CopyError> {
             self.0.lock().unwrap().copy_in(bytes)
         }
+        fn skip(&mut self, count: usize) {
+            self.0.lock().unwrap().skip(count)
+        }
         fn retreat(&mut self, count: usize) {
             self.0.lock().unwrap().retreat(count)
         }

@@ -1,8 +1,19 @@
 //! Readiness: what poll(2), select(2), epoll(7) and blocking share.
 
+mod epoll;
+mod event;
 mod queue;
+mod timer;
+mod wait;
 
+#[cfg(test)]
+mod tests;
+
+pub use epoll::{Epoll, EpollEvent, EpollItem, EpollSettings};
+pub use event::EventCounter;
 pub use queue::{PollQueue, Registration, until_ready, until_ready_or_deadline};
+pub use timer::TimerFile;
+pub use wait::{Watch, poll};
 
 use bitflags::bitflags;
 
@@ -30,9 +41,4 @@ impl Readiness {
     pub const ALWAYS: Readiness = Readiness::from_bits_retain(8 | 16);
     /// All of them.
     pub const ALL: Readiness = Readiness::from_bits_retain(63);
-}
-/// Stub
-pub struct EpollItem;
-impl EpollItem {
-    pub(crate) fn forget(&self) {}
 }

@@ -60,6 +60,14 @@ impl PollQueue {
         }
     }
 
+    /// Changes what a registration is interested in.
+    pub fn set_interest(&self, registration: Registration, interest: Readiness) {
+        let mut waiters = self.waiters.lock();
+        if let Ok(index) = waiters.list.binary_search_by_key(&registration.0, |w| w.id) {
+            waiters.list[index].interest = interest | Readiness::ALWAYS;
+        }
+    }
+
     /// Ends a registration.
     pub fn unregister(&self, registration: Registration) {
         let mut waiters = self.waiters.lock();

@@ -1,0 +1,240 @@
+//! poll, epoll, event counters and timers.
+
+use super::*;
+use crate::file::OpenFile;
+use crate::pipe::pipe;
+use crate::testing::{Task, World, now};
+use crate::vfs::OpenFlags;
+use crate::{Environment, Error};
+use core::time::Duration;
+use std::sync::Arc;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn world() -> &'static World {
+    Box::leak(Box::new(World::new()))
+}
+
+fn epoll(file: &OpenFile) -> Arc<Epoll> {
+    file.object_as().unwrap()
+}
+
+fn settings(interest: Readiness, data: u64) -> EpollSettings {
+    EpollSettings { interest, data, ..Default::default() }
+}
+
+fn collect(w: &World, instance: &OpenFile) -> Vec<(u64, Readiness)> {
+    let events = now(epoll(instance).wait(&*w.environment, 10, Some(Duration::ZERO)));
+    events.into_iter().map(|event| (event.data, event.ready)).collect()
+}
+
+#[test]
+fn poll_reports_at_once_or_waits() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    let queue = read.object_as::<crate::pipe::PipeEnd>().unwrap();
+    let start = crate::file::FileObject::queue(&*queue).unwrap();
+    let both =
+        || vec![Watch::new(read.clone(), Readiness::READ), Watch::new(write.clone(), Readiness::WRITE)];
+    let mut watches = both();
+    assert_eq!(now(poll(&*w.environment, &mut watches, None)), 1);
+    assert_eq!(watches[1].ready, Readiness::WRITE);
+    let file = read.clone();
+    let mut task = Task::new(async move {
+        let mut watches = [Watch::new(file, Readiness::READ)];
+        let ready = poll(&*w.environment, &mut watches, Some(w.environment.monotonic() + SECOND)).await;
+        (ready, watches[0].ready)
+    });
+    task.waits();
+    w.write(&write, b"x").unwrap();
+    assert_eq!(task.finish(), (1, Readiness::READ));
+    w.read(&read, 1).unwrap();
+    let file = read.clone();
+    let mut task = Task::new(async move {
+        let mut watches = [Watch::new(file, Readiness::READ)];
+        poll(&*w.environment, &mut watches, Some(w.environment.monotonic() + SECOND)).await
+    });
+    task.waits();
+    w.environment.advance(SECOND);
+    assert_eq!(task.finish(), 0);
+    assert!(start.is_empty(), "nobody stays registered");
+    // A file without readiness is always ready; nothing to wait for just sleeps.
+    w.put("/f", b"");
+    let mut watches = [Watch::new(w.open("/f", OpenFlags::READ).unwrap(), Readiness::READ)];
+    assert_eq!(now(poll(&*w.environment, &mut watches, None)), 1);
+    let mut task =
+        Task::new(
+            async move { poll(&*w.environment, &mut [], Some(w.environment.monotonic() + SECOND)).await },
+        );
+    task.waits();
+    w.environment.advance(SECOND);
+    assert_eq!(task.finish(), 0);
+}
+
+#[test]
+fn event_counters() {
+    let w = world();
+    let event = EventCounter::create(3, false, OpenFlags::NONBLOCK);
+    assert_eq!(w.read(&event, 7), Err(Error::EINVAL));
+    assert_eq!(w.read(&event, 100), Ok(3u64.to_ne_bytes().to_vec()));
+    assert_eq!(w.read(&event, 8), Err(Error::EAGAIN));
+    assert_eq!(w.write(&event, &[0; 7]), Err(Error::EINVAL));
+    assert_eq!(w.write(&event, &u64::MAX.to_ne_bytes()), Err(Error::EINVAL));
+    assert_eq!(w.write(&event, &(u64::MAX - 1).to_ne_bytes()), Ok(8));
+    assert_eq!(w.write(&event, &1u64.to_ne_bytes()), Err(Error::EAGAIN));
+    assert_eq!(event.readiness(), Readiness::READ);
+    let semaphore = EventCounter::create(2, true, OpenFlags::NONBLOCK);
+    assert_eq!(w.read(&semaphore, 8), Ok(1u64.to_ne_bytes().to_vec()));
+    assert_eq!(w.read(&semaphore, 8), Ok(1u64.to_ne_bytes().to_vec()));
+    assert_eq!(w.read(&semaphore, 8), Err(Error::EAGAIN));
+}
+
+#[test]
+fn timers_count_expirations() {
+    let w = world();
+    let file = TimerFile::create(w.environment.clone(), false, OpenFlags::NONBLOCK);
+    let timer: Arc<TimerFile> = file.object_as().unwrap();
+    assert_eq!(w.read(&file, 8), Err(Error::EAGAIN));
+    timer.set(SECOND, SECOND / 2, false);
+    assert_eq!(timer.setting(), (SECOND, SECOND / 2));
+    w.environment.advance(SECOND * 2);
+    assert_eq!(file.readiness(), Readiness::READ);
+    assert_eq!(timer.setting().0, SECOND / 2);
+    assert_eq!(w.read(&file, 8), Ok(3u64.to_ne_bytes().to_vec()));
+    assert_eq!(w.read(&file, 8), Err(Error::EAGAIN));
+    assert_eq!(timer.set(w.environment.monotonic() + SECOND, Duration::ZERO, true).1, SECOND / 2);
+    // Poll, a blocking read and epoll all notice the expiration without anybody's help.
+    let polled = file.clone();
+    let mut polling =
+        Task::new(
+            async move { poll(&*w.environment, &mut [Watch::new(polled, Readiness::READ)], None).await },
+        );
+    polling.waits();
+    let instance = Epoll::create();
+    epoll(&instance).add(3, &file, settings(Readiness::READ, 9)).unwrap();
+    let outer = Epoll::create();
+    epoll(&outer).add(4, &instance, settings(Readiness::READ, 10)).unwrap();
+    let (inner_epoll, outer_epoll) = (epoll(&instance), epoll(&outer));
+    let mut waiting = Task::new(async move { inner_epoll.wait(&*w.environment, 10, None).await });
+    let mut nested = Task::new(async move { outer_epoll.wait(&*w.environment, 10, None).await });
+    file.set_flag(OpenFlags::NONBLOCK, false);
+    let read = file.clone();
+    let mut reading = Task::new(async move {
+        let mut to = crate::Bytes::empty(8);
+        read.read(&w.caller(), &mut to).await
+    });
+    reading.waits();
+    waiting.waits();
+    nested.waits();
+    w.environment.advance(SECOND);
+    assert_eq!(polling.finish(), 1);
+    assert_eq!(waiting.finish()[0].data, 9);
+    assert_eq!(nested.finish()[0].data, 10);
+    assert_eq!(reading.finish(), Ok(8));
+    timer.set(Duration::ZERO, Duration::ZERO, false);
+    assert_eq!(timer.setting(), (Duration::ZERO, Duration::ZERO));
+}
+
+#[test]
+fn level_and_edge() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create();
+    let e = epoll(&instance);
+    e.add(3, &read, settings(Readiness::READ, 1)).unwrap();
+    e.add(4, &read, EpollSettings { edge: true, ..settings(Readiness::READ, 2) }).unwrap();
+    assert_eq!(e.add(3, &read, settings(Readiness::READ, 1)), Err(Error::EEXIST));
+    assert_eq!(collect(w, &instance), []);
+    w.write(&write, b"abc").unwrap();
+    assert_eq!(instance.readiness(), Readiness::READ);
+    assert_eq!(collect(w, &instance), [(1, Readiness::READ), (2, Readiness::READ)]);
+    assert_eq!(collect(w, &instance), [(1, Readiness::READ)], "the edge was reported");
+    w.read(&read, 1).unwrap();
+    assert_eq!(collect(w, &instance), [(1, Readiness::READ)], "reading is no edge for a reader");
+    w.write(&write, b"d").unwrap();
+    let mut both = collect(w, &instance);
+    both.sort_by_key(|event| event.0);
+    assert_eq!(both.len(), 2, "more data is an edge");
+    w.read(&read, 9).unwrap();
+    assert_eq!(collect(w, &instance), []);
+    drop(write);
+    assert_eq!(collect(w, &instance).len(), 2, "a hang-up is always of interest");
+    e.remove(4, &read).unwrap();
+    assert_eq!(e.remove(4, &read), Err(Error::ENOENT));
+    assert_eq!(collect(w, &instance), [(1, Readiness::HANGUP)]);
+}
+
+#[test]
+fn once_and_modify() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create();
+    let e = epoll(&instance);
+    let once = EpollSettings { once: true, ..settings(Readiness::READ, 1) };
+    e.add(3, &read, once).unwrap();
+    w.write(&write, b"x").unwrap();
+    assert_eq!(collect(w, &instance).len(), 1);
+    w.write(&write, b"x").unwrap();
+    assert_eq!(collect(w, &instance), []);
+    e.modify(3, &read, once).unwrap();
+    assert_eq!(collect(w, &instance).len(), 1);
+    e.modify(3, &read, settings(Readiness::WRITE, 5)).unwrap();
+    assert_eq!(collect(w, &instance), []);
+    assert_eq!(e.modify(9, &read, once), Err(Error::ENOENT));
+}
+
+#[test]
+fn waiting_and_being_dropped() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create();
+    let e = epoll(&instance);
+    e.add(3, &read, settings(Readiness::READ, 7)).unwrap();
+    let waiter = e.clone();
+    let mut task = Task::new(async move {
+        waiter.wait(&*w.environment, 1, Some(w.environment.monotonic() + SECOND)).await.len()
+    });
+    task.waits();
+    w.write(&write, b"x").unwrap();
+    assert_eq!(task.finish(), 1);
+    w.read(&read, 1).unwrap();
+    let waiter = e.clone();
+    let mut task = Task::new(async move {
+        waiter.wait(&*w.environment, 1, Some(w.environment.monotonic() + SECOND)).await.len()
+    });
+    task.waits();
+    w.environment.advance(SECOND);
+    assert_eq!(task.finish(), 0);
+    // Closing the description ends the watching and leaves no registration.
+    let end = read.object_as::<crate::pipe::PipeEnd>().unwrap();
+    let queue = crate::file::FileObject::queue(&*end).unwrap();
+    assert_eq!(queue.len(), 1);
+    drop(read);
+    assert!(queue.is_empty());
+    assert_eq!(collect(w, &instance), []);
+    // And so does closing the instance.
+    e.add(4, &write, settings(Readiness::WRITE, 1)).unwrap();
+    assert_eq!(queue.len(), 1);
+    drop((instance, e, task));
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn what_cannot_be_watched() {
+    let w = world();
+    w.put("/f", b"");
+    let instance = Epoll::create();
+    let e = epoll(&instance);
+    let file = w.open("/f", OpenFlags::READ).unwrap();
+    assert_eq!(e.add(3, &file, settings(Readiness::READ, 1)), Err(Error::EPERM));
+    assert_eq!(e.add(3, &instance, settings(Readiness::READ, 1)), Err(Error::EINVAL));
+    let chain: Vec<_> = (0..6).map(|_| Epoll::create()).collect();
+    for pair in chain[..5].windows(2) {
+        epoll(&pair[1]).add(3, &pair[0], settings(Readiness::READ, 1)).unwrap();
+    }
+    assert_eq!(epoll(&chain[0]).add(3, &chain[4], settings(Readiness::READ, 1)), Err(Error::ELOOP));
+    let outer = epoll(&chain[5]);
+    assert_eq!(outer.add(3, &chain[4], settings(Readiness::READ, 1)), Ok(()));
+    let more = Epoll::create();
+    assert_eq!(epoll(&more).add(3, &chain[5], settings(Readiness::READ, 1)), Err(Error::EINVAL));
+}

@@ -1,0 +1,140 @@
+//! timerfd_create(2).
+
+use super::{PollQueue, Readiness};
+use crate::file::{FileObject, Io, OpenFile};
+use crate::sync::SpinLock;
+use crate::user_buffer::copy_out_all;
+use crate::vfs::OpenFlags;
+use crate::{Environment, Error, NotDone, UserBuffer};
+use alloc::sync::Arc;
+use core::any::Any;
+use core::time::Duration;
+
+/// A timer that can be read and waited for. It counts by looking at the clock, so nothing runs when it expires.
+pub struct TimerFile {
+    environment: Arc<dyn Environment>,
+    /// Times are those of the wall clock.
+    real: bool,
+    armed: SpinLock<Armed>,
+    queue: PollQueue,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Armed {
+    /// The next expiration that was not read, on the timer's clock; `None`: not armed.
+    next: Option<Duration>,
+    interval: Duration,
+}
+
+impl TimerFile {
+    /// A timer as an open file; `real` for the wall clock, otherwise the monotonic one.
+    pub fn create(environment: Arc<dyn Environment>, real: bool, flags: OpenFlags) -> Arc<OpenFile> {
+        let armed = SpinLock::new(Armed::default());
+        let timer = TimerFile { environment, real, armed, queue: PollQueue::new() };
+        OpenFile::of_object(Arc::new(timer), flags | OpenFlags::READ)
+    }
+
+    fn now(&self) -> Duration {
+        if self.real {
+            let now = self.environment.realtime();
+            Duration::new(u64::try_from(now.seconds).unwrap_or(0), now.nanoseconds)
+        } else {
+            self.environment.monotonic()
+        }
+    }
+
+    /// Sets the timer: `first` is the time until it expires, or with `absolute` the time at which it does, zero to
+    /// disarm it; `interval` the time between later expirations, zero for none. Returns the old setting, as
+    /// [`TimerFile::setting`] does.
+    pub fn set(&self, first: Duration, interval: Duration, absolute: bool) -> (Duration, Duration) {
+        let now = self.now();
+        let next = match first {
+            Duration::ZERO => None,
+            first if absolute => Some(first),
+            first => Some(now.saturating_add(first)),
+        };
+        let mut armed = self.armed.lock();
+        let old = armed.setting(now);
+        *armed = Armed { next, interval };
+        drop(armed);
+        // Whoever sleeps until the old expiration has to look again.
+        self.queue.wake(Readiness::READ);
+        old
+    }
+
+    /// The time until the next expiration (zero: disarmed) and the interval.
+    pub fn setting(&self) -> (Duration, Duration) {
+        let now = self.now();
+        self.armed.lock().setting(now)
+    }
+}
+
+impl Armed {
+    /// Expirations up to `now` that were not read, and the one after them.
+    fn expired(&self, now: Duration) -> (u64, Option<Duration>) {
+        let Some(next) = self.next.filter(|next| *next <= now) else { return (0, self.next) };
+        if self.interval.is_zero() {
+            return (1, None);
+        }
+        let count = (now - next).as_nanos() / self.interval.as_nanos() + 1;
+        let passed = self.interval.as_nanos().saturating_mul(count);
+        let passed = Duration::from_nanos(u64::try_from(passed).unwrap_or(u64::MAX));
+        (u64::try_from(count).unwrap_or(u64::MAX), Some(next.saturating_add(passed)))
+    }
+
+    fn setting(&self, now: Duration) -> (Duration, Duration) {
+        let (_, next) = self.expired(now);
+        (next.map_or(Duration::ZERO, |next| next - now), self.interval)
+    }
+}
+
+impl FileObject for TimerFile {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        if to.remaining() < 8 {
+            return Err(Error::EINVAL.into());
+        }
+        let now = self.now();
+        let mut armed = self.armed.lock();
+        let (count, next) = armed.expired(now);
+        if count == 0 {
+            return Err(NotDone::NotReady);
+        }
+        copy_out_all(to, &count.to_ne_bytes())?;
+        armed.next = next;
+        Ok(8)
+    }
+
+    fn readiness(&self) -> Readiness {
+        let now = self.now();
+        let (count, _) = self.armed.lock().expired(now);
+        if count > 0 { Readiness::READ } else { Readiness::empty() }
+    }
+
+    fn queue(&self) -> Option<&PollQueue> {
+        Some(&self.queue)
+    }
+
+    fn deadline(&self, _io: &Io<'_>, _write: bool) -> Option<Duration> {
+        self.next_change()
+    }
+
+    fn next_change(&self) -> Option<Duration> {
+        let now = self.now();
+        let next = self.armed.lock().next?;
+        // Ready already: a reader changes that, not time.
+        let until = next.checked_sub(now).filter(|until| !until.is_zero())?;
+        Some(self.environment.monotonic().saturating_add(until))
+    }
+
+    fn changes_by_itself(&self) -> bool {
+        true
+    }
+
+    fn label(&self) -> &'static str {
+        "anon_inode:[timerfd]"
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}

@@ -1,0 +1,103 @@
+//! poll(2) and select(2): waiting for several files.
+
+use super::{Readiness, Registration};
+use crate::file::OpenFile;
+use crate::{BoxFuture, Environment};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+/// A file to wait for, what for, and what was found.
+pub struct Watch {
+    /// The file.
+    pub file: Arc<OpenFile>,
+    /// What is of interest; errors and hang-ups always are.
+    pub interest: Readiness,
+    /// The outcome.
+    pub ready: Readiness,
+}
+
+impl Watch {
+    /// A file to wait for.
+    pub fn new(file: Arc<OpenFile>, interest: Readiness) -> Watch {
+        Watch { file, interest, ready: Readiness::empty() }
+    }
+
+    fn look(&mut self) -> bool {
+        self.ready = self.file.readiness().intersection(self.interest | Readiness::ALWAYS);
+        !self.ready.is_empty()
+    }
+}
+
+/// Waits until one of the files is ready or `deadline` ([`Environment::monotonic`]; `None`: no end) has passed. Returns
+/// how many are ready; [`Watch::ready`] tells for what.
+pub async fn poll(environment: &dyn Environment, watches: &mut [Watch], deadline: Option<Duration>) -> usize {
+    let ready = watches.iter_mut().filter_map(|watch| watch.look().then_some(())).count();
+    if ready > 0 || deadline.is_some_and(|deadline| deadline <= environment.monotonic()) {
+        return ready;
+    }
+    Polling { environment, watches, deadline, registrations: Vec::new(), sleep: None }.await
+}
+
+struct Polling<'a> {
+    environment: &'a dyn Environment,
+    watches: &'a mut [Watch],
+    deadline: Option<Duration>,
+    /// One for each watch whose file has a queue.
+    registrations: Vec<Option<Registration>>,
+    sleep: Option<(Duration, BoxFuture<'static, ()>)>,
+}
+
+impl Future for Polling<'_> {
+    type Output = usize;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<usize> {
+        let this = self.get_mut();
+        if this.registrations.is_empty() {
+            for watch in this.watches.iter() {
+                let queue = watch.file.queue();
+                this.registrations.push(queue.map(|queue| queue.register(watch.interest, cx.waker())));
+            }
+        } else {
+            for (watch, registration) in this.watches.iter().zip(&this.registrations) {
+                if let (Some(queue), Some(registration)) = (watch.file.queue(), registration) {
+                    queue.update(*registration, cx.waker());
+                }
+            }
+        }
+        // Registered: a change after this look wakes us, a change before it is seen by it.
+        loop {
+            let ready = this.watches.iter_mut().filter_map(|watch| watch.look().then_some(())).count();
+            let now = this.environment.monotonic();
+            if ready > 0 || this.deadline.is_some_and(|deadline| deadline <= now) {
+                return Poll::Ready(ready);
+            }
+            let changes = this.watches.iter().filter_map(|watch| watch.file.object()?.next_change());
+            let Some(until) = changes.chain(this.deadline).min() else {
+                this.sleep = None;
+                return Poll::Pending;
+            };
+            if this.sleep.as_ref().is_none_or(|(old, _)| *old != until) {
+                this.sleep = Some((until, this.environment.sleep_until(until)));
+            }
+            let (_, sleep) = this.sleep.as_mut().expect("just set");
+            if sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            this.sleep = None;
+        }
+    }
+}
+
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        for (watch, registration) in self.watches.iter().zip(&self.registrations) {
+            if let (Some(queue), Some(registration)) = (watch.file.queue(), registration) {
+                queue.unregister(*registration);
+            }
+        }
+    }
+}
