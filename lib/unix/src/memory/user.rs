@@ -139,6 +139,29 @@ impl<M: Machine> UserRanges<M> {
         None
     }
 
+    /// Addresses in the pages of the next 4096 bytes, at least one if there are any.
+    fn next_pages(&mut self) -> Vec<u64> {
+        let mut pages: Vec<u64> = Vec::new();
+        let mut rest = PAGE as usize;
+        let Some((first, _)) = self.here() else { return pages };
+        let (mut index, mut at, mut length) = (self.index, first, self.ranges[self.index].1 - self.within);
+        while rest > 0 {
+            while length > 0 && rest > 0 {
+                let step = length.min((PAGE - at % PAGE) as usize).min(rest);
+                if pages.last().is_none_or(|last| last / PAGE != at / PAGE) {
+                    pages.push(at);
+                }
+                at = at.wrapping_add(step as u64);
+                length -= step;
+                rest -= step;
+            }
+            index += 1;
+            let Some(range) = self.ranges.get(index) else { break };
+            (at, length) = *range;
+        }
+        pages
+    }
+
     fn advance(&mut self, count: usize) {
         self.within += count;
         self.transferred += count;
@@ -207,13 +230,30 @@ impl<M: Machine> UserBuffer for UserRanges<M> {
         self.within -= back;
     }
 
+    fn skip(&mut self, count: usize) {
+        let mut rest = count;
+        while let Some((_, here)) = self.here()
+            && rest > 0
+        {
+            let step = here.min(rest);
+            self.advance(step);
+            rest -= step;
+        }
+    }
+
     fn resolve(&mut self, write: bool) -> BoxFuture<'_, Result<()>> {
-        let here = self.here();
+        let pages = self.next_pages();
         let memory = self.memory.clone();
         alloc::boxed::Box::pin(async move {
-            let Some((address, _)) = here else { return Ok(()) };
             let access = if write { Protection::WRITE } else { Protection::READ };
-            memory.resolve(address, access).await.map_err(|_| Error::EFAULT)
+            for (index, page) in pages.into_iter().enumerate() {
+                let done = memory.resolve(page, access).await;
+                // A later page that cannot be had is an error of the copy that comes to it.
+                if index == 0 && done.is_err() {
+                    return Err(Error::EFAULT);
+                }
+            }
+            Ok(())
         })
     }
 }
