@@ -40,6 +40,15 @@ pub fn dispatch(next: Next) -> Outcome {
         };
         next = match thread.continuation() {
             Continuation::ReturnToUser if thread.has(flag::HALTED) => Next::Schedule,
+            Continuation::ReturnToUser if thread.is_orphaned() => {
+                // Its system calls and faults wait with it until it has an owner who resumes it (K13).
+                thread.set_flag(flag::HALTED, true);
+                Next::Schedule
+            }
+            Continuation::ReturnToUser if thread.has(flag::RECALLED) => {
+                thread.set_flag(flag::RECALLED, false);
+                exception::report(thread, x2::extension::RECALLED, 0)
+            }
             Continuation::ReturnToUser if !arch::is_canonical(thread.registers.rip.get()) => {
                 // Whoever set it, it is the thread that cannot go there (K14).
                 exception::report(thread, GENERAL_PROTECTION, 0)

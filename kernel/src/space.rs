@@ -1,5 +1,7 @@
 //! Address spaces: memory, the KIP and UTCB areas, and the threads that live there.
 
+mod ownership;
+
 use core::cell::Cell;
 use core::pin::Pin;
 use core::ptr::{NonNull, eq};
@@ -10,6 +12,8 @@ use crate::mapping::{self, Cursor, Progress, SpaceMemory};
 use crate::memory::{Account, Frame, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, frame};
 use crate::thread::{ThreadRef, Utcb, lifecycle, table};
 use crate::{arch, config, kip, processor};
+
+pub use ownership::{MAX_OPENINGS, Ownership};
 
 /// How the kernel refers to a space. Whoever holds one keeps the space alive by a thread in it, or is destroying it.
 pub type SpaceRef = &'static Space;
@@ -29,6 +33,8 @@ pub struct Space {
     threads: Cell<u32>,
     active_threads: Cell<u32>,
     privileged: Cell<bool>,
+    /// Owner and confinement (K13), and what a foreign system call does (K9).
+    pub ownership: Ownership,
 }
 
 static SPACES: ObjectSlab<Space> = ObjectSlab::new(Use::Spaces);
@@ -81,6 +87,7 @@ impl Space {
                 threads: Cell::new(0),
                 active_threads: Cell::new(0),
                 privileged: Cell::new(false),
+                ownership: Ownership::new(),
             });
             Ok(place.as_ref())
         }
@@ -91,6 +98,9 @@ impl Space {
     /// Preemption point: called again after `Preempted`.
     pub fn destroy(&'static self, cursor: Pin<&mut Cursor>) -> Progress<()> {
         debug_assert!(self.threads.get() == 0);
+        if !self.end_ownership() {
+            return Progress::Preempted;
+        }
         let this = processor::this();
         if this.loaded_space.get().is_some_and(|loaded| eq(loaded, self)) {
             arch::load_kernel_space();

@@ -40,7 +40,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     let id = ThreadId::from_raw(registers.rax().get());
     let thread = ipc::resolve_thread(current, id).ok_or(ErrorCode::InvalidThread)?;
     let block = thread.utcb.get().filter(|_| thread.is_active()).ok_or(ErrorCode::InvalidThread)?;
-    if !thread.shares_space_with(current) && !is_paged_from(thread, block, current) {
+    if !may_control(current, thread) {
         return Err(ErrorCode::InvalidThread);
     }
     let result = if id.is_global() { ThreadId::local(thread.local_id.get()) } else { thread.id() };
@@ -63,10 +63,24 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     })
 }
 
-/// Whether the thread's pager is in the space of `current` (the behaviour called "pagerexregs").
-fn is_paged_from(thread: ThreadRef, block: &Utcb, current: ThreadRef) -> bool {
-    ipc::resolve_thread(thread, block.read_id(utcb::PAGER))
-        .is_some_and(|pager| pager.shares_space_with(current))
+/// Whether `current` may use the call on `thread`: one of its own space, of a space that its space owns, or, where
+/// nobody is owned, one whose pager is in its space (the behaviour called "pagerexregs").
+fn may_control(current: ThreadRef, thread: ThreadRef) -> bool {
+    let (Some(own), Some(space)) = (current.space.get(), thread.space.get()) else { return false };
+    eq(own, space)
+        || space.is_owned_by(own)
+        || !own.is_owned() && !space.is_owned() && is_paged_from(thread, current)
+}
+
+fn is_paged_from(thread: ThreadRef, current: ThreadRef) -> bool {
+    ipc::resolve_thread(thread, thread.pager()).is_some_and(|pager| pager.shares_space_with(current))
+}
+
+/// Whether `current` may set the pager of `thread`: in an owned space only the owner (K13).
+fn may_set_pager(current: ThreadRef, thread: ThreadRef) -> bool {
+    thread.space.get().is_some_and(|space| {
+        !space.is_owned() || current.space.get().is_some_and(|own| space.is_owned_by(own))
+    })
 }
 
 /// In the order of X.2 rule 5.32: read, abort, set, halt or resume.
@@ -105,8 +119,8 @@ fn perform(current: ThreadRef, request: &Request) -> Next {
     if control.contains(ExchangeControl::HANDLE) {
         block.write(utcb::USER_DEFINED_HANDLE, request.handle);
     }
-    if control.contains(ExchangeControl::PAGER) {
-        block.write(utcb::PAGER, request.pager.raw());
+    if control.contains(ExchangeControl::PAGER) && may_set_pager(current, thread) {
+        thread.set_pager(request.pager);
     }
     if control.contains(ExchangeControl::HALT_VALID) {
         set_halted(current, thread, control.contains(ExchangeControl::HALT));

@@ -16,7 +16,7 @@ mod unmap;
 use x2::{ErrorCode, utcb};
 
 use crate::scheduler::Next;
-use crate::thread::{Continuation, ThreadRef, Work, exception, ipc};
+use crate::thread::{Continuation, ThreadRef, Work, ipc, redirect};
 
 /// Bytes from the stub of one call to that of the next.
 pub const STUB_SPACING: u64 = 64;
@@ -24,8 +24,6 @@ pub const STUB_SPACING: u64 = 64;
 pub const MEMORY_CONTROL_PREFIX: u64 = 6;
 /// Length of the SYSCALL instruction.
 const SYSCALL_LENGTH: u64 = 2;
-/// The exception that a SYSCALL instruction outside the stubs is (K9).
-const INVALID_OPCODE: u64 = 6;
 
 /// The calls, in the order of their stubs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,14 +104,8 @@ impl Call {
 pub fn entered(current: ThreadRef, offset: u64) -> Next {
     match Call::returning_to(offset) {
         Some(call) => call.handler()(current),
-        None => {
-            // Somebody else's operating system. No space has a setting for it yet: an exception at the instruction.
-            let rip = &current.registers.rip;
-            current.registers.rcx.set(rip.get());
-            current.registers.r11.set(current.registers.rflags.get());
-            rip.set(rip.get().wrapping_sub(SYSCALL_LENGTH));
-            exception::report(current, INVALID_OPCODE, 0)
-        }
+        // Somebody else's operating system (K9).
+        None => redirect::system_call(current),
     }
 }
 

@@ -57,7 +57,7 @@ fn decode(current: ThreadRef) -> Result<Decoded, ErrorCode> {
         interrupt::find(id).and_then(|interrupt| interrupt.handler()).ok_or(ErrorCode::InvalidThread)?;
         return check_privilege(current).map(|()| Decoded::Interrupt);
     }
-    let Some(thread) = ipc::resolve_thread(current, id) else {
+    let Some(thread) = ipc::resolve_thread(current, id).filter(|thread| ipc::reaches(current, thread)) else {
         return if ipc::is_user_number(id) { Ok(Decoded::NoThread) } else { Err(ErrorCode::InvalidThread) };
     };
     let privileged = check_privilege(current).is_ok();

@@ -337,11 +337,7 @@ fn modify(
     }
     match (pager, provisions.record.take()) {
         (Some(pager), Some(record)) => lifecycle::activate(thread, pager, record),
-        (Some(pager), None) => {
-            if let Some(block) = thread.utcb.get() {
-                block.write(utcb::PAGER, pager.raw());
-            }
-        }
+        (Some(pager), None) => thread.set_pager(pager),
         _ => {}
     }
     Ok(work)

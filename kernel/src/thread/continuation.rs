@@ -10,6 +10,8 @@ pub enum IpcKind {
     PageFault,
     /// The kernel tells the thread's exception handler and awaits the registers (X.2 rule 11.1).
     Exception,
+    /// The kernel tells the thread's exception handler of a foreign system call and awaits the answer (K9).
+    SystemCall,
     /// An activated thread awaits its first IP and SP from its pager (X.2 rule 5.12).
     Start,
 }

@@ -1,10 +1,11 @@
 //! Processor exceptions of user code (X.2 rules 11): a few have a meaning of their own, the rest is reported to the
 //! thread's exception handler, who answers with the registers to go on with.
 
-use x2::{ThreadId, kip, utcb};
+use x2::kip;
 
 use super::{Continuation, IpcKind, ThreadRef, fault, ipc, user_memory};
 use crate::scheduler::Next;
+use crate::space::Space;
 use crate::{arch, config, kdb};
 
 /// The page-fault vector: raised as an exception where a fault cannot be served for want of memory (K4).
@@ -23,7 +24,7 @@ const KERNEL_INTERFACE: [u8; 2] = [0xf0, 0x90];
 /// The current thread has caused an exception other than a page fault.
 pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
     let handled = match vector {
-        vector::INVALID_OPCODE => kernel_interface(current),
+        vector::INVALID_OPCODE if !is_confined(current) => kernel_interface(current),
         vector::DEVICE_NOT_AVAILABLE => use_extended_state(current),
         vector::BREAKPOINT if may_use_debugger(current) => return kdb::user_breakpoint(current),
         _ => false,
@@ -43,7 +44,7 @@ pub fn report_again(current: ThreadRef) -> Next {
     current.set_continuation(Continuation::ReturnToUser);
     // The reply may set registers that SYSRET cannot load.
     current.entered_by_syscall.set(false);
-    match current.utcb.get().map_or(ThreadId::NIL, |block| block.read_id(utcb::EXCEPTION_HANDLER)) {
+    match current.exception_handler() {
         handler if handler.is_nil() => fault::halt(current),
         handler => ipc::report(current, IpcKind::Exception, handler),
     }
@@ -80,5 +81,13 @@ fn use_extended_state(current: ThreadRef) -> bool {
 /// INT3 operations of the kernel debugger work for privileged spaces, for others only by boot option (issue of the
 /// kernel debugger: no program can stop the machine).
 fn may_use_debugger(current: ThreadRef) -> bool {
-    config::get().user_kdb || current.space.get().is_some_and(|space| space.is_privileged())
+    current
+        .space
+        .get()
+        .is_some_and(|space| space.is_privileged() || config::get().user_kdb && !space.is_owned())
+}
+
+/// Whether the thread's program has no business with the kernel's own conventions (K13).
+fn is_confined(current: ThreadRef) -> bool {
+    current.space.get().is_some_and(Space::is_owned)
 }

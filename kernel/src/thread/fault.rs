@@ -1,6 +1,6 @@
 //! Page faults of user code: reported to the pager, who answers with a mapping (X.2 rules 12.2, 12.3).
 
-use x2::{Rights, ThreadId, utcb};
+use x2::Rights;
 
 use super::{IpcKind, ThreadRef, exception, flag, ipc};
 use crate::mapping;
@@ -23,15 +23,10 @@ pub fn page_fault(current: ThreadRef, address: u64, access: Rights) -> Next {
     }
     current.fault[0].set(address);
     current.fault[1].set(access.bits());
-    match pager(current) {
+    match current.pager() {
         pager if pager.is_nil() => halt(current),
         pager => ipc::report(current, IpcKind::PageFault, pager),
     }
-}
-
-/// Whom page faults of `thread` are reported to.
-fn pager(thread: ThreadRef) -> ThreadId {
-    thread.utcb.get().map_or(ThreadId::NIL, |block| block.read_id(utcb::PAGER))
 }
 
 /// Nobody is responsible for the thread's fault or exception: it stops (X.2 rule 5.34).

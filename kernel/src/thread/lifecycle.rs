@@ -111,7 +111,7 @@ pub fn set_utcb(thread: ThreadRef, block: &'static Utcb, location: u64) {
     block.write(utcb::SELF_POINTER, pointer);
     block.write(utcb::MY_GLOBAL_ID, thread.id().raw());
     block.write(utcb::PROCESSOR_NUMBER, u64::from(arch::cpu_number()));
-    thread.registers.gs_base.set(location + utcb::byte_offset(utcb::SELF_POINTER));
+    thread.registers.gs_base.set(thread.own_gs_base());
     forget_loaded(thread);
 }
 
@@ -128,9 +128,7 @@ pub fn activate(thread: ThreadRef, pager: ThreadId, record: &'static TransferRec
     if let Some(space) = thread.space.get() {
         space.count_active(true);
     }
-    if let Some(block) = thread.utcb.get() {
-        block.write(utcb::PAGER, pager.raw());
-    }
+    thread.set_pager(pager);
     ipc::await_start(thread, pager);
 }
 
@@ -159,7 +157,7 @@ pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb
 }
 
 /// The processor no longer holds this thread's registers, or must load them anew.
-fn forget_loaded(thread: ThreadRef) {
+pub fn forget_loaded(thread: ThreadRef) {
     let this = processor::this();
     if this.loaded_thread.get().is_some_and(|loaded| eq(loaded, thread)) {
         arch::drop_thread_state(thread);

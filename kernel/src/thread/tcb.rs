@@ -8,7 +8,7 @@ use core::cell::Cell;
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
-use x2::ThreadId;
+use x2::{ThreadId, utcb};
 
 use super::send_queue::{SendNode, SendQueue};
 use super::transfer_record::TransferRecord;
@@ -342,6 +342,49 @@ impl Tcb {
             Continuation::RaiseException | Continuation::SystemCall => true,
             _ => false,
         }
+    }
+
+    /// Whom page faults are reported to. In an owned space that is not the program's to say (K13).
+    pub fn pager(&self) -> ThreadId {
+        self.kernel_copy(&self.owned_pager, utcb::PAGER)
+    }
+
+    /// Whom exceptions and foreign system calls are reported to.
+    pub fn exception_handler(&self) -> ThreadId {
+        self.kernel_copy(&self.owned_exception_handler, utcb::EXCEPTION_HANDLER)
+    }
+
+    fn kernel_copy(&self, copy: &Cell<ThreadId>, word: isize) -> ThreadId {
+        if self.space.get().is_some_and(Space::is_owned) {
+            return copy.get();
+        }
+        self.utcb.get().map_or(ThreadId::NIL, |block| block.read_id(word))
+    }
+
+    /// Sets the pager: the kernel's copy and the program's word.
+    pub fn set_pager(&self, pager: ThreadId) {
+        self.owned_pager.set(pager);
+        if let Some(block) = self.utcb.get() {
+            block.write(utcb::PAGER, pager.raw());
+        }
+    }
+
+    /// Sets the exception handler: the kernel's copy and the program's word.
+    pub fn set_exception_handler(&self, handler: ThreadId) {
+        self.owned_exception_handler.set(handler);
+        if let Some(block) = self.utcb.get() {
+            block.write(utcb::EXCEPTION_HANDLER, handler.raw());
+        }
+    }
+
+    /// GS base as the kernel chooses it: where the thread's UTCB pointer lies (K5).
+    pub fn own_gs_base(&self) -> u64 {
+        self.local_id.get() - utcb::MR0_OFFSET + utcb::byte_offset(utcb::SELF_POINTER)
+    }
+
+    /// Whether the thread's space has lost its owner: it does not run any more.
+    pub fn is_orphaned(&self) -> bool {
+        self.space.get().is_some_and(Space::is_orphaned)
     }
 
     /// Whether both threads live in the same address space.

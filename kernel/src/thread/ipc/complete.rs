@@ -7,7 +7,7 @@ use super::Failure;
 use super::message::Message;
 use super::rendezvous::id_seen_by;
 use crate::thread::exception::PAGE_FAULT;
-use crate::thread::{Continuation, IpcKind, ThreadRef, flag};
+use crate::thread::{Continuation, IpcKind, ThreadRef, flag, redirect};
 
 /// Where a received message came from.
 #[derive(Clone, Copy)]
@@ -69,6 +69,7 @@ pub(super) fn received(
                 thread.set_flag(flag::HALTED, true);
             }
         }
+        IpcKind::SystemCall => redirect::answered(thread, tag),
         IpcKind::Start => {
             if failure.is_some() || tag.untyped() != start::WORDS || tag.typed() != 0 {
                 return Received::Again;
@@ -89,11 +90,13 @@ pub(super) fn receive_failed(thread: ThreadRef, kind: IpcKind, failure: Failure,
     match kind {
         IpcKind::User => fail_user(thread, IpcPhase::Receive, failure, tag.with_error(true)),
         // The partner that owes the reply is gone (X.2 rule 5.34).
-        IpcKind::PageFault | IpcKind::Exception if failure.kind == IpcErrorKind::NonExistingPartner => {
+        IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall
+            if failure.kind == IpcErrorKind::NonExistingPartner =>
+        {
             thread.set_flag(flag::HALTED, true);
         }
         // Cancelled: it goes on at its user IP (X.2 rule 5.31).
-        IpcKind::PageFault | IpcKind::Exception | IpcKind::Start => {}
+        IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall | IpcKind::Start => {}
     }
 }
 
@@ -111,10 +114,12 @@ pub(super) fn send_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, ta
             let tag = tag.without_flags().with_error(true);
             fail_user(thread, IpcPhase::Send, failure, tag);
         }
-        IpcKind::PageFault | IpcKind::Exception if failure.kind == IpcErrorKind::NonExistingPartner => {
+        IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall
+            if failure.kind == IpcErrorKind::NonExistingPartner =>
+        {
             thread.set_flag(flag::HALTED, true);
         }
-        IpcKind::PageFault | IpcKind::Exception | IpcKind::Start => {}
+        IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall | IpcKind::Start => {}
     }
 }
 

@@ -4,11 +4,14 @@
 //! thread's name is made from the TCB and what it receives goes there, so that a page fault or an exception leaves the
 //! thread's UTCB and registers as they were (X.2 rules 11.6, 12.3) without saving anything.
 
+use core::cell::Cell;
+
+use x2::extension::{self, SystemCallAnswer};
 use x2::message::REGISTER_MESSAGE_REGISTERS;
 use x2::protocol::{self, exception};
 use x2::{Acceptor, MessageTag, Rights, utcb};
 
-use crate::thread::{IpcKind, Registers, ThreadRef, USER_FLAGS};
+use crate::thread::{IpcKind, Registers, ThreadRef, USER_FLAGS, redirect};
 
 /// A thread's message in the role that its IPC has.
 #[derive(Clone, Copy)]
@@ -27,6 +30,7 @@ impl Message {
                 exception::TAG.with_words(exception::WORDS_WITH_ERROR_CODE, 0)
             }
             IpcKind::Exception => exception::TAG,
+            IpcKind::SystemCall => SYSTEM_CALL_TAG,
             IpcKind::Start => MessageTag::EMPTY,
         }
     }
@@ -43,6 +47,7 @@ impl Message {
             IpcKind::Exception if index == exception::NUMBER => self.thread.fault[0].get(),
             IpcKind::Exception if index == exception::ERROR_CODE => self.thread.fault[1].get(),
             IpcKind::Exception => exception_register(&self.thread.registers, index).get(),
+            IpcKind::SystemCall => system_call_register(&self.thread.registers, index).get(),
             IpcKind::Start => 0,
         }
     }
@@ -58,7 +63,7 @@ impl Message {
                     block.write(utcb::message_register(index), value);
                 }
             }
-            IpcKind::PageFault | IpcKind::Exception => {}
+            IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall => {}
         }
     }
 
@@ -78,12 +83,9 @@ impl Message {
                 }
             }
             (_, IpcKind::Exception) if count >= exception::REPLY_WORDS => {
-                for index in 1..=exception::REPLY_WORDS {
-                    let value = source.word(index);
-                    let register = exception_register(&self.thread.registers, index);
-                    register.set(if index == exception::RFLAGS { user_flags(value) } else { value });
-                }
+                set_exception_registers(self.thread, |index| source.word(index));
             }
+            (_, IpcKind::SystemCall) => receive_answer(self.thread, source, tag),
             (_, IpcKind::PageFault | IpcKind::Exception) => {}
             (_, IpcKind::User | IpcKind::Start) => {
                 for index in 1..=count {
@@ -100,8 +102,47 @@ impl Message {
                 Acceptor::from_raw(block.read(utcb::buffer_register(0)))
             }),
             IpcKind::PageFault => Acceptor::COMPLETE,
-            IpcKind::Exception | IpcKind::Start => Acceptor::UNTYPED_WORDS,
+            IpcKind::Exception | IpcKind::SystemCall | IpcKind::Start => Acceptor::UNTYPED_WORDS,
         }
+    }
+}
+
+/// The message of a foreign system call (K9).
+const SYSTEM_CALL_TAG: MessageTag = MessageTag::new(extension::SYSTEM_CALL_LABEL, 7, 0);
+
+/// The register that word `index` (1..=7) of a foreign system call's message carries.
+fn system_call_register(registers: &Registers, index: usize) -> &Cell<u64> {
+    match index {
+        1 => registers.rax(),
+        2 => &registers.rdi,
+        3 => &registers.rsi,
+        4 => &registers.rdx,
+        5 => registers.r10(),
+        6 => &registers.r8,
+        _ => registers.r9(),
+    }
+}
+
+/// Takes the words of the answer to a foreign system call, if it is one.
+fn receive_answer(thread: ThreadRef, source: Message, tag: MessageTag) {
+    match redirect::answer(tag) {
+        Some(SystemCallAnswer::Return) => thread.registers.rax().set(source.word(1)),
+        Some(SystemCallAnswer::Registers) => {
+            set_exception_registers(thread, |index| source.word(index));
+            for index in [redirect::FS_BASE, redirect::GS_BASE] {
+                redirect::set_base(thread, index, source.word(index));
+            }
+        }
+        Some(SystemCallAnswer::Restart | SystemCallAnswer::Resume) | None => {}
+    }
+}
+
+/// Sets the registers that an exception message carries; `word` gives its words 1..=18.
+pub fn set_exception_registers(thread: ThreadRef, word: impl Fn(usize) -> u64) {
+    for index in 1..=exception::REPLY_WORDS {
+        let value = word(index);
+        let register = exception_register(&thread.registers, index);
+        register.set(if index == exception::RFLAGS { user_flags(value) } else { value });
     }
 }
 
@@ -111,7 +152,7 @@ pub fn user_flags(value: u64) -> u64 {
 }
 
 /// The register that word `index` (1..=18) of an exception message carries.
-fn exception_register(registers: &Registers, index: usize) -> &core::cell::Cell<u64> {
+pub fn exception_register(registers: &Registers, index: usize) -> &Cell<u64> {
     let message = &registers.message;
     match index {
         exception::RIP => &registers.rip,

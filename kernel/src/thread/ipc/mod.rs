@@ -31,7 +31,7 @@ pub use self::complete::return_user;
 use self::message::Message;
 pub use self::message::user_flags;
 use self::rendezvous::Partner;
-pub use self::rendezvous::{is_user_number, resolve_thread};
+pub use self::rendezvous::{is_user_number, reaches, resolve_thread};
 use self::transfer::Transfer;
 use super::{Continuation, IpcKind, ThreadRef, flag};
 use crate::arch;
@@ -147,7 +147,7 @@ fn send(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next 
         complete::send_failed(current, kind, Failure::new(error), MessageTag::EMPTY);
         resume_or_switch(current, None)
     };
-    let receiver = match rendezvous::resolve(current, to) {
+    let receiver = match rendezvous::resolve(current, kind, to) {
         Some(Partner::Thread(receiver)) if !eq(receiver, current) => receiver,
         Some(Partner::Interrupt(interrupt)) => {
             return match interrupt.acknowledge(current) {
@@ -227,7 +227,7 @@ fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
     let partner = if from.is_any() || from.is_any_local() {
         from
     } else {
-        match rendezvous::resolve(thread, from) {
+        match rendezvous::resolve(thread, kind, from) {
             Some(Partner::Thread(partner)) => {
                 partner.set_flag(flag::NAMED, true);
                 partner.id()

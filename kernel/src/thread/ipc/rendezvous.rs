@@ -3,8 +3,9 @@
 use x2::ThreadId;
 
 use crate::interrupt::{self, Interrupt};
+use crate::space::Space;
 use crate::thread::table::{self, threads};
-use crate::thread::{ThreadRef, flag};
+use crate::thread::{IpcKind, ThreadRef, flag};
 
 /// Whom an id names, as destination of a send or source of a receive.
 pub(super) enum Partner {
@@ -25,12 +26,24 @@ pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<ThreadRef> {
     }
 }
 
-/// Like [`resolve_thread`], for ids that may also name interrupts.
-pub(super) fn resolve(thread: ThreadRef, id: ThreadId) -> Option<Partner> {
+/// Like [`resolve_thread`], for the partner of an IPC of kind `kind`: it may be an interrupt, and it must be within
+/// reach of a confined program (K13; what the kernel does in a thread's name is not the program's doing).
+pub(super) fn resolve(thread: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<Partner> {
     if id.is_global() && id.number() < interrupt::system_base() {
-        return interrupt::find(id).map(Partner::Interrupt);
+        let confined = thread.space.get().is_none_or(Space::is_owned);
+        return if confined { None } else { interrupt::find(id).map(Partner::Interrupt) };
     }
-    resolve_thread(thread, id).map(Partner::Thread)
+    resolve_thread(thread, id)
+        .filter(|partner| kind != IpcKind::User || reaches(thread, partner))
+        .map(Partner::Thread)
+}
+
+/// Whether a program in `thread` may send to, or wait for, `partner` (K13).
+pub fn reaches(thread: ThreadRef, partner: ThreadRef) -> bool {
+    match (thread.space.get(), partner.space.get()) {
+        (Some(from), Some(to)) => from.reaches(to),
+        _ => false,
+    }
 }
 
 /// Whose message `sender` brings to `receiver`: the originator if the propagation is honoured, else the sender itself

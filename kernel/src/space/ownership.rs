@@ -1,0 +1,241 @@
+//! Who owns a space, and what follows from it (K13): whom its threads can reach, what a foreign system call in it
+//! does, and what becomes of it when its owner dies.
+//!
+//! Owner and owned spaces are linked both ways, so that neither outlives what the other knows of it: a space that is
+//! destroyed leaves its owner's list, and its own owned spaces become [`Owner::Gone`]. The same holds for openings.
+
+use core::cell::Cell;
+use core::ptr::{NonNull, eq};
+
+use x2::extension::SystemCallMode;
+
+use super::{Space, SpaceRef};
+use crate::arch;
+use crate::memory::{ObjectSlab, OutOfMemory, Use};
+
+/// Whose a space is.
+#[derive(Clone, Copy)]
+pub enum Owner {
+    /// Nobody's: an ordinary X.2 space.
+    Nobody,
+    /// This space's.
+    Space(SpaceRef),
+    /// A space's that no longer exists: its threads do not run.
+    Gone,
+}
+
+/// A space that owned threads may send to although it is not their owner's.
+struct Opening {
+    from: SpaceRef,
+    to: SpaceRef,
+    /// Next opening of the same `from`.
+    next: Cell<Option<&'static Opening>>,
+    /// Next opening to the same `to`.
+    next_to: Cell<Option<&'static Opening>>,
+}
+
+static OPENINGS: ObjectSlab<Opening> = ObjectSlab::new(Use::Spaces);
+
+/// How many openings a space can have: each costs a comparison in every send that goes elsewhere.
+pub const MAX_OPENINGS: usize = 8;
+
+/// A space's part in ownership. Like the space's other cells, touched by one SpaceOptions or ThreadControl at a time.
+pub struct Ownership {
+    owner: Cell<Owner>,
+    /// First of the spaces that this one owns.
+    owned: Cell<Option<SpaceRef>>,
+    /// Next space with the same owner.
+    next: Cell<Option<SpaceRef>>,
+    /// Spaces that this one's threads may send to.
+    openings: Cell<Option<&'static Opening>>,
+    /// Openings of others to this one.
+    opened_by: Cell<Option<&'static Opening>>,
+    mode: Cell<SystemCallMode>,
+    emulation_entry: Cell<u64>,
+    sees_physical: Cell<bool>,
+}
+
+impl Ownership {
+    pub(super) const fn new() -> Self {
+        Self {
+            owner: Cell::new(Owner::Nobody),
+            owned: Cell::new(None),
+            next: Cell::new(None),
+            openings: Cell::new(None),
+            opened_by: Cell::new(None),
+            mode: Cell::new(SystemCallMode::None),
+            emulation_entry: Cell::new(0),
+            sees_physical: Cell::new(false),
+        }
+    }
+
+    /// What a SYSCALL instruction outside the stubs does.
+    #[inline]
+    pub fn mode(&self) -> SystemCallMode {
+        self.mode.get()
+    }
+
+    /// Sets what a SYSCALL instruction outside the stubs does.
+    pub fn set_mode(&self, mode: SystemCallMode) {
+        self.mode.set(mode);
+    }
+
+    /// Where bounce mode continues.
+    #[inline]
+    pub fn emulation_entry(&self) -> u64 {
+        self.emulation_entry.get()
+    }
+
+    /// Sets where bounce mode continues: an address in the user area.
+    pub fn set_emulation_entry(&self, entry: u64) {
+        self.emulation_entry.set(entry);
+    }
+
+    /// Whether MapControl tells the space physical addresses.
+    pub fn sees_physical(&self) -> bool {
+        self.sees_physical.get()
+    }
+
+    /// Sets whether MapControl tells the space physical addresses.
+    pub fn set_sees_physical(&self, allowed: bool) {
+        self.sees_physical.set(allowed);
+    }
+}
+
+impl Space {
+    /// Whether the space has, or had, an owner: then its threads are confined.
+    #[inline]
+    pub fn is_owned(&self) -> bool {
+        !matches!(self.ownership.owner.get(), Owner::Nobody)
+    }
+
+    /// Whether the owner has gone: the threads are to halt.
+    #[inline]
+    pub fn is_orphaned(&self) -> bool {
+        matches!(self.ownership.owner.get(), Owner::Gone)
+    }
+
+    /// Whether `space` is the owner.
+    #[inline]
+    pub fn is_owned_by(&self, space: &Space) -> bool {
+        matches!(self.ownership.owner.get(), Owner::Space(owner) if eq(owner, space))
+    }
+
+    /// Whether a thread of this space can send to, or wait for, a thread of `other` (K13).
+    #[inline]
+    pub fn reaches(&self, other: &Space) -> bool {
+        match self.ownership.owner.get() {
+            Owner::Nobody => true,
+            owner => {
+                eq(self, other)
+                    || matches!(owner, Owner::Space(owner) if eq(owner, other))
+                    || openings(&self.ownership).any(|opening| eq(opening.to, other))
+            }
+        }
+    }
+
+    /// Gives the space to `owner`, or to nobody. `false`: the space would own itself, and nothing has changed.
+    pub fn set_owner(&'static self, owner: Option<SpaceRef>) -> bool {
+        let mut above = owner;
+        while let Some(space) = above {
+            if eq(space, self) {
+                return false;
+            }
+            above = match space.ownership.owner.get() {
+                Owner::Space(next) => Some(next),
+                _ => None,
+            };
+        }
+        self.leave_owner();
+        self.ownership.owner.set(match owner {
+            Some(owner) => {
+                self.ownership.next.set(owner.ownership.owned.replace(Some(self)));
+                Owner::Space(owner)
+            }
+            None => Owner::Nobody,
+        });
+        true
+    }
+
+    /// Lets threads of this space send to threads of `to`.
+    pub fn open(&'static self, to: SpaceRef) -> Result<(), OutOfMemory> {
+        if openings(&self.ownership).any(|opening| eq(opening.to, to)) {
+            return Ok(());
+        }
+        if openings(&self.ownership).count() == MAX_OPENINGS {
+            return Err(OutOfMemory);
+        }
+        let place = OPENINGS.alloc(self.account())?;
+        // SAFETY: fresh memory for an Opening, freed only by `remove`, which takes it out of both lists.
+        let opening: &'static Opening = unsafe {
+            place.write(Opening { from: self, to, next: Cell::new(None), next_to: Cell::new(None) });
+            place.as_ref()
+        };
+        opening.next.set(self.ownership.openings.replace(Some(opening)));
+        opening.next_to.set(to.ownership.opened_by.replace(Some(opening)));
+        Ok(())
+    }
+
+    /// Takes an opening back. No effect if there is none.
+    pub fn close(&self, to: &Space) {
+        if let Some(opening) = openings(&self.ownership).find(|opening| eq(opening.to, to)) {
+            remove(opening);
+        }
+    }
+
+    /// Ends all relations of a space that is being destroyed. Returns whether it is done.
+    ///
+    /// Preemption point: called again if not.
+    pub(super) fn end_ownership(&'static self) -> bool {
+        while let Some(space) = self.ownership.owned.get() {
+            self.ownership.owned.set(space.ownership.next.take());
+            space.ownership.owner.set(Owner::Gone);
+            if arch::interrupt_pending() {
+                return false;
+            }
+        }
+        while let Some(opening) = self.ownership.openings.get().or(self.ownership.opened_by.get()) {
+            remove(opening);
+            if arch::interrupt_pending() {
+                return false;
+            }
+        }
+        self.leave_owner();
+        true
+    }
+
+    fn leave_owner(&self) {
+        if let Owner::Space(owner) = self.ownership.owner.replace(Owner::Nobody) {
+            unlink(&owner.ownership.owned, |space| eq(space, self), |space| &space.ownership.next);
+        }
+    }
+}
+
+fn openings(ownership: &Ownership) -> impl Iterator<Item = &'static Opening> {
+    core::iter::successors(ownership.openings.get(), |opening| opening.next.get())
+}
+
+/// Takes an opening out of both its lists and frees it.
+fn remove(opening: &'static Opening) {
+    unlink(&opening.from.ownership.openings, |other| eq(other, opening), |other| &other.next);
+    unlink(&opening.to.ownership.opened_by, |other| eq(other, opening), |other| &other.next_to);
+    let account = opening.from.account();
+    // SAFETY: it came from this slab, and no list refers to it any more.
+    unsafe { OPENINGS.free(NonNull::from(opening), account) };
+}
+
+/// Takes the element that `is_it` names out of a singly linked list.
+fn unlink<T>(
+    head: &Cell<Option<&'static T>>,
+    is_it: impl Fn(&'static T) -> bool,
+    next: impl Fn(&'static T) -> &'static Cell<Option<&'static T>>,
+) {
+    let mut link = head;
+    while let Some(element) = link.get() {
+        if is_it(element) {
+            link.set(next(element).take());
+            return;
+        }
+        link = next(element);
+    }
+}

@@ -1,0 +1,94 @@
+//! System calls of other operating systems: a SYSCALL instruction outside the stub page (K9).
+//!
+//! In exception mode the thread tells its exception handler, in one message whose words are the registers that a
+//! system call uses, and the answer's label says how it goes on. In bounce mode it continues at its space's emulation
+//! entry, in the same entry into the kernel.
+
+use x2::MessageTag;
+use x2::extension::{SystemCallAnswer, SystemCallMode};
+
+use super::{Continuation, IpcKind, ThreadRef, exception, fault, flag, ipc, lifecycle};
+use crate::arch;
+use crate::scheduler::Next;
+
+/// The exception that a foreign system call is without a mode: invalid opcode.
+const INVALID_OPCODE: u64 = 6;
+/// Length of the SYSCALL instruction.
+const SYSCALL_LENGTH: u64 = 2;
+
+/// The current thread has executed SYSCALL outside the stubs; RIP is behind the instruction.
+pub fn system_call(current: ThreadRef) -> Next {
+    let registers = &current.registers;
+    // What SYSCALL itself did to them; a thread that is resumed by IRETQ, or looked at, shows it.
+    registers.rcx.set(registers.rip.get());
+    registers.r11.set(registers.rflags.get());
+    let Some(space) = current.space.get() else { return Next::Schedule };
+    match space.ownership.mode() {
+        SystemCallMode::None => {
+            back_to_instruction(current);
+            exception::report(current, INVALID_OPCODE, 0)
+        }
+        SystemCallMode::Exception => match current.exception_handler() {
+            handler if handler.is_nil() => fault::halt(current),
+            handler => ipc::report(current, IpcKind::SystemCall, handler),
+        },
+        SystemCallMode::Bounce => {
+            registers.rip.set(space.ownership.emulation_entry());
+            // RCX holds the return address, not RIP: only IRETQ can do that.
+            current.entered_by_syscall.set(false);
+            Next::Return
+        }
+    }
+}
+
+/// The answer with `tag` has arrived, its words already loaded. The thread goes on as the label says; an answer that
+/// is none halts it, like an exception answer that is too short (X.2 rule 11.5).
+pub(super) fn answered(thread: ThreadRef, tag: MessageTag) {
+    thread.set_continuation(Continuation::ReturnToUser);
+    match answer(tag) {
+        Some(SystemCallAnswer::Return) => {}
+        Some(SystemCallAnswer::Restart) => back_to_instruction(thread),
+        Some(SystemCallAnswer::Registers | SystemCallAnswer::Resume) => thread.entered_by_syscall.set(false),
+        None => thread.set_flag(flag::HALTED, true),
+    }
+}
+
+/// What an answer's tag asks for, if it is well-formed.
+pub(super) fn answer(tag: MessageTag) -> Option<SystemCallAnswer> {
+    let answer = SystemCallAnswer::from_label(tag.label())?;
+    let words = match answer {
+        SystemCallAnswer::Return => 1,
+        SystemCallAnswer::Restart | SystemCallAnswer::Resume => 0,
+        SystemCallAnswer::Registers => FULL_WORDS,
+    };
+    (tag.untyped() >= words).then_some(answer)
+}
+
+/// Words of an answer that sets all registers: those of an exception answer, FS base, GS base.
+pub const FULL_WORDS: usize = 20;
+/// Message register: FS base.
+pub const FS_BASE: usize = 19;
+/// Message register: GS base.
+pub const GS_BASE: usize = 20;
+
+/// Sets FS base (`index` [`FS_BASE`]) or GS base; a base outside the user area is not taken. A GS base of 0 stands for
+/// the thread's own (K5).
+pub(super) fn set_base(thread: ThreadRef, index: usize, value: u64) {
+    if value >= arch::USER_END {
+        return;
+    }
+    // The processor may still hold the old ones.
+    lifecycle::forget_loaded(thread);
+    match index {
+        FS_BASE => thread.registers.fs_base.set(value),
+        _ if value == 0 => thread.registers.gs_base.set(thread.own_gs_base()),
+        _ => thread.registers.gs_base.set(value),
+    }
+}
+
+/// Goes back to the SYSCALL instruction itself.
+fn back_to_instruction(thread: ThreadRef) {
+    let rip = &thread.registers.rip;
+    rip.set(rip.get().wrapping_sub(SYSCALL_LENGTH));
+    thread.entered_by_syscall.set(false);
+}
