@@ -72,6 +72,9 @@ fn announce_system_calls() {
         (x2::kip::SPACE_CONTROL, Call::SpaceControl),
         (x2::kip::PROCESSOR_CONTROL, Call::ProcessorControl),
         (x2::kip::MEMORY_CONTROL, Call::MemoryControl),
+        (x2::kip::SPACE_OPTIONS, Call::SpaceOptions),
+        (x2::kip::THREAD_STATE, Call::ThreadState),
+        (x2::kip::NOTIFY, Call::Notify),
     ] {
         // SAFETY: nothing else runs yet.
         unsafe { kip::set_word(word, layout::STUB_PAGE + call.stub_offset()) }

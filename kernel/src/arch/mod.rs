@@ -2,6 +2,7 @@
 //! for the bare target, a model of it on the host, where everything above is tested as ordinary Rust.
 
 pub mod exit;
+pub mod extended_image;
 pub mod page_entry;
 
 pub use exit::is_canonical;

@@ -15,7 +15,7 @@ use crate::memory::{ObjectSlab, OutOfMemory, Use};
 
 /// Whose a space is.
 #[derive(Clone, Copy)]
-pub enum Owner {
+pub(super) enum Owner {
     /// Nobody's: an ordinary X.2 space.
     Nobody,
     /// This space's.

@@ -5,11 +5,14 @@
 
 mod exchange_registers;
 mod memory_control;
+mod notify;
 mod processor_control;
 mod schedule;
 mod space_control;
+mod space_options;
 mod system_clock;
 mod thread_control;
+mod thread_state;
 mod thread_switch;
 mod unmap;
 
@@ -24,6 +27,9 @@ pub const STUB_SPACING: u64 = 64;
 pub const MEMORY_CONTROL_PREFIX: u64 = 6;
 /// Length of the SYSCALL instruction.
 const SYSCALL_LENGTH: u64 = 2;
+
+/// How many calls there are.
+const CALLS: usize = 13;
 
 /// The calls, in the order of their stubs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,9 +55,15 @@ pub enum Call {
     ProcessorControl,
     /// MemoryControl.
     MemoryControl,
+    /// SpaceOptions, an extension like the following (K1).
+    SpaceOptions,
+    /// ThreadState.
+    ThreadState,
+    /// Notify.
+    Notify,
 }
 
-const HANDLERS: [fn(ThreadRef) -> Next; 10] = [
+const HANDLERS: [fn(ThreadRef) -> Next; CALLS] = [
     ipc::system_call,
     exchange_registers::system_call,
     thread_control::system_call,
@@ -62,6 +74,9 @@ const HANDLERS: [fn(ThreadRef) -> Next; 10] = [
     space_control::system_call,
     processor_control::system_call,
     memory_control::system_call,
+    space_options::system_call,
+    thread_state::system_call,
+    notify::system_call,
 ];
 
 impl Call {
@@ -83,7 +98,7 @@ impl Call {
 
     /// The call whose SYSCALL instruction returns to this offset in the stub page.
     fn returning_to(offset: u64) -> Option<Self> {
-        const CALLS: [Call; 10] = [
+        const ORDER: [Call; CALLS] = [
             Call::Ipc,
             Call::ExchangeRegisters,
             Call::ThreadControl,
@@ -94,8 +109,11 @@ impl Call {
             Call::SpaceControl,
             Call::ProcessorControl,
             Call::MemoryControl,
+            Call::SpaceOptions,
+            Call::ThreadState,
+            Call::Notify,
         ];
-        let call = *CALLS.get((offset / STUB_SPACING) as usize)?;
+        let call = *ORDER.get((offset / STUB_SPACING) as usize)?;
         (call.return_offset() == offset).then_some(call)
     }
 }

@@ -116,7 +116,7 @@ fn perform(current: ThreadRef, request: &Request) {
 }
 
 /// What the thread is doing. Only user-invoked IPC counts as such (X.2 rule 3.12).
-fn state(thread: ThreadRef) -> ThreadState {
+pub(super) fn state(thread: ThreadRef) -> ThreadState {
     match thread.continuation() {
         Continuation::Inactive => ThreadState::Inactive,
         _ if thread.has(flag::HALTED) => ThreadState::Inactive,

@@ -169,6 +169,8 @@ pub fn forget_loaded(thread: ThreadRef) {
 pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) -> Work {
     let id = thread.id();
     ipc::leave_all(thread);
+    // What was told to the old id is not for the new one. Relaxed: home processor.
+    thread.notification.store(0, core::sync::atomic::Ordering::Relaxed);
     match new {
         Some(new) => {
             thread.set_id(new);

@@ -73,7 +73,7 @@ pub const GS_BASE: usize = 20;
 
 /// Sets FS base (`index` [`FS_BASE`]) or GS base; a base outside the user area is not taken. A GS base of 0 stands for
 /// the thread's own (K5).
-pub(super) fn set_base(thread: ThreadRef, index: usize, value: u64) {
+pub fn set_base(thread: ThreadRef, index: usize, value: u64) {
     if value >= arch::USER_END {
         return;
     }

@@ -1,6 +1,7 @@
 //! The processor of the model: one per test thread, as statics of the kernel belong to one test at a time.
 use std::cell::Cell;
 
+use crate::arch::extended_image::{AVX, ExtendedImage, LARGEST_EXTENDED_STATE, X87_SSE};
 use crate::memory::{Account, OutOfMemory, PhysAddr};
 use crate::processor::Processor;
 use crate::thread::ThreadRef;
@@ -66,7 +67,7 @@ pub fn unmask_interrupt(_line: u32) {}
 pub fn load_kernel_space() {}
 
 /// Users' memory has no contents in the model.
-pub fn user_memory_to_virt(_address: PhysAddr) -> Option<*const u8> {
+pub fn user_memory_to_virt(_address: PhysAddr) -> Option<*mut u8> {
     None
 }
 
@@ -77,6 +78,24 @@ pub struct ExtendedState;
 pub fn allocate_extended_state(_account: Account) -> Result<&'static ExtendedState, OutOfMemory> {
     Ok(&ExtendedState)
 }
+
+/// The components that threads can use.
+pub fn extended_components() -> u64 {
+    X87_SSE | AVX
+}
+
+/// Bytes of a whole image.
+pub fn extended_state_size() -> usize {
+    LARGEST_EXTENDED_STATE
+}
+
+/// The model keeps no registers: they are always in their initial state.
+pub fn read_extended_state(_state: &'static ExtendedState) -> ExtendedImage {
+    ExtendedImage::new()
+}
+
+/// The model keeps no registers.
+pub fn write_extended_state(_state: &'static ExtendedState, _image: &ExtendedImage) {}
 
 /// Returns the room.
 pub fn free_extended_state(_state: &'static ExtendedState, _account: Account) {}

@@ -7,21 +7,16 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::features::{self, Features};
 use super::instructions::{cpuid, read_cr0, write_cr0};
+use crate::arch::extended_image::{
+    AVX, CONTROL_WORD, EXTENDED_STATE_HEADER_END, ExtendedImage, LARGEST_EXTENDED_STATE, MXCSR, MXCSR_OFFSET,
+    X87_SSE,
+};
 use crate::log;
 use crate::memory::{Account, OutOfMemory, PhysAddr, Slab, Use};
 use crate::{arch, memory};
 
-/// x87 and SSE, and AVX where it is there. Nothing else is ever enabled.
-const X87_SSE: u64 = 0b011;
-const AVX: u64 = 0b100;
-/// The largest area these need: the legacy part, the header, and AVX' upper halves.
-const LARGEST: usize = 512 + 64 + 256;
+const LARGEST: usize = LARGEST_EXTENDED_STATE;
 const LEGACY: u32 = 512;
-/// Initial x87 control word: all exceptions masked, 64-bit precision.
-const CONTROL_WORD: u16 = 0x37f;
-/// Initial MXCSR: all exceptions masked.
-const MXCSR: u32 = 0x1f80;
-const MXCSR_OFFSET: usize = 24;
 const TASK_SWITCHED: u64 = 1 << 3;
 
 /// A thread's extended registers, in XSAVE's standard format (FXSAVE's on processors without XSAVE).
@@ -38,16 +33,7 @@ static INITIAL: ExtendedState = ExtendedState::initial();
 
 impl ExtendedState {
     const fn initial() -> Self {
-        let mut bytes = [0; LARGEST];
-        let [low, high] = CONTROL_WORD.to_le_bytes();
-        (bytes[0], bytes[1]) = (low, high);
-        let mxcsr = MXCSR.to_le_bytes();
-        let mut index = 0;
-        while index < mxcsr.len() {
-            bytes[MXCSR_OFFSET + index] = mxcsr[index];
-            index += 1;
-        }
-        Self(UnsafeCell::new(bytes))
+        Self(UnsafeCell::new(*ExtendedImage::new().bytes()))
     }
 
     fn save(&self) {
@@ -117,6 +103,42 @@ pub fn allocate_extended_state(account: Account) -> Result<&'static ExtendedStat
         area.add(MXCSR_OFFSET).cast::<u32>().write(MXCSR);
         Ok(&*area.cast::<ExtendedState>())
     }
+}
+
+/// The components that threads can use.
+pub fn extended_components() -> u64 {
+    COMPONENTS.load(Ordering::Relaxed).max(X87_SSE)
+}
+
+/// Bytes of a whole image.
+pub fn extended_state_size() -> usize {
+    if extended_components() & AVX != 0 { LARGEST_EXTENDED_STATE } else { EXTENDED_STATE_HEADER_END }
+}
+
+/// How much of an area there is: without XSAVE it has no header.
+fn area_size() -> usize {
+    if COMPONENTS.load(Ordering::Relaxed) == 0 { LEGACY as usize } else { extended_state_size() }
+}
+
+/// An image of an area whose thread's registers this processor does not hold.
+pub fn read_extended_state(state: &'static ExtendedState) -> ExtendedImage {
+    let mut image = ExtendedImage::new();
+    let size = area_size();
+    // SAFETY: the area has `area_size` bytes, and nobody writes it while its thread is not loaded.
+    let area = unsafe { core::slice::from_raw_parts(state.0.get().cast::<u8>(), size) };
+    image.bytes_mut()[..size].copy_from_slice(area);
+    if size == LEGACY as usize {
+        image.set_components(X87_SSE);
+    }
+    image
+}
+
+/// Sets an area, whose thread's registers this processor does not hold, from an image that is valid here.
+pub fn write_extended_state(state: &'static ExtendedState, image: &ExtendedImage) {
+    let size = area_size();
+    // SAFETY: the area has `area_size` bytes, and nobody else uses it while its thread is not loaded.
+    let area = unsafe { core::slice::from_raw_parts_mut(state.0.get().cast::<u8>(), size) };
+    area.copy_from_slice(&image.bytes()[..size]);
 }
 
 /// Returns an area. Its thread is not the one whose registers this processor holds (switch away from it first).

@@ -31,5 +31,11 @@ mov     rdi, r11
 syscall                 // MemoryControl
 mov     rcx, r9
 ret
+.balign 64
+syscall; ret            // SpaceOptions
+.balign 64
+syscall; ret            // ThreadState
+.balign 64
+syscall; ret            // Notify
 .balign 4096, 0xcc
 .text

@@ -55,6 +55,11 @@ pub fn leave_all(thread: ThreadRef) {
     }
 }
 
+/// A waiting sender learns that it cannot reach its partner.
+pub(super) fn refuse(sender: ThreadRef) {
+    end(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
+}
+
 /// One of the threads that wait in `thread`'s queue to send to it as `id` learns that there is no such thread.
 /// Returns whether there was one.
 pub fn sender_disappears_from_queue(thread: ThreadRef, id: ThreadId) -> bool {

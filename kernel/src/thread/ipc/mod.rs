@@ -21,15 +21,16 @@ mod rendezvous;
 mod transfer;
 
 use core::ptr::eq;
+use core::sync::atomic::Ordering;
 
-use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, Timeouts, utcb};
+use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, Timeouts, extension, utcb};
 
 pub use self::cancel::{
     cancel_receive, cancel_send, expire, leave_all, partner_disappears, sender_disappears_from_queue,
 };
 pub use self::complete::return_user;
 use self::message::Message;
-pub use self::message::user_flags;
+pub use self::message::{exception_register, set_exception_registers, user_flags};
 use self::rendezvous::Partner;
 pub use self::rendezvous::{is_user_number, reaches, resolve_thread};
 use self::transfer::Transfer;
@@ -209,7 +210,13 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     if !start_receive(thread, kind) {
         return thread.is_runnable();
     }
-    if interrupt::is_pending_for(thread) || rendezvous::find_sender(thread).is_some() {
+    if interrupt::is_pending_for(thread) {
+        return true;
+    }
+    if take_notification(thread, kind) {
+        return thread.is_runnable();
+    }
+    if rendezvous::find_sender(thread).is_some() {
         return true;
     }
     let deadline = thread.receive_deadline.get();
@@ -257,9 +264,19 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
         deliver_interrupt(current, kind, interrupt);
         return resume_or_switch(current, woken);
     }
+    if take_notification(current, kind) {
+        return resume_or_switch(current, woken);
+    }
     if let Some(sender) = rendezvous::find_sender(current)
         && let Continuation::Send(sender_kind) = sender.continuation()
     {
+        if sender_kind == IpcKind::User && !reaches(sender, current) {
+            // It was confined while it waited (rights are evaluated again, X.2 rule 7.2). One at a time, so that many
+            // such senders do not keep the kernel busy.
+            cancel::refuse(sender);
+            woken.inspect(|woken| processor::this().scheduler.make_ready(woken));
+            return Next::Interrupted;
+        }
         current.senders.remove(sender);
         processor::this().scheduler.timeouts.remove(sender);
         let (sender, receiver) =
@@ -362,6 +379,43 @@ fn deliver_interrupt(thread: ThreadRef, kind: IpcKind, interrupt: &'static inter
     thread.set_continuation(Continuation::ReturnToUser);
     debug_assert!(kind == IpcKind::User, "only users wait for interrupts");
     complete::return_user(thread, x2::protocol::INTERRUPT_TAG, interrupt.id());
+}
+
+/// Ends `thread`'s receive phase with its pending notification, if there is one and it takes it: an open receive of the
+/// thread's own whose BR0 says so (K15).
+fn take_notification(thread: ThreadRef, kind: IpcKind) -> bool {
+    // Relaxed: only the home processor takes bits; a bit that comes later finds the thread receiving.
+    if thread.notification.load(Ordering::Relaxed) == 0
+        || kind != IpcKind::User
+        || !thread.partner.get().is_any()
+        || !thread
+            .utcb
+            .get()
+            .is_some_and(|block| block.read(utcb::buffer_register(0)) & extension::ACCEPT_NOTIFICATION != 0)
+    {
+        return false;
+    }
+    let bits = thread.notification.swap(0, Ordering::Relaxed);
+    thread.set_continuation(Continuation::ReturnToUser);
+    thread.registers.message[1].set(bits);
+    complete::return_user(thread, NOTIFICATION_TAG, ThreadId::NIL);
+    true
+}
+
+/// The message of a notification: MR1 = the bits.
+const NOTIFICATION_TAG: MessageTag = MessageTag::new(extension::NOTIFICATION_LABEL, 1, 0);
+
+/// Bits were set in `thread`'s notification word: it goes on if it waits for them. (A thread that is about to look at
+/// what waits for it finds them itself.)
+pub fn offer_notification(thread: ThreadRef) {
+    let Some(kind) = thread.awaits_message() else { return };
+    let scheduler = &processor::this().scheduler;
+    if !thread.ready.is_queued() && take_notification(thread, kind) {
+        scheduler.timeouts.remove(thread);
+        if thread.is_runnable() {
+            scheduler.make_ready(thread);
+        }
+    }
 }
 
 /// An interrupt has occurred whose handler may be waiting. Returns whether it was delivered.

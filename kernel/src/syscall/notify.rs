@@ -1,0 +1,30 @@
+//! Notify(RDI thread, RSI bits): ORs bits into a word of the thread's TCB, and wakes it if it waits for that (K15).
+//! Never blocks, needs no memory.
+
+use core::sync::atomic::Ordering;
+
+use x2::{ErrorCode, ThreadId};
+
+use super::return_result;
+use crate::scheduler::Next;
+use crate::thread::{ThreadRef, ipc};
+
+pub(super) fn system_call(current: ThreadRef) -> Next {
+    let result = decode(current);
+    return_result(current, result.map(|_| ()));
+    match result {
+        Ok(thread) => {
+            // Relaxed: the thread's home processor reads the word, and on this one that is now.
+            thread.notification.fetch_or(current.registers.rsi.get(), Ordering::Relaxed);
+            ipc::offer_notification(thread);
+            Next::Return
+        }
+        Err(_) => Next::Return,
+    }
+}
+
+fn decode(current: ThreadRef) -> Result<ThreadRef, ErrorCode> {
+    ipc::resolve_thread(current, ThreadId::from_raw(current.registers.rdi.get()))
+        .filter(|thread| thread.is_active() && ipc::reaches(current, thread))
+        .ok_or(ErrorCode::InvalidThread)
+}

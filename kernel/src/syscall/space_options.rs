@@ -1,0 +1,111 @@
+//! SpaceOptions(RDI space, RSI option, RDX value, R8 value): ownership, confinement, foreign system calls and kernel
+//! memory of a space (K1, K9, K13). Result in RAX, answers in RDX and R8.
+
+use x2::extension::{SpaceOption, SystemCallMode};
+use x2::{ErrorCode, ThreadId};
+
+use super::{check_privilege, return_result};
+use crate::arch;
+use crate::scheduler::Next;
+use crate::space::SpaceRef;
+use crate::thread::ThreadRef;
+use crate::thread::table::threads;
+
+/// A call whose caller may make it and whose values are right.
+enum Request {
+    Information(SpaceRef),
+    Owner(SpaceRef, Option<SpaceRef>),
+    Mode(SpaceRef, SystemCallMode),
+    EmulationEntry(SpaceRef, u64),
+    Open(SpaceRef, SpaceRef),
+    Close(SpaceRef, SpaceRef),
+    PhysicalAddresses(SpaceRef, bool),
+}
+
+pub(super) fn system_call(current: ThreadRef) -> Next {
+    let result = decode(current).and_then(perform);
+    let answers = result.unwrap_or([0; 2]);
+    return_result(current, result.map(|_| ()));
+    current.registers.rdx.set(answers[0]);
+    current.registers.r8.set(answers[1]);
+    Next::Return
+}
+
+fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
+    let registers = &current.registers;
+    let values = [registers.rdx.get(), registers.r8.get()];
+    let option = SpaceOption::from_word(registers.rsi.get());
+    let privileged = check_privilege(current);
+    // The only option that is not about a space.
+    if option == Some(SpaceOption::InterruptMessage) {
+        privileged?;
+        return Err(ErrorCode::InvalidParameter);
+    }
+    let space = space_of(registers.rdi.get());
+    let owns = space.is_ok_and(|space| current.space.get().is_some_and(|own| space.is_owned_by(own)));
+    if !owns {
+        privileged?;
+    }
+    let space = space?;
+    match option {
+        Some(SpaceOption::Information) => Ok(Request::Information(space)),
+        Some(SpaceOption::SystemCallMode) => {
+            let mode = SystemCallMode::from_word(values[0]).ok_or(ErrorCode::InvalidParameter)?;
+            Ok(Request::Mode(space, mode))
+        }
+        Some(SpaceOption::EmulationEntry) if values[0] < arch::USER_END => {
+            Ok(Request::EmulationEntry(space, values[0]))
+        }
+        Some(SpaceOption::Open) => {
+            let other = space_of(values[0])?;
+            match values[1] {
+                0 => Ok(Request::Close(space, other)),
+                1 => Ok(Request::Open(space, other)),
+                _ => Err(ErrorCode::InvalidParameter),
+            }
+        }
+        Some(SpaceOption::Owner) => {
+            privileged?;
+            let nobody = ThreadId::from_raw(values[0]).is_nil();
+            Ok(Request::Owner(space, if nobody { None } else { Some(space_of(values[0])?) }))
+        }
+        Some(SpaceOption::PhysicalAddresses) => {
+            privileged?;
+            match values[0] {
+                0 => Ok(Request::PhysicalAddresses(space, false)),
+                1 => Ok(Request::PhysicalAddresses(space, true)),
+                _ => Err(ErrorCode::InvalidParameter),
+            }
+        }
+        _ => Err(ErrorCode::InvalidParameter),
+    }
+}
+
+/// The space of the thread that `id`, a global id, names.
+fn space_of(id: u64) -> Result<SpaceRef, ErrorCode> {
+    Some(ThreadId::from_raw(id))
+        .filter(|id| id.is_global())
+        .and_then(|id| threads().find(id))
+        .and_then(|thread| thread.space.get())
+        .ok_or(ErrorCode::InvalidSpace)
+}
+
+/// Performs the call. An owner that would make a circle, and an opening too many, are found here, before any change.
+fn perform(request: Request) -> Result<[u64; 2], ErrorCode> {
+    match request {
+        Request::Information(space) => {
+            return Ok([space.account().used(), space.account().limit()]);
+        }
+        Request::Owner(space, owner) => {
+            if !space.set_owner(owner) {
+                return Err(ErrorCode::InvalidSpace);
+            }
+        }
+        Request::Mode(space, mode) => space.ownership.set_mode(mode),
+        Request::EmulationEntry(space, entry) => space.ownership.set_emulation_entry(entry),
+        Request::Open(space, other) => space.open(other).map_err(|_| ErrorCode::NoMemory)?,
+        Request::Close(space, other) => space.close(other),
+        Request::PhysicalAddresses(space, allowed) => space.ownership.set_sees_physical(allowed),
+    }
+    Ok([0; 2])
+}

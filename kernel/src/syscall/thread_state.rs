@@ -1,0 +1,183 @@
+//! ThreadState(RDI thread, RSI control, RDX buffer, R8 size): an owner reads and writes the registers of a thread that
+//! does not run, and recalls one that does (K15). Result in RAX, state in RSI, bytes read in R8.
+
+use x2::extension::thread_state as control;
+use x2::protocol::exception;
+use x2::{ErrorCode, Rights, ThreadId, utcb};
+
+use super::{return_result, schedule};
+use crate::arch;
+use crate::arch::extended_image::{EXTENDED_STATE_HEADER_END, ExtendedImage};
+use crate::scheduler::Next;
+use crate::space::Space;
+use crate::thread::table::threads;
+use crate::thread::{Continuation, IpcKind, ThreadRef, Utcb, flag, ipc, lifecycle, redirect, user_memory};
+
+/// Message register: the exception handler to set.
+const EXCEPTION_HANDLER: usize = 21;
+/// Message register: the pager to set.
+const PAGER: usize = 22;
+
+const INTEGER: u64 = control::READ_REGISTERS | control::WRITE_REGISTERS;
+const EXTENDED: u64 = control::READ_EXTENDED | control::WRITE_EXTENDED;
+
+/// A call that cannot fail any more.
+struct Request {
+    thread: ThreadRef,
+    /// The caller's message registers.
+    words: &'static Utcb,
+    control: u64,
+    /// Where the extended state goes to.
+    buffer: u64,
+    size: usize,
+    /// The extended state to write.
+    image: Option<ExtendedImage>,
+}
+
+pub(super) fn system_call(current: ThreadRef) -> Next {
+    match decode(current) {
+        Ok(request) => {
+            let state = state(request.thread);
+            let read = perform(current, &request);
+            return_result(current, Ok(()));
+            current.registers.rsi.set(state);
+            current.registers.r8.set(read as u64);
+        }
+        Err(error) => return_result(current, Err(error)),
+    }
+    Next::Return
+}
+
+fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
+    let registers = &current.registers;
+    let id = Some(ThreadId::from_raw(registers.rdi.get())).filter(|id| id.is_global());
+    let thread = id.and_then(|id| threads().find(id)).ok_or(ErrorCode::InvalidThread)?;
+    let (Some(own), Some(words)) = (current.space.get(), current.utcb.get()) else {
+        return Err(ErrorCode::NoPrivilege);
+    };
+    if !thread.space.get().is_some_and(|space| space.is_owned_by(own)) {
+        return Err(ErrorCode::NoPrivilege);
+    }
+    if !thread.is_active() {
+        return Err(ErrorCode::InvalidThread);
+    }
+    let control = registers.rsi.get();
+    if control & !control::ALL != 0 || control & (INTEGER | EXTENDED) != 0 && runs(thread) {
+        return Err(ErrorCode::InvalidParameter);
+    }
+    if control & control::WRITE_REGISTERS != 0 && !are_user_addresses(words) {
+        return Err(ErrorCode::InvalidParameter);
+    }
+    let (buffer, mut size) = (registers.rdx.get(), 0);
+    let mut image = None;
+    if control & EXTENDED != 0 {
+        size = usize::try_from(registers.r8.get()).unwrap_or(usize::MAX).min(arch::extended_state_size());
+        if size < EXTENDED_STATE_HEADER_END {
+            return Err(ErrorCode::InvalidParameter);
+        }
+        image = decode_image(own, thread, control, buffer, size)?;
+    }
+    Ok(Request { thread, words, control, buffer, size, image })
+}
+
+/// Checks the buffer, and fetches and checks what is to be written; makes sure that the thread has room for it.
+fn decode_image(
+    own: &Space,
+    thread: ThreadRef,
+    control: u64,
+    buffer: u64,
+    size: usize,
+) -> Result<Option<ExtendedImage>, ErrorCode> {
+    let access = if control & control::READ_EXTENDED != 0 { Rights::READ_WRITE } else { Rights::READ };
+    if !user_memory::is_accessible(own, buffer, size as u64, access) {
+        return Err(ErrorCode::InvalidParameter);
+    }
+    if control & control::WRITE_EXTENDED == 0 {
+        return Ok(None);
+    }
+    let mut image = ExtendedImage::new();
+    user_memory::read(own, buffer, &mut image.bytes_mut()[..size]);
+    if !image.is_valid(size, arch::extended_components()) {
+        return Err(ErrorCode::InvalidParameter);
+    }
+    if thread.extended_state.get().is_none() {
+        let state = arch::allocate_extended_state(thread.account.get()).map_err(|_| ErrorCode::NoMemory)?;
+        // Its registers hold the initial state; the processor must learn that there is an area now.
+        lifecycle::forget_loaded(thread);
+        thread.extended_state.set(Some(state));
+    }
+    Ok(Some(image))
+}
+
+/// Whether the thread runs at user level, or would if it were given the processor.
+fn runs(thread: ThreadRef) -> bool {
+    match thread.continuation() {
+        Continuation::ReturnToUser => !thread.has(flag::HALTED),
+        Continuation::SystemCall | Continuation::RaiseException => true,
+        _ => false,
+    }
+}
+
+/// Whether the registers to write are such that a user may have them.
+fn are_user_addresses(words: &Utcb) -> bool {
+    let word = |index| words.read(utcb::message_register(index));
+    [exception::RIP, redirect::FS_BASE, redirect::GS_BASE]
+        .into_iter()
+        .all(|index| word(index) < arch::USER_END)
+}
+
+/// In the order of the reference: reads, writes, recall. Returns how many bytes of extended state were read.
+fn perform(current: ThreadRef, request: &Request) -> usize {
+    let &Request { thread, words, control, buffer, size, ref image } = request;
+    if control & (INTEGER | EXTENDED) != 0 {
+        // FS base and extended state may still be in the processor.
+        lifecycle::forget_loaded(thread);
+    }
+    let mut read = 0;
+    if control & control::READ_REGISTERS != 0 {
+        let registers = &thread.registers;
+        for index in 1..=exception::REPLY_WORDS {
+            words.write(utcb::message_register(index), ipc::exception_register(registers, index).get());
+        }
+        words.write(utcb::message_register(redirect::FS_BASE), registers.fs_base.get());
+        words.write(utcb::message_register(redirect::GS_BASE), registers.gs_base.get());
+    }
+    if control & control::READ_EXTENDED != 0
+        && let Some(own) = current.space.get()
+    {
+        let present = thread.extended_state.get().map_or_else(ExtendedImage::new, arch::read_extended_state);
+        read = user_memory::write(own, buffer, &present.bytes()[..size]);
+    }
+    if control & control::WRITE_REGISTERS != 0 {
+        ipc::set_exception_registers(thread, |index| words.read(utcb::message_register(index)));
+        for index in [redirect::FS_BASE, redirect::GS_BASE] {
+            redirect::set_base(thread, index, words.read(utcb::message_register(index)));
+        }
+        thread.entered_by_syscall.set(false);
+    }
+    if let (Some(image), Some(state)) = (image, thread.extended_state.get()) {
+        arch::write_extended_state(state, image);
+    }
+    if control & control::SET_EXCEPTION_HANDLER != 0 {
+        thread.set_exception_handler(words.read_id(utcb::message_register(EXCEPTION_HANDLER)));
+    }
+    if control & control::SET_PAGER != 0 {
+        thread.set_pager(words.read_id(utcb::message_register(PAGER)));
+    }
+    if control & control::RECALL != 0 {
+        thread.set_flag(flag::RECALLED, true);
+    }
+    read
+}
+
+/// What the thread does, before the call changes anything.
+fn state(thread: ThreadRef) -> u64 {
+    let awaits_answer =
+        thread.continuation().receiving().or(thread.continuation().sending()).is_some_and(|kind| {
+            matches!(kind, IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall)
+        });
+    schedule::state(thread) as u64
+        | if thread.has(flag::HALTED) { control::IS_HALTED } else { 0 }
+        | if awaits_answer { control::AWAITS_ANSWER } else { 0 }
+        | if thread.has(flag::RECALLED) { control::RECALL_PENDING } else { 0 }
+}
