@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`machine`] | what the library asks of the hardware or microkernel below; with `simulated`, a machine for tests |
 //! | [`vm`] | maps, objects, copy-on-write, paging; its page has an example |
+//! | [`task`], [`thread`] | tasks and threads: create, suspend, resume, terminate, state, exceptions, scheduling |
+//! | [`host`], [`processor_set`] | all tasks of a machine; processors in groups |
 //! | [`error`] | Mach's return codes |
 //!
 //! There is no L4 here and no `unsafe`: pages are touched through the machine only.
@@ -13,8 +15,16 @@
 extern crate alloc;
 
 pub mod error;
+pub mod host;
 pub mod machine;
+pub mod processor_set;
+pub mod task;
+pub mod thread;
 pub mod vm;
 
 pub use error::{KernError, KernResult};
+pub use host::Host;
 pub use machine::Machine;
+pub use processor_set::ProcessorSet;
+pub use task::Task;
+pub use thread::Thread;

@@ -126,6 +126,8 @@ pub struct PmapFull {
 pub trait Machine: Send + Sync + Sized + 'static {
     /// An address space's translation.
     type Pmap: Send + Sync;
+    /// Names an address space, to make threads in it; it may outlive the space.
+    type Space: Clone + Send + Sync;
     /// A thread of the machine.
     type Thread: Send + Sync;
 
@@ -140,6 +142,9 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// Ends an address space and every translation in it. Its threads are gone already. Cannot fail; what takes time
     /// is done behind the caller's back.
     fn pmap_destroy(&self, pmap: Self::Pmap);
+
+    /// The name of the address space.
+    fn space(&self, pmap: &Self::Pmap) -> Self::Space;
 
     /// Makes the changes in order, in as few kernel entries as the machine can.
     ///
@@ -198,11 +203,12 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     // Threads
 
-    /// A new thread in an address space, stopped, with all registers zero.
-    fn thread_create(&self, pmap: &Self::Pmap) -> impl Future<Output = KernResult<Self::Thread>> + Send;
+    /// A new thread in an address space, stopped, with all registers zero. `Terminated` if the space is gone. A future
+    /// dropped before its end leaves no thread behind.
+    fn thread_create(&self, space: &Self::Space) -> impl Future<Output = KernResult<Self::Thread>> + Send;
 
-    /// Ends a thread wherever it is.
-    fn thread_destroy(&self, thread: Self::Thread) -> impl Future<Output = ()> + Send;
+    /// Ends a thread wherever it is. Cannot fail; what takes time is done behind the caller's back.
+    fn thread_destroy(&self, thread: Self::Thread);
 
     /// Stops a thread: when this is done it executes no user instruction and its state can be read and written
     /// (K15 recall).

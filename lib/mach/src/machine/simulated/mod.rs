@@ -89,6 +89,7 @@ struct State {
     reserve_limit: usize,
     counters: Counters,
     failures: Failures,
+    thread_delay: u64,
     now: u64,
     timers: Vec<(u64, Waker)>,
 }
@@ -125,6 +126,7 @@ impl Simulated {
             reserve_limit: usize::MAX,
             counters: Counters::default(),
             failures: Failures::default(),
+            thread_delay: 0,
             now: 0,
             timers: Vec::new(),
         };
@@ -144,6 +146,19 @@ impl Simulated {
     /// Limits the server memory that can be reserved.
     pub fn set_reserve_limit(&self, bytes: usize) {
         self.state.lock().reserve_limit = bytes;
+    }
+
+    /// Lets every operation on a thread take so many microseconds.
+    pub fn set_thread_delay(&self, microseconds: u64) {
+        self.state.lock().thread_delay = microseconds;
+    }
+
+    async fn delay(&self) {
+        let until = {
+            let state = self.state.lock();
+            state.now + state.thread_delay
+        };
+        self.sleep_until(until).await;
     }
 
     /// Server memory reserved now.
@@ -366,6 +381,7 @@ impl State {
 
 impl Machine for Simulated {
     type Pmap = SimulatedPmap;
+    type Space = usize;
     type Thread = SimulatedThread;
 
     fn page_shifts(&self) -> &[u32] {
@@ -385,6 +401,10 @@ impl Machine for Simulated {
         state.counters.kernel_entries += 1;
         state.remove(pmap.0, 0, u64::MAX);
         state.pmaps.remove(&pmap.0);
+    }
+
+    fn space(&self, pmap: &SimulatedPmap) -> usize {
+        pmap.0
     }
 
     fn pmap_change(&self, pmap: &SimulatedPmap, changes: &[PmapChange]) -> Result<(), PmapFull> {
@@ -543,8 +563,12 @@ impl Machine for Simulated {
         state.reserved = state.reserved.checked_sub(bytes).expect("no more given back than was reserved");
     }
 
-    async fn thread_create(&self, _: &SimulatedPmap) -> KernResult<SimulatedThread> {
+    async fn thread_create(&self, space: &usize) -> KernResult<SimulatedThread> {
+        self.delay().await;
         let mut state = self.state.lock();
+        if !state.pmaps.contains_key(space) {
+            return Err(KernError::Terminated);
+        }
         let number = state.next_thread;
         state.next_thread += 1;
         let record = ThreadRecord {
@@ -559,31 +583,37 @@ impl Machine for Simulated {
         Ok(SimulatedThread(number))
     }
 
-    async fn thread_destroy(&self, thread: SimulatedThread) {
+    fn thread_destroy(&self, thread: SimulatedThread) {
         self.state.lock().threads.remove(&thread.0);
     }
 
     async fn thread_stop(&self, thread: &SimulatedThread) -> KernResult {
+        self.delay().await;
         self.thread(thread, |record| record.running = false)
     }
 
     async fn thread_run(&self, thread: &SimulatedThread) -> KernResult {
+        self.delay().await;
         self.thread(thread, |record| record.running = true)
     }
 
     async fn thread_state(&self, thread: &SimulatedThread) -> KernResult<ThreadState> {
+        self.delay().await;
         self.thread(thread, |record| record.state)
     }
 
     async fn thread_set_state(&self, thread: &SimulatedThread, state: &ThreadState) -> KernResult {
+        self.delay().await;
         self.thread(thread, |record| record.state = *state)
     }
 
     async fn thread_set_priority(&self, thread: &SimulatedThread, priority: u8, slice: u32) -> KernResult {
+        self.delay().await;
         self.thread(thread, |record| (record.priority, record.slice) = (priority, slice))
     }
 
     async fn thread_set_processor(&self, thread: &SimulatedThread, processor: usize) -> KernResult {
+        self.delay().await;
         self.thread(thread, |record| record.processor = processor)
     }
 

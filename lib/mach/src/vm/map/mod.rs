@@ -167,8 +167,12 @@ impl<M: Machine> VmMap<M> {
         (self.lowest, self.highest)
     }
 
-    /// Calls `with` with the map's translation, to make threads in it; `None` if the map is terminated. The map's
-    /// translation lock is held meanwhile.
+    /// The name of the address space, to make threads in it; `None` if the map is terminated.
+    pub fn space(&self) -> Option<M::Space> {
+        self.with_pmap(|pmap| self.vm.machine().space(pmap))
+    }
+
+    /// Calls `with` with the map's translation; `None` if the map is terminated. The translation lock is held.
     pub fn with_pmap<R>(&self, with: impl FnOnce(&M::Pmap) -> R) -> Option<R> {
         self.translation.lock().pmap.as_ref().map(with)
     }

@@ -1,0 +1,156 @@
+//! The host: everything of one machine.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use macadamia_sync::SpinLock;
+
+use crate::machine::Machine;
+use crate::processor_set::ProcessorSet;
+use crate::task::Task;
+use crate::thread::{AGE_INTERVAL, ExceptionHandler, PriorityRange};
+use crate::vm::{Vm, VmMap};
+use crate::{KernError, KernResult};
+
+/// The tasks, processor sets and memory of a machine.
+pub struct Host<M: Machine> {
+    vm: Arc<Vm<M>>,
+    priorities: PriorityRange,
+    time_slice: u32,
+    default_set: Arc<ProcessorSet<M>>,
+    sets: SpinLock<Vec<Arc<ProcessorSet<M>>>>,
+    tasks: SpinLock<BTreeMap<u64, Weak<Task<M>>>>,
+    handler: SpinLock<Option<Arc<dyn ExceptionHandler<M>>>>,
+    next_id: AtomicU64,
+}
+
+impl<M: Machine> Host<M> {
+    /// A host whose threads get machine priorities from `priorities`, and time-sharing ones slices of `time_slice`
+    /// microseconds. All processors are in the default set.
+    pub fn new(vm: Arc<Vm<M>>, priorities: PriorityRange, time_slice: u32) -> Arc<Self> {
+        let default_set = Arc::new(ProcessorSet::new(0, (0..vm.machine().processors()).collect()));
+        Arc::new(Self {
+            vm,
+            priorities,
+            time_slice,
+            sets: SpinLock::new(alloc::vec![default_set.clone()]),
+            default_set,
+            tasks: SpinLock::new(BTreeMap::new()),
+            handler: SpinLock::new(None),
+            next_id: AtomicU64::new(1),
+        })
+    }
+
+    /// The machine below.
+    pub fn machine(&self) -> &M {
+        self.vm.machine()
+    }
+
+    /// Its memory system.
+    pub fn vm(&self) -> &Arc<Vm<M>> {
+        &self.vm
+    }
+
+    pub(crate) fn priorities(&self) -> PriorityRange {
+        self.priorities
+    }
+
+    pub(crate) fn time_slice(&self) -> u32 {
+        self.time_slice
+    }
+
+    pub(crate) fn new_id(&self) -> u64 {
+        // Relaxed: only uniqueness matters.
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A task with an empty address space for addresses from `lowest` to before `highest`, child of none.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the bounds. `ResourceShortage`.
+    pub async fn create_task(self: &Arc<Self>, lowest: u64, highest: u64) -> KernResult<Arc<Task<M>>> {
+        let map = VmMap::new(&self.vm, lowest, highest).await?;
+        let task = Task::new(self, map, None)?;
+        self.add_task(&task);
+        Ok(task)
+    }
+
+    pub(crate) fn add_task(&self, task: &Arc<Task<M>>) {
+        self.tasks.lock().insert(task.id(), Arc::downgrade(task));
+    }
+
+    pub(crate) fn forget_task(&self, id: u64) {
+        self.tasks.lock().remove(&id);
+    }
+
+    /// The tasks that live now, oldest first.
+    pub fn tasks(&self) -> Vec<Arc<Task<M>>> {
+        let tasks = self.tasks.lock();
+        tasks.values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Says who handles exceptions that neither thread nor task handle.
+    pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M>>>) {
+        // The old one is dropped after the lock.
+        let _old = core::mem::replace(&mut *self.handler.lock(), handler);
+    }
+
+    pub(crate) fn exception_handler(&self) -> Option<Arc<dyn ExceptionHandler<M>>> {
+        self.handler.lock().clone()
+    }
+
+    /// The set that tasks are assigned to at first.
+    pub fn default_set(&self) -> &Arc<ProcessorSet<M>> {
+        &self.default_set
+    }
+
+    /// All sets.
+    pub fn processor_sets(&self) -> Vec<Arc<ProcessorSet<M>>> {
+        self.sets.lock().clone()
+    }
+
+    /// A new set without processors.
+    pub fn create_processor_set(&self) -> Arc<ProcessorSet<M>> {
+        let set = Arc::new(ProcessorSet::new(self.new_id(), Vec::new()));
+        self.sets.lock().push(set.clone());
+        set
+    }
+
+    /// Moves a processor into a set, and the threads of the set that it leaves to that set's other processors.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no such processor. `Failure`: it is the last of the default set.
+    pub async fn assign_processor(&self, processor: usize, set: &Arc<ProcessorSet<M>>) -> KernResult {
+        let old = self
+            .processor_sets()
+            .into_iter()
+            .find(|set| set.processors().contains(&processor))
+            .ok_or(KernError::InvalidArgument)?;
+        if Arc::ptr_eq(&old, &self.default_set) && old.processors().len() == 1 && !Arc::ptr_eq(&old, set) {
+            return Err(KernError::Failure);
+        }
+        if old.take(processor) {
+            set.give(processor);
+        }
+        for thread in self.tasks().iter().flat_map(|task| task.threads()) {
+            // One that has ended meanwhile needs no processor.
+            let _ = thread.leave_processor(processor, &old).await;
+        }
+        Ok(())
+    }
+
+    /// Ages the threads, for ever: a server spawns this once.
+    pub async fn scheduler(self: Arc<Self>) {
+        let mut next = self.machine().now();
+        loop {
+            next += AGE_INTERVAL;
+            self.machine().sleep_until(next).await;
+            for thread in self.tasks().iter().flat_map(|task| task.threads()) {
+                // One that has ended meanwhile does not age.
+                let _ = thread.age().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Processor sets: groups of processors that threads are assigned to, so that a privileged program can divide the
+//! machine (Mach paper 3.1).
+
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use macadamia_sync::SpinLock;
+
+use crate::machine::Machine;
+use crate::thread::LEVELS;
+use crate::{KernError, KernResult};
+
+/// A set of processors. Threads assigned to it run on those only.
+pub struct ProcessorSet<M: Machine> {
+    id: u64,
+    processors: SpinLock<Vec<usize>>,
+    next: AtomicUsize,
+    most_urgent: AtomicU8,
+    /// Sets belong to one machine's host.
+    machine: core::marker::PhantomData<fn() -> M>,
+}
+
+impl<M: Machine> ProcessorSet<M> {
+    pub(crate) fn new(id: u64, processors: Vec<usize>) -> Self {
+        Self {
+            id,
+            processors: SpinLock::new(processors),
+            next: AtomicUsize::new(0),
+            most_urgent: AtomicU8::new(0),
+            machine: core::marker::PhantomData,
+        }
+    }
+
+    /// A number that names this set alone, for ever.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Its processors.
+    pub fn processors(&self) -> Vec<usize> {
+        self.processors.lock().clone()
+    }
+
+    /// The most urgent level that its threads may have.
+    pub fn most_urgent(&self) -> u8 {
+        self.most_urgent.load(Ordering::Relaxed)
+    }
+
+    /// Limits the levels of threads whose policy is set, or that are assigned, from now on.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no such level.
+    pub fn set_most_urgent(&self, level: u8) -> KernResult {
+        if level >= LEVELS {
+            return Err(KernError::InvalidArgument);
+        }
+        self.most_urgent.store(level, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// A processor for one more thread, in turn.
+    pub(crate) fn choose(&self) -> usize {
+        let processors = self.processors.lock();
+        match processors.len() {
+            0 => 0,
+            count => processors[self.next.fetch_add(1, Ordering::Relaxed) % count],
+        }
+    }
+
+    pub(crate) fn take(&self, processor: usize) -> bool {
+        let mut processors = self.processors.lock();
+        let before = processors.len();
+        processors.retain(|&own| own != processor);
+        processors.len() < before
+    }
+
+    pub(crate) fn give(&self, processor: usize) {
+        self.processors.lock().push(processor);
+    }
+}

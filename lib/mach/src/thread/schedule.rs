@@ -1,0 +1,129 @@
+//! Scheduling: policies, the 32 levels of Mach, and ageing by use.
+//!
+//! The machine below schedules threads by fixed priorities, in turn within one. Mach's time-sharing is made of that by
+//! changing a thread's priority as it uses the processor: once a second at most, from the machine's own account of its
+//! time, so that no clock tick enters the server. A thread that did nothing since costs one look.
+
+/// Levels of priority; 0 is the most urgent.
+pub const LEVELS: u8 = 32;
+/// The level of a time-sharing thread that has used nothing, unless another base is set.
+pub const BASE_LEVEL: u8 = 12;
+/// How often threads are aged, in microseconds.
+pub const AGE_INTERVAL: u64 = 1_000_000;
+/// Time used, decayed, that costs a level: a thread that always runs (8/3 seconds in the long run) sinks 19 levels, from
+/// the base to the last.
+const LEVEL_COST: u64 = 140_000;
+
+/// How a thread shares its processor with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The more a thread has run lately, the lower its priority, from its base down.
+    TimeSharing,
+    /// Always at its base; others of the same level run when it has used its time slice, in microseconds (0: when it
+    /// blocks).
+    FixedPriority {
+        /// Microseconds.
+        slice: u32,
+    },
+}
+
+/// The priorities of the machine that levels map to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PriorityRange {
+    /// For level 31.
+    pub lowest: u8,
+    /// For level 0.
+    pub highest: u8,
+}
+
+impl Default for PriorityRange {
+    fn default() -> Self {
+        Self { lowest: 32, highest: 94 }
+    }
+}
+
+impl PriorityRange {
+    /// The machine's priority for a level.
+    pub fn priority(self, level: u8) -> u8 {
+        let span = u16::from(self.highest.saturating_sub(self.lowest));
+        self.highest - (span * u16::from(level.min(LEVELS - 1)) / u16::from(LEVELS - 1)) as u8
+    }
+}
+
+/// What a thread has used lately. Times are microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Usage {
+    /// Use, decayed by 5/8 an interval.
+    decayed: u64,
+    /// The machine's account when it was last read.
+    seen: u64,
+    /// When that was.
+    at: u64,
+}
+
+impl Usage {
+    /// For a thread that begins now.
+    pub(super) fn starting(now: u64, time: u64) -> Self {
+        Self { decayed: 0, seen: time, at: now }
+    }
+
+    /// Takes note of the time used until now.
+    pub(super) fn age(&mut self, now: u64, time: u64) {
+        let intervals = (now.saturating_sub(self.at) + AGE_INTERVAL / 2) / AGE_INTERVAL;
+        for _ in 0..intervals.min(64) {
+            self.decayed = self.decayed * 5 / 8;
+        }
+        if intervals > 0 {
+            self.at = now;
+        }
+        self.decayed += time.saturating_sub(self.seen);
+        self.seen = time;
+    }
+
+    /// The level of a time-sharing thread with this base.
+    pub(super) fn level(&self, base: u8) -> u8 {
+        let sunk = (self.decayed / LEVEL_COST).min(u64::from(LEVELS));
+        (u64::from(base) + sunk).min(u64::from(LEVELS - 1)) as u8
+    }
+
+    /// Percent of a processor, lately.
+    pub(super) fn percent(&self) -> u8 {
+        (self.decayed * 3 / 8 * 100 / AGE_INTERVAL).min(100) as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_always_runs_sinks_to_the_end_and_rises_when_it_rests() {
+        let mut usage = Usage::starting(0, 0);
+        let mut levels = Vec::new();
+        for second in 1..=20 {
+            usage.age(second * AGE_INTERVAL, second * AGE_INTERVAL);
+            levels.push(usage.level(BASE_LEVEL));
+        }
+        assert!(levels.windows(2).all(|pair| pair[0] <= pair[1]));
+        assert_eq!((levels[0], levels[19]), (BASE_LEVEL + 7, LEVELS - 1));
+        assert!(usage.percent() >= 99);
+        usage.age(40 * AGE_INTERVAL, 20 * AGE_INTERVAL);
+        assert_eq!(usage.level(BASE_LEVEL), BASE_LEVEL);
+    }
+
+    #[test]
+    fn half_the_processor_is_a_level_between() {
+        let mut usage = Usage::starting(0, 0);
+        (1..=30).for_each(|second| usage.age(second * AGE_INTERVAL, second * AGE_INTERVAL / 2));
+        assert_eq!(usage.level(BASE_LEVEL), BASE_LEVEL + 9);
+        assert!((48..=51).contains(&usage.percent()));
+    }
+
+    #[test]
+    fn levels_map_to_the_whole_range_of_priorities() {
+        let range = PriorityRange { lowest: 10, highest: 250 };
+        assert_eq!((range.priority(0), range.priority(31), range.priority(200)), (250, 10, 10));
+        assert!((1..LEVELS).all(|level| range.priority(level) < range.priority(level - 1)));
+        assert_eq!(PriorityRange { lowest: 7, highest: 7 }.priority(3), 7);
+    }
+}
