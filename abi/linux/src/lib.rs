@@ -1,11 +1,95 @@
 //! The x86-64 Linux system-call interface over the Unix library; neither leaks into the other.
+//!
+//! [`Linux::serve_call`] is one system call of one thread, from the registers with which it entered to those with
+//! which its program goes on: the call itself ([`Linux::perform`]), then whatever signals have to be delivered
+//! ([`Linux::leave`]). How the call came (as an exception message, or from the emulation library) is the server's
+//! matter.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`errno`], [`layout`] | numbers of errors, structures |
+//! | `names` | numbers and names of calls |
+//! | `call` | arguments, results, access to the program's memory |
+//! | `calls` | the calls, by subject, and the table that finds them |
+//! | `leave` | signals: frames, restarts, rt_sigreturn |
+//! | `auxiliary` | what a program is told at its start |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod auxiliary;
+mod call;
+mod calls;
 pub mod errno;
 pub mod layout;
+mod leave;
 mod names;
 
+pub use auxiliary::Processor;
+pub use call::{Outcome, Request};
+pub use leave::Next;
 pub use names::name;
+
+use alloc::sync::Arc;
+use call::{Call, Stop};
+use mach::Machine;
+use mach::machine::ThreadState;
+use unix::sync::SpinLock;
+use unix::thread::Thread;
+
+/// The Linux personality of a system.
+pub struct Linux<M: Machine> {
+    processor: Processor,
+    /// Numbers of unknown calls that were logged, a bit each; the last bit stands for all beyond.
+    logged: SpinLock<[u64; 8]>,
+    machine: core::marker::PhantomData<fn(M)>,
+}
+
+impl<M: Machine> Linux<M> {
+    /// The personality, on a processor of this kind.
+    pub fn new(processor: Processor) -> Linux<M> {
+        Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
+    }
+
+    /// Serves a system call of `thread` made with these registers (RIP behind the instruction): what the server has
+    /// to do next.
+    pub async fn serve_call(&self, thread: &Arc<Thread<M>>, state: ThreadState) -> Next {
+        let tid = thread.tid();
+        thread.system().processes.with(|table| table.enter(tid));
+        let request = Request::from_registers(&state);
+        let outcome = self.perform(thread, request, &state).await;
+        self.finish(thread, state, outcome).await
+    }
+
+    /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
+    pub async fn perform(&self, thread: &Arc<Thread<M>>, request: Request, state: &ThreadState) -> Outcome {
+        let call = Call { linux: self, thread, state, arguments: request.arguments };
+        let tid = thread.tid();
+        match thread.system().processes.killable(tid, calls::dispatch(&call, request.number)).await {
+            Some(Ok(value)) => Outcome::Return(value),
+            Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
+            Some(Err(Stop::Outcome(outcome))) => outcome,
+            // Its end is found out about on the way back.
+            None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
+        }
+    }
+
+    /// Logs an unknown call, once for each number.
+    fn log_unknown(&self, thread: &Thread<M>, number: u64) {
+        let bit = number.min(511);
+        let first = {
+            let mut logged = self.logged.lock();
+            let word = &mut logged[(bit / 64) as usize];
+            let first = *word & (1 << (bit % 64)) == 0;
+            *word |= 1 << (bit % 64);
+            first
+        };
+        if first {
+            let name = name(number).unwrap_or("unknown");
+            let pid = thread.pid();
+            let host = &thread.system().host;
+            host.log(format_args!("process {pid}: system call {number} ({name}) is not available"));
+        }
+    }
+}

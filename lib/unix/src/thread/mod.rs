@@ -41,7 +41,9 @@ pub trait UserThread: Control {
     /// Its extended state (x87, SSE, AVX) in XSAVE's standard format. The thread is in its server.
     fn extended_state(&self) -> BoxFuture<'_, Result<Vec<u8>>>;
 
-    /// Replaces its extended state. The image comes from a program: what would make the processor fault is `EINVAL`.
+    /// Replaces its extended state: by a whole image, by its first 512 bytes (x87 and SSE, the rest initial), or, with
+    /// no bytes, by the initial state. The image comes from a program: what would make the processor fault is
+    /// `EINVAL`.
     fn set_extended_state<'a>(&'a self, image: &'a [u8]) -> BoxFuture<'a, Result<()>>;
 }
 

@@ -1,0 +1,207 @@
+//! One system call: its arguments, how it ends, and the program's memory as it sees it.
+
+use crate::Linux;
+use crate::layout;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::Future;
+use core::time::Duration;
+use mach::Machine;
+use mach::machine::ThreadState;
+use unix::memory::{Memory, UserRanges};
+use unix::process::{ExitStatus, Pid, Table};
+use unix::signal::Rule;
+use unix::thread::{Executed, System, Thread};
+use unix::vfs::{At, PATH_MAXIMUM};
+use unix::{Error, Result, UserBuffer};
+
+/// A system call, however it was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its number (RAX).
+    pub number: u64,
+    /// Its arguments (RDI, RSI, RDX, R10, R8, R9).
+    pub arguments: [u64; 6],
+}
+
+impl Request {
+    /// The call that a program made with these registers.
+    pub fn from_registers(state: &ThreadState) -> Request {
+        let arguments = [state.rdi, state.rsi, state.rdx, state.r10, state.r8, state.r9];
+        Request { number: state.rax, arguments }
+    }
+}
+
+/// How a call ended.
+pub enum Outcome {
+    /// With this value in RAX.
+    Return(u64),
+    /// It was interrupted; what becomes of it depends on the signal.
+    Interrupted(Rule),
+    /// With all registers replaced (rt_sigreturn).
+    Registers(ThreadState),
+    /// The program was replaced.
+    Executed(Executed),
+    /// The thread has to exit; for the process that has already begun.
+    Exit(ExitStatus),
+}
+
+/// Why a call did not return a value.
+pub(crate) enum Stop {
+    Error(Error),
+    Outcome(Outcome),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Error(error)
+    }
+}
+
+/// What a call's implementation returns.
+pub(crate) type Done = Result<u64, Stop>;
+
+/// A call in progress.
+pub(crate) struct Call<'a, M: Machine> {
+    pub(crate) linux: &'a Linux<M>,
+    pub(crate) thread: &'a Arc<Thread<M>>,
+    pub(crate) state: &'a ThreadState,
+    pub(crate) arguments: [u64; 6],
+}
+
+impl<M: Machine> Call<'_, M> {
+    /// An argument as it is.
+    pub(crate) fn arg(&self, index: usize) -> u64 {
+        self.arguments[index]
+    }
+
+    /// An argument of type int.
+    pub(crate) fn int(&self, index: usize) -> i32 {
+        self.arguments[index] as i32
+    }
+
+    /// An argument of type unsigned int.
+    pub(crate) fn uint(&self, index: usize) -> u32 {
+        self.arguments[index] as u32
+    }
+
+    pub(crate) fn system(&self) -> &Arc<System<M>> {
+        self.thread.system()
+    }
+
+    pub(crate) fn memory(&self) -> Arc<Memory<M>> {
+        self.thread.memory()
+    }
+
+    pub(crate) fn tid(&self) -> Pid {
+        self.thread.tid()
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        self.thread.pid()
+    }
+
+    /// Works on the table of processes.
+    pub(crate) fn table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
+        self.system().processes.with(work)
+    }
+
+    /// Waits for `future` unless a signal comes first: then the call ends as `rule` says.
+    pub(crate) async fn wait<T>(&self, rule: Rule, future: impl Future<Output = T>) -> Result<T, Stop> {
+        let done = self.system().processes.interruptible(self.tid(), future).await;
+        done.ok_or(Stop::Outcome(Outcome::Interrupted(rule)))
+    }
+
+    /// Waits for a transfer through `buffer`. What was moved before a signal counts.
+    pub(crate) async fn transfer<B: UserBuffer>(
+        &self,
+        buffer: &mut B,
+        transfer: impl AsyncFnOnce(&mut B) -> Result<usize>,
+    ) -> Done {
+        let done = self.system().processes.interruptible(self.tid(), transfer(buffer)).await;
+        match done {
+            Some(result) => {
+                let result = result.inspect_err(|error| self.signal_for(*error));
+                Ok(result? as u64)
+            }
+            None if buffer.transferred() > 0 => Ok(buffer.transferred() as u64),
+            None => Err(Stop::Outcome(Outcome::Interrupted(Rule::IfAsked))),
+        }
+    }
+
+    /// The signals that errors of writes stand for.
+    pub(crate) fn signal_for(&self, error: Error) {
+        use unix::signal::{Signal, SignalInformation};
+        let signal = match error {
+            Error::EPIPE => Signal::PIPE,
+            Error::EFBIG => Signal::XFSZ,
+            _ => return,
+        };
+        let tid = self.tid();
+        self.table(|table| table.generate_for_thread(tid, SignalInformation::system(signal)));
+    }
+
+    /// A buffer over one range of the program's memory. `EFAULT` if it leaves the address space.
+    pub(crate) fn buffer(&self, address: u64, length: u64) -> Result<UserRanges<M>> {
+        let length = length.min(0x7fff_f000);
+        address.checked_add(length).filter(|end| *end <= 1 << 47).ok_or(Error::EFAULT)?;
+        Ok(UserRanges::one(&self.memory(), address, length as usize))
+    }
+
+    /// A buffer over the ranges of an array of iovec.
+    pub(crate) async fn buffers(&self, array: u64, count: u64) -> Result<UserRanges<M>> {
+        if count > 1024 {
+            return Err(Error::EINVAL);
+        }
+        let bytes = self.memory().read_bytes(array, count as usize * 16).await?;
+        Ok(UserRanges::many(&self.memory(), layout::file::ranges(&bytes)?))
+    }
+
+    /// Reads a structure.
+    pub(crate) async fn read<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
+        self.memory().read(address).await
+    }
+
+    /// Writes a structure.
+    pub(crate) async fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        self.memory().copy_out(address, bytes).await
+    }
+
+    /// Writes a structure unless the address is 0.
+    pub(crate) async fn write_optional(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        if address == 0 { Ok(()) } else { self.write(address, bytes).await }
+    }
+
+    /// A path argument.
+    pub(crate) async fn path(&self, index: usize) -> Result<Vec<u8>> {
+        self.memory().read_string(self.arg(index), PATH_MAXIMUM, Error::ENAMETOOLONG).await
+    }
+
+    /// A directory argument of the `*at` calls.
+    pub(crate) fn at(&self, index: usize) -> Result<At> {
+        const CURRENT: i32 = -100;
+        match self.int(index) {
+            CURRENT => Ok(At::Current),
+            descriptor => Ok(At::File(self.thread.descriptors().get(descriptor)?)),
+        }
+    }
+
+    /// As [`Call::at`], where an absolute path makes the directory meaningless.
+    pub(crate) fn at_for(&self, index: usize, path: &[u8]) -> Result<At> {
+        if path.first() == Some(&b'/') { Ok(At::Current) } else { self.at(index) }
+    }
+
+    /// An optional timespec.
+    pub(crate) async fn time(&self, index: usize) -> Result<Option<Duration>> {
+        match self.arg(index) {
+            0 => Ok(None),
+            address => layout::time::timespec(&self.read::<16>(address).await?).map(Some),
+        }
+    }
+
+    /// The limit on descriptors.
+    pub(crate) fn descriptor_limit(&self) -> usize {
+        let limit = self.thread.limits().soft(unix::process::Resource::Files);
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    }
+}

@@ -1,0 +1,442 @@
+//! Descriptors: open, close, dup, fcntl, pipes, locks, and moving bytes through them.
+
+use crate::call::{Call, Done, Stop};
+use crate::layout::Fields;
+use crate::layout::file::{CLOSE_ON_EXEC, open_flags, to_open_flags};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use mach::Machine;
+use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence, transfer};
+use unix::signal::Rule;
+use unix::vfs::{At, Mode, OpenFlags};
+use unix::{Error, NotDone, Result};
+
+pub(crate) fn file<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Arc<OpenFile>> {
+    call.thread.descriptors().get(call.int(index))
+}
+
+async fn open_at<M: Machine>(call: &Call<'_, M>, at: At, path: Vec<u8>, flags: u32, mode: u64) -> Done {
+    let context = call.thread.context();
+    let caller = context.caller();
+    let mode = Mode::new((mode & 0o7777) as u16);
+    // Only the other end of a FIFO is waited for.
+    let opened = call.wait(Rule::IfAsked, caller.open(&at, &path, open_flags(flags), mode)).await??;
+    insert(call, opened, flags & CLOSE_ON_EXEC != 0)
+}
+
+pub(crate) fn insert<M: Machine>(call: &Call<'_, M>, file: Arc<OpenFile>, close_on_exec: bool) -> Done {
+    Ok(call.thread.descriptors().insert(file, close_on_exec, call.descriptor_limit())? as u64)
+}
+
+pub(crate) async fn open<M: Machine>(call: &Call<'_, M>) -> Done {
+    open_at(call, At::Current, call.path(0).await?, call.uint(1), call.arg(2)).await
+}
+
+pub(crate) async fn creat<M: Machine>(call: &Call<'_, M>) -> Done {
+    const WRITE_CREATE_TRUNCATE: u32 = 0o1101;
+    open_at(call, At::Current, call.path(0).await?, WRITE_CREATE_TRUNCATE, call.arg(1)).await
+}
+
+pub(crate) async fn openat<M: Machine>(call: &Call<'_, M>) -> Done {
+    let path = call.path(1).await?;
+    open_at(call, call.at_for(0, &path)?, path, call.uint(2), call.arg(3)).await
+}
+
+/// openat2(2), without restrictions on the path's resolution.
+pub(crate) async fn openat2<M: Machine>(call: &Call<'_, M>) -> Done {
+    if call.arg(3) < 24 {
+        return Err(Error::EINVAL.into());
+    }
+    let how = call.read::<24>(call.arg(2)).await?;
+    if how.u64_at(16)? != 0 {
+        return Err(Error::EOPNOTSUPP.into());
+    }
+    let path = call.path(1).await?;
+    let flags = u32::try_from(how.u64_at(0)?).map_err(|_| Error::EINVAL)?;
+    open_at(call, call.at_for(0, &path)?, path, flags, how.u64_at(8)?).await
+}
+
+pub(crate) fn close<M: Machine>(call: &Call<'_, M>) -> Done {
+    call.thread.descriptors().close(call.int(0))?;
+    Ok(0)
+}
+
+pub(crate) fn close_range<M: Machine>(call: &Call<'_, M>) -> Done {
+    const UNSHARE: u32 = 2;
+    const MARK: u32 = 4;
+    let (first, last, flags) = (call.uint(0), call.uint(1), call.uint(2));
+    if flags & !(UNSHARE | MARK) != 0 || first > last {
+        return Err(Error::EINVAL.into());
+    }
+    if flags & UNSHARE != 0 {
+        call.thread.unshare_descriptors()?;
+    }
+    call.thread.descriptors().close_range(first, last, flags & MARK != 0)?;
+    Ok(0)
+}
+
+pub(crate) fn dup<M: Machine>(call: &Call<'_, M>) -> Done {
+    duplicate(call, 0, false)
+}
+
+fn duplicate<M: Machine>(call: &Call<'_, M>, least: i32, close_on_exec: bool) -> Done {
+    let descriptors = call.thread.descriptors();
+    Ok(descriptors.duplicate(call.int(0), least, close_on_exec, call.descriptor_limit())? as u64)
+}
+
+pub(crate) fn dup2<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (old, new) = (call.int(0), call.int(1));
+    let done = call.thread.descriptors().duplicate_to(old, new, false, call.descriptor_limit());
+    done.map(|_| new as u64).map_err(Stop::from)
+}
+
+pub(crate) fn dup3<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (old, new, flags) = (call.int(0), call.int(1), call.uint(2));
+    if old == new || flags & !CLOSE_ON_EXEC != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let close = flags & CLOSE_ON_EXEC != 0;
+    call.thread.descriptors().duplicate_to(old, new, close, call.descriptor_limit())?;
+    Ok(new as u64)
+}
+
+pub(crate) async fn pipe<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
+    const ALLOWED: u32 = CLOSE_ON_EXEC | 0o4000 | 0o40000;
+    if flags & !ALLOWED != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let status = open_flags(flags).intersection(OpenFlags::NONBLOCK | OpenFlags::DIRECT);
+    let ends = unix::pipe::pipe(status);
+    let close = flags & CLOSE_ON_EXEC != 0;
+    let descriptors = call.thread.descriptors();
+    let (read, write) = descriptors.insert_pair(ends, close, call.descriptor_limit())?;
+    let pair = [read.to_le_bytes(), write.to_le_bytes()].concat();
+    if let Err(error) = call.write(call.arg(0), &pair).await {
+        let _ = (descriptors.close(read), descriptors.close(write));
+        return Err(error.into());
+    }
+    Ok(0)
+}
+
+pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
+    const DUPFD: u32 = 0;
+    const GETFD: u32 = 1;
+    const SETFD: u32 = 2;
+    const GETFL: u32 = 3;
+    const SETFL: u32 = 4;
+    const SETOWN: u32 = 8;
+    const GETOWN: u32 = 9;
+    const DUPFD_CLOEXEC: u32 = 1030;
+    const SETPIPE_SZ: u32 = 1031;
+    const GETPIPE_SZ: u32 = 1032;
+    let (descriptors, descriptor, argument) = (call.thread.descriptors(), call.int(0), call.arg(2));
+    let file = descriptors.get(descriptor)?;
+    match call.uint(1) {
+        DUPFD => duplicate(call, call.int(2), false),
+        DUPFD_CLOEXEC => duplicate(call, call.int(2), true),
+        GETFD => Ok(descriptors.close_on_exec(descriptor)?.into()),
+        SETFD => {
+            descriptors.set_close_on_exec(descriptor, argument & 1 != 0)?;
+            Ok(0)
+        }
+        GETFL => Ok(to_open_flags(file.flags()).into()),
+        SETFL => {
+            file.set_flags(&call.thread.context().caller(), open_flags(argument as u32))?;
+            Ok(0)
+        }
+        SETOWN => {
+            let owner = match call.int(2) {
+                0 => None,
+                id @ 1.. => Some(SignalOwner::Process(id as u32)),
+                id => Some(SignalOwner::Group(id.unsigned_abs())),
+            };
+            file.set_signal_owner(owner);
+            Ok(0)
+        }
+        GETOWN => Ok(match file.signal_owner() {
+            None => 0,
+            Some(SignalOwner::Process(id)) => id.into(),
+            Some(SignalOwner::Group(id)) => (-i64::from(id)) as u64,
+        }),
+        SETPIPE_SZ | GETPIPE_SZ => {
+            let end = file.object_as::<unix::pipe::PipeEnd>().ok_or(Error::EBADF)?;
+            if call.uint(1) == GETPIPE_SZ {
+                return Ok(end.pipe().capacity() as u64);
+            }
+            let size = usize::try_from(argument).map_err(|_| Error::EINVAL)?;
+            Ok(end.pipe().set_capacity(&call.thread.credentials().identity(), size)? as u64)
+        }
+        command => record_lock(call, &file, command).await,
+    }
+}
+
+/// The locking commands of fcntl(2).
+async fn record_lock<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, command: u32) -> Done {
+    const GETLK: u32 = 5;
+    const SETLK: u32 = 6;
+    const SETLKW: u32 = 7;
+    const OFD: u32 = 31;
+    let (command, owner) = match command {
+        GETLK | SETLK | SETLKW => (command, call.thread.descriptors().lock_owner()),
+        36..=38 => (command - OFD, LockOwner::Description(file.id())),
+        _ => return Err(Error::EINVAL.into()),
+    };
+    let lock = call.read::<32>(call.arg(2)).await?;
+    let kind = match lock.u16_at(0)? {
+        0 => Some(LockKind::Shared),
+        1 => Some(LockKind::Exclusive),
+        2 if command != GETLK => None,
+        _ => return Err(Error::EINVAL.into()),
+    };
+    let base = match lock.u16_at(2)? {
+        0 => 0,
+        1 => file.seek(0, Whence::Current).await? as i64,
+        2 => file.metadata().size as i64,
+        _ => return Err(Error::EINVAL.into()),
+    };
+    let start = base.checked_add(lock.i64_at(8)?).ok_or(Error::EOVERFLOW)?;
+    let range = LockRange::new(start, lock.i64_at(16)?)?;
+    let table = &file.hooks().ok_or(Error::EINVAL)?.locks;
+    if command == GETLK {
+        let mut answer = lock;
+        match table.conflict(owner, kind.ok_or(Error::EINVAL)?, range) {
+            None => answer[..2].copy_from_slice(&2u16.to_le_bytes()),
+            Some(held) => {
+                let kind = u16::from(held.kind == LockKind::Exclusive);
+                let length = if held.range.end == u64::MAX { 0 } else { held.range.end - held.range.start };
+                let process =
+                    if matches!(held.owner, LockOwner::Description(_)) { -1 } else { held.process as i32 };
+                answer[..2].copy_from_slice(&kind.to_le_bytes());
+                answer[2..4].copy_from_slice(&0u16.to_le_bytes());
+                answer[8..16].copy_from_slice(&held.range.start.to_le_bytes());
+                answer[16..24].copy_from_slice(&length.to_le_bytes());
+                answer[24..28].copy_from_slice(&process.to_le_bytes());
+            }
+        }
+        call.write(call.arg(2), &answer).await?;
+        return Ok(0);
+    }
+    let flags = file.flags();
+    let needed = match kind {
+        Some(LockKind::Shared) => OpenFlags::READ,
+        Some(LockKind::Exclusive) => OpenFlags::WRITE,
+        None => OpenFlags::empty(),
+    };
+    if !flags.contains(needed) || flags.contains(OpenFlags::PATH) {
+        return Err(Error::EBADF.into());
+    }
+    let process = call.pid().number();
+    match (kind, command) {
+        (Some(kind), SETLKW) => call.wait(Rule::IfAsked, table.set(owner, process, kind, range)).await??,
+        _ => table.try_set(owner, process, kind, range).map_err(not_done)?,
+    }
+    Ok(0)
+}
+
+fn not_done(not_done: NotDone) -> Error {
+    match not_done {
+        NotDone::Failed(error) => error,
+        NotDone::NotReady => Error::EAGAIN,
+        NotDone::NotResident => Error::EFAULT,
+    }
+}
+
+pub(crate) async fn flock<M: Machine>(call: &Call<'_, M>) -> Done {
+    const NONBLOCK: u32 = 4;
+    let file = file(call, 0)?;
+    let kind = match call.uint(1) & !NONBLOCK {
+        1 => Some(LockKind::Shared),
+        2 => Some(LockKind::Exclusive),
+        8 => None,
+        _ => return Err(Error::EINVAL.into()),
+    };
+    let Some(hooks) = file.hooks() else { return Ok(0) };
+    let owner = LockOwner::Description(file.id());
+    match call.uint(1) & NONBLOCK != 0 || kind.is_none() {
+        true => hooks.locks.try_lock_whole(owner, kind).map_err(not_done)?,
+        false => call.wait(Rule::IfAsked, hooks.locks.lock_whole(owner, kind)).await??,
+    }
+    Ok(0)
+}
+
+pub(crate) async fn read<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (file, context) = (file(call, 0)?, call.thread.context());
+    let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
+    call.transfer(&mut buffer, async |buffer| file.read(&context.caller(), buffer).await).await
+}
+
+pub(crate) async fn write<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (file, context) = (file(call, 0)?, call.thread.context());
+    let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
+    call.transfer(&mut buffer, async |buffer| file.write(&context.caller(), buffer).await).await
+}
+
+pub(crate) async fn readv<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (file, context) = (file(call, 0)?, call.thread.context());
+    let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
+    call.transfer(&mut buffer, async |buffer| file.read(&context.caller(), buffer).await).await
+}
+
+pub(crate) async fn writev<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (file, context) = (file(call, 0)?, call.thread.context());
+    let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
+    call.transfer(&mut buffer, async |buffer| file.write(&context.caller(), buffer).await).await
+}
+
+fn offset<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<u64> {
+    u64::try_from(call.arg(index) as i64).map_err(|_| Error::EINVAL)
+}
+
+pub(crate) async fn pread64<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (file, context, offset) = (file(call, 0)?, call.thread.context(), offset(call, 3)?);
+    let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
+    call.transfer(&mut buffer, async |buffer| file.read_at(&context.caller(), offset, buffer).await).await
+}
+
+pub(crate) async fn pwrite64<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (file, context, offset) = (file(call, 0)?, call.thread.context(), offset(call, 3)?);
+    let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
+    call.transfer(&mut buffer, async |buffer| file.write_at(&context.caller(), offset, buffer).await).await
+}
+
+/// preadv(2), and preadv2(2) without flags, where an offset of -1 is the position.
+pub(crate) async fn preadv<M: Machine>(call: &Call<'_, M>, second: bool) -> Done {
+    if second && call.arg(3) as i64 == -1 {
+        return readv(call).await;
+    }
+    let (file, context, offset) = (file(call, 0)?, call.thread.context(), offset(call, 3)?);
+    let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
+    call.transfer(&mut buffer, async |buffer| file.read_at(&context.caller(), offset, buffer).await).await
+}
+
+/// pwritev(2), and pwritev2(2) without flags, where an offset of -1 is the position.
+pub(crate) async fn pwritev<M: Machine>(call: &Call<'_, M>, second: bool) -> Done {
+    if second && call.arg(3) as i64 == -1 {
+        return writev(call).await;
+    }
+    let (file, context, offset) = (file(call, 0)?, call.thread.context(), offset(call, 3)?);
+    let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
+    call.transfer(&mut buffer, async |buffer| file.write_at(&context.caller(), offset, buffer).await).await
+}
+
+pub(crate) async fn lseek<M: Machine>(call: &Call<'_, M>) -> Done {
+    let whence = match call.uint(2) {
+        0 => Whence::Start,
+        1 => Whence::Current,
+        2 => Whence::End,
+        3 => Whence::Data,
+        4 => Whence::Hole,
+        _ => return Err(Error::EINVAL.into()),
+    };
+    Ok(file(call, 0)?.seek(call.arg(1) as i64, whence).await?)
+}
+
+/// An optional offset in the program's memory.
+async fn optional_offset<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Option<u64>> {
+    match call.arg(index) {
+        0 => Ok(None),
+        address => {
+            let offset = i64::from_le_bytes(call.read(address).await?);
+            u64::try_from(offset).map(Some).map_err(|_| Error::EINVAL)
+        }
+    }
+}
+
+async fn move_bytes<M: Machine>(
+    call: &Call<'_, M>,
+    files: (Arc<OpenFile>, Arc<OpenFile>),
+    offsets: (usize, Option<usize>),
+    count: u64,
+) -> Done {
+    let context = call.thread.context();
+    let mut from = optional_offset(call, offsets.0).await?;
+    let mut to = match offsets.1 {
+        Some(index) => optional_offset(call, index).await?,
+        None => None,
+    };
+    let (mut progress, count) = (0, count.min(0x7fff_f000) as usize);
+    let caller = context.caller();
+    let (source, target) = &files;
+    let work = transfer(&caller, source, from.as_mut(), target, to.as_mut(), count, &mut progress);
+    let done = call.wait(Rule::IfAsked, work).await;
+    if progress == 0 {
+        done?.inspect_err(|error| call.signal_for(*error))?;
+    }
+    if let Some(from) = from {
+        call.write(call.arg(offsets.0), &from.to_le_bytes()).await?;
+    }
+    if let (Some(to), Some(index)) = (to, offsets.1) {
+        call.write(call.arg(index), &to.to_le_bytes()).await?;
+    }
+    Ok(progress as u64)
+}
+
+pub(crate) async fn sendfile<M: Machine>(call: &Call<'_, M>) -> Done {
+    move_bytes(call, (file(call, 1)?, file(call, 0)?), (2, None), call.arg(3)).await
+}
+
+pub(crate) async fn copy_file_range<M: Machine>(call: &Call<'_, M>) -> Done {
+    if call.uint(5) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    move_bytes(call, (file(call, 0)?, file(call, 2)?), (1, Some(3)), call.arg(4)).await
+}
+
+pub(crate) async fn fsync<M: Machine>(call: &Call<'_, M>) -> Done {
+    file(call, 0)?.synchronize().await?;
+    Ok(0)
+}
+
+/// sync(2), and syncfs(2) for one file system.
+pub(crate) async fn sync<M: Machine>(call: &Call<'_, M>) -> Done {
+    for mount in call.system().vfs.tree.mounts() {
+        mount.file_system().synchronize().await?;
+    }
+    Ok(0)
+}
+
+/// fadvise64(2), readahead(2): everything is in memory already; only the arguments are checked.
+pub(crate) fn fadvise64<M: Machine>(call: &Call<'_, M>) -> Done {
+    let file = file(call, 0)?;
+    if file.object().is_some_and(|_| file.file_type() == unix::vfs::FileType::Fifo) {
+        return Err(Error::ESPIPE.into());
+    }
+    if call.uint(3) > 5 || (call.arg(2) as i64) < 0 { Err(Error::EINVAL.into()) } else { Ok(0) }
+}
+
+pub(crate) async fn ftruncate<M: Machine>(call: &Call<'_, M>) -> Done {
+    let size = offset(call, 1)?;
+    let done = file(call, 0)?.truncate(&call.thread.context().caller(), size).await;
+    done.inspect_err(|error| call.signal_for(*error))?;
+    Ok(0)
+}
+
+pub(crate) async fn fallocate<M: Machine>(call: &Call<'_, M>) -> Done {
+    const KEEP_SIZE: u32 = 1;
+    const PUNCH_HOLE: u32 = 2;
+    let (mode, start, length) = (call.uint(1), offset(call, 2)?, offset(call, 3)?);
+    let punch = mode & PUNCH_HOLE != 0;
+    if mode & !(KEEP_SIZE | PUNCH_HOLE) != 0 || (punch && mode & KEEP_SIZE == 0) {
+        return Err(Error::EOPNOTSUPP.into());
+    }
+    let context = call.thread.context();
+    file(call, 0)?.allocate(&context.caller(), start, length, mode & KEEP_SIZE != 0, punch).await?;
+    Ok(0)
+}
+
+pub(crate) async fn getdents64<M: Machine>(call: &Call<'_, M>) -> Done {
+    use crate::layout::file::{append_entry, entry_size};
+    let room = (call.arg(2) as u32).min(64 << 10) as usize;
+    let (file, context, mut used) = (file(call, 0)?, call.thread.context(), 0);
+    let caller = context.caller();
+    let read = file.read_directory(&caller, |entry| {
+        used += entry_size(entry.name.len());
+        used <= room
+    });
+    let mut bytes = Vec::new();
+    for (name, number, file_type, next) in read.await?.entries {
+        append_entry(&mut bytes, &name, number, file_type, next);
+    }
+    call.write(call.arg(1), &bytes).await?;
+    Ok(bytes.len() as u64)
+}

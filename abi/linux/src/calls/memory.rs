@@ -1,0 +1,162 @@
+//! Memory: mmap and its kin.
+
+use crate::call::{Call, Done};
+use mach::Machine;
+use unix::exec::elf::Rights;
+use unix::memory::{Advice, Move, NewMapping, Place};
+use unix::{Error, Result};
+
+fn rights(bits: u64) -> Result<Rights> {
+    const GROWS: u64 = 0x300_0000;
+    if bits & !(7 | GROWS) != 0 {
+        return Err(Error::EINVAL);
+    }
+    Ok(Rights { read: bits & 1 != 0, write: bits & 2 != 0, execute: bits & 4 != 0 })
+}
+
+pub(crate) async fn mmap<M: Machine>(call: &Call<'_, M>) -> Done {
+    const SHARED: u64 = 1;
+    const PRIVATE: u64 = 2;
+    const SHARED_VALIDATE: u64 = 3;
+    const FIXED: u64 = 0x10;
+    const ANONYMOUS: u64 = 0x20;
+    const GROWSDOWN: u64 = 0x100;
+    const LOCKED: u64 = 0x2000;
+    const POPULATE: u64 = 0x8000;
+    const HUGETLB: u64 = 0x4_0000;
+    const FIXED_NOREPLACE: u64 = 0x10_0000;
+    /// DENYWRITE, EXECUTABLE, NORESERVE, NONBLOCK, STACK: without effect on Linux, too, or hints.
+    const IGNORED: u64 = 0x800 | 0x1000 | 0x4000 | 0x1_0000 | 0x2_0000;
+    const KNOWN: u64 =
+        15 | FIXED | ANONYMOUS | GROWSDOWN | LOCKED | POPULATE | HUGETLB | FIXED_NOREPLACE | IGNORED;
+    let (address, length, flags, offset) = (call.arg(0), call.arg(1), call.arg(3), call.arg(5));
+    let shared = match flags & 15 {
+        SHARED => true,
+        PRIVATE => false,
+        SHARED_VALIDATE if flags & !KNOWN != 0 => return Err(Error::EOPNOTSUPP.into()),
+        SHARED_VALIDATE => true,
+        _ => return Err(Error::EINVAL.into()),
+    };
+    if flags & HUGETLB != 0 {
+        // There is no pool of huge pages.
+        return Err(Error::ENOMEM.into());
+    }
+    let rights = Rights { ..rights(call.arg(2) & 7)? };
+    let place = match () {
+        () if flags & FIXED_NOREPLACE != 0 => Place::FixedFree(address),
+        () if flags & FIXED != 0 => Place::Fixed(address),
+        () => Place::Hint(address),
+    };
+    let file = match flags & ANONYMOUS {
+        0 => Some(super::descriptor::file(call, 4)?),
+        _ => None,
+    };
+    if !offset.is_multiple_of(4096) {
+        return Err(Error::EINVAL.into());
+    }
+    let new = NewMapping {
+        place,
+        length,
+        rights,
+        shared,
+        file: file.as_ref().map(|file| (file, offset)),
+        grows_down: flags & GROWSDOWN != 0,
+        populate: flags & POPULATE != 0,
+        locked: flags & LOCKED != 0,
+    };
+    Ok(call.memory().map_new(&new, &call.thread.limits()).await?)
+}
+
+pub(crate) async fn munmap<M: Machine>(call: &Call<'_, M>) -> Done {
+    call.memory().unmap(call.arg(0), call.arg(1)).await?;
+    Ok(0)
+}
+
+pub(crate) async fn mprotect<M: Machine>(call: &Call<'_, M>) -> Done {
+    call.memory().protect(call.arg(0), call.arg(1), rights(call.arg(2))?).await?;
+    Ok(0)
+}
+
+pub(crate) async fn mremap<M: Machine>(call: &Call<'_, M>) -> Done {
+    let how = match call.arg(3) {
+        0 => Move::No,
+        1 => Move::Anywhere,
+        3 => Move::To(call.arg(4)),
+        _ => return Err(Error::EINVAL.into()),
+    };
+    let limits = call.thread.limits();
+    Ok(call.memory().remap(call.arg(0), call.arg(1), call.arg(2), how, &limits).await?)
+}
+
+pub(crate) async fn brk<M: Machine>(call: &Call<'_, M>) -> Done {
+    Ok(call.memory().set_break(call.arg(0), &call.thread.limits()).await)
+}
+
+pub(crate) async fn madvise<M: Machine>(call: &Call<'_, M>) -> Done {
+    let advice = match call.uint(2) {
+        // NORMAL, RANDOM, SEQUENTIAL, MERGEABLE, UNMERGEABLE, HUGEPAGE, NOHUGEPAGE, DONTDUMP, DODUMP, COLD, PAGEOUT.
+        0..=2 | 12..=17 | 20 | 21 => Advice::Hint,
+        3 | 22 | 23 => Advice::Want,
+        4 | 8 => Advice::Forget,
+        10 => Advice::Fork(false),
+        11 => Advice::Fork(true),
+        _ => return Err(Error::EINVAL.into()),
+    };
+    call.memory().advise(call.arg(0), call.arg(1), advice).await?;
+    Ok(0)
+}
+
+pub(crate) async fn msync<M: Machine>(call: &Call<'_, M>) -> Done {
+    const ASYNC: u32 = 1;
+    const INVALIDATE: u32 = 2;
+    const SYNC: u32 = 4;
+    let flags = call.uint(2);
+    if flags & !(ASYNC | INVALIDATE | SYNC) != 0 || flags & (ASYNC | SYNC) == ASYNC | SYNC {
+        return Err(Error::EINVAL.into());
+    }
+    let files = call.memory().shared_files(call.arg(0), call.arg(1)).await?;
+    if flags & SYNC != 0 {
+        for file in files {
+            file.synchronize().await?;
+        }
+    }
+    Ok(0)
+}
+
+/// mincore(2): pages are not taken from programs behind their backs, so what is mapped counts as there.
+pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
+    if !call.arg(0).is_multiple_of(4096) {
+        return Err(Error::EINVAL.into());
+    }
+    call.memory().check_mapped(call.arg(0), call.arg(1)).await?;
+    let mut left = call.arg(1).div_ceil(4096) as usize;
+    let mut at = call.arg(2);
+    while left > 0 {
+        let count = left.min(256);
+        call.write(at, &[1; 256][..count]).await?;
+        at += count as u64;
+        left -= count;
+    }
+    Ok(0)
+}
+
+pub(crate) async fn mlock<M: Machine>(call: &Call<'_, M>, lock: bool) -> Done {
+    let privileged = call.thread.credentials().is_privileged();
+    call.memory().lock(call.arg(0), call.arg(1), lock, &call.thread.limits(), privileged).await?;
+    Ok(0)
+}
+
+pub(crate) async fn mlockall<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
+    if flags & !7 != 0 || flags == 4 {
+        return Err(Error::EINVAL.into());
+    }
+    let privileged = call.thread.credentials().is_privileged();
+    let (current, future) = (flags & 1 != 0, flags & 2 != 0);
+    call.memory().lock_all(current, future, &call.thread.limits(), privileged).await?;
+    Ok(0)
+}
+
+/// membarrier(2): what it orders is ordered by every entry to a server already; only asking is supported.
+pub(crate) fn membarrier<M: Machine>(call: &Call<'_, M>) -> Done {
+    if call.uint(0) == 0 && call.uint(1) == 0 { Ok(0) } else { Err(Error::EINVAL.into()) }
+}

@@ -1,0 +1,703 @@
+//! Processes and threads: clone, exec, wait, ids, groups, credentials, limits, usage, priorities.
+
+use crate::auxiliary;
+use crate::call::{Call, Done, Outcome, Stop};
+use crate::layout::Fields;
+use crate::layout::process::{limit, resource, to_limit, to_rusage, to_tms};
+use crate::layout::signal::{child_code, optional_signal, wait_status};
+use crate::layout::time::ticks;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use mach::Machine;
+use mach::machine::ThreadState;
+use unix::credentials::Credentials;
+use unix::exec::Arguments;
+use unix::process::{Limit, Pid, Resource, Usage, WaitFor, WaitOptions};
+use unix::signal::{Rule, Signal};
+use unix::thread::{CloneRequest, ExecRequest};
+use unix::vfs::At;
+use unix::{Error, Result};
+
+const CLONE_VM: u64 = 0x100;
+const CLONE_FS: u64 = 0x200;
+const CLONE_FILES: u64 = 0x400;
+const CLONE_SIGHAND: u64 = 0x800;
+const CLONE_PTRACE: u64 = 0x2000;
+const CLONE_VFORK: u64 = 0x4000;
+const CLONE_PARENT: u64 = 0x8000;
+const CLONE_THREAD: u64 = 0x1_0000;
+const CLONE_SYSVSEM: u64 = 0x4_0000;
+const CLONE_SETTLS: u64 = 0x8_0000;
+const CLONE_PARENT_SETTID: u64 = 0x10_0000;
+const CLONE_CHILD_CLEARTID: u64 = 0x20_0000;
+const CLONE_DETACHED: u64 = 0x40_0000;
+const CLONE_UNTRACED: u64 = 0x80_0000;
+const CLONE_CHILD_SETTID: u64 = 0x100_0000;
+const CLONE_IO: u64 = 0x8000_0000;
+const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+
+/// The arguments of clone, however they were passed.
+struct CloneArguments {
+    flags: u64,
+    exit_signal: u64,
+    stack: u64,
+    parent_tid: u64,
+    child_tid: u64,
+    tls: u64,
+}
+
+pub(crate) async fn fork<M: Machine>(call: &Call<'_, M>, vfork: bool) -> Done {
+    let flags = if vfork { CLONE_VM | CLONE_VFORK } else { 0 };
+    let exit_signal = Signal::CHLD.number().into();
+    clone_with(call, CloneArguments { flags, exit_signal, stack: 0, parent_tid: 0, child_tid: 0, tls: 0 })
+        .await
+}
+
+pub(crate) async fn clone<M: Machine>(call: &Call<'_, M>) -> Done {
+    let flags = call.arg(0) & 0xffff_ffff;
+    let arguments = CloneArguments {
+        flags: flags & !0xff,
+        exit_signal: flags & 0xff,
+        stack: call.arg(1),
+        parent_tid: call.arg(2),
+        child_tid: call.arg(3),
+        tls: call.arg(4),
+    };
+    clone_with(call, arguments).await
+}
+
+pub(crate) async fn clone3<M: Machine>(call: &Call<'_, M>) -> Done {
+    const KNOWN: usize = 88;
+    let size = call.arg(1);
+    if size < 64 {
+        return Err(Error::EINVAL.into());
+    }
+    if size > 4096 {
+        return Err(Error::E2BIG.into());
+    }
+    let mut bytes = call.memory().read_bytes(call.arg(0), size as usize).await?;
+    if bytes.len() > KNOWN && bytes[KNOWN..].iter().any(|byte| *byte != 0) {
+        return Err(Error::E2BIG.into());
+    }
+    bytes.resize(KNOWN, 0);
+    let word = |index: usize| bytes.u64_at(8 * index);
+    let (stack, stack_size) = (word(5)?, word(6)?);
+    if (stack == 0) != (stack_size == 0) || word(0)? & (0xff | CLONE_DETACHED) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    // Choosing ids and joining control groups are not available.
+    if word(8)? != 0 || word(9)? != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let arguments = CloneArguments {
+        flags: word(0)?,
+        exit_signal: word(4)?,
+        stack: stack.checked_add(stack_size).ok_or(Error::EINVAL)?,
+        parent_tid: word(3)?,
+        child_tid: word(2)?,
+        tls: word(7)?,
+    };
+    clone_with(call, arguments).await
+}
+
+async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -> Done {
+    const WITHOUT_EFFECT: u64 = CLONE_PTRACE | CLONE_SYSVSEM | CLONE_DETACHED | CLONE_UNTRACED | CLONE_IO;
+    const KNOWN: u64 = CLONE_VM
+        | CLONE_FS
+        | CLONE_FILES
+        | CLONE_SIGHAND
+        | CLONE_VFORK
+        | CLONE_PARENT
+        | CLONE_THREAD
+        | CLONE_SETTLS
+        | CLONE_PARENT_SETTID
+        | CLONE_CHILD_CLEARTID
+        | CLONE_CHILD_SETTID
+        | CLONE_CLEAR_SIGHAND
+        | WITHOUT_EFFECT;
+    let flags = arguments.flags;
+    let has = |flag: u64| flags & flag == flag;
+    let contradictory = (has(CLONE_SIGHAND) && !has(CLONE_VM))
+        || (has(CLONE_THREAD) && !has(CLONE_SIGHAND))
+        || has(CLONE_SIGHAND | CLONE_CLEAR_SIGHAND)
+        || (has(CLONE_THREAD) && arguments.exit_signal != 0 && has(CLONE_CLEAR_SIGHAND));
+    if flags & !KNOWN != 0 || contradictory {
+        return Err(Error::EINVAL.into());
+    }
+    let tid = call.tid();
+    // A process that is being told something hears it before it multiplies.
+    if call.table(|table| table.has_work(tid)) {
+        return Err(Stop::Outcome(Outcome::Interrupted(Rule::Always)));
+    }
+    if has(CLONE_SETTLS) && arguments.tls >= 1 << 47 {
+        return Err(Error::EPERM.into());
+    }
+    let chosen = |flag, address| if has(flag) { address } else { 0 };
+    let request = CloneRequest {
+        share_memory: has(CLONE_VM),
+        share_descriptors: has(CLONE_FILES),
+        share_directories: has(CLONE_FS),
+        share_actions: has(CLONE_SIGHAND),
+        same_process: has(CLONE_THREAD),
+        same_parent: has(CLONE_PARENT),
+        clear_handlers: has(CLONE_CLEAR_SIGHAND),
+        vfork: has(CLONE_VFORK),
+        exit_signal: if has(CLONE_THREAD) { None } else { optional_signal(arguments.exit_signal)? },
+        store_in_parent: chosen(CLONE_PARENT_SETTID, arguments.parent_tid),
+        store_in_child: chosen(CLONE_CHILD_SETTID, arguments.child_tid),
+        clear_in_child: chosen(CLONE_CHILD_CLEARTID, arguments.child_tid),
+    };
+    let mut state = ThreadState { rax: 0, ..*call.state };
+    if arguments.stack != 0 {
+        state.rsp = arguments.stack;
+    }
+    if has(CLONE_SETTLS) {
+        state.fs_base = arguments.tls;
+    }
+    let child = call.thread.clone_thread(&request, state).await?;
+    if request.vfork {
+        call.system().processes.wait_vfork(tid, child).await;
+    }
+    Ok(child.number().into())
+}
+
+pub(crate) fn unshare<M: Machine>(call: &Call<'_, M>) -> Done {
+    let flags = call.arg(0);
+    if flags & !(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    if flags & CLONE_FILES != 0 {
+        call.thread.unshare_descriptors()?;
+    }
+    if flags & CLONE_FS != 0 {
+        call.thread.unshare_directories();
+    }
+    Ok(0)
+}
+
+/// A null-terminated array of strings; a null array is an empty one, as Linux has it.
+async fn strings<M: Machine>(call: &Call<'_, M>, array: u64) -> Result<Arguments> {
+    let limits = call.thread.limits();
+    let limit = unix::exec::arguments::size_limit(limits.soft(Resource::Stack));
+    let mut strings = Arguments::new();
+    if array == 0 {
+        return Ok(strings);
+    }
+    let memory = call.memory();
+    for index in 0.. {
+        let pointer = u64::from_le_bytes(memory.read(array.wrapping_add(8 * index)).await?);
+        if pointer == 0 {
+            break;
+        }
+        let string = memory.read_string(pointer, unix::exec::arguments::STRING_LIMIT, Error::E2BIG).await?;
+        strings.push(&string)?;
+        if strings.stack_size() > limit {
+            return Err(Error::E2BIG);
+        }
+    }
+    Ok(strings)
+}
+
+pub(crate) async fn execve<M: Machine>(call: &Call<'_, M>) -> Done {
+    let path = call.path(0).await?;
+    exec(call, At::Current, path, (true, false), (call.arg(1), call.arg(2))).await
+}
+
+pub(crate) async fn execveat<M: Machine>(call: &Call<'_, M>) -> Done {
+    const SYMLINK_NOFOLLOW: u32 = 0x100;
+    const EMPTY_PATH: u32 = 0x1000;
+    let flags = call.uint(4);
+    if flags & !(SYMLINK_NOFOLLOW | EMPTY_PATH) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let path = call.path(1).await?;
+    let how = (flags & SYMLINK_NOFOLLOW == 0, flags & EMPTY_PATH != 0);
+    exec(call, call.at_for(0, &path)?, path, how, (call.arg(2), call.arg(3))).await
+}
+
+async fn exec<M: Machine>(
+    call: &Call<'_, M>,
+    at: At,
+    path: Vec<u8>,
+    (follow, empty): (bool, bool),
+    (arguments, environment): (u64, u64),
+) -> Done {
+    let mut arguments = strings(call, arguments).await?;
+    if arguments.is_empty() {
+        // A program may rely on having a name.
+        arguments.push(b"")?;
+    }
+    let environment = strings(call, environment).await?;
+    let request = ExecRequest { at, path, follow, empty, arguments, environment };
+    let processor = call.linux.processor;
+    let executed = call
+        .thread
+        .exec(request, auxiliary::PLATFORM, |program| auxiliary::vector(&processor, program))
+        .await?;
+    Err(Stop::Outcome(Outcome::Executed(executed)))
+}
+
+/// An id argument: a positive number.
+fn id(number: i32) -> Result<Pid> {
+    u32::try_from(number).ok().and_then(Pid::new).ok_or(Error::ESRCH)
+}
+
+const WNOHANG: u32 = 1;
+const WUNTRACED: u32 = 2;
+const WEXITED: u32 = 4;
+const WCONTINUED: u32 = 8;
+const WNOWAIT: u32 = 0x100_0000;
+const WNOTHREAD: u32 = 0x2000_0000;
+const WALL: u32 = 0x4000_0000;
+const WCLONE: u32 = 0x8000_0000;
+
+fn wait_options(bits: u32) -> WaitOptions {
+    let has = |bit| bits & bit != 0;
+    WaitOptions {
+        ended: has(WEXITED),
+        stopped: has(WUNTRACED),
+        continued: has(WCONTINUED),
+        no_hang: has(WNOHANG),
+        keep: has(WNOWAIT),
+        only_clones: has(WCLONE),
+        all_kinds: has(WALL),
+    }
+}
+
+pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
+    let bits = call.uint(2);
+    if bits & !(WNOHANG | WUNTRACED | WCONTINUED | WNOTHREAD | WALL | WCLONE) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let own_group = || call.table(|table| table.process(call.pid()).map(|process| process.group()));
+    let which = match call.int(0) {
+        i32::MIN => return Err(Error::ESRCH.into()),
+        -1 => WaitFor::Any,
+        0 => WaitFor::Group(own_group()?),
+        number @ 1.. => WaitFor::Process(id(number)?),
+        number => WaitFor::Group(id(-number)?),
+    };
+    let (tid, options) = (call.tid(), wait_options(bits | WEXITED));
+    let found = call.wait(Rule::IfAsked, call.system().processes.wait_child(tid, which, options)).await??;
+    let Some(report) = found else { return Ok(0) };
+    call.write_optional(call.arg(1), &wait_status(report.event).to_le_bytes()).await?;
+    call.write_optional(call.arg(3), &to_rusage(&report.usage)).await?;
+    Ok(report.pid.number().into())
+}
+
+pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
+    let bits = call.uint(3);
+    let wanted = WEXITED | WUNTRACED | WCONTINUED;
+    if bits & !(wanted | WNOHANG | WNOWAIT | WNOTHREAD | WALL | WCLONE) != 0 || bits & wanted == 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let number = call.int(1);
+    let which = match call.uint(0) {
+        0 => WaitFor::Any,
+        1 => WaitFor::Process(id(number).map_err(|_| Error::EINVAL)?),
+        2 if number == 0 => {
+            WaitFor::Group(call.table(|table| table.process(call.pid()).map(|process| process.group()))?)
+        }
+        2 => WaitFor::Group(id(number).map_err(|_| Error::EINVAL)?),
+        _ => return Err(Error::EINVAL.into()),
+    };
+    let (tid, options) = (call.tid(), wait_options(bits));
+    let found = call.wait(Rule::IfAsked, call.system().processes.wait_child(tid, which, options)).await??;
+    let mut information = crate::layout::Writer::<128>::new();
+    if let Some(report) = &found {
+        let (code, status) = child_code(report.event);
+        let child = Signal::CHLD.number().into();
+        information = information
+            .i32(0, child)
+            .i32(8, code)
+            .u32(16, report.pid.number())
+            .u32(20, report.user)
+            .i32(24, status);
+        call.write_optional(call.arg(4), &to_rusage(&report.usage)).await?;
+    }
+    call.write_optional(call.arg(2), &information.done()).await?;
+    Ok(0)
+}
+
+pub(crate) fn getpid<M: Machine>(call: &Call<'_, M>) -> Done {
+    Ok(call.pid().number().into())
+}
+
+pub(crate) fn gettid<M: Machine>(call: &Call<'_, M>) -> Done {
+    Ok(call.tid().number().into())
+}
+
+pub(crate) fn getppid<M: Machine>(call: &Call<'_, M>) -> Done {
+    let parent = call.table(|table| Ok::<_, Error>(table.process(call.pid())?.parent()))?;
+    Ok(parent.map_or(0, |parent| parent.number().into()))
+}
+
+/// The process that an argument names; 0 is the caller's.
+fn process<M: Machine>(call: &Call<'_, M>, number: i32) -> Result<Pid> {
+    if number == 0 { Ok(call.pid()) } else { id(number) }
+}
+
+pub(crate) fn getpgid<M: Machine>(call: &Call<'_, M>, number: i32) -> Done {
+    let pid = process(call, number)?;
+    Ok(call.table(|table| Ok::<_, Error>(table.process(pid)?.group()))?.number().into())
+}
+
+pub(crate) fn getsid<M: Machine>(call: &Call<'_, M>) -> Done {
+    let pid = process(call, call.int(0))?;
+    Ok(call.table(|table| Ok::<_, Error>(table.process(pid)?.session()))?.number().into())
+}
+
+pub(crate) fn setpgid<M: Machine>(call: &Call<'_, M>) -> Done {
+    if call.int(1) < 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let pid = process(call, call.int(0))?;
+    let group = if call.int(1) == 0 { pid } else { id(call.int(1))? };
+    call.table(|table| table.set_group(call.pid(), pid, group))?;
+    Ok(0)
+}
+
+pub(crate) fn setsid<M: Machine>(call: &Call<'_, M>) -> Done {
+    Ok(call.table(|table| table.set_session(call.pid()))?.number().into())
+}
+
+/// Replaces the caller's credentials by what `change` makes of them.
+pub(crate) fn change_credentials<M: Machine>(
+    call: &Call<'_, M>,
+    change: impl FnOnce(&Credentials) -> Result<Credentials>,
+) -> Done {
+    let new = Arc::new(change(&call.thread.credentials())?);
+    let tid = call.tid();
+    call.table(|table| table.set_credentials(tid, new))?;
+    Ok(0)
+}
+
+pub(crate) fn optional_id(id: u32) -> Option<u32> {
+    (id != u32::MAX).then_some(id)
+}
+
+pub(crate) async fn get_three<M: Machine>(call: &Call<'_, M>, ids: unix::credentials::Ids) -> Done {
+    for (index, id) in [ids.real, ids.effective, ids.saved].into_iter().enumerate() {
+        call.write(call.arg(index), &id.to_le_bytes()).await?;
+    }
+    Ok(0)
+}
+
+pub(crate) async fn getgroups<M: Machine>(call: &Call<'_, M>) -> Done {
+    let groups = call.thread.credentials().groups.clone();
+    let size = usize::try_from(call.int(0)).map_err(|_| Error::EINVAL)?;
+    if size != 0 {
+        if size < groups.len() {
+            return Err(Error::EINVAL.into());
+        }
+        let bytes: Vec<u8> = groups.iter().flat_map(|group| group.to_le_bytes()).collect();
+        call.write(call.arg(1), &bytes).await?;
+    }
+    Ok(groups.len() as u64)
+}
+
+pub(crate) async fn setgroups<M: Machine>(call: &Call<'_, M>) -> Done {
+    let credentials = call.thread.credentials();
+    let count = usize::try_from(call.int(0)).map_err(|_| Error::EINVAL)?;
+    if !credentials.is_privileged() {
+        return Err(Error::EPERM.into());
+    }
+    if count > Credentials::MAX_GROUPS {
+        return Err(Error::EINVAL.into());
+    }
+    let bytes = call.memory().read_bytes(call.arg(1), 4 * count).await?;
+    let groups: Vec<u32> = bytes.chunks_exact(4).map(|id| id.u32_at(0)).collect::<Result<_>>()?;
+    change_credentials(call, |credentials| credentials.set_groups(&groups))
+}
+
+/// Whether the caller may look at and change the limits and priorities of process `pid`.
+fn may_change<M: Machine>(call: &Call<'_, M>, pid: Pid) -> Result<()> {
+    let own = call.thread.credentials();
+    let target = call.table(|table| Ok::<_, Error>(table.process(pid)?.credentials().clone()))?;
+    let same =
+        [target.user.real, target.user.effective, target.user.saved].iter().all(|id| *id == own.user.real);
+    if pid == call.pid() || own.is_privileged() || same { Ok(()) } else { Err(Error::EPERM) }
+}
+
+pub(crate) async fn prlimit64<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (pid, kind) = (process(call, call.int(0))?, resource(call.uint(1).into())?);
+    may_change(call, pid)?;
+    let new = match call.arg(2) {
+        0 => None,
+        address => Some(limit(&call.read(address).await?)?),
+    };
+    let old = set_limit(call, pid, kind, new)?;
+    call.write_optional(call.arg(3), &to_limit(old)).await?;
+    Ok(0)
+}
+
+fn set_limit<M: Machine>(call: &Call<'_, M>, pid: Pid, kind: Resource, new: Option<Limit>) -> Result<Limit> {
+    let privileged = call.thread.credentials().is_privileged();
+    let old = call.table(|table| {
+        let limits = &mut table.process_mut(pid)?.limits;
+        let old = limits.get(kind);
+        new.map_or(Ok(()), |new| limits.set(kind, new, privileged)).map(|()| old)
+    })?;
+    if let (Some(new), Resource::Stack, Some(thread)) = (new, kind, call.system().thread_of_process(pid)) {
+        thread.memory().set_stack_limit(new.soft);
+    }
+    Ok(old)
+}
+
+pub(crate) async fn getrlimit<M: Machine>(call: &Call<'_, M>) -> Done {
+    let kind = resource(call.uint(0).into())?;
+    call.write(call.arg(1), &to_limit(call.thread.limits().get(kind))).await?;
+    Ok(0)
+}
+
+pub(crate) async fn setrlimit<M: Machine>(call: &Call<'_, M>) -> Done {
+    let kind = resource(call.uint(0).into())?;
+    let new = limit(&call.read(call.arg(1)).await?)?;
+    set_limit(call, call.pid(), kind, Some(new))?;
+    Ok(0)
+}
+
+/// What the caller's process and its waited-for children used.
+fn usages<M: Machine>(call: &Call<'_, M>) -> Result<(Usage, Usage)> {
+    call.table(|table| {
+        let process = table.process(call.pid())?;
+        Ok((table.usage(process), process.children_usage))
+    })
+}
+
+pub(crate) async fn getrusage<M: Machine>(call: &Call<'_, M>) -> Done {
+    let usage = match call.int(0) {
+        0 => usages(call)?.0,
+        -1 => usages(call)?.1,
+        1 => call.table(|table| Ok::<_, Error>(table.thread(call.tid())?.usage))?,
+        _ => return Err(Error::EINVAL.into()),
+    };
+    call.write(call.arg(1), &to_rusage(&usage)).await?;
+    Ok(0)
+}
+
+pub(crate) async fn times<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (own, children) = usages(call)?;
+    call.write_optional(call.arg(0), &to_tms(&own, &children)).await?;
+    Ok(ticks(call.system().environment.monotonic()))
+}
+
+/// The processes that getpriority and setpriority mean.
+fn priority_targets<M: Machine>(call: &Call<'_, M>) -> Result<Vec<Pid>> {
+    let number = call.int(1);
+    let targets = match call.uint(0) {
+        0 => alloc::vec![process(call, number)?],
+        1 => {
+            let own = call.table(|table| Ok::<_, Error>(table.process(call.pid())?.group()))?;
+            let group = if number == 0 { own } else { id(number)? };
+            call.table(|table| table.group_members(group))
+        }
+        2 => {
+            let user = if number == 0 { call.thread.credentials().user.real } else { number as u32 };
+            let is_users = |process: &&unix::process::Process| process.credentials().user.real == user;
+            call.table(|table| table.processes().filter(is_users).map(|process| process.pid()).collect())
+        }
+        _ => return Err(Error::EINVAL),
+    };
+    if targets.is_empty() { Err(Error::ESRCH) } else { Ok(targets) }
+}
+
+pub(crate) fn getpriority<M: Machine>(call: &Call<'_, M>) -> Done {
+    let targets = priority_targets(call)?;
+    let nice = |pid: &Pid| call.table(|table| table.process(*pid).map(|process| process.nice)).ok();
+    let lowest = targets.iter().filter_map(nice).min().ok_or(Error::ESRCH)?;
+    // The call itself counts from 40 to 1, so that no value looks like an error.
+    Ok((20 - i64::from(lowest)) as u64)
+}
+
+pub(crate) fn setpriority<M: Machine>(call: &Call<'_, M>) -> Done {
+    let nice = call.int(2).clamp(-20, 19) as i8;
+    let privileged = call.thread.credentials().is_privileged();
+    for pid in priority_targets(call)? {
+        may_change(call, pid)?;
+        call.table(|table| {
+            let process = table.process_mut(pid)?;
+            let floor = 20 - process.limits.soft(Resource::Nice).min(40) as i64;
+            if nice < process.nice && !privileged && i64::from(nice) < floor {
+                return Err(Error::EACCES);
+            }
+            process.nice = nice;
+            Ok(())
+        })?;
+    }
+    Ok(0)
+}
+
+pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
+    const SET_PDEATHSIG: u32 = 1;
+    const GET_PDEATHSIG: u32 = 2;
+    const GET_DUMPABLE: u32 = 3;
+    const SET_DUMPABLE: u32 = 4;
+    const SET_NAME: u32 = 15;
+    const GET_NAME: u32 = 16;
+    const CAPBSET_READ: u32 = 23;
+    const SET_CHILD_SUBREAPER: u32 = 36;
+    const GET_CHILD_SUBREAPER: u32 = 37;
+    const SET_NO_NEW_PRIVS: u32 = 38;
+    const GET_NO_NEW_PRIVS: u32 = 39;
+    const LAST_CAPABILITY: u64 = 40;
+    let (tid, pid, argument) = (call.tid(), call.pid(), call.arg(1));
+    match call.uint(0) {
+        SET_PDEATHSIG => {
+            let signal = optional_signal(argument)?;
+            call.table(|table| table.thread_mut(tid).map(|thread| thread.parent_death_signal = signal))?;
+        }
+        GET_PDEATHSIG => {
+            let signal = call.table(|table| table.thread(tid).map(|thread| thread.parent_death_signal))?;
+            let number = signal.map_or(0, |signal| u32::from(signal.number()));
+            call.write(argument, &number.to_le_bytes()).await?;
+        }
+        GET_DUMPABLE => return Ok(call.table(|table| table.process(pid).map(|p| p.is_dumpable))?.into()),
+        SET_DUMPABLE if argument <= 1 => {
+            call.table(|table| table.process_mut(pid).map(|process| process.is_dumpable = argument == 1))?;
+        }
+        SET_NAME => {
+            let name = call.memory().read_bytes(argument, 16).await.or(Err(Error::EFAULT));
+            let name = match name {
+                Ok(name) => name,
+                // A short name may end just before memory that is not there.
+                Err(_) => call.memory().read_string(argument, 16, Error::EFAULT).await?,
+            };
+            call.table(|table| table.set_name(tid, &name))?;
+        }
+        GET_NAME => {
+            let mut name = call.table(|table| table.thread(tid).map(|thread| thread.name().to_vec()))?;
+            name.resize(16, 0);
+            call.write(argument, &name).await?;
+        }
+        CAPBSET_READ if argument <= LAST_CAPABILITY => return Ok(1),
+        SET_CHILD_SUBREAPER => {
+            call.table(|table| table.process_mut(pid).map(|process| process.is_subreaper = argument != 0))?;
+        }
+        GET_CHILD_SUBREAPER => {
+            let is = call.table(|table| table.process(pid).map(|process| process.is_subreaper))?;
+            call.write(argument, &u32::from(is).to_le_bytes()).await?;
+        }
+        SET_NO_NEW_PRIVS if argument == 1 => {
+            change_credentials(call, |old| Ok(Credentials { no_new_privileges: true, ..old.clone() }))?;
+        }
+        GET_NO_NEW_PRIVS => return Ok(call.thread.credentials().no_new_privileges.into()),
+        _ => return Err(Error::EINVAL.into()),
+    }
+    Ok(0)
+}
+
+pub(crate) async fn arch_prctl<M: Machine>(call: &Call<'_, M>) -> Done {
+    const SET_FS: u32 = 0x1002;
+    const GET_FS: u32 = 0x1003;
+    match call.uint(0) {
+        SET_FS if call.arg(1) < 1 << 47 => {
+            let state = ThreadState { rax: 0, fs_base: call.arg(1), ..*call.state };
+            Err(Stop::Outcome(Outcome::Registers(state)))
+        }
+        SET_FS => Err(Error::EPERM.into()),
+        GET_FS => {
+            call.write(call.arg(1), &call.state.fs_base.to_le_bytes()).await?;
+            Ok(0)
+        }
+        _ => Err(Error::EINVAL.into()),
+    }
+}
+
+pub(crate) fn set_tid_address<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (tid, address) = (call.tid(), call.arg(0));
+    call.table(|table| table.thread_mut(tid).map(|thread| thread.clear_child_tid = address))?;
+    Ok(tid.number().into())
+}
+
+pub(crate) fn set_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
+    if call.arg(1) != 24 {
+        return Err(Error::EINVAL.into());
+    }
+    let (tid, head) = (call.tid(), call.arg(0));
+    call.table(|table| table.thread_mut(tid).map(|thread| thread.robust_list = head))?;
+    Ok(0)
+}
+
+pub(crate) async fn get_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
+    let tid = if call.int(0) == 0 { call.tid() } else { id(call.int(0))? };
+    let (head, pid) =
+        call.table(|table| table.thread(tid).map(|thread| (thread.robust_list, thread.pid())))?;
+    may_change(call, pid)?;
+    call.write(call.arg(2), &24u64.to_le_bytes()).await?;
+    call.write(call.arg(1), &head.to_le_bytes()).await?;
+    Ok(0)
+}
+
+/// A thread argument; 0 is the caller.
+fn thread<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Pid> {
+    let tid = if call.int(index) == 0 { call.tid() } else { id(call.int(index))? };
+    call.table(|table| table.thread(tid).map(|_| tid))
+}
+
+pub(crate) async fn sched_getaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
+    thread(call, 0)?;
+    let size = call.uint(1) as usize;
+    let processors = call.system().host.processors();
+    if !size.is_multiple_of(8) || size * 8 < processors {
+        return Err(Error::EINVAL.into());
+    }
+    let length = size.min(processors.div_ceil(64) * 8);
+    let mut mask = alloc::vec![0; length];
+    (0..processors).for_each(|index| mask[index / 8] |= 1 << (index % 8));
+    call.write(call.arg(2), &mask).await?;
+    Ok(length as u64)
+}
+
+/// sched_setaffinity(2): a mask that allows every processor is granted; placing threads is the system's own business.
+pub(crate) async fn sched_setaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
+    thread(call, 0)?;
+    let mask = call.memory().read_bytes(call.arg(2), (call.uint(1) as usize).min(1024)).await?;
+    let processors = call.system().host.processors();
+    let allows = |index: usize| mask.get(index / 8).is_some_and(|byte| byte & (1 << (index % 8)) != 0);
+    if (0..processors).all(allows) { Ok(0) } else { Err(Error::EINVAL.into()) }
+}
+
+/// The only scheduling policy there is: SCHED_OTHER, with priority 0.
+pub(crate) async fn sched_param<M: Machine>(call: &Call<'_, M>, set: Option<usize>) -> Done {
+    thread(call, 0)?;
+    match set {
+        None => call.write(call.arg(1), &[0; 4]).await?,
+        Some(index) => {
+            if index == 2 && call.uint(1) != 0 {
+                return Err(Error::EPERM.into());
+            }
+            if call.read::<4>(call.arg(index)).await? != [0; 4] {
+                return Err(Error::EINVAL.into());
+            }
+        }
+    }
+    Ok(0)
+}
+
+pub(crate) fn sched_getscheduler<M: Machine>(call: &Call<'_, M>) -> Done {
+    thread(call, 0)?;
+    Ok(0)
+}
+
+pub(crate) fn sched_priority_bound<M: Machine>(call: &Call<'_, M>, real_time: u64) -> Done {
+    match call.uint(0) {
+        0 | 3 | 5 => Ok(0),
+        1 | 2 => Ok(real_time),
+        _ => Err(Error::EINVAL.into()),
+    }
+}
+
+/// sched_yield(2): the thread has just been in its server, so others had their chance; now they have another.
+pub(crate) async fn sched_yield() -> Done {
+    let mut yielded = false;
+    core::future::poll_fn(|cx| match core::mem::replace(&mut yielded, true) {
+        true => core::task::Poll::Ready(()),
+        false => {
+            cx.waker().wake_by_ref();
+            core::task::Poll::Pending
+        }
+    })
+    .await;
+    Ok(0)
+}

@@ -1,0 +1,119 @@
+//! The system as a whole: names, memory, random numbers, capabilities.
+
+use crate::call::{Call, Done};
+use crate::layout::process::{SystemInformation, to_sysinfo, to_utsname};
+use crate::layout::{Fields, Writer};
+use mach::Machine;
+use unix::Error;
+
+/// The version of Linux whose interface this is, as far as programs ask.
+const RELEASE: &[u8] = b"6.1.0-macadamia";
+
+pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (host, domain) = call.system().names.lock().clone();
+    let names = to_utsname([b"Linux", &host, RELEASE, b"#1 SMP Macadamia", b"x86_64", &domain]);
+    call.write(call.arg(0), &names).await?;
+    Ok(0)
+}
+
+pub(crate) async fn set_name<M: Machine>(call: &Call<'_, M>, domain: bool) -> Done {
+    if !call.thread.credentials().is_privileged() {
+        return Err(Error::EPERM.into());
+    }
+    if call.arg(1) > 64 {
+        return Err(Error::EINVAL.into());
+    }
+    let name = call.memory().read_bytes(call.arg(0), call.arg(1) as usize).await?;
+    let mut names = call.system().names.lock();
+    if domain {
+        names.1 = name
+    } else {
+        names.0 = name
+    }
+    Ok(0)
+}
+
+pub(crate) async fn sysinfo<M: Machine>(call: &Call<'_, M>) -> Done {
+    let system = call.system();
+    let memory = system.vm.statistics();
+    let pages = |count: u32| u64::from(count) * 4096;
+    let used = memory.active + memory.inactive + memory.wired;
+    let information = SystemInformation {
+        uptime: system.environment.monotonic().as_secs(),
+        loads: [0; 3],
+        total: pages(memory.free + used),
+        free: pages(memory.free),
+        processes: u16::try_from(call.table(|table| table.thread_counts().0)).unwrap_or(u16::MAX),
+    };
+    call.write(call.arg(0), &to_sysinfo(&information)).await?;
+    Ok(0)
+}
+
+pub(crate) async fn getrandom<M: Machine>(call: &Call<'_, M>) -> Done {
+    const NONBLOCK: u32 = 1;
+    const RANDOM: u32 = 2;
+    const INSECURE: u32 = 4;
+    let flags = call.uint(2);
+    if flags & !(NONBLOCK | RANDOM | INSECURE) != 0 || flags & (RANDOM | INSECURE) == RANDOM | INSECURE {
+        return Err(Error::EINVAL.into());
+    }
+    let mut buffer = call.buffer(call.arg(0), call.arg(1))?;
+    let environment = call.system().environment.clone();
+    call.transfer(&mut buffer, async |buffer| {
+        use unix::{CopyError, UserBuffer};
+        let mut bytes = [0; 256];
+        while buffer.remaining() > 0 {
+            let count = bytes.len().min(buffer.remaining());
+            environment.fill_random(&mut bytes[..count]);
+            match buffer.copy_out(&bytes[..count]) {
+                Ok(_) => {}
+                Err(CopyError::NotResident) => buffer.resolve(true).await?,
+                Err(CopyError::Fault) if buffer.transferred() > 0 => break,
+                Err(CopyError::Fault) => return Err(Error::EFAULT),
+            }
+        }
+        Ok(buffer.transferred())
+    })
+    .await
+}
+
+pub(crate) async fn getcpu<M: Machine>(call: &Call<'_, M>) -> Done {
+    call.write_optional(call.arg(0), &[0; 4]).await?;
+    call.write_optional(call.arg(1), &[0; 4]).await?;
+    Ok(0)
+}
+
+const CAPABILITY_VERSION: u32 = 0x2008_0522;
+const ALL_CAPABILITIES: u64 = (1 << 41) - 1;
+
+/// Reads the header of capget and capset; an unknown version is answered with ours.
+async fn capability_header<M: Machine>(call: &Call<'_, M>) -> Result<(), crate::call::Stop> {
+    let header = call.read::<8>(call.arg(0)).await?;
+    if header.u32_at(0)? == CAPABILITY_VERSION {
+        return Ok(());
+    }
+    call.write(call.arg(0), &CAPABILITY_VERSION.to_le_bytes()).await?;
+    if call.arg(1) == 0 { Ok(()) } else { Err(Error::EINVAL.into()) }
+}
+
+/// Privilege goes with the effective user id 0: all capabilities or none.
+fn capabilities<M: Machine>(call: &Call<'_, M>) -> [u8; 24] {
+    let all = if call.thread.credentials().is_privileged() { ALL_CAPABILITIES } else { 0 };
+    let (low, high) = (all as u32, (all >> 32) as u32);
+    Writer::new().u32(0, low).u32(4, low).u32(12, high).u32(16, high).done()
+}
+
+pub(crate) async fn capget<M: Machine>(call: &Call<'_, M>) -> Done {
+    capability_header(call).await?;
+    call.write_optional(call.arg(1), &capabilities(call)).await?;
+    Ok(0)
+}
+
+/// capset(2): single capabilities cannot be given up; a set that changes nothing is accepted.
+pub(crate) async fn capset<M: Machine>(call: &Call<'_, M>) -> Done {
+    capability_header(call).await?;
+    let wanted = call.read::<24>(call.arg(1)).await?;
+    let current = capabilities(call);
+    let same = |at: usize| wanted.u32_at(at) == current.u32_at(at);
+    if [0, 4, 12, 16].into_iter().all(same) { Ok(0) } else { Err(Error::EPERM.into()) }
+}

@@ -1,0 +1,266 @@
+//! Clocks, sleeping, timers.
+
+use crate::call::{Call, Done};
+use crate::layout::time::{
+    itimerspec, itimerval, timespec, to_itimerspec, to_itimerval, to_timespec, to_timeval,
+};
+use crate::layout::{Fields, signal};
+use core::future::{Future, poll_fn};
+use core::pin::pin;
+use core::task::Poll;
+use core::time::Duration;
+use mach::Machine;
+use unix::clock::{Clock, When};
+use unix::process::Pid;
+use unix::signal::{Rule, Signal};
+use unix::thread::Continuation;
+use unix::timer::{Notification, TimerId};
+use unix::{Environment, Error, Result};
+
+/// Waits for `work` until `deadline` on the monotonic clock: `None` if that passes first.
+pub(crate) async fn until<T>(
+    environment: &dyn Environment,
+    deadline: Option<Duration>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let Some(deadline) = deadline else { return Some(work.await) };
+    let (mut work, mut sleep) = (pin!(work), pin!(environment.sleep_until(deadline)));
+    poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
+    })
+    .await
+}
+
+fn clock<M: Machine>(call: &Call<'_, M>, id: i32) -> Result<Clock> {
+    const PER_THREAD: i32 = 4;
+    Ok(match id {
+        // Realtime, its coarse form, its alarm form, international atomic time.
+        0 | 5 | 8 | 11 => Clock::Realtime,
+        // Monotonic, its raw and coarse forms, time since boot and its alarm form.
+        1 | 4 | 6 | 7 | 9 => Clock::Monotonic,
+        2 => Clock::ProcessTime(call.pid()),
+        3 => Clock::ThreadTime(call.tid()),
+        ..0 => {
+            let number = (!(id >> 3)) as u32;
+            let own = if id & PER_THREAD != 0 { call.tid() } else { call.pid() };
+            let pid = if number == 0 { own } else { Pid::new(number).ok_or(Error::EINVAL)? };
+            if id & PER_THREAD != 0 { Clock::ThreadTime(pid) } else { Clock::ProcessTime(pid) }
+        }
+        _ => return Err(Error::EINVAL),
+    })
+}
+
+fn now<M: Machine>(call: &Call<'_, M>, clock: Clock) -> Result<Duration> {
+    let system = call.system();
+    clock.now(&*system.environment, &system.processes)
+}
+
+pub(crate) async fn clock_gettime<M: Machine>(call: &Call<'_, M>) -> Done {
+    let time = now(call, clock(call, call.int(0))?)?;
+    call.write(call.arg(1), &to_timespec(time)).await?;
+    Ok(0)
+}
+
+pub(crate) async fn clock_getres<M: Machine>(call: &Call<'_, M>) -> Done {
+    let resolution = clock(call, call.int(0))?.resolution();
+    call.write_optional(call.arg(1), &to_timespec(resolution)).await?;
+    Ok(0)
+}
+
+/// Setting the clock is for the system itself.
+pub(crate) async fn clock_settime<M: Machine>(call: &Call<'_, M>) -> Done {
+    if clock(call, call.int(0))? != Clock::Realtime {
+        return Err(Error::EINVAL.into());
+    }
+    timespec(&call.read::<16>(call.arg(1)).await?)?;
+    Err(Error::EPERM.into())
+}
+
+pub(crate) async fn gettimeofday<M: Machine>(call: &Call<'_, M>) -> Done {
+    let time = now(call, Clock::Realtime)?;
+    call.write_optional(call.arg(0), &to_timeval(time)).await?;
+    call.write_optional(call.arg(1), &[0; 8]).await?;
+    Ok(0)
+}
+
+pub(crate) async fn time<M: Machine>(call: &Call<'_, M>) -> Done {
+    let seconds = now(call, Clock::Realtime)?.as_secs();
+    call.write_optional(call.arg(0), &seconds.to_le_bytes()).await?;
+    Ok(seconds)
+}
+
+/// Sleeps until `deadline`; interrupted, it can be continued, and what is left is written to `remaining`.
+pub(crate) async fn sleep<M: Machine>(
+    call: &Call<'_, M>,
+    clock: Clock,
+    deadline: Duration,
+    remaining: u64,
+) -> Done {
+    let environment = call.system().environment.clone();
+    match call.wait(Rule::Continue, environment.sleep_until(deadline)).await {
+        Ok(()) => Ok(0),
+        Err(stop) => {
+            let left = deadline.saturating_sub(environment.monotonic());
+            call.write_optional(remaining, &to_timespec(left)).await?;
+            call.thread.set_continuation(Continuation::Sleep { clock, deadline, remaining });
+            Err(stop)
+        }
+    }
+}
+
+pub(crate) async fn nanosleep<M: Machine>(call: &Call<'_, M>) -> Done {
+    let time = timespec(&call.read::<16>(call.arg(0)).await?)?;
+    let deadline = call.system().environment.monotonic().saturating_add(time);
+    sleep(call, Clock::Monotonic, deadline, call.arg(1)).await
+}
+
+pub(crate) async fn clock_nanosleep<M: Machine>(call: &Call<'_, M>) -> Done {
+    const ABSOLUTE: u32 = 1;
+    let clock = clock(call, call.int(0))?;
+    let time = timespec(&call.read::<16>(call.arg(2)).await?)?;
+    match clock {
+        Clock::ThreadTime(tid) if tid == call.tid() => return Err(Error::EINVAL.into()),
+        Clock::ThreadTime(_) => return Err(Error::EINVAL.into()),
+        Clock::ProcessTime(_) => return processor_sleep(call, clock, time).await,
+        Clock::Realtime | Clock::Monotonic => {}
+    }
+    let system = call.system().clone();
+    if call.uint(1) & ABSOLUTE == 0 {
+        let deadline = system.environment.monotonic().saturating_add(time);
+        return sleep(call, clock, deadline, call.arg(3)).await;
+    }
+    let deadline = clock.deadline(&*system.environment, &system.processes, When::At(time))?;
+    call.wait(Rule::WithoutHandler, system.environment.sleep_until(deadline)).await?;
+    Ok(0)
+}
+
+/// Sleeps until the process has used processor time; looks again as soon as it can be so.
+async fn processor_sleep<M: Machine>(call: &Call<'_, M>, clock: Clock, time: Duration) -> Done {
+    let system = call.system().clone();
+    let target = if call.uint(1) & 1 != 0 { time } else { now(call, clock)?.saturating_add(time) };
+    let work = async {
+        loop {
+            let left = target.saturating_sub(now(call, clock)?);
+            if left.is_zero() {
+                return Ok::<(), Error>(());
+            }
+            let next = system.environment.monotonic().saturating_add(left.max(Duration::from_millis(1)));
+            system.environment.sleep_until(next).await;
+        }
+    };
+    call.wait(Rule::WithoutHandler, work).await??;
+    Ok(0)
+}
+
+fn interval_timer(which: u32) -> Result<TimerId> {
+    match which {
+        0 => Ok(TimerId::Real),
+        1 => Ok(TimerId::Virtual),
+        2 => Ok(TimerId::Profiling),
+        _ => Err(Error::EINVAL),
+    }
+}
+
+pub(crate) async fn getitimer<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (system, id) = (call.system(), interval_timer(call.uint(0))?);
+    let setting = system.timers.get(&*system.environment, &system.processes, (call.pid(), id))?;
+    call.write(call.arg(1), &to_itimerval(setting)).await?;
+    Ok(0)
+}
+
+pub(crate) async fn setitimer<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (system, id) = (call.system(), interval_timer(call.uint(0))?);
+    let new = itimerval(&call.read(call.arg(1)).await?)?;
+    let timer = (call.pid(), id);
+    let when = When::After(new.value);
+    let old = system.timers.set(&*system.environment, &system.processes, timer, when, new.interval)?;
+    call.write_optional(call.arg(2), &to_itimerval(old)).await?;
+    Ok(0)
+}
+
+pub(crate) fn alarm<M: Machine>(call: &Call<'_, M>) -> Done {
+    let system = call.system();
+    let when = When::After(Duration::from_secs(call.uint(0).into()));
+    let timer = (call.pid(), TimerId::Real);
+    let old = system.timers.set(&*system.environment, &system.processes, timer, when, Duration::ZERO)?;
+    // Part of a second counts as one, so that a pending alarm is not zero.
+    Ok(old.value.as_secs() + u64::from(old.value.subsec_nanos() > 0))
+}
+
+pub(crate) async fn timer_create<M: Machine>(call: &Call<'_, M>) -> Done {
+    const SIGNAL: u32 = 0;
+    const NONE: u32 = 1;
+    const THREAD: u32 = 4;
+    let clock = clock(call, call.int(0))?;
+    let event = match call.arg(1) {
+        0 => None,
+        address => Some(call.read::<64>(address).await?),
+    };
+    let notify = event.as_ref().map_or(Ok(SIGNAL), |event| event.u32_at(12))?;
+    let chosen = match (&event, notify) {
+        (None, _) => None,
+        (Some(_), NONE) => None,
+        (Some(event), SIGNAL | THREAD) => Some((signal::signal(event.u32_at(8)?.into())?, event.u64_at(0)?)),
+        _ => return Err(Error::EINVAL.into()),
+    };
+    let thread = match (&event, notify) {
+        (Some(event), THREAD) => {
+            let tid = Pid::new(event.u32_at(16)?).ok_or(Error::EINVAL)?;
+            let own = call.table(|table| table.thread(tid).is_ok_and(|thread| thread.pid() == call.pid()));
+            if !own {
+                return Err(Error::EINVAL.into());
+            }
+            Some(tid)
+        }
+        _ => None,
+    };
+    let has_event = event.is_some();
+    let id = call.system().timers.create(call.pid(), clock, |id| match (chosen, has_event) {
+        (Some((signal, value)), _) => Notification::Signal { signal, value, thread },
+        (None, true) => Notification::None,
+        (None, false) => Notification::Signal { signal: Signal::ALRM, value: id.into(), thread: None },
+    })?;
+    if let Err(error) = call.write(call.arg(2), &id.to_le_bytes()).await {
+        let _ = call.system().timers.delete(&call.system().processes, call.pid(), id);
+        return Err(error.into());
+    }
+    Ok(0)
+}
+
+fn created<M: Machine>(call: &Call<'_, M>) -> (Pid, TimerId) {
+    (call.pid(), TimerId::Created(call.uint(0)))
+}
+
+pub(crate) async fn timer_settime<M: Machine>(call: &Call<'_, M>) -> Done {
+    const ABSOLUTE: u32 = 1;
+    let system = call.system();
+    let new = itimerspec(&call.read(call.arg(2)).await?)?;
+    let absolute = call.uint(1) & ABSOLUTE != 0;
+    let when = if absolute { When::At(new.value) } else { When::After(new.value) };
+    let old =
+        system.timers.set(&*system.environment, &system.processes, created(call), when, new.interval)?;
+    call.write_optional(call.arg(3), &to_itimerspec(old)).await?;
+    Ok(0)
+}
+
+pub(crate) async fn timer_gettime<M: Machine>(call: &Call<'_, M>) -> Done {
+    let system = call.system();
+    let setting = system.timers.get(&*system.environment, &system.processes, created(call))?;
+    call.write(call.arg(1), &to_itimerspec(setting)).await?;
+    Ok(0)
+}
+
+pub(crate) fn timer_getoverrun<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (pid, id) = created(call);
+    if !call.system().timers.exists(pid, id) {
+        return Err(Error::EINVAL.into());
+    }
+    Ok(call.table(|table| table.timer_overrun(pid, call.uint(0))).into())
+}
+
+pub(crate) fn timer_delete<M: Machine>(call: &Call<'_, M>) -> Done {
+    let system = call.system();
+    system.timers.delete(&system.processes, call.pid(), call.uint(0))?;
+    Ok(0)
+}

@@ -1,0 +1,197 @@
+//! From a call's end to the program: signal frames, restarts, and the return from handlers.
+
+use crate::call::{Call, Done, Outcome, Stop};
+use crate::layout::signal::{self as layout, SavedContext};
+use crate::{Linux, errno, names};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use mach::Machine;
+use mach::machine::ThreadState;
+use unix::Error;
+use unix::process::{Delivery, ExitStatus};
+use unix::signal::{Action, Frame, Resumption, Rule, Signal, SignalInformation};
+use unix::thread::{Executed, Thread, UserThread};
+
+/// What a server has to do with a thread now.
+pub enum Next {
+    /// Let its program run with these registers. From now on only [`unix::process::Control::recall`] reaches it.
+    Run(ThreadState),
+    /// The same, but on another thread of the machine: it has a new program, the old thread of the machine is over.
+    RunNew(Arc<dyn UserThread>, ThreadState),
+    /// Nothing: it has ended.
+    Ended,
+}
+
+/// Bytes of the instruction that makes a system call.
+const INSTRUCTION: u64 = 2;
+
+impl<M: Machine> Linux<M> {
+    /// Brings a thread whose call ended so back to its program.
+    pub async fn finish(&self, thread: &Arc<Thread<M>>, mut state: ThreadState, outcome: Outcome) -> Next {
+        let number = state.rax;
+        let mut interrupted = None;
+        let mut replaced = None;
+        match outcome {
+            Outcome::Return(value) => state.rax = value,
+            Outcome::Interrupted(rule) => interrupted = Some((rule, number)),
+            Outcome::Registers(registers) => state = registers,
+            Outcome::Executed(Executed { user, state: fresh }) => {
+                state = fresh;
+                replaced = Some(user);
+            }
+            Outcome::Exit(status) => {
+                thread.exit(status).await;
+                return Next::Ended;
+            }
+        }
+        match (self.leave(thread, state, interrupted).await, replaced) {
+            (Next::Run(state), Some(user)) => Next::RunNew(user, state),
+            (next, _) => next,
+        }
+    }
+
+    /// Lets `thread` return to its program after anything else than a call (a fault, a recall): delivers signals,
+    /// waits while it is stopped, ends it. `interrupted` is a call that was cut short, with its number.
+    pub async fn leave(
+        &self,
+        thread: &Arc<Thread<M>>,
+        mut state: ThreadState,
+        mut interrupted: Option<(Rule, u64)>,
+    ) -> Next {
+        let system = thread.system().clone();
+        loop {
+            match system.processes.leave(thread.tid()).await {
+                Delivery::Return => {
+                    resume(&mut state, interrupted.take(), None);
+                    if self.check_state(thread, &state) {
+                        return Next::Run(state);
+                    }
+                }
+                Delivery::Handler(frame) => {
+                    resume(&mut state, interrupted.take(), Some(&frame.action));
+                    match self.push_frame(thread, &frame, &state).await {
+                        Some(entered) => state = entered,
+                        None => {
+                            let tid = thread.tid();
+                            system.processes.with(|table| table.frame_failed(tid, &frame));
+                        }
+                    }
+                }
+                // `Processes::leave` waits while the thread is stopped.
+                Delivery::Stopped => {}
+                Delivery::Exit(status) => {
+                    thread.exit(status).await;
+                    return Next::Ended;
+                }
+            }
+            system.log_reports();
+        }
+    }
+
+    /// An instruction pointer that is no address of a program would fault in its first instruction: so it does here.
+    fn check_state(&self, thread: &Thread<M>, state: &ThreadState) -> bool {
+        let valid = state.rip < 1 << 47;
+        if !valid {
+            let tid = thread.tid();
+            let processes = &thread.system().processes;
+            processes.with(|table| {
+                table.enter(tid);
+                table.force(tid, SignalInformation::system(Signal::SEGV));
+            });
+        }
+        valid
+    }
+
+    /// Writes the frame of a handler onto the thread's stack: the registers with which the handler starts, or nothing
+    /// if that cannot be done.
+    async fn push_frame(
+        &self,
+        thread: &Thread<M>,
+        frame: &Frame,
+        state: &ThreadState,
+    ) -> Option<ThreadState> {
+        let extended = thread.user().extended_state().await.ok()?;
+        let trap = thread.trap();
+        let built =
+            layout::build_frame(frame, state, &extended, (trap.error, trap.number, trap.address)).ok()?;
+        thread.memory().copy_out(built.address, &built.bytes).await.ok()?;
+        // A handler starts with the initial extended state.
+        thread.user().set_extended_state(&[]).await.ok()?;
+        Some(built.state)
+    }
+}
+
+/// Decides what becomes of an interrupted call, now that it is known which handler runs, if any.
+fn resume(state: &mut ThreadState, interrupted: Option<(Rule, u64)>, action: Option<&Action>) {
+    let Some((rule, number)) = interrupted else { return };
+    match rule.decide(action) {
+        Resumption::Interrupted => state.rax = errno::result(Err(Error::EINTR)),
+        Resumption::Restart => {
+            state.rax = number;
+            state.rip = state.rip.wrapping_sub(INSTRUCTION);
+        }
+        Resumption::Continue => {
+            state.rax = names::number::restart_syscall;
+            state.rip = state.rip.wrapping_sub(INSTRUCTION);
+        }
+    }
+}
+
+/// rt_sigreturn(2): goes back to what a handler interrupted. A frame that cannot be read is fatal.
+pub(crate) async fn rt_sigreturn<M: Machine>(call: &Call<'_, M>) -> Done {
+    match restore(call).await {
+        Ok(state) => Err(Stop::Outcome(Outcome::Registers(state))),
+        Err(_) => {
+            let tid = call.tid();
+            call.table(|table| table.force(tid, SignalInformation::system(Signal::SEGV)));
+            Err(Stop::Outcome(Outcome::Registers(*call.state)))
+        }
+    }
+}
+
+async fn restore<M: Machine>(call: &Call<'_, M>) -> unix::Result<ThreadState> {
+    // The handler's return has taken the first word of the frame off the stack.
+    let context = call.read::<{ layout::CONTEXT_SIZE }>(call.state.rsp).await?;
+    let SavedContext { state, mask, stack, extended_at } = layout::read_context(&context, call.state)?;
+    let extended = match extended_at {
+        0 => Vec::new(),
+        address => read_extended(call, address).await?,
+    };
+    call.thread.user().set_extended_state(&extended).await?;
+    let tid = call.tid();
+    call.table(|table| {
+        let _ = table.set_mask(tid, mask);
+        if let Ok(thread) = table.thread_mut(tid)
+            && let Ok(stack) = stack
+        {
+            // As sigaltstack would, for the stack pointer that is returned to; what it refuses stays.
+            let _ = thread.stack.replace(stack, state.rsp, layout::MINIMUM_STACK);
+        }
+    });
+    Ok(state)
+}
+
+async fn read_extended<M: Machine>(call: &Call<'_, M>, address: u64) -> unix::Result<Vec<u8>> {
+    let legacy = call.read::<512>(address).await?;
+    let expected = call.linux.processor.extended_size;
+    let size = layout::extended_size(&legacy, expected);
+    if size > legacy.len() {
+        let end = call.read::<4>(address.wrapping_add(size as u64)).await?;
+        if layout::has_end_mark(&end) {
+            return call.memory().read_bytes(address, size).await;
+        }
+    }
+    Ok(legacy.to_vec())
+}
+
+/// exit_group(2).
+pub(crate) fn exit_group<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (pid, status) = (call.pid(), ExitStatus::Exited(call.int(0) as u8));
+    call.table(|table| table.begin_exit(pid, status));
+    Err(Stop::Outcome(Outcome::Exit(status)))
+}
+
+/// exit(2): this thread only.
+pub(crate) fn exit<M: Machine>(call: &Call<'_, M>) -> Done {
+    Err(Stop::Outcome(Outcome::Exit(ExitStatus::Exited(call.int(0) as u8))))
+}
