@@ -12,6 +12,7 @@
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
 //! | `exception-error-code` | exception messages carry the error code as a 20th word |
 //! | `quota=SIZE` | kernel memory that each space other than the initial servers' may use; default: no limit |
+//! | `kdb` | programs that may use the kernel debugger enter it by INT3 (otherwise their message is printed) |
 //! | `exit` | on a panic, end the emulator through its debug-exit port |
 use core::fmt;
 
@@ -32,6 +33,8 @@ pub struct Config {
     pub legacy_io: bool,
     /// Unprivileged spaces may use the kernel debugger's console operations.
     pub user_kdb: bool,
+    /// The enter operation of INT3 enters the kernel debugger.
+    pub enter_kdb: bool,
     /// Exception messages carry the processor's error code as word 20.
     pub exception_error_code: bool,
     /// Bytes of kernel memory that a space may use, if limited.
@@ -58,6 +61,7 @@ impl Config {
         memory_limit: None,
         legacy_io: false,
         user_kdb: false,
+        enter_kdb: false,
         exception_error_code: false,
         space_quota: None,
         exit_on_panic: false,
@@ -82,6 +86,7 @@ impl Config {
             Some(("maxmem", size)) => self.memory_limit = Some(parse_size(size)?),
             Some(("kdb", "user")) => self.user_kdb = true,
             None if word == "legacy-io" => self.legacy_io = true,
+            None if word == "kdb" => self.enter_kdb = true,
             None if word == "exception-error-code" => self.exception_error_code = true,
             None if word == "exit" => self.exit_on_panic = true,
             _ => return None,

@@ -5,7 +5,7 @@
 //! Nothing here uses per-processor data or takes a lock: the kernel may be broken in any way.
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::{arch, log};
+use crate::{arch, kdb, log};
 
 /// Frames printed at most.
 const DEPTH: usize = 32;
@@ -47,12 +47,15 @@ pub fn backtrace(address: u64, frame_pointer: u64) {
     }
 }
 
-/// After the report: ends the emulator if asked to, else stops this processor.
+/// After the report: prints where the threads are, then ends the emulator if asked to, else enters the debugger.
 pub fn leave() -> ! {
     log::error!("the kernel has stopped");
+    kdb::overview();
     if EXIT.load(Ordering::Relaxed) {
         arch::debug_exit(EXIT_CODE);
     }
+    // Nothing can go on after `go` either.
+    kdb::enter();
     arch::stop()
 }
 

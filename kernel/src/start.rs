@@ -8,7 +8,7 @@ use crate::boot::{BootInformation, Protocol, kickstart, preparation, reserved};
 use crate::memory::PhysRange;
 use crate::syscall::Call;
 use crate::thread::initial;
-use crate::{arch, interrupt, kip, log, mapping, memory};
+use crate::{arch, interrupt, kdb, kip, log, mapping, memory};
 
 /// SystemBase is at least this: the interrupt lines of a PC's old controllers, whether or not there are so many.
 const LEAST_LINES: u32 = 16;
@@ -55,6 +55,7 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
     if initial::create().is_err() {
         panic!("cannot start the system: no memory for the initial servers");
     }
+    kdb::init();
     arch::entry::enter()
 }
 

@@ -5,7 +5,7 @@ use x2::kdebug;
 use crate::scheduler::Next;
 use crate::space::Space;
 use crate::thread::{ThreadRef, exception, user_memory};
-use crate::{console, processor};
+use crate::{config, console, processor};
 
 /// `cmpb $operation, %al`.
 const COMPARE_AL: u8 = 0x3c;
@@ -40,7 +40,12 @@ pub fn breakpoint(current: ThreadRef) -> Next {
             }
         },
         (COMPARE_AL, kdebug::TOGGLE_BREAK_IN) if length == 2 => {}
-        (JUMP, _) if length == 2 => message(space, registers.rip.get() + 2),
+        (JUMP, _) if length == 2 => {
+            message(space, registers.rip.get() + 2);
+            if config::get().enter_kdb {
+                super::enter();
+            }
+        }
         (NOP, _) if length >= 1 => {}
         _ => return exception::report(current, BREAKPOINT, 0),
     }

@@ -145,6 +145,12 @@ pub fn statistics() -> Statistics {
     Statistics { total: pool.end - FIRST.load(Ordering::Relaxed), count: pool.count }
 }
 
+/// As [`statistics`], for the debugger: nothing if the pool is locked, perhaps by what has just stopped.
+pub fn try_statistics() -> Option<Statistics> {
+    let pool = POOL.try_lock()?;
+    Some(Statistics { total: pool.end - FIRST.load(Ordering::Relaxed), count: pool.count })
+}
+
 /// A zeroed frame for `usage`, charged to `account`.
 pub fn alloc(account: Account, usage: Use) -> Result<Frame, OutOfMemory> {
     account.charge(PAGE_SIZE)?;

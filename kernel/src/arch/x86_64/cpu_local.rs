@@ -90,8 +90,11 @@ pub(super) unsafe fn init(number: u32) -> u64 {
     .into_iter()
     .enumerate()
     {
-        area.task.set_interrupt_stack(which, stacks::map(number, 1 + index as u32));
+        let top = stacks::map(number, 1 + index as u32);
+        stacks::set_owner(top, &raw const area.local);
+        area.task.set_interrupt_stack(which, top);
     }
+    stacks::set_owner(stack_top, &raw const area.local);
     const { assert!(INTERRUPT_STACKS + 1 <= stacks::PER_PROCESSOR as usize) };
     let local = &raw const area.local;
     // SAFETY: the area is never freed; this is the one load of these tables.

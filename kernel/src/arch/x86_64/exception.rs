@@ -4,8 +4,9 @@
 use core::fmt;
 
 use super::cpu_local::cpu_local;
-use super::instructions::{msr, read_cr2, read_cr3, read_msr};
-use crate::{log, panic};
+use super::instructions::{frame_pointer, msr, read_cr2, read_cr3, read_msr, write_msr};
+use super::stacks;
+use crate::{kdb, log, panic};
 
 /// The registers as `vectors.S` pushes them, lowest address first.
 #[derive(Debug)]
@@ -61,13 +62,34 @@ pub fn name(vector: u64) -> &'static str {
 #[unsafe(no_mangle)]
 extern "C" fn kernel_mode_interrupt(frame: &mut Frame) {
     match frame.vector {
-        NON_MASKABLE => log::warning!("non-maskable interrupt at {:#x}: ignored", frame.rip),
+        NON_MASKABLE => with_kernel_gs(|| {
+            log::warning!("non-maskable interrupt");
+            log::warning!("{frame}");
+            panic::backtrace(frame.rip, frame.registers[RBP]);
+            kdb::overview();
+        }),
         // The kernel opens interrupts only in wait_for_interrupt, which finds the vector here and interrupts off again.
         vector if vector >= FIRST_INTERRUPT => {
             cpu_local().idle_vector.set(vector as u32);
             frame.rflags &= !INTERRUPT_FLAG;
         }
-        _ => report(frame),
+        _ => with_kernel_gs(|| report(frame)),
+    }
+}
+
+/// Runs `code` with GS base at this processor's data, whatever it was: an exception on the way in or out of the kernel, or
+/// one that does not wait for the kernel, may find the user's.
+fn with_kernel_gs(code: impl FnOnce()) {
+    let here = frame_pointer();
+    // Before there is per-processor data, the code runs on the boot stack and knows so itself.
+    let Some(owner) = stacks::owner(here) else { return code() };
+    // SAFETY: GS base exists in every 64-bit processor, `owner` is the executing processor's data, since this is its
+    // stack, and what was there is put back.
+    unsafe {
+        let found = read_msr(msr::GS_BASE);
+        write_msr(msr::GS_BASE, owner as u64);
+        code();
+        write_msr(msr::GS_BASE, found);
     }
 }
 

@@ -156,7 +156,10 @@ pub fn enter_extended_state(_state: &'static ExtendedState) {
 /// The processor leaves a thread with area `from` for one with area `to` (none: never used). Between two threads without
 /// an area this does nothing.
 #[inline]
-pub fn switch_extended_state(from: Option<&'static ExtendedState>, to: Option<&'static ExtendedState>) {
+pub(super) fn switch_extended_state(
+    from: Option<&'static ExtendedState>,
+    to: Option<&'static ExtendedState>,
+) {
     if let Some(from) = from {
         from.save();
     }

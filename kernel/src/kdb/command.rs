@@ -1,0 +1,103 @@
+//! The debugger's commands.
+use core::fmt;
+
+/// What to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Command {
+    /// An empty line.
+    Nothing,
+    /// Lists the commands.
+    Help,
+    /// All threads, a line each.
+    Threads,
+    /// One thread, by number.
+    Thread(u32),
+    /// All spaces.
+    Spaces,
+    /// Ready threads and running timeouts.
+    Queues,
+    /// Kernel memory.
+    Memory,
+    /// Interrupt lines that have handlers.
+    Interrupts,
+    /// Memory of a thread's space: number, address.
+    Read(u32, u64),
+    /// Goes on.
+    Go,
+    /// Ends the emulator.
+    Exit,
+}
+
+/// Why a line is no command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CommandError<'a> {
+    /// There is no such command.
+    Unknown(&'a str),
+    /// An argument is missing.
+    Missing(&'static str),
+    /// An argument is no number.
+    Number(&'a str),
+}
+
+impl fmt::Display for CommandError<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(word) => write!(formatter, "there is no command '{word}'"),
+            Self::Missing(what) => write!(formatter, "{what} is missing"),
+            Self::Number(word) => write!(formatter, "'{word}' is no number"),
+        }
+    }
+}
+
+/// Letter, word, what it does.
+pub(super) const HELP: [(&str, &str, &str); 10] = [
+    ("h", "help", "this list"),
+    ("t", "threads", "all threads"),
+    ("t N", "thread N", "one thread, by number (0x... or decimal)"),
+    ("s", "spaces", "all address spaces"),
+    ("q", "queues", "ready threads and timeouts"),
+    ("m", "memory", "kernel memory"),
+    ("i", "interrupts", "interrupt lines with handlers"),
+    ("r N A", "read N A", "64 bytes at address A in the space of thread N"),
+    ("g", "go", "leave the debugger"),
+    ("e", "exit", "end the emulator"),
+];
+
+/// Parses a line.
+pub(super) fn parse(line: &str) -> Result<Command, CommandError<'_>> {
+    let mut words = line.split_ascii_whitespace();
+    let Some(name) = words.next() else { return Ok(Command::Nothing) };
+    let mut argument = |what| words.next().ok_or(CommandError::Missing(what));
+    Ok(match name {
+        "h" | "help" | "?" => Command::Help,
+        "t" | "thread" | "threads" => match argument("") {
+            Ok(word) => Command::Thread(thread_number(word)?),
+            Err(_) => Command::Threads,
+        },
+        "s" | "spaces" => Command::Spaces,
+        "q" | "queues" => Command::Queues,
+        "m" | "memory" => Command::Memory,
+        "i" | "interrupts" => Command::Interrupts,
+        "r" | "read" => {
+            let thread = thread_number(argument("the thread's number")?)?;
+            Command::Read(thread, number(argument("the address")?)?)
+        }
+        "g" | "go" => Command::Go,
+        "e" | "exit" => Command::Exit,
+        _ => return Err(CommandError::Unknown(name)),
+    })
+}
+
+/// A thread's number, alone or with its version as the debugger prints ids.
+fn thread_number(word: &str) -> Result<u32, CommandError<'_>> {
+    let digits = word.split('.').next().unwrap_or(word);
+    number(digits).ok().and_then(|value| u32::try_from(value).ok()).ok_or(CommandError::Number(word))
+}
+
+fn number(word: &str) -> Result<u64, CommandError<'_>> {
+    match word.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => word.parse(),
+    }
+    .map_err(|_| CommandError::Number(word))
+}

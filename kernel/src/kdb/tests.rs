@@ -1,0 +1,48 @@
+//! Commands and what they print.
+use std::string::String;
+
+use super::command::{Command, CommandError, HELP, parse};
+use super::show;
+use crate::arch::Machine;
+use crate::thread::table::threads;
+
+#[test]
+fn commands_have_letters_and_words() {
+    assert_eq!(parse("  "), Ok(Command::Nothing));
+    assert_eq!(parse("t"), Ok(Command::Threads));
+    assert_eq!(parse("thread 0x3a"), Ok(Command::Thread(0x3a)));
+    assert_eq!(parse("t 58.1"), Ok(Command::Thread(58)));
+    assert_eq!(parse("r 58 0x1000"), Ok(Command::Read(58, 0x1000)));
+    assert_eq!(parse("r 58"), Err(CommandError::Missing("the address")));
+    assert_eq!(parse("r 58 x"), Err(CommandError::Number("x")));
+    assert_eq!(parse("t 0x1ffffffff"), Err(CommandError::Number("0x1ffffffff")));
+    assert_eq!(parse("frobnicate"), Err(CommandError::Unknown("frobnicate")));
+}
+
+#[test]
+fn help_names_commands_that_exist() {
+    for (letter, word, _) in HELP {
+        let arguments = |text: &str| text.replace('N', "1").replace('A', "2");
+        let parsed = parse(&arguments(letter).leak()[..]);
+        assert!(parsed.is_ok(), "{letter}");
+        assert_eq!(parsed, parse(&arguments(word).leak()[..]));
+    }
+}
+
+/// Every command prints something sensible of a machine without threads.
+#[test]
+fn an_empty_machine_can_be_looked_at() {
+    let _machine = Machine::new(1 << 20);
+    threads().clear();
+    let print = |command| {
+        let mut text = String::new();
+        show::execute(command, &mut text);
+        text
+    };
+    assert!(print(Command::Threads).starts_with("thread "));
+    assert_eq!(print(Command::Thread(5)), "there is no thread 5\n");
+    assert_eq!(print(Command::Read(5, 0)), "there is no thread 5\n");
+    assert!(print(Command::Memory).contains("KiB free"));
+    assert!(print(Command::Queues).contains("running: none"));
+    assert!(print(Command::Help).contains("threads"));
+}
