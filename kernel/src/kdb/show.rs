@@ -329,6 +329,7 @@ impl fmt::Display for Purpose {
             IpcKind::User => "",
             IpcKind::PageFault => " (page fault)",
             IpcKind::Exception => " (exception)",
+            IpcKind::SystemCall => " (foreign system call)",
             IpcKind::Start => " (start)",
         };
         write!(formatter, "{}{why}", self.1)
