@@ -3,7 +3,6 @@
 use crate::{command, packages, toolchain, tree};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -51,11 +50,9 @@ const QUIET: Duration = Duration::from_secs(15 * 60);
 /// Runs one cargo call. Whatever makes cargo fail without a failed test (a test program that does not compile, that was
 /// killed, or that hangs) counts as one failure.
 fn count(cargo: &mut Command) -> Result<Counts> {
-    // A process group of its own, so that the tests end with the cargo that started them.
-    let mut child =
-        cargo.stdout(Stdio::piped()).process_group(0).spawn().context("cannot start cargo test")?;
+    let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
     let output = child.stdout.take().context("cargo test without output")?;
-    let (sender, lines) = channel();
+    let (sender, lines) = channel::<Vec<u8>>();
     std::thread::spawn(move || {
         let lines = BufReader::new(output).split(b'\n').map_while(Result::ok);
         // The receiver goes away only when the tests have been given up.
@@ -73,8 +70,7 @@ fn count(cargo: &mut Command) -> Result<Counts> {
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 println!("not ok - host tests: no test has ended for {} min: hung", QUIET.as_secs() / 60);
-                let group = format!("-{}", child.id());
-                command::run(Command::new("kill").args(["-KILL", "--", &group]), "stopping the tests")?;
+                stop(child.id());
                 break;
             }
         }
@@ -83,6 +79,16 @@ fn count(cargo: &mut Command) -> Result<Counts> {
         counts.failed = 1;
     }
     Ok(counts)
+}
+
+/// Ends a process and what it has started: a test program does not end with its cargo.
+fn stop(process: u32) {
+    let children =
+        std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    let all = children.split_whitespace().map(String::from).chain([process.to_string()]);
+    // The shell's own `kill`: a minimal system has no other. What has ended meanwhile cannot be ended again; nothing
+    // else can go wrong.
+    let _ = Command::new("sh").args(["-c", "kill -KILL \"$@\"", "sh"]).args(all).status();
 }
 
 impl Counts {
@@ -111,6 +117,17 @@ fn is_noise(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_ends_with_what_it_started() {
+        let mut shell =
+            Command::new("sh").args(["-c", "sleep 600; true"]).stdout(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        stop(shell.id());
+        // The pipe closes only when every process that holds it has ended.
+        assert_eq!(std::io::read_to_string(shell.stdout.take().unwrap()).unwrap(), "");
+        assert!(!shell.wait().unwrap().success());
+    }
 
     #[test]
     fn results_are_added_up() {
