@@ -76,7 +76,10 @@ impl Symboliser {
         let mut explained = Vec::new();
         for address in addresses(line) {
             let mut lead = format!("{address:#x} =");
-            for location in self.locations(address.wrapping_sub(before)) {
+            let mut locations = self.locations(address.wrapping_sub(before));
+            // A function whose inlined part has no name of its own appears twice.
+            locations.dedup();
+            for location in locations {
                 explained.push(format!("{lead} {location}"));
                 lead = "  inlined in".into();
             }

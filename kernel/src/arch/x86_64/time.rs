@@ -203,11 +203,13 @@ pub(super) fn init(tables: Option<&Tables>) {
     SCALE.store(((1_000_000 << SHIFT) / u128::from(time_stamp)) as u64, Ordering::Relaxed);
     TIMER_SCALE.store((timer << 16) / 1_000_000, Ordering::Relaxed);
     TIMER_RATE.store(timer as u32, Ordering::Relaxed);
+    // In units of 10 kHz, rounded: the reference resolves no more in so short a time.
+    let (time_stamp, timer) = ((time_stamp + 5_000) / 10_000, (timer + 5_000) / 10_000);
     log::info!(
-        "clocks: time-stamp counter {}.{:03} MHz, timer {}.{:03} MHz, measured against the {name}",
-        time_stamp / 1_000_000,
-        time_stamp / 1000 % 1000,
-        timer / 1_000_000,
-        timer / 1000 % 1000
+        "clocks: time-stamp counter {}.{:02} MHz, timer {}.{:02} MHz, measured against the {name}",
+        time_stamp / 100,
+        time_stamp % 100,
+        timer / 100,
+        timer % 100
     );
 }
