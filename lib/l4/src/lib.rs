@@ -16,6 +16,7 @@
 //! | [`ipc`] | send, receive, call, reply-and-wait; messages |
 //! | [`registers`] | the same for messages of up to seven words, without touching memory |
 //! | [`thread`], [`space`] | threads and address spaces |
+//! | [`extension`] | ownership, thread state, notification |
 //! | [`sigma0`] | asking sigma0 for memory |
 //! | [`console`] | printing through the kernel debugger |
 //! | [`start`] | entry, stack and panic of a program |
@@ -25,6 +26,7 @@
 #![no_std]
 
 pub mod console;
+pub mod extension;
 pub mod ipc;
 pub mod kernel_interface;
 pub mod registers;

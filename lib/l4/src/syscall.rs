@@ -36,6 +36,9 @@ pub(crate) mod entry {
         SYSTEM_CLOCK = SYSTEM_CLOCK;
         THREAD_SWITCH = THREAD_SWITCH;
         SCHEDULE = SCHEDULE;
+        SPACE_OPTIONS = SPACE_OPTIONS;
+        THREAD_STATE = THREAD_STATE;
+        NOTIFY = NOTIFY;
     }
 }
 
@@ -217,6 +220,52 @@ pub fn thread_switch(dest: u64) {
 #[inline(always)]
 pub fn system_clock() -> u64 {
     control_call!(SYSTEM_CLOCK, 0u64, 0u64, 0u64, 0u64, 0u64).0
+}
+
+/// Calls an extension: arguments in RDI, RSI, RDX and R8, results in RAX, RSI, RDX and R8. No other register changes
+/// but RCX, R11 and RBP.
+macro_rules! extension_call {
+    ($entry:ident, $rdi:expr, $rsi:expr, $rdx:expr, $r8:expr) => {{
+        let (mut rsi, mut rdx, mut r8): (u64, u64, u64) = ($rsi, $rdx, $r8);
+        let result: u64;
+        asm!(
+            "push rbp",
+            "call [rip + {entry}]",
+            "pop rbp",
+            entry = sym entry::$entry,
+            in("rdi") $rdi, inout("rsi") rsi, inout("rdx") rdx, inout("r8") r8,
+            lateout("rax") result, lateout("rcx") _, lateout("r11") _,
+        );
+        (result, rsi, rdx, r8)
+    }};
+}
+
+/// SpaceOptions; returns (1 or 0, answers).
+#[inline(always)]
+pub fn space_options(space: u64, option: u64, values: [u64; 2]) -> (u64, [u64; 2]) {
+    // SAFETY: the operands are the call's whole register contract; it touches no memory of this space.
+    let (result, _, first, second) =
+        unsafe { extension_call!(SPACE_OPTIONS, space, option, values[0], values[1]) };
+    (result, [first, second])
+}
+
+/// ThreadState; returns (1 or 0, state, bytes read).
+///
+/// # Safety
+/// `size` bytes at `buffer` are the caller's to be read or written as `control` says; the thread finds what its code
+/// expects.
+#[inline(always)]
+pub unsafe fn thread_state(thread: u64, control: u64, buffer: u64, size: u64) -> (u64, u64, u64) {
+    // SAFETY: the operands are the call's whole register contract; the memory is the caller's promise.
+    let (result, state, _, read) = unsafe { extension_call!(THREAD_STATE, thread, control, buffer, size) };
+    (result, state, read)
+}
+
+/// Notify; returns 1 or 0.
+#[inline(always)]
+pub fn notify(thread: u64, bits: u64) -> u64 {
+    // SAFETY: the operands are the call's whole register contract; it touches no memory of this space.
+    unsafe { extension_call!(NOTIFY, thread, bits, 0, 0) }.0
 }
 
 /// ProcessorControl; returns 1 or 0.

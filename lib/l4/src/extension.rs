@@ -1,0 +1,162 @@
+//! The extensions: ownership and confinement, thread state, notification. `docs/src/reference/extensions.md` is their
+//! reference.
+
+use crate::{syscall, thread, utcb};
+use x2::ThreadId;
+use x2::extension::{SpaceOption, SystemCallMode, thread_state};
+use x2::protocol::exception;
+
+/// SpaceOptions on the space of thread `space`; returns the two answers.
+pub fn space_options(space: ThreadId, option: SpaceOption, values: [u64; 2]) -> thread::Result<[u64; 2]> {
+    let (result, answers) = syscall::space_options(space.raw(), option as u64, values);
+    thread::check(result).map(|()| answers)
+}
+
+/// Gives a space to `owner` (privileged); nil takes it from its owner.
+pub fn set_owner(space: ThreadId, owner: ThreadId) -> thread::Result<()> {
+    space_options(space, SpaceOption::Owner, [owner.raw(), 0]).map(drop)
+}
+
+/// Sets what a foreign `syscall` does in a space.
+pub fn set_system_call_mode(space: ThreadId, mode: SystemCallMode) -> thread::Result<()> {
+    space_options(space, SpaceOption::SystemCallMode, [mode as u64, 0]).map(drop)
+}
+
+/// Sets where bounce mode continues in a space.
+pub fn set_emulation_entry(space: ThreadId, entry: u64) -> thread::Result<()> {
+    space_options(space, SpaceOption::EmulationEntry, [entry, 0]).map(drop)
+}
+
+/// Lets threads of `space` send to the space of `other`, or not.
+pub fn set_open(space: ThreadId, other: ThreadId, open: bool) -> thread::Result<()> {
+    space_options(space, SpaceOption::Open, [other.raw(), open.into()]).map(drop)
+}
+
+/// Sets notification bits of a thread. Never blocks.
+pub fn notify(thread: ThreadId, bits: u64) -> thread::Result<()> {
+    thread::check(syscall::notify(thread.raw(), bits))
+}
+
+/// What ThreadState tells that a thread does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State(pub u64);
+
+impl State {
+    /// Halted.
+    pub fn is_halted(self) -> bool {
+        self.0 & thread_state::IS_HALTED != 0
+    }
+
+    /// Waits for the answer to a message that the kernel made in its name.
+    pub fn awaits_answer(self) -> bool {
+        self.0 & thread_state::AWAITS_ANSWER != 0
+    }
+
+    /// A recall is pending.
+    pub fn is_recalled(self) -> bool {
+        self.0 & thread_state::RECALL_PENDING != 0
+    }
+}
+
+/// The integer registers of a thread, in the order of the exception message, then FS and GS base.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Registers(pub [u64; 20]);
+
+impl Registers {
+    /// Index of FS base.
+    pub const FS_BASE: usize = 19;
+    /// Index of GS base.
+    pub const GS_BASE: usize = 20;
+
+    /// The register that message register `index` (1..=20) carries: [`exception`]'s constants, or those above.
+    pub fn get(&self, index: usize) -> u64 {
+        self.0[index - 1]
+    }
+
+    /// Sets the register that message register `index` carries.
+    pub fn set(&mut self, index: usize, value: u64) {
+        self.0[index - 1] = value;
+    }
+
+    /// Instruction pointer.
+    pub fn rip(&self) -> u64 {
+        self.get(exception::RIP)
+    }
+}
+
+/// ThreadState without a buffer: `control` without the bits for extended state.
+///
+/// # Safety
+/// If registers are written, the thread must find there what its code expects.
+unsafe fn call(thread: ThreadId, control: u64) -> thread::Result<State> {
+    // SAFETY: no buffer is used; the rest is the caller's promise.
+    let (result, state, _) = unsafe { syscall::thread_state(thread.raw(), control, 0, 0) };
+    thread::check(result).map(|()| State(state))
+}
+
+/// What an owned thread does.
+pub fn state(thread: ThreadId) -> thread::Result<State> {
+    // SAFETY: nothing is changed.
+    unsafe { call(thread, 0) }
+}
+
+/// Makes an owned thread send an exception message before its next instruction at user level.
+pub fn recall(thread: ThreadId) -> thread::Result<State> {
+    // SAFETY: no register changes.
+    unsafe { call(thread, thread_state::RECALL) }
+}
+
+/// Reads the integer registers of an owned thread that does not run. The message registers of the caller are used.
+pub fn read_registers(thread: ThreadId) -> thread::Result<Registers> {
+    // SAFETY: nothing is changed.
+    unsafe { call(thread, thread_state::READ_REGISTERS) }?;
+    Ok(Registers(core::array::from_fn(|index| utcb::message_register(index + 1))))
+}
+
+/// Writes the integer registers of an owned thread that does not run. The message registers of the caller are used.
+///
+/// # Safety
+/// The thread must find there what its code expects.
+pub unsafe fn write_registers(thread: ThreadId, registers: &Registers) -> thread::Result<State> {
+    for (index, &value) in registers.0.iter().enumerate() {
+        utcb::set_message_register(index + 1, value);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { call(thread, thread_state::WRITE_REGISTERS) }
+}
+
+/// Sets exception handler and pager of an owned thread; `None` leaves one as it is.
+pub fn set_handlers(
+    thread: ThreadId,
+    exception_handler: Option<ThreadId>,
+    pager: Option<ThreadId>,
+) -> thread::Result<()> {
+    let mut control = 0;
+    if let Some(handler) = exception_handler {
+        utcb::set_message_register(21, handler.raw());
+        control |= thread_state::SET_EXCEPTION_HANDLER;
+    }
+    if let Some(pager) = pager {
+        utcb::set_message_register(22, pager.raw());
+        control |= thread_state::SET_PAGER;
+    }
+    // SAFETY: no register changes.
+    unsafe { call(thread, control) }.map(drop)
+}
+
+/// Reads the extended state of an owned thread that does not run. Returns how many bytes there are.
+pub fn read_extended_state(thread: ThreadId, buffer: &mut [u8]) -> thread::Result<usize> {
+    let (control, address) = (thread_state::READ_EXTENDED, buffer.as_mut_ptr() as u64);
+    // SAFETY: the kernel writes within the buffer.
+    let (result, _, read) =
+        unsafe { syscall::thread_state(thread.raw(), control, address, buffer.len() as u64) };
+    thread::check(result).map(|()| read as usize)
+}
+
+/// Writes the extended state of an owned thread that does not run.
+pub fn write_extended_state(thread: ThreadId, image: &[u8]) -> thread::Result<()> {
+    let (control, address) = (thread_state::WRITE_EXTENDED, image.as_ptr() as u64);
+    // SAFETY: the kernel reads within the image; Rust code in the other thread has its own contract with its owner.
+    let (result, ..) = unsafe { syscall::thread_state(thread.raw(), control, address, image.len() as u64) };
+    thread::check(result)
+}
