@@ -2,10 +2,12 @@
 
 use crate::framework::Chapter;
 
+mod confinement;
 mod fault;
 mod ipc;
 mod kip;
 mod map;
+mod notify;
 mod unmap;
 
 /// All chapters, in the order in which they run.
@@ -15,4 +17,6 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "fault", tests: fault::TESTS },
     Chapter { name: "map", tests: map::TESTS },
     Chapter { name: "unmap", tests: unmap::TESTS },
+    Chapter { name: "confinement", tests: confinement::TESTS },
+    Chapter { name: "notify", tests: notify::TESTS },
 ];

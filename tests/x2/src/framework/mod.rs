@@ -1,6 +1,7 @@
 //! How tests run.
 
 pub(crate) mod arena;
+pub(crate) mod confined;
 pub(crate) mod failure;
 pub(crate) mod fixture;
 pub(crate) mod image;

@@ -1,0 +1,304 @@
+//! Ownership and confinement (K13; extensions reference, "Ownership and confinement", "SpaceOptions").
+
+use crate::framework::arena::{self, read_at};
+use crate::framework::confined;
+use crate::framework::fixture::{Space, await_state, new_id, spawn, state_of};
+use crate::framework::tests;
+use l4::ipc::{self, Message};
+use l4::thread::{self, ThreadControl};
+use l4::{extension, kip, syscall, utcb};
+use x2::control::{ExchangeControl, ThreadState};
+use x2::extension::SpaceOption;
+use x2::protocol::{self, exception};
+use x2::{ErrorCode, IpcErrorKind, IpcPhase, ThreadId, Time};
+
+tests! {
+    CNF0001 "an owned thread reaches its own space and its owner" reaches_owner;
+    CNF0002 "sending anywhere else is like sending to nobody" sends_nowhere_else;
+    CNF0003 "waiting for anybody else is like waiting for nobody" waits_for_nobody_else;
+    CNF0004 "an opened space can be reached until it is closed" open_and_close;
+    CNF0005 "a send that waits when its space is confined fails when it is served" confined_while_waiting;
+    CNF0006 "pager and exception handler in the UTCB are not believed" handlers_are_copies;
+    CNF0007 "KernelInterface and the debugger's instruction are exceptions" no_kernel_conventions;
+    CNF0008 "an owned thread cannot exchange registers of others or set its pager" exchange_registers;
+    CNF0009 "the owner controls the thread by ExchangeRegisters" owner_exchanges_registers;
+    CNF0010 "Schedule and ThreadSwitch do not reach others" schedule_reaches_nobody;
+    CNF0011 "a space cannot own itself, directly or through others" no_circles;
+    CNF0012 "only privileged spaces and the owner use SpaceOptions" privilege;
+    CNF0013 "wrong options and values are errors" wrong_values;
+    CNF0014 "an orphan's threads halt, and a new owner resumes them" orphans;
+    CNF0015 "interrupts are out of reach" no_interrupts;
+    CNF0016 "a deleted space closes itself" deleted_space_closes;
+    CNF0017 "not more than eight spaces can be opened" openings_are_bounded;
+}
+
+/// What an owned thread's attempt came to: 0 = success, else the error word.
+fn outcome(result: ipc::Result<()>) -> u64 {
+    match result {
+        Ok(()) => 0,
+        Err(error) => error.raw(),
+    }
+}
+
+/// Runs `attempt` in `space` and returns what it returned.
+fn attempt_in(space: &Space, attempt: impl FnOnce() -> u64 + 'static) -> u64 {
+    let me = utcb::my_global_id();
+    let thread = confined::spawn(space, move || {
+        let result = attempt();
+        ipc::send(me, Message::with_words(1, &[result])).expect("the owner is in reach");
+    });
+    ipc::receive(thread).expect("the thread tells").word(0)
+}
+
+fn nobody(phase: IpcPhase) -> u64 {
+    x2::IpcError::new(phase, IpcErrorKind::NonExistingPartner).raw()
+}
+
+/// A thread of a third space that waits for anybody.
+fn stranger() -> ThreadId {
+    let thread = Space::new().spawn(|| {
+        let _ = ipc::receive(ThreadId::ANY);
+    });
+    await_state(thread, ThreadState::Waiting);
+    thread
+}
+
+fn reaches_owner() {
+    let space = confined::space();
+    let me = utcb::my_global_id();
+    let sibling = confined::spawn(&space, move || {
+        let got = ipc::receive(ThreadId::ANY).expect("the sibling sends").word(0);
+        ipc::send(me, Message::with_words(2, &[got])).expect("the owner is in reach");
+    });
+    await_state(sibling, ThreadState::Waiting);
+    assert_eq!(attempt_in(&space, move || outcome(ipc::send(sibling, Message::with_words(1, &[77])))), 0);
+    assert_eq!(ipc::receive(sibling).unwrap().word(0), 77);
+}
+
+fn sends_nowhere_else() {
+    let space = confined::space();
+    let other = stranger();
+    let zero = Time::ZERO;
+    let send = move |to: ThreadId| move || outcome(ipc::send_timeout(to, Message::new(0), zero));
+    for to in [other, kip().sigma0(), new_id()] {
+        assert_eq!(attempt_in(&space, send(to)), nobody(IpcPhase::Send), "{to:?}");
+    }
+    assert_eq!(state_of(other), ThreadState::Waiting);
+}
+
+fn waits_for_nobody_else() {
+    let space = confined::space();
+    let other = stranger();
+    for from in [other, kip().sigma0(), ThreadId::interrupt(1)] {
+        let wait = move || outcome(ipc::receive_timeout(from, Time::ZERO).map(drop));
+        assert_eq!(attempt_in(&space, wait), nobody(IpcPhase::Receive), "{from:?}");
+    }
+}
+
+fn open_and_close() {
+    let space = confined::space();
+    let other = stranger();
+    extension::set_open(space.first, other, true).unwrap();
+    assert_eq!(attempt_in(&space, move || outcome(ipc::send(other, Message::new(0)))), 0);
+    extension::set_open(space.first, other, false).unwrap();
+    let again = move || outcome(ipc::send_timeout(other, Message::new(0), Time::ZERO));
+    assert_eq!(attempt_in(&space, again), nobody(IpcPhase::Send));
+}
+
+fn confined_while_waiting() {
+    let space = Space::new();
+    let me = utcb::my_global_id();
+    let busy = Space::new().spawn(move || {
+        ipc::receive(me).expect("the test says when");
+        let _ = ipc::receive_timeout(ThreadId::ANY, Time::period(1000));
+        ipc::send(me, Message::new(9)).expect("the test waits");
+    });
+    let sender = space.spawn(move || {
+        let result = outcome(ipc::send(busy, Message::new(0)));
+        ipc::send(me, Message::with_words(1, &[result])).expect("the test waits");
+    });
+    await_state(sender, ThreadState::PendingSend);
+    extension::set_owner(space.first, kip().root()).unwrap();
+    ipc::send(busy, Message::new(0)).unwrap();
+    assert_eq!(ipc::receive(sender).unwrap().word(0), nobody(IpcPhase::Send));
+    assert_eq!(ipc::receive(busy).unwrap().tag.label(), 9);
+}
+
+fn handlers_are_copies() {
+    let space = confined::space();
+    let thief = spawn(|| {
+        let _ = ipc::receive(ThreadId::ANY);
+        panic!("the thief got a message");
+    });
+    let thread = confined::spawn(&space, move || {
+        utcb::set_pager(thief);
+        utcb::set_exception_handler(thief);
+        // A page of the program that this space has not seen yet: served by the true pager.
+        read_at(arena::page().address);
+        // SAFETY: the exception's handler does not let the thread go on.
+        unsafe { core::arch::asm!("ud2") };
+    });
+    let report = ipc::receive(thread).unwrap();
+    assert_eq!(protocol::of(report.tag), protocol::ARCHITECTURE_EXCEPTION);
+    assert_eq!(report.word(exception::NUMBER - 1), 6);
+    assert_eq!(state_of(thief), ThreadState::Waiting);
+}
+
+fn no_kernel_conventions() {
+    let space = confined::space();
+    // SAFETY: each instruction is an exception whose handler does not let the thread go on.
+    let thread = confined::spawn(&space, || unsafe { core::arch::asm!(".byte 0xf0, 0x90") });
+    assert_eq!(ipc::receive(thread).unwrap().word(exception::NUMBER - 1), 6);
+    // SAFETY: as above.
+    let thread = confined::spawn(&space, || unsafe { core::arch::asm!("int3", "cmp al, 0", in("al") b'!') });
+    assert_eq!(ipc::receive(thread).unwrap().word(exception::NUMBER - 1), 3);
+}
+
+fn exchange_registers() {
+    let space = confined::space();
+    let other = stranger();
+    let me = utcb::my_global_id();
+    for id in [other, me, kip().root()] {
+        let inspect = move || u64::from(thread::inspect(id) == Err(Some(ErrorCode::InvalidThread)));
+        assert_eq!(attempt_in(&space, inspect), 1, "{id:?}");
+    }
+    // The own pager: the call succeeds, the kernel's copy stays (a fault still reaches the runner).
+    let own = move || {
+        let values = syscall::ExchangedRegisters { pager: other.raw(), ..Default::default() };
+        // SAFETY: only the pager would change.
+        let result =
+            unsafe { thread::exchange_registers(utcb::my_global_id(), ExchangeControl::PAGER, values) };
+        read_at(arena::page().address);
+        u64::from(result.is_ok())
+    };
+    assert_eq!(attempt_in(&space, own), 1);
+}
+
+fn owner_exchanges_registers() {
+    let space = confined::space();
+    let thread = confined::spawn(&space, || {
+        let _ = ipc::receive(utcb::my_global_id());
+    });
+    await_state(thread, ThreadState::Waiting);
+    let before = thread::stop(thread).unwrap();
+    assert!(before.state.receiving && !before.state.halted);
+    assert!(thread::resume(thread).unwrap().state.halted);
+}
+
+fn schedule_reaches_nobody() {
+    let space = confined::space();
+    let other = stranger();
+    let schedule = move || {
+        let unchanged = x2::control::UNCHANGED;
+        thread::switch_to(other);
+        thread::schedule(other, unchanged, unchanged, unchanged, unchanged)
+            .map_or(99, |(state, _)| state as u64)
+    };
+    assert_eq!(attempt_in(&space, schedule), ThreadState::Dead as u64);
+}
+
+fn no_circles() {
+    let (a, b) = (Space::new(), Space::new());
+    let refused = Err(Some(ErrorCode::InvalidSpace));
+    assert_eq!(extension::set_owner(a.first, a.first), refused);
+    extension::set_owner(a.first, b.first).unwrap();
+    assert_eq!(extension::set_owner(b.first, a.first), refused);
+    extension::set_owner(a.first, ThreadId::NIL).unwrap();
+    extension::set_owner(b.first, a.first).unwrap();
+    assert_eq!(extension::set_owner(new_id(), a.first), refused);
+    assert_eq!(extension::set_owner(a.first, new_id()), refused);
+}
+
+fn privilege() {
+    let (owner, owned) = (Space::new(), Space::new());
+    extension::set_owner(owned.first, owner.first).unwrap();
+    let me = utcb::my_global_id();
+    let (first, own) = (owned.first, owner.first);
+    let thread = owner.spawn(move || {
+        let answers = [
+            extension::space_options(first, SpaceOption::SystemCallMode, [1, 0]).is_ok(),
+            extension::space_options(first, SpaceOption::Information, [0; 2]).is_ok(),
+            extension::set_owner(first, ThreadId::NIL) == Err(Some(ErrorCode::NoPrivilege)),
+            extension::space_options(first, SpaceOption::PhysicalAddresses, [1, 0])
+                == Err(Some(ErrorCode::NoPrivilege)),
+            extension::space_options(own, SpaceOption::Information, [0; 2])
+                == Err(Some(ErrorCode::NoPrivilege)),
+        ];
+        let bits = answers.iter().enumerate().map(|(index, &good)| u64::from(good) << index).sum();
+        ipc::send(me, Message::with_words(0, &[bits])).expect("the test waits");
+    });
+    assert_eq!(ipc::receive(thread).unwrap().word(0), 0b11111);
+}
+
+fn wrong_values() {
+    let space = Space::new().first;
+    let invalid = Err(Some(ErrorCode::InvalidParameter));
+    let options = |option, values| extension::space_options(space, option, values);
+    assert_eq!(options(SpaceOption::SystemCallMode, [3, 0]), invalid);
+    assert_eq!(options(SpaceOption::EmulationEntry, [1 << 47, 0]), invalid);
+    assert_eq!(options(SpaceOption::EmulationEntry, [u64::MAX, 0]), invalid);
+    assert_eq!(options(SpaceOption::PhysicalAddresses, [2, 0]), invalid);
+    assert_eq!(options(SpaceOption::Open, [space.raw(), 2]), invalid);
+    assert_eq!(syscall::space_options(space.raw(), 100, [0; 2]).0, 0);
+    assert_eq!(utcb::error_code(), Some(ErrorCode::InvalidParameter));
+    let local = utcb::my_local_id();
+    assert_eq!(extension::set_owner(local, ThreadId::NIL), Err(Some(ErrorCode::InvalidSpace)));
+}
+
+fn orphans() {
+    let (owner, owned) = (Space::new(), Space::new());
+    let me = utcb::my_global_id();
+    let looping = owned.spawn(move || {
+        loop {
+            core::hint::spin_loop();
+        }
+    });
+    let waiting = owned.spawn(move || {
+        let _ = ipc::receive(me);
+        ipc::send(me, Message::new(5)).expect("the new owner is in reach");
+    });
+    await_state(waiting, ThreadState::Waiting);
+    // An inactive thread holds the owner's space.
+    extension::set_owner(owned.first, owner.first).unwrap();
+    thread::delete(owner.first).unwrap();
+    await_state(looping, ThreadState::Inactive);
+    extension::set_owner(owned.first, kip().root()).unwrap();
+    assert!(thread::resume(looping).unwrap().state.halted);
+    await_state(looping, ThreadState::Running);
+    ipc::send(waiting, Message::new(0)).unwrap();
+    assert_eq!(ipc::receive(waiting).unwrap().tag.label(), 5);
+}
+
+fn no_interrupts() {
+    let space = confined::space();
+    for line in 0..kip().thread_info().system_base {
+        let to = ThreadId::interrupt(line);
+        let send = move || outcome(ipc::send_timeout(to, Message::new(0), Time::ZERO));
+        assert_eq!(attempt_in(&space, send), nobody(IpcPhase::Send));
+    }
+}
+
+fn deleted_space_closes() {
+    let space = confined::space();
+    let victim = new_id();
+    let arguments =
+        ThreadControl { space: victim, scheduler: kip().root(), pager: ThreadId::NIL, utcb: None };
+    // More often than there can be openings at once.
+    for _ in 0..20 {
+        thread::control(victim, arguments).unwrap();
+        extension::set_open(space.first, victim, true).unwrap();
+        thread::delete(victim).unwrap();
+    }
+}
+
+fn openings_are_bounded() {
+    let space = confined::space();
+    let others: [Space; 9] = core::array::from_fn(|_| Space::new());
+    for other in &others[..8] {
+        extension::set_open(space.first, other.first, true).unwrap();
+        extension::set_open(space.first, other.first, true).unwrap();
+    }
+    assert_eq!(extension::set_open(space.first, others[8].first, true), Err(Some(ErrorCode::NoMemory)));
+    extension::set_open(space.first, others[0].first, false).unwrap();
+    extension::set_open(space.first, others[8].first, true).unwrap();
+}
