@@ -21,8 +21,10 @@ struct Remembered {
     level: u32,
 }
 
-/// By root table, level and page number.
-static PAGES: Mutex<Option<HashMap<(u64, u32, u64), Remembered>>> = Mutex::new(None);
+/// Root table, level and page number.
+type Key = (u64, u32, u64);
+
+static PAGES: Mutex<Option<HashMap<Key, Remembered>>> = Mutex::new(None);
 static ACTIVE: AtomicU64 = AtomicU64::new(0);
 
 /// Makes the space with this root table the active one.

@@ -95,7 +95,7 @@ pub(super) unsafe fn init(number: u32) -> u64 {
         area.task.set_interrupt_stack(which, top);
     }
     stacks::set_owner(stack_top, &raw const area.local);
-    const { assert!(INTERRUPT_STACKS + 1 <= stacks::PER_PROCESSOR as usize) };
+    const { assert!(INTERRUPT_STACKS < stacks::PER_PROCESSOR as usize) };
     let local = &raw const area.local;
     // SAFETY: the area is never freed; this is the one load of these tables.
     unsafe {

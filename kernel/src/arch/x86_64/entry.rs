@@ -47,6 +47,8 @@ global_asm!(
 
 global_asm!(include_str!("stubs.S"), memory_control_prefix = const MEMORY_CONTROL_PREFIX);
 
+// The assembly takes a thread as the pointer that it is, and knows only the fields whose offsets it is given.
+#[allow(improper_ctypes)]
 unsafe extern "C" {
     fn system_call_entry();
     fn resume_by_sysret(thread: ThreadRef) -> !;

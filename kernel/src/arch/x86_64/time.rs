@@ -30,7 +30,7 @@ static TIMER_RATE: AtomicU32 = AtomicU32::new(0);
 /// Microseconds since some moment before boot. Never runs backwards.
 #[inline]
 pub fn clock() -> u64 {
-    (u128::from(read_time_stamp()) * u128::from(SCALE.load(Ordering::Relaxed)) >> SHIFT) as u64
+    ((u128::from(read_time_stamp()) * u128::from(SCALE.load(Ordering::Relaxed))) >> SHIFT) as u64
 }
 
 /// Rate of the time-stamp counter in kHz.
@@ -52,7 +52,7 @@ pub fn set_timer(deadline: u64) {
         return;
     }
     let wait = u128::from(deadline.saturating_sub(clock()));
-    let count = (wait * u128::from(TIMER_SCALE.load(Ordering::Relaxed)) >> 16) + 1;
+    let count = ((wait * u128::from(TIMER_SCALE.load(Ordering::Relaxed))) >> 16) + 1;
     local_apic::start_timer(u32::try_from(count).unwrap_or(u32::MAX));
 }
 

@@ -388,10 +388,10 @@ fn take_notification(thread: ThreadRef, kind: IpcKind) -> bool {
     if thread.notification.load(Ordering::Relaxed) == 0
         || kind != IpcKind::User
         || !thread.partner.get().is_any()
-        || !thread
+        || thread
             .utcb
             .get()
-            .is_some_and(|block| block.read(utcb::buffer_register(0)) & extension::ACCEPT_NOTIFICATION != 0)
+            .is_none_or(|block| block.read(utcb::buffer_register(0)) & extension::ACCEPT_NOTIFICATION == 0)
     {
         return false;
     }
