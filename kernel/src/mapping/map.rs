@@ -105,7 +105,38 @@ pub fn map(
 
 impl Transfer {
     /// Transfers page by page. Preemption point.
+    #[inline]
     pub(super) fn run(&self, cursor: &mut Cursor) -> Progress<Result<Transferred, OutOfMemory>> {
+        if self.last >> page_bits(1) == 0
+            && !cursor.is_active()
+            && let Some(result) = self.plain_page()
+        {
+            return Progress::Done(result);
+        }
+        self.run_pages(cursor)
+    }
+
+    /// The common case: one small page to an empty place. Anything else: `None`, nothing done.
+    #[inline]
+    fn plain_page(&self) -> Option<Result<Transferred, OutOfMemory>> {
+        let (source, target) = (VirtAddr::new(self.source), VirtAddr::new(self.target));
+        if self.kind == Kind::Grant
+            || source.value().max(target.value()) >= arch::USER_END
+            || self.blocked(source, target, 1).is_some()
+        {
+            return None;
+        }
+        let page = self.find_source(source, 1).ok()?;
+        let rights = tree::granted(self.rights, page.rights);
+        let place = table::find(self.to, target, 1);
+        if rights.is_none() || place.entry != PageEntry::EMPTY {
+            return None;
+        }
+        let result = self.derive_page(&page, place, target, 1, rights);
+        Some(result.map(|()| Transferred { rights, bytes: 1 << page_bits(1) }))
+    }
+
+    fn run_pages(&self, cursor: &mut Cursor) -> Progress<Result<Transferred, OutOfMemory>> {
         if cursor.is_walking() && cursor.continue_walk().is_none() {
             return Progress::Preempted;
         }
@@ -186,9 +217,9 @@ impl Transfer {
                 other => return Ok(other),
             }
         } else if self.kind == Kind::Grant {
-            self.move_page(&page, source, target, level, rights)?;
+            self.move_page(&page, source, place, target, level, rights)?;
         } else {
-            self.derive_page(&page, target, level, rights)?;
+            self.derive_page(&page, place, target, level, rights)?;
         }
         cursor.rights = cursor.rights.or(rights);
         cursor.value += size;
@@ -349,10 +380,11 @@ impl Transfer {
     }
 
     /// Maps a page at an empty place.
-    #[inline]
+    #[inline(always)]
     fn derive_page(
         &self,
         page: &Source,
+        place: Place,
         target: VirtAddr,
         level: u32,
         rights: Rights,
@@ -363,7 +395,7 @@ impl Transfer {
         let source = if page.node.is_none() { tree::make_root(page.address, mapper) } else { Ok(page.node) };
         let anchor = source.and_then(|source| tree::anchor(source, page.address, level, mapper));
         let at = anchor.and_then(|anchor| {
-            table::make(self.to, target, level).inspect_err(|_| {
+            table::make_from(place, self.to, target, level).inspect_err(|_| {
                 table::trim(self.to, target, &mut Changes::new());
                 tree::release(anchor);
             })
@@ -389,13 +421,14 @@ impl Transfer {
         &self,
         page: &Source,
         source: VirtAddr,
+        place: Place,
         target: VirtAddr,
         level: u32,
         rights: Rights,
     ) -> Result<(), OutOfMemory> {
         let _tree = tree::lock(page.address);
         let mut changes = Changes::new();
-        let at = table::make(self.to, target, level)
+        let at = table::make_from(place, self.to, target, level)
             .inspect_err(|_| table::trim(self.to, target, &mut Changes::new()))?;
         let old = table::find(self.from, source, 1);
         debug_assert!(old.level == level && old.at.node() == page.node);

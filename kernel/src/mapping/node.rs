@@ -21,14 +21,14 @@ use x2::Rights;
 use super::table;
 use crate::arch;
 use crate::arch::page_entry::{ENTRIES, index, page_bits};
-use crate::memory::{Account, OutOfMemory, PhysAddr, Slab, Use};
+use crate::memory::{Account, FastSlab, OutOfMemory, PhysAddr, Slab, Use};
 
 /// A node of the mapping database, or none. The physical address divided by the node's size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(transparent)]
 pub(super) struct NodeId(u32);
 
-/// One holding. 32 bytes; all zero is never a valid one.
+/// One holding. 32 bytes.
 #[repr(C)]
 pub(super) struct Node {
     parent: Cell<NodeId>,
@@ -52,6 +52,25 @@ pub(super) struct Node {
     status: Cell<u8>,
 }
 
+impl Node {
+    /// A node that is not mapped, in no list.
+    const fn new(account: Account, level: u32) -> Self {
+        Self {
+            parent: Cell::new(NodeId::NONE),
+            child: Cell::new(NodeId::NONE),
+            next: Cell::new(NodeId::NONE),
+            prev: Cell::new(NodeId::NONE),
+            parts: Cell::new(0),
+            place: Cell::new(0),
+            account: Cell::new(account),
+            parts_account: Cell::new(account),
+            parts_used: Cell::new(0),
+            flags: Cell::new(level as u8),
+            status: Cell::new(0),
+        }
+    }
+}
+
 const NODE_SIZE: u64 = 32;
 const _: () = assert!(size_of::<Node>() == NODE_SIZE as usize);
 
@@ -62,7 +81,7 @@ const MAPPED: u8 = 1 << 4;
 /// A suspended walk stands on the node, or refers to it.
 const WATCHED: u8 = 1 << 5;
 
-static NODES: Slab = Slab::new(Use::MapNodes, NODE_SIZE as u32);
+static NODES: FastSlab<{ NODE_SIZE as u32 }> = FastSlab::new(Use::MapNodes);
 static ARRAYS: Slab = Slab::new(Use::MapArrays, ARRAY_SIZE as u32);
 /// Size of an array of 512 lists, or of the shadow of a page table.
 pub(super) const ARRAY_SIZE: u64 = 4 * ENTRIES as u64;
@@ -185,25 +204,34 @@ impl NodeId {
     /// A new node, not mapped, in no list, paid by `account`.
     #[inline]
     pub(super) fn alloc(account: Account, level: u32) -> Result<Self, OutOfMemory> {
-        let id = Self((NODES.alloc(account)?.value() / NODE_SIZE) as u32);
-        // SAFETY: the memory is a new node's; zeroes are valid for every field.
-        let node: &'static Node =
-            unsafe { &*arch::phys_to_virt(PhysAddr::new(u64::from(id.0) * NODE_SIZE)).cast() };
-        node.account.set(account);
-        node.flags.set(level as u8);
+        let address = NODES.alloc(account)?;
+        // SAFETY: the memory is a new node's.
+        unsafe { arch::phys_to_virt(address).cast::<Node>().write(Node::new(account, level)) };
+        let id = Self((address.value() / NODE_SIZE) as u32);
         Ok(id)
     }
 
     /// Frees a node that is in no list, and its array.
-    #[inline]
     pub(super) fn free(self) {
         let node = self.node();
-        debug_assert!(node.child.get().is_none() && node.parts_used.get() == 0 && !self.is_mapped());
         if node.parts.get() != 0 {
+            debug_assert!(node.parts_used.get() == 0);
             free_array(node.parts.get(), node.parts_account.get(), false);
         }
+        self.free_small();
+    }
+
+    /// Frees a node that is in no list and has no array.
+    #[inline]
+    pub(super) fn free_small(self) {
+        let node = self.node();
+        debug_assert!(node.child.get().is_none() && node.parts_used.get() == 0 && !self.is_mapped());
+        if cfg!(debug_assertions) {
+            // Makes a use after this one fail.
+            node.flags.set(0);
+        }
         // SAFETY: nothing refers to the node any more.
-        unsafe { NODES.free(PhysAddr::new(u64::from(self.0) * NODE_SIZE), node.account.get(), false) };
+        unsafe { NODES.free(PhysAddr::new(u64::from(self.0) * NODE_SIZE), node.account.get()) };
     }
 
     #[inline]
@@ -250,6 +278,13 @@ impl NodeId {
     #[inline]
     pub(super) fn next(self) -> NodeId {
         self.node().next.get()
+    }
+
+    /// Whether the node is an ordinary small page from which nothing is derived.
+    #[inline]
+    pub(super) fn is_plain(self) -> bool {
+        let node = self.node();
+        node.flags.get() & !WATCHED == MAPPED | 1 && node.child.get().is_none()
     }
 
     /// Whether nothing is derived from the node and it has no parts.

@@ -22,7 +22,28 @@ pub(super) struct SpaceId(u32);
 
 /// Areas of a space that are not mappable: KIP and UTCBs (X.2 rule 6.6).
 const AREAS: usize = 2;
-const NO_AREA: Region = Region { base: 0, size_log2: 0 };
+
+/// First and last address of an area; a last address below the first: none.
+struct Area {
+    first: Cell<u64>,
+    last: Cell<u64>,
+}
+
+impl Area {
+    const fn none() -> Self {
+        Self { first: Cell::new(u64::MAX), last: Cell::new(0) }
+    }
+
+    fn set(&self, region: Option<Region>) {
+        self.first.set(region.map_or(u64::MAX, |region| region.base));
+        self.last.set(region.map_or(0, Region::last));
+    }
+
+    fn region(&self) -> Region {
+        let (first, last) = (self.first.get(), self.last.get());
+        Region { base: first, size_log2: (last - first).trailing_ones() }
+    }
+}
 
 /// Set at creation and, for the areas, while the space has no active thread; read by any processor. The tables are
 /// covered by the locks named in [`super::table`].
@@ -34,7 +55,7 @@ struct State {
     owned: Cell<bool>,
     account: Account,
     root: Table,
-    areas: [Cell<Region>; AREAS],
+    areas: [Area; AREAS],
 }
 
 const ALIGNMENT: u64 = align_of::<State>() as u64;
@@ -85,7 +106,7 @@ impl SpaceMemory {
         let root = Table::alloc(id, account, ROOT_LEVEL, VirtAddr::new(0))?;
         root.fill_kernel_half();
         account.retain();
-        let areas = [const { Cell::new(NO_AREA) }; AREAS];
+        let areas = [const { Area::none() }; AREAS];
         // SAFETY: the memory is reserved for us, and becomes a State with this write.
         unsafe {
             state.commit().write(State {
@@ -185,20 +206,21 @@ impl SpaceMemory {
     /// Declares the KIP and UTCB areas (X.2 rule 6.3 has been checked; `None`: no such area). Mappings of the user in
     /// them must be flushed by the caller *before* ([`super::unmap`]), with the space not having an active thread.
     pub fn set_areas(self, kip: Option<Region>, utcb: Option<Region>) {
-        self.state().areas[0].set(kip.unwrap_or(NO_AREA));
-        self.state().areas[1].set(utcb.unwrap_or(NO_AREA));
+        self.state().areas[0].set(kip);
+        self.state().areas[1].set(utcb);
     }
 
     /// The areas that are not mappable.
     pub(super) fn areas(self) -> impl Iterator<Item = Region> {
-        self.state().areas.iter().map(Cell::get).filter(|area| area.size_log2 != 0)
+        self.state().areas.iter().filter(|area| area.last.get() != 0).map(Area::region)
     }
 
     /// The KIP or UTCB area that has an address in common with `block`.
     #[inline]
     pub(super) fn area_in(self, block: Region) -> Option<Region> {
+        let (first, last) = (block.base, block.last());
         let areas = &self.state().areas;
-        areas.iter().map(Cell::get).find(|area| area.size_log2 != 0 && area.overlaps(block))
+        areas.iter().find(|area| area.last.get() >= first && area.first.get() <= last).map(Area::region)
     }
 
     /// Makes sure that [`KernelPage::commit`] can put a kernel frame at `address` (a KIP or UTCB page).

@@ -276,7 +276,26 @@ pub(super) fn find(space: SpaceMemory, address: VirtAddr, level: u32) -> Place {
 /// Makes the tables between the root and `level` for `address` where there are none; the space must not have a page
 /// there. Returns the entry of `level`. On failure tables that were made stay until [`trim`].
 pub(super) fn make(space: SpaceMemory, address: VirtAddr, level: u32) -> Result<EntryRef, OutOfMemory> {
-    let mut place = find(space, address, level);
+    make_from(find(space, address, level), space, address, level)
+}
+
+/// As [`make`], from where [`find`] came to.
+#[inline]
+pub(super) fn make_from(
+    place: Place,
+    space: SpaceMemory,
+    address: VirtAddr,
+    level: u32,
+) -> Result<EntryRef, OutOfMemory> {
+    if place.level == level { Ok(place.at) } else { make_tables(place, space, address, level) }
+}
+
+fn make_tables(
+    mut place: Place,
+    space: SpaceMemory,
+    address: VirtAddr,
+    level: u32,
+) -> Result<EntryRef, OutOfMemory> {
     while place.level > level {
         debug_assert!(place.entry == PageEntry::EMPTY);
         let below = place.level - 1;

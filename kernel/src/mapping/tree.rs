@@ -111,6 +111,7 @@ pub(super) fn make_root(address: PhysAddr, sigma0: Account) -> Result<NodeId, Ou
 
 /// Where to put a holding of `level` at `address` that is derived from `node`: under `node` itself, or under a part of
 /// it, made on `account`. If it stays unused, [`release`] frees what was made; on failure that has been done.
+#[inline]
 pub(super) fn anchor(
     mut node: NodeId,
     address: PhysAddr,
@@ -165,6 +166,21 @@ pub(super) fn release(mut node: NodeId) {
             return;
         }
         node = parent;
+    }
+}
+
+/// Frees a small page's void node, from which nothing was derived, and what stood only for it above.
+#[inline]
+pub(super) fn free_plain(node: NodeId) {
+    if node.is_watched() {
+        walk::node_goes(node);
+    }
+    let parent = node.parent();
+    node.tell_parent();
+    node.unlink();
+    node.free_small();
+    if !parent.is_mapped() {
+        release(parent);
     }
 }
 

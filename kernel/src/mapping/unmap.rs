@@ -46,10 +46,45 @@ pub fn unmap(cursor: Pin<&mut Cursor>, space: SpaceMemory, fpage: Fpage, flush: 
     let forget = if space.is_owned() { Rights::NONE } else { Rights::ALL };
     let what = Revoke { rights: fpage.rights(), flush, forget };
     let (start, last) = (region.base, region.last());
+    if region.size_log2 == page_bits(1)
+        && !cursor.is_active()
+        && let Some(status) = plain_page(space, region, what)
+    {
+        return Progress::Done(status);
+    }
     match (Revocation { space, start, last, what, everything: false }).run(cursor) {
         Progress::Preempted => Progress::Preempted,
         Progress::Done(seen) => Progress::Done(seen.status),
     }
+}
+
+/// The common case: `region` is one small page from which nothing is derived. Anything else: `None`, nothing done.
+#[inline]
+fn plain_page(space: SpaceMemory, region: Region, what: Revoke) -> Option<Rights> {
+    if region.base >= arch::USER_END || space.area_in(region).is_some() {
+        return None;
+    }
+    let place = table::find(space, VirtAddr::new(region.base), 1);
+    if !place.entry.is_page(1) || place.level != 1 {
+        return None;
+    }
+    let node = place.at.node();
+    if node.is_none() {
+        return None;
+    }
+    let _tree = tree::lock(place.entry.address());
+    if !node.is_plain() {
+        return None;
+    }
+    let mut changes = Changes::new();
+    let executable = place.entry.rights().contains(Rights::EXECUTE);
+    walk::act(node, if what.flush { what.rights } else { Rights::NONE }, &mut changes);
+    let status = node.mine(what.forget);
+    if !node.is_mapped() {
+        tree::free_plain(node);
+    }
+    changes.finish();
+    Some(with_execute(status, executable))
 }
 
 /// Removes all mappings of a space with everything derived from them, then frees it; the name is invalid from then on.
@@ -134,19 +169,6 @@ impl Revocation {
         let _tree = tree::lock(start);
         cursor.page = page.rights();
         cursor.held = cursor.held.or(cursor.page);
-        if node.level() == 1 && node.is_leaf() && !node.is_part() {
-            // The common case: a small page from which nothing is derived.
-            let mut changes = Changes::new();
-            walk::act(node, if self.what.flush { self.what.rights } else { Rights::NONE }, &mut changes);
-            let status = node.mine(self.what.forget);
-            if !node.is_mapped() {
-                tree::release(node);
-            }
-            changes.finish();
-            cursor.advance = bits as u8;
-            page_done(cursor, status);
-            return true;
-        }
         let mut range = Region { base: start.value(), size_log2: bits };
         let mut what = self.what;
         cursor.advance = bits as u8;

@@ -81,12 +81,21 @@ impl Slab {
     }
 
     /// An object, charged to `account`: zeroed, or as its last user left it if the slab is stable.
-    #[inline]
     pub fn alloc(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
+        let layout = self.lock().layout;
+        let object = self.alloc_raw(layout, account)?;
+        if !layout.stable {
+            layout.link(object).store(0, Ordering::Relaxed);
+        }
+        Ok(object)
+    }
+
+    /// An object with any contents.
+    #[inline(always)]
+    fn alloc_raw(&self, layout: Layout, account: Account) -> Result<PhysAddr, OutOfMemory> {
         injection::check()?;
-        let mut state = self.lock();
-        let layout = state.layout;
         account.charge(u64::from(layout.size))?;
+        let mut state = self.lock();
         if state.partial == 0
             && let Err(error) = self.grow(&mut state)
         {
@@ -103,18 +112,12 @@ impl Slab {
         let next = (index + 1).wrapping_add(u32::from(layout.link(object).load(Ordering::Relaxed)));
         // Links are 16 bits, object numbers of a frame 8.
         record.first.set(next as u8);
-        record.used.set(record.used.get() + 1);
-        if u32::from(record.used.get()) == layout.per_frame {
-            state.partial = record.link.get();
-            if state.partial != 0 {
-                frame::record(state.partial).back.set(0);
-            }
+        let used = record.used.get() + 1;
+        record.used.set(used);
+        if u32::from(used) == layout.per_frame {
+            Self::pop(&mut state, record);
         }
         state.objects += 1;
-        drop(state);
-        if !layout.stable {
-            layout.link(object).store(0, Ordering::Relaxed);
-        }
         Ok(object)
     }
 
@@ -123,28 +126,33 @@ impl Slab {
     /// # Safety
     /// The object came from this slab, charged to `account`, and nobody uses it any more (of a stable slab: but to
     /// find out that it is gone). `cleared` is true only if it holds zeros.
-    #[inline]
     pub unsafe fn free(&self, object: PhysAddr, account: Account, cleared: bool) {
-        let mut state = self.lock();
-        let layout = state.layout;
+        let layout = self.lock().layout;
         if !layout.stable && !cleared {
             // SAFETY: the object is the caller's, and of this size.
             unsafe { arch::phys_to_virt(object).write_bytes(0, layout.size as usize) };
         }
+        self.free_raw(layout, object, account);
+    }
+
+    /// Returns an object with any contents.
+    #[inline(always)]
+    fn free_raw(&self, layout: Layout, object: PhysAddr, account: Account) {
         let number = (object.value() / PAGE_SIZE) as u32;
         let record = frame::record(number);
         let index = layout.index(number, object);
-        let was_full = u32::from(record.used.get()) == layout.per_frame;
+        let mut state = self.lock();
+        let used = record.used.get();
         // In a full frame `first` is the stale end of its list: what follows is never followed.
         layout
             .link(object)
             .store((u16::from(record.first.get())).wrapping_sub(index as u16 + 1), Ordering::Relaxed);
         record.first.set(index as u8);
-        record.used.set(record.used.get() - 1);
-        if was_full {
+        record.used.set(used - 1);
+        if u32::from(used) == layout.per_frame {
             Self::push(&mut state, number, record);
         }
-        if record.used.get() == 0 && !layout.stable {
+        if used == 1 && !layout.stable {
             self.release_empty(&mut state, number);
         }
         state.objects -= 1;
@@ -194,10 +202,19 @@ impl Slab {
             frame::record(next).back.set(back);
         }
         state.frames -= 1;
-        // Objects are zero, but for their links.
         frame::free_number(number, false);
     }
 
+    /// The first frame of the list is full.
+    #[cold]
+    fn pop(state: &mut State, record: &Record) {
+        state.partial = record.link.get();
+        if state.partial != 0 {
+            frame::record(state.partial).back.set(0);
+        }
+    }
+
+    #[cold]
     fn push(state: &mut State, number: u32, record: &Record) {
         record.link.set(state.partial);
         record.back.set(0);
@@ -215,6 +232,10 @@ impl State {
 }
 
 impl Layout {
+    const fn packed(size: u32) -> Self {
+        Self { size, per_frame: PAGE_SIZE as u32 / size, colours: 1, link_at: 0, stable: false }
+    }
+
     const fn with_colours(mut self) -> Self {
         let slack = PAGE_SIZE as u32 - self.per_frame * self.size;
         // Objects smaller than a line need their natural alignment. An offset of a whole object would be no new colour.
@@ -250,6 +271,40 @@ impl Layout {
         let word = arch::phys_to_virt(object.offset(u64::from(self.link_at)));
         // SAFETY: a free object's link lies inside it, aligned, in kernel memory that is always mapped.
         unsafe { &*word.cast::<AtomicU16>() }
+    }
+}
+
+/// A slab of small objects that are made and freed often: their size is known to the compiler, and they are not
+/// cleared.
+pub(crate) struct FastSlab<const SIZE: u32>(Slab);
+
+impl<const SIZE: u32> FastSlab<SIZE> {
+    const LAYOUT: Layout = {
+        assert!(SIZE < LINE && SIZE.is_power_of_two());
+        Layout::packed(SIZE)
+    };
+
+    pub(crate) const fn new(usage: Use) -> Self {
+        Self(Slab::new(usage, SIZE))
+    }
+
+    /// An object with any contents, charged to `account`.
+    #[inline]
+    pub(crate) fn alloc(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
+        self.0.alloc_raw(Self::LAYOUT, account)
+    }
+
+    /// Returns an object.
+    ///
+    /// # Safety
+    /// It came from this slab, charged to `account`, and nobody uses it any more.
+    #[inline]
+    pub(crate) unsafe fn free(&self, object: PhysAddr, account: Account) {
+        self.0.free_raw(Self::LAYOUT, object, account);
+    }
+
+    pub(crate) fn usage(&self) -> (u32, u32) {
+        self.0.usage()
     }
 }
 

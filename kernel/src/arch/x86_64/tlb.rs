@@ -3,6 +3,7 @@
 //! One processor, no PCIDs: only the active space's translations are remembered, and switching forgets them. What
 //! several processors and PCIDs need goes behind this same interface.
 use core::arch::asm;
+use core::mem::MaybeUninit;
 
 use super::instructions::{read_cr3, write_cr3};
 use crate::memory::{PhysAddr, VirtAddr};
@@ -21,7 +22,8 @@ pub fn activate(root: PhysAddr) {
 
 /// Changed translations, collected until [`Flush::finish`].
 pub struct Flush {
-    pages: [VirtAddr; MOST_PAGES],
+    /// The first `count` are initialised.
+    pages: [MaybeUninit<VirtAddr>; MOST_PAGES],
     count: usize,
 }
 
@@ -29,7 +31,7 @@ impl Flush {
     /// Nothing changed.
     #[inline]
     pub const fn new() -> Self {
-        Self { pages: [VirtAddr::new(0); MOST_PAGES], count: 0 }
+        Self { pages: [const { MaybeUninit::uninit() }; MOST_PAGES], count: 0 }
     }
 
     /// The page at `address` in the space with this root table was removed or reduced, or its status cleared, or a
@@ -38,7 +40,7 @@ impl Flush {
     pub fn page(&mut self, root: PhysAddr, address: VirtAddr) {
         if read_cr3() == root.value() {
             if let Some(place) = self.pages.get_mut(self.count) {
-                *place = address;
+                place.write(address);
             }
             self.count += 1;
         }
@@ -49,8 +51,11 @@ impl Flush {
     pub fn finish(&mut self) {
         if let Some(pages) = self.pages.get(..self.count) {
             for page in pages {
-                // SAFETY: forgetting a translation is always allowed.
-                unsafe { asm!("invlpg [{}]", in(reg) page.value(), options(nostack, preserves_flags)) };
+                // SAFETY: the first `count` pages were written; forgetting a translation is always allowed.
+                unsafe {
+                    let page = page.assume_init().value();
+                    asm!("invlpg [{}]", in(reg) page, options(nostack, preserves_flags));
+                }
             }
         } else {
             // SAFETY: the same root again.
