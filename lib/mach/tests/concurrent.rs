@@ -43,7 +43,7 @@ impl Random {
 }
 
 fn settings() -> Settings {
-    Settings { fault_around: 4, cluster: 2, free_target: 4 }
+    Settings { fault_around: 4, cluster: 2, free_target: 4, large_pages: false }
 }
 
 /// A program with 12 pages of its own and a byte of its own in each page of a shared file.

@@ -177,10 +177,9 @@ impl<M: Machine> Thread<M> {
     /// Ends the thread. Nothing of it runs any more; operations that are under way end with `Terminated`.
     pub fn terminate(&self) {
         // SeqCst: an operation that holds the machine's thread now looks at this after it let go, and ends it.
-        if self.alive.swap(false, Ordering::SeqCst) {
-            if let Some(task) = self.task.upgrade() {
-                task.forget_thread(self.id);
-            }
+        let first = self.alive.swap(false, Ordering::SeqCst);
+        if let Some(task) = self.task.upgrade().filter(|_| first) {
+            task.forget_thread(self.id);
         }
         self.reap();
     }

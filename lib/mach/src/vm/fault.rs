@@ -25,19 +25,36 @@ pub(super) struct Target<'a, M: Machine> {
     pub(super) wired: bool,
     /// How many pages to ask of a pager at once.
     pub(super) cluster: u64,
+    /// The large page around this one lies in the entry, aligned in the object as it is in the address space.
+    pub(super) large: bool,
 }
+
+/// Base pages of a large page, as a shift.
+pub(super) const LARGE_ORDER: u32 = LARGE_SHIFT - PAGE_SHIFT;
+/// Bytes of a large page, as a shift.
+pub(super) const LARGE_SHIFT: u32 = 21;
 
 impl<'a, M: Machine> Target<'a, M> {
     /// A page of an object itself, in no map.
     pub(super) fn of_object(object: &'a Arc<VmObject<M>>, index: u64) -> Self {
         let cluster = object.vm().settings.cluster;
-        Self { object, index, protection: Protection::ALL, needs_copy: false, wired: false, cluster }
+        Self {
+            object,
+            index,
+            protection: Protection::ALL,
+            needs_copy: false,
+            wired: false,
+            cluster,
+            large: false,
+        }
     }
 }
 
 /// A page that may be used as long as the caller's closure runs: its object is locked.
 pub(super) struct Found<'a, M: Machine> {
     pub(super) page: PhysicalPage,
+    /// The large page around it, and the frames around its frame, may be mapped as one.
+    pub(super) large: bool,
     /// The rights with which it may be mapped now.
     pub(super) rights: Protection,
     /// The page took the place of another that may be mapped at the address.
@@ -155,7 +172,17 @@ pub(super) fn resolve<M: Machine, R>(
             return Err(KernError::MemoryFailure.into());
         }
         let page = PhysicalPage::Device(address + (target.index << PAGE_SHIFT), caching);
-        return Ok(use_page(Found { page, rights: target.protection, replaces: false, around: None })?);
+        let large = target.large && (address >> PAGE_SHIFT).is_multiple_of(1 << LARGE_ORDER) && {
+            let first = target.index & !((1 << LARGE_ORDER) - 1);
+            first + (1 << LARGE_ORDER) <= top.limit()
+        };
+        return Ok(use_page(Found {
+            page,
+            large,
+            rights: target.protection,
+            replaces: false,
+            around: None,
+        })?);
     }
     copy::collapse(vm, target.object, &mut top);
     if resident(vm, target.object, &mut top, target.index, target.cluster)?.is_some() {
@@ -184,7 +211,7 @@ pub(super) fn resolve<M: Machine, R>(
             let around = Around { state, index, hidden_by, clean: rights, dirty: rights };
             let page = PhysicalPage::Frame(slot.frame);
             let around = between_is_empty.then_some(around);
-            return Ok(use_page(Found { page, rights, replaces: false, around })?);
+            return Ok(use_page(Found { page, large: false, rights, replaces: false, around })?);
         }
         let frame = new_page(vm, target, &mut top)?;
         vm.machine().copy_frame(slot.frame, frame);
@@ -201,6 +228,9 @@ pub(super) fn resolve<M: Machine, R>(
     }
 
     drop(below);
+    if target.large && new_large_page(vm, target, &mut top) {
+        return use_top(vm, target, top, write, Origin::ClearedLarge, use_page);
+    }
     let frame = new_page(vm, target, &mut top)?;
     vm.machine().zero_frame(frame);
     use_top(vm, target, top, write, Origin::Cleared, use_page)
@@ -296,6 +326,41 @@ fn new_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut Objec
     Ok(frame)
 }
 
+/// Makes all pages of the large page around the target at once, cleared, in a run of frames, if none exists and there
+/// is such a run; false if not, and nothing has changed.
+#[cold]
+fn new_large_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut ObjectState<M>) -> bool {
+    let machine = vm.machine();
+    let first = target.index & !((1 << LARGE_ORDER) - 1);
+    let end = first + (1 << LARGE_ORDER);
+    let fits = top.shadow.is_none()
+        && top.copy.is_none()
+        && !target.needs_copy
+        && !target.wired
+        && target.protection.contains(Protection::WRITE)
+        && top.pages.next(first).is_none_or(|(index, _)| index >= end)
+        && machine.page_shifts().contains(&LARGE_SHIFT);
+    if !fits {
+        return false;
+    }
+    let owner = Arc::downgrade(target.object);
+    let run = vm.queues.lock().allocate_run(machine, &owner, first, LARGE_ORDER);
+    let Some(run) = run else { return false };
+    let flags = SlotFlags::DIRTY | SlotFlags::MAPPED | SlotFlags::WRITABLE;
+    let frame = |index: u64| Frame(run.0 + (index - first) as u32);
+    let inserted =
+        (first..end).find(|&at| top.pages.insert(machine, at, Slot::new(frame(at), flags)).is_err());
+    if let Some(failed) = inserted {
+        (first..failed).for_each(|at| {
+            top.pages.remove(machine, at);
+        });
+        (first..end).for_each(|at| vm.free_frame(frame(at), false));
+        return false;
+    }
+    (first..end).for_each(|at| machine.zero_frame(frame(at)));
+    true
+}
+
 /// Calls `with` for the object in the chain that has the page, with its number there; `None` if none has.
 fn with_owner<M: Machine, R>(
     object: &Arc<VmObject<M>>,
@@ -352,6 +417,8 @@ fn unwire<M: Machine>(vm: &Arc<Vm<M>>, state: &mut ObjectState<M>, index: u64) {
 enum Origin {
     Resident,
     Cleared,
+    /// With all the others of its large page, in neighbouring frames.
+    ClearedLarge,
     /// From an object below, whose page may be mapped at the address.
     Copied,
 }
@@ -386,7 +453,8 @@ fn use_top<M: Machine, R>(
         hidden_by: None,
         state,
     });
-    Ok(use_page(Found { page, rights, replaces: origin == Origin::Copied, around })?)
+    let large = origin == Origin::ClearedLarge;
+    Ok(use_page(Found { page, large, rights, replaces: origin == Origin::Copied, around })?)
 }
 
 /// Before a page changes that a delayed copy has not saved: gives the copy its own, and takes ours from every map that

@@ -74,7 +74,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use macadamia_sync::SpinLock;
 
-pub use map::{Behavior, CopyFault, Inheritance, MapCopy, MapRequest, Placement, RegionInfo, VmMap};
+pub use map::{
+    AttributeValue, Behavior, CopyFault, Inheritance, MachineAttribute, MapCopy, MapRequest, Placement,
+    RegionInfo, VmMap,
+};
 pub use object::{CopyStrategy, VmObject};
 pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager};
 
@@ -92,6 +95,9 @@ pub struct Settings {
     pub cluster: u64,
     /// Free pages that page-out tries to keep, as Mach's `free_target`.
     pub free_target: u32,
+    /// Use large pages wherever they fit, not only where [`Behavior::LargePages`] asks for them. A large page is cleared
+    /// as a whole at its first touch.
+    pub large_pages: bool,
 }
 
 /// The memory of a system: its machine, its page queues, its default pager.
@@ -124,7 +130,10 @@ impl<M: Machine> Vm<M> {
     /// `ResourceShortage`: no memory for the table of frames (32 bytes a frame).
     pub fn new(machine: M) -> KernResult<Arc<Self>> {
         let frames = machine.free_frames();
-        Self::with_settings(machine, Settings { fault_around: 16, cluster: 8, free_target: 15 + frames / 80 })
+        Self::with_settings(
+            machine,
+            Settings { fault_around: 16, cluster: 8, free_target: 15 + frames / 80, large_pages: false },
+        )
     }
 
     /// As [`new`](Self::new), with other settings.

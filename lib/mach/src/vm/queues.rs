@@ -103,7 +103,11 @@ impl<M: Machine> Queues<M> {
         index: u64,
         order: u32,
     ) -> Option<Frame> {
-        let first = machine.allocate_frames(order)?;
+        // The single frames kept here may be what a run lacks.
+        let first = machine.allocate_frames(order).or_else(|| {
+            self.give_back(machine, 0);
+            machine.allocate_frames(order)
+        })?;
         for number in 0..1 << order {
             let frame = Frame(first.0 + number);
             self.set_owner(frame, owner.clone(), index + u64::from(number));

@@ -117,7 +117,7 @@ struct World {
 /// If the library does not do what the model does, or leaks.
 pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
     let machine = Simulated::new(conditions.frames);
-    let settings = Settings { fault_around: 4, cluster: 2, free_target: 4 };
+    let settings = Settings { fault_around: 4, cluster: 2, free_target: 4, large_pages: false };
     let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the frame table");
     if conditions.swap {
         vm.set_default_pager(Arc::new(Swap { delay: 10 }));

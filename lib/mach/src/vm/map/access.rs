@@ -3,7 +3,7 @@
 use alloc::sync::{Arc, Weak};
 
 use super::super::copy;
-use super::super::fault::{self, Blocked, Found, Step, Target};
+use super::super::fault::{self, Blocked, Found, LARGE_ORDER, LARGE_SHIFT, Step, Target};
 use super::super::object::{CopyStrategy, VmObject};
 use super::entry::{Behavior, Entry};
 use super::{EntryId, MapState, Translation, VmMap};
@@ -24,6 +24,19 @@ pub(super) struct Hint<M: Machine> {
     needs_copy: bool,
     wired: bool,
     cluster: u64,
+    /// Large pages are wanted here.
+    large: bool,
+}
+
+impl<M: Machine> Hint<M> {
+    /// Whether the large page around `address` lies in the entry, at the same alignment in the object.
+    fn large_page_fits(&self, address: u64) -> bool {
+        const SIZE: u64 = 1 << LARGE_SHIFT;
+        let first = address & !(SIZE - 1);
+        first >= self.start
+            && first.checked_add(SIZE).is_some_and(|end| end <= self.end)
+            && (self.offset + (first - self.start)).is_multiple_of(SIZE)
+    }
 }
 
 /// Why a copy to or from a task's memory stopped, and where.
@@ -72,6 +85,18 @@ impl<M: Machine> PageUse<M> for Enter {
         found: Found<'_, M>,
     ) -> KernResult {
         let Some(pmap) = &translation.pmap else { return Err(KernError::Terminated) };
+        if found.large {
+            let change = PmapChange::Enter {
+                address: place.address & !((1 << LARGE_SHIFT) - 1),
+                page: first_of_large(found.page),
+                shift: LARGE_SHIFT,
+                protection: found.rights,
+            };
+            // Without kernel memory for it, the base page is tried.
+            if map.vm.machine().pmap_change(pmap, &[change]).is_ok() {
+                return Ok(());
+            }
+        }
         let enter =
             |address, page, protection| PmapChange::Enter { address, page, shift: PAGE_SHIFT, protection };
         let mut changes = [enter(place.address, found.page, found.rights); AROUND_LIMIT];
@@ -94,6 +119,16 @@ impl<M: Machine> PageUse<M> for Enter {
             // The page asked for is the first change: it is there.
             Err(full) if full.index == 0 => Err(KernError::ResourceShortage),
             _ => Ok(()),
+        }
+    }
+}
+
+/// The first base page of the large page around one.
+fn first_of_large(page: PhysicalPage) -> PhysicalPage {
+    match page {
+        PhysicalPage::Frame(frame) => PhysicalPage::Frame(Frame(frame.0 & !((1 << LARGE_ORDER) - 1))),
+        PhysicalPage::Device(address, caching) => {
+            PhysicalPage::Device(address & !((1 << LARGE_SHIFT) - 1), caching)
         }
     }
 }
@@ -307,6 +342,7 @@ impl<M: Machine> VmMap<M> {
             needs_copy: hint.needs_copy,
             wired: hint.wired,
             cluster: hint.cluster,
+            large: hint.large && hint.large_page_fits(address),
         };
         let place = Place { address: address & !(PAGE_SIZE - 1), start: hint.start, end: hint.end };
         fault::resolve(&self.vm, &target, access, |found| page_use.use_page(self, translation, place, found))
@@ -338,8 +374,9 @@ impl<M: Machine> VmMap<M> {
             cluster: match entry.behavior {
                 Behavior::Default => self.vm.settings.cluster,
                 Behavior::Random => 1,
-                Behavior::Sequential => 2 * self.vm.settings.cluster,
+                Behavior::Sequential | Behavior::LargePages => 2 * self.vm.settings.cluster,
             },
+            large: self.vm.settings.large_pages || entry.behavior == Behavior::LargePages,
         });
         let Some(hint) = &translation.hint else { return Err(Blocked::Error(KernError::Failure)) };
         self.use_hint(&translation, hint, &object, address, access, page_use)
@@ -352,21 +389,23 @@ impl<M: Machine> VmMap<M> {
         id: EntryId,
         access: Protection,
     ) -> KernResult<Arc<VmObject<M>>> {
-        let size = state.entries.end(id) - state.entries.start(id);
+        let start = state.entries.start(id);
+        let size = state.entries.end(id) - start;
         let entry = state.entries.get_mut(id);
         if entry.needs_copy && access.contains(Protection::WRITE) {
             self.end_needs_copy(entry, size)?;
         }
-        self.ensure_object(entry)
+        self.ensure_object(entry, start)
     }
 
-    /// The entry's object; a fresh one if there is none yet.
-    pub(super) fn ensure_object(&self, entry: &mut Entry<M>) -> KernResult<Arc<VmObject<M>>> {
+    /// The object of the entry at `start`; a fresh one if there is none yet.
+    pub(super) fn ensure_object(&self, entry: &mut Entry<M>, start: u64) -> KernResult<Arc<VmObject<M>>> {
         if let Some(object) = &entry.object {
             return Ok(object.clone());
         }
         let object = VmObject::anonymous(&self.vm)?;
-        entry.offset = 0;
+        // Aligned in the object as in the address space, so that large pages fit.
+        entry.offset = start % (1 << LARGE_SHIFT);
         entry.needs_copy = false;
         Ok(entry.object.insert(object).clone())
     }

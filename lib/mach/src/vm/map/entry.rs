@@ -28,6 +28,9 @@ pub enum Behavior {
     Random,
     /// In order of addresses: pages are asked for ahead.
     Sequential,
+    /// All of it, and soon: as [`Sequential`](Self::Sequential), and with large pages where alignment, size and memory
+    /// allow them.
+    LargePages,
 }
 
 /// A mapped range; its bounds are the tree's.

@@ -117,12 +117,13 @@ impl<M: Machine> VmMap<M> {
 
     /// An entry for the same memory.
     fn share_entry(&self, state: &mut MapState<M>, id: EntryId) -> KernResult<Entry<M>> {
-        let size = state.entries.end(id) - state.entries.start(id);
+        let start = state.entries.start(id);
+        let size = state.entries.end(id) - start;
         let entry = state.entries.get_mut(id);
         if entry.needs_copy {
             self.end_needs_copy(entry, size)?;
         }
-        let object = self.ensure_object(entry)?;
+        let object = self.ensure_object(entry, start)?;
         object.state.lock().shared = true;
         entry.shared = true;
         Ok(Entry { wired: 0, ..entry.clone() })

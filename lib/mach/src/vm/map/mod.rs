@@ -1,6 +1,7 @@
 //! Maps: the address space of a task as an ordered set of entries.
 
 mod access;
+mod attribute;
 mod change;
 mod entry;
 mod inherit;
@@ -11,6 +12,7 @@ use alloc::sync::Arc;
 use macadamia_sync::{Mutex, MutexGuard, SpinLock};
 
 pub use access::CopyFault;
+pub use attribute::{AttributeValue, MachineAttribute};
 pub use change::RegionInfo;
 pub use entry::{Behavior, Inheritance};
 pub use inherit::MapCopy;

@@ -3,7 +3,10 @@
 use alloc::sync::Arc;
 use alloc::vec;
 
-use super::super::{CopyStrategy, Inheritance, MapRequest, Placement, VmMap, VmObject};
+use super::super::{
+    AttributeValue, Behavior, CopyStrategy, Inheritance, MachineAttribute, MapRequest, Placement, VmMap,
+    VmObject,
+};
 use super::support::{BASE, FilePager, System, load, store};
 use crate::machine::simulated::Simulated;
 use crate::machine::{Caching, PAGE_SIZE, Protection};
@@ -423,5 +426,53 @@ fn as_many_entries_as_anyone_could_want() {
         assert_eq!(load(&child, BASE + 40_000 * PAGE_SIZE, 1).await.unwrap(), [1]);
         map.deallocate(BASE, 2 * ENTRIES * PAGE_SIZE).await.unwrap();
         assert_eq!(map.size().await, PAGE_SIZE);
+    });
+}
+
+#[test]
+fn large_pages_are_used_where_they_fit() {
+    const LARGE: u64 = 2 << 20;
+    let system = System::new(2048);
+    let map = system.map();
+    system.run(async {
+        // Two large pages and a bit on either side.
+        let start = 4 * LARGE - 3 * PAGE_SIZE;
+        allocate(&map, start, 2 * 512 + 6).await.unwrap();
+        map.behavior(start, 2 * LARGE + 6 * PAGE_SIZE, Behavior::LargePages).await.unwrap();
+        store(&map, 4 * LARGE + 5 * PAGE_SIZE, b"large").await.unwrap();
+        store(&map, start, b"small").await.unwrap();
+        assert_eq!(system.vm().statistics().free, 2048 - 513);
+        map.deallocate(start, 2 * LARGE + 6 * PAGE_SIZE).await.unwrap();
+        assert_eq!(system.vm().statistics().free, 2048);
+
+        allocate(&map, 4 * LARGE, 2 * 512).await.unwrap();
+        map.behavior(4 * LARGE, 2 * LARGE, Behavior::LargePages).await.unwrap();
+        let before = system.machine.counters();
+        store(&map, 4 * LARGE + 5 * PAGE_SIZE, b"large").await.unwrap();
+        let after = system.machine.counters();
+        assert_eq!((after.entered - before.entered, after.kernel_entries - before.kernel_entries), (1, 1));
+        assert_eq!(map.with_pmap(|pmap| system.machine.mapped_pages(pmap)), Some(512));
+        assert_eq!(load(&map, 5 * LARGE - 2, 2).await.unwrap(), [0; 2]);
+        // A piece of it can go, be copied and be protected on its own.
+        let child = map.fork().await.unwrap();
+        store(&map, 4 * LARGE + 5 * PAGE_SIZE, b"L").await.unwrap();
+        assert_eq!(load(&child, 4 * LARGE + 5 * PAGE_SIZE, 5).await.unwrap(), b"large");
+        map.deallocate(4 * LARGE + 7 * PAGE_SIZE, PAGE_SIZE).await.unwrap();
+        assert_eq!(load(&map, 4 * LARGE + 5 * PAGE_SIZE, 5).await.unwrap(), b"Large");
+        assert_eq!(load(&map, 4 * LARGE + 7 * PAGE_SIZE, 1).await, Err(KernError::InvalidAddress));
+    });
+}
+
+#[test]
+fn machine_attributes_are_told_and_most_cannot_change() {
+    let system = System::new(4);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 1).await.unwrap();
+        let cache = |value| map.machine_attribute(BASE, PAGE_SIZE, MachineAttribute::Cache, value);
+        assert_eq!(cache(AttributeValue::CacheSync).await, Ok(AttributeValue::On));
+        assert_eq!(cache(AttributeValue::Off).await, Err(KernError::NotSupported));
+        let beyond = map.machine_attribute(BASE, 9999, MachineAttribute::Migrate, AttributeValue::Get).await;
+        assert_eq!(beyond, Err(KernError::InvalidAddress));
     });
 }

@@ -1,0 +1,65 @@
+//! Machine attributes of memory: `vm_machine_attribute`.
+
+use super::{VmMap, page_range};
+use crate::machine::Machine;
+use crate::{KernError, KernResult};
+
+/// An attribute of a range, by Mach's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum MachineAttribute {
+    /// Caching.
+    Cache = 1,
+    /// Whether a page may move between memories.
+    Migrate = 2,
+    /// Whether a page may be copied to several memories.
+    Replicate = 4,
+}
+
+/// What is to be done with an attribute, by Mach's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum AttributeValue {
+    /// Switch it off.
+    Off = 0,
+    /// Switch it on.
+    On = 1,
+    /// Say which it is.
+    Get = 2,
+    /// Write the caches back and empty them.
+    CacheFlush = 6,
+    /// Empty the data cache.
+    DataCacheFlush = 7,
+    /// Empty the instruction cache.
+    InstructionCacheFlush = 8,
+    /// Make the caches agree: instructions have been written.
+    CacheSync = 9,
+}
+
+impl<M: Machine> VmMap<M> {
+    /// Gets or sets an attribute of mapped memory; the value as it is after the call.
+    ///
+    /// Caches agree on this machine without help, so flushing them is done at once; memory is always cached (device
+    /// memory as its object says), and there is one memory.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `InvalidAddress`: the range. `NotSupported`: a change that the machine cannot make.
+    pub async fn machine_attribute(
+        &self,
+        start: u64,
+        size: u64,
+        attribute: MachineAttribute,
+        value: AttributeValue,
+    ) -> KernResult<AttributeValue> {
+        let (start, end) = page_range(start, size)?;
+        if !Self::is_mapped(&*self.look().await?, start, end) {
+            return Err(KernError::InvalidAddress);
+        }
+        match (attribute, value) {
+            (MachineAttribute::Cache, AttributeValue::Off) => Err(KernError::NotSupported),
+            (MachineAttribute::Cache, _) => Ok(AttributeValue::On),
+            (_, AttributeValue::Get | AttributeValue::Off) => Ok(AttributeValue::Off),
+            _ => Err(KernError::NotSupported),
+        }
+    }
+}
