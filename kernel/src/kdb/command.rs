@@ -1,6 +1,8 @@
 //! The debugger's commands.
 use core::fmt;
 
+use crate::arch::Crash;
+
 /// What to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Command {
@@ -22,6 +24,8 @@ pub(super) enum Command {
     Interrupts,
     /// Memory of a thread's space: number, address.
     Read(u32, u64),
+    /// Makes the kernel go wrong, to see that it says so.
+    Crash(Crash),
     /// Goes on.
     Go,
     /// Ends the emulator.
@@ -50,7 +54,7 @@ impl fmt::Display for CommandError<'_> {
 }
 
 /// Letter, word, what it does.
-pub(super) const HELP: [(&str, &str, &str); 10] = [
+pub(super) const HELP: [(&str, &str, &str); 11] = [
     ("h", "help", "this list"),
     ("t", "threads", "all threads"),
     ("t N", "thread N", "one thread, by number (0x... or decimal)"),
@@ -59,8 +63,18 @@ pub(super) const HELP: [(&str, &str, &str); 10] = [
     ("m", "memory", "kernel memory"),
     ("i", "interrupts", "interrupt lines with handlers"),
     ("r N A", "read N A", "64 bytes at address A in the space of thread N"),
+    ("", "crash HOW", "make the kernel go wrong: panic fault stack code alias data"),
     ("g", "go", "leave the debugger"),
     ("e", "exit", "end the emulator"),
+];
+
+const CRASHES: [(&str, Crash); 6] = [
+    ("panic", Crash::Panic),
+    ("fault", Crash::Fault),
+    ("stack", Crash::Stack),
+    ("code", Crash::Code),
+    ("alias", Crash::CodeAlias),
+    ("data", Crash::Data),
 ];
 
 /// Parses a line.
@@ -81,6 +95,11 @@ pub(super) fn parse(line: &str) -> Result<Command, CommandError<'_>> {
         "r" | "read" => {
             let thread = thread_number(argument("the thread's number")?)?;
             Command::Read(thread, number(argument("the address")?)?)
+        }
+        "crash" => {
+            let word = argument("how")?;
+            let known = CRASHES.iter().find(|(name, _)| *name == word);
+            Command::Crash(known.ok_or(CommandError::Unknown(word))?.1)
         }
         "g" | "go" => Command::Go,
         "e" | "exit" => Command::Exit,

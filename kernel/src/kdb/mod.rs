@@ -50,6 +50,7 @@ pub fn enter() {
         match command::parse(line) {
             Ok(Command::Nothing) => {}
             Ok(Command::Go) => return,
+            Ok(Command::Crash(how)) => arch::crash(how),
             Ok(Command::Exit) => arch::debug_exit(EXIT_CODE),
             Ok(command) => show::execute(command, &mut Console),
             Err(error) => console::print(format_args!("{error}; h for help\n")),

@@ -29,7 +29,7 @@ pub(super) fn execute(command: Command, out: &mut impl Write) {
         Command::Memory => memory(out),
         Command::Interrupts => interrupts(out),
         Command::Read(number, address) => read(out, number, address),
-        Command::Nothing | Command::Go | Command::Exit => Ok(()),
+        Command::Nothing | Command::Crash(_) | Command::Go | Command::Exit => Ok(()),
     };
 }
 
@@ -39,7 +39,7 @@ pub(super) fn overview(out: &mut impl Write) {
 }
 
 fn help(out: &mut impl Write) -> fmt::Result {
-    HELP.iter().try_for_each(|(letter, word, what)| writeln!(out, "{letter:6} {word:12} {what}"))
+    HELP.iter().try_for_each(|(letter, word, what)| writeln!(out, "{letter:6} {word:11} {what}"))
 }
 
 fn thread_list(out: &mut impl Write, most: usize) -> fmt::Result {

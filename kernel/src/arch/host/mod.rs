@@ -45,3 +45,25 @@ pub fn is_code(_address: u64) -> bool {
 pub fn image_to_phys<T>(item: *const T) -> PhysAddr {
     PhysAddr::new(item as u64)
 }
+
+/// How the kernel goes wrong on demand of the debugger: the model cannot, but for a panic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Crash {
+    /// A panic.
+    Panic,
+    /// A read of an address that is not mapped.
+    Fault,
+    /// The stack runs into its guard page.
+    Stack,
+    /// A write to the kernel's code, at the address where it runs.
+    Code,
+    /// A write to the kernel's code through the direct map.
+    CodeAlias,
+    /// Execution of the kernel's data.
+    Data,
+}
+
+/// Goes wrong.
+pub fn crash(how: Crash) {
+    panic!("{how:?} asked for by the debugger");
+}

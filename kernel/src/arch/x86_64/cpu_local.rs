@@ -9,7 +9,8 @@ use core::mem::offset_of;
 use super::boot::memory;
 use super::gdt::{DescriptorTable, INTERRUPT_STACKS, InterruptStack, TaskState};
 use super::instructions::{msr, write_msr};
-use super::stacks;
+use super::{serial, stacks};
+use crate::config;
 use crate::processor::Processor;
 
 /// What one processor has for itself. The first fields are known to entry code by their offsets.
@@ -81,6 +82,9 @@ pub(super) unsafe fn init(number: u32) -> u64 {
         &mut *area
     };
     area.task.set_entry_stack(stack_top);
+    if config::get().legacy_io {
+        serial::PORTS.for_each(|port| area.task.open_port(port));
+    }
     for (index, which) in [
         InterruptStack::NonMaskable,
         InterruptStack::MachineCheck,

@@ -84,6 +84,11 @@ impl TaskState {
         self.stacks[which as usize - 1] = top;
     }
 
+    /// Opens a port to user programs.
+    pub fn open_port(&mut self, port: u16) {
+        self.io_bitmap[usize::from(port / 8)] &= !(1 << (port % 8));
+    }
+
     /// The I/O permission bitmap: bit n of byte n / 8 set = port closed. The last byte must stay 0xff.
     pub fn io_bitmap_mut(&mut self) -> &mut [u8] {
         let end = IO_BITMAP - 1;

@@ -1,6 +1,7 @@
 //! The processor: everything that only x86-64 knows. The rest of the kernel uses the names of `crate::arch`.
 pub mod boot;
 mod cpu_local;
+mod crash;
 pub mod entry;
 pub mod exception;
 mod extended_state;
@@ -25,6 +26,7 @@ use core::arch::asm;
 use crate::memory::{PhysAddr, PhysRange};
 
 pub use cpu_local::{CpuLocal, cpu_local};
+pub use crash::{Crash, crash};
 pub use extended_state::{
     ExtendedState, allocate_extended_state, enter_extended_state, extended_components, extended_state_size,
     free_extended_state, read_extended_state, write_extended_state,

@@ -1,0 +1,53 @@
+//! Ways for the kernel to go wrong, on demand of the debugger: each must end in a report, never in silence or a reset.
+use core::hint::black_box;
+
+use super::layout;
+
+/// How the kernel goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Crash {
+    /// A panic.
+    Panic,
+    /// A read of an address that is not mapped.
+    Fault,
+    /// The stack runs into its guard page.
+    Stack,
+    /// A write to the kernel's code, at the address where it runs.
+    Code,
+    /// A write to the kernel's code through the direct map.
+    CodeAlias,
+    /// Execution of the kernel's data.
+    Data,
+}
+
+/// Does it. Returns only if the protection that it is about is not there.
+pub fn crash(how: Crash) {
+    const UNMAPPED: *const u64 = 0x1000 as *const u64;
+    let code = layout::image_start() as *mut u8;
+    // SAFETY: the point is that none of this is possible: the processor refuses each access before anything happens. If
+    // it does not, a byte of code that is no longer needed (boot) is written with itself.
+    unsafe {
+        match how {
+            Crash::Panic => panic!("asked for by the debugger"),
+            Crash::Fault => drop(black_box(UNMAPPED.read_volatile())),
+            Crash::Stack => drop(black_box(descend(1))),
+            Crash::Code => code.write_volatile(code.read_volatile()),
+            Crash::CodeAlias => {
+                let alias = layout::phys_to_virt(layout::image_to_phys(code));
+                alias.write_volatile(alias.read_volatile());
+            }
+            Crash::Data => {
+                static RETURN: [u8; 1] = [0xc3];
+                let data: extern "C" fn() = core::mem::transmute(RETURN.as_ptr());
+                data();
+            }
+        }
+    }
+}
+
+/// Uses more stack the deeper it gets.
+#[allow(unconditional_recursion, reason = "the stack is to run out")]
+fn descend(depth: u64) -> u64 {
+    let here = black_box([depth; 64]);
+    descend(depth + 1) + here[3]
+}
