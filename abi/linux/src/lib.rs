@@ -36,7 +36,7 @@ use call::{Call, Stop};
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::sync::SpinLock;
-use unix::thread::Thread;
+use unix::thread::{ExecRequest, Executed, Thread};
 
 /// The Linux personality of a system.
 pub struct Linux<M: Machine> {
@@ -60,6 +60,12 @@ impl<M: Machine> Linux<M> {
         let request = Request::from_registers(&state);
         let outcome = self.perform(thread, request, &state).await;
         self.finish(thread, state, outcome).await
+    }
+
+    /// Replaces the program of `thread`, as execve does: the way the first process gets its program. Errors as those
+    /// of [`Thread::exec`].
+    pub async fn execute(&self, thread: &Arc<Thread<M>>, request: ExecRequest) -> unix::Result<Executed> {
+        thread.exec(request, auxiliary::PLATFORM, |program| auxiliary::vector(&self.processor, program)).await
     }
 
     /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.

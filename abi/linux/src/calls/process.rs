@@ -1,6 +1,5 @@
 //! Processes and threads: clone, exec, wait, ids, groups, credentials, limits, usage, priorities.
 
-use crate::auxiliary;
 use crate::call::{Call, Done, Outcome, Stop};
 use crate::layout::Fields;
 use crate::layout::process::{limit, resource, to_limit, to_rusage, to_tms};
@@ -229,11 +228,7 @@ async fn exec<M: Machine>(
     }
     let environment = strings(call, environment).await?;
     let request = ExecRequest { at, path, follow, empty, arguments, environment };
-    let processor = call.linux.processor;
-    let executed = call
-        .thread
-        .exec(request, auxiliary::PLATFORM, |program| auxiliary::vector(&processor, program))
-        .await?;
+    let executed = call.linux.execute(call.thread, request).await?;
     Err(Stop::Outcome(Outcome::Executed(executed)))
 }
 

@@ -1,0 +1,446 @@
+//! Programs on the simulated machine, from system call to memory and back.
+
+mod world;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use world::{DATA, Program, World, elf};
+
+const EAGAIN: i64 = -11;
+const EFAULT: i64 = -14;
+const EINTR: i64 = -4;
+
+fn bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Runs `main` and demands that it reached its end, that nobody is left, and that no memory or thread is.
+fn run(main: impl AsyncFn(&mut Program) -> Result<(), world::Gone> + 'static) -> Rc<World> {
+    let world = World::new();
+    run_in(&world, main);
+    world
+}
+
+fn run_in(world: &Rc<World>, main: impl AsyncFn(&mut Program) -> Result<(), world::Gone> + 'static) {
+    let done = Rc::new(RefCell::new(false));
+    let (flag, main) = (done.clone(), Rc::new(main));
+    world.run(move |p| {
+        let (flag, main) = (flag.clone(), main.clone());
+        Box::pin(async move {
+            main(p).await?;
+            *flag.borrow_mut() = true;
+            p.exit(0).await
+        })
+    });
+    assert!(*done.borrow(), "the first process did not reach its end: {:?}", world.log());
+    assert_eq!(world.machine_threads(), 0, "threads of the machine are left");
+    assert!(world.system.process_ids().is_empty(), "processes are left");
+}
+
+#[test]
+fn fork_exec_pipe_and_wait() {
+    let world = World::new();
+    let two = world.code(|p| {
+        Box::pin(async move {
+            // argc, argv[0], argv[1], null, envp[0], null, auxv.
+            let stack = p.state.rsp;
+            assert_eq!(stack % 16, 0);
+            assert_eq!(p.load_u64(stack).await?, 2);
+            let argument = p.load_u64(stack + 16).await?;
+            let text: [u8; 6] = p.load(argument).await?;
+            assert_eq!(&text, b"hello\0");
+            let variable = p.load_u64(stack + 32).await?;
+            assert_eq!(&p.load::<4>(variable).await?, b"A=1\0");
+            assert_eq!(p.load_u64(stack + 40).await?, 0);
+            assert_eq!(&p.load::<11>(DATA).await?, b"initialised");
+            assert_eq!(p.load_u64(DATA + 0x20).await?, 0, "bss");
+            assert_eq!(p.call(1, &[3, argument, 5]).await?, -9, "closed by exec");
+            assert_eq!(p.call(1, &[5, argument, 5]).await?, 5);
+            p.exit(7).await
+        })
+    });
+    world.install("/two", 0o755, &elf(two));
+    run_in(&world, async |p| {
+        assert_eq!(p.call(293, &[DATA, 0o2000000]).await?, 0);
+        assert_eq!((p.load_u32(DATA).await?, p.load_u32(DATA + 4).await?), (0, 1));
+        // The pipe to descriptors that exec closes (2, 3) and one that it keeps (5).
+        assert_eq!(p.call(33, &[1, 5]).await?, 5);
+        assert_eq!(p.call(292, &[1, 3, 0o2000000]).await?, 3);
+        let child = p
+            .fork(|p| {
+                Box::pin(async move {
+                    let path = p.string(DATA + 0x100, "/two").await?;
+                    let hello = p.string(DATA + 0x110, "hello").await?;
+                    let variable = p.string(DATA + 0x120, "A=1").await?;
+                    p.store(DATA + 0x200, &bytes(&[path, hello, 0])).await?;
+                    p.store(DATA + 0x220, &bytes(&[variable, 0])).await?;
+                    let bad = p.string(DATA + 0x130, "/none").await?;
+                    assert_eq!(p.call(59, &[bad, DATA + 0x200, DATA + 0x220]).await?, -2);
+                    assert_eq!(p.call(59, &[path, 8, 0]).await?, EFAULT);
+                    p.call(59, &[path, DATA + 0x200, DATA + 0x220]).await?;
+                    panic!("exec returned");
+                })
+            })
+            .await?;
+        assert_eq!(child, 2);
+        for descriptor in [1, 3, 5] {
+            assert_eq!(p.call(3, &[descriptor]).await?, 0);
+        }
+        assert_eq!(p.call(0, &[0, DATA + 0x300, 100]).await?, 5);
+        assert_eq!(&p.load::<5>(DATA + 0x300).await?, b"hello");
+        assert_eq!(p.call(0, &[0, DATA + 0x300, 100]).await?, 0, "the writer is gone before its end is told");
+        assert_eq!(p.wait(0).await?, (2, 0x700));
+        assert_eq!(p.wait(0).await?.0, -10);
+        Ok(())
+    });
+}
+
+#[test]
+fn scripts_and_files_that_cannot_be_executed() {
+    let world = World::new();
+    let interpreter = world.code(|p| {
+        Box::pin(async move {
+            let stack = p.state.rsp;
+            assert_eq!(p.load_u64(stack).await?, 4);
+            for (index, expected) in ["/sh", "-x y", "/script", "arg"].into_iter().enumerate() {
+                let pointer = p.load_u64(stack + 8 + 8 * index as u64).await?;
+                for (at, byte) in expected.bytes().chain([0]).enumerate() {
+                    assert_eq!(p.load::<1>(pointer + at as u64).await?, [byte]);
+                }
+            }
+            p.exit(3).await
+        })
+    });
+    world.install("/sh", 0o755, &elf(interpreter));
+    world.install("/script", 0o755, b"#! /sh -x y\necho\n");
+    world.install("/loop", 0o755, b"#!/loop\n");
+    world.install("/text", 0o755, b"echo\n");
+    world.install("/empty", 0o755, b"");
+    world.install("/private", 0o644, &elf(0));
+    world.install("/cut", 0o755, &elf(0)[..100]);
+    let mut foreign = elf(0);
+    foreign[18] = 40;
+    world.install("/arm", 0o755, &foreign);
+    let mut high = elf(0);
+    high[64 + 56 + 16 + 5] = 0xff;
+    world.install("/high", 0o755, &high);
+    run_in(&world, async |p| {
+        let exec = async |p: &mut Program, path: &str| -> Result<i64, world::Gone> {
+            let path = p.string(DATA, path).await?;
+            let argument = p.string(DATA + 0x80, "arg").await?;
+            p.store(DATA + 0x100, &bytes(&[path, argument, 0])).await?;
+            p.call(59, &[path, DATA + 0x100, 0]).await
+        };
+        assert_eq!(exec(p, "/loop").await?, -40);
+        for path in ["/text", "/empty", "/cut", "/arm"] {
+            assert_eq!(exec(p, path).await?, -8, "{path}");
+        }
+        assert_eq!(exec(p, "/high").await?, -12);
+        assert_eq!(exec(p, "/private").await?, -13);
+        assert_eq!(exec(p, "/").await?, -13);
+        p.spawn(58, &[], |p| {
+            Box::pin(async move {
+                let path = p.string(DATA, "/script").await?;
+                let argument = p.string(DATA + 0x80, "arg").await?;
+                p.store(DATA + 0x100, &bytes(&[path, argument, 0])).await?;
+                p.call(59, &[path, DATA + 0x100, 0]).await?;
+                panic!("exec returned");
+            })
+        })
+        .await?;
+        assert_eq!(p.wait(0).await?, (2, 0x300));
+        Ok(())
+    });
+}
+
+#[test]
+fn handlers_restart_and_interrupt() {
+    run(async |p| {
+        assert_eq!(p.call(22, &[DATA]).await?, 0);
+        let count = Rc::new(RefCell::new(0));
+        for (flags, expected) in [(0x1000_0000, 1), (0, EINTR)] {
+            let seen = count.clone();
+            p.handle(10, flags, move |p| {
+                let seen = seen.clone();
+                Box::pin(async move {
+                    assert_eq!((p.state.rdi, p.state.rsp % 16), (10, 8));
+                    // Calls in a handler do not disturb what it interrupted.
+                    assert_eq!(p.call(39, &[]).await?, 1);
+                    *seen.borrow_mut() += 1;
+                    Ok(())
+                })
+            })
+            .await?;
+            p.fork(|p| {
+                Box::pin(async move {
+                    p.pass(1000).await?;
+                    assert_eq!(p.call(62, &[1, 10]).await?, 0);
+                    p.pass(1000).await?;
+                    assert_eq!(p.call(1, &[1, DATA, 1]).await?, 1);
+                    p.exit(0).await
+                })
+            })
+            .await?;
+            p.state.rbx = 77;
+            assert_eq!(p.call(0, &[0, DATA + 8, 1]).await?, expected);
+            assert_eq!(p.state.rbx, 77);
+            assert_eq!(p.wait(0).await?.1, 0);
+        }
+        assert_eq!(*count.borrow(), 2);
+        assert_eq!(p.call(0, &[0, DATA + 8, 1]).await?, 1, "the byte that nobody read");
+        Ok(())
+    });
+}
+
+#[test]
+fn faults_become_signals() {
+    let world = run(async |p| {
+        let address = 0x6000_0000u64;
+        p.handle(11, 4, move |p| {
+            Box::pin(async move {
+                // siginfo: SEGV_MAPERR and the address; the context: the address in CR2.
+                let (information, context) = (p.state.rsi, p.state.rdx);
+                assert_eq!((p.load_u32(information).await?, p.load_u32(information + 8).await?), (11, 1));
+                assert_eq!(p.load_u64(information + 16).await?, address);
+                assert_eq!(p.load_u64(context + 40 + 176).await?, address);
+                let map = [address, 4096, 3, 0x32, u64::MAX, 0];
+                assert_eq!(p.call(9, &map).await?, address as i64);
+                Ok(())
+            })
+        })
+        .await?;
+        p.store(address, b"repaired").await?;
+        assert_eq!(&p.load::<8>(address).await?, b"repaired");
+        p.fork(|p| {
+            Box::pin(async move {
+                assert_eq!(p.call(13, &[11, 0, 0, 8]).await?, 0);
+                let default = bytes(&[0, 0, 0, 0]);
+                p.store(DATA, &default).await?;
+                assert_eq!(p.call(13, &[11, DATA, 0, 8]).await?, 0);
+                p.store(8, b"x").await
+            })
+        })
+        .await?;
+        assert_eq!(p.wait(0).await?, (2, 11));
+        Ok(())
+    });
+    assert!(
+        world.log().iter().any(|line| line.contains("Segmentation fault") && line.contains("0x8")),
+        "{:?}",
+        world.log()
+    );
+}
+
+#[test]
+fn shared_and_private_memory_across_fork() {
+    run(async |p| {
+        let shared = p.call(9, &[0, 4096, 3, 0x21, u64::MAX, 0]).await? as u64;
+        p.store(DATA, &5u32.to_le_bytes()).await?;
+        p.fork(move |p| {
+            Box::pin(async move {
+                p.store(DATA, &6u32.to_le_bytes()).await?;
+                p.pass(10).await?;
+                p.store(shared, &1u32.to_le_bytes()).await?;
+                assert_eq!(p.call(202, &[shared, 1, 1]).await?, 1, "one waiter of the shared word");
+                p.exit(0).await
+            })
+        })
+        .await?;
+        assert_eq!(p.call(202, &[shared, 0, 0, 0]).await?, 0);
+        assert_eq!((p.load_u32(shared).await?, p.load_u32(DATA).await?), (1, 5));
+        assert_eq!(p.call(202, &[shared, 0, 0, 0]).await?, EAGAIN);
+        p.store(DATA, &bytes(&[0, 5_000_000])).await?;
+        assert_eq!(p.call(202, &[shared, 0, 1, DATA]).await?, -110);
+        assert_eq!(p.wait(0).await?.1, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn threads_and_their_ends() {
+    run(async |p| {
+        const FLAGS: u64 =
+            0x100 | 0x200 | 0x400 | 0x800 | 0x1_0000 | 0x8_0000 | 0x10_0000 | 0x20_0000 | 0x100_0000;
+        let stack = p.call(9, &[0, 0x4000, 3, 0x22, u64::MAX, 0]).await? as u64 + 0x4000;
+        let tid = p
+            .spawn(56, &[FLAGS, stack, DATA, DATA + 4, 0x1234_5000], move |p| {
+                Box::pin(async move {
+                    assert_eq!((p.state.rsp, p.state.fs_base, p.state.rax), (stack, 0x1234_5000, 0));
+                    assert_eq!(p.load_u32(DATA + 4).await?, p.call(186, &[]).await? as u32);
+                    assert_eq!(p.call(39, &[]).await?, 1, "the process's id");
+                    p.store(DATA + 8, b"shared").await?;
+                    p.pass(100).await?;
+                    p.call(60, &[0]).await?;
+                    panic!("exit returned");
+                })
+            })
+            .await?;
+        assert_eq!(p.load_u32(DATA).await?, tid as u32);
+        // pthread_join.
+        while p.load_u32(DATA + 4).await? != 0 {
+            let word = p.load_u32(DATA + 4).await?;
+            assert!(matches!(p.call(202, &[DATA + 4, 0, word.into(), 0]).await?, 0 | EAGAIN));
+        }
+        assert_eq!(&p.load::<6>(DATA + 8).await?, b"shared");
+        assert_eq!(p.call(234, &[1, tid as u64, 0]).await?, -3, "the thread is gone");
+        Ok(())
+    });
+}
+
+#[test]
+fn jobs_stop_and_continue_and_sleep_on() {
+    run(async |p| {
+        p.fork(|p| {
+            Box::pin(async move {
+                p.store(DATA, &bytes(&[1, 0])).await?;
+                // Stopped in the middle of its sleep, it sleeps on until the same moment.
+                assert_eq!(p.call(35, &[DATA, DATA + 16]).await?, 0);
+                p.call(228, &[1, DATA]).await?;
+                assert_eq!(p.load_u64(DATA).await?, 1);
+                p.exit(0).await
+            })
+        })
+        .await?;
+        p.pass(1000).await?;
+        assert_eq!(p.call(62, &[2, 19]).await?, 0);
+        assert_eq!(p.wait(2).await?, (2, 0x137f));
+        p.pass(1000).await?;
+        assert_eq!(p.call(62, &[2, 18]).await?, 0);
+        assert_eq!(p.wait(8).await?, (2, 0xffff));
+        assert_eq!(p.wait(0).await?, (2, 0));
+        Ok(())
+    });
+}
+
+#[test]
+fn timers_interrupt() {
+    run(async |p| {
+        let alarms = Rc::new(RefCell::new(0));
+        let seen = alarms.clone();
+        p.handle(14, 0, move |_| {
+            *seen.borrow_mut() += 1;
+            Box::pin(async { Ok(()) })
+        })
+        .await?;
+        // Every 100 ms.
+        p.store(DATA, &bytes(&[0, 100_000, 0, 100_000])).await?;
+        assert_eq!(p.call(38, &[0, DATA, 0]).await?, 0);
+        for _ in 0..3 {
+            assert_eq!(p.call(34, &[]).await?, EINTR);
+        }
+        p.store(DATA, &bytes(&[10, 0])).await?;
+        assert_eq!(p.call(35, &[DATA, DATA + 16]).await?, EINTR);
+        let left = p.load_u64(DATA + 16).await?;
+        assert_eq!(left, 9, "what is left of the sleep");
+        assert_eq!(*alarms.borrow(), 4);
+        p.store(DATA, &bytes(&[0, 0, 0, 0])).await?;
+        assert_eq!(p.call(38, &[0, DATA, 0]).await?, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn files_can_be_mapped_and_read() {
+    let world = World::new();
+    world.install("/file", 0o644, b"contents of the file");
+    run_in(&world, async |p| {
+        let path = p.string(DATA, "/file").await?;
+        let file = p.call(2, &[path, 2, 0]).await? as u64;
+        let shared = p.call(9, &[0, 4096, 3, 1, file, 0]).await? as u64;
+        let private = p.call(9, &[0, 4096, 3, 2, file, 0]).await? as u64;
+        p.store(shared, b"CONTENTS").await?;
+        p.store(private, b"private!").await?;
+        assert_eq!(p.call(17, &[file, DATA + 64, 20, 0]).await?, 20);
+        assert_eq!(&p.load::<20>(DATA + 64).await?, b"CONTENTS of the file");
+        assert_eq!(p.call(18, &[file, DATA + 64, 3, 9]).await?, 3);
+        assert_eq!(&p.load::<12>(shared + 8).await?, b" CONthe file");
+        assert_eq!(p.call(5, &[file, DATA + 256]).await?, 0);
+        assert_eq!(p.load_u64(DATA + 256 + 48).await?, 20, "its size");
+        assert_eq!(p.call(77, &[file, 4]).await?, 0);
+        assert_eq!(&p.load::<6>(shared).await?, b"CONT\0\0");
+        assert_eq!(p.call(0, &[file, 8, 1]).await?, EFAULT);
+        Ok(())
+    });
+}
+
+#[test]
+fn unknown_calls_are_logged_once() {
+    let world = run(async |p| {
+        for _ in 0..3 {
+            assert_eq!(p.call(425, &[]).await?, -38);
+            assert_eq!(p.call(9999, &[]).await?, -38);
+        }
+        Ok(())
+    });
+    let lines: Vec<String> = world.log().into_iter().filter(|line| line.contains("not available")).collect();
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].contains("io_uring_setup"), "{lines:?}");
+}
+
+#[test]
+fn many_processes_leave_nothing_behind() {
+    let world = World::new();
+    run_in(&world, async |p| {
+        let mut free = None;
+        for round in 0..5 {
+            for _ in 0..100 {
+                p.fork(|p| {
+                    Box::pin(async move {
+                        p.store(DATA, b"own copy").await?;
+                        p.exit(5).await
+                    })
+                })
+                .await?;
+            }
+            for _ in 0..100 {
+                assert_eq!(p.wait(0).await?.1, 0x500);
+            }
+            let now = p.world.free_frames();
+            if round > 0 {
+                assert_eq!(free, Some(now));
+            }
+            free = Some(now);
+        }
+        Ok(())
+    });
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(60))]
+
+    /// Whatever a program asks for, the system goes on and the program gets an answer, a signal or its end.
+    #[test]
+    fn hostile_calls(calls in proptest::collection::vec((0u64..460, proptest::array::uniform6(0usize..12)), 1..40)) {
+        const VALUES: [u64; 12] =
+            [0, 1, 2, 4095, 4096, DATA, DATA + 1, DATA + 0x7ffc, 0x7fff_ffff_f000, 1 << 63, u64::MAX, u64::MAX - 4095];
+        let world = World::new();
+        run_in(&world, async move |p| {
+            let calls = calls.clone();
+            p.fork(move |p| {
+                let calls = calls.clone();
+                Box::pin(async move {
+                    p.store(DATA, &[3; 64]).await?;
+                    // An end, should nothing else bring one.
+                    assert_eq!(p.call(37, &[5]).await?, 0);
+                    for (number, arguments) in calls {
+                        // Not what makes threads whose code the test does not have, or takes the test's own alarm.
+                        if matches!(number, 13 | 15 | 37 | 38 | 56 | 57 | 58 | 435) {
+                            continue;
+                        }
+                        let _ = p.call(number, &arguments.map(|index| VALUES[index])).await?;
+                    }
+                    p.exit(0).await
+                })
+            })
+            .await?;
+            loop {
+                // Stopped children are continued; the rest ends.
+                let (pid, status) = p.wait(2).await?;
+                if pid < 0 || status & 0xff != 0x7f {
+                    return Ok(());
+                }
+                p.call(62, &[pid as u64, 18]).await?;
+            }
+        });
+    }
+}

@@ -1,0 +1,489 @@
+//! A system on the simulated machine whose programs are Rust functions: they make system calls, touch memory, fork,
+//! exec and handle signals as compiled programs do, but their instructions are not executed.
+//!
+//! An address of code stands for a function ([`World::code`]). A thread runs the function that its instruction
+//! pointer names: at its start, after exec, and when a signal handler is entered.
+
+use abi_linux::{Linux, Next, Processor};
+use mach::machine::simulated::{Executor, Simulated};
+use mach::machine::{Machine, Protection, ThreadState};
+use mach::vm::Vm;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt::Arguments as Text;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use unix::descriptor::DescriptorTable;
+use unix::exec::{Arguments, Layout};
+use unix::memory::{Memory, ObjectProvider};
+use unix::process::Control;
+use unix::thread::{ExecRequest, Host, System, Thread, Trap, UserThread};
+use unix::tmpfs::{Tmpfs, TmpfsOptions};
+use unix::vfs::{At, Mode, OpenFlags, Vfs};
+use unix::{BoxFuture, Bytes, Environment, Timestamp};
+
+/// Why a program's function does not go on.
+#[derive(Debug)]
+pub enum Gone {
+    /// The thread has ended.
+    Ended,
+    /// It has another program.
+    Replaced,
+}
+
+pub type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), Gone>> + 'a>>;
+pub type Code = Rc<dyn for<'a> Fn(&'a mut Program) -> Steps<'a>>;
+
+/// Time and randomness of the simulated machine.
+struct MachineEnvironment(Simulated);
+
+impl Environment for MachineEnvironment {
+    fn realtime(&self) -> Timestamp {
+        Timestamp { seconds: 1_000_000_000 + (self.0.now() / 1_000_000) as i64, nanoseconds: 0 }
+    }
+    fn monotonic(&self) -> Duration {
+        Duration::from_micros(self.0.now())
+    }
+    fn fill_random(&self, bytes: &mut [u8]) {
+        bytes.fill(0x5a);
+    }
+    fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()> {
+        let machine = self.0.clone();
+        let time = u64::try_from(deadline.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX);
+        Box::pin(async move { machine.sleep_until(time).await })
+    }
+}
+
+pub const EXTENDED_SIZE: usize = 832;
+
+/// A thread of the machine.
+struct TestThread {
+    recalled: AtomicBool,
+    extended: Mutex<Vec<u8>>,
+    alive: Arc<Mutex<usize>>,
+}
+
+impl Drop for TestThread {
+    fn drop(&mut self) {
+        *self.alive.lock().unwrap() -= 1;
+    }
+}
+
+impl Control for TestThread {
+    fn recall(&self) {
+        self.recalled.store(true, Ordering::SeqCst);
+    }
+}
+
+impl UserThread for TestThread {
+    fn extended_state(&self) -> BoxFuture<'_, unix::Result<Vec<u8>>> {
+        Box::pin(async { Ok(self.extended.lock().unwrap().clone()) })
+    }
+    fn set_extended_state<'a>(&'a self, image: &'a [u8]) -> BoxFuture<'a, unix::Result<()>> {
+        Box::pin(async {
+            let mut new = image.to_vec();
+            new.resize(EXTENDED_SIZE, 0);
+            *self.extended.lock().unwrap() = new;
+            Ok(())
+        })
+    }
+}
+
+type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, ThreadState)>>;
+
+/// Collects threads to be started, and the log.
+#[derive(Default)]
+struct TestHost {
+    starts: Starts,
+    log: Mutex<Vec<String>>,
+    alive: Arc<Mutex<usize>>,
+}
+
+impl Host<Simulated> for TestHost {
+    fn create_thread<'a>(
+        &'a self,
+        _memory: &'a Arc<Memory<Simulated>>,
+    ) -> BoxFuture<'a, unix::Result<Arc<dyn UserThread>>> {
+        Box::pin(async {
+            *self.alive.lock().unwrap() += 1;
+            let thread = TestThread {
+                recalled: AtomicBool::new(false),
+                extended: Mutex::new(vec![0; EXTENDED_SIZE]),
+                alive: self.alive.clone(),
+            };
+            Ok(Arc::new(thread) as Arc<dyn UserThread>)
+        })
+    }
+
+    fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: ThreadState) {
+        self.starts.lock().unwrap().push((thread, state));
+    }
+
+    fn log(&self, line: Text<'_>) {
+        self.log.lock().unwrap().push(line.to_string());
+    }
+}
+
+/// The system and its programs' code.
+pub struct World {
+    machine: Simulated,
+    host: Arc<TestHost>,
+    pub system: Arc<System<Simulated>>,
+    linux: Linux<Simulated>,
+    code: RefCell<BTreeMap<u64, Code>>,
+    next_address: Cell<u64>,
+    init: RefCell<Option<Arc<Thread<Simulated>>>>,
+}
+
+pub const TEXT: u64 = 0x40_0000;
+pub const DATA: u64 = 0x41_0000;
+
+/// A program of two segments, text and data, with this entry.
+pub fn elf(entry: u64) -> Vec<u8> {
+    let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    file.extend(2u16.to_le_bytes());
+    file.extend(62u16.to_le_bytes());
+    file.extend(1u32.to_le_bytes());
+    file.extend(entry.to_le_bytes());
+    file.extend(64u64.to_le_bytes());
+    file.extend([0; 12]);
+    for half in [64u16, 56, 2, 0, 0, 0] {
+        file.extend(half.to_le_bytes());
+    }
+    let mut segment = |flags: u32, offset: u64, address: u64, size: u64, memory: u64| {
+        file.extend(1u32.to_le_bytes());
+        file.extend(flags.to_le_bytes());
+        [offset, address, address, size, memory, 0x1000]
+            .iter()
+            .for_each(|word| file.extend(word.to_le_bytes()));
+    };
+    segment(5, 0, TEXT, 0x1000, 0x1000);
+    segment(6, 0x1000, DATA, 0x20, 0x8000);
+    file.resize(0x1000, 0xc3);
+    file.extend(b"initialised data here, then bss.");
+    file
+}
+
+impl World {
+    pub fn new() -> Rc<World> {
+        World::with_frames(4096)
+    }
+
+    pub fn with_frames(frames: u32) -> Rc<World> {
+        let machine = Simulated::new(frames);
+        let vm = Vm::new(machine.clone()).unwrap();
+        let environment: Arc<dyn Environment> = Arc::new(MachineEnvironment(machine.clone()));
+        let memory = Arc::new(ObjectProvider(vm.clone()));
+        let options = TmpfsOptions { mode: Mode::new(0o755), ..TmpfsOptions::for_memory(u64::from(frames)) };
+        let root = Tmpfs::new(&options, memory, environment.clone()).unwrap();
+        let vfs = Vfs::new(root, "root", environment.clone());
+        let host = Arc::new(TestHost::default());
+        let layout = Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true };
+        let system = System::new(vm, vfs, environment, layout, host.clone(), 5000);
+        let linux = Linux::new(Processor { features: 0, more_features: 2, extended_size: EXTENDED_SIZE });
+        Rc::new(World {
+            machine,
+            host,
+            system,
+            linux,
+            code: RefCell::default(),
+            next_address: Cell::new(TEXT),
+            init: RefCell::default(),
+        })
+    }
+
+    /// The address that stands for `code`.
+    pub fn code(&self, code: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) -> u64 {
+        let address = self.next_address.get() + 16;
+        self.next_address.set(address);
+        self.code.borrow_mut().insert(address, Rc::new(code));
+        address
+    }
+
+    /// Frames, threads of the machine and log lines.
+    pub fn free_frames(&self) -> u32 {
+        self.system.vm.statistics().free
+    }
+
+    pub fn machine_threads(&self) -> usize {
+        *self.host.alive.lock().unwrap()
+    }
+
+    pub fn log(&self) -> Vec<String> {
+        self.host.log.lock().unwrap().clone()
+    }
+
+    async fn init(&self) -> Arc<Thread<Simulated>> {
+        if self.init.borrow().is_none() {
+            let thread = self.system.create_init(DescriptorTable::new()).await.unwrap();
+            *self.init.borrow_mut() = Some(thread);
+        }
+        self.init.borrow().clone().unwrap()
+    }
+
+    /// Puts a file into the file system.
+    pub fn install(&self, path: &str, mode: u16, contents: &[u8]) {
+        self.machine.block_on(async {
+            let init = self.init().await;
+            let context = init.context();
+            let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE;
+            let file =
+                context.caller().open(&At::Current, path.as_bytes(), flags, Mode::new(mode)).await.unwrap();
+            let count = file.write(&context.caller(), &mut Bytes::of(contents)).await.unwrap();
+            assert_eq!(count, contents.len());
+        });
+    }
+
+    /// Runs `main` as the first process, and everything that comes of it, until nothing can go on.
+    pub fn run(self: &Rc<Self>, main: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) {
+        let entry = self.code(main);
+        self.install("/init", 0o755, &elf(entry));
+        let mut executor = Executor::new(self.machine.clone());
+        let world = self.clone();
+        executor.spawn(async move {
+            let init = world.init().await;
+            let mut arguments = Arguments::new();
+            arguments.push(b"init").unwrap();
+            let request = ExecRequest {
+                at: At::Current,
+                path: b"/init".to_vec(),
+                follow: true,
+                empty: false,
+                arguments,
+                environment: Arguments::new(),
+            };
+            let executed = world.linux.execute(&init, request).await.unwrap();
+            world.run_thread(init, executed.state).await;
+        });
+        let world = self.clone();
+        executor.spawn(async move {
+            let system = world.system.clone();
+            system.timers.drive(&*system.environment, &system.processes).await;
+        });
+        loop {
+            for (thread, state) in self.host.starts.lock().unwrap().drain(..) {
+                let world = self.clone();
+                executor.spawn(async move { world.run_thread(thread, state).await });
+            }
+            let started = !self.host.starts.lock().unwrap().is_empty();
+            if !executor.step() && !started && !self.machine.advance_to_next_timer() {
+                break;
+            }
+        }
+        self.init.borrow_mut().take();
+    }
+
+    async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {
+        let mut program = Program { world: self.clone(), thread, state };
+        let next = self.linux.leave(&program.thread, state, None).await;
+        let mut result = program.accept(next);
+        loop {
+            if let Err(Gone::Ended) = result {
+                return;
+            }
+            let code = self.code.borrow().get(&program.state.rip).cloned();
+            let code = code.unwrap_or_else(|| panic!("no code at {:#x}", program.state.rip));
+            result = code(&mut program).await;
+            assert!(result.is_err(), "a program fell off its end");
+        }
+    }
+}
+
+/// A thread as its program sees it.
+pub struct Program {
+    pub world: Rc<World>,
+    pub thread: Arc<Thread<Simulated>>,
+    pub state: ThreadState,
+}
+
+impl Program {
+    fn accept(&mut self, next: Next) -> Result<(), Gone> {
+        match next {
+            Next::Run(state) => self.state = state,
+            Next::RunNew(_, state) => {
+                self.state = state;
+                return Err(Gone::Replaced);
+            }
+            Next::Ended => return Err(Gone::Ended),
+        }
+        Ok(())
+    }
+
+    /// Runs handlers until the program is where `state` was, or where that is to be made again (`true`).
+    fn settle(&mut self, expected: u64) -> Pin<Box<dyn Future<Output = Result<bool, Gone>> + '_>> {
+        Box::pin(async move {
+            loop {
+                match self.state.rip {
+                    rip if rip == expected => return Ok(false),
+                    rip if rip == expected - 2 => return Ok(true),
+                    rip => {
+                        let code = self.world.code.borrow().get(&rip).cloned();
+                        let code = code.unwrap_or_else(|| panic!("no handler at {rip:#x}"));
+                        code(self).await?;
+                        // The handler's return instruction takes the restorer's address off the stack.
+                        self.state.rsp += 8;
+                        self.state.rax = 15;
+                        let next = self.world.clone().linux_call(self).await;
+                        self.accept(next)?;
+                    }
+                }
+            }
+        })
+    }
+
+    /// Comes to its server if that has called for it.
+    pub async fn check_recall(&mut self) -> Result<(), Gone> {
+        // Every thread of the tests is a `TestThread`; recalls are noticed by state alone: leaving is idempotent.
+        let expected = self.state.rip;
+        let tid = self.thread.tid();
+        self.world.system.processes.with(|table| table.enter(tid));
+        let world = self.world.clone();
+        let next = world.linux.leave(&self.thread, self.state, None).await;
+        self.accept(next)?;
+        self.settle(expected).await.map(|_| ())
+    }
+
+    /// Makes a system call: the value in RAX.
+    pub async fn call(&mut self, number: u64, arguments: &[u64]) -> Result<i64, Gone> {
+        self.check_recall().await?;
+        let mut all = [0; 6];
+        all[..arguments.len()].copy_from_slice(arguments);
+        let expected = self.state.rip;
+        let [rdi, rsi, rdx, r10, r8, r9] = all;
+        self.state = ThreadState { rax: number, rdi, rsi, rdx, r10, r8, r9, ..self.state };
+        loop {
+            let next = self.world.clone().linux_call(self).await;
+            self.accept(next)?;
+            if !self.settle(expected).await? {
+                return Ok(self.state.rax as i64);
+            }
+            self.state.rip = expected;
+        }
+    }
+
+    /// Writes memory, as a store instruction does.
+    pub async fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), Gone> {
+        loop {
+            let memory = self.thread.memory();
+            let machine = &self.world.machine;
+            let done = memory.map().with_pmap(|pmap| machine.user_write(pmap, address, bytes)).flatten();
+            if done.is_some() {
+                return Ok(());
+            }
+            self.fault(address, bytes.len(), Protection::WRITE).await?;
+        }
+    }
+
+    /// Reads memory, as a load instruction does.
+    pub async fn load<const N: usize>(&mut self, address: u64) -> Result<[u8; N], Gone> {
+        let mut bytes = [0; N];
+        loop {
+            let memory = self.thread.memory();
+            let machine = &self.world.machine;
+            let done = memory.map().with_pmap(|pmap| machine.user_read(pmap, address, &mut bytes)).flatten();
+            if done.is_some() {
+                return Ok(bytes);
+            }
+            self.fault(address, N, Protection::READ).await?;
+        }
+    }
+
+    pub async fn load_u64(&mut self, address: u64) -> Result<u64, Gone> {
+        Ok(u64::from_le_bytes(self.load(address).await?))
+    }
+
+    pub async fn load_u32(&mut self, address: u64) -> Result<u32, Gone> {
+        Ok(u32::from_le_bytes(self.load(address).await?))
+    }
+
+    async fn fault(&mut self, address: u64, length: usize, access: Protection) -> Result<(), Gone> {
+        let expected = self.state.rip;
+        let tid = self.thread.tid();
+        self.world.system.processes.with(|table| table.enter(tid));
+        // Either page of an access that crosses one may be missing.
+        let last = address + length.max(1) as u64 - 1;
+        let second = (last / 4096 != address / 4096).then_some(last);
+        for at in core::iter::once(address).chain(second) {
+            let trap = Trap { error: 6, number: 14, address: at };
+            self.thread.page_fault(trap, access).await;
+        }
+        let world = self.world.clone();
+        let next = world.linux.leave(&self.thread, self.state, None).await;
+        self.accept(next)?;
+        self.settle(expected).await.map(|_| ())
+    }
+
+    /// Makes a child by `number` (fork, vfork, clone) with these arguments, whose code is `child`.
+    pub async fn spawn(
+        &mut self,
+        number: u64,
+        arguments: &[u64],
+        child: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static,
+    ) -> Result<i64, Gone> {
+        let back = self.state.rip;
+        let address = self.world.code(child);
+        self.state.rip = address;
+        let result = self.call(number, arguments).await?;
+        self.state.rip = back;
+        Ok(result)
+    }
+
+    pub async fn fork(
+        &mut self,
+        child: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static,
+    ) -> Result<i64, Gone> {
+        self.spawn(57, &[], child).await
+    }
+
+    /// exit_group.
+    pub async fn exit(&mut self, status: u64) -> Result<(), Gone> {
+        self.call(231, &[status]).await?;
+        panic!("exit returned");
+    }
+
+    /// Puts a terminated string into memory at `address`, which is returned.
+    pub async fn string(&mut self, address: u64, text: &str) -> Result<u64, Gone> {
+        self.store(address, &[text.as_bytes(), &[0]].concat()).await?;
+        Ok(address)
+    }
+
+    /// Installs a handler.
+    pub async fn handle(
+        &mut self,
+        signal: u64,
+        flags: u64,
+        handler: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static,
+    ) -> Result<(), Gone> {
+        let address = self.world.code(handler);
+        let words = [address, flags | 0x0400_0000, 0xdead_0000, 0];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.store(DATA + 0x7f00, &bytes).await?;
+        assert_eq!(self.call(13, &[signal, DATA + 0x7f00, 0, 8]).await?, 0);
+        Ok(())
+    }
+
+    /// Lets others run for a while, in the program.
+    pub async fn pass(&mut self, microseconds: u64) -> Result<(), Gone> {
+        let machine = self.world.machine.clone();
+        machine.sleep_until(machine.now() + microseconds).await;
+        self.check_recall().await
+    }
+
+    /// wait4 for any child: its id and status.
+    pub async fn wait(&mut self, options: u64) -> Result<(i64, u32), Gone> {
+        let pid = self.call(61, &[u64::MAX, DATA + 0x7e00, options, 0]).await?;
+        let status = self.load_u32(DATA + 0x7e00).await?;
+        Ok((pid, status))
+    }
+}
+
+impl World {
+    async fn linux_call(self: Rc<Self>, program: &mut Program) -> Next {
+        let thread = program.thread.clone();
+        self.linux.serve_call(&thread, program.state).await
+    }
+}
