@@ -58,3 +58,16 @@ pub trait ProcessContext: Send + Sync {
     /// Sends a signal to every process of a group.
     fn signal_group(&self, group: ProcessId, signal: FileSignal);
 }
+
+/// The processes that a terminal signals on its own account: what is typed comes from no process. Implemented by the
+/// process layer.
+pub trait SessionHost: Send + Sync {
+    /// Sends a signal to every process of a group.
+    fn signal_group(&self, group: ProcessId, signal: FileSignal);
+
+    /// Sends a signal to a process.
+    fn signal_process(&self, process: ProcessId, signal: FileSignal);
+
+    /// A session has lost its controlling terminal.
+    fn lose_terminal(&self, session: ProcessId);
+}

@@ -8,7 +8,7 @@ use super::walk::{Last, Walker};
 use super::{At, Caller, NewAttributes};
 use crate::file::{FileObject, OpenFile};
 use crate::process_context::ProcessContext;
-use crate::{Error, Result, pipe};
+use crate::{Error, Identity, Result, pipe};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bitflags::bitflags;
@@ -76,6 +76,8 @@ pub struct OpenContext<'a> {
     pub flags: OpenFlags,
     /// Who opens it.
     pub process: &'a dyn ProcessContext,
+    /// With which permissions.
+    pub identity: &'a Identity,
     /// Where it was found.
     pub location: &'a Location,
 }
@@ -234,17 +236,19 @@ impl Caller<'_> {
     ) -> Result<Arc<OpenFile>> {
         let file_type = location.vnode.file_type();
         self.check_open(&location, file_type, flags, created)?;
-        let context = OpenContext { flags, process: self.process, location: &location };
+        let context =
+            OpenContext { flags, process: self.process, identity: self.identity, location: &location };
         let object: Option<Arc<dyn FileObject>> = match file_type {
-            FileType::CharacterDevice | FileType::BlockDevice => {
-                let number = location.vnode.metadata().represents;
-                Some(self.vfs.device(file_type == FileType::BlockDevice, number)?.open(&context)?)
-            }
             FileType::Fifo => Some(pipe::open_fifo(&location.vnode, flags).await?),
             FileType::Socket => return Err(Error::ENXIO),
             _ => match location.vnode.open(&context).await? {
                 Opened::Data => None,
                 Opened::Object(object) => Some(object),
+                Opened::Device => {
+                    let number = location.vnode.metadata().represents;
+                    let driver = self.vfs.device(file_type == FileType::BlockDevice, number)?;
+                    Some(driver.open(&context)?)
+                }
             },
         };
         let file = OpenFile::of_vnode(location, entry, flags.intersection(OpenFlags::KEPT), object);

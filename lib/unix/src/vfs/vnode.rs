@@ -129,8 +129,10 @@ impl Hooks {
     }
 }
 
-/// An opened special file.
+/// What an opened file's reads and writes go to.
 pub enum Opened {
+    /// The device that it represents, by its number.
+    Device,
     /// Reads and writes go to the vnode's data.
     Data,
     /// They go to this object.
@@ -341,6 +343,7 @@ pub trait Vnode: Send + Sync + 'static {
         let _ = context;
         Answer::now(match self.file_type() {
             FileType::Regular | FileType::Directory => Ok(Opened::Data),
+            FileType::CharacterDevice | FileType::BlockDevice => Ok(Opened::Device),
             _ => Err(Error::ENXIO),
         })
     }

@@ -1,0 +1,269 @@
+//! devpts: the file system of the pseudoterminals' programs' sides.
+
+use super::file::TerminalFile;
+use super::pty::Ptys;
+use super::terminal::Terminal;
+use crate::sync::SpinLock;
+use crate::vfs::{
+    AttributeChange, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Hooks, Metadata, Mode,
+    NAME_MAXIMUM, OpenContext, Opened, PAGE_SIZE, SetTime, Vnode, VnodeRef,
+};
+use crate::{Answer, Error, Identity, Result, Timestamp};
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// Options of a devpts.
+#[derive(Clone, Copy, Debug)]
+pub struct PtsOptions {
+    /// The group that new terminals belong to; `None`: their maker's.
+    pub group: Option<u32>,
+    /// Their permission bits.
+    pub mode: Mode,
+}
+
+impl Default for PtsOptions {
+    /// As distributions mount it: group 5 (tty), writable by the group.
+    fn default() -> PtsOptions {
+        PtsOptions { group: Some(5), mode: Mode::new(0o620) }
+    }
+}
+
+/// One terminal in it.
+pub(super) struct PtsNode {
+    /// Also keeps the devpts, which keeps this node as long as its master is open.
+    ptys: Arc<Ptys>,
+    index: u32,
+    terminal: Arc<Terminal>,
+    locked: AtomicBool,
+    attributes: SpinLock<Attributes>,
+    hooks: Hooks,
+}
+
+struct Attributes {
+    mode: Mode,
+    user: u32,
+    group: u32,
+    accessed: Timestamp,
+    modified: Timestamp,
+    changed: Timestamp,
+    created: Timestamp,
+}
+
+/// Node numbers: the root's, and the first terminal's.
+const ROOT: u64 = 1;
+const FIRST: u64 = 3;
+
+impl Ptys {
+    /// The root directory of this devpts.
+    pub fn root(&self) -> VnodeRef {
+        self.this.upgrade().expect("a devpts that is asked exists")
+    }
+}
+
+impl FileSystem for Ptys {
+    fn status(&self) -> FileSystemStatus {
+        FileSystemStatus {
+            kind: "devpts",
+            block_size: PAGE_SIZE as u32,
+            blocks: 0,
+            free_blocks: 0,
+            available_blocks: 0,
+            files: 0,
+            free_files: 0,
+            identifier: u64::from(self.device.minor),
+            name_maximum: NAME_MAXIMUM as u32,
+        }
+    }
+
+    fn options(&self) -> alloc::string::String {
+        let group = self.options.group.map(|group| format!(",gid={group}")).unwrap_or_default();
+        format!("{group},mode={:o}", self.options.mode.bits())
+    }
+}
+
+impl PtsNode {
+    pub(super) fn new(
+        ptys: &Arc<Ptys>,
+        index: u32,
+        terminal: Arc<Terminal>,
+        identity: &Identity,
+    ) -> Arc<PtsNode> {
+        let now = ptys.environment.realtime();
+        let attributes = Attributes {
+            mode: ptys.options.mode,
+            user: identity.user,
+            group: ptys.options.group.unwrap_or(identity.group),
+            accessed: now,
+            modified: now,
+            changed: now,
+            created: now,
+        };
+        Arc::new(PtsNode {
+            ptys: ptys.clone(),
+            index,
+            terminal,
+            locked: AtomicBool::new(true),
+            attributes: SpinLock::new(attributes),
+            hooks: Hooks::default(),
+        })
+    }
+
+    pub(super) fn terminal(&self) -> &Arc<Terminal> {
+        &self.terminal
+    }
+
+    pub(super) fn is_locked(&self) -> bool {
+        // Relaxed: a flag of its own.
+        self.locked.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_locked(&self, locked: bool) {
+        self.locked.store(locked, Ordering::Relaxed);
+    }
+}
+
+/// The file system is its own root directory.
+impl Vnode for Ptys {
+    fn file_system(&self) -> Arc<dyn FileSystem> {
+        self.this.upgrade().expect("a devpts that is asked exists")
+    }
+
+    fn metadata(&self) -> Metadata {
+        Metadata {
+            device: self.device,
+            number: ROOT,
+            file_type: FileType::Directory,
+            mode: Mode::new(0o755),
+            links: 2,
+            user: 0,
+            group: 0,
+            represents: Default::default(),
+            size: 0,
+            blocks: 0,
+            block_size: 1024,
+            accessed: self.made,
+            modified: self.made,
+            changed: self.made,
+            created: self.made,
+        }
+    }
+
+    fn file_type(&self) -> FileType {
+        FileType::Directory
+    }
+
+    fn number(&self) -> u64 {
+        ROOT
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn lookup<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<VnodeRef>> {
+        let number = core::str::from_utf8(name).ok().and_then(|name| {
+            let number: u32 = name.parse().ok()?;
+            (format!("{number}") == name).then_some(number)
+        });
+        let node = number.and_then(|number| self.list.lock().get(&number).cloned());
+        Answer::now(node.map(|node| node as VnodeRef).ok_or(Error::ENOENT))
+    }
+
+    fn read_directory<'a>(
+        &'a self,
+        position: u64,
+        accept: &'a mut (dyn FnMut(DirectoryEntry<'_>) -> bool + Send),
+    ) -> Answer<'a, Result<()>> {
+        let from = u32::try_from(position).unwrap_or(u32::MAX);
+        let numbers: Vec<u32> = self.list.lock().range(from..).map(|(number, _)| *number).collect();
+        for number in numbers {
+            let name = format!("{number}");
+            let entry = DirectoryEntry {
+                name: name.as_bytes(),
+                number: FIRST + u64::from(number),
+                file_type: FileType::CharacterDevice,
+                next: u64::from(number) + 1,
+            };
+            if !accept(entry) {
+                break;
+            }
+        }
+        Answer::now(Ok(()))
+    }
+}
+
+impl Vnode for PtsNode {
+    fn file_system(&self) -> Arc<dyn FileSystem> {
+        self.ptys.clone()
+    }
+
+    fn metadata(&self) -> Metadata {
+        let a = self.attributes.lock();
+        Metadata {
+            device: self.ptys.device,
+            number: self.number(),
+            file_type: FileType::CharacterDevice,
+            mode: a.mode,
+            links: 1,
+            user: a.user,
+            group: a.group,
+            represents: self.terminal.number(),
+            size: 0,
+            blocks: 0,
+            block_size: 1024,
+            accessed: a.accessed,
+            modified: a.modified,
+            changed: a.changed,
+            created: a.created,
+        }
+    }
+
+    fn file_type(&self) -> FileType {
+        FileType::CharacterDevice
+    }
+
+    fn number(&self) -> u64 {
+        FIRST + u64::from(self.index)
+    }
+
+    fn hooks(&self) -> Option<&Hooks> {
+        Some(&self.hooks)
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {
+        let ptys = &self.ptys;
+        ptys.list.lock().get(&self.index).filter(|node| core::ptr::eq(&***node, self))?;
+        Some((ptys.root(), format!("{}", self.index).into_bytes()))
+    }
+
+    fn change(&self, change: AttributeChange) -> Answer<'_, Result<()>> {
+        let now = self.ptys.environment.realtime();
+        let time = |set: SetTime| match set {
+            SetTime::Now => now,
+            SetTime::To(time) => time,
+        };
+        let mut a = self.attributes.lock();
+        a.mode = change.mode.unwrap_or(a.mode).difference(change.remove_mode);
+        a.user = change.user.unwrap_or(a.user);
+        a.group = change.group.unwrap_or(a.group);
+        a.accessed = change.accessed.map_or(a.accessed, time);
+        a.modified = change.modified.map_or(a.modified, time);
+        a.changed = now;
+        Answer::now(Ok(()))
+    }
+
+    fn open(&self, context: &OpenContext<'_>) -> Answer<'_, Result<Opened>> {
+        if self.is_locked() {
+            return Answer::now(Err(Error::EIO));
+        }
+        let file = TerminalFile::open(&self.terminal, context.process, Some(context.identity), context.flags);
+        Answer::now(file.map(|file| Opened::Object(file)))
+    }
+}

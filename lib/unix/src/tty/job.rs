@@ -1,0 +1,204 @@
+//! Job control: sessions, foreground groups, stopping background processes, hang-up (credentials(7), tty_ioctl(4)).
+
+use super::settings::{LocalModes, Settings};
+use super::terminal::Terminal;
+use crate::poll::{Readiness, until_ready};
+use crate::process_context::{FileSignal, ProcessContext, ProcessId};
+use crate::{Capability, Error, Identity, NotDone, Result};
+use alloc::sync::Arc;
+
+impl Terminal {
+    fn is_controlling(self: &Arc<Self>, process: &dyn ProcessContext) -> bool {
+        process.terminal().is_some_and(|terminal| Arc::ptr_eq(&terminal, self))
+    }
+
+    /// Whether the process is in the background of this terminal, its controlling one.
+    fn in_background(&self, process: &dyn ProcessContext) -> bool {
+        let controlling = process.terminal().is_some_and(|terminal| core::ptr::eq(&*terminal, self));
+        let state = self.state.lock();
+        controlling
+            && state.session == Some(process.session())
+            && state.foreground.is_some_and(|foreground| foreground != process.group())
+    }
+
+    /// A background process that reads is stopped: [`NotDone::NotReady`], the signal is on its way. `EIO` if it cannot
+    /// be stopped.
+    pub(super) fn check_read(&self, process: &dyn ProcessContext) -> Result<(), NotDone> {
+        if !self.in_background(process) {
+            return Ok(());
+        }
+        if process.disregards(FileSignal::BackgroundRead) || process.is_orphaned() {
+            return Err(Error::EIO.into());
+        }
+        process.signal_group(process.group(), FileSignal::BackgroundRead);
+        Err(NotDone::NotReady)
+    }
+
+    /// The same for writing, if the settings say that background output stops.
+    pub(super) fn check_write(&self, process: &dyn ProcessContext) -> Result<(), NotDone> {
+        if !self.settings().local.contains(LocalModes::STOP_BACKGROUND) {
+            return Ok(());
+        }
+        self.check_change(process)
+    }
+
+    fn check_change(&self, process: &dyn ProcessContext) -> Result<(), NotDone> {
+        if !self.in_background(process) || process.disregards(FileSignal::BackgroundWrite) {
+            return Ok(());
+        }
+        if process.is_orphaned() {
+            return Err(Error::EIO.into());
+        }
+        process.signal_group(process.group(), FileSignal::BackgroundWrite);
+        Err(NotDone::NotReady)
+    }
+
+    /// Waits until the process is in the foreground, unless it need not be: a change of the terminal from the
+    /// background stops the process (SIGTTOU).
+    pub(super) async fn to_foreground(&self, process: &dyn ProcessContext) -> Result<()> {
+        let ready = until_ready(&self.programs, Readiness::ALL, || self.check_change(process));
+        match ready.await {
+            Ok(()) => Ok(()),
+            Err(NotDone::Failed(error)) => Err(error),
+            Err(_) => Err(Error::EIO),
+        }
+    }
+
+    /// Opening it makes it the controlling terminal of a session leader that has none, if it is nobody's.
+    pub(super) fn acquire_if_free(self: &Arc<Self>, process: &dyn ProcessContext) {
+        if process.process() == process.session() && process.terminal().is_none() {
+            let mut state = self.state.lock();
+            if state.session.is_none() {
+                state.session = Some(process.session());
+                state.foreground = Some(process.group());
+                drop(state);
+                process.set_terminal(Some(self.clone()));
+            }
+        }
+    }
+
+    /// Makes it the controlling terminal of the caller's session (TIOCSCTTY); with `steal`, an administrator takes it
+    /// from another session.
+    pub fn acquire(
+        self: &Arc<Self>,
+        process: &dyn ProcessContext,
+        identity: &Identity,
+        steal: bool,
+    ) -> Result<()> {
+        if self.is_controlling(process) && process.process() == process.session() {
+            return Ok(());
+        }
+        if process.process() != process.session() || process.terminal().is_some() {
+            return Err(Error::EPERM);
+        }
+        let mut state = self.state.lock();
+        let robbed = state.session;
+        if robbed.is_some() && !(steal && identity.has(Capability::Administrator)) {
+            return Err(Error::EPERM);
+        }
+        state.session = Some(process.session());
+        state.foreground = Some(process.group());
+        drop(state);
+        if let Some(session) = robbed {
+            self.host.lose_terminal(session);
+        }
+        process.set_terminal(Some(self.clone()));
+        Ok(())
+    }
+
+    /// The caller's session gives it up (TIOCNOTTY): the foreground group is hung up and continued. From a process
+    /// that does not lead the session this has no effect.
+    pub fn give_up(self: &Arc<Self>, process: &dyn ProcessContext) -> Result<()> {
+        if !self.is_controlling(process) {
+            return Err(Error::ENOTTY);
+        }
+        if process.process() == process.session() {
+            self.disconnect(true);
+            process.set_terminal(None);
+        }
+        Ok(())
+    }
+
+    /// The leader of its session has ended.
+    pub fn leader_ended(&self) {
+        self.disconnect(false);
+    }
+
+    fn disconnect(&self, go_on: bool) {
+        let mut state = self.state.lock();
+        let (session, foreground) = (state.session.take(), state.foreground.take());
+        drop(state);
+        if let Some(group) = foreground {
+            self.host.signal_group(group, FileSignal::Hangup);
+            if go_on {
+                self.host.signal_group(group, FileSignal::Continue);
+            }
+        }
+        if let Some(session) = session {
+            self.host.lose_terminal(session);
+        }
+        self.changed();
+    }
+
+    /// The other side is gone (vhangup(2) too): the session's leader is hung up, and files that are open now are dead:
+    /// reads end, writes fail.
+    pub fn hang_up(&self) {
+        let mut state = self.state.lock();
+        state.hangups += 1;
+        let session = state.session.take();
+        state.foreground = None;
+        state.discipline.flush_input();
+        state.discipline.output.bytes.clear();
+        state.discipline.set(Settings::default());
+        drop(state);
+        if let Some(leader) = session {
+            self.host.signal_process(leader, FileSignal::Hangup);
+            self.host.signal_process(leader, FileSignal::Continue);
+            self.host.lose_terminal(leader);
+        }
+        self.programs.wake(Readiness::ALL);
+        self.driver.wake(Readiness::ALL);
+    }
+
+    /// The foreground process group (tcgetpgrp(3)); 0 if it has none. Through the master it is told to anybody.
+    pub fn foreground(self: &Arc<Self>, process: &dyn ProcessContext, master: bool) -> Result<ProcessId> {
+        if !master && !self.is_controlling(process) {
+            return Err(Error::ENOTTY);
+        }
+        Ok(self.state.lock().foreground.unwrap_or(0))
+    }
+
+    /// Moves a group of the caller's session to the foreground (tcsetpgrp(3)).
+    pub async fn set_foreground(
+        self: &Arc<Self>,
+        process: &dyn ProcessContext,
+        group: ProcessId,
+    ) -> Result<()> {
+        if !self.is_controlling(process) || self.state.lock().session != Some(process.session()) {
+            return Err(Error::ENOTTY);
+        }
+        self.to_foreground(process).await?;
+        match process.session_of_group(group) {
+            None => return Err(Error::ESRCH),
+            Some(session) if session != process.session() => return Err(Error::EPERM),
+            Some(_) => {}
+        }
+        self.state.lock().foreground = Some(group);
+        // Those who were in the background may go on.
+        self.changed();
+        Ok(())
+    }
+
+    /// The session whose controlling terminal it is (tcgetsid(3)).
+    pub fn session(self: &Arc<Self>, process: &dyn ProcessContext, master: bool) -> Result<ProcessId> {
+        if !master && !self.is_controlling(process) {
+            return Err(Error::ENOTTY);
+        }
+        self.state.lock().session.ok_or(Error::ENOTTY)
+    }
+
+    /// The foreground group, for listings of processes.
+    pub fn foreground_group(&self) -> Option<ProcessId> {
+        self.state.lock().foreground
+    }
+}

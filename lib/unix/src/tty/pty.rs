@@ -1,0 +1,170 @@
+//! Pseudoterminals (pty(7)).
+
+use super::devpts::PtsNode;
+use super::file::TerminalFile;
+use super::terminal::Terminal;
+use crate::file::{FileObject, Io};
+use crate::poll::{PollQueue, Readiness};
+use crate::process_context::{ProcessContext, SessionHost};
+use crate::sync::SpinLock;
+use crate::vfs::{DeviceNumber, OpenFlags};
+use crate::{Environment, Error, Identity, NotDone, Result, Timestamp, UserBuffer};
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use core::any::Any;
+
+/// The pseudoterminals of one devpts.
+pub struct Ptys {
+    pub(super) this: Weak<Ptys>,
+    pub(super) environment: Arc<dyn Environment>,
+    host: Arc<dyn SessionHost>,
+    pub(super) options: super::PtsOptions,
+    pub(super) list: SpinLock<BTreeMap<u32, Arc<PtsNode>>>,
+    pub(super) device: DeviceNumber,
+    pub(super) made: Timestamp,
+}
+
+/// Pseudoterminals that there can be.
+const MAXIMUM: u32 = 4096;
+/// The major device number of the programs' sides.
+const MAJOR: u32 = 136;
+
+/// The master side of a pseudoterminal, opened. When it is closed, the terminal is hung up and gone.
+pub struct PtyMaster {
+    ptys: Arc<Ptys>,
+    index: u32,
+    node: Arc<PtsNode>,
+}
+
+impl Ptys {
+    /// No pseudoterminals yet. The terminals signal processes through `host`.
+    pub fn new(
+        environment: Arc<dyn Environment>,
+        host: Arc<dyn SessionHost>,
+        options: super::PtsOptions,
+    ) -> Arc<Ptys> {
+        let made = environment.realtime();
+        Arc::new_cyclic(|this| Ptys {
+            made,
+            this: this.clone(),
+            environment,
+            host,
+            options,
+            list: SpinLock::new(BTreeMap::new()),
+            device: crate::tmpfs::unnamed_device(),
+        })
+    }
+
+    /// Makes a pseudoterminal that belongs to `identity` (opening /dev/ptmx). `ENOSPC` if there are too many.
+    pub fn create(self: &Arc<Self>, identity: &Identity) -> Result<Arc<PtyMaster>> {
+        let mut list = self.list.lock();
+        let index = (0..MAXIMUM).find(|index| !list.contains_key(index)).ok_or(Error::ENOSPC)?;
+        let terminal = Terminal::new(DeviceNumber { major: MAJOR, minor: index }, self.host.clone());
+        let node = PtsNode::new(self, index, terminal, identity);
+        list.insert(index, node.clone());
+        Ok(Arc::new(PtyMaster { ptys: self.clone(), index, node }))
+    }
+}
+
+impl PtyMaster {
+    /// The number in its name /dev/pts/N (TIOCGPTN).
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Whether the programs' side cannot be opened yet (TIOCGPTLCK).
+    pub fn is_locked(&self) -> bool {
+        self.node.is_locked()
+    }
+
+    /// Locks or unlocks it (TIOCSPTLCK, unlockpt(3)).
+    pub fn set_locked(&self, locked: bool) {
+        self.node.set_locked(locked);
+    }
+
+    /// Opens the programs' side without its name (TIOCGPTPEER).
+    pub fn open_peer(&self, process: &dyn ProcessContext, flags: OpenFlags) -> Result<Arc<TerminalFile>> {
+        if self.is_locked() {
+            return Err(Error::EIO);
+        }
+        TerminalFile::open(self.node.terminal(), process, None, flags)
+    }
+
+    fn is_abandoned(&self) -> bool {
+        let state = self.node.terminal().state.lock();
+        state.was_opened && state.opens == 0
+    }
+}
+
+impl FileObject for PtyMaster {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        if to.remaining() == 0 {
+            return Ok(0);
+        }
+        match self.node.terminal().copy_output(to) {
+            Err(NotDone::NotReady) if self.is_abandoned() => Err(Error::EIO.into()),
+            done => done,
+        }
+    }
+
+    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let terminal = self.node.terminal();
+        let mut written = 0;
+        while from.remaining() > 0 {
+            if !terminal.can_receive() {
+                return if written > 0 { Ok(written) } else { Err(NotDone::NotReady) };
+            }
+            let mut piece = [0; 256];
+            let count = piece.len().min(from.remaining());
+            let copied = match from.copy_in(&mut piece[..count]) {
+                Ok(copied) => copied,
+                Err(error) => return if written > 0 { Ok(written) } else { Err(error.into()) },
+            };
+            let taken = terminal.receive(&piece[..copied], io.started);
+            from.retreat(copied - taken);
+            written += taken;
+        }
+        Ok(written)
+    }
+
+    fn writes_all(&self) -> bool {
+        true
+    }
+
+    fn readiness(&self) -> Readiness {
+        let mut ready = Readiness::empty();
+        let abandoned = self.is_abandoned();
+        ready.set(Readiness::READ, self.node.terminal().has_output());
+        ready.set(Readiness::WRITE, self.node.terminal().can_receive());
+        ready.set(Readiness::HANGUP, abandoned);
+        ready
+    }
+
+    fn queue(&self) -> Option<&PollQueue> {
+        Some(&self.node.terminal().driver)
+    }
+
+    fn label(&self) -> &'static str {
+        "ptmx"
+    }
+
+    fn readable_bytes(&self) -> Result<usize> {
+        Ok(self.node.terminal().pending_output())
+    }
+
+    fn terminal(&self) -> Option<&Arc<Terminal>> {
+        Some(self.node.terminal())
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl Drop for PtyMaster {
+    fn drop(&mut self) {
+        let removed = self.ptys.list.lock().remove(&self.index);
+        drop(removed);
+        self.node.terminal().hang_up();
+    }
+}

@@ -1,0 +1,390 @@
+//! [`Terminal`]: a line discipline with two sides, its session and its settings.
+
+use super::discipline::Discipline;
+use super::settings::{LocalModes, Settings, WindowSize};
+use crate::poll::{PollQueue, Readiness, until_ready};
+use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
+use crate::sync::SpinLock;
+use crate::vfs::DeviceNumber;
+use crate::{Error, NotDone, Result, UserBuffer};
+use alloc::sync::Arc;
+use core::time::Duration;
+
+/// A terminal.
+pub struct Terminal {
+    number: DeviceNumber,
+    pub(super) host: Arc<dyn SessionHost>,
+    pub(super) state: SpinLock<State>,
+    /// Programs that wait for input or for room.
+    pub(super) programs: PollQueue,
+    /// The driver or master, which waits for output or for room.
+    pub(super) driver: PollQueue,
+}
+
+pub(super) struct State {
+    pub(super) discipline: Discipline,
+    pub(super) window: WindowSize,
+    /// The session whose controlling terminal it is.
+    pub(super) session: Option<ProcessId>,
+    /// The foreground process group.
+    pub(super) foreground: Option<ProcessId>,
+    /// Files opened before the last hang-up are dead: each remembers the count of its time.
+    pub(super) hangups: u64,
+    /// Open files of the program side.
+    pub(super) opens: u32,
+    /// It was opened at least once.
+    pub(super) was_opened: bool,
+    /// Further opens are refused (TIOCEXCL).
+    pub(super) exclusive: bool,
+    /// When the last input arrived, for VTIME.
+    last_input: Duration,
+}
+
+/// When new settings take effect (tcsetattr(3)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetWhen {
+    /// At once (TCSANOW).
+    Now,
+    /// When all output is out (TCSADRAIN).
+    Drained,
+    /// Then too, and input is thrown away (TCSAFLUSH).
+    Flushed,
+}
+
+/// What to throw away (tcflush(3)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// Input that was not read.
+    Input,
+    /// Output that was not sent.
+    Output,
+    /// Both.
+    Both,
+}
+
+/// What to stop or start (tcflow(3)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Stop output (TCOOFF).
+    StopOutput,
+    /// Start it (TCOON).
+    StartOutput,
+    /// Send a stop character (TCIOFF).
+    StopInput,
+    /// Send a start character (TCION).
+    StartInput,
+}
+
+impl Terminal {
+    /// A terminal with default settings.
+    pub fn new(number: DeviceNumber, host: Arc<dyn SessionHost>) -> Arc<Terminal> {
+        Arc::new(Terminal {
+            number,
+            host,
+            state: SpinLock::new(State {
+                discipline: Discipline::new(Settings::default()),
+                window: WindowSize::default(),
+                session: None,
+                foreground: None,
+                hangups: 0,
+                opens: 0,
+                was_opened: false,
+                exclusive: false,
+                last_input: Duration::ZERO,
+            }),
+            programs: PollQueue::new(),
+            driver: PollQueue::new(),
+        })
+    }
+
+    /// Its device number.
+    pub fn number(&self) -> DeviceNumber {
+        self.number
+    }
+
+    // The driver's side.
+
+    /// Bytes were typed, at `now` ([`crate::Environment::monotonic`]). Returns how many were taken; the rest has to
+    /// wait until [`Terminal::driver_queue`] announces room ([`Readiness::WRITE`]).
+    pub fn receive(&self, bytes: &[u8], now: Duration) -> usize {
+        let mut taken = 0;
+        let mut signal = None;
+        while taken < bytes.len() && signal.is_none() {
+            let mut state = self.state.lock();
+            state.last_input = now;
+            while taken < bytes.len() && state.discipline.can_receive() && signal.is_none() {
+                signal = state.discipline.receive(bytes[taken]).signal;
+                taken += 1;
+            }
+            let foreground = state.foreground;
+            drop(state);
+            match (signal.take(), foreground) {
+                (Some(signal), Some(group)) => self.host.signal_group(group, signal),
+                (Some(_), None) => {}
+                (None, _) => break,
+            }
+        }
+        self.changed();
+        taken
+    }
+
+    /// A break was received.
+    pub fn receive_break(&self) {
+        let mut state = self.state.lock();
+        let effect = state.discipline.receive_break();
+        let foreground = state.foreground;
+        drop(state);
+        if let (Some(signal), Some(group)) = (effect.signal, foreground) {
+            self.host.signal_group(group, signal);
+        }
+        self.changed();
+    }
+
+    /// Whether [`Terminal::receive`] would take a byte.
+    pub fn can_receive(&self) -> bool {
+        self.state.lock().discipline.can_receive()
+    }
+
+    /// Takes bytes that are to be shown, in order; 0 if there are none or output is stopped.
+    pub fn take_output(&self, to: &mut [u8]) -> usize {
+        let mut state = self.state.lock();
+        if state.discipline.stopped {
+            return 0;
+        }
+        let bytes = &mut state.discipline.output.bytes;
+        let (front, back) = bytes.contents();
+        let first = front.len().min(to.len());
+        let second = back.len().min(to.len() - first);
+        to[..first].copy_from_slice(&front[..first]);
+        to[first..first + second].copy_from_slice(&back[..second]);
+        bytes.consume(first + second);
+        drop(state);
+        self.programs.wake(Readiness::WRITE);
+        first + second
+    }
+
+    /// Copies output to a program that has the master open.
+    pub(super) fn copy_output(&self, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let mut state = self.state.lock();
+        if state.discipline.stopped || state.discipline.output.bytes.is_empty() {
+            return Err(NotDone::NotReady);
+        }
+        let count = state.discipline.output.bytes.drain(usize::MAX, to)?;
+        drop(state);
+        self.programs.wake(Readiness::WRITE);
+        Ok(count)
+    }
+
+    /// Whether there is output that can be taken.
+    pub fn has_output(&self) -> bool {
+        let state = self.state.lock();
+        !state.discipline.stopped && !state.discipline.output.bytes.is_empty()
+    }
+
+    /// Announces output ([`Readiness::READ`]) and room for input ([`Readiness::WRITE`]) to the driver.
+    pub fn driver_queue(&self) -> &PollQueue {
+        &self.driver
+    }
+
+    /// Wakes both sides: who wakes up looks.
+    pub(super) fn changed(&self) {
+        self.programs.wake(Readiness::READ | Readiness::WRITE);
+        self.driver.wake(Readiness::READ | Readiness::WRITE);
+    }
+
+    // The programs' side.
+
+    /// Copies input to a program. `waited` is when a read of it began; `expired` whether its deadline has passed.
+    pub(super) fn read(&self, to: &mut dyn UserBuffer, expired: bool) -> Result<usize, NotDone> {
+        let mut state = self.state.lock();
+        let settings = state.discipline.settings;
+        if !settings.local.contains(LocalModes::CANONICAL) {
+            let (minimum, time) = (settings.characters.minimum, settings.characters.time);
+            let available = state.discipline.readable();
+            let wanted = usize::from(minimum.max(1)).min(to.remaining());
+            if available < wanted && !expired {
+                if minimum == 0 && time == 0 {
+                    return Ok(0);
+                }
+                return Err(NotDone::NotReady);
+            }
+        }
+        let count = state.discipline.read(to)?;
+        drop(state);
+        self.changed();
+        Ok(count)
+    }
+
+    /// When a read that began at `started` ends for want of bytes (VTIME).
+    pub(super) fn read_deadline(&self, started: Duration) -> Option<Duration> {
+        let state = self.state.lock();
+        let settings = &state.discipline.settings;
+        let time = settings.characters.time;
+        if settings.local.contains(LocalModes::CANONICAL) || time == 0 {
+            return None;
+        }
+        let patience = Duration::from_millis(100 * u64::from(time));
+        match (settings.characters.minimum, state.discipline.readable()) {
+            (0, _) => Some(started + patience),
+            (_, 0) => None,
+            // Between bytes; a read that begins late still waits its time.
+            _ => Some(state.last_input.max(started) + patience),
+        }
+    }
+
+    /// Copies output of a program in.
+    pub(super) fn write(&self, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let mut piece = [0; 256];
+        let mut written = 0;
+        let mut state = self.state.lock();
+        let outcome = loop {
+            let discipline = &mut state.discipline;
+            let room = discipline.output.room(&discipline.settings);
+            let count = from.remaining().min(room).min(piece.len());
+            if count == 0 {
+                break if from.remaining() > 0 { Err(NotDone::NotReady) } else { Ok(()) };
+            }
+            let copied = match from.copy_in(&mut piece[..count]) {
+                Ok(copied) => copied,
+                Err(error) => break Err(error.into()),
+            };
+            if let Err(error) = discipline.output.write(&discipline.settings, &piece[..copied]) {
+                from.retreat(copied);
+                break Err(error.into());
+            }
+            written += copied;
+        };
+        drop(state);
+        if written > 0 {
+            self.driver.wake(Readiness::READ);
+            return Ok(written);
+        }
+        outcome.map(|()| 0)
+    }
+
+    /// What a program that has it open can do without waiting.
+    pub(super) fn readiness(&self) -> Readiness {
+        let state = self.state.lock();
+        let discipline = &state.discipline;
+        let settings = &discipline.settings;
+        let readable = if settings.local.contains(LocalModes::CANONICAL) {
+            discipline.has_line()
+        } else {
+            let c = &settings.characters;
+            let wanted = if c.time == 0 { c.minimum.max(1) } else { 1 };
+            discipline.readable() >= usize::from(wanted)
+        };
+        let mut ready = Readiness::empty();
+        ready.set(Readiness::READ, readable);
+        ready.set(Readiness::WRITE, discipline.output.room(settings) > 0);
+        ready
+    }
+
+    /// Bytes that can be read (FIONREAD).
+    pub fn readable_bytes(&self) -> usize {
+        self.state.lock().discipline.readable()
+    }
+
+    /// Bytes of output that nobody has taken (TIOCOUTQ).
+    pub fn pending_output(&self) -> usize {
+        self.state.lock().discipline.output.bytes.len()
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> Settings {
+        self.state.lock().discipline.settings
+    }
+
+    /// Changes the settings. A background process is stopped first (SIGTTOU).
+    pub async fn set_settings(
+        &self,
+        process: &dyn ProcessContext,
+        settings: Settings,
+        when: SetWhen,
+    ) -> Result<()> {
+        self.to_foreground(process).await?;
+        if when != SetWhen::Now {
+            self.drain().await?;
+        }
+        let mut state = self.state.lock();
+        if when == SetWhen::Flushed {
+            state.discipline.flush_input();
+        }
+        state.discipline.set(settings);
+        drop(state);
+        self.changed();
+        Ok(())
+    }
+
+    /// Waits until all output is taken, or the terminal is hung up (`EIO`).
+    pub async fn drain(&self) -> Result<()> {
+        let hangups = self.state.lock().hangups;
+        let drained = until_ready(&self.programs, Readiness::WRITE, || {
+            let state = self.state.lock();
+            match state.discipline.output.bytes.is_empty() {
+                _ if state.hangups != hangups => Err(Error::EIO.into()),
+                true => Ok(()),
+                false => Err(NotDone::NotReady),
+            }
+        });
+        match drained.await {
+            Ok(()) => Ok(()),
+            Err(NotDone::Failed(error)) => Err(error),
+            Err(_) => Err(Error::EIO),
+        }
+    }
+
+    /// Throws input or output away (tcflush(3)).
+    pub async fn flush(&self, process: &dyn ProcessContext, which: Flush) -> Result<()> {
+        self.to_foreground(process).await?;
+        let mut state = self.state.lock();
+        if which != Flush::Output {
+            state.discipline.flush_input();
+        }
+        if which != Flush::Input {
+            state.discipline.output.bytes.clear();
+        }
+        drop(state);
+        self.changed();
+        Ok(())
+    }
+
+    /// Stops or starts output or input (tcflow(3)).
+    pub async fn flow(&self, process: &dyn ProcessContext, action: Flow) -> Result<()> {
+        self.to_foreground(process).await?;
+        let mut state = self.state.lock();
+        let characters = state.discipline.settings.characters;
+        match action {
+            Flow::StopOutput => state.discipline.stopped = true,
+            Flow::StartOutput => state.discipline.stopped = false,
+            Flow::StopInput => state.discipline.output.write_raw(&[characters.stop])?,
+            Flow::StartInput => state.discipline.output.write_raw(&[characters.start])?,
+        }
+        drop(state);
+        self.changed();
+        Ok(())
+    }
+
+    /// The size of the window.
+    pub fn window_size(&self) -> WindowSize {
+        self.state.lock().window
+    }
+
+    /// Changes the size of the window; the foreground group is told (SIGWINCH).
+    pub fn set_window_size(&self, window: WindowSize) {
+        let mut state = self.state.lock();
+        if core::mem::replace(&mut state.window, window) == window {
+            return;
+        }
+        let foreground = state.foreground;
+        drop(state);
+        if let Some(group) = foreground {
+            self.host.signal_group(group, FileSignal::WindowChange);
+        }
+    }
+
+    /// Further opens are refused, or not (TIOCEXCL, TIOCNXCL).
+    pub fn set_exclusive(&self, exclusive: bool) {
+        self.state.lock().exclusive = exclusive;
+    }
+}
