@@ -86,7 +86,7 @@ impl Call {
     }
 
     /// Offset behind the stub's SYSCALL instruction. MemoryControl's moves RCX and R11 out of the way first.
-    const fn return_offset(self) -> u64 {
+    pub(crate) const fn return_offset(self) -> u64 {
         let prefix = if matches!(self, Self::MemoryControl) { MEMORY_CONTROL_PREFIX } else { 0 };
         self.stub_offset() + prefix + SYSCALL_LENGTH
     }

@@ -10,6 +10,8 @@ pub mod redirect;
 mod send_queue;
 pub mod table;
 mod tcb;
+#[cfg(test)]
+mod tests;
 mod transfer_record;
 pub mod user_memory;
 mod utcb;

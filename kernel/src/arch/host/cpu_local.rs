@@ -15,16 +15,25 @@ pub struct CpuLocal {
 }
 
 thread_local! {
-    static LOCAL: &'static CpuLocal = Box::leak(Box::new(CpuLocal {
+    static LOCAL: Cell<&'static CpuLocal> = Cell::new(new_processor());
+}
+
+fn new_processor() -> &'static CpuLocal {
+    Box::leak(Box::new(CpuLocal {
         processor: Processor::new(),
         clock: Cell::new(0),
         timer: Cell::new(u64::MAX),
-    }));
+    }))
 }
 
 /// The test thread's processor.
 pub fn cpu_local() -> &'static CpuLocal {
-    LOCAL.with(|local| *local)
+    LOCAL.get()
+}
+
+/// Gives the test thread a new processor, for a new machine.
+pub fn reset_processor() {
+    LOCAL.set(new_processor());
 }
 
 /// The system clock, which tests advance.

@@ -373,6 +373,12 @@ fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
     }
 }
 
+/// Whether `receiver`, in its receive phase, would take the message that `sender` waits to send.
+#[cfg(test)]
+pub(crate) fn would_accept(receiver: ThreadRef, sender: ThreadRef) -> bool {
+    rendezvous::accepts(receiver, rendezvous::originator(sender, receiver))
+}
+
 /// Ends `thread`'s receive phase with the message of an interrupt (X.2 rule 5.20).
 fn deliver_interrupt(thread: ThreadRef, kind: IpcKind, interrupt: &'static interrupt::Interrupt) {
     interrupt.delivered();

@@ -1,0 +1,110 @@
+//! What must hold whenever a thread is at user level, or all wait.
+
+use core::ptr::eq;
+
+use crate::thread::table::threads;
+use crate::thread::transfer_record::Work;
+use crate::thread::{Continuation, IpcKind, ThreadRef, flag, ipc};
+use crate::{interrupt, processor};
+
+/// Checks all threads against each other.
+pub(super) fn check() {
+    let this = processor::this();
+    for number in 0..threads().end() {
+        let Some(thread) = threads().by_number(number) else { continue };
+        if thread.id().is_nil() {
+            assert!(deleter_of(thread), "{number}: half deleted, and nobody goes on with it");
+            continue;
+        }
+        assert_eq!(thread.id().number(), number);
+        check_readiness(thread, this.is_current(thread));
+        check_ipc(thread);
+    }
+    for priority in 0..=255 {
+        for thread in this.scheduler.ready.threads(priority) {
+            assert_eq!(thread.priority.get(), priority);
+        }
+    }
+}
+
+/// Whether some thread has the deletion of `thread` still to finish.
+fn deleter_of(thread: ThreadRef) -> bool {
+    pending_works().any(|work| matches!(work, Work::EndRelations { thread: other, .. } if eq(other, thread)))
+}
+
+fn pending_works() -> impl Iterator<Item = Work> {
+    threads().iter().filter_map(|thread| thread.transfer_record.get()).map(|record| record.work.get())
+}
+
+fn check_readiness(thread: ThreadRef, current: bool) {
+    let what = thread.continuation();
+    let queued = thread.ready.is_queued();
+    assert!(!(queued && current), "{:?} is running and in the ready queue", thread.id());
+    assert!(!thread.is_runnable() || queued || current, "{:?} ({what:?}) is forgotten", thread.id());
+    if queued {
+        assert!(
+            !matches!(what, Continuation::Inactive | Continuation::Send(_)),
+            "{:?} is ready in {what:?}",
+            thread.id()
+        );
+        assert!(
+            what != Continuation::ReturnToUser || !thread.has(flag::HALTED),
+            "{:?} is halted",
+            thread.id()
+        );
+    }
+    if current {
+        assert!(what == Continuation::ReturnToUser && !thread.has(flag::HALTED));
+    }
+    if thread.timeout.deadline().is_some() {
+        assert!(!queued && matches!(what, Continuation::Send(_) | Continuation::Receive(_)), "{what:?}");
+    }
+    assert_eq!(thread.is_active(), thread.transfer_record.get().is_some());
+}
+
+fn check_ipc(thread: ThreadRef) {
+    let queue = thread.senders_node.receiver();
+    assert_eq!(queue.is_some(), matches!(thread.continuation(), Continuation::Send(_)), "{:?}", thread.id());
+    if let Some(receiver) = queue
+        && !receiver.id().is_nil()
+    {
+        assert!(receiver.senders.iter().any(|sender| eq(sender, thread)));
+        // No meeting is missed: a receiver that would take the message is about to look.
+        if receiver.awaits_message().is_some() && !receiver.ready.is_queued() {
+            assert!(
+                !ipc::would_accept(receiver, thread),
+                "{:?} waits for {:?}, which waits to send to it",
+                receiver.id(),
+                thread.id()
+            );
+        }
+    }
+    let from = thread.partner.get();
+    let ends = |work| matches!(work, Work::EndRelations { id, .. } if id == from);
+    if matches!(thread.continuation(), Continuation::Receive(kind) if kind != IpcKind::Start)
+        && ipc::is_user_number(from)
+        && !pending_works().any(ends)
+    {
+        assert!(threads().find(from).is_some(), "{:?} waits for {from:?}, which does not exist", thread.id());
+    }
+    if matches!(thread.continuation(), Continuation::Receive(_))
+        && !thread.ready.is_queued()
+        && interrupt::is_pending_for(thread)
+    {
+        panic!("{:?} does not take its interrupt", thread.id());
+    }
+    check_transfer(thread);
+}
+
+fn check_transfer(thread: ThreadRef) {
+    let other_side = match thread.continuation() {
+        Continuation::SendTransfer(_) => |peer: ThreadRef| peer.continuation().receiving(),
+        Continuation::ReceiveTransfer(_) => |peer: ThreadRef| peer.continuation().sending(),
+        _ => return,
+    };
+    let peer = |thread: ThreadRef| thread.transfer_record.get().and_then(|record| record.peer.get());
+    let partner = peer(thread).expect("a transfer has two sides");
+    assert!(peer(partner).is_some_and(|back| eq(back, thread)) && other_side(partner).is_some());
+    let driven = [thread, partner].iter().filter(|side| side.ready.is_queued()).count();
+    assert_eq!(driven, 1, "one side of a transfer goes on with it");
+}

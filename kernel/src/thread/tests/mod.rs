@@ -1,0 +1,156 @@
+//! The kernel above the machine, as a whole: threads make system calls, and the structures must agree.
+
+mod invariants;
+mod preemption;
+mod random;
+
+use core::cell::Cell;
+
+use x2::{ThreadId, utcb};
+
+use super::table::threads;
+use super::{ThreadRef, initial};
+use crate::arch::Machine;
+use crate::dispatch::{Outcome, dispatch};
+use crate::scheduler::Next;
+use crate::syscall::{self, Call};
+use crate::{arch, interrupt, mapping, processor};
+
+/// Interrupt lines of the machine.
+const LINES: u32 = 24;
+/// Where the first threads have their UTCBs, and new spaces get theirs.
+const UTCB_AREA: u64 = 0xbf00_0000;
+const UTCB_AREA_LOG2: u32 = 18;
+const KIP_AREA: u64 = 0xbff0_0000;
+
+/// The id of a user thread: its number above UserBase, and version.
+fn id(number: u32, version: u32) -> ThreadId {
+    ThreadId::global(interrupt::user_base() + number, version).expect("a version with low bits")
+}
+
+/// A machine with sigma0 and the root task.
+struct World {
+    machine: Machine,
+}
+
+impl World {
+    fn new() -> Self {
+        let machine = Machine::new(8 << 20);
+        arch::reset_processor();
+        mapping::init(&[]);
+        interrupt::init(LINES);
+        threads().clear();
+        initial::create().expect("memory for the first threads");
+        Self { machine }
+    }
+
+    fn root(&self) -> ThreadRef {
+        self.thread(id(2, 1))
+    }
+
+    fn thread(&self, id: ThreadId) -> ThreadRef {
+        threads().find(id).expect("the thread exists")
+    }
+
+    /// Dispatches until a thread is at user level. `None`: all wait.
+    fn run(&self, next: Next) -> Option<ThreadRef> {
+        let mut next = next;
+        loop {
+            match dispatch(next) {
+                Outcome::Resume(thread) => return Some(thread),
+                Outcome::Idle => return None,
+                Outcome::TakeInterrupts => next = Next::Schedule,
+            }
+        }
+    }
+
+    /// Lets whatever is ready go on, until a thread is at user level.
+    fn proceed(&self) -> Option<ThreadRef> {
+        let current = processor::this().current.get();
+        self.run(if current.is_some() { Next::Return } else { Next::Schedule })
+    }
+
+    /// Makes `thread` the running one, whatever else is ready.
+    fn switch_to(&self, thread: ThreadRef) {
+        let this = processor::this();
+        if let Some(current) = this.current.take()
+            && current.is_runnable()
+        {
+            this.scheduler.make_ready(current);
+        }
+        assert!(thread.is_runnable(), "{:?} is {:?}", thread.id(), thread.continuation());
+        this.scheduler.ready.remove(thread);
+        this.current.set(Some(thread));
+    }
+
+    /// `thread`, which is current, makes a system call; the handler's decision.
+    fn enter(&self, call: Call, thread: ThreadRef, arguments: &[(Register, u64)]) -> Next {
+        for &(register, value) in arguments {
+            register.of(thread).set(value);
+        }
+        thread.entered_by_syscall.set(true);
+        syscall::entered(thread, call.return_offset())
+    }
+
+    /// `thread`, made current, makes a system call; who runs then.
+    fn call(&self, call: Call, thread: ThreadRef, arguments: &[(Register, u64)]) -> Option<ThreadRef> {
+        self.switch_to(thread);
+        self.run(self.enter(call, thread, arguments))
+    }
+
+    /// Root makes an active thread in `space` (its own id: a new space), running, and returns it.
+    fn spawn(&self, id: ThreadId, space: ThreadId) -> ThreadRef {
+        use Register::*;
+        let root = self.root();
+        let root_id = root.id().raw();
+        let location = UTCB_AREA + 1024 * u64::from(id.number() - interrupt::user_base());
+        let control = |space: u64, pager: u64, location: u64| {
+            let arguments = [(Rdi, id.raw()), (R8, space), (Rdx, root_id), (Rsi, pager), (R9, location)];
+            self.call(Call::ThreadControl, root, &arguments);
+            assert_eq!(root.registers.rax().get(), 1, "ThreadControl fails: {}", error(root));
+        };
+        if space == id {
+            control(id.raw(), 0, u64::MAX);
+            let areas = [(Rdi, id.raw()), (Rsi, 0), (Rdx, KIP_AREA | 12 << 4), (R9, 0)];
+            let utcbs = UTCB_AREA | u64::from(UTCB_AREA_LOG2) << 4;
+            self.call(Call::SpaceControl, root, &[areas[0], areas[1], areas[2], areas[3], (R8, utcbs)]);
+            assert_eq!(root.registers.rax().get(), 1, "SpaceControl fails: {}", error(root));
+        }
+        control(space.raw(), root_id, location);
+        let thread = self.thread(id);
+        super::ipc::cancel_receive(thread);
+        thread
+    }
+}
+
+/// ErrorCode of the last failed call.
+fn error(thread: ThreadRef) -> u64 {
+    thread.utcb.get().map_or(0, |block| block.read(utcb::ERROR_CODE))
+}
+
+/// Registers that carry arguments.
+#[derive(Clone, Copy)]
+enum Register {
+    Rax,
+    Rdi,
+    Rsi,
+    Rdx,
+    R8,
+    R9,
+    R10,
+}
+
+impl Register {
+    fn of(self, thread: ThreadRef) -> &'static Cell<u64> {
+        let registers = &thread.registers;
+        match self {
+            Self::Rax => registers.rax(),
+            Self::Rdi => &registers.rdi,
+            Self::Rsi => &registers.rsi,
+            Self::Rdx => &registers.rdx,
+            Self::R8 => &registers.r8,
+            Self::R9 => registers.r9(),
+            Self::R10 => registers.r10(),
+        }
+    }
+}

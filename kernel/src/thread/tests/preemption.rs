@@ -1,0 +1,134 @@
+//! Transfers and calls that give way to interrupts, and what can happen to them meanwhile.
+
+use x2::control::ExchangeControl;
+use x2::{Fpage, IpcError, IpcErrorKind, IpcPhase, MapItem, MessageTag, Rights, ThreadId, utcb};
+
+use super::Register::*;
+use super::{World, error, id, invariants};
+use crate::dispatch::{Outcome, dispatch};
+use crate::scheduler::Next;
+use crate::syscall::Call;
+use crate::thread::{Continuation, IpcKind, ThreadRef};
+
+/// A map item of sigma0's that a receiver in another space takes, stopped by an interrupt in the middle.
+fn interrupted_transfer(world: &World) -> (ThreadRef, ThreadRef) {
+    let sigma0 = world.thread(id(0, 1));
+    let receiver = world.spawn(id(5, 1), id(5, 1));
+    let window = Fpage::COMPLETE.raw();
+    receiver.utcb.get().expect("active").write(utcb::buffer_register(0), window);
+    world.call(Call::Ipc, receiver, &[(Rsi, 0), (Rdx, sigma0.id().raw()), (R8, 0)]);
+    assert_eq!(receiver.continuation(), Continuation::Receive(IpcKind::User));
+    let item = MapItem::map(Fpage::memory(0x200_1000, 12).with_rights(Rights::ALL), 0x200_1000);
+    let large = MapItem::map(Fpage::memory(0x400_0000, 22).with_rights(Rights::ALL), 0x400_0000);
+    let [first, second] = item.to_words(true);
+    let [third, fourth] = large.to_words(false);
+    for (index, word) in [first, second, third, fourth].into_iter().enumerate() {
+        sigma0.registers.message[index + 1].set(word);
+    }
+    world.machine.interrupts(1, 1);
+    world.switch_to(sigma0);
+    let tag = MessageTag::new(7, 0, 4).raw();
+    let arguments = [(R9, tag), (Rsi, receiver.id().raw()), (Rdx, 0), (R8, 0)];
+    let next = world.enter(Call::Ipc, sigma0, &arguments);
+    assert!(matches!(next, Next::Interrupted), "the transfer polls for interrupts");
+    assert!(matches!(dispatch(next), Outcome::TakeInterrupts));
+    invariants::check();
+    assert_eq!(sigma0.continuation(), Continuation::SendTransfer(IpcKind::User));
+    assert_eq!(receiver.continuation(), Continuation::ReceiveTransfer(IpcKind::User));
+    (sigma0, receiver)
+}
+
+fn ipc_error(thread: ThreadRef) -> Option<IpcError> {
+    IpcError::from_raw(error(thread))
+}
+
+#[test]
+fn an_interrupted_transfer_ends_like_any_other() {
+    let world = World::new();
+    let (sigma0, receiver) = interrupted_transfer(&world);
+    world.machine.interrupts(5, 2);
+    world.proceed();
+    for thread in [sigma0, receiver] {
+        assert_eq!(thread.continuation(), Continuation::ReturnToUser);
+    }
+    assert_eq!(sigma0.registers.r9().get(), 0);
+    assert_eq!(MessageTag::from_raw(receiver.registers.r9().get()), MessageTag::new(7, 0, 4));
+    assert_eq!(ThreadId::from_raw(receiver.registers.rsi.get()), sigma0.id());
+    let memory = receiver.space.get().expect("it lives").memory;
+    for address in [0x200_1000, 0x400_0000, 0x43f_f000] {
+        let translation = memory.lookup(crate::memory::VirtAddr::new(address));
+        assert_eq!(translation.map(|translation| translation.address.value()), Some(address));
+    }
+}
+
+#[test]
+fn an_aborted_transfer_fails_on_both_sides() {
+    for (control, victim_sends) in
+        [(ExchangeControl::CANCEL_SEND, true), (ExchangeControl::CANCEL_RECEIVE, false)]
+    {
+        let world = World::new();
+        let (sigma0, receiver) = interrupted_transfer(&world);
+        world.machine.interrupts(0, 1);
+        let victim = if victim_sends { sigma0 } else { receiver };
+        if victim_sends {
+            assert!(crate::thread::ipc::cancel_send(victim));
+        } else {
+            // The root task is the receiver's pager.
+            let arguments = [(Rax, victim.id().raw()), (Rsi, control.raw())];
+            world.call(Call::ExchangeRegisters, world.root(), &arguments);
+            assert_eq!(world.root().registers.rsi.get(), 2, "it was receiving");
+        }
+        world.proceed();
+        let aborted = |phase| Some(IpcError::new(phase, IpcErrorKind::Aborted));
+        assert_eq!(ipc_error(sigma0), aborted(IpcPhase::Send));
+        assert_eq!(ipc_error(receiver), aborted(IpcPhase::Receive));
+        for thread in [sigma0, receiver] {
+            let tag = MessageTag::new(7, 0, 4).with_error(true);
+            assert_eq!(MessageTag::from_raw(thread.registers.r9().get()), tag);
+        }
+        invariants::check();
+    }
+}
+
+#[test]
+fn a_transfer_ends_when_its_partner_is_deleted() {
+    let world = World::new();
+    let (sigma0, receiver) = interrupted_transfer(&world);
+    world.machine.interrupts(3, 2);
+    let number = receiver.id();
+    world.call(Call::ThreadControl, world.root(), &[(Rdi, number.raw()), (R8, 0)]);
+    assert!(crate::thread::table::threads().find(number).is_none());
+    assert_eq!(ipc_error(sigma0), Some(IpcError::new(IpcPhase::Send, IpcErrorKind::Aborted)));
+    invariants::check();
+}
+
+#[test]
+fn who_deletes_a_deleter_finishes_its_work() {
+    let world = World::new();
+    let root = world.root();
+    // Many wait for the victim, so that its deletion takes long.
+    let victim = world.spawn(id(4, 1), id(4, 1));
+    let waiters: std::vec::Vec<_> = (10..40).map(|number| world.spawn(id(number, 1), id(2, 1))).collect();
+    for waiter in &waiters {
+        world.call(
+            Call::Ipc,
+            waiter,
+            &[(Rsi, victim.id().raw()), (Rdx, victim.id().raw()), (R8, 0), (R9, 0)],
+        );
+    }
+    let deleter = world.spawn(id(6, 1), id(2, 1));
+    world.machine.interrupts(9, 1);
+    world.switch_to(deleter);
+    let next = world.enter(Call::ThreadControl, deleter, &[(Rdi, id(4, 1).raw()), (R8, 0)]);
+    assert!(matches!(next, Next::Interrupted));
+    assert!(matches!(dispatch(next), Outcome::TakeInterrupts));
+    world.machine.interrupts(0, 1);
+    world.call(Call::ThreadControl, root, &[(Rdi, id(6, 1).raw()), (R8, 0)]);
+    for gone in [id(4, 1), id(6, 1)] {
+        assert!(crate::thread::table::threads().by_number(gone.number()).is_none(), "{gone:?}");
+    }
+    for waiter in waiters {
+        assert_eq!(ipc_error(waiter), Some(IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner)));
+    }
+    invariants::check();
+}

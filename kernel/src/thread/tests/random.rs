@@ -1,0 +1,249 @@
+//! Threads of several spaces do random things while interrupts come at random.
+
+use x2::{Fpage, MapItem, MessageTag, Rights, ThreadId, Time, Timeouts, utcb};
+
+use super::Register::*;
+use super::{KIP_AREA, LINES, UTCB_AREA, World, id, invariants};
+use crate::arch;
+use crate::dispatch::timer_interrupt;
+use crate::memory::{Account, VirtAddr};
+use crate::scheduler::Next;
+use crate::syscall::Call;
+use crate::thread::table::threads;
+use crate::thread::{ThreadRef, exception, fault, flag, ipc};
+use crate::{interrupt, mapping, processor};
+
+/// Thread numbers above UserBase that random calls use.
+const NUMBERS: u64 = 14;
+
+/// A generator that repeats.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 11
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        self.below(count) == 0
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+
+    /// An id that may name a thread: most do, in either form.
+    fn thread_id(&mut self) -> ThreadId {
+        let number = self.below(NUMBERS) as u32;
+        let thread = threads().by_number(interrupt::user_base() + number);
+        match thread {
+            Some(thread) if self.one_in(4) => ThreadId::from_raw(thread.local_id.get()),
+            Some(thread) if !self.one_in(8) => thread.id(),
+            _ => id(number, 1 + self.below(3) as u32),
+        }
+    }
+
+    fn time(&mut self) -> Time {
+        match self.below(4) {
+            0 => Time::ZERO,
+            1 => Time::period(1 + self.below(2000)),
+            2 => Time::point(arch::clock(), arch::clock() + self.below(500)).unwrap_or(Time::ZERO),
+            _ => Time::NEVER,
+        }
+    }
+}
+
+fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
+    let line = ThreadId::interrupt(random.below(u64::from(LINES)) as u32);
+    let any = random.of(&[ThreadId::ANY, ThreadId::ANY_LOCAL, ThreadId::NIL, thread.id(), line]);
+    let to = if random.one_in(3) { ThreadId::NIL } else { random.thread_id() };
+    let to = if random.one_in(12) { any } else { to };
+    let from = if random.one_in(2) { any } else { random.thread_id() };
+    let from = if random.one_in(3) { to } else { from };
+    let timeouts = Timeouts::new(random.time(), random.time());
+    let typed = random.of(&[0, 0, 0, 2, 2, 4, 3, 63]);
+    let untyped = random.below(12) as usize;
+    let tag = MessageTag::new(random.next(), untyped, typed).with_propagated(random.one_in(4));
+    if let Some(block) = thread.utcb.get() {
+        block.write(utcb::VIRTUAL_SENDER, random.thread_id().raw());
+        let window = random.of(&[Fpage::COMPLETE, Fpage::NIL, Fpage::memory(0x4000_0000, 22)]);
+        block.write(utcb::buffer_register(0), window.raw() | random.below(2));
+        for index in 1..64 {
+            let fpage = Fpage::memory(random.below(1 << 11) << 12 | 0x200_0000, random.of(&[12, 14, 21, 22]));
+            let item = MapItem {
+                fpage: fpage.with_rights(Rights::ALL),
+                send_base: fpage.raw(),
+                grant: random.one_in(5),
+            };
+            let [first, second] = item.to_words(random.one_in(2));
+            let words = if index % 2 == (untyped + 1) % 2 { first } else { second };
+            let word = if random.one_in(20) { random.next() } else { words };
+            match thread.registers.message.get(index) {
+                Some(register) => register.set(word),
+                None => block.write(utcb::message_register(index), word),
+            }
+        }
+    }
+    let arguments = [(R9, tag.raw()), (Rsi, to.raw()), (Rdx, from.raw()), (R8, timeouts.raw())];
+    world.enter(random.of(&[Call::Ipc, Call::Ipc]), thread, &arguments)
+}
+
+fn thread_control(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
+    let fresh = id(3 + random.below(NUMBERS - 3) as u32, 1 + random.below(3) as u32);
+    let irq = ThreadId::interrupt(random.below(u64::from(LINES)) as u32);
+    let dest = if random.one_in(10) { irq } else { fresh };
+    let space = match random.below(6) {
+        0 => ThreadId::NIL,
+        1 | 2 => dest,
+        3 => id(2, 1),
+        _ => random.thread_id(),
+    };
+    let scheduler = if random.one_in(3) { random.thread_id() } else { id(2, 1) };
+    let pager = match random.below(4) {
+        0 => ThreadId::NIL,
+        1 => dest,
+        _ => random.thread_id(),
+    };
+    let location = UTCB_AREA + 1024 * random.below(NUMBERS);
+    let location = if random.one_in(3) { u64::MAX } else { location };
+    let arguments =
+        [(Rdi, dest.raw()), (R8, space.raw()), (Rdx, scheduler.raw()), (Rsi, pager.raw()), (R9, location)];
+    world.enter(Call::ThreadControl, thread, &arguments)
+}
+
+fn space_control(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
+    let kip =
+        random.of(&[KIP_AREA | 12 << 4, KIP_AREA | 12 << 4, 0, 0x4000_0000 | 12 << 4, UTCB_AREA | 12 << 4]);
+    let utcbs = random.of(&[UTCB_AREA | 18 << 4, UTCB_AREA | 18 << 4, 0, 0x4010_0000 | 16 << 4, 0x10]);
+    let arguments = [(Rdi, random.thread_id().raw()), (Rsi, random.next()), (Rdx, kip), (R8, utcbs)];
+    R9.of(thread).set(random.of(&[0, 0, u64::MAX, 0x3a_0000_0001]));
+    world.enter(Call::SpaceControl, thread, &arguments)
+}
+
+/// The current thread does something; what the kernel decides.
+fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
+    match random.below(20) {
+        0..=8 => ipc_call(world, random, thread),
+        9 | 10 => {
+            let control = random.next() & 0x3ff;
+            let dest = random.thread_id();
+            // The root task has to stay alive.
+            let control = if dest == id(2, 1) { control & !1 } else { control };
+            let arguments =
+                [(Rax, dest.raw()), (Rsi, control), (Rdx, 0x1000), (R8, 0x2000), (R9, random.next())];
+            Rdi.of(thread).set(random.thread_id().raw());
+            R10.of(thread).set(random.next());
+            world.enter(Call::ExchangeRegisters, thread, &arguments)
+        }
+        11 | 12 => thread_control(world, random, thread),
+        13 => space_control(world, random, thread),
+        14 => {
+            let arguments = [
+                (Rdi, random.thread_id().raw()),
+                (Rdx, random.of(&[u64::MAX, 0x1271 << 16, 5 << 16, 0])),
+                (R8, random.of(&[u64::MAX, 0, 1])),
+                (Rsi, random.of(&[u64::MAX, 0, 100, 101, 255])),
+                (R9, random.of(&[u64::MAX, 0, 0x64_0010])),
+            ];
+            world.enter(Call::Schedule, thread, &arguments)
+        }
+        15 => world.enter(Call::ThreadSwitch, thread, &[(Rdi, random.thread_id().raw())]),
+        16 => {
+            let control = random.of(&[0, 1, 0x40, 0x41, 10]);
+            for register in &thread.registers.message {
+                register
+                    .set(Fpage::memory(random.below(1 << 12) << 12, random.of(&[12, 16, 22, 64])).raw() | 7);
+            }
+            world.enter(Call::Unmap, thread, &[(Rdx, control)])
+        }
+        17 => {
+            thread.entered_by_syscall.set(false);
+            fault::page_fault(thread, random.below(1 << 18) << 12, random.of(&[Rights::READ, Rights::WRITE]))
+        }
+        18 => {
+            if let Some(block) = thread.utcb.get() {
+                block.write(utcb::EXCEPTION_HANDLER, random.thread_id().raw());
+            }
+            thread.entered_by_syscall.set(false);
+            exception::raised(thread, random.below(20), 0)
+        }
+        _ => {
+            let now = arch::clock() + random.below(300);
+            arch::set_clock(now);
+            if random.one_in(2) {
+                interrupt::occurred(random.below(u64::from(LINES)) as u32);
+                crate::dispatch::after_interrupt()
+            } else {
+                timer_interrupt()
+            }
+        }
+    }
+}
+
+/// Everybody waits: time passes, or, if nobody waits for time, the root task is woken.
+fn wake(world: &World) -> Next {
+    let timer = arch::timer();
+    let root = world.root();
+    if timer != u64::MAX {
+        arch::set_clock(timer.max(arch::clock()));
+        return timer_interrupt();
+    }
+    root.set_flag(flag::HALTED, false);
+    ipc::leave_all(root);
+    processor::this().scheduler.make_ready(root);
+    Next::Schedule
+}
+
+fn steps(seed: u64, count: usize) {
+    let world = World::new();
+    // sigma0 keeps the tables of what it has touched; it touches the first GiB.
+    let sigma0 = world.thread(id(0, 1)).space.get().expect("it lives");
+    assert_eq!(mapping::sigma0_fault(sigma0.memory, VirtAddr::new(0)), Ok(true));
+    let used = Account::KERNEL.used();
+    let mut random = Random(seed);
+    world.machine.interrupts(seed, 3);
+    let mut running = world.run(Next::Schedule);
+    for _ in 0..count {
+        let next = match running {
+            Some(thread) => act(&world, &mut random, thread),
+            None => wake(&world),
+        };
+        running = world.run(next);
+        invariants::check();
+    }
+    world.machine.interrupts(0, 1);
+    // What everybody has begun ends; then all but the first threads are deleted and nothing is left of them.
+    for number in 3..NUMBERS as u32 {
+        if let Some(thread) = threads().by_number(interrupt::user_base() + number) {
+            let root = world.root();
+            ipc::leave_all(root);
+            root.set_flag(flag::HALTED, false);
+            let dest = id(number, thread.id().version().max(1));
+            world.call(Call::ThreadControl, root, &[(Rdi, dest.raw()), (R8, 0)]);
+            invariants::check();
+        }
+    }
+    let left: std::vec::Vec<_> = threads().iter().map(|thread| thread.id()).collect();
+    assert_eq!(left, [id(0, 1), id(2, 1)]);
+    let root = world.root();
+    for memory in [world.thread(id(0, 1)), root].map(|thread| thread.space.get().expect("it lives").memory) {
+        let mut cursor = core::pin::pin!(mapping::Cursor::new());
+        let everything = Fpage::COMPLETE.with_rights(Rights::ALL);
+        assert!(mapping::unmap(cursor.as_mut(), memory, everything, true) != mapping::Progress::Preempted);
+    }
+    assert!(Account::KERNEL.used() <= used, "{} bytes are lost", Account::KERNEL.used() - used);
+}
+
+#[test]
+fn random_system_calls_keep_everything_consistent() {
+    for seed in 1..40 {
+        steps(seed * 0x9e37_79b9, 1500);
+    }
+}
