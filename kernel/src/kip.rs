@@ -138,7 +138,7 @@ impl Page {
             self.0[at] = processor.external_khz;
             self.0[at + 1] = processor.internal_khz;
         }
-        self.0[EXTENSIONS / 8] = if facts.isolates { 0 } else { NO_ISOLATION_CLAIM };
+        self.0[EXTENSIONS / 8] = x2::extension::VERSION | if facts.isolates { 0 } else { NO_ISOLATION_CLAIM };
     }
 }
 
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(page.0[PAGE_INFO / 8], 0x20_1007);
         assert_eq!(page.0[PROCESSOR_INFO / 8], 5 << 60 | 1);
         assert_eq!(page.0[0x260 / 8..0x270 / 8], [1000, 2_000_000]);
-        assert_eq!(page.0[EXTENSIONS / 8], 1 << 16);
+        assert_eq!(page.0[EXTENSIONS / 8], 1 << 16 | 1);
         assert_eq!(page.0[RESERVED_MEMORY_0 / 8..][..2], [0x80_0000, 0x84_0000]);
         page.clear_memory();
         let descriptor = MemoryDescriptor::physical(MemoryKind::Reserved, 0, 0x80_0000, 0x83_ffff);

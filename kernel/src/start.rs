@@ -74,6 +74,7 @@ fn announce_system_calls() {
         (x2::kip::PROCESSOR_CONTROL, Call::ProcessorControl),
         (x2::kip::MEMORY_CONTROL, Call::MemoryControl),
         (x2::kip::SPACE_OPTIONS, Call::SpaceOptions),
+        (x2::kip::MAP_CONTROL, Call::MapControl),
         (x2::kip::THREAD_STATE, Call::ThreadState),
         (x2::kip::NOTIFY, Call::Notify),
     ] {

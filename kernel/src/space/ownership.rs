@@ -147,6 +147,7 @@ impl Space {
             };
         }
         self.leave_owner();
+        self.memory.set_owned(owner.is_some());
         self.ownership.owner.set(match owner {
             Some(owner) => {
                 self.ownership.next.set(owner.ownership.owned.replace(Some(self)));

@@ -4,6 +4,7 @@
 //! about the stub (K9). The stubs of [`Call`] lie [`STUB_SPACING`] bytes apart, in this order.
 
 mod exchange_registers;
+mod map_control;
 mod memory_control;
 mod notify;
 mod processor_control;
@@ -29,7 +30,7 @@ pub const MEMORY_CONTROL_PREFIX: u64 = 6;
 const SYSCALL_LENGTH: u64 = 2;
 
 /// How many calls there are.
-const CALLS: usize = 13;
+const CALLS: usize = 14;
 
 /// The calls, in the order of their stubs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +58,8 @@ pub enum Call {
     MemoryControl,
     /// SpaceOptions, an extension like the following (K1).
     SpaceOptions,
+    /// MapControl.
+    MapControl,
     /// ThreadState.
     ThreadState,
     /// Notify.
@@ -75,6 +78,7 @@ const HANDLERS: [fn(ThreadRef) -> Next; CALLS] = [
     processor_control::system_call,
     memory_control::system_call,
     space_options::system_call,
+    map_control::system_call,
     thread_state::system_call,
     notify::system_call,
 ];
@@ -110,6 +114,7 @@ impl Call {
             Call::ProcessorControl,
             Call::MemoryControl,
             Call::SpaceOptions,
+            Call::MapControl,
             Call::ThreadState,
             Call::Notify,
         ];
@@ -133,6 +138,7 @@ pub fn resume(current: ThreadRef) -> Next {
     current.set_continuation(Continuation::ReturnToUser);
     match work {
         Work::Unmap(index) => unmap::resume(current, index),
+        Work::MapControl(within) => map_control::resume(current, within),
         Work::FlushAreas(first) => space_control::resume(current, first),
         Work::EndRelations { .. } | Work::DestroySpace(_) => thread_control::resume(current, work),
         Work::Idle => Next::Return,

@@ -2,9 +2,9 @@
 //! reference.
 
 use crate::{syscall, thread, utcb};
-use x2::ThreadId;
-use x2::extension::{SpaceOption, SystemCallMode, thread_state};
+use x2::extension::{MapItem, SpaceOption, SystemCallMode, thread_state};
 use x2::protocol::exception;
+use x2::{ErrorCode, ThreadId};
 
 /// SpaceOptions on the space of thread `space`; returns the two answers.
 pub fn space_options(space: ThreadId, option: SpaceOption, values: [u64; 2]) -> thread::Result<[u64; 2]> {
@@ -30,6 +30,18 @@ pub fn set_emulation_entry(space: ThreadId, entry: u64) -> thread::Result<()> {
 /// Lets threads of `space` send to the space of `other`, or not.
 pub fn set_open(space: ThreadId, other: ThreadId, open: bool) -> thread::Result<()> {
     space_options(space, SpaceOption::Open, [other.raw(), open.into()]).map(drop)
+}
+
+/// Carries out a batch of MapControl items (at most [`MAX_MAP_ITEMS`](x2::extension::MAX_MAP_ITEMS)) on the space of
+/// thread `space`, which this space owns. On an error the number says which item failed; the earlier ones stand.
+pub fn map_control(
+    space: ThreadId,
+    items: &mut [MapItem],
+) -> core::result::Result<(), (usize, Option<ErrorCode>)> {
+    // SAFETY: the items are this program's, and exclusively borrowed.
+    let (result, done) =
+        unsafe { syscall::map_control(space.raw(), items.as_mut_ptr() as u64, items.len() as u64) };
+    thread::check(result).map_err(|error| (done as usize, error))
 }
 
 /// Sets notification bits of a thread. Never blocks.

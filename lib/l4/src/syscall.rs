@@ -37,6 +37,7 @@ pub(crate) mod entry {
         THREAD_SWITCH = THREAD_SWITCH;
         SCHEDULE = SCHEDULE;
         SPACE_OPTIONS = SPACE_OPTIONS;
+        MAP_CONTROL = MAP_CONTROL;
         THREAD_STATE = THREAD_STATE;
         NOTIFY = NOTIFY;
     }
@@ -259,6 +260,18 @@ pub unsafe fn thread_state(thread: u64, control: u64, buffer: u64, size: u64) ->
     // SAFETY: the operands are the call's whole register contract; the memory is the caller's promise.
     let (result, state, _, read) = unsafe { extension_call!(THREAD_STATE, thread, control, buffer, size) };
     (result, state, read)
+}
+
+/// MapControl; returns (1 or 0, items done).
+///
+/// # Safety
+/// `number` items of 32 bytes at `items` are the caller's, to be read and answered.
+#[inline(always)]
+pub unsafe fn map_control(space: u64, items: u64, number: u64) -> (u64, u64) {
+    // SAFETY: the operands are the call's whole register contract; the memory is the caller's promise. Mappings change in
+    // another space only.
+    let (result, _, _, done) = unsafe { extension_call!(MAP_CONTROL, space, items, number, 0) };
+    (result, done)
 }
 
 /// Notify; returns 1 or 0.

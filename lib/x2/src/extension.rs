@@ -7,9 +7,6 @@ use crate::Fpage;
 /// Version of the extensions, in bits 0..15 of the KIP word at 0x218.
 pub const VERSION: u64 = 1;
 
-/// KIP word at 0x218, bit 16: the processor has Meltdown, no isolation is claimed.
-pub const NO_ISOLATION: u64 = 1 << 16;
-
 /// Label of a redirected system call.
 pub const SYSTEM_CALL_LABEL: u64 = 0xffff_ffff_ff90;
 

@@ -34,6 +34,8 @@ ret
 .balign 64
 syscall; ret            // SpaceOptions
 .balign 64
+syscall; ret            // MapControl
+.balign 64
 syscall; ret            // ThreadState
 .balign 64
 syscall; ret            // Notify

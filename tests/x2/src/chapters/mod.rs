@@ -7,6 +7,7 @@ mod fault;
 mod ipc;
 mod kip;
 mod map;
+mod map_control;
 mod notify;
 mod unmap;
 
@@ -19,4 +20,5 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "unmap", tests: unmap::TESTS },
     Chapter { name: "confinement", tests: confinement::TESTS },
     Chapter { name: "notify", tests: notify::TESTS },
+    Chapter { name: "map-control", tests: map_control::TESTS },
 ];

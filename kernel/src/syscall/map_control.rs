@@ -1,0 +1,143 @@
+//! MapControl(RDI space, RSI items, RDX number, R8 begin): an owner maps, protects, unmaps and queries pages of its
+//! space in a batch (K8). Result in RAX, items done in R8.
+
+use core::ptr::eq;
+
+use x2::extension::{MAX_MAP_ITEMS, MapItem};
+use x2::{ErrorCode, Rights, ThreadId};
+
+use super::return_result;
+use crate::arch;
+use crate::mapping::{self, Progress};
+use crate::scheduler::Next;
+use crate::space::{Space, SpaceRef};
+use crate::thread::table::threads;
+use crate::thread::{ThreadRef, Work, lifecycle, user_memory};
+
+/// Bytes of an item in the caller's memory.
+const ITEM: u64 = size_of::<MapItem>() as u64;
+/// Offset of an item's answer word.
+const ANSWER: u64 = 24;
+
+/// A batch whose caller may make it, and whose items can be read and answered.
+struct Request {
+    own: SpaceRef,
+    space: SpaceRef,
+    items: u64,
+    number: u64,
+    begin: u64,
+}
+
+pub(super) fn system_call(current: ThreadRef) -> Next {
+    resume(current, None)
+}
+
+/// Carries the batch on from item R8, of which a part is done if `interrupted` names the space.
+///
+/// Preemption point: between items and within them.
+pub(super) fn resume(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
+    let request = match decode(current) {
+        Ok(request) if interrupted.is_none_or(|space| eq(space, request.space)) => request,
+        decoded => {
+            // The space went meanwhile, or its owner changed.
+            cancel(current);
+            let error = decoded.err().unwrap_or(ErrorCode::InvalidSpace);
+            return end(current, current.registers.r8.get(), Err(error));
+        }
+    };
+    let mut interrupted = interrupted;
+    for index in request.begin..request.number {
+        let item = match interrupted.take() {
+            Some(_) => kept_item(current),
+            None if index > request.begin && arch::interrupt_pending() => return pause(current, index, None),
+            None => read_item(request.own, request.items + index * ITEM),
+        };
+        match perform(current, &request, &item) {
+            Progress::Done(Ok(answer)) => {
+                let address = request.items + index * ITEM + ANSWER;
+                user_memory::write(request.own, address, &answer.to_le_bytes());
+            }
+            Progress::Done(Err(error)) => return end(current, index, Err(error)),
+            Progress::Preempted => {
+                keep_item(current, &item);
+                return pause(current, index, Some(request.space));
+            }
+        }
+    }
+    end(current, request.number, Ok(()))
+}
+
+fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
+    let registers = &current.registers;
+    let own = current.space.get().ok_or(ErrorCode::NoPrivilege)?;
+    let space = Some(ThreadId::from_raw(registers.rdi.get()))
+        .filter(|id| id.is_global())
+        .and_then(|id| threads().find(id))
+        .and_then(|thread| thread.space.get())
+        .ok_or(ErrorCode::InvalidSpace)?;
+    if !space.is_owned_by(own) {
+        return Err(ErrorCode::NoPrivilege);
+    }
+    let (items, number, begin) = (registers.rsi.get(), registers.rdx.get(), registers.r8.get());
+    if !(1..=MAX_MAP_ITEMS).contains(&number)
+        || begin >= number
+        || !items.is_multiple_of(ITEM)
+        || !user_memory::is_accessible(own, items, number * ITEM, Rights::READ_WRITE)
+    {
+        return Err(ErrorCode::InvalidParameter);
+    }
+    Ok(Request { own, space, items, number, begin })
+}
+
+/// Reads an item. A page of the array that has gone since it was checked reads as an item that is refused.
+fn read_item(own: &Space, address: u64) -> MapItem {
+    let mut bytes = [0; ITEM as usize];
+    user_memory::read(own, address, &mut bytes);
+    let word = |index: usize| u64::from_le_bytes(core::array::from_fn(|byte| bytes[index * 8 + byte]));
+    MapItem { target: word(0), control: word(1), source: word(2), answer: 0 }
+}
+
+/// Keeps the item that gives way to an interrupt, as other threads can change what lies in memory: in the registers that
+/// the call destroys anyway.
+fn keep_item(current: ThreadRef, item: &MapItem) {
+    let registers = &current.registers;
+    registers.rax().set(item.target);
+    registers.rcx.set(item.control);
+    registers.r11.set(item.source);
+}
+
+/// The item that was kept.
+fn kept_item(current: ThreadRef) -> MapItem {
+    let registers = &current.registers;
+    let (target, control) = (registers.rax().get(), registers.rcx.get());
+    MapItem { target, control, source: registers.r11.get(), answer: 0 }
+}
+
+fn perform(current: ThreadRef, request: &Request, item: &MapItem) -> Progress<Result<u64, ErrorCode>> {
+    let Some(record) = current.transfer_record.get() else {
+        return Progress::Done(Err(ErrorCode::NoMemory));
+    };
+    let physical = request.own.ownership.sees_physical();
+    record.with_cursor(|cursor| {
+        mapping::control(cursor, request.own.memory, request.space.memory, item, physical)
+    })
+}
+
+fn cancel(current: ThreadRef) {
+    if let Some(record) = current.transfer_record.get() {
+        record.cancel();
+    }
+}
+
+/// Gives way to an interrupt before the rest of item `index`.
+fn pause(current: ThreadRef, index: u64, within: Option<SpaceRef>) -> Next {
+    current.registers.r8.set(index);
+    lifecycle::save_work(current, Work::MapControl(within));
+    Next::Interrupted
+}
+
+fn end(current: ThreadRef, done: u64, result: Result<(), ErrorCode>) -> Next {
+    return_result(current, result);
+    current.registers.r8.set(done);
+    Next::Return
+}

@@ -1,0 +1,292 @@
+//! MapControl (K8; extensions reference, "MapControl").
+
+use crate::framework::arena::{self, read_at, write_at};
+use crate::framework::confined;
+use crate::framework::fixture::{Space, await_state, new_id};
+use crate::framework::tests;
+use l4::ipc::{self, Message};
+use l4::{extension, kip, space, syscall, utcb};
+use x2::control::ThreadState;
+use x2::extension::{MapAnswer, MapItem, MapOperation, SpaceOption};
+use x2::protocol;
+use x2::{ErrorCode, Fpage, Rights, ThreadId};
+
+tests! {
+    MCT0001 "the owner maps its pages into the space" maps;
+    MCT0002 "rights are the item's and the owner's both" rights;
+    MCT0003 "unmap takes pages away and tells what they were" unmaps;
+    MCT0004 "protect reduces rights and never adds any" protects;
+    MCT0005 "referenced and dirty are told, and cleared when asked" status;
+    MCT0006 "a run is many pages in one item" run;
+    MCT0007 "a batch ends at the first wrong item; earlier ones stand" wrong_item;
+    MCT0008 "only the owner may" owner_only;
+    MCT0009 "items must be the caller's own memory, aligned, not too many" items_array;
+    MCT0010 "KIP, UTCB area and addresses beyond the user's are refused" forbidden_targets;
+    MCT0011 "physical addresses are told to those who may see them" physical;
+    MCT0012 "a page that the owner does not hold is left out" holes;
+    MCT0013 "the owner's Unmap reaches what it mapped so" unmap_reaches;
+    MCT0014 "a page mapped by a message is replaced, and large pages are used" large_pages;
+    MCT0015 "512 items are one batch" full_batch;
+}
+
+/// Where nothing is mapped in a space made by a test.
+const FAR: u64 = 0x4000_0000_0000;
+
+fn target(address: u64, rights: Rights) -> Fpage {
+    Fpage::memory(address, 12).with_rights(rights)
+}
+
+fn one(space: &Space, item: MapItem) -> Result<u64, Option<ErrorCode>> {
+    let mut items = [item];
+    extension::map_control(space.first, &mut items).map(|()| items[0].answer).map_err(|(done, error)| {
+        assert_eq!(done, 0);
+        error
+    })
+}
+
+fn map(space: &Space, page: arena::Page, address: u64, rights: Rights) {
+    let item = MapItem::new(MapOperation::Map, target(address, rights), 1, page.address);
+    assert_eq!(one(space, item), Ok(1 << 32), "one page was mapped");
+}
+
+fn query(space: &Space, address: u64) -> MapAnswer {
+    MapAnswer(one(space, MapItem::new(MapOperation::Query, target(address, Rights::NONE), 1, 0)).unwrap())
+}
+
+/// A thread in `space` that carries out what it is told: label 1 reads, label 2 writes (MR1 address, MR2 value); it
+/// answers with the word that is there then.
+fn worker(space: &Space) -> ThreadId {
+    let owner = utcb::my_global_id();
+    let thread = confined::spawn(space, move || {
+        loop {
+            let request = ipc::receive(owner).expect("the test goes on");
+            let address = request.word(0);
+            if request.tag.label() == 2 {
+                write_at(address, request.word(1));
+            }
+            let value = read_at(address);
+            ipc::send(owner, Message::with_words(0, &[value])).expect("the owner is in reach");
+        }
+    });
+    await_state(thread, ThreadState::Waiting);
+    thread
+}
+
+fn read(worker: ThreadId, address: u64) -> u64 {
+    ipc::call(worker, Message::with_words(1, &[address, 0])).unwrap().word(0)
+}
+
+fn write(worker: ThreadId, address: u64, value: u64) {
+    assert_eq!(ipc::call(worker, Message::with_words(2, &[address, value])).unwrap().word(0), value);
+}
+
+/// Lets the worker make an access that faults, to this thread as its pager; returns the access that it lacked.
+fn fault(worker: ThreadId, label: u64, address: u64) -> Rights {
+    extension::set_handlers(worker, None, Some(utcb::my_global_id())).unwrap();
+    let report = ipc::call(worker, Message::with_words(label, &[address, 1])).unwrap();
+    assert_eq!((protocol::of(report.tag), report.word(0)), (protocol::PAGE_FAULT, address));
+    protocol::fault_access(report.tag)
+}
+
+fn maps() {
+    let space = confined::space();
+    let page = arena::page();
+    page.write(5, 0xbeef);
+    map(&space, page, FAR, Rights::READ_WRITE);
+    let worker = worker(&space);
+    assert_eq!(read(worker, FAR + 40), 0xbeef);
+    write(worker, FAR + 48, 0xcafe);
+    assert_eq!(page.read(6), 0xcafe);
+}
+
+fn rights() {
+    let space = confined::space();
+    let page = arena::page();
+    map(&space, page, FAR, Rights::READ);
+    let worker = worker(&space);
+    assert_eq!(read(worker, FAR), 0);
+    assert_eq!(query(&space, FAR).rights(), Rights::READ.bits());
+    assert_eq!(fault(worker, 2, FAR), Rights::WRITE);
+}
+
+fn unmaps() {
+    let space = confined::space();
+    map(&space, arena::page(), FAR, Rights::READ_WRITE);
+    let item = MapItem::new(MapOperation::Unmap, target(FAR, Rights::NONE), 1, 0);
+    let answer = MapAnswer(one(&space, item).unwrap());
+    assert!(answer.is_mapped() && answer.rights() & Rights::READ_WRITE.bits() == Rights::READ_WRITE.bits());
+    assert_eq!(one(&space, item), Ok(0), "nothing is there any more");
+    assert_eq!(fault(worker(&space), 1, FAR), Rights::READ);
+}
+
+fn protects() {
+    let space = confined::space();
+    map(&space, arena::page(), FAR, Rights::READ_WRITE);
+    let worker = worker(&space);
+    write(worker, FAR, 3);
+    let protect = |rights| one(&space, MapItem::new(MapOperation::Protect, target(FAR, rights), 1, 0));
+    protect(Rights::READ).unwrap();
+    assert_eq!(read(worker, FAR), 3);
+    protect(Rights::ALL).unwrap();
+    assert_eq!(query(&space, FAR).rights(), Rights::READ.bits());
+    assert_eq!(fault(worker, 2, FAR), Rights::WRITE);
+}
+
+fn status() {
+    let space = confined::space();
+    map(&space, arena::page(), FAR, Rights::READ_WRITE);
+    let worker = worker(&space);
+    let fresh = query(&space, FAR);
+    assert!(fresh.is_mapped() && !fresh.is_referenced() && !fresh.is_dirty());
+    read(worker, FAR);
+    let clear = MapItem::CLEAR_REFERENCED | MapItem::CLEAR_DIRTY;
+    let ask = MapItem::new(MapOperation::Query, target(FAR, Rights::NONE), 1, 0).clearing(clear);
+    let answer = MapAnswer(one(&space, ask).unwrap());
+    assert!(answer.is_referenced() && !answer.is_dirty());
+    assert!(!query(&space, FAR).is_referenced());
+    write(worker, FAR, 1);
+    assert!(query(&space, FAR).is_dirty());
+    assert!(query(&space, FAR).is_dirty(), "a query alone clears nothing");
+    let answer = MapAnswer(one(&space, ask).unwrap());
+    assert!(answer.is_dirty());
+    assert!(!query(&space, FAR).is_dirty());
+}
+
+fn run() {
+    let space = confined::space();
+    let block = arena::block(17);
+    let item = MapItem::new(MapOperation::Map, target(FAR, Rights::READ_WRITE), 32, block);
+    assert_eq!(one(&space, item), Ok(32 << 32));
+    let worker = worker(&space);
+    for page in 0..32 {
+        write(worker, FAR + page * 4096, page + 100);
+        assert_eq!(read_at(block + page * 4096), page + 100);
+    }
+    let answer = one(&space, MapItem::new(MapOperation::Unmap, target(FAR, Rights::NONE), 32, 0)).unwrap();
+    assert!(MapAnswer(answer).is_dirty());
+    assert!((0..32).all(|page| !query(&space, FAR + page * 4096).is_mapped()));
+}
+
+fn wrong_item() {
+    let space = confined::space();
+    let page = arena::page();
+    let item = |index: u64| {
+        MapItem::new(MapOperation::Map, target(FAR + index * 4096, Rights::READ), 1, page.address)
+    };
+    let mut items: [MapItem; 100] = core::array::from_fn(|index| item(index as u64));
+    items[60].control |= 1 << 5;
+    let result = extension::map_control(space.first, &mut items);
+    assert_eq!(result, Err((60, Some(ErrorCode::InvalidParameter))));
+    assert!(query(&space, FAR + 59 * 4096).is_mapped());
+    assert!(!query(&space, FAR + 61 * 4096).is_mapped());
+}
+
+fn owner_only() {
+    let stranger = Space::new();
+    let item = MapItem::new(MapOperation::Query, target(FAR, Rights::NONE), 1, 0);
+    assert_eq!(one(&stranger, item), Err(Some(ErrorCode::NoPrivilege)));
+    let result = extension::map_control(kip().root(), &mut [item]);
+    assert_eq!(result, Err((0, Some(ErrorCode::NoPrivilege))), "nobody owns the root task");
+    let result = extension::map_control(new_id(), &mut [item]);
+    assert_eq!(result, Err((0, Some(ErrorCode::InvalidSpace))));
+}
+
+fn items_array() {
+    let space = confined::space().first.raw();
+    let page = arena::page().address;
+    for (items, number) in
+        [(page, 0), (page, 513), (page + 8, 1), (FAR, 1), (u64::MAX & !31, 1), (page, u64::MAX)]
+    {
+        // SAFETY: the kernel refuses to use memory that is not the caller's.
+        let (result, done) = unsafe { syscall::map_control(space, items, number) };
+        assert_eq!((result, done), (0, 0), "{items:#x} {number}");
+        assert_eq!(utcb::error_code(), Some(ErrorCode::InvalidParameter));
+    }
+}
+
+fn forbidden_targets() {
+    let space = confined::space();
+    let page = arena::page();
+    let refused = Err(Some(ErrorCode::InvalidParameter));
+    for address in
+        [kip().base(), space.utcb_area, space.utcb_area + 4096, (1 << 47) - 4096, 1 << 47, 0xffff << 48]
+    {
+        for operation in [MapOperation::Map, MapOperation::Query, MapOperation::Protect, MapOperation::Unmap]
+        {
+            let item = MapItem::new(operation, target(address, Rights::READ), 1, page.address);
+            assert_eq!(one(&space, item), refused, "{operation:?} {address:#x}");
+        }
+    }
+    // A run that begins before the area and ends in it.
+    let item = MapItem::new(MapOperation::Unmap, target(kip().base() - 4096, Rights::READ), 2, 0);
+    assert_eq!(one(&space, item), refused);
+    let wrong_source = MapItem::new(MapOperation::Map, target(FAR, Rights::READ), 1, page.address + 1);
+    assert_eq!(one(&space, wrong_source), refused);
+    let no_rights = MapItem::new(MapOperation::Map, target(FAR, Rights::NONE), 1, page.address);
+    assert_eq!(one(&space, no_rights), refused);
+}
+
+fn physical() {
+    let space = confined::space();
+    let page = arena::page();
+    map(&space, page, FAR, Rights::READ);
+    assert_eq!(query(&space, FAR).physical_address(), 0);
+    let root = kip().root();
+    extension::space_options(root, SpaceOption::PhysicalAddresses, [1, 0]).unwrap();
+    let address = query(&space, FAR).physical_address();
+    extension::space_options(root, SpaceOption::PhysicalAddresses, [0, 0]).unwrap();
+    assert_eq!(address, page.address, "the root task's memory is mapped idempotently");
+}
+
+fn holes() {
+    let space = confined::space();
+    let block = arena::block(13);
+    // SAFETY: the page is the arena's, and nothing is in it.
+    unsafe { space::flush(&mut [Fpage::memory(block + 4096, 12).with_rights(Rights::ALL)]) };
+    let item = MapItem::new(MapOperation::Map, target(FAR, Rights::READ), 2, block);
+    assert_eq!(one(&space, item), Ok(1 << 32));
+    assert!(query(&space, FAR).is_mapped() && !query(&space, FAR + 4096).is_mapped());
+}
+
+fn unmap_reaches() {
+    let space = confined::space();
+    let page = arena::page();
+    map(&space, page, FAR, Rights::READ_WRITE);
+    space::unmap_one(page.fpage(Rights::WRITE));
+    assert_eq!(query(&space, FAR).rights(), Rights::READ.bits());
+    space::unmap_one(page.fpage(Rights::ALL));
+    assert!(!query(&space, FAR).is_mapped());
+}
+
+fn large_pages() {
+    let space = confined::space();
+    let block = arena::block(21);
+    let page = arena::page();
+    map(&space, page, FAR, Rights::READ);
+    let large = Fpage::memory(FAR, 21).with_rights(Rights::READ_WRITE);
+    assert_eq!(one(&space, MapItem::new(MapOperation::Map, large, 1, block)), Ok(1 << 32));
+    let worker = worker(&space);
+    write(worker, FAR + 0x1f_f000, 7);
+    assert_eq!(read_at(block + 0x1f_f000), 7);
+    // A part of it goes: the rest stays.
+    one(&space, MapItem::new(MapOperation::Unmap, target(FAR + 0x1000, Rights::NONE), 1, 0)).unwrap();
+    assert!(query(&space, FAR).is_mapped() && !query(&space, FAR + 0x1000).is_mapped());
+    assert_eq!(read(worker, FAR + 0x1f_f000), 7);
+}
+
+fn full_batch() {
+    let space = confined::space();
+    let page = arena::page();
+    let place = arena::block(14);
+    for index in 0..512 {
+        let item = MapItem::new(MapOperation::Map, target(FAR + index * 4096, Rights::READ), 1, page.address);
+        for (word, value) in [item.target, item.control, item.source, 0].into_iter().enumerate() {
+            write_at(place + index * 32 + word as u64 * 8, value);
+        }
+    }
+    // SAFETY: the items lie in the arena's block, which this test alone uses.
+    let (result, done) = unsafe { syscall::map_control(space.first.raw(), place, 512) };
+    assert_eq!((result, done), (1, 512));
+    assert_eq!(read_at(place + 511 * 32 + 24), 1 << 32);
+    assert!(query(&space, FAR + 511 * 4096).is_mapped());
+}
