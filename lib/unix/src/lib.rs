@@ -39,6 +39,7 @@ mod answer;
 pub mod clock;
 pub mod credentials;
 pub mod descriptor;
+pub mod devfs;
 mod environment;
 mod error;
 pub mod exec;

@@ -1,0 +1,235 @@
+//! The devices of every Unix, and /dev: a tmpfs that is filled with their names.
+
+#[cfg(test)]
+mod tests;
+
+use crate::file::{DeviceDriver, FileObject, Io, OpenFile, Positions};
+use crate::sync::SpinLock;
+use crate::tmpfs::{Tmpfs, TmpfsOptions};
+use crate::tty::{Ptys, Terminal, TerminalFile};
+use crate::vfs::{
+    AttributeChange, DeviceNumber, FileType, MemoryProvider, Mode, NewAttributes, NewNode, OpenContext, Vfs,
+    VnodeRef,
+};
+use crate::{Environment, Error, NotDone, Result, UserBuffer};
+use alloc::sync::Arc;
+use core::any::Any;
+
+/// The terminals that the system has, for /dev/console and /dev/ptmx.
+pub struct Terminals {
+    /// Where the system talks to a person.
+    pub console: Option<Arc<Terminal>>,
+    /// Pseudoterminals.
+    pub ptys: Arc<Ptys>,
+}
+
+/// A device that is made of nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    /// Reads end at once, writes vanish.
+    Null,
+    /// Reads give zeros, writes vanish.
+    Zero,
+    /// Reads give zeros, writes find no space.
+    Full,
+    /// Reads give random bytes, writes vanish.
+    Random,
+}
+
+/// Name, mode and number of each device node.
+const NODES: &[(&str, u16, u32, u32)] = &[
+    ("null", 0o666, 1, 3),
+    ("zero", 0o666, 1, 5),
+    ("full", 0o666, 1, 7),
+    ("random", 0o666, 1, 8),
+    ("urandom", 0o666, 1, 9),
+    ("tty", 0o666, 5, 0),
+    ("console", 0o600, 5, 1),
+    ("ptmx", 0o666, 5, 2),
+];
+
+/// Symbolic links in /dev.
+const LINKS: &[(&str, &str)] = &[
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];
+
+/// Registers the drivers and makes the file system for /dev; returns its root directory. Directories `pts` and `shm`
+/// are there to mount on.
+pub async fn make(
+    vfs: &Vfs,
+    terminals: Terminals,
+    memory: Arc<dyn MemoryProvider>,
+    memory_pages: u64,
+) -> Result<VnodeRef> {
+    let environment = vfs.environment.clone();
+    for (minor, device) in
+        [(3, Memory::Null), (5, Memory::Zero), (7, Memory::Full), (8, Memory::Random), (9, Memory::Random)]
+    {
+        let driver = Arc::new(MemoryDriver { device, environment: environment.clone() });
+        vfs.register_device(false, DeviceNumber { major: 1, minor }, driver);
+    }
+    let terminals = Arc::new(terminals);
+    for (minor, which) in
+        [(0, TerminalDevice::Own), (1, TerminalDevice::Console), (2, TerminalDevice::Master)]
+    {
+        let driver = Arc::new(TerminalDriver { which, terminals: terminals.clone() });
+        vfs.register_device(false, DeviceNumber { major: 5, minor }, driver);
+    }
+    let options =
+        TmpfsOptions { kind: "devtmpfs", mode: Mode::new(0o755), ..TmpfsOptions::for_memory(memory_pages) };
+    let root = Tmpfs::new(&options, memory, environment)?;
+    fill(&root).await?;
+    Ok(root)
+}
+
+async fn fill(root: &VnodeRef) -> Result<()> {
+    let owned = |mode| NewAttributes { mode: Mode::new(mode), user: 0, group: 0 };
+    for (name, mode, major, minor) in NODES {
+        let number = DeviceNumber { major: *major, minor: *minor };
+        let node = NewNode::Special(FileType::CharacterDevice, number);
+        let made = root.create(name.as_bytes(), node, owned(*mode)).await?;
+        if matches!(*name, "tty" | "ptmx") {
+            // Group tty, as distributions have it.
+            made.change(AttributeChange { group: Some(5), ..Default::default() }).await?;
+        }
+    }
+    for (name, target) in LINKS {
+        root.create(name.as_bytes(), NewNode::SymbolicLink(target.as_bytes()), owned(0o777)).await?;
+    }
+    for (name, mode) in [("pts", 0o755), ("shm", 0o1777)] {
+        root.create(name.as_bytes(), NewNode::Directory, owned(mode)).await?;
+    }
+    Ok(())
+}
+
+struct MemoryDriver {
+    device: Memory,
+    environment: Arc<dyn Environment>,
+}
+
+impl DeviceDriver for MemoryDriver {
+    fn open(&self, _context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>> {
+        Ok(Arc::new(MemoryFile { device: self.device, environment: self.environment.clone() }))
+    }
+}
+
+struct MemoryFile {
+    device: Memory,
+    environment: Arc<dyn Environment>,
+}
+
+/// Bytes that one attempt copies.
+const PIECE: usize = 65536;
+
+impl FileObject for MemoryFile {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        const ZEROS: &[u8; 4096] = &[0; 4096];
+        if self.device == Memory::Null {
+            return Ok(0);
+        }
+        let mut bytes = [0; 256];
+        let mut done = 0;
+        while done < PIECE && to.remaining() > 0 {
+            let piece = match self.device {
+                Memory::Random => {
+                    self.environment.fill_random(&mut bytes);
+                    &bytes[..]
+                }
+                _ => ZEROS,
+            };
+            let piece = &piece[..piece.len().min(to.remaining())];
+            match to.copy_out(piece) {
+                Ok(copied) => done += copied,
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(done)
+    }
+
+    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        if self.device == Memory::Full {
+            return Err(Error::ENOSPC.into());
+        }
+        let count = from.remaining();
+        from.skip(count);
+        Ok(count)
+    }
+
+    fn reads_all(&self) -> bool {
+        true
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Ignored
+    }
+
+    fn label(&self) -> &'static str {
+        "mem"
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+enum TerminalDevice {
+    Own,
+    Console,
+    Master,
+}
+
+struct TerminalDriver {
+    which: TerminalDevice,
+    terminals: Arc<Terminals>,
+}
+
+impl DeviceDriver for TerminalDriver {
+    fn open(&self, context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>> {
+        let terminal = match self.which {
+            TerminalDevice::Own => context.process.terminal().ok_or(Error::ENXIO)?,
+            TerminalDevice::Console => self.terminals.console.clone().ok_or(Error::ENODEV)?,
+            TerminalDevice::Master => return Ok(self.terminals.ptys.create(context.identity)?),
+        };
+        Ok(TerminalFile::open(&terminal, context.process, Some(context.identity), context.flags)?)
+    }
+}
+
+/// A terminal's driver registered as a device of its own (a serial line).
+pub struct LineDriver {
+    terminal: SpinLock<Option<Arc<Terminal>>>,
+}
+
+impl LineDriver {
+    /// Serves `terminal`.
+    pub fn new(terminal: Arc<Terminal>) -> LineDriver {
+        LineDriver { terminal: SpinLock::new(Some(terminal)) }
+    }
+
+    /// The line is gone: further opens fail with `ENXIO`.
+    pub fn remove(&self) {
+        let gone = self.terminal.lock().take();
+        if let Some(terminal) = gone {
+            terminal.hang_up();
+        }
+    }
+}
+
+impl DeviceDriver for LineDriver {
+    fn open(&self, context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>> {
+        let terminal = self.terminal.lock().clone().ok_or(Error::ENXIO)?;
+        Ok(TerminalFile::open(&terminal, context.process, Some(context.identity), context.flags)?)
+    }
+}
+
+/// Opens the console as an open file, for the descriptors of the first process.
+pub fn open_console(
+    terminal: &Arc<Terminal>,
+    context: &dyn crate::process_context::ProcessContext,
+) -> Result<Arc<OpenFile>> {
+    let flags = crate::vfs::OpenFlags::READ_WRITE | crate::vfs::OpenFlags::NO_CONTROLLING_TERMINAL;
+    Ok(OpenFile::of_object(TerminalFile::open(terminal, context, None, flags)?, flags))
+}

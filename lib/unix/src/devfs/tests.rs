@@ -1,0 +1,68 @@
+use super::*;
+use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
+use crate::testing::{World, now};
+use crate::tmpfs::HeapMemory;
+use crate::tty::{PtsOptions, PtyMaster};
+use crate::vfs::{MountFlags, OpenFlags};
+
+struct Nobody;
+impl SessionHost for Nobody {
+    fn signal_group(&self, _group: ProcessId, _signal: FileSignal) {}
+    fn signal_process(&self, _process: ProcessId, _signal: FileSignal) {}
+    fn lose_terminal(&self, _session: ProcessId) {}
+}
+
+fn world() -> World {
+    let w = World::new();
+    let host = Arc::new(Nobody);
+    let ptys = Ptys::new(w.environment.clone(), host.clone(), PtsOptions::default());
+    let console = Terminal::new(DeviceNumber { major: 5, minor: 1 }, host);
+    let terminals = Terminals { console: Some(console), ptys: ptys.clone() };
+    let dev = now(make(&w.vfs, terminals, Arc::new(HeapMemory), 1000)).unwrap();
+    w.mkdir("/dev");
+    now(w.caller().mount(b"/dev", dev, "devtmpfs", MountFlags::empty())).unwrap();
+    now(w.caller().mount(b"/dev/pts", ptys.root(), "devpts", MountFlags::empty())).unwrap();
+    w
+}
+
+#[test]
+fn the_memory_devices() {
+    let w = world();
+    let open = |path: &str| w.open(path, OpenFlags::READ_WRITE).unwrap();
+    let (null, zero, full, random) =
+        (open("/dev/null"), open("/dev/zero"), open("/dev/full"), open("/dev/urandom"));
+    assert_eq!(w.read(&null, 10), Ok(vec![]));
+    assert_eq!(w.write(&null, &[1; 100_000]), Ok(100_000));
+    assert_eq!(w.read(&zero, 300_000), Ok(vec![0; 300_000]), "as much as is asked for");
+    assert_eq!(w.write(&zero, b"x"), Ok(1));
+    assert_eq!(w.read(&full, 3), Ok(vec![0; 3]));
+    assert_eq!(w.write(&full, b"x"), Err(Error::ENOSPC));
+    let bytes = w.read(&random, 1000).unwrap();
+    assert!(bytes.len() == 1000 && bytes.iter().any(|b| *b != bytes[0]));
+    assert_eq!(now(null.seek(100, crate::file::Whence::Start)), Ok(0));
+    // A mount without devices, and a truncating open.
+    assert!(w.open("/dev/null", OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE).is_ok());
+    now(w.caller().remount(b"/dev", MountFlags::NO_DEVICES)).unwrap();
+    assert_eq!(w.open("/dev/null", OpenFlags::READ).err(), Some(Error::EACCES));
+}
+
+#[test]
+fn terminals_have_their_names() {
+    let w = world();
+    assert_eq!(w.open("/dev/tty", OpenFlags::READ).err(), Some(Error::ENXIO));
+    let console = w.open("/dev/console", OpenFlags::READ_WRITE).unwrap();
+    assert!(w.process.terminal().is_some(), "the session leader's first terminal is its controlling one");
+    let own = w.open("/dev/tty", OpenFlags::READ_WRITE).unwrap();
+    assert!(Arc::ptr_eq(
+        console.object().unwrap().terminal().unwrap(),
+        own.object().unwrap().terminal().unwrap()
+    ));
+    let master = w.open("/dev/ptmx", OpenFlags::READ_WRITE).unwrap();
+    master.object_as::<PtyMaster>().unwrap().set_locked(false);
+    let slave = w.open("/dev/pts/0", OpenFlags::READ_WRITE).unwrap();
+    w.write(&slave, b"hello\n").unwrap();
+    assert_eq!(w.read(&master, 99), Ok(b"hello\r\n".to_vec()));
+    w.write(&own, b"x").unwrap();
+    let mut shown = [0; 9];
+    assert_eq!(console.object().unwrap().terminal().unwrap().take_output(&mut shown), 1);
+}
