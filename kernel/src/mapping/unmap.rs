@@ -112,7 +112,9 @@ impl Revocation {
                 Some(status) => page_done(cursor, status),
             }
         }
-        let end = arch::USER_END.min(self.last);
+        // sigma0 has nothing beyond what nodes can name.
+        let user_end = if self.space.is_sigma0() { 1 << tree::PHYSICAL_BITS } else { arch::USER_END };
+        let end = self.last.min(user_end);
         loop {
             let address = VirtAddr::new(self.start.saturating_add(cursor.offset));
             if address.value() >= end {
@@ -211,10 +213,6 @@ impl Revocation {
         cursor.advance = bits as u8;
         cursor.page = Rights::ALL;
         cursor.rights = cursor.rights.or(self.take_sigma0_status(range));
-        if range.last() >> tree::PHYSICAL_BITS != 0 {
-            cursor.offset += 1 << cursor.advance;
-            return true;
-        }
         let physical = PhysAddr::new(range.base);
         let _tree = tree::lock(physical);
         let root = tree::root(physical);

@@ -1,0 +1,74 @@
+//! What memory costs: page faults served by sigma0, and Unmap of small pages, in instructions from user level to user
+//! level (kernel, sigma0 and stubs included).
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+use core::arch::x86_64::_rdtsc;
+
+use l4::{println, sigma0, space};
+use x2::{Fpage, Rights};
+
+l4::program!(run);
+
+/// Pages per measurement.
+const PAGES: [u64; 5] = [1, 4, 16, 64, 256];
+const REPETITIONS: u64 = 3;
+/// log2 of the memory that is used.
+const REGION_BITS: u32 = 21;
+
+fn now() -> u64 {
+    // SAFETY: user programs may read the time-stamp counter.
+    unsafe { _rdtsc() }
+}
+
+fn report(test: &str, pages: u64, cost: u64) {
+    println!("{{\"test\":\"{test}\",\"parameter\":{pages},\"counter\":\"instructions\",\"value\":{cost}}}");
+}
+
+/// Reads the first word of each page.
+fn touch(base: u64, pages: u64) -> u64 {
+    let start = now();
+    for page in 0..pages {
+        // SAFETY: the pages belong to this program and hold nothing.
+        unsafe { ((base + page * 4096) as *const u64).read_volatile() };
+    }
+    now() - start
+}
+
+/// Unmaps each page by a call of its own; without `flush` the pages stay and only derived ones, of which there are none,
+/// would go.
+fn unmap(base: u64, pages: u64, flush: bool) -> u64 {
+    let start = now();
+    for page in 0..pages {
+        let fpage = Fpage::memory(base + page * 4096, 12).with_rights(Rights::ALL);
+        if flush {
+            // SAFETY: nothing is kept in the page.
+            unsafe { space::flush(&mut [fpage]) };
+        } else {
+            space::unmap(&mut [fpage]);
+        }
+    }
+    now() - start
+}
+
+fn run() -> ! {
+    println!("1..1");
+    let region = sigma0::request_any(REGION_BITS).ok().flatten().map(|region| region.base);
+    let Some(base) = region else {
+        println!("not ok 1 - BMAP0001 sigma0 has memory to measure with");
+        l4::start::halt()
+    };
+    for pages in PAGES {
+        for _ in 0..REPETITIONS {
+            // SAFETY: nothing is kept in the region.
+            unsafe { space::flush(&mut [Fpage::memory(base, REGION_BITS).with_rights(Rights::ALL)]) };
+            // Page tables for the region stay during the measurement.
+            touch(base + (511 * 4096), 1);
+            report("page-fault-by-sigma0", pages, touch(base, pages));
+            report("touch-mapped", pages, touch(base, pages));
+            report("unmap-nothing-derived", pages, unmap(base, pages, false));
+            report("flush-page", pages, unmap(base, pages, true));
+        }
+    }
+    println!("ok 1 - BMAP0001 sigma0 has memory to measure with");
+    l4::start::halt()
+}
