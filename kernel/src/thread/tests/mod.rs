@@ -1,5 +1,6 @@
 //! The kernel above the machine, as a whole: threads make system calls, and the structures must agree.
 
+mod exhaustion;
 mod invariants;
 mod preemption;
 mod random;

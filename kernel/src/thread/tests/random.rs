@@ -129,7 +129,7 @@ fn space_control(world: &World, random: &mut Random, thread: ThreadRef) -> Next 
 
 /// The current thread does something; what the kernel decides.
 fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
-    match random.below(20) {
+    match random.below(24) {
         0..=8 => ipc_call(world, random, thread),
         9 | 10 => {
             let control = random.next() & 0x3ff;
@@ -173,6 +173,16 @@ fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
             }
             thread.entered_by_syscall.set(false);
             exception::raised(thread, random.below(20), 0)
+        }
+        19 => world.enter(Call::Notify, thread, &[(Rdi, random.thread_id().raw()), (Rsi, random.next())]),
+        20 => {
+            let arguments = [(Rsi, random.below(8)), (Rdx, random.thread_id().raw()), (R8, random.next())];
+            Rdi.of(thread).set(random.thread_id().raw());
+            world.enter(random.of(&[Call::SpaceOptions, Call::ThreadState]), thread, &arguments)
+        }
+        21 => {
+            thread.entered_by_syscall.set(true);
+            crate::syscall::entered(thread, random.next())
         }
         _ => {
             let now = arch::clock() + random.below(300);
@@ -245,5 +255,13 @@ fn steps(seed: u64, count: usize) {
 fn random_system_calls_keep_everything_consistent() {
     for seed in 1..40 {
         steps(seed * 0x9e37_79b9, 1500);
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: for changes of the kernel's structures"]
+fn many_random_system_calls_keep_everything_consistent() {
+    for seed in 1000..4000 {
+        steps(seed * 0x9e37_79b9, 3000);
     }
 }
