@@ -84,7 +84,8 @@ fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
             };
             let [first, second] = item.to_words(random.one_in(2));
             let words = if index % 2 == (untyped + 1) % 2 { first } else { second };
-            let word = if random.one_in(20) { random.next() } else { words };
+            // Other types and rights; addresses stay in the first GiB (sigma0's trees stay for ever).
+            let word = if random.one_in(20) { words ^ random.below(16) } else { words };
             match thread.registers.message.get(index) {
                 Some(register) => register.set(word),
                 None => block.write(utcb::message_register(index), word),
