@@ -116,6 +116,25 @@ pub(crate) async fn dispatch<M: Machine>(call: &Call<'_, M>, number: u64) -> Don
         fremovexattr => path::removexattr(call, Named::Open).await,
         umount2 => path::umount2(call).await,
 
+        // Waiting for files.
+        poll => poll::poll(call).await,
+        ppoll => poll::ppoll(call).await,
+        select => poll::select(call).await,
+        pselect6 => poll::pselect6(call).await,
+        epoll_create => poll::epoll_create_old(call),
+        epoll_create1 => poll::epoll_create(call, call.uint(0)),
+        epoll_ctl => poll::epoll_ctl(call).await,
+        epoll_wait => poll::epoll_wait(call).await,
+        epoll_pwait => poll::epoll_pwait(call).await,
+        epoll_pwait2 => poll::epoll_pwait2(call).await,
+        eventfd => poll::eventfd(call, 0),
+        eventfd2 => poll::eventfd(call, call.uint(1)),
+        timerfd_create => poll::timerfd_create(call),
+        timerfd_settime => poll::timerfd_settime(call).await,
+        timerfd_gettime => poll::timerfd_gettime(call).await,
+        signalfd => poll::signalfd(call, 0).await,
+        signalfd4 => poll::signalfd(call, call.uint(3)).await,
+
         // Processes and threads.
         fork => process::fork(call, false).await,
         vfork => process::fork(call, true).await,

@@ -1,14 +1,384 @@
-//! poll, select and epoll.
+//! poll, select, epoll, and the files that exist for them: event counters, timers, signals.
 
-use crate::call::{Call, Done};
+use super::descriptor::{file, insert};
+use crate::call::{Call, Done, Stop};
+use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
+use crate::layout::signal::to_descriptor_information;
+use crate::layout::time::{itimerspec, to_itimerspec, to_timespec, to_timeval};
+use crate::layout::{Fields, Writer};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::time::Duration;
 use mach::Machine;
+use unix::poll::{Epoll, EpollSettings, EventCounter, Readiness, TimerFile, Watch, poll as poll_files};
+use unix::process::Resource;
+use unix::signal::{Rule, SignalSet};
+use unix::thread::{Continuation, SignalFile};
+use unix::timer::Setting;
+use unix::vfs::OpenFlags;
+use unix::{Error, Result};
 
+const IN: u32 = 1;
+const PRI: u32 = 2;
+const OUT: u32 = 4;
+const ERR: u32 = 8;
+const HUP: u32 = 0x10;
+const NVAL: u16 = 0x20;
+const RDNORM: u32 = 0x40;
+const RDBAND: u32 = 0x80;
+const WRNORM: u32 = 0x100;
+const WRBAND: u32 = 0x200;
+const RDHUP: u32 = 0x2000;
+
+fn interest(events: u32) -> Readiness {
+    let mut interest = Readiness::empty();
+    interest.set(Readiness::READ, events & (IN | RDNORM) != 0);
+    interest.set(Readiness::WRITE, events & (OUT | WRNORM | WRBAND) != 0);
+    interest.set(Readiness::PRIORITY, events & (PRI | RDBAND) != 0);
+    interest.set(Readiness::READ_HANGUP, events & RDHUP != 0);
+    interest
+}
+
+/// What is ready, as far as it was asked for; errors and hang-ups always.
+fn events(ready: Readiness, asked: u32) -> u32 {
+    const EVENTS: [(Readiness, u32); 4] = [
+        (Readiness::READ, IN | RDNORM),
+        (Readiness::WRITE, OUT | WRNORM | WRBAND),
+        (Readiness::PRIORITY, PRI | RDBAND),
+        (Readiness::READ_HANGUP, RDHUP),
+    ];
+    let found = EVENTS.iter().filter(|(kind, _)| ready.contains(*kind)).fold(0, |all, (_, bits)| all | bits);
+    let mut events = found & asked;
+    events |= if ready.contains(Readiness::ERROR) { ERR } else { 0 };
+    events | if ready.contains(Readiness::HANGUP) { HUP } else { 0 }
+}
+
+/// The monotonic time after `time` from now.
+fn after<M: Machine>(call: &Call<'_, M>, time: Duration) -> Duration {
+    call.system().environment.monotonic().saturating_add(time)
+}
+
+/// A time-out in milliseconds; negative: none.
+fn milliseconds<M: Machine>(call: &Call<'_, M>, timeout: i32) -> Option<Duration> {
+    u64::try_from(timeout).ok().map(|timeout| after(call, Duration::from_millis(timeout)))
+}
+
+pub(crate) async fn poll<M: Machine>(call: &Call<'_, M>) -> Done {
+    let deadline = milliseconds(call, call.int(2));
+    poll_until(call, call.arg(0), call.uint(1).into(), deadline).await
+}
+
+/// poll(2) with its end as a time; continued after a signal without a handler.
 pub(crate) async fn poll_until<M: Machine>(
-    _call: &Call<'_, M>,
-    _array: u64,
-    _count: u64,
-    _deadline: Option<Duration>,
+    call: &Call<'_, M>,
+    array: u64,
+    count: u64,
+    deadline: Option<Duration>,
 ) -> Done {
-    Err(unix::Error::ENOSYS.into())
+    let done = poll_array(call, array, count, deadline, Rule::Continue).await;
+    if matches!(done, Err(Stop::Outcome(_))) {
+        call.thread.set_continuation(Continuation::Poll { array, count, deadline });
+    }
+    done
+}
+
+async fn poll_array<M: Machine>(
+    call: &Call<'_, M>,
+    array: u64,
+    count: u64,
+    deadline: Option<Duration>,
+    rule: Rule,
+) -> Done {
+    if count > call.thread.limits().soft(Resource::Files) {
+        return Err(Error::EINVAL.into());
+    }
+    let mut entries = call.memory().read_bytes(array, count as usize * 8).await?;
+    let descriptors = call.thread.descriptors();
+    let mut watches = Vec::new();
+    let mut places = Vec::new();
+    let mut invalid = 0;
+    for (index, entry) in entries.chunks_exact_mut(8).enumerate() {
+        let (descriptor, asked) = (entry.i32_at(0)?, entry.u16_at(4)?);
+        entry[6..].fill(0);
+        match descriptors.get(descriptor) {
+            _ if descriptor < 0 => {}
+            Err(_) => {
+                entry[6..].copy_from_slice(&NVAL.to_le_bytes());
+                invalid += 1;
+            }
+            Ok(file) => {
+                watches.push(Watch::new(file, interest(asked.into())));
+                places.push((index, u32::from(asked)));
+            }
+        }
+    }
+    // What is not a descriptor is an answer already.
+    let deadline = if invalid > 0 { Some(Duration::ZERO) } else { deadline };
+    let environment = call.system().environment.clone();
+    let ready = call.wait(rule, poll_files(&*environment, &mut watches, deadline)).await?;
+    for (watch, (index, asked)) in watches.iter().zip(places) {
+        let found = events(watch.ready, asked) as u16;
+        entries[8 * index + 6..8 * index + 8].copy_from_slice(&found.to_le_bytes());
+    }
+    call.write(array, &entries).await?;
+    Ok((ready + invalid) as u64)
+}
+
+/// Replaces the mask for this call by the one at `address`, if there is one.
+async fn temporary_mask<M: Machine>(call: &Call<'_, M>, address: u64, size: u64) -> Result<()> {
+    if address == 0 {
+        return Ok(());
+    }
+    if size != 8 {
+        return Err(Error::EINVAL);
+    }
+    let mask = SignalSet::from_bits(u64::from_le_bytes(call.read(address).await?));
+    let tid = call.tid();
+    call.table(|table| table.set_temporary_mask(tid, mask))
+}
+
+/// Ends [`temporary_mask`] for a call that was not interrupted.
+fn restore_mask<M: Machine>(call: &Call<'_, M>, done: &Done) {
+    if !matches!(done, Err(Stop::Outcome(_))) {
+        let tid = call.tid();
+        call.table(|table| table.end_temporary_mask(tid));
+    }
+}
+
+/// What is left until `deadline`.
+fn left<M: Machine>(call: &Call<'_, M>, deadline: Duration) -> Duration {
+    deadline.saturating_sub(call.system().environment.monotonic())
+}
+
+pub(crate) async fn ppoll<M: Machine>(call: &Call<'_, M>) -> Done {
+    let deadline = call.time(2).await?.map(|time| after(call, time));
+    temporary_mask(call, call.arg(3), call.arg(4)).await?;
+    let done = poll_array(call, call.arg(0), call.uint(1).into(), deadline, Rule::WithoutHandler).await;
+    restore_mask(call, &done);
+    if let Some(deadline) = deadline {
+        // A program that cannot be told how much time is left is not told.
+        let _ = call.write(call.arg(2), &to_timespec(left(call, deadline))).await;
+    }
+    done
+}
+
+pub(crate) async fn select<M: Machine>(call: &Call<'_, M>) -> Done {
+    let deadline = match call.arg(4) {
+        0 => None,
+        address => {
+            let time = call.read::<16>(address).await?;
+            let (seconds, microseconds) = (time.i64_at(0)?, time.i64_at(8)?);
+            let seconds = u64::try_from(seconds).map_err(|_| Error::EINVAL)?;
+            let microseconds = u64::try_from(microseconds).map_err(|_| Error::EINVAL)?;
+            let time = Duration::from_secs(seconds).saturating_add(Duration::from_micros(microseconds));
+            Some(after(call, time))
+        }
+    };
+    let done = select_sets(call, deadline).await;
+    if let Some(deadline) = deadline {
+        let _ = call.write(call.arg(4), &to_timeval(left(call, deadline))).await;
+    }
+    done
+}
+
+pub(crate) async fn pselect6<M: Machine>(call: &Call<'_, M>) -> Done {
+    let deadline = call.time(4).await?.map(|time| after(call, time));
+    if call.arg(5) != 0 {
+        let pair = call.read::<16>(call.arg(5)).await?;
+        temporary_mask(call, pair.u64_at(0)?, pair.u64_at(8)?).await?;
+    }
+    let done = select_sets(call, deadline).await;
+    restore_mask(call, &done);
+    if let Some(deadline) = deadline {
+        let _ = call.write(call.arg(4), &to_timespec(left(call, deadline))).await;
+    }
+    done
+}
+
+async fn select_sets<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>) -> Done {
+    /// What each set asks for, and what counts as that.
+    const KINDS: [(Readiness, Readiness); 3] = [
+        (Readiness::READ, Readiness::READ.union(Readiness::HANGUP).union(Readiness::ERROR)),
+        (Readiness::WRITE, Readiness::WRITE.union(Readiness::ERROR)),
+        (Readiness::PRIORITY, Readiness::PRIORITY),
+    ];
+    let count = usize::try_from(call.int(0)).map_err(|_| Error::EINVAL)?;
+    let count = count.min(call.descriptor_limit().min(1 << 20));
+    let size = count.div_ceil(64) * 8;
+    let mut sets: [Vec<u8>; 3] = Default::default();
+    for (index, set) in sets.iter_mut().enumerate() {
+        *set = match call.arg(1 + index) {
+            0 => alloc::vec![0; size],
+            address => call.memory().read_bytes(address, size).await?,
+        };
+    }
+    let descriptors = call.thread.descriptors();
+    let mut watches = Vec::new();
+    let mut numbers = Vec::new();
+    for number in 0..count {
+        let asks = |set: &Vec<u8>| set[number / 8] & (1 << (number % 8)) != 0;
+        let asked = sets.iter().zip(KINDS).filter(|(set, _)| asks(set)).map(|(_, (kind, _))| kind);
+        let asked = asked.fold(Readiness::empty(), |all, kind| all | kind);
+        if !asked.is_empty() {
+            watches.push(Watch::new(descriptors.get(number as i32)?, asked));
+            numbers.push((number, asked));
+        }
+    }
+    let environment = call.system().environment.clone();
+    call.wait(Rule::WithoutHandler, poll_files(&*environment, &mut watches, deadline)).await?;
+    sets.iter_mut().for_each(|set| set.fill(0));
+    let mut found = 0;
+    for (watch, (number, asked)) in watches.iter().zip(numbers) {
+        for (set, (kind, counts)) in sets.iter_mut().zip(KINDS) {
+            if asked.contains(kind) && watch.ready.intersects(counts) {
+                set[number / 8] |= 1 << (number % 8);
+                found += 1;
+            }
+        }
+    }
+    for (index, set) in sets.iter().enumerate() {
+        call.write_optional(call.arg(1 + index), set).await?;
+    }
+    Ok(found)
+}
+
+pub(crate) fn epoll_create<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
+    if flags & !CLOSE_ON_EXEC != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    insert(call, Epoll::create(), flags & CLOSE_ON_EXEC != 0)
+}
+
+pub(crate) fn epoll_create_old<M: Machine>(call: &Call<'_, M>) -> Done {
+    if call.int(0) <= 0 { Err(Error::EINVAL.into()) } else { epoll_create(call, 0) }
+}
+
+fn epoll<M: Machine>(call: &Call<'_, M>) -> Result<Arc<Epoll>> {
+    file(call, 0)?.object_as().ok_or(Error::EINVAL)
+}
+
+pub(crate) async fn epoll_ctl<M: Machine>(call: &Call<'_, M>) -> Done {
+    const ADD: u32 = 1;
+    const DELETE: u32 = 2;
+    const MODIFY: u32 = 3;
+    const EDGE: u32 = 1 << 31;
+    const ONCE: u32 = 1 << 30;
+    let epoll = epoll(call)?;
+    let (descriptor, target) = (call.int(2), file(call, 2)?);
+    if call.uint(1) == DELETE {
+        epoll.remove(descriptor, &target)?;
+        return Ok(0);
+    }
+    let event = call.read::<12>(call.arg(3)).await?;
+    let bits = event.u32_at(0)?;
+    let settings = EpollSettings {
+        interest: interest(bits),
+        data: event.u64_at(4)?,
+        edge: bits & EDGE != 0,
+        once: bits & ONCE != 0,
+        disarmed: false,
+    };
+    match call.uint(1) {
+        ADD => epoll.add(descriptor, &target, settings)?,
+        MODIFY => epoll.modify(descriptor, &target, settings)?,
+        _ => return Err(Error::EINVAL.into()),
+    }
+    Ok(0)
+}
+
+async fn epoll_wait_until<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>) -> Done {
+    let limit = usize::try_from(call.int(2)).ok().filter(|limit| *limit > 0).ok_or(Error::EINVAL)?;
+    let (epoll, environment) = (epoll(call)?, call.system().environment.clone());
+    let found = call.wait(Rule::Fail, epoll.wait(&*environment, limit.min(65536), deadline)).await?;
+    let mut bytes = Vec::new();
+    for event in &found {
+        let ready = events(event.ready, IN | OUT | PRI | RDHUP);
+        bytes.extend_from_slice(&Writer::<12>::new().u32(0, ready).u64(4, event.data).done());
+    }
+    call.write(call.arg(1), &bytes).await?;
+    Ok(found.len() as u64)
+}
+
+pub(crate) async fn epoll_wait<M: Machine>(call: &Call<'_, M>) -> Done {
+    epoll_wait_until(call, milliseconds(call, call.int(3))).await
+}
+
+pub(crate) async fn epoll_pwait<M: Machine>(call: &Call<'_, M>) -> Done {
+    temporary_mask(call, call.arg(4), call.arg(5)).await?;
+    let done = epoll_wait(call).await;
+    restore_mask(call, &done);
+    done
+}
+
+pub(crate) async fn epoll_pwait2<M: Machine>(call: &Call<'_, M>) -> Done {
+    let deadline = call.time(3).await?.map(|time| after(call, time));
+    temporary_mask(call, call.arg(4), call.arg(5)).await?;
+    let done = epoll_wait_until(call, deadline).await;
+    restore_mask(call, &done);
+    done
+}
+
+const NONBLOCK: u32 = 0o4000;
+
+/// Status flags of a new file; `EINVAL` for others.
+fn status_flags(flags: u32, others: u32) -> Result<OpenFlags> {
+    match flags & !(CLOSE_ON_EXEC | NONBLOCK | others) {
+        0 => Ok(open_flags(flags).intersection(OpenFlags::NONBLOCK)),
+        _ => Err(Error::EINVAL),
+    }
+}
+
+pub(crate) fn eventfd<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
+    const SEMAPHORE: u32 = 1;
+    let status = status_flags(flags, SEMAPHORE)?;
+    let counter = EventCounter::create(call.uint(0).into(), flags & SEMAPHORE != 0, status);
+    insert(call, counter, flags & CLOSE_ON_EXEC != 0)
+}
+
+pub(crate) fn timerfd_create<M: Machine>(call: &Call<'_, M>) -> Done {
+    let real = match call.int(0) {
+        0 | 8 => true,
+        1 | 7 | 9 => false,
+        _ => return Err(Error::EINVAL.into()),
+    };
+    let status = status_flags(call.uint(1), 0)?;
+    let timer = TimerFile::create(call.system().environment.clone(), real, status);
+    insert(call, timer, call.uint(1) & CLOSE_ON_EXEC != 0)
+}
+
+fn timer_file<M: Machine>(call: &Call<'_, M>) -> Result<Arc<TimerFile>> {
+    file(call, 0)?.object_as().ok_or(Error::EINVAL)
+}
+
+pub(crate) async fn timerfd_settime<M: Machine>(call: &Call<'_, M>) -> Done {
+    const ABSOLUTE: u32 = 1;
+    const CANCEL_ON_SET: u32 = 2;
+    if call.uint(1) & !(ABSOLUTE | CANCEL_ON_SET) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let (timer, new) = (timer_file(call)?, itimerspec(&call.read(call.arg(2)).await?)?);
+    let (value, interval) = timer.set(new.value, new.interval, call.uint(1) & ABSOLUTE != 0);
+    call.write_optional(call.arg(3), &to_itimerspec(Setting { value, interval })).await?;
+    Ok(0)
+}
+
+pub(crate) async fn timerfd_gettime<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (value, interval) = timer_file(call)?.setting();
+    call.write(call.arg(1), &to_itimerspec(Setting { value, interval })).await?;
+    Ok(0)
+}
+
+pub(crate) async fn signalfd<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
+    if call.arg(2) != 8 {
+        return Err(Error::EINVAL.into());
+    }
+    let status = status_flags(flags, 0)?;
+    let mask = SignalSet::from_bits(u64::from_le_bytes(call.read(call.arg(1)).await?));
+    if call.int(0) == -1 {
+        let signals = SignalFile::create(call.thread, mask, to_descriptor_information, status);
+        return insert(call, signals, flags & CLOSE_ON_EXEC != 0);
+    }
+    let signals: Arc<SignalFile<M>> = file(call, 0)?.object_as().ok_or(Error::EINVAL)?;
+    signals.set_mask(mask);
+    Ok(call.int(0) as u64)
 }

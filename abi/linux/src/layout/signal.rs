@@ -175,6 +175,31 @@ pub fn to_information(information: &SignalInformation) -> [u8; 128] {
     .done()
 }
 
+/// As signalfd_siginfo.
+pub fn to_descriptor_information(information: &SignalInformation) -> [u8; 128] {
+    let plain = to_information(information);
+    let word = |at: usize| plain.u32_at(at).unwrap_or(0);
+    let double = |at: usize| plain.u64_at(at).unwrap_or(0);
+    let writer = Writer::<128>::new().bytes(0, &plain[..12]);
+    match information.cause {
+        Cause::System => writer,
+        Cause::Kill { .. } | Cause::ThreadKill { .. } => writer.u32(12, word(16)).u32(16, word(20)),
+        Cause::Queue { value, .. } => {
+            writer.u32(12, word(16)).u32(16, word(20)).u32(44, value as u32).u64(48, value)
+        }
+        Cause::Timer { timer, overrun, value } => {
+            writer.u32(24, timer).u32(32, overrun).u32(44, value as u32).u64(48, value)
+        }
+        Cause::Child { .. } => {
+            let writer = writer.u32(12, word(16)).u32(16, word(20)).u32(40, word(24));
+            writer.u64(56, double(32)).u64(64, double(40))
+        }
+        Cause::Fault { .. } => writer.u64(72, double(16)),
+        Cause::Poll { band, descriptor } => writer.i32(20, descriptor).u32(28, band as u32),
+    }
+    .done()
+}
+
 /// A siginfo_t that a program made, for rt_sigqueueinfo: `EPERM` if it claims to come from the system, or from kill
 /// for another process.
 pub fn information(signal: Signal, bytes: &[u8; 128], to_self: bool) -> Result<SignalInformation> {

@@ -203,6 +203,13 @@ impl Table {
         Ok(())
     }
 
+    /// Ends [`Table::set_temporary_mask`] at once: the request completed without being interrupted.
+    pub fn end_temporary_mask(&mut self, tid: Pid) {
+        if let Some(mask) = self.threads.get_mut(&tid).and_then(|thread| thread.saved_mask.take()) {
+            let _ = self.set_mask(tid, mask);
+        }
+    }
+
     /// Declares which blocked signals a sigtimedwait of thread `tid` takes, so that they wake it.
     pub(super) fn set_awaited(&mut self, tid: Pid, awaited: SignalSet) {
         if let Some(thread) = self.threads.get_mut(&tid) {

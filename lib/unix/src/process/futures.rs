@@ -31,6 +31,7 @@ impl Processes {
             match wake {
                 Wake::Request(waker) => waker.wake(),
                 Wake::Recall(control) => control.recall(),
+                Wake::Notify(listener) => listener.notify(),
             }
         }
         result

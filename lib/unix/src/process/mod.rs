@@ -31,7 +31,7 @@ pub use family::NewThread;
 pub use futures::Processes;
 pub use ids::Pid;
 pub use limits::{Limit, Limits, Resource};
-pub use records::{Control, ExitStatus, Phase, Process, RunState, Stop, Thread};
+pub use records::{Control, ExitStatus, Listener, Phase, Process, RunState, Stop, Thread};
 pub use signals::Target;
 pub use table::{FatalReport, Table};
 pub use wait::{ChildReport, WaitFor, WaitOptions};

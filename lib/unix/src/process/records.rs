@@ -5,7 +5,7 @@ use crate::credentials::Credentials;
 use crate::signal::{Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalSet};
 use crate::sync::SpinLock;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::task::Waker;
 use core::time::Duration;
@@ -15,6 +15,12 @@ pub trait Control: Send + Sync {
     /// Makes the thread come to its server at its next user boundary, on whatever processor it runs, also if it is
     /// only about to enter its program (K15). Does not wait and does not call back.
     fn recall(&self);
+}
+
+/// Somebody who wants to know when signals become pending for a process or its threads (signalfd).
+pub trait Listener: Send + Sync {
+    /// Something may have become pending. Does not wait; the table is not locked.
+    fn notify(&self);
 }
 
 /// How a process ended.
@@ -99,6 +105,8 @@ pub struct Process {
     pub(super) queued: u64,
     /// Overrun count of the last signal taken from each POSIX timer.
     pub(super) timer_overruns: BTreeMap<u32, u32>,
+    /// Who wants to know of new signals.
+    pub(super) listeners: Vec<Weak<dyn Listener>>,
     pub(super) has_executed: bool,
     /// What its ended threads used.
     pub(super) ended_usage: Usage,

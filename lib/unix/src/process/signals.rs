@@ -1,7 +1,7 @@
 //! Generating signals (kill(2), tgkill(2), sigqueue(3)): permission, target, stop and continue.
 
 use super::records::{ExitStatus, Phase, Stop};
-use super::table::Table;
+use super::table::{Table, Wake};
 use super::{Pid, Resource};
 use crate::signal::{
     Action, Cause, ChildEvent, DefaultAction, Disposition, Signal, SignalInformation, SignalSet,
@@ -245,6 +245,10 @@ impl Table {
         if pending.push(information, room)? {
             self.process_mut(pid)?.queued += 1;
             self.charge(user, 0, 1);
+        }
+        if let Some(process) = self.processes.get(&pid) {
+            let listeners = process.listeners.iter().filter_map(|listener| listener.upgrade());
+            self.wakes.extend(listeners.map(Wake::Notify));
         }
         if signal == Signal::KILL {
             self.begin_exit(pid, ExitStatus::Killed(Signal::KILL));

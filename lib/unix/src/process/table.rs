@@ -2,12 +2,12 @@
 
 use super::ids::Allocator;
 use super::records::{Phase, Process, Thread, stored_name};
-use super::{Control, Pid};
+use super::{Control, Listener, Pid};
 use crate::credentials::Credentials;
 use crate::signal::{Signal, SignalInformation, SignalSet};
 use crate::{Error, Result};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::task::Waker;
 
@@ -17,6 +17,8 @@ pub(super) enum Wake {
     Request(Waker),
     /// Fetch a thread out of its program.
     Recall(Arc<dyn Control>),
+    /// Tell who listens for signals.
+    Notify(Arc<dyn Listener>),
 }
 
 /// A process that a signal ended, for the log.
@@ -144,6 +146,14 @@ impl Table {
         let threads: Vec<Pid> =
             self.processes.get(&pid).map_or(Vec::new(), |p| p.threads.iter().copied().collect());
         threads.into_iter().for_each(|tid| self.wake(tid));
+    }
+
+    /// Adds somebody who is told of every signal that becomes pending for `pid` or its threads, while it lives. `ESRCH`.
+    pub fn listen(&mut self, pid: Pid, listener: Weak<dyn Listener>) -> Result<()> {
+        let process = self.process_mut(pid)?;
+        process.listeners.retain(|known| known.strong_count() > 0);
+        process.listeners.push(listener);
+        Ok(())
     }
 
     /// Wakes the threads of `pid` that wait for children.

@@ -8,11 +8,13 @@ mod clone;
 mod context;
 mod exec;
 mod exit;
+mod signal_file;
 pub mod status;
 
 pub use clone::CloneRequest;
 pub use context::CallContext;
 pub use exec::{ExecRequest, Executed, ProgramInformation};
+pub use signal_file::SignalFile;
 
 use crate::clock::Clock;
 use crate::credentials::Credentials;
