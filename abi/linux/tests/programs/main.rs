@@ -444,3 +444,98 @@ proptest::proptest! {
         });
     }
 }
+
+#[test]
+fn waiting_for_files() {
+    run(async |p| {
+        assert_eq!(p.call(22, &[DATA]).await?, 0);
+        let entries: Vec<u8> = [(0u32, 1u16), (1, 4), (77, 1), (u32::MAX, 1)]
+            .iter()
+            .flat_map(|(descriptor, events)| {
+                [&descriptor.to_le_bytes()[..], &events.to_le_bytes(), &[9, 9]].concat()
+            })
+            .collect();
+        p.store(DATA, &entries).await?;
+        assert_eq!(p.call(7, &[DATA, 4, u64::MAX]).await?, 2, "writable, and no descriptor");
+        let events: [u8; 32] = p.load(DATA).await?;
+        assert_eq!([events[6], events[14], events[22], events[30]], [0, 4, 0x20, 0]);
+        assert_eq!(p.call(7, &[DATA, 1, 100]).await?, 0, "the time passes");
+        // select: descriptor 0 for reading.
+        p.store(DATA + 64, &bytes(&[1, 0, 0, 50_000])).await?;
+        assert_eq!(p.call(23, &[1, DATA + 64, 0, 0, DATA + 80]).await?, 0);
+        assert_eq!((p.load_u64(DATA + 64).await?, p.load_u64(DATA + 88).await?), (0, 0));
+        p.store(DATA + 64, &bytes(&[1 << 40])).await?;
+        assert_eq!(p.call(23, &[41, DATA + 64, 0, 0, 0]).await?, -9);
+        // An event counter through epoll.
+        let counter = p.call(290, &[0, 0o4000]).await? as u64;
+        let epoll = p.call(291, &[0]).await? as u64;
+        p.store(DATA + 128, &[1u32.to_le_bytes(), [7; 4], [8; 4]].concat()).await?;
+        assert_eq!(p.call(233, &[epoll, 1, counter, DATA + 128]).await?, 0);
+        assert_eq!(p.call(233, &[epoll, 1, counter, DATA + 128]).await?, -17);
+        assert_eq!(p.call(232, &[epoll, DATA + 160, 4, 10]).await?, 0);
+        p.fork(move |p| {
+            Box::pin(async move {
+                p.pass(1000).await?;
+                p.store(DATA, &bytes(&[5])).await?;
+                assert_eq!(p.call(1, &[counter, DATA, 8]).await?, 8);
+                p.exit(0).await
+            })
+        })
+        .await?;
+        assert_eq!(p.call(232, &[epoll, DATA + 160, 4, u64::MAX]).await?, 1);
+        let event: [u8; 12] = p.load(DATA + 160).await?;
+        assert_eq!(event, [1, 0, 0, 0, 7, 7, 7, 7, 8, 8, 8, 8]);
+        assert_eq!(p.call(0, &[counter, DATA, 8]).await?, 8);
+        assert_eq!(p.load_u64(DATA).await?, 5);
+        assert_eq!(p.call(0, &[counter, DATA, 8]).await?, EAGAIN);
+        p.wait(0).await?;
+        // A timer.
+        let timer = p.call(283, &[1, 0]).await? as u64;
+        p.store(DATA, &bytes(&[0, 0, 2, 0])).await?;
+        assert_eq!(p.call(286, &[timer, 0, DATA, 0]).await?, 0);
+        assert_eq!(p.call(0, &[timer, DATA, 8]).await?, 8);
+        assert_eq!(p.load_u64(DATA).await?, 1);
+        Ok(())
+    });
+}
+
+#[test]
+fn signals_as_files_and_masks_of_waiting_calls() {
+    run(async |p| {
+        p.store(DATA, &bytes(&[1 << 9])).await?;
+        assert_eq!(p.call(14, &[0, DATA, 0, 8]).await?, 0);
+        let signals = p.call(289, &[u64::MAX, DATA, 8, 0]).await? as u64;
+        p.fork(|p| {
+            Box::pin(async move {
+                p.pass(1000).await?;
+                assert_eq!(p.call(62, &[1, 10]).await?, 0);
+                p.exit(0).await
+            })
+        })
+        .await?;
+        assert_eq!(p.call(0, &[signals, DATA + 256, 1000]).await?, 128);
+        assert_eq!((p.load_u32(DATA + 256).await?, p.load_u32(DATA + 256 + 12).await?), (10, 2));
+        p.wait(0).await?;
+        // ppoll admits the signal while it waits, and only then.
+        let seen = Rc::new(RefCell::new(0));
+        let count = seen.clone();
+        p.handle(10, 0x1000_0000, move |_| {
+            *count.borrow_mut() += 1;
+            Box::pin(async { Ok(()) })
+        })
+        .await?;
+        assert_eq!(p.call(62, &[1, 10]).await?, 0);
+        assert_eq!(*seen.borrow(), 0);
+        p.store(DATA, &bytes(&[0])).await?;
+        assert_eq!(p.call(271, &[0, 0, 0, DATA, 8]).await?, EINTR);
+        assert_eq!(*seen.borrow(), 1);
+        assert_eq!(p.call(14, &[0, 0, DATA, 8]).await?, 0);
+        assert_eq!(p.load_u64(DATA).await?, 1 << 9, "the old mask is back");
+        // sigtimedwait takes it, too.
+        assert_eq!(p.call(62, &[1, 10]).await?, 0);
+        assert_eq!(p.call(128, &[DATA, DATA + 256, 0, 8]).await?, 10);
+        p.store(DATA + 16, &bytes(&[0, 1000])).await?;
+        assert_eq!(p.call(128, &[DATA, 0, DATA + 16, 8]).await?, EAGAIN);
+        Ok(())
+    });
+}
