@@ -13,8 +13,11 @@
 //! | `exception-error-code` | exception messages carry the error code as a 20th word |
 //! | `quota=SIZE` | kernel memory that each space other than the initial servers' may use; default: no limit |
 //! | `kdb` | programs that may use the kernel debugger enter it by INT3 (otherwise their message is printed) |
+//! | `trace=EVENTS` | record these events from the start: names separated by commas, `ipc-*`, `all` |
 //! | `exit` | on a panic, end the emulator through its debug-exit port |
 use core::fmt;
+
+use ::trace::EventSet;
 
 use crate::boot_cell::BootCell;
 use crate::log::{self, Level};
@@ -39,6 +42,8 @@ pub struct Config {
     pub exception_error_code: bool,
     /// Bytes of kernel memory that a space may use, if limited.
     pub space_quota: Option<u64>,
+    /// Events to record.
+    pub trace: EventSet,
     /// End the emulator on a panic.
     pub exit_on_panic: bool,
 }
@@ -64,6 +69,7 @@ impl Config {
         enter_kdb: false,
         exception_error_code: false,
         space_quota: None,
+        trace: EventSet::NONE,
         exit_on_panic: false,
     };
 
@@ -84,6 +90,7 @@ impl Config {
             Some(("kmem", size)) => self.kernel_memory = Some(parse_size(size)?),
             Some(("quota", size)) => self.space_quota = Some(parse_size(size)?),
             Some(("maxmem", size)) => self.memory_limit = Some(parse_size(size)?),
+            Some(("trace", events)) => self.trace = EventSet::parse(events).ok()?,
             Some(("kdb", "user")) => self.user_kdb = true,
             None if word == "legacy-io" => self.legacy_io = true,
             None if word == "kdb" => self.enter_kdb = true,

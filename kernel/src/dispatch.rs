@@ -4,6 +4,7 @@
 use crate::processor;
 use crate::scheduler::Next;
 use crate::thread::{Continuation, ThreadRef, exception, flag, ipc};
+use crate::trace::{self, Event};
 use crate::{arch, syscall};
 
 /// What the processor does now.
@@ -36,6 +37,7 @@ pub fn dispatch(next: Next) -> Outcome {
         this.current.set(chosen);
         let Some(thread) = chosen else {
             this.scheduler.set_timer();
+            trace::event(Event::Idle, 0, 0);
             return Outcome::Idle;
         };
         next = match thread.continuation() {
@@ -79,6 +81,8 @@ fn load(thread: ThreadRef) {
     }
     let loaded = this.loaded_thread.get();
     if !loaded.is_some_and(|loaded| core::ptr::eq(loaded, thread)) {
+        let space = this.loaded_space.get().map_or(0, |space| core::ptr::from_ref(space) as u64);
+        trace::event(Event::Switch, thread.id().raw(), space);
         arch::switch_thread_state(loaded, thread);
         this.loaded_thread.set(Some(thread));
     }
@@ -89,6 +93,7 @@ pub fn timer_interrupt() -> Next {
     let this = processor::this();
     this.scheduler.timer_fired();
     let now = arch::clock();
+    trace::event(Event::Timer, now, 0);
     for _ in 0..EXPIRED_AT_ONCE {
         match this.scheduler.timeouts.pop_expired(now) {
             Some(thread) => ipc::expire(thread),

@@ -12,6 +12,7 @@ use x2::{IpcErrorKind, ThreadId};
 
 use crate::arch;
 use crate::thread::{ThreadRef, flag, ipc};
+use crate::trace::{self, Event};
 
 /// The most lines that the kernel can serve.
 pub const MAX_LINES: usize = 256;
@@ -88,6 +89,7 @@ pub fn find(id: ThreadId) -> Option<&'static Interrupt> {
 pub fn occurred(line: u32) {
     let Some(interrupt) = find(ThreadId::interrupt(line)) else { return };
     let (State::Open, Some(handler)) = (interrupt.state.get(), interrupt.handler.get()) else { return };
+    trace::event(Event::Interrupt, u64::from(line), handler.id().raw());
     if !ipc::offer_interrupt(handler, interrupt) {
         interrupt.state.set(State::Pending);
         interrupt.insert_pending(handler);
@@ -171,6 +173,7 @@ impl Interrupt {
         if self.state.get() != State::Delivered {
             return Err(IpcErrorKind::Timeout);
         }
+        trace::event(Event::Acknowledge, u64::from(self.line.get()), 0);
         self.state.set(State::Open);
         arch::unmask_interrupt(self.line.get());
         Ok(())

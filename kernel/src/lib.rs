@@ -29,3 +29,4 @@ pub mod start;
 pub mod sync;
 pub mod syscall;
 pub mod thread;
+pub mod trace;

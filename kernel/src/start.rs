@@ -8,7 +8,7 @@ use crate::boot::{BootInformation, Protocol, kickstart, preparation, reserved};
 use crate::memory::PhysRange;
 use crate::syscall::Call;
 use crate::thread::initial;
-use crate::{arch, interrupt, kdb, kip, log, mapping, memory};
+use crate::{arch, config, interrupt, kdb, kip, log, mapping, memory, trace};
 
 /// SystemBase is at least this: the interrupt lines of a PC's old controllers, whether or not there are so many.
 const LEAST_LINES: u32 = 16;
@@ -54,6 +54,9 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
     arch::entry::init();
     if initial::create().is_err() {
         panic!("cannot start the system: no memory for the initial servers");
+    }
+    if trace::select(config::get().trace).is_err() {
+        log::warning!("no memory for the trace buffer");
     }
     kdb::init();
     arch::entry::enter()

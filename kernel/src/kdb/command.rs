@@ -1,6 +1,8 @@
 //! The debugger's commands.
 use core::fmt;
 
+use ::trace::EventSet;
+
 use crate::arch::Crash;
 
 /// What to do.
@@ -24,6 +26,10 @@ pub(super) enum Command {
     Interrupts,
     /// Memory of a thread's space: number, address.
     Read(u32, u64),
+    /// Dumps the trace buffer.
+    Trace,
+    /// Chooses what is recorded.
+    Record(EventSet),
     /// Makes the kernel go wrong, to see that it says so.
     Crash(Crash),
     /// Goes on.
@@ -54,7 +60,7 @@ impl fmt::Display for CommandError<'_> {
 }
 
 /// Letter, word, what it does.
-pub(super) const HELP: [(&str, &str, &str); 11] = [
+pub(super) const HELP: [(&str, &str, &str); 13] = [
     ("h", "help", "this list"),
     ("t", "threads", "all threads"),
     ("t N", "thread N", "one thread, by number (0x... or decimal)"),
@@ -63,6 +69,8 @@ pub(super) const HELP: [(&str, &str, &str); 11] = [
     ("m", "memory", "kernel memory"),
     ("i", "interrupts", "interrupt lines with handlers"),
     ("r N A", "read N A", "64 bytes at address A in the space of thread N"),
+    ("", "trace", "dump the trace buffer"),
+    ("", "trace EV", "record these events: all, none, or names such as ipc-*,switch"),
     ("", "crash HOW", "make the kernel go wrong: panic fault stack code alias data"),
     ("g", "go", "leave the debugger"),
     ("e", "exit", "end the emulator"),
@@ -96,6 +104,10 @@ pub(super) fn parse(line: &str) -> Result<Command, CommandError<'_>> {
             let thread = thread_number(argument("the thread's number")?)?;
             Command::Read(thread, number(argument("the address")?)?)
         }
+        "trace" => match argument("") {
+            Ok(word) => Command::Record(EventSet::parse(word).map_err(CommandError::Unknown)?),
+            Err(_) => Command::Trace,
+        },
         "crash" => {
             let word = argument("how")?;
             let known = CRASHES.iter().find(|(name, _)| *name == word);

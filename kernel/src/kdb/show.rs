@@ -2,15 +2,16 @@
 use core::fmt::{self, Write};
 use core::ptr::eq;
 
+use ::trace::EventSet;
 use x2::{ThreadId, utcb};
 
 use super::command::{Command, HELP};
-use crate::memory::{Account, PAGE_SIZE, Use, frame};
+use crate::memory::{Account, OutOfMemory, PAGE_SIZE, Use, frame};
 use crate::scheduler::timeouts::NEVER;
 use crate::space::Space;
 use crate::thread::table::threads;
 use crate::thread::{Continuation, IpcKind, ThreadRef, flag, user_memory};
-use crate::{arch, interrupt, processor};
+use crate::{arch, interrupt, processor, trace};
 
 /// Threads in an overview, which nobody can scroll.
 const OVERVIEW: usize = 24;
@@ -29,6 +30,8 @@ pub(super) fn execute(command: Command, out: &mut impl Write) {
         Command::Memory => memory(out),
         Command::Interrupts => interrupts(out),
         Command::Read(number, address) => read(out, number, address),
+        Command::Trace => trace::dump(out),
+        Command::Record(set) => record(out, set),
         Command::Nothing | Command::Crash(_) | Command::Go | Command::Exit => Ok(()),
     };
 }
@@ -218,6 +221,13 @@ fn interrupts(out: &mut impl Write) -> fmt::Result {
         }
     }
     writeln!(out, "{} lines", interrupt::system_base())
+}
+
+fn record(out: &mut impl Write, set: EventSet) -> fmt::Result {
+    match trace::select(set) {
+        Ok(()) => Ok(()),
+        Err(OutOfMemory) => writeln!(out, "no memory for the trace buffer"),
+    }
 }
 
 /// Bytes shown by one command.

@@ -21,6 +21,7 @@ use x2::{ErrorCode, utcb};
 
 use crate::scheduler::Next;
 use crate::thread::{Continuation, ThreadRef, Work, ipc, redirect};
+use crate::trace::{self, Event};
 
 /// Bytes from the stub of one call to that of the next.
 pub const STUB_SPACING: u64 = 64;
@@ -126,7 +127,12 @@ impl Call {
 /// The current thread has executed SYSCALL, and would return to `offset` bytes behind the beginning of the stub page.
 pub fn entered(current: ThreadRef, offset: u64) -> Next {
     match Call::returning_to(offset) {
-        Some(call) => call.handler()(current),
+        Some(call) => {
+            if call != Call::Ipc {
+                trace::event(Event::SystemCall, call as u64, current.registers.rdi.get());
+            }
+            call.handler()(current)
+        }
         // Somebody else's operating system (K9).
         None => redirect::system_call(current),
     }

@@ -6,6 +6,7 @@ use x2::kip;
 use super::{Continuation, IpcKind, ThreadRef, fault, ipc, user_memory};
 use crate::scheduler::Next;
 use crate::space::Space;
+use crate::trace::{self, Event};
 use crate::{arch, config, kdb};
 
 /// The page-fault vector: raised as an exception where a fault cannot be served for want of memory (K4).
@@ -34,6 +35,7 @@ pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
 
 /// Reports an exception to the current thread's handler; without one the thread is halted.
 pub fn report(current: ThreadRef, vector: u64, error_code: u64) -> Next {
+    trace::event(Event::Exception, vector, current.registers.rip.get());
     current.fault[0].set(vector);
     current.fault[1].set(error_code);
     report_again(current)

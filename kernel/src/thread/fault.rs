@@ -6,12 +6,14 @@ use super::{IpcKind, ThreadRef, exception, flag, ipc};
 use crate::mapping;
 use crate::memory::{OutOfMemory, VirtAddr};
 use crate::scheduler::Next;
+use crate::trace::{self, Event};
 
 /// The current thread has accessed `address` without the right `access` (one bit).
 ///
 /// sigma0's space is served by the kernel itself, idempotently; what that refuses (kernel memory) goes to its pager,
 /// which it has none of.
 pub fn page_fault(current: ThreadRef, address: u64, access: Rights) -> Next {
+    trace::event(Event::PageFault, address, current.registers.rip.get());
     if let Some(space) = current.space.get()
         && space.memory.is_sigma0()
     {

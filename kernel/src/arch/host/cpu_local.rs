@@ -41,6 +41,11 @@ pub fn clock() -> u64 {
     cpu_local().clock.get()
 }
 
+/// The time-stamp counter: the system clock, here.
+pub fn read_time_stamp() -> u64 {
+    clock()
+}
+
 /// Sets the system clock.
 pub fn set_clock(microseconds: u64) {
     cpu_local().clock.set(microseconds);

@@ -8,6 +8,7 @@ use super::message::Message;
 use super::rendezvous::id_seen_by;
 use crate::thread::exception::PAGE_FAULT;
 use crate::thread::{Continuation, IpcKind, ThreadRef, flag, redirect};
+use crate::trace::{self, Event};
 
 /// Where a received message came from.
 #[derive(Clone, Copy)]
@@ -126,6 +127,7 @@ pub(super) fn send_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, ta
 fn fail_user(thread: ThreadRef, phase: IpcPhase, failure: Failure, tag: MessageTag) {
     if let Some(block) = thread.utcb.get() {
         let error = IpcError::with_offset(phase, failure.kind, failure.offset);
+        trace::event(Event::IpcError, error.raw(), thread.partner.get().raw());
         block.write(utcb::ERROR_CODE, error.raw());
     }
     return_user(thread, tag, ThreadId::NIL);
@@ -133,6 +135,7 @@ fn fail_user(thread: ThreadRef, phase: IpcPhase, failure: Failure, tag: MessageT
 
 /// Sets the registers with which Ipc returns (ABI 5).
 pub fn return_user(thread: ThreadRef, tag: MessageTag, from: ThreadId) {
+    trace::event(Event::IpcReturn, from.raw(), tag.raw());
     let registers = &thread.registers;
     registers.message[0].set(tag.raw());
     registers.rsi.set(from.raw());

@@ -40,6 +40,7 @@ use crate::interrupt;
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
+use crate::trace::{self, Event};
 
 /// Why a phase failed.
 #[derive(Clone, Copy)]
@@ -62,6 +63,7 @@ pub fn system_call(current: ThreadRef) -> Next {
     let registers = &current.registers;
     let to = ThreadId::from_raw(registers.rsi.get());
     let timeouts = Timeouts::from_raw(registers.r8.get());
+    trace::event(Event::IpcCall, to.raw(), registers.rdx.get());
     current.receive_from.set(ThreadId::from_raw(registers.rdx.get()));
     current.receive_timeout.set(timeouts.receive().raw());
     if timeouts.receive().is_point() {

@@ -8,6 +8,7 @@ use super::message::Message;
 use crate::mapping::{self, Progress};
 use crate::memory::OutOfMemory;
 use crate::thread::{ThreadRef, TransferRecord};
+use crate::trace::{self, Event};
 
 /// How far a transfer came.
 pub(super) enum Transfer {
@@ -22,6 +23,7 @@ pub(super) enum Transfer {
 /// Preemption point, once per mapped page. Nothing else can fail or wait: UTCBs are always present.
 pub(super) fn start(sender: Message, receiver: Message) -> Transfer {
     let tag = sender.tag();
+    trace::event(Event::IpcTransfer, receiver.thread.id().raw(), tag.raw());
     receiver.receive_untyped(sender, tag);
     if tag.typed() == 0 {
         return Transfer::Ended(None);
