@@ -65,7 +65,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     if control & !control::ALL != 0 || control & (INTEGER | EXTENDED) != 0 && runs(thread) {
         return Err(ErrorCode::InvalidParameter);
     }
-    if control & control::WRITE_REGISTERS != 0 && !are_user_addresses(words) {
+    if control & control::WRITE_REGISTERS != 0 && !are_user_addresses(thread, words) {
         return Err(ErrorCode::InvalidParameter);
     }
     let (buffer, mut size) = (registers.rdx.get(), 0);
@@ -118,12 +118,14 @@ fn runs(thread: ThreadRef) -> bool {
     }
 }
 
-/// Whether the registers to write are such that a user may have them.
-fn are_user_addresses(words: &Utcb) -> bool {
+/// Whether the registers to write are such that a user may have them. RIP may stay as it is: that of a thread in an X.2
+/// system call lies in the stub page.
+fn are_user_addresses(thread: ThreadRef, words: &Utcb) -> bool {
     let word = |index| words.read(utcb::message_register(index));
-    [exception::RIP, redirect::FS_BASE, redirect::GS_BASE]
-        .into_iter()
-        .all(|index| word(index) < arch::USER_END)
+    let is_user = |index| word(index) < arch::USER_END;
+    (is_user(exception::RIP) || word(exception::RIP) == thread.registers.rip.get())
+        && is_user(redirect::FS_BASE)
+        && is_user(redirect::GS_BASE)
 }
 
 /// In the order of the reference: reads, writes, recall. Returns how many bytes of extended state were read.

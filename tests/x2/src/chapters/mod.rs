@@ -9,6 +9,8 @@ mod kip;
 mod map;
 mod map_control;
 mod notify;
+mod redirect;
+mod thread_state;
 mod unmap;
 
 /// All chapters, in the order in which they run.
@@ -21,4 +23,6 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "confinement", tests: confinement::TESTS },
     Chapter { name: "notify", tests: notify::TESTS },
     Chapter { name: "map-control", tests: map_control::TESTS },
+    Chapter { name: "redirect", tests: redirect::TESTS },
+    Chapter { name: "thread-state", tests: thread_state::TESTS },
 ];
