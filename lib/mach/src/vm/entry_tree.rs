@@ -195,6 +195,55 @@ impl<T> EntryTree<T> {
         EntryId(at)
     }
 
+    /// Adds a range above all others, to the list only: [`balance_all`](Self::balance_all) must follow before any
+    /// look-up. For building a whole tree; only ranges added so may be in it.
+    pub(crate) fn append(&mut self, start: u64, end: u64, value: T) {
+        let at = self.nodes.len() as u32;
+        let previous = core::mem::replace(&mut self.last, at);
+        debug_assert!(self.count == self.nodes.len() && self.lowest <= start && end <= self.highest);
+        match previous {
+            NIL => self.first = at,
+            previous => self.node_mut(previous).next = at,
+        }
+        self.nodes.push(Node {
+            start,
+            end,
+            left: NIL,
+            right: NIL,
+            next: NIL,
+            previous,
+            height: 1,
+            largest_gap: 0,
+            value: Some(value),
+        });
+        self.count += 1;
+    }
+
+    /// Makes the tree of ranges that were all added by [`append`](Self::append).
+    pub(crate) fn balance_all(&mut self) {
+        self.root = self.balance_range(0, self.nodes.len() as u32);
+    }
+
+    fn balance_range(&mut self, from: u32, to: u32) -> u32 {
+        if from == to {
+            return NIL;
+        }
+        let middle = from.midpoint(to);
+        let left = self.balance_range(from, middle);
+        let right = self.balance_range(middle + 1, to);
+        let node = self.node_mut(middle);
+        (node.left, node.right) = (left, right);
+        self.refresh(middle);
+        middle
+    }
+
+    /// Takes all ranges out, in no particular order: size and value.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (u64, T)> {
+        let empty = Self::new(self.lowest, self.highest);
+        let nodes = core::mem::replace(self, empty).nodes;
+        nodes.into_iter().filter_map(|node| Some((node.end - node.start, node.value?)))
+    }
+
     /// Takes a range out.
     pub(crate) fn remove(&mut self, id: EntryId) -> T {
         let Node { start, next, previous, .. } = *self.node(id.0);
@@ -506,6 +555,14 @@ mod tests {
                 check(&tree, tree.root);
                 prop_assert_eq!(tree.len(), model.len());
             }
+            let mut copy = EntryTree::new(0, TOP);
+            model.iter().for_each(|(&start, &end)| copy.append(start, end, start));
+            copy.balance_all();
+            check(&copy, copy.root);
+            for at in 0..TOP {
+                prop_assert_eq!(copy.find(at).map(|id| *copy.get(id)), tree.find(at).map(|id| tree.start(id)));
+            }
+            prop_assert_eq!(copy.drain().count(), model.len());
             let mut at = tree.first();
             for (&start, &end) in &model {
                 let id = at.unwrap();

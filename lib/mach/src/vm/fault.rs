@@ -1,6 +1,7 @@
 //! From a page of an object and an access to a frame: the walk along the chain of shadow objects, copying and clearing
 //! pages as needed. Everything here is one synchronous step; what must be waited for comes back as [`Blocked`].
 
+use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
@@ -100,8 +101,8 @@ impl<M: Machine> Around<'_, M> {
 pub(super) enum Pause<M: Machine> {
     /// A page-in by somebody else.
     Busy(Arc<VmObject<M>>, u64),
-    /// A page-in of our own, not yet begun.
-    PageIn(PageIn<M>),
+    /// A page-in of our own, not yet begun. Boxed: the outcome of a step is small where nothing waits.
+    PageIn(Box<PageIn<M>>),
     /// A free frame.
     Memory,
     /// A lock that may not be waited for in this order.
@@ -299,14 +300,14 @@ fn page_in<M: Machine>(
         return Err(Blocked::Wait(Pause::Memory));
     }
     state.paging += 1;
-    Err(Blocked::Wait(Pause::PageIn(PageIn::new(
+    Err(Blocked::Wait(Pause::PageIn(Box::new(PageIn::new(
         vm.clone(),
         object.clone(),
         pager,
         index,
         frames,
         was_paged_out,
-    ))))
+    )))))
 }
 
 /// A new page at the target's place in the top object, contents undefined, dirty.

@@ -83,6 +83,7 @@ pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager};
 
 use crate::KernResult;
 use crate::machine::{Frame, Machine};
+use page_index::PageIndex;
 use pageout::Laundry;
 use queues::Queues;
 
@@ -177,6 +178,27 @@ impl<M: Machine> Vm<M> {
     fn allocate_frame(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {
         let weak: Weak<VmObject<M>> = Arc::downgrade(owner);
         self.queues.lock().allocate(&self.machine, weak, index)
+    }
+
+    /// Frees all pages of an object that is going away, which are mapped nowhere.
+    fn free_frames(&self, pages: &mut PageIndex) {
+        if pages.len() > 0 {
+            let mut queues = None;
+            let mut count = 0u32;
+            pages.drain(&self.machine, |slot| {
+                if slot.is_resident() {
+                    count += 1;
+                    if count % 64 == 0 {
+                        // Let others in: a section is short.
+                        drop(queues.take());
+                    }
+                    let queues = queues.get_or_insert_with(|| self.queues.lock());
+                    queues.free(&self.machine, slot.frame, slot.wired > 0);
+                }
+            });
+            drop(queues);
+            self.laundry.memory_freed();
+        }
     }
 
     /// Frees a frame that is mapped nowhere.

@@ -302,14 +302,7 @@ impl<M: Machine> Drop for VmObject<M> {
         let state = self.state.get_mut();
         debug_assert!(state.paging == 0, "paging keeps a reference");
         // Nothing refers to the object, so nothing maps its pages (see the rules of `vm`).
-        let mut at = 0;
-        while let Some((index, slot)) = state.pages.next(at) {
-            at = index + 1;
-            if slot.is_resident() {
-                self.vm.free_frame(slot.frame, slot.wired > 0);
-            }
-        }
-        state.pages.clear(machine);
+        self.vm.free_frames(&mut state.pages);
         machine.unreserve_memory(Self::BYTES);
         // A chain may be long: taken apart in a loop, not by recursion.
         let mut below = state.shadow.take();

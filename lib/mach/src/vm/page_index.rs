@@ -194,11 +194,24 @@ impl Node {
         None
     }
 
-    fn release<M: Machine>(self: Box<Self>, machine: &M) {
-        if let Self::Branch(branch) = *self {
-            branch.children.into_iter().flatten().for_each(|child| child.release(machine));
+    fn drain<M: Machine>(self: Box<Self>, machine: &M, with: &mut impl FnMut(Slot)) {
+        let mut used = self.used();
+        match *self {
+            Self::Leaf(ref leaf) => {
+                while used != 0 {
+                    with(leaf.slots[used.trailing_zeros() as usize]);
+                    used &= used - 1;
+                }
+            }
+            Self::Branch(branch) => {
+                branch.children.into_iter().flatten().for_each(|child| child.drain(machine, with));
+            }
         }
         machine.unreserve_memory(NODE_BYTES);
+    }
+
+    fn release<M: Machine>(self: Box<Self>, machine: &M) {
+        self.drain(machine, &mut |_| {});
     }
 }
 
@@ -338,11 +351,18 @@ impl PageIndex {
         })
     }
 
+    /// Hands out all slots and forgets them, and gives back the nodes' memory.
+    pub(crate) fn drain<M: Machine>(&mut self, machine: &M, mut with: impl FnMut(Slot)) {
+        let count = self.count;
+        match core::mem::replace(self, Self::new()).shape {
+            Shape::Few(few) => few[..count].iter().for_each(|&(_, slot)| with(slot)),
+            Shape::Tree { root, .. } => root.drain(machine, &mut with),
+        }
+    }
+
     /// Forgets all slots and gives back the nodes' memory.
     pub(crate) fn clear<M: Machine>(&mut self, machine: &M) {
-        if let Shape::Tree { root, .. } = core::mem::replace(self, Self::new()).shape {
-            root.release(machine);
-        }
+        self.drain(machine, |_| {});
     }
 }
 

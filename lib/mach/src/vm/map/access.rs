@@ -99,9 +99,13 @@ impl<M: Machine> PageUse<M> for Enter {
         }
         let enter =
             |address, page, protection| PmapChange::Enter { address, page, shift: PAGE_SHIFT, protection };
-        let mut changes = [enter(place.address, found.page, found.rights); AROUND_LIMIT];
+        let first = enter(place.address, found.page, found.rights);
+        let Some(mut around) = found.around else {
+            return map.vm.machine().pmap_change(pmap, &[first]).map_err(|_| KernError::ResourceShortage);
+        };
+        let mut changes = [first; AROUND_LIMIT];
         let mut count = 1;
-        if let Some(mut around) = found.around {
+        {
             let window = map.vm.settings.fault_around.clamp(1, AROUND_LIMIT as u64) * PAGE_SIZE;
             let first = (place.address & !(window - 1)).max(place.start);
             let end = (place.address | (window - 1)).saturating_add(1).min(place.end);

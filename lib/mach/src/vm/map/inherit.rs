@@ -100,17 +100,24 @@ impl<M: Machine> VmMap<M> {
             let child_state = &mut *child.change().await?;
             let mut revocation = Revocation::new(self);
             let mut next = state.entries.first();
+            let mut spare = state.entries.len();
+            child.reserve_entries(child_state, spare)?;
             while let Some(id) = next {
                 next = state.entries.next(id);
                 let (start, end) = (state.entries.start(id), state.entries.end(id));
                 let inherited = match state.entries.get(id).inheritance {
                     Inheritance::None => continue,
-                    Inheritance::Share => self.share_entry(state, id)?,
-                    Inheritance::Copy => self.copy_entry(state, id, &mut revocation)?,
+                    Inheritance::Share => self.share_entry(state, id),
+                    Inheritance::Copy => self.copy_entry(state, id, &mut revocation),
                 };
-                child.reserve_entries(child_state, 1)?;
-                child.add_entry(child_state, start, end, inherited);
+                // The child's entries give back their own reservations.
+                let inherited = inherited.inspect_err(|_| child.unreserve_entries(spare))?;
+                child_state.entries.append(start, end, inherited);
+                child_state.size += end - start;
+                spare -= 1;
             }
+            child.unreserve_entries(spare);
+            child_state.entries.balance_all();
         }
         Ok(child)
     }

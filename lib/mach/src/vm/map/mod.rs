@@ -207,8 +207,13 @@ impl<M: Machine> VmMap<M> {
         if let Some(pmap) = pmap {
             self.vm.machine().pmap_destroy(pmap);
         }
-        while let Some(id) = state.entries.first() {
-            self.remove_entry(state, id);
+        self.unreserve_entries(state.entries.len());
+        state.size = 0;
+        for (size, entry) in state.entries.drain() {
+            if entry.wired > 0 {
+                // What is shared lives on.
+                self.unwire_pages(&entry, size);
+            }
         }
     }
 

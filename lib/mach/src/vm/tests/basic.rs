@@ -398,7 +398,16 @@ fn wired_pages_stay_and_are_counted() {
         map.unwire(BASE + PAGE_SIZE, PAGE_SIZE).await.unwrap();
         assert_eq!(system.vm().statistics().wired, 0);
         assert_eq!(map.wire(BASE, 5 * PAGE_SIZE).await, Err(KernError::InvalidAddress));
-        // Unmapping ends the wiring.
+        // Unmapping ends the wiring, and so does the end of a map that shares what is wired.
+        let sharer = system.map();
+        let Ok(at) = sharer.insert(map.share(BASE, PAGE_SIZE).await.unwrap(), Placement::Above(0)).await
+        else {
+            panic!("no room")
+        };
+        sharer.wire(at, PAGE_SIZE).await.unwrap();
+        assert_eq!(system.vm().statistics().wired, 1);
+        sharer.terminate().await;
+        assert_eq!(system.vm().statistics().wired, 0);
         map.wire(BASE, 4 * PAGE_SIZE).await.unwrap();
         map.deallocate(BASE, 4 * PAGE_SIZE).await.unwrap();
         assert_eq!(system.vm().statistics().wired, 0);

@@ -1,0 +1,177 @@
+//! What the library itself costs: each operation many times over a machine that does nothing.
+//!
+//! `cargo run --release -p mach --example cost` prints nanoseconds on the host. With the name of one operation and a count
+//! as arguments only that is done; under `valgrind --tool=callgrind`, the difference between two counts is instructions.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Mutex;
+use std::task::{Context, Waker};
+use std::time::Instant;
+
+use mach::machine::buddy::Buddy;
+use mach::machine::{
+    Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PmapChange, PmapFull, Protection, ThreadState,
+};
+use mach::thread::PriorityRange;
+use mach::vm::{Placement, Vm, VmMap};
+use mach::{Host, KernResult};
+
+/// Frames without contents, translations that are not kept.
+struct Nothing {
+    buddy: Mutex<Buddy>,
+}
+
+const FRAMES: u32 = 1 << 16;
+
+impl Machine for Nothing {
+    type Pmap = ();
+    type Space = ();
+    type Thread = ();
+
+    fn page_shifts(&self) -> &[u32] {
+        &[PAGE_SHIFT, 21]
+    }
+    async fn pmap_create(&self) -> KernResult<()> {
+        Ok(())
+    }
+    fn pmap_destroy(&self, (): ()) {}
+    fn space(&self, (): &()) {}
+    fn pmap_change(&self, (): &(), _: &[PmapChange]) -> Result<(), PmapFull> {
+        Ok(())
+    }
+    fn pmap_query(&self, (): &(), _: &[u64], _: &mut [PageStatus]) {}
+    fn frame_limit(&self) -> u32 {
+        FRAMES
+    }
+    fn free_frames(&self) -> u32 {
+        self.buddy.lock().unwrap().free_frames()
+    }
+    fn allocate_frames(&self, order: u32) -> Option<Frame> {
+        self.buddy.lock().unwrap().allocate(order).map(Frame)
+    }
+    fn release_frames(&self, first: Frame, order: u32) {
+        self.buddy.lock().unwrap().release(first.0, order);
+    }
+    fn zero_frame(&self, _: Frame) {}
+    fn copy_frame(&self, _: Frame, _: Frame) {}
+    fn read_frame(&self, _: Frame, _: usize, _: &mut [u8]) {}
+    fn write_frame(&self, _: Frame, _: usize, _: &[u8]) {}
+    fn load_u32(&self, _: Frame, _: usize) -> u32 {
+        0
+    }
+    fn compare_exchange_u32(&self, _: Frame, _: usize, _: u32, _: u32) -> Result<u32, u32> {
+        Ok(0)
+    }
+    fn frames_protect(&self, _: &[Frame], _: Protection) {}
+    fn frames_status(&self, _: &[Frame], _: &mut [PageStatus]) {}
+    fn reserve_memory(&self, _: usize) -> bool {
+        true
+    }
+    fn unreserve_memory(&self, _: usize) {}
+    async fn thread_create(&self, (): &()) -> KernResult<()> {
+        Ok(())
+    }
+    fn thread_destroy(&self, (): ()) {}
+    async fn thread_stop(&self, (): &()) -> KernResult {
+        Ok(())
+    }
+    async fn thread_run(&self, (): &()) -> KernResult {
+        Ok(())
+    }
+    async fn thread_state(&self, (): &()) -> KernResult<ThreadState> {
+        Ok(ThreadState::default())
+    }
+    async fn thread_set_state(&self, (): &(), _: &ThreadState) -> KernResult {
+        Ok(())
+    }
+    async fn thread_set_priority(&self, (): &(), _: u8, _: u32) -> KernResult {
+        Ok(())
+    }
+    async fn thread_set_processor(&self, (): &(), _: usize) -> KernResult {
+        Ok(())
+    }
+    fn thread_time(&self, (): &()) -> u64 {
+        0
+    }
+    fn now(&self) -> u64 {
+        0
+    }
+    fn sleep_until(&self, _: u64) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+    fn processors(&self) -> usize {
+        1
+    }
+    fn current_processor(&self) -> usize {
+        0
+    }
+}
+
+/// The result of a future that does not wait.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        std::task::Poll::Ready(value) => value,
+        std::task::Poll::Pending => panic!("it waits"),
+    }
+}
+
+const BASE: u64 = 1 << 30;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let only = arguments.get(1).map(String::as_str);
+    let count: u64 = arguments.get(2).and_then(|count| count.parse().ok()).unwrap_or(20_000);
+    let mut buddy = Buddy::new(FRAMES).unwrap();
+    buddy.donate(0, FRAMES);
+    let vm = Vm::new(Nothing { buddy: Mutex::new(buddy) }).unwrap();
+    let run = |name: &str, operation: &mut dyn FnMut(u64)| {
+        if only.is_none_or(|only| only == name) {
+            let start = Instant::now();
+            (0..count).for_each(operation);
+            println!("{name:<24} {:>8.1} ns", start.elapsed().as_nanos() as f64 / count as f64);
+        }
+    };
+    let new_map = || now(VmMap::new(&vm, PAGE_SIZE, 1 << 47)).unwrap();
+
+    let map = new_map();
+    now(map.allocate(Placement::Fixed(BASE), count * PAGE_SIZE)).unwrap();
+    run("zero_fill_fault", &mut |page| now(map.fault(BASE + page * PAGE_SIZE, Protection::WRITE)).unwrap());
+    if only.is_some_and(|only| only != "zero_fill_fault") {
+        (0..20_000.min(count))
+            .for_each(|page| now(map.fault(BASE + page * PAGE_SIZE, Protection::WRITE)).unwrap());
+    }
+    run("resident_fault", &mut |page| now(map.fault(BASE + page * PAGE_SIZE, Protection::READ)).unwrap());
+    let child = now(map.fork()).unwrap();
+    run("copy_on_write_fault", &mut |page| {
+        now(child.fault(BASE + page * PAGE_SIZE, Protection::WRITE)).unwrap()
+    });
+    drop(child);
+    drop(map);
+
+    let map = new_map();
+    run("allocate_touch_free", &mut |_| {
+        let at = now(map.allocate(Placement::Above(BASE), PAGE_SIZE)).unwrap();
+        now(map.fault(at, Protection::WRITE)).unwrap();
+        now(map.deallocate(at, PAGE_SIZE)).unwrap();
+    });
+
+    let host = Host::new(vm.clone(), PriorityRange::default(), 10_000);
+    let task = now(host.create_task(PAGE_SIZE, 1 << 47)).unwrap();
+    for region in 0..16 {
+        let at = BASE + region * 16 * PAGE_SIZE;
+        now(task.map().allocate(Placement::Fixed(at), 8 * PAGE_SIZE)).unwrap();
+        (0..4).for_each(|page| now(task.map().fault(at + page * PAGE_SIZE, Protection::WRITE)).unwrap());
+    }
+    run("task_inherit_terminate", &mut |_| now(now(task.create_task(true)).unwrap().terminate()));
+    run("thread_create_terminate", &mut |_| now(task.create_thread()).unwrap().terminate());
+
+    let map = new_map();
+    let entries = if only.is_none_or(|only| only == "region_of_65536") { 1 << 16 } else { 1 };
+    for entry in 0..entries {
+        now(map.allocate(Placement::Fixed(BASE + 2 * entry * PAGE_SIZE), PAGE_SIZE)).unwrap();
+    }
+    run("region_of_65536", &mut |turn| {
+        now(map.region(BASE + 2 * (turn * 7919 % entries) * PAGE_SIZE)).unwrap();
+    });
+}
