@@ -250,3 +250,63 @@ fn a_page_brought_in_for_a_copy_is_not_taken_for_the_copy() {
     // Found by `programs_live_and_die`: the only clean page was the source, paged in and taken in turns.
     run(1680156742857485988, false);
 }
+
+/// Runs a future on this thread beside others that may move the machine's clock.
+fn run_beside_others<T>(machine: &Simulated, future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    loop {
+        // Polled without need as well: what matters here is that processors meet.
+        if let std::task::Poll::Ready(value) =
+            future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+        {
+            return value;
+        }
+        machine.advance_to_next_timer();
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn programs_on_several_processors_meet_in_objects_and_queues() {
+    for seed in 1..=8u64 {
+        let machine = Simulated::new(FRAMES);
+        let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
+        vm.set_default_pager(Arc::new(Swap { delay: 30 }));
+        let size = FILE_PAGES * PAGE_SIZE;
+        let file =
+            VmObject::paged(&vm, FilePager::new(vec![0; size as usize], 20), size, CopyStrategy::Delay)
+                .unwrap();
+        let threads: Vec<_> = (0..PROGRAMS)
+            .map(|number| {
+                let (machine, vm, file) = (machine.clone(), vm.clone(), file.clone());
+                std::thread::spawn(move || {
+                    for turn in 0..6 {
+                        let random = Random::new(seed * 1000 + number * 10 + turn);
+                        let map = run_beside_others(&machine, VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
+                        match run_beside_others(&machine, program(number, map, file.clone(), random)) {
+                            // The clock that others move may run out for one that waits for memory.
+                            Ok(()) | Err(KernError::ResourceShortage) => {}
+                            Err(error) => panic!("program {number}: {error}"),
+                        }
+                        // The next program begins with an empty slot in each page of the file.
+                        for page in 0..FILE_PAGES {
+                            while run_beside_others(&machine, file.write(page * PAGE_SIZE + number, &[0]))
+                                .is_err()
+                            {}
+                        }
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        run_beside_others(&machine, vm.finish_writes());
+        drop(file);
+        assert_eq!(
+            (vm.statistics().free, vm.statistics().wired),
+            (FRAMES, 0),
+            "frames leaked with seed {seed}"
+        );
+        drop(vm);
+        assert_eq!((machine.reserved(), machine.pmaps()), (0, 0), "leaks with seed {seed}");
+    }
+}

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::super::object::{Backing, CopyStrategy, VmObject};
-use super::super::{Vm, copy};
+use super::super::{Vm, copy, fault};
 use super::entry::{Entry, Inheritance};
 use super::{EntryId, MapState, Placement, VmMap, page_range};
 use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
@@ -84,6 +84,18 @@ impl<M: Machine> MapCopy<M> {
     /// Bytes.
     pub fn size(&self) -> u64 {
         self.size
+    }
+}
+
+impl<M: Machine> Drop for MapCopy<M> {
+    fn drop(&mut self) {
+        // A wired range that was taken out and put nowhere: what is shared of it lives on.
+        for (length, entry) in self.pieces.iter().filter(|(_, entry)| entry.wired > 0) {
+            if let Some(object) = &entry.object {
+                let pages = entry.index(0)..entry.index(*length);
+                pages.for_each(|index| fault::end_wiring(object.vm(), object, index));
+            }
+        }
     }
 }
 
@@ -244,7 +256,7 @@ impl<M: Machine> VmMap<M> {
     /// As [`map`](Self::map); the piece is given back, so that nothing is lost.
     pub async fn insert(
         &self,
-        copy: MapCopy<M>,
+        mut copy: MapCopy<M>,
         placement: Placement,
     ) -> Result<u64, (KernError, MapCopy<M>)> {
         let state = &mut *match self.change().await {
@@ -257,7 +269,7 @@ impl<M: Machine> VmMap<M> {
             Err(error) => return Err((error, copy)),
         };
         let mut at = start;
-        for (length, entry) in copy.pieces {
+        for (length, entry) in core::mem::take(&mut copy.pieces) {
             self.add_entry(state, at, at + length, entry);
             at += length;
         }

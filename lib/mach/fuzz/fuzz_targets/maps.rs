@@ -1,0 +1,17 @@
+//! Any bytes are a sequence of map operations; the first byte says how much memory there is and whether there is swap.
+#![no_main]
+
+#[path = "../../tests/model/driver.rs"]
+mod driver;
+#[path = "../../tests/model/pagers.rs"]
+mod pagers;
+
+use driver::{Conditions, STEP_BYTES, run};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&conditions, steps)) = data.split_first() else { return };
+    let frames = 20 + u32::from(conditions >> 1);
+    let (steps, _) = steps.as_chunks::<STEP_BYTES>();
+    run(steps, Conditions { frames, swap: conditions & 1 == 1 });
+});
