@@ -209,8 +209,8 @@ impl Space {
     pub fn allocate_utcb(&self, location: u64) -> Result<Option<&'static Utcb>, OutOfMemory> {
         let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
         let slot = 1u16 << (location / utcb::SIZE % UTCBS_PER_FRAME);
-        let address = match self.memory.lookup(page) {
-            Some(translation) => translation.address,
+        let address = match self.memory.kernel_frame(page) {
+            Some(address) => address,
             None => {
                 let frame = frame::alloc(self.account, Use::UserVisible)?;
                 self.memory.insert_kernel_frame(page, frame.address(), Rights::READ_WRITE)?;
@@ -232,14 +232,14 @@ impl Space {
     /// Gives the UTCB block at `location` back, and its frame if it was the last in use there.
     pub fn free_utcb(&self, location: u64) {
         let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
-        let Some(translation) = self.memory.lookup(page) else { return };
-        let used = slots(translation.address);
+        let Some(address) = self.memory.kernel_frame(page) else { return };
+        let used = slots(address);
         used.set(used.get() & !(1 << (location / utcb::SIZE % UTCBS_PER_FRAME)));
         if used.get() == 0 {
             self.memory.remove_kernel_frame(page);
             // SAFETY: `allocate_utcb` charged the frame to this account and gave up ownership; no UTCB in it is in use
             // and it is mapped nowhere any more.
-            drop(unsafe { Frame::from_raw(translation.address, self.account) });
+            drop(unsafe { Frame::from_raw(address, self.account) });
         }
     }
 
@@ -253,7 +253,7 @@ impl Space {
             return None;
         }
         let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
-        let block = block_in(self.memory.lookup(page)?.address, location);
+        let block = block_in(self.memory.kernel_frame(page)?, location);
         table::threads().find(block.read_id(utcb::MY_GLOBAL_ID)).filter(|thread| {
             thread.local_id.get() == id.raw() && thread.space.get().is_some_and(|space| eq(space, self))
         })

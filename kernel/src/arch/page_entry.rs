@@ -40,6 +40,13 @@ pub fn largest_level() -> u32 {
     LARGEST_LEVEL.load(Ordering::Relaxed)
 }
 
+/// The least rights, including `rights` (some), that the processor can give: it cannot forbid reading, and not every one
+/// execution.
+#[inline]
+pub fn effective(rights: Rights) -> Rights {
+    PageEntry(PRESENT | PageEntry::rights_bits(rights)).rights()
+}
+
 /// log2 of what one entry of a table of `level` maps.
 #[inline]
 pub const fn page_bits(level: u32) -> u32 {
@@ -167,9 +174,16 @@ impl PageEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::Machine;
+
+    /// What the processor can do is the machine's property.
+    fn machine() -> Machine {
+        Machine::new(1 << 20)
+    }
 
     #[test]
     fn pages_keep_address_rights_and_status() {
+        let _machine = machine();
         for level in 1..=3 {
             for bits in 4..8 {
                 let rights = Rights::from_bits(bits);
@@ -189,6 +203,7 @@ mod tests {
 
     #[test]
     fn rights_that_the_processor_cannot_express_include_read() {
+        let _machine = machine();
         let page = PageEntry::page(PhysAddr::new(0x1000), 1, Rights::WRITE);
         assert_eq!(page.rights(), Rights::READ_WRITE);
         assert_eq!(PageEntry::EMPTY.raw(), 0);
@@ -196,7 +211,18 @@ mod tests {
     }
 
     #[test]
+    fn effective_rights_are_what_a_page_has() {
+        let _machine = machine();
+        for bits in 1..8 {
+            let rights = Rights::from_bits(bits);
+            assert_eq!(effective(rights), PageEntry::page(PhysAddr::new(0x1000), 1, rights).rights());
+            assert!(effective(rights).contains(rights));
+        }
+    }
+
+    #[test]
     fn parts_of_large_pages() {
+        let _machine = machine();
         let large = PageEntry::page(PhysAddr::new(0x4000_0000), 3, Rights::READ_WRITE).touched(true);
         let middle = large.part(3, 3);
         assert!(middle.is_page(2));

@@ -191,7 +191,7 @@ impl Transfer {
         }
         while let Some(skip) = self.blocked(source, target, level) {
             if level == 1 {
-                return Ok(Step::Advance(skip));
+                return self.skip(cursor, target, skip.min(left.saturating_add(1)));
             }
             level -= 1;
         }
@@ -233,7 +233,7 @@ impl Transfer {
         }
         let place = table::find(self.to, target, 1);
         let bits = page_bits(place.level);
-        if !place.entry.is_page(place.level) {
+        if !place.entry.is_page(place.level) || place.at.node().is_none() {
             return Ok(Step::Advance(bytes.min(to_boundary(target, bits))));
         }
         let start = place.entry.address().align_down(bits);

@@ -223,8 +223,19 @@ impl SpaceMemory {
         areas.iter().find(|area| area.last.get() >= first && area.first.get() <= last).map(Area::region)
     }
 
-    /// Makes sure that [`KernelPage::commit`] can put a kernel frame at `address` (a KIP or UTCB page).
+    /// The kernel frame (KIP or UTCB page) at `address`; never a page of the user's.
+    pub fn kernel_frame(self, address: VirtAddr) -> Option<PhysAddr> {
+        let place = table::find(self, address, 1);
+        let is_kernels = place.level == 1 && place.entry.is_present() && place.at.node().is_none();
+        is_kernels.then(|| place.entry.address())
+    }
+
+    /// Makes sure that [`KernelPage::commit`] can put a kernel frame at `address` (a KIP or UTCB page). If something is
+    /// mapped there (which was to be flushed), there is no room for it.
     pub fn reserve_kernel_page(self, address: VirtAddr) -> Result<KernelPage, OutOfMemory> {
+        if table::find(self, address, 1).entry != PageEntry::EMPTY {
+            return Err(OutOfMemory);
+        }
         match table::make(self, address, 1) {
             Ok(entry) => Ok(KernelPage { space: self, address, entry }),
             Err(error) => {
@@ -252,7 +263,9 @@ impl SpaceMemory {
         if place.level != 1 || !place.entry.is_present() {
             return None;
         }
-        debug_assert!(place.at.node().is_none(), "a user's page at {address:?}");
+        if !place.at.node().is_none() {
+            return None;
+        }
         let mut changes = Changes::new();
         let entry = place.at.remove(&mut changes);
         changes.finish();

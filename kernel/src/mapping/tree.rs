@@ -16,7 +16,7 @@ use super::node::{NodeId, Status, alloc_array, array_words};
 use super::table::Table;
 use super::walk;
 use crate::arch;
-use crate::arch::page_entry::{ENTRIES, index, page_bits};
+use crate::arch::page_entry::{ENTRIES, effective, index, page_bits};
 use crate::memory::{Account, OutOfMemory, PhysAddr, PhysRange, VirtAddr};
 use crate::sync::{SpinLock, SpinLockGuard};
 
@@ -292,10 +292,10 @@ fn make_part_nodes(node: NodeId, account: Account, parts: &mut [NodeId; ENTRIES]
     Ok(())
 }
 
-/// The rights that `wanted` comes to for a holder of `held` (X.2 rule 7.34). The processor cannot forbid reading what it
-/// lets write or execute, so any right includes reading.
+/// The rights that `wanted` comes to for a holder of `held` (X.2 rule 7.34): those of both, and what the processor cannot
+/// forbid with them.
 #[inline]
 pub(super) fn granted(wanted: Rights, held: Rights) -> Rights {
     let rights = wanted.and(held);
-    if rights.is_none() { rights } else { rights.or(Rights::READ) }
+    if rights.is_none() { rights } else { effective(rights) }
 }

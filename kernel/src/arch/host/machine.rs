@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 use x2::Rights;
 
 use super::{interrupts, tlb};
+use crate::arch::page_entry;
 use crate::memory::{self, PAGE_SIZE, PhysAddr, PhysRange, VirtAddr, injection};
 
 static OWNER: Mutex<()> = Mutex::new(());
@@ -35,6 +36,7 @@ impl Machine {
         ARENA.store(arena as usize, Ordering::Relaxed);
         MACHINES.fetch_add(1, Ordering::Relaxed);
         tlb::reset();
+        page_entry::configure(true, true);
         interrupts::script(0, 1);
         injection::fail_nth(0);
         // SAFETY: the arena is new, and reached through `phys_to_virt` from now on.

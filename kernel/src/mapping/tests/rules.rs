@@ -467,6 +467,45 @@ fn rule_8_8_areas_have_no_status() {
 }
 
 #[test]
+fn rule_6_6_kernel_frames_never_replace_a_users_page() {
+    let world = World::new(1);
+    world.map(0, GIB, 1, 0x20_0000, 21, RWX);
+    let memory = world.spaces[1];
+    let (address, frame) = (VirtAddr::new(0x20_3000), PhysAddr::new(0x123_4000));
+    assert_eq!(memory.insert_kernel_frame(address, frame, RW), Err(OutOfMemory));
+    assert_eq!(memory.kernel_frame(address), None);
+    assert_eq!(memory.remove_kernel_frame(address), None);
+    world.unmap(1, 0x20_3000, 12, RWX, true);
+    memory.insert_kernel_frame(address, frame, RW).unwrap();
+    assert_eq!(memory.kernel_frame(address), Some(frame));
+    assert_eq!(memory.kernel_frame(VirtAddr::new(0x20_4000)), None);
+    assert_eq!(memory.insert_kernel_frame(address, frame, RW), Err(OutOfMemory));
+    assert_eq!(memory.remove_kernel_frame(address), Some(frame));
+    world.end();
+}
+
+#[test]
+fn a_processor_that_cannot_forbid_execution() {
+    let world = World::new(2);
+    crate::arch::page_entry::configure(false, false);
+    world.map(0, GIB, 1, GIB, 30, RW);
+    assert_eq!((world.at(1, GIB), world.page_bits(1, GIB)), (Some((GIB, RWX)), 21));
+    world.spaces[2].set_owned(true);
+    let item = x2::extension::MapItem::new(
+        x2::extension::MapOperation::Map,
+        Fpage::memory(0x5000, 12).with_rights(RW),
+        1,
+        GIB,
+    );
+    for rights in [RWX, RWX, RX] {
+        World::finish(|cursor| control(cursor, world.spaces[1], world.spaces[2], &item, false)).unwrap();
+        assert_eq!(world.at(2, 0x5000), Some((GIB, RWX)));
+        world.unmap(1, GIB, 12, RWX.without(rights), true);
+    }
+    world.end();
+}
+
+#[test]
 fn sigma0_has_everything_but_the_kernels_memory() {
     let world = World::new(1);
     let sigma0 = world.spaces[0];
