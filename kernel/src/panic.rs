@@ -23,7 +23,7 @@ pub fn set_exit(exit: bool) {
 /// Notes that the kernel is ending. A second end while the first is reported stops at once.
 pub fn enter() {
     if NESTED.fetch_add(1, Ordering::Relaxed) > 1 {
-        arch::stop();
+        end();
     }
 }
 
@@ -51,11 +51,19 @@ pub fn backtrace(address: u64, frame_pointer: u64) {
 pub fn leave() -> ! {
     log::error!("the kernel has stopped");
     kdb::overview();
+    if !EXIT.load(Ordering::Relaxed) {
+        // The report is complete: what goes wrong now is reported anew.
+        NESTED.store(0, Ordering::Relaxed);
+        kdb::enter();
+    }
+    end()
+}
+
+/// Ends the emulator if asked to, else stops this processor.
+fn end() -> ! {
     if EXIT.load(Ordering::Relaxed) {
         arch::debug_exit(EXIT_CODE);
     }
-    // Nothing can go on after `go` either.
-    kdb::enter();
     arch::stop()
 }
 

@@ -48,6 +48,10 @@ bitflags! {
         const RDTSCP = 1 << 17;
         /// Runs under a hypervisor or emulator.
         const HYPERVISOR = 1 << 18;
+        /// Indirect branches of user programs do not steer the kernel's while one bit is set for good (Intel).
+        const ENHANCED_IBRS = 1 << 20;
+        /// The same, as AMD has it.
+        const AUTOMATIC_IBRS = 1 << 21;
         /// Not vulnerable to Meltdown, by its own word or by its maker.
         const NO_MELTDOWN = 1 << 19;
     }
@@ -100,20 +104,28 @@ pub fn detect() {
     }
     note(saving.is_some_and(|saving| bit(saving.eax, 0)), Features::XSAVEOPT);
     note(power.is_some_and(|power| bit(power.edx, 8)), Features::INVARIANT_TSC);
-    note(no_meltdown(structured.is_some_and(|structured| bit(structured.edx, 29))), Features::NO_MELTDOWN);
+    let capabilities = match structured {
+        // SAFETY: CPUID says that the register exists.
+        Some(structured) if bit(structured.edx, 29) => unsafe { read_msr(msr::ARCH_CAPABILITIES) },
+        _ => 0,
+    };
+    let branch_control = structured.is_some_and(|structured| bit(structured.edx, 26));
+    note(branch_control && capabilities & IBRS_ALL != 0, Features::ENHANCED_IBRS);
+    note(extended_highest >= 0x8000_0021 && bit(cpuid(0x8000_0021, 0).eax, 8), Features::AUTOMATIC_IBRS);
+    note(capabilities & RDCL_NO != 0 || is_amd(), Features::NO_MELTDOWN);
     PRESENT.store(found.bits(), Ordering::Relaxed);
 }
 
-/// The makers whose processors do not speculate past the privilege check, or IA32_ARCH_CAPABILITIES' RDCL_NO.
-fn no_meltdown(has_capabilities: bool) -> bool {
+/// IA32_ARCH_CAPABILITIES: not vulnerable to Meltdown.
+const RDCL_NO: u64 = 1 << 0;
+/// IA32_ARCH_CAPABILITIES: enhanced IBRS.
+const IBRS_ALL: u64 = 1 << 1;
+
+/// The makers whose processors do not speculate past the privilege check.
+fn is_amd() -> bool {
     let maker = cpuid(0, 0);
     let maker = [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes);
-    const ARCH_CAPABILITIES: u32 = 0x10a;
-    match maker.as_flattened() {
-        b"AuthenticAMD" | b"HygonGenuine" => true,
-        // SAFETY: CPUID says that the register exists.
-        _ => has_capabilities && unsafe { read_msr(ARCH_CAPABILITIES) } & 1 == 1,
-    }
+    matches!(maker.as_flattened(), b"AuthenticAMD" | b"HygonGenuine")
 }
 
 const CR0_MONITOR_COPROCESSOR: u64 = 1 << 1;
@@ -146,6 +158,7 @@ pub fn enable() {
     const SYSTEM_CALL_ENABLE: u64 = 1;
     /// Everything but the fixed bit 1 is cleared by SYSCALL.
     const CLEARED_FLAGS: u64 = 0x3f_7fd5;
+    let automatic_ibrs = if has(Features::AUTOMATIC_IBRS) { 1 << 21 } else { 0 };
     // SAFETY: only bits whose features were found are set; the kernel keeps to what they forbid (it never touches user
     // pages through user addresses and has no writable code). The registers exist in every 64-bit processor.
     unsafe {
@@ -154,7 +167,10 @@ pub fn enable() {
         write_msr(msr::STAR, gdt::STAR);
         write_msr(msr::SFMASK, CLEARED_FLAGS);
         write_msr(msr::SYSENTER_CS, 0);
-        write_msr(msr::EFER, read_msr(msr::EFER) | SYSTEM_CALL_ENABLE);
+        write_msr(msr::EFER, read_msr(msr::EFER) | SYSTEM_CALL_ENABLE | automatic_ibrs);
+        if has(Features::ENHANCED_IBRS) {
+            write_msr(msr::SPECULATION_CONTROL, 1);
+        }
     }
 }
 

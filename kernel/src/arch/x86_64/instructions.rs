@@ -6,6 +6,10 @@ use core::arch::x86_64::{__cpuid_count, CpuidResult};
 pub mod msr {
     /// Local APIC base and enable.
     pub const APIC_BASE: u32 = 0x1b;
+    /// Speculation control: bit 0 IBRS.
+    pub const SPECULATION_CONTROL: u32 = 0x48;
+    /// What the processor is not vulnerable to.
+    pub const ARCH_CAPABILITIES: u32 = 0x10a;
     /// SYSENTER code segment: 0 makes SYSENTER refuse.
     pub const SYSENTER_CS: u32 = 0x174;
     /// Extended features: SCE, LME, LMA, NXE.

@@ -3,6 +3,7 @@ pub mod memory;
 
 use core::arch::{asm, global_asm};
 
+use super::instructions::read_time_stamp;
 use super::{cpu_local, extended_state, features, idt, interrupts, layout, paging, serial, time};
 use crate::boot::acpi::{self, AcpiError, Tables};
 use crate::boot::{BootInformation, PhysicalMemory, Protocol, kickstart, multiboot1, multiboot2};
@@ -55,7 +56,9 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     };
     // SAFETY: once, and nothing else runs.
     unsafe { config::init(information.command_line()) }
+    let first_line = read_time_stamp();
     log::info!("Macadamia {}: booted by {:?}", env!("CARGO_PKG_VERSION"), information.protocol);
+    log::debug!("{} ticks of the time-stamp counter from entry to the first line", first_line - entry_time());
     if let Err(error) = parsed {
         panic!("cannot boot: {error}");
     }
@@ -79,6 +82,15 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
         asm!("mov rsp, {stack}", "xor ebp, ebp", "call {start}", "ud2", stack = in(reg) stack_top,
              start = sym on_kernel_stack, options(noreturn))
     }
+}
+
+/// The time-stamp counter when the kernel was entered.
+fn entry_time() -> u64 {
+    unsafe extern "C" {
+        static boot_entry_time: u64;
+    }
+    // SAFETY: `start.S` wrote it before any Rust code ran; it is constant since.
+    unsafe { boot_entry_time }
 }
 
 extern "C" fn on_kernel_stack() -> ! {

@@ -73,6 +73,9 @@ start:
 2:  mov     ebp, [edx + 8]
     sub     ebp, offset image_start - VIRTUAL
 3:
+    rdtsc
+    mov     [ebp + boot_entry_time - VIRTUAL], eax
+    mov     [ebp + boot_entry_time - VIRTUAL + 4], edx
     lea     edi, [ebp + bss_start - VIRTUAL]
     lea     ecx, [ebp + bss_end - VIRTUAL]
     sub     ecx, edi
@@ -196,6 +199,12 @@ start64:
     mov     rax, offset boot_entry
     call    rax
     ud2
+
+.section .data.boot, "aw"
+.balign 8
+.global boot_entry_time
+boot_entry_time:                        // time-stamp counter at entry
+    .quad   0
 
 .section .bss.boot, "aw", @nobits
 .balign 4096
