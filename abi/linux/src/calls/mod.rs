@@ -2,6 +2,7 @@
 
 mod descriptor;
 mod futex;
+mod ioctl;
 mod memory;
 mod path;
 mod poll;
@@ -49,6 +50,7 @@ pub(crate) async fn dispatch<M: Machine>(call: &Call<'_, M>, number: u64) -> Don
         pipe => descriptor::pipe(call, 0).await,
         pipe2 => descriptor::pipe(call, call.uint(1)).await,
         fcntl => descriptor::fcntl(call).await,
+        ioctl => ioctl::ioctl(call).await,
         flock => descriptor::flock(call).await,
         fsync | fdatasync | sync_file_range => descriptor::fsync(call).await,
         sync | syncfs => descriptor::sync(call).await,

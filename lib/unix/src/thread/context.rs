@@ -3,11 +3,11 @@
 use super::{System, Thread};
 use crate::Identity;
 use crate::process::{Pid, Resource};
-use crate::process_context::{FileSignal, ProcessContext, ProcessId};
+use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
 use crate::signal::{Signal, SignalInformation};
 use crate::tty::Terminal;
 use crate::vfs::{Caller, Directories};
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use mach::Machine;
 
 /// What a request needs to act on files in a thread's name; a snapshot, made for one request.
@@ -124,6 +124,39 @@ impl<M: Machine> ProcessContext for CallContext<M> {
         if let Some(group) = Pid::new(group) {
             let information = SignalInformation::system(signal_of(signal));
             self.system.processes.with(|table| table.generate_for_group(group, information));
+        }
+    }
+}
+
+/// Processes as terminals signal them on their own account.
+struct Sessions<M: Machine>(Weak<System<M>>);
+
+impl<M: Machine> System<M> {
+    /// The processes of this system, for terminals.
+    pub fn session_host(self: &Arc<Self>) -> Arc<dyn SessionHost> {
+        Arc::new(Sessions(Arc::downgrade(self)))
+    }
+}
+
+impl<M: Machine> SessionHost for Sessions<M> {
+    fn signal_group(&self, group: ProcessId, signal: FileSignal) {
+        if let (Some(system), Some(group)) = (self.0.upgrade(), Pid::new(group)) {
+            let information = SignalInformation::system(signal_of(signal));
+            system.processes.with(|table| table.generate_for_group(group, information));
+        }
+    }
+
+    fn signal_process(&self, process: ProcessId, signal: FileSignal) {
+        if let (Some(system), Some(process)) = (self.0.upgrade(), Pid::new(process)) {
+            let information = SignalInformation::system(signal_of(signal));
+            system.processes.with(|table| table.generate_for_process(process, information));
+        }
+    }
+
+    fn lose_terminal(&self, session: ProcessId) {
+        if let (Some(system), Some(session)) = (self.0.upgrade(), Pid::new(session)) {
+            let terminal = system.terminals.lock().remove(&session);
+            drop(terminal);
         }
     }
 }

@@ -29,7 +29,9 @@ impl<M: Machine> Thread<M> {
         }
         if let Some(session) = ended.ended_session {
             let terminal = system.terminals.lock().remove(&session);
-            drop(terminal);
+            if let Some(terminal) = terminal {
+                terminal.leader_ended();
+            }
         }
         system.log_reports();
     }

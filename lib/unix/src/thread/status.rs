@@ -68,7 +68,16 @@ impl<M: Machine> System<M> {
     /// /proc/PID/stat. `ESRCH`.
     pub async fn stat_text(&self, pid: Pid) -> Result<String> {
         let memory = self.memory_usage(pid).await;
-        let terminal = 0;
+        let session = self.processes.with(|table| table.process(pid).map(Process::session))?;
+        let terminal = self.terminals.lock().get(&session).cloned();
+        let (terminal, foreground) = match &terminal {
+            Some(terminal) => {
+                let number = terminal.number();
+                let device = (number.minor & 0xff) | number.major << 8 | (number.minor & !0xff) << 12;
+                (device, terminal.foreground_group().map_or(-1, i64::from))
+            }
+            None => (0, -1),
+        };
         self.processes.with(|table| {
             let process = table.process(pid)?;
             let usage = table.usage(process);
@@ -85,7 +94,7 @@ impl<M: Machine> System<M> {
             let mut text = String::new();
             let _ = write!(
                 text,
-                "{pid} ({}) {letter} {} {} {} {terminal} -1 0 {} {} {} {} {} {} {} {} {} {} {} 0 {} {} {} {} ",
+                "{pid} ({}) {letter} {} {} {} {terminal} {foreground} 0 {} {} {} {} {} {} {} {} {} {} {} 0 {} {} {} {} ",
                 String::from_utf8_lossy(process.name()),
                 process.parent().map_or(0, Pid::number),
                 process.group(),
