@@ -1,0 +1,54 @@
+//! The C bindings are complete: what the headers define, the test programs call and the book lists.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The public names defined by inline functions of the headers, in their C part and in their C++ part.
+fn defined() -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut c, mut cxx) = (BTreeSet::new(), BTreeSet::new());
+    for entry in fs::read_dir(root().join("lib/l4/include/l4")).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        for line in text.lines() {
+            let (names, rest) = match (line.strip_prefix("L4_INLINE "), line.strip_prefix("static inline ")) {
+                (Some(rest), _) => (&mut c, rest),
+                (_, Some(rest)) => (&mut cxx, rest),
+                _ => continue,
+            };
+            let Some((declaration, _)) = rest.split_once('(') else { continue };
+            let name = declaration.rsplit([' ', '*']).next().unwrap();
+            if name.starts_with("L4_") {
+                names.insert(name.to_string());
+            }
+        }
+    }
+    (c, cxx)
+}
+
+fn missing(names: &BTreeSet<String>, text: &str) -> Vec<String> {
+    names.iter().filter(|name| !text.contains(&format!("{name}("))).cloned().collect()
+}
+
+#[test]
+fn every_function_is_called_by_a_test_program() {
+    let (c, cxx) = defined();
+    assert!(c.len() > 200 && cxx.len() >= 40, "{} and {} functions: are they still found?", c.len(), cxx.len());
+    assert_eq!(missing(&c, &read("tests/c/x2-c/main.c")), Vec::<String>::new());
+    assert_eq!(missing(&cxx, &read("tests/c/x2-cxx/main.cc")), Vec::<String>::new());
+}
+
+#[test]
+fn every_function_is_in_the_book() {
+    let (c, cxx) = defined();
+    let page = read("docs/src/reference/c-bindings.md");
+    assert_eq!(missing(&c, &page), Vec::<String>::new());
+    assert_eq!(missing(&cxx, &page), Vec::<String>::new());
+}
