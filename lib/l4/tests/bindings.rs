@@ -40,7 +40,12 @@ fn missing(names: &BTreeSet<String>, text: &str) -> Vec<String> {
 #[test]
 fn every_function_is_called_by_a_test_program() {
     let (c, cxx) = defined();
-    assert!(c.len() > 200 && cxx.len() >= 40, "{} and {} functions: are they still found?", c.len(), cxx.len());
+    assert!(
+        c.len() > 200 && cxx.len() >= 40,
+        "{} and {} functions: are they still found?",
+        c.len(),
+        cxx.len()
+    );
     assert_eq!(missing(&c, &read("tests/c/x2-c/main.c")), Vec::<String>::new());
     assert_eq!(missing(&cxx, &read("tests/c/x2-cxx/main.cc")), Vec::<String>::new());
 }

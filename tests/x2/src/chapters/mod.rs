@@ -3,6 +3,7 @@
 use crate::framework::Chapter;
 
 mod confinement;
+mod exception;
 mod fault;
 mod ipc;
 mod kip;
@@ -10,19 +11,26 @@ mod map;
 mod map_control;
 mod notify;
 mod redirect;
+mod schedule;
+mod space;
+mod thread;
 mod thread_state;
 mod unmap;
 
 /// All chapters, in the order in which they run.
 pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "kip", tests: kip::TESTS },
+    Chapter { name: "thread", tests: thread::TESTS },
+    Chapter { name: "space", tests: space::TESTS },
     Chapter { name: "ipc", tests: ipc::TESTS },
     Chapter { name: "fault", tests: fault::TESTS },
     Chapter { name: "map", tests: map::TESTS },
     Chapter { name: "unmap", tests: unmap::TESTS },
+    Chapter { name: "exception", tests: exception::TESTS },
     Chapter { name: "confinement", tests: confinement::TESTS },
     Chapter { name: "notify", tests: notify::TESTS },
     Chapter { name: "map-control", tests: map_control::TESTS },
     Chapter { name: "redirect", tests: redirect::TESTS },
     Chapter { name: "thread-state", tests: thread_state::TESTS },
+    Chapter { name: "schedule", tests: schedule::TESTS },
 ];

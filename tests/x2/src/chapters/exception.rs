@@ -1,0 +1,275 @@
+//! Exceptions, and the registers across them (ABI 13; X.2 rules 11.1-11.7).
+
+use crate::framework::fixture::{await_state, spawn};
+use crate::framework::tests;
+use core::arch::naked_asm;
+use core::sync::atomic::{AtomicU64, Ordering};
+use l4::ipc::{self, Message, Received};
+use l4::thread;
+use l4::{kip, utcb};
+use x2::control::ThreadState;
+use x2::protocol::exception::{self, NUMBER, RAX, RBX, RFLAGS, RIP, RSP, TAG};
+use x2::{IpcErrorKind, ThreadId};
+
+tests! {
+    EXC0001 "an invalid instruction sends the whole frame to the handler" frame;
+    EXC0002 "the reply sets every register" reply_sets_registers;
+    EXC0003 "the reply cannot set flags that are not the user's" reply_masks_flags;
+    EXC0004 "division by zero, non-canonical addresses, INT and single steps have their vectors" vectors;
+    EXC0005 "without a handler the thread is halted" no_handler;
+    EXC0006 "a reply that is too short halts the thread" short_reply;
+    EXC0007 "the message registers are what they were" message_registers_survive;
+    EXC0008 "a non-canonical instruction pointer harms only its thread" non_canonical_ip;
+    EXC0009 "CLI, STI, HLT and port access are refused" privileged_instructions;
+    EXC0010 "deleting a handler that owes the reply halts the thread" handler_deleted;
+}
+
+/// A thread that runs `code` with this thread as exception handler; returns its first exception.
+fn exception_of(code: extern "C" fn() -> !) -> Received {
+    let me = utcb::my_global_id();
+    let thread = spawn(move || {
+        utcb::set_exception_handler(me);
+        code()
+    });
+    let received = ipc::receive(thread).expect("an exception");
+    assert_eq!(received.tag, TAG);
+    received
+}
+
+fn register(received: &Received, index: usize) -> u64 {
+    received.word(index - 1)
+}
+
+#[unsafe(naked)]
+extern "C" fn fill_registers() -> ! {
+    naked_asm!(
+        "mov eax, 0x101",
+        "mov ebx, 0x102",
+        "mov ecx, 0x103",
+        "mov edx, 0x104",
+        "mov esi, 0x105",
+        "mov edi, 0x106",
+        "mov ebp, 0x107",
+        "mov r8d, 0x108",
+        "mov r9d, 0x109",
+        "mov r10d, 0x10a",
+        "mov r11d, 0x10b",
+        "mov r12d, 0x10c",
+        "mov r13d, 0x10d",
+        "mov r14d, 0x10e",
+        "mov r15d, 0x10f",
+        "cmp eax, eax",
+        "ud2",
+    )
+}
+
+fn frame() {
+    let received = exception_of(fill_registers);
+    let expected = [
+        (RBX, 0x102),
+        (exception::R10, 0x10a),
+        (exception::R12, 0x10c),
+        (exception::R13, 0x10d),
+        (exception::R14, 0x10e),
+        (exception::R15, 0x10f),
+        (RAX, 0x101),
+        (exception::RCX, 0x103),
+        (exception::RDX, 0x104),
+        (exception::RSI, 0x105),
+        (exception::RDI, 0x106),
+        (exception::RBP, 0x107),
+        (exception::R8, 0x108),
+        (exception::R9, 0x109),
+        (exception::R11, 0x10b),
+        (NUMBER, 6),
+    ];
+    for (index, value) in expected {
+        assert_eq!(register(&received, index), value, "MR{index}");
+    }
+    // SAFETY: the instruction that raised the exception.
+    let instruction = unsafe { (register(&received, RIP) as *const [u8; 2]).read_volatile() };
+    assert_eq!(instruction, [0x0f, 0x0b]);
+    assert!(crate::framework::image::range().contains(&register(&received, RSP)));
+    assert_eq!(
+        register(&received, RFLAGS) & x2::control::USER_FLAGS,
+        1 << 6 | 1 << 2,
+        "of comparing equal numbers"
+    );
+}
+
+/// What `check_registers` found: the registers, or'ed where they differ from what the reply said.
+static DIFFERENCES: AtomicU64 = AtomicU64::new(0);
+
+#[unsafe(naked)]
+extern "C" fn check_registers() -> ! {
+    naked_asm!(
+        "pushfq",
+        "sub rax, 0x201", "sub rbx, 0x202", "sub rcx, 0x203", "sub rdx, 0x204", "sub rsi, 0x205", "sub rdi, 0x206",
+        "sub rbp, 0x207", "sub r8, 0x208", "sub r9, 0x209", "sub r10, 0x20a", "sub r11, 0x20b", "sub r12, 0x20c",
+        "sub r13, 0x20d", "sub r14, 0x20e", "sub r15, 0x20f",
+        "or rax, rbx", "or rax, rcx", "or rax, rdx", "or rax, rsi", "or rax, rdi", "or rax, rbp", "or rax, r8",
+        "or rax, r9", "or rax, r10", "or rax, r11", "or rax, r12", "or rax, r13", "or rax, r14", "or rax, r15",
+        "pop rbx", "mov [rip + {differences}], rax", "ud2",
+        differences = sym DIFFERENCES,
+    )
+}
+
+/// A reply that lets the thread go on at `ip` with the registers of `check_registers`.
+fn reply(received: &Received, ip: u64, flags: u64) -> Message {
+    let sp = register(received, RSP);
+    let words = [
+        ip, 0x202, 0x20a, 0x20c, 0x20d, 0x20e, 0x20f, 0x201, 0x203, 0x204, 0x205, 0x206, 0x207, 0x208, 0x209,
+        0x20b, sp, flags, 0xdead,
+    ];
+    Message::with_words(0, &words)
+}
+
+fn reply_sets_registers() {
+    let received = exception_of(fill_registers);
+    DIFFERENCES.store(u64::MAX, Ordering::Relaxed);
+    let message = reply(&received, check_registers as *const () as u64, 0x8d5);
+    let second = ipc::call(received.from, message).expect("the next exception");
+    assert_eq!(DIFFERENCES.load(Ordering::Relaxed), 0);
+    assert_eq!(register(&second, RBX) & x2::control::USER_FLAGS, 0x8d5, "the flags of the reply");
+    assert_eq!(register(&second, RSP), register(&received, RSP));
+}
+
+fn reply_masks_flags() {
+    let received = exception_of(fill_registers);
+    let message = reply(&received, check_registers as *const () as u64, !(1 << 8));
+    let second = ipc::call(received.from, message).expect("the next exception");
+    let flags = register(&second, RBX);
+    // Interrupts on, IO privilege 0, nothing nested, virtual or misaligned, direction up.
+    assert_eq!(flags & 0x1f_7600, 1 << 9, "flags {flags:#x}");
+}
+
+macro_rules! code {
+    ($($name:ident: $($line:literal),+;)*) => {
+        $(#[unsafe(naked)]
+        extern "C" fn $name() -> ! {
+            naked_asm!($($line),+, "ud2")
+        })*
+    };
+}
+
+code! {
+    divide: "xor ecx, ecx", "mov eax, 1", "xor edx, edx", "div ecx";
+    general_protection: "mov rax, 0x8000000000000000", "mov rax, [rax]";
+    stack_fault: "mov rsp, 0x8000000000000000", "push rax";
+    software_interrupt: "int 0x80";
+    clear_interrupts: "cli";
+    set_interrupts: "sti";
+    halt: "hlt";
+    read_port: "mov dx, 0x61", "in al, dx";
+    write_port: "mov dx, 0x80", "out dx, al";
+    read_model_specific: "mov ecx, 0xc0000080", "rdmsr";
+    load_control: "mov rax, cr3";
+    single_step: "pushfq", "or qword ptr [rsp], 0x100", "popfq", "nop";
+}
+
+fn vectors() {
+    for (code, vector) in [
+        (divide as extern "C" fn() -> !, 0),
+        (general_protection, 13),
+        (software_interrupt, 13),
+        (single_step, 1),
+    ] {
+        assert_eq!(register(&exception_of(code), NUMBER), vector);
+    }
+    // The emulator reports 13 where a processor reports 12.
+    assert!(matches!(register(&exception_of(stack_fault), NUMBER), 12 | 13));
+}
+
+fn no_handler() {
+    for handler in [ThreadId::NIL, crate::framework::fixture::new_id()] {
+        let thread = spawn(move || {
+            utcb::set_exception_handler(handler);
+            fill_registers()
+        });
+        await_state(thread, ThreadState::Inactive);
+        assert!(thread::inspect(thread).unwrap().state.halted);
+    }
+}
+
+fn short_reply() {
+    let received = exception_of(fill_registers);
+    ipc::send(received.from, Message::with_words(0, &[0; 17])).expect("it waits for the reply");
+    await_state(received.from, ThreadState::Inactive);
+}
+
+fn message_registers_survive() {
+    let me = utcb::my_global_id();
+    let thread = spawn(move || {
+        utcb::set_exception_handler(me);
+        (0..64).for_each(|index| utcb::set_message_register(index, 0x9000 + index as u64));
+        utcb::set_error_word(0x44);
+        // SAFETY: the handler skips the two bytes.
+        unsafe { core::arch::asm!("ud2") };
+        (0..64).for_each(|index| assert_eq!(utcb::message_register(index), 0x9000 + index as u64));
+        assert_eq!(utcb::error_word(), 0x44);
+        ipc::send(me, Message::new(1)).unwrap();
+    });
+    let received = ipc::receive(thread).expect("an exception");
+    let words: [u64; 19] =
+        core::array::from_fn(|index| received.word(index) + if index == 0 { 2 } else { 0 });
+    assert_eq!(ipc::call(thread, Message::with_words(0, &words)).unwrap().tag.label(), 1);
+}
+
+fn non_canonical_ip() {
+    let received = exception_of(fill_registers);
+    let message = reply(&received, 0x8000_0000_0000, 0);
+    // Whatever the thread does now, the others go on.
+    ipc::send(received.from, message).expect("it waits for the reply");
+    let other = exception_of(fill_registers);
+    assert_eq!(register(&other, NUMBER), 6);
+    // A system call that would return there.
+    let me = utcb::my_global_id();
+    let thread = spawn(move || {
+        utcb::set_exception_handler(me);
+        // SAFETY: the stub returns to an address that is none; the thread does not go on here.
+        unsafe {
+            core::arch::asm!(
+                "mov rax, 0x800000000000", "push rax", "xor edi, edi", "jmp [{entry}]",
+                entry = in(reg) kip().base() + x2::kip::THREAD_SWITCH as u64, options(noreturn)
+            )
+        }
+    });
+    let received = ipc::receive(thread).expect("an exception");
+    assert_eq!(register(&received, NUMBER), 13);
+}
+
+fn privileged_instructions() {
+    for code in
+        [clear_interrupts as extern "C" fn() -> !, set_interrupts, halt, read_model_specific, load_control]
+    {
+        assert_eq!(register(&exception_of(code), NUMBER), 13);
+    }
+    for code in [read_port as extern "C" fn() -> !, write_port] {
+        let me = utcb::my_global_id();
+        let thread = spawn(move || {
+            utcb::set_exception_handler(me);
+            utcb::set_pager(me);
+            code()
+        });
+        let received = ipc::receive(thread).expect("an exception or an IO fault");
+        let protocol = x2::protocol::of(received.tag);
+        assert!(protocol == x2::protocol::IO_PAGE_FAULT || received.tag == TAG, "{:?}", received.tag);
+    }
+}
+
+fn handler_deleted() {
+    let handler = spawn(|| {
+        let _ = ipc::wait();
+        l4::start::halt()
+    });
+    let thread = spawn(move || {
+        utcb::set_exception_handler(handler);
+        fill_registers()
+    });
+    while !thread::inspect(thread).unwrap().state.receiving {
+        thread::yield_now();
+    }
+    thread::delete(handler).unwrap();
+    await_state(thread, ThreadState::Inactive);
+    assert_eq!(ipc::send(handler, Message::new(0)).unwrap_err().kind, IpcErrorKind::NonExistingPartner);
+}

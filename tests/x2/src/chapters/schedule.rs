@@ -1,0 +1,208 @@
+//! Schedule, ThreadSwitch, priorities, interrupts' threads (ABI 12.4, 12.5; X.2 rules 3.1-3.17, 5.19-5.21).
+
+use crate::framework::fixture::{Space, await_state, new_id, spawn, state_of};
+use crate::framework::tests;
+use core::sync::atomic::{AtomicU64, Ordering};
+use l4::ipc::{self, Message};
+use l4::{kip, thread, utcb};
+use x2::control::{ThreadState, TimeControl, UNCHANGED};
+use x2::{ErrorCode, IpcErrorKind, ThreadId, Time};
+
+tests! {
+    SCH0001 "Schedule tells the state of a thread" states;
+    SCH0002 "Schedule on what is no thread" nobody;
+    SCH0003 "only the scheduler's space may call Schedule" foreign_caller;
+    SCH0004 "parameters out of range are error 5 and change nothing" invalid_parameters;
+    SCH0005 "a thread of higher priority runs as soon as it can" higher_priority_first;
+    SCH0006 "raising another thread's priority above the own switches to it" raised_priority;
+    SCH0007 "ThreadSwitch reaches a thread of lower priority" switch_to_lower;
+    SCH0008 "ThreadSwitch to what cannot run is no error" switch_to_nobody;
+    SCH0009 "threads of equal priority share the processor" round_robin;
+    SCH0010 "the time word tells a timeslice and an infinite quantum" time_word;
+    SCH0011 "interrupts are associated, once delivered, and refused when they cannot be" interrupt_threads;
+    SCH0012 "the clock never goes back, between threads neither" monotonic_clock;
+}
+
+fn states() {
+    let waiting = spawn(|| l4::start::halt());
+    await_state(waiting, ThreadState::Waiting);
+    let sending = spawn(move || {
+        let _ = ipc::send(waiting, Message::new(0));
+    });
+    await_state(sending, ThreadState::PendingSend);
+    assert_eq!(state_of(utcb::my_global_id()), ThreadState::Running);
+    assert_eq!(state_of(utcb::my_local_id()), ThreadState::Running);
+    thread::stop(sending).unwrap();
+    thread::delete(sending).unwrap();
+}
+
+fn schedule_nothing(id: ThreadId) -> thread::Result<ThreadState> {
+    thread::schedule(id, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).map(|(state, _)| state)
+}
+
+fn nobody() {
+    assert_eq!(schedule_nothing(new_id()), Ok(ThreadState::Dead));
+    let info = kip().thread_info();
+    for id in [ThreadId::NIL, ThreadId::interrupt(info.system_base), ThreadId::interrupt(5)] {
+        assert_eq!(schedule_nothing(id), Err(Some(ErrorCode::InvalidThread)), "{id:?}");
+    }
+}
+
+fn foreign_caller() {
+    let me = utcb::my_global_id();
+    let other = Space::new().spawn(move || {
+        for id in [me, kip().root(), utcb::my_global_id()] {
+            assert_eq!(schedule_nothing(id), Err(Some(ErrorCode::NoPrivilege)), "{id:?}");
+        }
+        ipc::send(me, Message::new(1)).unwrap();
+    });
+    ipc::receive(other).unwrap();
+}
+
+fn invalid_parameters() {
+    let other = spawn(|| l4::start::halt());
+    await_state(other, ThreadState::Waiting);
+    let before = thread::schedule(other, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
+    let point = Time::from_raw(0x8123);
+    let processors = u64::from(kip().processor_info().processors);
+    for (time, processor) in [
+        (TimeControl::new(Some(Time::ZERO), None).raw(), UNCHANGED),
+        (TimeControl::new(Some(point), None).raw(), UNCHANGED),
+        (TimeControl::new(None, Some(Time::ZERO)).raw(), UNCHANGED),
+        (TimeControl::new(None, Some(point)).raw(), UNCHANGED),
+        (UNCHANGED, processors),
+        (TimeControl::new(Some(Time::period(1000)), None).raw(), processors),
+    ] {
+        let result = thread::schedule(other, time, processor, UNCHANGED, UNCHANGED);
+        assert_eq!(result, Err(Some(ErrorCode::InvalidParameter)), "{time:#x} {processor}");
+    }
+    assert_eq!(thread::schedule(other, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).unwrap(), before);
+}
+
+/// A trace of who ran, a digit for each.
+static TRACE: AtomicU64 = AtomicU64::new(0);
+
+fn trace(digit: u64) {
+    // No thread is preempted within this by one that traces: they run by priority.
+    TRACE.store(TRACE.load(Ordering::Relaxed) * 10 + digit, Ordering::Relaxed);
+}
+
+/// A thread that waits for a message from the test and then traces `digit`.
+fn tracer(digit: u64, priority: u8) -> ThreadId {
+    let me = utcb::my_global_id();
+    let thread = spawn(move || {
+        let _ = ipc::receive(me);
+        trace(digit);
+    });
+    await_state(thread, ThreadState::Waiting);
+    thread::set_priority(thread, priority).unwrap();
+    thread
+}
+
+fn higher_priority_first() {
+    TRACE.store(0, Ordering::Relaxed);
+    let (low, high) = (tracer(1, 99), tracer(2, 101));
+    ipc::send(low, Message::new(0)).unwrap();
+    trace(3);
+    ipc::send(high, Message::new(0)).unwrap();
+    trace(4);
+    ipc::sleep(Time::period(1000));
+    assert_eq!(TRACE.load(Ordering::Relaxed), 3241);
+}
+
+fn raised_priority() {
+    TRACE.store(0, Ordering::Relaxed);
+    let low = tracer(1, 99);
+    ipc::send(low, Message::new(0)).unwrap();
+    trace(2);
+    thread::set_priority(low, 150).unwrap();
+    trace(3);
+    assert_eq!(TRACE.load(Ordering::Relaxed), 213);
+}
+
+fn switch_to_lower() {
+    TRACE.store(0, Ordering::Relaxed);
+    let low = tracer(1, 50);
+    ipc::send(low, Message::new(0)).unwrap();
+    trace(2);
+    thread::switch_to(low);
+    trace(3);
+    assert_eq!(TRACE.load(Ordering::Relaxed), 213);
+}
+
+fn switch_to_nobody() {
+    let waiting = spawn(|| l4::start::halt());
+    await_state(waiting, ThreadState::Waiting);
+    for id in
+        [new_id(), waiting, utcb::my_global_id(), utcb::my_local_id(), ThreadId::ANY, ThreadId::interrupt(1)]
+    {
+        thread::switch_to(id);
+    }
+}
+
+fn round_robin() {
+    static COUNTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+    COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+    for count in &COUNTS {
+        let thread = spawn(move || {
+            loop {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        thread::set_priority(thread, 90).unwrap();
+        let slice = TimeControl::new(Some(Time::period(1000)), None);
+        thread::schedule(thread, slice.raw(), UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
+    }
+    while COUNTS.iter().any(|count| count.load(Ordering::Relaxed) == 0) {
+        ipc::sleep(Time::period(2000));
+    }
+}
+
+fn time_word() {
+    let other = spawn(|| l4::start::halt());
+    await_state(other, ThreadState::Waiting);
+    let slice = TimeControl::new(Some(Time::period(5000)), Some(Time::NEVER));
+    thread::schedule(other, slice.raw(), UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
+    let (_, time) = thread::schedule(other, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
+    assert_eq!(time as u16, Time::NEVER.raw(), "total quantum");
+    let rest = Time::from_raw((time >> 16) as u16).micros().expect("a finite period");
+    assert!(rest <= 5000 && rest > 4900, "{rest} us of 5000 are left");
+}
+
+fn interrupt_threads() {
+    let root = kip().root();
+    // A line that nothing raises: the coprocessor's, of the old days.
+    let line = ThreadId::interrupt(13);
+    assert_eq!(schedule_nothing(line), Err(Some(ErrorCode::InvalidThread)));
+    let me = utcb::my_global_id();
+    thread::associate_interrupt(line, me).expect("the line exists");
+    thread::set_priority(line, 200).expect("an associated interrupt has a priority");
+    let acknowledge = ipc::reply(line, Message::new(0)).unwrap_err();
+    assert_eq!(acknowledge.kind, IpcErrorKind::Timeout, "nothing was delivered");
+    assert_eq!(ipc::receive_timeout(line, Time::ZERO).unwrap_err().kind, IpcErrorKind::Timeout);
+    thread::disassociate_interrupt(line).unwrap();
+    let other_version = ThreadId::global(13, 2).unwrap();
+    assert_eq!(thread::associate_interrupt(other_version, me), Err(Some(ErrorCode::InvalidThread)));
+    assert_eq!(thread::associate_interrupt(line, new_id()), Err(Some(ErrorCode::InvalidThread)));
+    let wrong_space = thread::ThreadControl { space: root, scheduler: ThreadId::NIL, pager: me, utcb: None };
+    assert_eq!(thread::control(line, wrong_space), Err(Some(ErrorCode::InvalidSpace)));
+}
+
+fn monotonic_clock() {
+    static LATEST: AtomicU64 = AtomicU64::new(0);
+    let check = || {
+        for _ in 0..2000 {
+            let latest = LATEST.load(Ordering::SeqCst);
+            let now = thread::system_clock();
+            assert!(now >= latest, "{now} after {latest}");
+            LATEST.store(now, Ordering::SeqCst);
+        }
+    };
+    let me = utcb::my_global_id();
+    let other = spawn(move || {
+        check();
+        ipc::send(me, Message::new(1)).unwrap();
+    });
+    check();
+    ipc::receive(other).unwrap();
+}
