@@ -133,3 +133,50 @@ pub unsafe fn init(command_line: &str) {
     // SAFETY: the caller's promise.
     unsafe { *CURRENT.get_mut() = config }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> (Config, Vec<&str>) {
+        let mut unknown = Vec::new();
+        let config = Config::parse(line, |Unknown(word)| unknown.push(word));
+        (config, unknown)
+    }
+
+    #[test]
+    fn options_are_words() {
+        let (config, unknown) = parse("kernel log=debug kmem=24M  legacy-io kdb trace=ipc-*,switch exit");
+        assert_eq!(unknown, [""; 0]);
+        assert_eq!(config.log, Level::Debug);
+        assert_eq!(config.kernel_memory, Some(24 << 20));
+        assert!(config.legacy_io && config.enter_kdb && config.exit_on_panic && !config.user_kdb);
+        assert!(
+            config.trace.contains(::trace::Event::Switch) && !config.trace.contains(::trace::Event::Idle)
+        );
+        assert_eq!(parse(""), (Config::DEFAULT, vec![]));
+    }
+
+    /// Some loaders put the kernel's file name first; anything else that is not understood is named.
+    #[test]
+    fn unknown_words_are_told() {
+        let (config, unknown) =
+            parse("/boot/kernel bogus log=loud kmem= kmem=12X trace=bogus kdb=on legacy-io=1");
+        assert_eq!(
+            unknown,
+            ["bogus", "log=loud", "kmem=", "kmem=12X", "trace=bogus", "kdb=on", "legacy-io=1"]
+        );
+        assert_eq!(config, Config::DEFAULT);
+        assert!(parse("log=error").0.log == Level::Error, "the first word can be an option");
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("4096"), Some(4096));
+        assert_eq!(parse_size("3k"), Some(3 << 10));
+        assert_eq!(parse_size("2G"), Some(2 << 30));
+        for wrong in ["", "K", "-1", "1.5M", "99999999999G", "18446744073709551616"] {
+            assert_eq!(parse_size(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -155,3 +155,99 @@ unsafe fn move_modules(boot: &mut BootInformation, free: &mut FreeMemory) -> Res
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::{Machine, phys_to_virt};
+    use crate::boot::Protocol;
+    use crate::elf::tests::file;
+    use x2::boot_info::{BootInfo, Record};
+    use x2::kip::BOOT_INFO;
+
+    /// The model's memory begins here and has this size.
+    const START: u64 = 0x100_0000;
+    const SIZE: u64 = 96 << 20;
+    const IMAGE: PhysRange = PhysRange::new(PhysAddr::new(START), PhysAddr::new(START + (6 << 20)));
+
+    fn put(boot: &mut BootInformation, at: u64, file: &[u8], text: &[u8]) {
+        // SAFETY: the address lies in the model's memory.
+        unsafe { phys_to_virt(PhysAddr::new(at)).copy_from(file.as_ptr(), file.len()) };
+        boot.add_module(at, at + file.len() as u64, text);
+    }
+
+    fn bytes(at: u64, size: usize) -> &'static [u8] {
+        // SAFETY: the address lies in the model's memory, which outlives the test's use of it.
+        unsafe { core::slice::from_raw_parts(phys_to_virt(PhysAddr::new(at)), size) }
+    }
+
+    fn machine() -> (Machine, BootInformation) {
+        let machine = Machine::new(SIZE);
+        let mut boot = BootInformation::empty(Protocol::Multiboot1);
+        boot.add_range(START, SIZE, MemoryKind::Available);
+        (machine, boot)
+    }
+
+    /// The loader has put the modules just where the programs are linked, and one on top of another's place.
+    #[test]
+    fn modules_make_way_for_programs() {
+        let (_machine, mut boot) = machine();
+        let (low, high) = (START + (8 << 20), START + (9 << 20));
+        let sigma0 = file(high, &[(high, b"sigma0's text", 0x2000)]);
+        let root = file(low, &[(low, b"root's text", 0x3000), (low + 0x3000, b"data", 0x10_0000 - 0x3000)]);
+        put(&mut boot, low, &sigma0, b"sigma0");
+        put(&mut boot, low + 0x1000, &root, b"root verbose");
+        put(&mut boot, high + 0x1800, b"an odd place", b"data file");
+        // SAFETY: the model has no other user.
+        let kernel_memory = unsafe { prepare(&mut boot, IMAGE) }.unwrap();
+        assert!(kernel_memory.size() >= 8 << 20 && !kernel_memory.overlaps(IMAGE));
+        assert_eq!(bytes(high, 14), b"sigma0's text\0");
+        assert_eq!(bytes(low, 12), b"root's text\0");
+        assert_eq!(bytes(low + 0x3000, 5), b"data\0");
+        assert_eq!(bytes(low + 0xf_fff0, 16), [0; 16], "zeroed to the end");
+        let data = boot.modules()[2];
+        assert!(data.start >= QUIET.value() && data.start.is_multiple_of(4096));
+        assert_eq!(bytes(data.start, 12), b"an odd place");
+
+        let (sigma0, root) = kip::servers();
+        assert_eq!((sigma0.ip, sigma0.low, sigma0.high), (high, high, high + 0x2000));
+        assert_eq!((root.ip, root.low, root.high), (low, low, low + 0x10_0000));
+        let info = BootInfo::new(bytes(kip::word(BOOT_INFO), boot_info::SIZE as usize)).unwrap();
+        let modules: Vec<_> = info.modules().collect();
+        assert_eq!(modules, [(data.start, 12, &b"data file"[..])]);
+        assert!(matches!(
+            info.records().nth(1),
+            Some(Record::SimpleExec { command_line: b"root verbose", .. })
+        ));
+
+        // What is described as the kernel's or a loader's lies in conventional memory and apart.
+        let descriptors: Vec<_> = kip::memory_descriptors().collect();
+        let taken: Vec<_> = descriptors
+            .iter()
+            .filter(|descriptor| matches!(descriptor.kind, Kind::Reserved | Kind::BootLoader))
+            .collect();
+        assert_eq!(taken.len(), 5);
+        for (index, one) in taken.iter().enumerate() {
+            assert!(one.low >= START && one.last < START + SIZE);
+            assert!(taken[..index].iter().all(|other| one.last < other.low || other.last < one.low));
+        }
+    }
+
+    #[test]
+    fn obstacles_are_named() {
+        let (_machine, mut boot) = machine();
+        // SAFETY: the model has no other user.
+        let prepare = |boot: &mut BootInformation| unsafe { prepare(boot, IMAGE) };
+        assert_eq!(prepare(&mut boot), Err(Obstacle::NoServers));
+        let low = START + (8 << 20);
+        let program = file(low, &[(low, b"text", 4)]);
+        put(&mut boot, low, &program, b"");
+        put(&mut boot, low + 0x1000, &program, b"");
+        assert!(matches!(prepare(&mut boot), Err(Obstacle::Load("the root task", LoadError::Occupied(_)))));
+        let mut small = BootInformation::empty(Protocol::Multiboot1);
+        small.add_range(START, 6 << 20, MemoryKind::Available);
+        put(&mut small, START, &program, b"");
+        put(&mut small, START, &program, b"");
+        assert!(matches!(prepare(&mut small), Err(Obstacle::NoRoom(_))));
+    }
+}
