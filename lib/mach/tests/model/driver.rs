@@ -73,6 +73,7 @@ struct ModelPage {
     max_protection: Protection,
     inheritance: Inheritance,
     shared: bool,
+    wired: u32,
 }
 
 impl ModelPage {
@@ -83,6 +84,7 @@ impl ModelPage {
             max_protection: Protection::ALL,
             inheritance: Inheritance::Copy,
             shared: false,
+            wired: 0,
         }
     }
 }
@@ -143,7 +145,7 @@ pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
     world.tasks.clear();
     world.executor.block_on(vm.finish_writes());
     drop(world);
-    assert_eq!(vm.statistics().free, conditions.frames, "frames leaked");
+    assert_eq!((vm.statistics().free, vm.statistics().wired), (conditions.frames, 0), "frames leaked");
     drop(vm);
     assert_eq!(machine.free_frames(), conditions.frames, "free frames not given back");
     assert_eq!((machine.reserved(), machine.pmaps()), (0, 0), "server memory or address spaces leaked");
@@ -170,7 +172,7 @@ impl World {
         let page = u64::from(page) % PAGES;
         let count = (1 + u64::from(count) % 6).min(PAGES - page);
         self.inject(failure);
-        match operation % 18 {
+        match operation % 20 {
             0 | 1 => self.allocate(task, page, count, choice),
             2 => self.deallocate(task, page, count),
             3 => self.protect(task, page, count, choice),
@@ -185,6 +187,8 @@ impl World {
             14 => self.transfer(task, page, count, choice, u64::from(extra)),
             15 => self.forget(task, page, count),
             16 => self.clean(choice),
+            17 => self.wire(task, page, count),
+            18 => self.unwire(task, page, count),
             _ => {
                 let map = &self.tasks[task].map;
                 map.with_pmap(|pmap| self.machine.forget_translations(pmap));
@@ -199,7 +203,9 @@ impl World {
     /// One step in four meets a failure of some kind.
     fn inject(&mut self, failure: u8) {
         let after = u32::from(failure >> 4);
-        self.may_run_out = self.short_of_frames || (1..=3).contains(&(failure & 0xf));
+        let wired =
+            self.tasks.iter().flat_map(|task| task.pages.values()).filter(|page| page.wired > 0).count();
+        self.may_run_out = self.short_of_frames || (1..=3).contains(&(failure & 0xf)) || wired > 4;
         match failure & 0xf {
             1 => self.machine.inject(Failures { reserve: Some(after), ..Failures::default() }),
             2 => self.machine.inject(Failures { enter: Some(after), ..Failures::default() }),
@@ -408,11 +414,11 @@ impl World {
                 Inheritance::None => continue,
                 Inheritance::Share => {
                     page.shared = true;
-                    pages.insert(number, page.clone());
+                    pages.insert(number, ModelPage { wired: 0, ..page.clone() });
                 }
                 Inheritance::Copy => {
                     let cell = copy_of(&page.cell);
-                    pages.insert(number, ModelPage { cell, shared: false, ..page.clone() });
+                    pages.insert(number, ModelPage { cell, shared: false, wired: 0, ..page.clone() });
                 }
             }
         }
@@ -489,7 +495,7 @@ impl World {
         let mapped = self.all_mapped(task, to, count);
         let writable =
             self.pages_mut(task, to, count).all(|page| page.protection.contains(Protection::WRITE));
-        let partly_done = self.pages_mut(task, to, count).any(|page| page.shared);
+        let partly_done = self.pages_mut(task, to, count).any(|page| page.shared || page.wired > 0);
         match result {
             Ok(()) => assert!(source_mapped && readable && mapped && writable),
             Err(KernError::InvalidAddress) => return assert!(!source_mapped || !mapped),
@@ -556,7 +562,7 @@ impl World {
             let page = self.tasks[task].pages.get_mut(&number).expect("checked");
             if sharing {
                 page.shared = true;
-                pages.push(page.clone());
+                pages.push(ModelPage { wired: 0, ..page.clone() });
             } else {
                 pages.extend(self.tasks[task].pages.remove(&number));
             }
@@ -584,6 +590,48 @@ impl World {
         if !self.failed(&result) && !self.all_mapped(task, page, count) {
             assert_eq!(result, Err(KernError::InvalidAddress));
         }
+    }
+
+    fn wire(&mut self, task: usize, page: u64, count: u64) {
+        let map = self.tasks[task].map.clone();
+        // What is wired now counts towards what may run out.
+        self.may_run_out = true;
+        let result = self.executor.block_on(map.wire(Self::address(page), count * PAGE_SIZE));
+        let mapped = self.all_mapped(task, page, count);
+        let accessible = self.pages_mut(task, page, count).all(|page| !page.protection.is_empty());
+        match result {
+            Ok(()) => assert!(mapped && accessible),
+            Err(KernError::InvalidAddress) => return assert!(!mapped),
+            Err(KernError::ProtectionFailure) => return assert!(!accessible),
+            // A part may have been brought in, and so copied: what it shows of a file is not known any more.
+            Err(KernError::ResourceShortage | KernError::MemoryError) => {
+                self.machine.inject(Failures::default());
+                return self.deallocate(task, page, count);
+            }
+            Err(other) => panic!("unexpected {other:?}"),
+        }
+        for page in self.pages_mut(task, page, count) {
+            page.wired += 1;
+            // Pages that can be written are brought in as for a write.
+            if page.protection.contains(Protection::WRITE) {
+                write(&page.cell, 0, &[]);
+            }
+        }
+    }
+
+    fn unwire(&mut self, task: usize, page: u64, count: u64) {
+        let map = self.tasks[task].map.clone();
+        let result = self.executor.block_on(map.unwire(Self::address(page), count * PAGE_SIZE));
+        if self.failed(&result) {
+            return;
+        }
+        let wired = self.all_mapped(task, page, count)
+            && self.pages_mut(task, page, count).all(|page| page.wired > 0);
+        if !wired {
+            return assert_eq!(result, Err(KernError::InvalidAddress));
+        }
+        assert_eq!(result, Ok(()));
+        self.pages_mut(task, page, count).for_each(|page| page.wired -= 1);
     }
 
     fn clean(&mut self, choice: u8) {

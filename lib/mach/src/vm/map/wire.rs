@@ -17,6 +17,7 @@ impl<M: Machine> VmMap<M> {
     /// no access. What [`fault`](Self::fault) returns. Nothing is wired then.
     pub async fn wire(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
+        self.check_accessible(start, end).await?;
         loop {
             // The pages one by one, then all of them at once if they are all still there.
             let mut at = start;
@@ -58,6 +59,18 @@ impl<M: Machine> VmMap<M> {
             next = state.entries.next(id);
         }
         self.simplify(state, start, end);
+        Ok(())
+    }
+
+    /// Whether all of a range is mapped, and can be accessed somehow.
+    async fn check_accessible(&self, start: u64, end: u64) -> KernResult {
+        let state = self.look().await?;
+        if !Self::is_mapped(&state, start, end) {
+            return Err(KernError::InvalidAddress);
+        }
+        if Self::entries_in(&state, start, end).any(|id| state.entries.get(id).protection.is_empty()) {
+            return Err(KernError::ProtectionFailure);
+        }
         Ok(())
     }
 
