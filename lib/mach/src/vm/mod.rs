@@ -188,7 +188,7 @@ impl<M: Machine> Vm<M> {
             pages.drain(&self.machine, |slot| {
                 if slot.is_resident() {
                     count += 1;
-                    if count % 64 == 0 {
+                    if u32::is_multiple_of(count, 64) {
                         // Let others in: a section is short.
                         drop(queues.take());
                     }
