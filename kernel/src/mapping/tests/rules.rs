@@ -25,6 +25,21 @@ fn item(source: u64, bits: u32, send_base: u64) -> MapItem {
 }
 
 #[test]
+fn pages_come_and_go() {
+    let world = World::new(2);
+    assert_eq!(world.map(0, 0x80_0000, 1, 0x80_0000, 12, RWX).raw(), 0x80_00c7);
+    assert_eq!(world.at(1, 0x80_0123), Some((0x80_0123, RWX)));
+    world.map(1, 0x80_0000, 2, 0x7000, 12, RW);
+    assert_eq!(world.touch(2, 0x7000, Rights::WRITE), Some(0x80_0000));
+    assert_eq!(world.touch(2, 0x7000, Rights::EXECUTE), None);
+    world.unmap(1, 0x80_0000, 12, RWX, false);
+    assert_eq!(world.at(2, 0x7000), None);
+    assert_eq!(world.touch(2, 0x7000, Rights::WRITE), None, "no processor remembers");
+    assert!(world.at(1, 0x80_0000).is_some());
+    world.end();
+}
+
+#[test]
 fn rule_7_33_placement() {
     let world = World::new(2);
     // Space 1 has everything at its own address.
