@@ -539,3 +539,104 @@ fn signals_as_files_and_masks_of_waiting_calls() {
         Ok(())
     });
 }
+
+#[test]
+fn a_shell_and_its_jobs_on_a_terminal() {
+    let world = World::new();
+    let terminal = world.install_terminal();
+    run_in(&world, async move |p| {
+        let keyboard = terminal.clone();
+        p.fork(move |p| {
+            let keyboard = keyboard.clone();
+            Box::pin(async move { shell(p, &keyboard).await })
+        })
+        .await?;
+        assert_eq!(p.wait(0).await?, (2, 0x900), "the shell reached its end");
+        // Its last job, left stopped in an orphaned group, was hung up.
+        assert_eq!(p.wait(0).await?, (4, 1));
+        Ok(())
+    });
+}
+
+async fn shell(p: &mut Program, keyboard: &unix::tty::Terminal) -> Result<(), world::Gone> {
+    const TIOCGPGRP: u64 = 0x540f;
+    const TIOCSPGRP: u64 = 0x5410;
+    assert_eq!(p.call(112, &[]).await?, 2);
+    let path = p.string(DATA, "/tty").await?;
+    let tty = p.call(2, &[path, 2, 0]).await? as u64;
+    assert_eq!(p.call(16, &[tty, TIOCGPGRP, DATA]).await?, 0);
+    assert_eq!(p.load_u32(DATA).await?, 2, "opening made it the controlling terminal");
+    assert_eq!(p.call(16, &[tty, 0x5413, DATA]).await?, 0);
+    assert_eq!(p.call(16, &[77, 0x5413, DATA + 8]).await?, -9);
+    // The shell does not mind being in the background.
+    for signal in [20, 21, 22] {
+        p.store(DATA, &bytes(&[1, 0, 0, 0])).await?;
+        assert_eq!(p.call(13, &[signal, DATA, 0, 8]).await?, 0);
+    }
+    // A job in the foreground, interrupted by ^C.
+    let job = p.fork(move |p| Box::pin(async move { foreground_job(p, tty).await })).await? as u64;
+    p.call(109, &[job, job]).await?;
+    p.store(DATA, &(job as u32).to_le_bytes()).await?;
+    assert_eq!(p.call(16, &[tty, TIOCSPGRP, DATA]).await?, 0);
+    p.pass(10_000).await?;
+    let now = std::time::Duration::from_secs(1);
+    keyboard.receive(b"line\n", now);
+    p.pass(10_000).await?;
+    keyboard.receive(b"\x1a", now);
+    assert_eq!(p.wait(2).await?, (job as i64, 0x147f), "stopped by ^Z");
+    p.store(DATA, &2u32.to_le_bytes()).await?;
+    assert_eq!(p.call(16, &[tty, TIOCSPGRP, DATA]).await?, 0);
+    assert_eq!(p.call(62, &[(-(job as i64)) as u64, 18]).await?, 0);
+    assert_eq!(p.wait(2).await?, (job as i64, 0x157f), "stopped, because it reads in the background");
+    p.store(DATA, &(job as u32).to_le_bytes()).await?;
+    assert_eq!(p.call(16, &[tty, TIOCSPGRP, DATA]).await?, 0);
+    assert_eq!(p.call(62, &[(-(job as i64)) as u64, 18]).await?, 0);
+    p.pass(10_000).await?;
+    keyboard.receive(b"\x03", now);
+    assert_eq!(p.wait(2).await?, (job as i64, 2), "interrupted by ^C");
+    // Another one, stopped when the shell ends.
+    let last = p
+        .fork(|p| {
+            Box::pin(async move {
+                p.call(109, &[0, 0]).await?;
+                for signal in [20, 21, 22] {
+                    p.store(DATA, &bytes(&[0, 0, 0, 0])).await?;
+                    assert_eq!(p.call(13, &[signal, DATA, 0, 8]).await?, 0);
+                }
+                p.call(62, &[0, 20]).await?;
+                p.call(34, &[]).await?;
+                panic!("it went on");
+            })
+        })
+        .await?;
+    assert_eq!(p.wait(2).await?, (last, 0x147f));
+    p.exit(9).await
+}
+
+/// Reads lines for ever.
+async fn foreground_job(p: &mut Program, tty: u64) -> Result<(), world::Gone> {
+    p.call(109, &[0, 0]).await?;
+    for signal in [20, 21, 22] {
+        p.store(DATA, &bytes(&[0, 0, 0, 0])).await?;
+        assert_eq!(p.call(13, &[signal, DATA, 0, 8]).await?, 0);
+    }
+    p.pass(5000).await?;
+    assert_eq!(p.call(0, &[tty, DATA, 100]).await?, 5);
+    assert_eq!(&p.load::<5>(DATA).await?, b"line\n");
+    loop {
+        p.call(0, &[tty, DATA, 100]).await?;
+    }
+}
+
+/// The type of `future` shows that it can move between workers.
+fn can_move<F: Future + Send>(future: F) -> F {
+    future
+}
+
+#[test]
+fn requests_can_move_between_workers() {
+    let world = World::new();
+    let requests = world.requests();
+    drop(can_move(requests.0));
+    drop(can_move(requests.1));
+}

@@ -19,11 +19,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use unix::descriptor::DescriptorTable;
 use unix::exec::{Arguments, Layout};
+use unix::file::{DeviceDriver, FileObject};
 use unix::memory::{Memory, ObjectProvider};
 use unix::process::Control;
 use unix::thread::{ExecRequest, Host, System, Thread, Trap, UserThread};
 use unix::tmpfs::{Tmpfs, TmpfsOptions};
-use unix::vfs::{At, Mode, OpenFlags, Vfs};
+use unix::tty::{Terminal, TerminalFile};
+use unix::vfs::{At, DeviceNumber, FileType, Mode, OpenContext, OpenFlags, Vfs};
 use unix::{BoxFuture, Bytes, Environment, Timestamp};
 
 /// Why a program's function does not go on.
@@ -90,6 +92,16 @@ impl UserThread for TestThread {
             *self.extended.lock().unwrap() = new;
             Ok(())
         })
+    }
+}
+
+/// Opens a terminal.
+struct TerminalDriver(Arc<Terminal>);
+
+impl DeviceDriver for TerminalDriver {
+    fn open(&self, context: &OpenContext<'_>) -> unix::Result<Arc<dyn FileObject>> {
+        let file: Arc<dyn FileObject> = TerminalFile::open(&self.0, context.process, None, context.flags)?;
+        Ok(file)
     }
 }
 
@@ -204,6 +216,18 @@ impl World {
         address
     }
 
+    /// A call and a return of a thread, as futures that are not run.
+    pub fn requests(&self) -> (impl Future<Output = Next> + Send, impl Future<Output = Next> + Send) {
+        let thread = self.machine.block_on(self.init());
+        let (first, second) = (thread.clone(), thread);
+        let linux =
+            || Linux::<Simulated>::new(Processor { features: 0, more_features: 0, extended_size: 512 });
+        let (a, b) = (linux(), linux());
+        (async move { a.serve_call(&first, ThreadState::default()).await }, async move {
+            b.leave(&second, ThreadState::default(), None).await
+        })
+    }
+
     /// Frames, threads of the machine and log lines.
     pub fn free_frames(&self) -> u32 {
         self.system.vm.statistics().free
@@ -275,6 +299,19 @@ impl World {
             }
         }
         self.init.borrow_mut().take();
+    }
+
+    /// A terminal, which programs open as /tty.
+    pub fn install_terminal(&self) -> Arc<Terminal> {
+        let number = DeviceNumber { major: 4, minor: 64 };
+        let terminal = Terminal::new(number, self.system.session_host());
+        self.system.vfs.register_device(false, number, Arc::new(TerminalDriver(terminal.clone())));
+        self.machine.block_on(async {
+            let context = self.init().await.context();
+            let (caller, mode) = (context.caller(), Mode::new(0o666));
+            caller.make_node(&At::Current, b"/tty", FileType::CharacterDevice, mode, number).await.unwrap();
+        });
+        terminal
     }
 
     async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {

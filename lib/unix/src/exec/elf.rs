@@ -145,7 +145,7 @@ impl Image {
             executable_stack: false,
             headers_address: 0,
             alignment: PAGE,
-            span: u64::MAX..0,
+            span: Range { start: u64::MAX, end: 0 },
         };
         if table.len() < header.headers_size() {
             return Err(Error::ENOEXEC);

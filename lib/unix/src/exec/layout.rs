@@ -89,7 +89,9 @@ mod tests {
         layout.randomise = true;
         let random = layout.place(&image(3, 0), 8 * MIB, || !0).unwrap();
         assert!(
-            random.bias > relocatable.bias && random.stack_top < layout.high && random.stack_top % 16 == 0
+            random.bias > relocatable.bias
+                && random.stack_top < layout.high
+                && random.stack_top.is_multiple_of(16)
         );
         assert!(random.stack_top - random.mapping_top > 128 * MIB);
         assert!(random.mapping_top > random.break_start);
