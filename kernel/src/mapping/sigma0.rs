@@ -18,7 +18,8 @@ const USUAL_LEVEL: u32 = 2;
 /// error of sigma0's.
 pub fn sigma0_fault(space: SpaceMemory, address: VirtAddr) -> Result<bool, OutOfMemory> {
     debug_assert!(space.is_sigma0());
-    if address.value() >= arch::USER_END {
+    let page = x2::Region::containing(address.value(), page_bits(1));
+    if address.value() >= arch::USER_END || space.area_in(page).is_some() {
         return Ok(false);
     }
     let present = table::find(space, address, 1);

@@ -7,7 +7,6 @@
 //! The tree lock of a GiB covers its root's place in the directory, all nodes of the tree, and the page-table entries
 //! that map them. Lock order: tree, then space. Locks are shared by GiBs that are 64 apart.
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU32, Ordering};
 
 use x2::Rights;
 
@@ -15,7 +14,6 @@ use super::changes::Changes;
 use super::node::{NodeId, Status, alloc_array, array_words};
 use super::table::Table;
 use super::walk;
-use crate::arch;
 use crate::arch::page_entry::{ENTRIES, effective, index, page_bits};
 use crate::memory::{Account, OutOfMemory, PhysAddr, PhysRange, VirtAddr};
 use crate::sync::{SpinLock, SpinLockGuard};
@@ -28,8 +26,6 @@ const DIRECTORY: usize = 1 << (PHYSICAL_BITS - page_bits(TREE_LEVEL + 1));
 
 /// Arrays of roots, for 512 GiB each; 0 = none yet. Written once each.
 static ROOTS: SpinLock<[u32; DIRECTORY]> = SpinLock::new([0; DIRECTORY]);
-/// The machine that the directory describes.
-static MACHINE: AtomicU32 = AtomicU32::new(0);
 
 const LOCKS: usize = 64;
 static LOCK: [SpinLock<()>; LOCKS] = [const { SpinLock::new(()) }; LOCKS];
@@ -55,7 +51,6 @@ static RESERVED: SpinLock<Reserved> = SpinLock::new(Reserved {
 /// If there are more than 32 ranges: the boot code merges them.
 pub fn init(reserved: &[PhysRange]) {
     *ROOTS.lock() = [0; DIRECTORY];
-    MACHINE.store(arch::machine(), Ordering::Relaxed);
     let mut state = RESERVED.lock();
     state.ranges[..reserved.len()].copy_from_slice(reserved);
     state.count = reserved.len();

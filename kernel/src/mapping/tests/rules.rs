@@ -532,6 +532,9 @@ fn sigma0_has_everything_but_the_kernels_memory() {
     assert_eq!(sigma0_fault(sigma0, VirtAddr::new(KERNEL.end.value() - 1)), Ok(false));
     assert_eq!(sigma0_fault(sigma0, VirtAddr::new(crate::arch::USER_END)), Ok(false));
     assert_eq!(sigma0_fault(sigma0, VirtAddr::new(1 << 46)), Ok(false), "beyond what nodes can name");
+    sigma0.set_areas(Some(Region { base: 0x7000_0000, size_log2: 12 }), None);
+    assert_eq!(sigma0_fault(sigma0, VirtAddr::new(0x7000_0000)), Ok(false), "its KIP is not memory");
+    assert_eq!(sigma0_fault(sigma0, VirtAddr::new(0x7000_1000)), Ok(true));
     // Nor can it give it away.
     world.map(0, 0, 1, 0, 30, RWX);
     assert_eq!(world.at(1, KERNEL.start.value()), None);
