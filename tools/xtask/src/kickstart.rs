@@ -4,7 +4,8 @@ use crate::programs_c::{execute, newer_than};
 use crate::{command, tree};
 use anyhow::{Context, Result};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// 32-bit, freestanding, and no library function made out of loops: the loader's own are all there are.
 const FLAGS: [&str; 12] = [
@@ -37,4 +38,24 @@ pub(crate) fn build(verbose: bool) -> Result<PathBuf> {
         execute(gcc, verbose, "building the kickstart loader")?;
     }
     Ok(elf)
+}
+
+/// A boot file without its debugging information. The loader refuses a program whose place a module occupies, and puts the
+/// modules where it finds them: right behind itself, so that they must end below the kernel's place at 8 MiB.
+pub(crate) fn stripped(file: &Path) -> Result<PathBuf> {
+    let name = file.file_name().context("a boot file has a name")?;
+    let directory = tree::target().join("kickstart/stripped");
+    let out = directory.join(name);
+    if !newer_than(&out, &[file.to_path_buf()]) {
+        fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
+        // Several machines start at the same time: each makes its own copy, and the last one stays.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let own = directory.join(format!("{}.{}.{number}", name.display(), std::process::id()));
+        let mut strip = command::clean("strip");
+        strip.arg("--strip-debug").arg("-o").arg(&own).arg(file);
+        command::run(&mut strip, "stripping a boot file")?;
+        fs::rename(&own, &out).with_context(|| format!("cannot create {}", out.display()))?;
+    }
+    Ok(out)
 }

@@ -1,6 +1,6 @@
 //! One emulated machine: what it consists of, and the QEMU command line that makes it.
 
-use crate::{command, tree};
+use crate::{command, kickstart, tree};
 use anyhow::{Context, Result, bail};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,10 @@ impl Machine {
         let mut list = Vec::new();
         for module in &modules {
             let name = module_name(module);
-            let path = present(tree::boot().join(name))?;
+            let mut path = present(tree::boot().join(name))?;
+            if self.boot == Boot::Kickstart {
+                path = kickstart::stripped(&path)?;
+            }
             let path = path.to_str().context("the path of the tree is not UTF-8")?;
             // QEMU separates modules by commas; a comma inside one is doubled.
             list.push(format!("{path}{}", &module[name.len()..]).replace(',', ",,"));
