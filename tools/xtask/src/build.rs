@@ -5,7 +5,7 @@
 
 use crate::packages::{Kind, Package};
 use crate::toolchain::{TARGET, Toolchain};
-use crate::{command, kickstart, packages, programs_c, toolchain, tree};
+use crate::{command, guests, kickstart, packages, programs_c, toolchain, tree};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,8 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
             files.push(install(&built, binary)?);
         }
     }
-    for program in programs_c::build(options.verbose)? {
+    let c_programs = programs_c::build(options.verbose)?.into_iter().chain(guests::build(options.verbose)?);
+    for program in c_programs {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         files.push(install(&program, &name)?);
     }

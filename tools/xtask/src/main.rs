@@ -10,6 +10,7 @@ mod boots;
 mod build;
 mod check;
 mod command;
+mod guests;
 mod host_tests;
 mod image;
 mod kickstart;
