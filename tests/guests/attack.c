@@ -10,7 +10,7 @@ typedef uint64_t word;
 enum { IPC = 0x1c0, THREAD_CONTROL = 0x1a8, SPACE_CONTROL = 0x1a0, EXCHANGE_REGISTERS = 0x1d8, SCHEDULE = 0x1f0,
        UNMAP = 0x1d0, SPACE_OPTIONS = 0x1f8, MAP_CONTROL = 0x200, THREAD_STATE = 0x208, NOTIFY = 0x210 };
 
-static word *kip, *mr, server;
+static word *kip, *mr, server, own;
 
 /* Every call has its arguments in these registers, whichever it is. */
 static word call(int entry, word rdi, word rsi, word rdx, word r8_, word r9_, word rax)
@@ -51,7 +51,7 @@ static void every_thread(void)
                     fail("sending", number);
                 if (receives(number << 32 | version))
                     fail("receiving", number);
-                if (call(NOTIFY, number << 32 | version, 1, 0, 0, 0, 0) && number != mr[-15] >> 32)
+                if (call(NOTIFY, number << 32 | version, 1, 0, 0, 0, 0) && number != own >> 32)
                     fail("notifying", number);
             }
 }
@@ -79,9 +79,9 @@ static void control_calls(void)
             fail("ThreadControl", number);
         if (call(SPACE_CONTROL, id, 0, 0, 0, ~0ull, 0))
             fail("SpaceControl", number);
-        if (id != mr[-15] && call(EXCHANGE_REGISTERS, ~0ull, 0x3ff, 0, 0, 0, id))
+        if (id != own && call(EXCHANGE_REGISTERS, ~0ull, 0x3ff, 0, 0, 0, id))
             fail("ExchangeRegisters", number);
-        if (id != mr[-15] && id != server && call(SCHEDULE, id, ~0ull, ~0ull, ~0ull, ~0ull, 0) > 1)
+        if (id != own && id != server && call(SCHEDULE, id, ~0ull, ~0ull, ~0ull, ~0ull, 0) > 1)
             fail("Schedule", number);
         for (word option = 0; option < 10; option++)
             if (call(SPACE_OPTIONS, id, option, id, 1, 0, 0))
@@ -113,6 +113,7 @@ int main(int argc, char **argv)
     kip = (word *)strtoull(argv[2], 0, 0);
     mr = (word *)strtoull(argv[3], 0, 0);
     server = strtoull(argv[4], 0, 0);
+    own = mr[-15];
     printf("attack %d\n", attack);
     fflush(stdout);
     switch (attack) {

@@ -194,9 +194,7 @@ fn owner_only() {
 fn items_array() {
     let space = confined::space().first.raw();
     let page = arena::page().address;
-    for (items, number) in
-        [(page, 0), (page, 513), (page + 8, 1), (FAR, 1), (u64::MAX & !31, 1), (page, u64::MAX)]
-    {
+    for (items, number) in [(page, 0), (page, 513), (page + 8, 1), (FAR, 1), (!31, 1), (page, u64::MAX)] {
         // SAFETY: the kernel refuses to use memory that is not the caller's.
         let (result, done) = unsafe { syscall::map_control(space, items, number) };
         assert_eq!((result, done), (0, 0), "{items:#x} {number}");
