@@ -36,6 +36,8 @@ pub struct Config {
     pub legacy_io: bool,
     /// Unprivileged spaces may use the kernel debugger's console operations.
     pub user_kdb: bool,
+    /// Privileged spaces may count what the kernel has in use and make allocations fail: for tests.
+    pub test_kdb: bool,
     /// The enter operation of INT3 enters the kernel debugger.
     pub enter_kdb: bool,
     /// Exception messages carry the processor's error code as word 20.
@@ -66,6 +68,7 @@ impl Config {
         memory_limit: None,
         legacy_io: false,
         user_kdb: false,
+        test_kdb: false,
         enter_kdb: false,
         exception_error_code: false,
         space_quota: None,
@@ -92,6 +95,7 @@ impl Config {
             Some(("maxmem", size)) => self.memory_limit = Some(parse_size(size)?),
             Some(("trace", events)) => self.trace = EventSet::parse(events).ok()?,
             Some(("kdb", "user")) => self.user_kdb = true,
+            Some(("kdb", "test")) => self.test_kdb = true,
             None if word == "legacy-io" => self.legacy_io = true,
             None if word == "kdb" => self.enter_kdb = true,
             None if word == "exception-error-code" => self.exception_error_code = true,

@@ -39,6 +39,11 @@ pub struct Space {
 
 static SPACES: ObjectSlab<Space> = ObjectSlab::new(Use::Spaces);
 
+/// Spaces in use, for leak checks.
+pub fn spaces_in_use() -> u32 {
+    SPACES.slab().usage().0
+}
+
 /// Who pays for a space that ThreadControl creates, with a reference that the space takes over: the kernel, or an
 /// account of its own if a boot option limits every space.
 fn account_of_new_space() -> Result<Account, OutOfMemory> {

@@ -2,10 +2,11 @@
 
 use x2::kdebug;
 
+use crate::memory::{self, Use};
 use crate::scheduler::Next;
-use crate::space::Space;
-use crate::thread::{ThreadRef, exception, user_memory};
-use crate::{config, console, processor};
+use crate::space::{self, Space};
+use crate::thread::{ThreadRef, exception, lifecycle, user_memory};
+use crate::{config, console, mapping, processor};
 
 /// `cmpb $operation, %al`.
 const COMPARE_AL: u8 = 0x3c;
@@ -40,6 +41,14 @@ pub fn breakpoint(current: ThreadRef) -> Next {
             }
         },
         (COMPARE_AL, kdebug::TOGGLE_BREAK_IN) if length == 2 => {}
+        (COMPARE_AL, kdebug::READ_STATISTIC) if length == 2 && may_test(space) => {
+            registers.rax().set(statistic(registers.rax().get()).map_or(u64::MAX, u64::from));
+        }
+        (COMPARE_AL, kdebug::FAIL_ALLOCATION) if length == 2 && may_test(space) => {
+            let pending = memory::injection::cancel();
+            memory::injection::fail_nth(registers.rax().get());
+            registers.rax().set(pending.into());
+        }
         (JUMP, _) if length == 2 => {
             message(space, registers.rip.get() + 2);
             if config::get().enter_kdb {
@@ -50,6 +59,26 @@ pub fn breakpoint(current: ThreadRef) -> Next {
         _ => return exception::report(current, BREAKPOINT, 0),
     }
     Next::Return
+}
+
+/// The operations that tests use tell of the whole system and disturb it.
+fn may_test(space: &Space) -> bool {
+    config::get().test_kdb && space.is_privileged()
+}
+
+/// What the kernel has in use now, for leak checks.
+fn statistic(which: u64) -> Option<u32> {
+    let frames = memory::statistics();
+    Some(match which {
+        kdebug::statistic::FRAMES => frames.of(Use::PageTables) + frames.of(Use::UserVisible),
+        kdebug::statistic::THREADS => lifecycle::threads_in_use(),
+        kdebug::statistic::SPACES => space::spaces_in_use(),
+        kdebug::statistic::MAP_NODES => {
+            let (nodes, arrays) = mapping::usage();
+            nodes + arrays
+        }
+        _ => return None,
+    })
 }
 
 /// `mov $message, %rax` or `mov $message, %eax` at `address`, behind the jump.

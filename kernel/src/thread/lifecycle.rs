@@ -22,6 +22,11 @@ use crate::{arch, interrupt, processor};
 static TCBS: ObjectSlab<Tcb> = ObjectSlab::stable(Use::Threads, offset_of!(Tcb, registers));
 static TRANSFER_RECORDS: ObjectSlab<TransferRecord> = ObjectSlab::new(Use::Transfers);
 
+/// TCBs in use, for leak checks.
+pub fn threads_in_use() -> u32 {
+    TCBS.slab().usage().0
+}
+
 /// A TCB that is not in the table yet, in its initial state, charged to `account`.
 pub fn allocate(account: Account) -> Result<ThreadRef, OutOfMemory> {
     let place = TCBS.alloc(account)?;

@@ -35,16 +35,16 @@ pub fn kernel_statistic(which: u64) -> Option<u64> {
     if value == u64::MAX { None } else { Some(value) }
 }
 
-/// Makes the `nth` allocation of kernel memory from now on fail (0: none) and returns how many there have been since the
-/// last call (boot option `kdb=test`).
-pub fn fail_kernel_allocation(nth: u64) -> u64 {
-    let allocations: u64;
+/// Makes the `nth` allocation of kernel memory from now on fail (0: none). Returns whether the failure asked for before was
+/// still to come (boot option `kdb=test`).
+pub fn fail_kernel_allocation(nth: u64) -> bool {
+    let pending: u64;
     // SAFETY: the kernel sets RAX and changes nothing else here.
     unsafe {
         core::arch::asm!("int3", "cmp al, {operation}", operation = const kdebug::FAIL_ALLOCATION,
-            inout("rax") nth => allocations, options(nomem, nostack));
+            inout("rax") nth => pending, options(nomem, nostack));
     }
-    allocations
+    pending != 0
 }
 
 /// The console as a formatter.

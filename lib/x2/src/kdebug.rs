@@ -14,18 +14,19 @@ pub const READ_CHARACTER: u8 = 0xd;
 /// Ours, for tests: RAX = one of [`statistic`]; reads that number into RAX, all ones if there is none. Only privileged
 /// spaces, and only with the boot option `kdb=test`.
 pub const READ_STATISTIC: u8 = 0x40;
-/// Ours, for tests: RAX = n > 0: the n-th allocation of kernel memory from now on fails, once; 0: none does. RAX becomes
-/// the number of allocations since the last such call. Only privileged spaces, and only with the boot option `kdb=test`.
+/// Ours, for tests: RAX = n > 0: the n-th allocation of kernel memory from now on fails, once; 0: none does. RAX becomes 1
+/// if the failure asked for before was still to come, else 0. Only privileged spaces, and only with the boot option
+/// `kdb=test`.
 pub const FAIL_ALLOCATION: u8 = 0x41;
 
 /// What [`READ_STATISTIC`] reads.
 pub mod statistic {
-    /// Frames of kernel memory in use.
+    /// Frames of page tables and UTCBs.
     pub const FRAMES: u64 = 0;
     /// Thread control blocks in use.
     pub const THREADS: u64 = 1;
     /// Address spaces.
     pub const SPACES: u64 = 2;
-    /// Nodes of the mapping database in use.
+    /// Nodes of the mapping database and arrays of them in use.
     pub const MAP_NODES: u64 = 3;
 }
