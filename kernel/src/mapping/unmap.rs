@@ -235,6 +235,10 @@ impl Revocation {
         let mut changes = Changes::new();
         let mut address = VirtAddr::new(range.base);
         while address.value() <= range.last() {
+            if let Some(area) = self.space.area_in(Region { base: address.value(), size_log2: 12 }) {
+                address = VirtAddr::new(area.last() + 1);
+                continue;
+            }
             let place = table::find(self.space, address, 1);
             if place.entry.is_page(place.level) && place.at.node().is_none() {
                 status = status.or(with_execute(place.entry.status(), true));

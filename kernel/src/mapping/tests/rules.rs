@@ -540,6 +540,13 @@ fn sigma0_has_everything_but_the_kernels_memory() {
     assert_eq!(world.at(1, KERNEL.start.value()), None);
     assert_eq!(world.at(1, KERNEL.end.value()), Some((KERNEL.end.value(), RWX)));
     assert_eq!(world.page_bits(1, 0), 21);
+    let frame = PhysAddr::new(KERNEL.start.value());
+    sigma0.insert_kernel_frame(VirtAddr::new(0x7000_0000), frame, RX).unwrap();
+    world.touch(0, 0x7000_0000, R);
+    assert_eq!(world.status(0, 0x4000_0000, 30), NONE);
+    world.touch(0, 0x7000_1000, R);
+    assert_eq!(world.status(0, 0x4000_0000, 30), RX);
+    assert_eq!(world.status(0, 0x4000_0000, 30), NONE);
     // Nothing is mapped into it, nor taken from it.
     let back = MapItem::map(Fpage::memory(0, 12).with_rights(RWX), 0x12_3000);
     assert_eq!(world.try_map(1, 0, back, Fpage::COMPLETE).unwrap(), Fpage::NIL);
