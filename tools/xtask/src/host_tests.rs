@@ -120,12 +120,13 @@ mod tests {
 
     #[test]
     fn a_process_ends_with_what_it_started() {
-        let mut shell =
-            Command::new("sh").args(["-c", "sleep 600; true"]).stdout(Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(200));
+        let script = "sleep 600 & echo started; wait";
+        let mut shell = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(shell.stdout.take().unwrap());
+        output.read_line(&mut String::new()).unwrap();
         stop(shell.id());
         // The pipe closes only when every process that holds it has ended.
-        assert_eq!(std::io::read_to_string(shell.stdout.take().unwrap()).unwrap(), "");
+        assert_eq!(std::io::read_to_string(output).unwrap(), "");
         assert!(!shell.wait().unwrap().success());
     }
 

@@ -66,15 +66,20 @@ impl Symboliser {
     /// other lines: not every number is an address. Lines must be given in their order.
     pub(crate) fn explain(&self, line: &str) -> Vec<String> {
         let lower = line.to_ascii_lowercase();
-        let is_frame = lower.contains("at 0x");
+        let is_frame = is_frame(&lower);
         // All frames of a backtrace but the first are return addresses, which may already belong to the next line or
         // even to the next function: the call is just before.
         let before = u64::from(self.in_backtrace.replace(is_frame) && is_frame);
-        if !is_frame && !["rip", "ip ", "ip="].iter().any(|mark| lower.contains(mark)) {
+        let is_pointer = ["rip", "ip ", "ip="].iter().any(|mark| lower.contains(mark));
+        if !is_pointer && !lower.contains("at 0x") {
             return Vec::new();
         }
         let mut explained = Vec::new();
         for address in addresses(line) {
+            // Of programs' addresses only those that are surely of code: "sigma0 at 0xf00000" is no place in it.
+            if !is_frame && !is_pointer && address < 1 << 63 {
+                continue;
+            }
             let mut lead = format!("{address:#x} =");
             let mut locations = self.locations(address.wrapping_sub(before));
             // A function whose inlined part has no name of its own appears twice.
@@ -86,6 +91,13 @@ impl Symboliser {
         }
         explained
     }
+}
+
+/// Whether a line, in small letters, is a frame of a backtrace: `at 0x...`, perhaps after the level of the message.
+fn is_frame(line: &str) -> bool {
+    let line = line.trim_start();
+    let text = line.split_once(": ").filter(|(level, _)| !level.contains(' ')).map_or(line, |(_, text)| text);
+    text.trim_start().starts_with("at 0x")
 }
 
 /// The numbers in a line that may be addresses: hexadecimal with 0x, or 16 bare hexadecimal digits.
@@ -163,6 +175,14 @@ mod tests {
             lines.into_iter().find(|line| line.contains("symbolise.rs:"))
         });
         assert!(explained.is_some_and(|line| line.contains("tools/xtask/src/symbolise.rs:")));
+    }
+
+    #[test]
+    fn frames_are_told_from_other_places() {
+        assert!(is_frame("error:   at 0xffffffff80801234"));
+        assert!(is_frame("  at 0x1000123"));
+        assert!(!is_frame("sigma0 at 0xf00000, root task at 0x1000000"));
+        assert!(!is_frame("warn: interrupt at 0xffffffff80801234"));
     }
 
     #[test]
