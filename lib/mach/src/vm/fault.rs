@@ -28,6 +28,8 @@ pub(super) struct Target<'a, M: Machine> {
     pub(super) cluster: u64,
     /// The large page around this one lies in the entry, aligned in the object as it is in the address space.
     pub(super) large: bool,
+    /// The page is for an address space, not for the server alone: it may become mapped.
+    pub(super) maps: bool,
 }
 
 /// Base pages of a large page, as a shift.
@@ -47,6 +49,7 @@ impl<'a, M: Machine> Target<'a, M> {
             wired: false,
             cluster,
             large: false,
+            maps: false,
         }
     }
 }
@@ -147,7 +150,7 @@ impl<M: Machine> Blocked<M> {
     }
 }
 
-/// The flags of a slot whose frame is about to be mapped.
+/// The flags of a slot whose frame may be mapped from now on.
 fn mapped_with(rights: Protection) -> SlotFlags {
     if rights.contains(Protection::WRITE) {
         SlotFlags::MAPPED | SlotFlags::WRITABLE
@@ -206,7 +209,10 @@ pub(super) fn resolve<M: Machine, R>(
         if !write {
             let rights = target.protection - Protection::WRITE;
             if let Some(slot) = state.pages.get_mut(index) {
-                slot.flags |= SlotFlags::MAPPED | SlotFlags::REFERENCED;
+                slot.flags |= SlotFlags::REFERENCED;
+                if target.maps {
+                    slot.flags |= SlotFlags::MAPPED;
+                }
             }
             let hidden_by = Some((&top.pages, target.index));
             let around = Around { state, index, hidden_by, clean: rights, dirty: rights };
@@ -216,7 +222,7 @@ pub(super) fn resolve<M: Machine, R>(
         }
         let frame = new_page(vm, target, &mut top)?;
         vm.machine().copy_frame(slot.frame, frame);
-        if top.shared {
+        if top.shared && slot.has(SlotFlags::MAPPED) {
             // Others that write to this object may still have the old page.
             vm.machine().frames_protect(&[slot.frame], Protection::NONE);
         }
@@ -445,7 +451,10 @@ fn use_top<M: Machine, R>(
     let dirty = if may_write { target.protection } else { target.protection - Protection::WRITE };
     let clean = target.protection - Protection::WRITE;
     let rights = if slot.has(SlotFlags::DIRTY) { dirty } else { clean };
-    slot.flags |= mapped_with(rights) | SlotFlags::REFERENCED;
+    slot.flags |= SlotFlags::REFERENCED;
+    if target.maps {
+        slot.flags |= mapped_with(rights);
+    }
     let page = PhysicalPage::Frame(slot.frame);
     let around = (origin == Origin::Resident).then_some(Around {
         dirty: if state.copy.is_none() { dirty } else { clean },
@@ -478,7 +487,9 @@ fn push_to_copy<M: Machine>(vm: &Arc<Vm<M>>, top: &mut ObjectState<M>, index: u6
         vm.free_frame(frame, false);
         return Err(error.into());
     }
-    vm.machine().frames_protect(&[slot.frame], Protection::NONE);
+    if slot.has(SlotFlags::MAPPED) {
+        vm.machine().frames_protect(&[slot.frame], Protection::NONE);
+    }
     slot.flags.remove(SlotFlags::MAPPED | SlotFlags::WRITABLE);
     Ok(())
 }

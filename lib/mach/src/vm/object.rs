@@ -6,7 +6,7 @@ use macadamia_sync::{SpinLock, WaitQueue};
 
 use super::Vm;
 use super::fault::{self, Target};
-use super::page_index::{PageIndex, SlotFlags};
+use super::page_index::{PageIndex, Slot, SlotFlags};
 use super::pager::Pager;
 use crate::machine::{Caching, Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, Protection};
 use crate::{KernError, KernResult};
@@ -210,28 +210,31 @@ impl<M: Machine> VmObject<M> {
     pub(super) fn discard_pages(&self, start: u64, end: u64, mapped: bool) -> bool {
         let mut at = start;
         loop {
-            let mut frames = [(Frame(0), 0); 32];
+            let mut slots = [Slot::paged_out(); 32];
+            let (mut mapped_frames, mut mapped_count) = ([Frame(0); 32], 0);
             let mut count = 0;
             let mut state = self.state.lock();
-            while count < frames.len()
+            while count < slots.len()
                 && let Some((index, slot)) = state.pages.next(at).filter(|(index, _)| *index < end)
             {
                 at = index + 1;
                 if slot.has(SlotFlags::BUSY | SlotFlags::CLEANING) {
                     continue;
                 }
-                if slot.is_resident() {
-                    frames[count] = (slot.frame, slot.wired);
-                    count += 1;
+                if mapped && slot.has(SlotFlags::MAPPED) {
+                    mapped_frames[mapped_count] = slot.frame;
+                    mapped_count += 1;
                 }
+                slots[count] = slot;
+                count += 1;
                 state.pages.remove(self.vm.machine(), index);
             }
-            let gone = frames.map(|(frame, _)| frame);
-            if count > 0 && mapped {
-                self.vm.machine().frames_protect(&gone[..count], Protection::NONE);
+            if mapped_count > 0 {
+                self.vm.machine().frames_protect(&mapped_frames[..mapped_count], Protection::NONE);
             }
-            frames[..count].iter().for_each(|&(frame, wired)| self.vm.free_frame(frame, wired > 0));
-            if count < frames.len() {
+            let resident = slots[..count].iter().filter(|slot| slot.is_resident());
+            resident.for_each(|slot| self.vm.free_frame(slot.frame, slot.wired > 0));
+            if count < slots.len() {
                 return state.pages.next(start).is_none_or(|(index, _)| index >= end);
             }
         }

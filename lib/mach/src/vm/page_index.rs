@@ -22,12 +22,11 @@ bitflags::bitflags! {
         const CLEANING = 1 << 3;
         /// The frame may be mapped writable somewhere.
         const WRITABLE = 1 << 4;
-        /// The frame may be mapped somewhere.
+        /// The frame may be mapped somewhere. Without it, and `WRITABLE`, there is nothing to revoke: a file that is only
+        /// read and written as a file costs no kernel entries.
         const MAPPED = 1 << 5;
         /// Used since page-out last looked, in a way that the machine does not see: it is passed over once.
         const REFERENCED = 1 << 7;
-        /// The pager wants the page back even if it is clean.
-        const PRECIOUS = 1 << 6;
     }
 }
 

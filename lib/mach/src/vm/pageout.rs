@@ -225,7 +225,7 @@ impl<M: Machine> Vm<M> {
             }
             return false;
         }
-        if !slot.has(SlotFlags::DIRTY | SlotFlags::PRECIOUS) {
+        if !slot.has(SlotFlags::DIRTY) {
             self.free_clean_page(&mut state, index, slot);
             return true;
         }
@@ -239,7 +239,9 @@ impl<M: Machine> Vm<M> {
 
     /// Frees a page whose contents its pager has.
     fn free_clean_page(&self, state: &mut ObjectState<M>, index: u64, slot: Slot) {
-        self.machine.frames_protect(&[slot.frame], Protection::NONE);
+        if slot.has(SlotFlags::MAPPED) {
+            self.machine.frames_protect(&[slot.frame], Protection::NONE);
+        }
         if state.is_internal() {
             if let Some(slot) = state.pages.get_mut(index) {
                 *slot = Slot::paged_out();
@@ -269,6 +271,7 @@ impl<M: Machine> Vm<M> {
         index: u64,
         take: bool,
     ) {
+        let (mut writable, mut writable_count) = ([Frame(0); RUN], 0);
         let mut frames = Vec::new();
         if frames.try_reserve_exact(RUN).is_err() {
             return;
@@ -276,17 +279,23 @@ impl<M: Machine> Vm<M> {
         for at in index.. {
             let Some(slot) = state.pages.get_mut(at) else { break };
             let dirty = slot.is_resident()
-                && slot.has(SlotFlags::DIRTY | SlotFlags::PRECIOUS)
+                && slot.has(SlotFlags::DIRTY)
                 && !slot.has(SlotFlags::BUSY | SlotFlags::CLEANING);
             if !dirty || frames.len() == RUN || (take && slot.wired > 0) {
                 break;
             }
-            slot.flags.remove(SlotFlags::DIRTY | SlotFlags::WRITABLE | SlotFlags::PRECIOUS);
+            if slot.has(SlotFlags::WRITABLE) {
+                writable[writable_count] = slot.frame;
+                writable_count += 1;
+            }
+            slot.flags.remove(SlotFlags::DIRTY | SlotFlags::WRITABLE);
             slot.flags.insert(SlotFlags::CLEANING);
             frames.push(slot.frame);
         }
         // From here on a store faults, and makes the page dirty again.
-        self.machine.frames_protect(&frames, Protection::ALL - Protection::WRITE);
+        if writable_count > 0 {
+            self.machine.frames_protect(&writable[..writable_count], Protection::ALL - Protection::WRITE);
+        }
         state.paging += 1;
         self.laundry.outstanding.fetch_add(1, Ordering::Relaxed);
         let write = Write { vm: self.clone(), object: object.clone(), first: index, frames, take };
@@ -362,8 +371,7 @@ impl<M: Machine> VmObject<M> {
                     return Err(KernError::MemoryError);
                 }
                 let dirty = |slot: &Slot| {
-                    slot.has(SlotFlags::DIRTY | SlotFlags::PRECIOUS)
-                        && !slot.has(SlotFlags::BUSY | SlotFlags::CLEANING)
+                    slot.has(SlotFlags::DIRTY) && !slot.has(SlotFlags::BUSY | SlotFlags::CLEANING)
                 };
                 // Each page is begun once, or a program that keeps writing would keep us here.
                 let found = state.pages.range(next, last).find(|(_, slot)| dirty(slot));

@@ -347,6 +347,7 @@ impl<M: Machine> VmMap<M> {
             wired: hint.wired,
             cluster: hint.cluster,
             large: hint.large && hint.large_page_fits(address),
+            maps: true,
         };
         let place = Place { address: address & !(PAGE_SIZE - 1), start: hint.start, end: hint.end };
         fault::resolve(&self.vm, &target, access, |found| page_use.use_page(self, translation, place, found))

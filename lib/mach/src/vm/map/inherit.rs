@@ -168,7 +168,10 @@ impl<M: Machine> VmMap<M> {
         } else {
             if !entry.needs_copy {
                 entry.needs_copy = true;
-                revocation.add(start, end);
+                // What may not be written is not mapped writable.
+                if entry.protection.contains(Protection::WRITE) {
+                    revocation.add(start, end);
+                }
             }
             object.clone()
         };

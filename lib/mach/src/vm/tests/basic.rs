@@ -237,6 +237,26 @@ fn a_file_is_cached_once_however_it_is_reached() {
 }
 
 #[test]
+fn a_file_that_is_not_mapped_costs_no_kernel_entries() {
+    let system = System::new(32);
+    system.run(async {
+        let pager = FilePager::new(vec![1; 8 * PAGE_SIZE as usize]);
+        let file = VmObject::paged(system.vm(), pager.clone(), 8 * PAGE_SIZE, CopyStrategy::Delay).unwrap();
+        let mut bytes = vec![0; 8 * PAGE_SIZE as usize];
+        let before = system.machine.counters().kernel_entries;
+        file.read(0, &mut bytes).await.unwrap();
+        file.write(PAGE_SIZE + 1, b"new").await.unwrap();
+        assert_eq!(system.machine.counters().kernel_entries, before);
+        file.clean(0, u64::MAX).await.unwrap();
+        assert_eq!(&pager.contents.lock().unwrap()[PAGE_SIZE as usize..][..5], b"\x01new\x01");
+        assert_eq!(pager.returns.lock().unwrap().as_slice(), [(PAGE_SIZE, PAGE_SIZE as usize)]);
+        let before = system.machine.counters().kernel_entries;
+        file.set_size(2 * PAGE_SIZE).await.unwrap();
+        assert_eq!((system.machine.counters().kernel_entries, file.resident_pages()), (before, 2));
+    });
+}
+
+#[test]
 fn a_delayed_copy_is_a_snapshot() {
     let system = System::new(32);
     let map = system.map();
