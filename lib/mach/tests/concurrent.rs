@@ -310,3 +310,25 @@ fn programs_on_several_processors_meet_in_objects_and_queues() {
         assert_eq!((machine.reserved(), machine.pmaps()), (0, 0), "leaks with seed {seed}");
     }
 }
+
+#[test]
+fn the_daemon_keeps_memory_free() {
+    let machine = Simulated::new(64);
+    let vm = Vm::with_settings(machine.clone(), Settings { free_target: 20, ..settings() }).unwrap();
+    vm.set_default_pager(Arc::new(Swap { delay: 30 }));
+    let mut executor = Executor::new(machine.clone());
+    let daemon = executor.spawn(vm.clone().page_out_daemon());
+    let map = executor.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
+    executor.block_on(map.allocate(Placement::Fixed(BASE), 60 * PAGE_SIZE)).unwrap();
+    for page in 0..60 {
+        executor.block_on(map.copyout(BASE + page * PAGE_SIZE, &[page as u8])).unwrap();
+    }
+    executor.block_on(machine.sleep_until(machine.now() + 1_000_000));
+    assert!(vm.statistics().free >= 20, "{:?}", vm.statistics());
+    for page in 0..60 {
+        let mut byte = [0];
+        executor.block_on(map.copyin(BASE + page * PAGE_SIZE, &mut byte)).unwrap();
+        assert_eq!(byte[0], page as u8);
+    }
+    executor.cancel(daemon);
+}

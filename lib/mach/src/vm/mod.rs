@@ -72,7 +72,7 @@ mod tests;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use macadamia_sync::SpinLock;
+use macadamia_sync::{SpinLock, WaitQueue};
 
 pub use map::{
     AttributeValue, Behavior, CopyFault, Inheritance, MachineAttribute, MapCopy, MapRequest, Placement,
@@ -107,6 +107,10 @@ pub struct Vm<M: Machine> {
     settings: Settings,
     queues: SpinLock<Queues<M>>,
     laundry: Laundry,
+    /// A frame was freed.
+    memory_freed: WaitQueue,
+    /// Fewer frames are free than there should be.
+    memory_low: WaitQueue,
     default_pager: SpinLock<Option<Arc<dyn DefaultPager<M>>>>,
     next_id: AtomicU64,
 }
@@ -145,6 +149,8 @@ impl<M: Machine> Vm<M> {
             settings,
             queues: SpinLock::new(queues),
             laundry: Laundry::new(),
+            memory_freed: WaitQueue::new(),
+            memory_low: WaitQueue::new(),
             default_pager: SpinLock::new(None),
             next_id: AtomicU64::new(1),
         }))
@@ -177,7 +183,15 @@ impl<M: Machine> Vm<M> {
     #[inline]
     fn allocate_frame(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {
         let weak: Weak<VmObject<M>> = Arc::downgrade(owner);
-        self.queues.lock().allocate(&self.machine, weak, index)
+        let (frame, low) = {
+            let mut queues = self.queues.lock();
+            let frame = queues.allocate(&self.machine, weak, index);
+            (frame, queues.is_low(&self.machine, self.settings.free_target))
+        };
+        if low {
+            self.memory_low.wake_all();
+        }
+        frame
     }
 
     /// Frees all pages of an object that is going away, which are mapped nowhere.
@@ -197,14 +211,14 @@ impl<M: Machine> Vm<M> {
                 }
             });
             drop(queues);
-            self.laundry.memory_freed();
+            self.memory_freed.wake_all();
         }
     }
 
     /// Frees a frame that is mapped nowhere.
     fn free_frame(&self, frame: Frame, wired: bool) {
         self.queues.lock().free(&self.machine, frame, wired);
-        self.laundry.memory_freed();
+        self.memory_freed.wake_all();
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Laundry {
     outstanding: AtomicU64,
     /// Writes that have ended.
     finished: AtomicU64,
-    /// A write ended, a frame was freed, or somebody stopped polling the futures.
+    /// A write ended, or somebody stopped polling the futures.
     changed: WaitQueue,
 }
 
@@ -50,10 +50,6 @@ impl Laundry {
             finished: AtomicU64::new(0),
             changed: WaitQueue::new(),
         }
-    }
-
-    pub(super) fn memory_freed(&self) {
-        self.changed.wake_all();
     }
 
     fn has_finished(&self, before: u64) -> bool {
@@ -99,9 +95,8 @@ impl<M: Machine> Vm<M> {
                 }
                 continue;
             }
-            let progress = || (self.laundry.has_finished(before) || self.free_count() > 0).then_some(());
-            let progress = self.laundry.changed.wait_until(progress);
-            if !self.beside_laundry(self.until(deadline, progress)).await {
+            let freed = self.memory_freed.wait_until(|| (self.free_count() > 0).then_some(()));
+            if !self.beside_laundry(self.until(deadline, either(freed, self.write_end(before)))).await {
                 return Err(KernError::ResourceShortage);
             }
         }
@@ -113,17 +108,22 @@ impl<M: Machine> Vm<M> {
         let target = self.settings.free_target;
         let keep_free = async {
             loop {
-                self.laundry.changed.wait_until(|| (self.free_count() < target).then_some(())).await;
+                let low = self.memory_low.wait_until(|| (self.free_count() < target).then_some(()));
+                // Woken as well, but not satisfied, when nobody else polls the laundry any more.
+                either(low, self.laundry.changed.wait_until(|| None::<()>)).await;
                 let before = self.laundry.finished.load(Ordering::Acquire);
                 if self.take_pages(target.saturating_sub(self.free_count())) == 0 {
                     // Nothing to be had now: until a write ends, or for a while.
-                    let ended =
-                        self.laundry.changed.wait_until(|| self.laundry.has_finished(before).then_some(()));
-                    self.until(self.machine.now() + PATIENCE, ended).await;
+                    self.until(self.machine.now() + PATIENCE, self.write_end(before)).await;
                 }
             }
         };
         self.beside_laundry(keep_free).await
+    }
+
+    /// Waits until more writes have ended than had `before`.
+    async fn write_end(&self, before: u64) {
+        self.laundry.changed.wait_until(|| self.laundry.has_finished(before).then_some(())).await
     }
 
     /// Waits until no page is being written to a pager: before a system stops.
@@ -309,6 +309,16 @@ impl<M: Machine> Vm<M> {
     }
 }
 
+/// Waits for the first of two things.
+async fn either(one: impl Future, other: impl Future) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|context| {
+        let ready = one.as_mut().poll(context).is_ready() || other.as_mut().poll(context).is_ready();
+        if ready { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await
+}
+
 /// A run of pages being written.
 struct Write<M: Machine> {
     vm: Arc<Vm<M>>,
@@ -388,8 +398,7 @@ impl<M: Machine> VmObject<M> {
                 }
             };
             if waits {
-                let ended = vm.laundry.changed.wait_until(|| vm.laundry.has_finished(before).then_some(()));
-                vm.beside_laundry(ended).await;
+                vm.beside_laundry(vm.write_end(before)).await;
             } else if next == last {
                 return Ok(());
             }

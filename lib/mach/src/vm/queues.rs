@@ -76,6 +76,11 @@ impl<M: Machine> Queues<M> {
         self.free.len() as u32 + machine.free_frames()
     }
 
+    /// Whether fewer frames are free than `target`. The machine is asked only when few are kept here.
+    pub(crate) fn is_low(&self, machine: &M, target: u32) -> bool {
+        self.free.is_empty() && machine.free_frames() < target
+    }
+
     pub(crate) fn counts(&self) -> (u32, u32, u32) {
         (self.active.count, self.inactive.count, self.wired)
     }
