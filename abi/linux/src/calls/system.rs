@@ -6,12 +6,16 @@ use crate::layout::{Fields, Writer};
 use mach::Machine;
 use unix::Error;
 
-/// The version of Linux whose interface this is, as far as programs ask.
-const RELEASE: &[u8] = b"6.1.0-macadamia";
-
 pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
     let (host, domain) = call.system().names.lock().clone();
-    let names = to_utsname([b"Linux", &host, RELEASE, b"#1 SMP Macadamia", b"x86_64", &domain]);
+    let names = to_utsname([
+        b"Linux",
+        &host,
+        unix::thread::RELEASE.as_bytes(),
+        b"#1 SMP Macadamia",
+        b"x86_64",
+        &domain,
+    ]);
     call.write(call.arg(0), &names).await?;
     Ok(0)
 }

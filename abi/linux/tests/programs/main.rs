@@ -628,6 +628,91 @@ async fn foreground_job(p: &mut Program, tty: u64) -> Result<(), world::Gone> {
     }
 }
 
+/// The text of a file, through the buffer at DATA + 0x1000.
+async fn text(p: &mut Program, path: &str) -> Result<String, world::Gone> {
+    let path = p.string(DATA + 0x800, path).await?;
+    let file = p.call(2, &[path, 0, 0]).await?;
+    assert!(file >= 0, "{file}");
+    let mut text = Vec::new();
+    loop {
+        let count = p.call(0, &[file as u64, DATA + 0x1000, 0x1000]).await?;
+        if count <= 0 {
+            assert_eq!(count, 0);
+            p.call(3, &[file as u64]).await?;
+            return Ok(String::from_utf8_lossy(&text).into_owned());
+        }
+        let page: [u8; 0x1000] = p.load(DATA + 0x1000).await?;
+        text.extend_from_slice(&page[..count as usize]);
+    }
+}
+
+async fn link(p: &mut Program, path: &str) -> Result<String, world::Gone> {
+    let path = p.string(DATA + 0x800, path).await?;
+    let count = p.call(89, &[path, DATA + 0x1000, 0x100]).await?;
+    assert!(count >= 0, "{count}");
+    let bytes: [u8; 0x100] = p.load(DATA + 0x1000).await?;
+    Ok(String::from_utf8_lossy(&bytes[..count as usize]).into_owned())
+}
+
+#[test]
+fn what_proc_tells() {
+    let world = World::new();
+    world.install_proc();
+    world.install("/file", 0o644, b"x");
+    run_in(&world, async |p| {
+        p.fork(|p| {
+            Box::pin(async move {
+                assert_eq!(link(p, "/proc/self").await?, "2");
+                assert_eq!(link(p, "/proc/self/exe").await?, "/init");
+                assert_eq!(link(p, "/proc/1/cwd").await?, "/");
+                let stat = text(p, "/proc/self/stat").await?;
+                assert!(stat.starts_with("2 (init) R 1 1 1 0 -1 0 "), "{stat}");
+                assert_eq!(stat.split_whitespace().count(), 52);
+                let status = text(p, "/proc/2/status").await?;
+                assert!(status.contains("PPid:\t1\n") && status.contains("Uid:\t0\t0\t0\t0\n"), "{status}");
+                assert_eq!(text(p, "/proc/self/cmdline").await?, "init\0");
+                let maps = text(p, "/proc/self/maps").await?;
+                assert!(
+                    maps.contains("00400000-00401000 r-xp 00000000")
+                        || maps.contains("400000-401000 r-xp 00000000")
+                );
+                assert!(
+                    maps.lines().any(|line| line.ends_with(" /init")) && maps.contains("[stack]"),
+                    "{maps}"
+                );
+                let path = p.string(DATA, "/file").await?;
+                assert_eq!(p.call(2, &[path, 0, 0]).await?, 0);
+                assert_eq!(link(p, "/proc/self/fd/0").await?, "/file");
+                assert_eq!(text(p, "/proc/self/fd/0").await?, "x");
+                assert!(text(p, "/proc/meminfo").await?.starts_with("MemTotal: "));
+                assert_eq!(text(p, "/proc/sys/kernel/ostype").await?, "Linux\n");
+                assert!(text(p, "/proc/mounts").await?.contains("proc /proc proc rw 0 0\n"));
+                p.exit(0).await
+            })
+        })
+        .await?;
+        assert_eq!(p.wait(0).await?, (2, 0));
+        let path = p.string(DATA, "/proc").await?;
+        let directory = p.call(2, &[path, 0o200000, 0]).await? as u64;
+        let count = p.call(217, &[directory, DATA + 0x1000, 0x1000]).await? as usize;
+        let bytes: [u8; 0x1000] = p.load(DATA + 0x1000).await?;
+        let (mut names, mut at) = (Vec::new(), 0);
+        while at < count {
+            let length = usize::from(u16::from_le_bytes([bytes[at + 16], bytes[at + 17]]));
+            let name = bytes[at + 19..at + length].split(|byte| *byte == 0).next().unwrap();
+            names.push(String::from_utf8_lossy(name).into_owned());
+            at += length;
+        }
+        for expected in [".", "..", "self", "meminfo", "sys", "1"] {
+            assert!(names.iter().any(|name| name == expected), "{expected} in {names:?}");
+        }
+        assert!(!names.contains(&"2".to_string()), "the child is gone");
+        let gone = p.string(DATA, "/proc/2/stat").await?;
+        assert_eq!(p.call(2, &[gone, 0, 0]).await?, -2);
+        Ok(())
+    });
+}
+
 /// The type of `future` shows that it can move between workers.
 fn can_move<F: Future + Send>(future: F) -> F {
     future

@@ -25,7 +25,7 @@ use unix::process::Control;
 use unix::thread::{ExecRequest, Host, System, Thread, Trap, UserThread};
 use unix::tmpfs::{Tmpfs, TmpfsOptions};
 use unix::tty::{Terminal, TerminalFile};
-use unix::vfs::{At, DeviceNumber, FileType, Mode, OpenContext, OpenFlags, Vfs};
+use unix::vfs::{At, DeviceNumber, FileType, Mode, MountFlags, OpenContext, OpenFlags, Vfs};
 use unix::{BoxFuture, Bytes, Environment, Timestamp};
 
 /// Why a program's function does not go on.
@@ -312,6 +312,16 @@ impl World {
             caller.make_node(&At::Current, b"/tty", FileType::CharacterDevice, mode, number).await.unwrap();
         });
         terminal
+    }
+
+    /// Mounts /proc.
+    pub fn install_proc(&self) {
+        self.machine.block_on(async {
+            let context = self.init().await.context();
+            let (caller, root) = (context.caller(), self.system.proc_root());
+            caller.make_directory(&At::Current, b"/proc", Mode::new(0o555)).await.unwrap();
+            caller.mount(b"/proc", root, "proc", MountFlags::empty()).await.unwrap();
+        });
     }
 
     async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {

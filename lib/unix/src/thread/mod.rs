@@ -8,12 +8,16 @@ mod clone;
 mod context;
 mod exec;
 mod exit;
+mod proc;
+mod proc_text;
 mod signal_file;
 pub mod status;
 
 pub use clone::CloneRequest;
 pub use context::CallContext;
 pub use exec::{ExecRequest, Executed, ProgramInformation};
+pub use proc::Proc;
+pub use proc_text::RELEASE;
 pub use signal_file::SignalFile;
 
 use crate::clock::Clock;

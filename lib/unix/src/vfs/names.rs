@@ -283,7 +283,7 @@ impl Caller<'_> {
         if found.location.vnode.file_type() != FileType::SymbolicLink {
             return Err(if path.is_empty() { Error::ENOENT } else { Error::EINVAL });
         }
-        found.location.vnode.link_text().await
+        found.location.vnode.link_text_for(self.process).await
     }
 
     /// The path of the working directory.

@@ -3,6 +3,7 @@
 use super::metadata::{AttributeChange, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode};
 use super::mount::Location;
 use crate::file::{FileObject, LockTable};
+use crate::process_context::ProcessContext;
 use crate::sync::SpinLock;
 use crate::{Answer, Error, NotDone, Result, UserBuffer};
 use alloc::sync::{Arc, Weak};
@@ -243,6 +244,18 @@ pub trait Vnode: Send + Sync + 'static {
     /// Where a symbolic link leads.
     fn follow(&self) -> Answer<'_, Result<Link>> {
         Answer::now(Err(Error::EINVAL))
+    }
+
+    /// As [`Vnode::follow`], for links that lead each process elsewhere (/proc/self).
+    fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Link>> {
+        let _ = process;
+        self.follow()
+    }
+
+    /// As [`Vnode::link_text`], for links that lead each process elsewhere.
+    fn link_text_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Vec<u8>>> {
+        let _ = process;
+        self.link_text()
     }
 
     /// What readlink(2) shows, where that differs from [`Vnode::follow`].

@@ -124,7 +124,7 @@ impl<'a> Walker<'a> {
         if self.links > LINKS_MAXIMUM {
             return Err(Error::ELOOP);
         }
-        match link.vnode.follow().await? {
+        match link.vnode.follow_for(self.caller.process).await? {
             Link::Path(target) => {
                 if target.is_empty() {
                     return Err(Error::ENOENT);
