@@ -122,7 +122,6 @@ fn memory_descriptors(boot: &BootInformation, limit: u64) -> impl Iterator<Item 
         let last = range.end - 1;
         match range.kind {
             MemoryKind::Available if range.start < limit => {
-                // Conventional memory is whole pages, or sigma0 would hand out pages that are partly something else.
                 MemoryDescriptor::physical(Kind::Conventional, 1, range.start, last.min(limit - 1))
             }
             MemoryKind::Available => MemoryDescriptor::physical(Kind::Architecture, 1, range.start, last),

@@ -28,8 +28,3 @@ pub unsafe fn add(range: PhysRange) {
 pub fn ranges() -> &'static [PhysRange] {
     &RANGES.get()[..COUNT.load(Ordering::Relaxed)]
 }
-
-/// Has the range a byte that is the kernel's?
-pub fn overlaps(range: PhysRange) -> bool {
-    ranges().iter().any(|reserved| reserved.overlaps(range))
-}

@@ -7,7 +7,7 @@ use super::instructions::{cpuid, msr, read_cr0, read_cr4, read_msr, write_cr0, w
 use crate::log;
 
 bitflags! {
-    /// Processor features that the kernel knows how to use.
+    /// Processor features that the kernel uses, or judges the machine by.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Features: u32 {
         /// Pages that cannot be executed.
@@ -24,36 +24,24 @@ bitflags! {
         const UMIP = 1 << 5;
         /// RDFSBASE and its like.
         const FSGSBASE = 1 << 6;
-        /// Tagged TLB.
-        const PCID = 1 << 7;
-        /// INVPCID.
-        const INVPCID = 1 << 8;
         /// XSAVE.
-        const XSAVE = 1 << 9;
-        /// XSAVEOPT.
-        const XSAVEOPT = 1 << 10;
+        const XSAVE = 1 << 7;
         /// AVX.
-        const AVX = 1 << 11;
+        const AVX = 1 << 8;
         /// Local APIC.
-        const APIC = 1 << 12;
-        /// Local APIC through model-specific registers.
-        const X2APIC = 1 << 13;
-        /// The local APIC's timer can compare with the time-stamp counter.
-        const TSC_DEADLINE = 1 << 14;
+        const APIC = 1 << 9;
         /// The time-stamp counter runs at one rate, always.
-        const INVARIANT_TSC = 1 << 15;
+        const INVARIANT_TSC = 1 << 10;
         /// Machine-check exception.
-        const MACHINE_CHECK = 1 << 16;
-        /// RDTSCP.
-        const RDTSCP = 1 << 17;
+        const MACHINE_CHECK = 1 << 11;
         /// Runs under a hypervisor or emulator.
-        const HYPERVISOR = 1 << 18;
+        const HYPERVISOR = 1 << 12;
         /// Indirect branches of user programs do not steer the kernel's while one bit is set for good (Intel).
-        const ENHANCED_IBRS = 1 << 20;
+        const ENHANCED_IBRS = 1 << 13;
         /// The same, as AMD has it.
-        const AUTOMATIC_IBRS = 1 << 21;
+        const AUTOMATIC_IBRS = 1 << 14;
         /// Not vulnerable to Meltdown, by its own word or by its maker.
-        const NO_MELTDOWN = 1 << 19;
+        const NO_MELTDOWN = 1 << 15;
     }
 }
 
@@ -78,31 +66,24 @@ pub fn detect() {
     let extended_highest = cpuid(0x8000_0000, 0).eax;
     let extended = cpuid(0x8000_0001, 0);
     let structured = (highest >= 7).then(|| cpuid(7, 0));
-    let saving = (highest >= 0xd && basic.ecx >> 26 & 1 == 1).then(|| cpuid(0xd, 1));
     let power = (extended_highest >= 0x8000_0007).then(|| cpuid(0x8000_0007, 0));
     let mut found = Features::empty();
     let mut note = |condition: bool, feature| found.set(feature, condition);
     let bit = |word: u32, number: u32| word >> number & 1 == 1;
     note(bit(extended.edx, 20), Features::NO_EXECUTE);
     note(bit(extended.edx, 26), Features::GIANT_PAGES);
-    note(bit(extended.edx, 27), Features::RDTSCP);
     note(bit(basic.edx, 13), Features::GLOBAL_PAGES);
     note(bit(basic.edx, 7), Features::MACHINE_CHECK);
     note(bit(basic.edx, 9), Features::APIC);
-    note(bit(basic.ecx, 17), Features::PCID);
-    note(bit(basic.ecx, 21), Features::X2APIC);
-    note(bit(basic.ecx, 24), Features::TSC_DEADLINE);
     note(bit(basic.ecx, 26), Features::XSAVE);
     note(bit(basic.ecx, 26) && bit(basic.ecx, 28), Features::AVX);
     note(bit(basic.ecx, 31), Features::HYPERVISOR);
     if let Some(structured) = structured {
         note(bit(structured.ebx, 0), Features::FSGSBASE);
         note(bit(structured.ebx, 7), Features::SMEP);
-        note(bit(structured.ebx, 10), Features::INVPCID);
         note(bit(structured.ebx, 20), Features::SMAP);
         note(bit(structured.ecx, 2), Features::UMIP);
     }
-    note(saving.is_some_and(|saving| bit(saving.eax, 0)), Features::XSAVEOPT);
     note(power.is_some_and(|power| bit(power.edx, 8)), Features::INVARIANT_TSC);
     let capabilities = match structured {
         // SAFETY: CPUID says that the register exists.

@@ -88,12 +88,6 @@ impl TaskState {
     pub fn open_port(&mut self, port: u16) {
         self.io_bitmap[usize::from(port / 8)] &= !(1 << (port % 8));
     }
-
-    /// The I/O permission bitmap: bit n of byte n / 8 set = port closed. The last byte must stay 0xff.
-    pub fn io_bitmap_mut(&mut self) -> &mut [u8] {
-        let end = IO_BITMAP - 1;
-        &mut self.io_bitmap[..end]
-    }
 }
 
 impl Default for TaskState {

@@ -2,6 +2,7 @@
 //! against the HPET, or the old interval timer (8254) where there is none.
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::features::{self, Features};
 use super::instructions::{in8, out8, read_time_stamp};
 use super::{local_apic, paging};
 use crate::boot::acpi::Tables;
@@ -190,6 +191,9 @@ fn measure(reference: &mut dyn Reference) -> Option<(u64, u64)> {
 
 /// Measures the clocks. The boot processor's interrupts are off.
 pub(super) fn init(tables: Option<&Tables>) {
+    if !features::has(Features::INVARIANT_TSC) && !features::has(Features::HYPERVISOR) {
+        log::warning!("the time-stamp counter of this processor may change its rate: the clock may be wrong");
+    }
     let hpet = tables.and_then(|tables| tables.hpet).and_then(Hpet::new);
     let (name, rates) = match hpet {
         Some(mut hpet) => ("HPET", (0..ATTEMPTS).find_map(|_| measure(&mut hpet))),
