@@ -54,6 +54,7 @@ pub mod process;
 pub mod process_context;
 mod ring;
 pub mod signal;
+pub mod socket;
 pub mod sync;
 pub mod thread;
 pub mod timer;

@@ -235,9 +235,6 @@ impl OpenFile {
             if from.remaining() == 0 || !object.writes_all() {
                 return Ok(from.transferred() - start);
             }
-            if self.flags().contains(OpenFlags::NONBLOCK) {
-                return Ok(from.transferred() - start);
-            }
         }
     }
 

@@ -218,6 +218,9 @@ where
             this.sleep = None;
             return Poll::Pending;
         };
+        if deadline <= this.environment.monotonic() {
+            return Poll::Ready((this.attempt)(true).map_err(|(not_done, _)| not_done));
+        }
         if this.sleep.as_ref().is_none_or(|(until, _)| *until != deadline) {
             this.sleep = Some((deadline, this.environment.sleep_until(deadline)));
         }

@@ -44,6 +44,8 @@ pub struct Vfs {
     pub tree: MountTree,
     /// Time and randomness.
     pub environment: Arc<dyn Environment>,
+    /// The names of sockets that are in no file system.
+    pub(crate) sockets: crate::socket::Names,
     devices: SpinLock<BTreeMap<(bool, DeviceNumber), Arc<dyn DeviceDriver>>>,
 }
 
@@ -51,7 +53,12 @@ impl Vfs {
     /// A file system whose root directory is `root`.
     pub fn new(root: VnodeRef, source: &str, environment: Arc<dyn Environment>) -> Arc<Vfs> {
         let tree = MountTree::new(root, source);
-        Arc::new(Vfs { tree, environment, devices: SpinLock::new(BTreeMap::new()) })
+        Arc::new(Vfs {
+            tree,
+            environment,
+            sockets: Default::default(),
+            devices: SpinLock::new(BTreeMap::new()),
+        })
     }
 
     /// Device nodes of this type and number are served by `driver` from now on.

@@ -1,0 +1,193 @@
+//! Descriptors in flight: open files that messages hold until they are received.
+//!
+//! A socket whose only references are in messages that only it (or others like it) would receive can never be received
+//! again: [`collect`] finds such cycles and empties them. Files that messages held are dropped one after the other
+//! ([`REAPER`]): a chain of sockets in each other's messages may be longer than any stack.
+
+use super::unix::UnixSocket;
+use crate::file::OpenFile;
+use crate::sync::SpinLock;
+use crate::{Error, Result};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+
+/// Descriptors that one message may carry.
+pub(super) const RIGHTS_MAXIMUM: usize = 253;
+/// Descriptors that may be in flight at a time.
+const IN_FLIGHT_MAXIMUM: usize = 16384;
+
+/// The files that one message carries.
+#[derive(Default)]
+pub struct Rights(Vec<Arc<OpenFile>>);
+
+/// Sockets in flight, by the ids of their descriptions: how many messages hold each.
+struct InFlight {
+    sockets: BTreeMap<u64, (Weak<OpenFile>, usize)>,
+    total: usize,
+    /// Sockets closed since the last search for cycles.
+    closed: usize,
+}
+
+static IN_FLIGHT: SpinLock<InFlight> =
+    SpinLock::new(InFlight { sockets: BTreeMap::new(), total: 0, closed: 0 });
+
+/// Files to drop, and whether somebody is at it.
+static REAPER: SpinLock<(Vec<Arc<OpenFile>>, bool)> = SpinLock::new((Vec::new(), false));
+
+fn is_socket(file: &OpenFile) -> bool {
+    file.object_as::<UnixSocket>().is_some()
+}
+
+impl Rights {
+    /// Puts files in flight. `EINVAL` for too many, `ETOOMANYREFS` if too many are in flight already.
+    pub fn new(files: Vec<Arc<OpenFile>>) -> Result<Rights> {
+        if files.len() > RIGHTS_MAXIMUM {
+            return Err(Error::EINVAL);
+        }
+        if files.is_empty() {
+            return Ok(Rights::default());
+        }
+        let sockets: Vec<_> = files.iter().filter(|file| is_socket(file)).collect();
+        let mut flight = IN_FLIGHT.lock();
+        if flight.total + files.len() > IN_FLIGHT_MAXIMUM {
+            return Err(Error::ETOOMANYREFS);
+        }
+        flight.total += files.len();
+        for file in sockets {
+            flight.sockets.entry(file.id()).or_insert((Arc::downgrade(file), 0)).1 += 1;
+        }
+        drop(flight);
+        Ok(Rights(files))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn land(&mut self) -> Vec<Arc<OpenFile>> {
+        let files = core::mem::take(&mut self.0);
+        if files.is_empty() {
+            return files;
+        }
+        let sockets: Vec<_> = files.iter().filter(|file| is_socket(file)).map(|file| file.id()).collect();
+        let mut flight = IN_FLIGHT.lock();
+        flight.total -= files.len();
+        for id in sockets {
+            if let Some((_, count)) = flight.sockets.get_mut(&id) {
+                *count -= 1;
+                if *count == 0 {
+                    flight.sockets.remove(&id);
+                }
+            }
+        }
+        drop(flight);
+        files
+    }
+
+    /// Takes the files out of flight: they were received.
+    pub fn take(mut self) -> Vec<Arc<OpenFile>> {
+        self.land()
+    }
+
+    /// The ids of their descriptions.
+    pub(super) fn ids(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.iter().map(|file| file.id())
+    }
+
+    /// The same files once more (MSG_PEEK).
+    pub(super) fn copy(&self) -> Vec<Arc<OpenFile>> {
+        self.0.clone()
+    }
+}
+
+impl Drop for Rights {
+    fn drop(&mut self) {
+        let files = self.land();
+        if !files.is_empty() {
+            reap(files);
+        }
+    }
+}
+
+/// Drops files without recursion: a drop that happens within a drop only adds to the list.
+fn reap(files: Vec<Arc<OpenFile>>) {
+    let mut reaper = REAPER.lock();
+    reaper.0.extend(files);
+    if core::mem::replace(&mut reaper.1, true) {
+        return;
+    }
+    loop {
+        match reaper.0.pop() {
+            Some(file) => {
+                drop(reaper);
+                drop(file);
+                reaper = REAPER.lock();
+            }
+            None => {
+                reaper.1 = false;
+                return;
+            }
+        }
+    }
+}
+
+/// One search looks at this many sockets in flight for each socket that was closed: the cost of closing is bounded.
+const LOOKS_FOR_A_CLOSE: usize = 16;
+
+/// Empties the sockets that can never be received. Called when a socket was closed.
+pub(super) fn collect() {
+    // Sockets all of whose references are messages.
+    let flight: Vec<(Arc<OpenFile>, usize)> = {
+        let mut flight = IN_FLIGHT.lock();
+        flight.closed += 1;
+        if flight.closed * LOOKS_FOR_A_CLOSE < flight.sockets.len() {
+            return;
+        }
+        flight.closed = 0;
+        flight.sockets.values().filter_map(|(file, count)| Some((file.upgrade()?, *count))).collect()
+    };
+    if flight.is_empty() {
+        return;
+    }
+    // One reference is ours. Whoever holds another right now only makes the socket seem alive.
+    let candidates: BTreeMap<u64, (&Arc<OpenFile>, usize)> = flight
+        .iter()
+        .filter(|(file, count)| Arc::strong_count(file) == count + 1)
+        .map(|(file, count)| (file.id(), (file, *count)))
+        .collect();
+    let holds: BTreeMap<u64, Vec<u64>> = candidates
+        .iter()
+        .map(|(id, (file, _))| (*id, file.object_as::<UnixSocket>().map_or(Vec::new(), |s| s.held_files())))
+        .collect();
+    // Those that are also in messages of sockets outside the candidates are alive, and what they hold with them.
+    let mut inside: BTreeMap<u64, usize> = BTreeMap::new();
+    holds.values().flatten().for_each(|id| *inside.entry(*id).or_default() += 1);
+    let outside = |id: &u64, count: usize| inside.get(id).copied().unwrap_or(0) < count;
+    let mut pending: Vec<u64> =
+        candidates.iter().filter(|(id, (_, count))| outside(id, *count)).map(|(id, _)| *id).collect();
+    let mut alive: BTreeSet<u64> = BTreeSet::new();
+    while let Some(id) = pending.pop() {
+        if alive.insert(id) {
+            let next = holds.get(&id).into_iter().flatten();
+            pending.extend(next.filter(|next| candidates.contains_key(next)));
+        }
+    }
+    for (id, (file, _)) in &candidates {
+        if !alive.contains(id)
+            && let Some(socket) = file.object_as::<UnixSocket>()
+        {
+            socket.discard_messages();
+        }
+    }
+    // Ours may be the last references by now.
+    reap(flight.into_iter().map(|(file, _)| file).collect());
+}
+
+/// How many files are in flight (tests look for leaks of theirs).
+#[cfg(test)]
+pub(super) fn in_flight(ids: &[u64]) -> usize {
+    let flight = IN_FLIGHT.lock();
+    ids.iter().filter(|id| flight.sockets.contains_key(id)).count()
+}

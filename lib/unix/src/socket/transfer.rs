@@ -1,0 +1,417 @@
+//! sendmsg(2) and recvmsg(2).
+
+use super::rights::Rights;
+use super::unix::{Message, Role, State, UnixSocket};
+use super::{PeerCredentials, SocketType, UnixAddress};
+use crate::file::OpenFile;
+use crate::poll::{Readiness, until_ready_or_deadline};
+use crate::user_buffer::{copy_in_all, copy_out_all};
+use crate::vfs::Caller;
+use crate::{Capability, Error, NotDone, Result, UserBuffer};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// What is counted for a message beyond its bytes.
+const OVERHEAD: usize = 64;
+/// Bytes that one piece of a stream has at most.
+const PIECE: usize = 65536;
+/// Bytes up to which pieces of a stream are joined.
+const JOINED: usize = 16384;
+
+/// What to send along with the bytes, and how.
+#[derive(Default)]
+pub struct SendHow {
+    /// Where to; `None`: to the peer.
+    pub destination: Option<UnixAddress>,
+    /// Files to pass (SCM_RIGHTS).
+    pub files: Vec<Arc<OpenFile>>,
+    /// Credentials to show (SCM_CREDENTIALS), if not the sender's own.
+    pub credentials: Option<PeerCredentials>,
+    /// Do not wait.
+    pub nonblock: bool,
+}
+
+/// How to receive.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReceiveHow {
+    /// Leave the message (MSG_PEEK).
+    pub peek: bool,
+    /// Wait until the buffer is full (MSG_WAITALL; streams).
+    pub wait_all: bool,
+    /// Do not wait.
+    pub nonblock: bool,
+}
+
+/// What came with the bytes.
+#[derive(Default)]
+pub struct Received {
+    /// Bytes copied.
+    pub count: usize,
+    /// The message's length, of which the rest is lost (MSG_TRUNC).
+    pub length: usize,
+    /// Who sent it.
+    pub source: UnixAddress,
+    /// The files that came along.
+    pub files: Vec<Arc<OpenFile>>,
+    /// The sender's credentials; `None` at the end of a stream.
+    pub credentials: Option<PeerCredentials>,
+}
+
+impl State {
+    /// Remembers a sender that waits for room here.
+    pub(super) fn note_waiting(&mut self, sender: &UnixSocket) {
+        self.waiting.retain(|waiting| waiting.strong_count() > 0);
+        if !self.waiting.iter().any(|waiting| waiting.ptr_eq(&sender.this)) {
+            self.waiting.push(sender.this.clone());
+        }
+    }
+
+    /// Bytes of a stream that the inbox still takes.
+    fn room(&self) -> usize {
+        self.options.receive_buffer.saturating_sub(self.queued)
+    }
+}
+
+impl UnixSocket {
+    /// Sends a message, or bytes of a stream (all of them, unless it must not wait). `EPIPE` if the other side does
+    /// not receive any more, `EMSGSIZE`, `ENOTCONN`, `ECONNREFUSED`.
+    pub async fn send(&self, caller: &Caller<'_>, from: &mut dyn UserBuffer, send: SendHow) -> Result<usize> {
+        let credentials = self.check_credentials(caller, send.credentials)?;
+        let destination = match &send.destination {
+            Some(_) if self.kind == SocketType::Stream => {
+                return Err(if self.peer_address().is_ok() { Error::EISCONN } else { Error::EOPNOTSUPP });
+            }
+            Some(_) if self.kind == SocketType::Packets => None,
+            // Not held while waiting: when it goes, its senders are woken.
+            Some(address) => Some(Arc::downgrade(&UnixSocket::find(caller, address).await?)),
+            None => None,
+        };
+        let mut rights = Rights::new(send.files)?;
+        let start = from.transferred();
+        let environment = &*caller.vfs.environment;
+        let timeout = self.options().send_timeout.map(|t| environment.monotonic() + t);
+        let deadline = if send.nonblock { Some(Duration::ZERO) } else { timeout };
+        loop {
+            let attempt = until_ready_or_deadline(&self.queue, Readiness::WRITE, environment, |_| {
+                self.try_send(credentials, from, &mut rights, destination.as_ref())
+                    .map_err(|not_done| (not_done, deadline))
+            });
+            let error = match attempt.await {
+                Ok(_) if from.remaining() == 0 || self.kind != SocketType::Stream => {
+                    return Ok(from.transferred() - start);
+                }
+                Ok(_) => continue,
+                Err(NotDone::NotResident) => match from.resolve(false).await {
+                    Ok(()) => continue,
+                    Err(error) => error,
+                },
+                Err(NotDone::NotReady) => Error::EAGAIN,
+                Err(NotDone::Failed(error)) => error,
+            };
+            let sent = from.transferred() - start;
+            return if sent > 0 && self.kind == SocketType::Stream { Ok(sent) } else { Err(error) };
+        }
+    }
+
+    fn check_credentials(
+        &self,
+        caller: &Caller<'_>,
+        shown: Option<PeerCredentials>,
+    ) -> Result<PeerCredentials> {
+        let own = PeerCredentials::of(caller);
+        let Some(shown) = shown else { return Ok(own) };
+        let any = caller.identity.has(Capability::SetUser);
+        let process = shown.process == own.process || caller.identity.has(Capability::Administrator);
+        if !process || (!any && (shown.user != own.user || !caller.identity.in_group(shown.group))) {
+            return Err(Error::EPERM);
+        }
+        Ok(shown)
+    }
+
+    /// One attempt to send. The rights are taken with the first bytes.
+    pub(super) fn try_send(
+        &self,
+        credentials: PeerCredentials,
+        from: &mut dyn UserBuffer,
+        rights: &mut Rights,
+        destination: Option<&Weak<UnixSocket>>,
+    ) -> Result<usize, NotDone> {
+        let (source, limit, connected) = {
+            let mut state = self.state.lock();
+            if let Some(error) = state.error.take() {
+                return Err(error.into());
+            }
+            if state.write_ended {
+                return Err(Error::EPIPE.into());
+            }
+            let connected = match &state.role {
+                Role::Connected(peer) => Some(peer.upgrade()),
+                _ => None,
+            };
+            (state.address.clone(), state.options.send_buffer, connected)
+        };
+        let is_datagram = self.kind == SocketType::Datagram;
+        let target = match (destination, connected) {
+            (Some(target), _) => target.upgrade().ok_or(Error::ECONNREFUSED)?,
+            (None, Some(Some(peer))) => peer,
+            (None, Some(None)) if is_datagram => return Err(Error::ECONNREFUSED.into()),
+            (None, Some(None)) => return Err(Error::EPIPE.into()),
+            (None, None) => return Err(Error::ENOTCONN.into()),
+        };
+        if destination.is_some() && target.kind != self.kind {
+            return Err(Error::EPROTOTYPE.into());
+        }
+        let sent = match self.kind {
+            SocketType::Stream => target.take_piece(self, credentials, from, rights)?,
+            _ => {
+                if from.remaining() > limit {
+                    return Err(Error::EMSGSIZE.into());
+                }
+                target.take_message(self, credentials, source, from, rights)?
+            }
+        };
+        target.queue.wake(Readiness::READ);
+        Ok(sent)
+    }
+
+    /// The receiving side of a stream takes bytes.
+    fn take_piece(
+        &self,
+        sender: &UnixSocket,
+        credentials: PeerCredentials,
+        from: &mut dyn UserBuffer,
+        rights: &mut Rights,
+    ) -> Result<usize, NotDone> {
+        if from.remaining() == 0 {
+            return Ok(0);
+        }
+        let mut state = self.state.lock();
+        let room = state.room().saturating_sub(OVERHEAD);
+        if room == 0 {
+            state.note_waiting(sender);
+            return Err(NotDone::NotReady);
+        }
+        let count = from.remaining().min(room).min(PIECE);
+        let joined = state.inbox.back_mut().filter(|last| {
+            rights.is_empty() && last.credentials == credentials && last.bytes.len() + count <= JOINED
+        });
+        if let Some(last) = joined {
+            let copied = append(&mut last.bytes, count, from)?;
+            state.queued += copied;
+            return Ok(copied);
+        }
+        let mut bytes = Vec::new();
+        let copied = append(&mut bytes, count, from)?;
+        let rights = core::mem::take(rights);
+        state.queued += copied + OVERHEAD;
+        state.inbox.push_back(Message { bytes, read: 0, rights, credentials, source: UnixAddress::Unnamed });
+        Ok(copied)
+    }
+
+    /// The receiving side takes a whole message.
+    fn take_message(
+        &self,
+        sender: &UnixSocket,
+        credentials: PeerCredentials,
+        source: UnixAddress,
+        from: &mut dyn UserBuffer,
+        rights: &mut Rights,
+    ) -> Result<usize, NotDone> {
+        let mut state = self.state.lock();
+        if state.read_ended {
+            return Err(Error::EPIPE.into());
+        }
+        let length = from.remaining();
+        // A message that is larger than the inbox fits an empty one.
+        if !state.inbox.is_empty() && state.room() < length + OVERHEAD {
+            state.note_waiting(sender);
+            return Err(NotDone::NotReady);
+        }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| Error::ENOBUFS)?;
+        bytes.resize(length, 0);
+        copy_in_all(from, &mut bytes)?;
+        state.queued += length + OVERHEAD;
+        let rights = core::mem::take(rights);
+        state.inbox.push_back(Message { bytes, read: 0, rights, credentials, source });
+        Ok(length)
+    }
+
+    /// Whether a send would not wait; notes this sender otherwise.
+    pub(super) fn can_send(&self) -> bool {
+        if self.state.lock().write_ended {
+            return true;
+        }
+        let Some(peer) = self.peer() else { return self.kind == SocketType::Datagram };
+        let mut state = peer.state.lock();
+        let free = match self.kind {
+            SocketType::Stream => state.room() > OVERHEAD,
+            // Room for a message of some size.
+            _ => state.inbox.is_empty() || state.room() >= state.options.receive_buffer / 4,
+        };
+        if !free {
+            state.note_waiting(self);
+        }
+        free
+    }
+
+    /// Receives a message, or bytes of a stream.
+    pub async fn receive(
+        &self,
+        caller: &Caller<'_>,
+        to: &mut dyn UserBuffer,
+        how: ReceiveHow,
+    ) -> Result<Received> {
+        let environment = &*caller.vfs.environment;
+        let timeout = self.options().receive_timeout.map(|t| environment.monotonic() + t);
+        let deadline = if how.nonblock { Some(Duration::ZERO) } else { timeout };
+        let mut all: Option<Received> = None;
+        loop {
+            let attempt = until_ready_or_deadline(&self.queue, Readiness::READ, environment, |_| {
+                self.try_receive(to, how.peek).map_err(|not_done| (not_done, deadline))
+            });
+            let error = match attempt.await {
+                Ok(received) => {
+                    let count = received.count;
+                    let total = match all.take() {
+                        None => received,
+                        Some(mut total) => {
+                            total.count += count;
+                            total.length += count;
+                            total.files.extend(received.files);
+                            total
+                        }
+                    };
+                    let more = how.wait_all && !how.peek && self.kind == SocketType::Stream;
+                    if !more || count == 0 || to.remaining() == 0 || !total.files.is_empty() {
+                        return Ok(total);
+                    }
+                    all = Some(total);
+                    continue;
+                }
+                Err(NotDone::NotResident) => match to.resolve(true).await {
+                    Ok(()) => continue,
+                    Err(error) => error,
+                },
+                Err(NotDone::NotReady) => Error::EAGAIN,
+                Err(NotDone::Failed(error)) => error,
+            };
+            return all.ok_or(error);
+        }
+    }
+
+    /// One attempt to receive.
+    pub(super) fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, NotDone> {
+        let mut state = self.state.lock();
+        if self.kind != SocketType::Datagram && !matches!(state.role, Role::Connected(_)) {
+            let listening = matches!(state.role, Role::Listening { .. });
+            return Err(if listening { Error::EINVAL } else { Error::ENOTCONN }.into());
+        }
+        if state.inbox.is_empty() {
+            if let Some(error) = state.error.take() {
+                return Err(error.into());
+            }
+            return if state.read_ended { Ok(Received::default()) } else { Err(NotDone::NotReady) };
+        }
+        if self.kind == SocketType::Stream && to.remaining() == 0 {
+            return Ok(Received::default());
+        }
+        let (received, gone) = match self.kind {
+            SocketType::Stream => state.take_bytes(to, peek)?,
+            _ => state.take_front(to, peek)?,
+        };
+        let waiting = if peek { Vec::new() } else { core::mem::take(&mut state.waiting) };
+        drop(state);
+        drop(gone);
+        self.wake_senders(waiting);
+        Ok(received)
+    }
+}
+
+impl State {
+    /// Copies the first message out and removes it.
+    fn take_front(
+        &mut self,
+        to: &mut dyn UserBuffer,
+        peek: bool,
+    ) -> Result<(Received, Vec<Message>), NotDone> {
+        let message = self.inbox.front().ok_or(NotDone::NotReady)?;
+        let length = message.bytes.len();
+        let count = length.min(to.remaining());
+        copy_out_all(to, &message.bytes[..count])?;
+        let mut received = Received {
+            count,
+            length,
+            source: message.source.clone(),
+            files: Vec::new(),
+            credentials: Some(message.credentials),
+        };
+        if peek {
+            received.files = message.rights.copy();
+            return Ok((received, Vec::new()));
+        }
+        let mut message = self.inbox.pop_front().ok_or(NotDone::NotReady)?;
+        self.queued -= length + OVERHEAD;
+        received.files = core::mem::take(&mut message.rights).take();
+        Ok((received, alloc::vec![message]))
+    }
+
+    /// Copies bytes of a stream out: over several pieces, but not into one that carries files, and not from one sender
+    /// into another if credentials matter.
+    fn take_bytes(
+        &mut self,
+        to: &mut dyn UserBuffer,
+        peek: bool,
+    ) -> Result<(Received, Vec<Message>), NotDone> {
+        let mut received = Received::default();
+        let mut gone = Vec::new();
+        let mut index = 0;
+        while to.remaining() > 0
+            && let Some(message) = self.inbox.get_mut(index)
+        {
+            if received.count > 0 {
+                let other = received.credentials != Some(message.credentials);
+                if !message.rights.is_empty() || (self.options.pass_credentials && other) {
+                    break;
+                }
+            }
+            let copied = match to.copy_out(&message.bytes[message.read..]) {
+                Ok(copied) => copied,
+                Err(_) if received.count > 0 => break,
+                Err(error) => return Err(error.into()),
+            };
+            received.count += copied;
+            received.credentials = Some(message.credentials);
+            let had_files = !message.rights.is_empty();
+            let whole = message.read + copied == message.bytes.len();
+            if peek {
+                received.files.extend(message.rights.copy());
+                index += 1;
+            } else {
+                received.files.extend(core::mem::take(&mut message.rights).take());
+                message.read += copied;
+                self.queued -= copied;
+                if whole {
+                    self.queued -= OVERHEAD;
+                    gone.extend(self.inbox.pop_front());
+                }
+            }
+            if !whole || had_files {
+                break;
+            }
+        }
+        received.length = received.count;
+        Ok((received, gone))
+    }
+}
+
+/// Copies up to `count` bytes in behind what is there.
+fn append(bytes: &mut Vec<u8>, count: usize, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    let start = bytes.len();
+    bytes.try_reserve(count).map_err(|_| Error::ENOBUFS)?;
+    bytes.resize(start + count, 0);
+    let copied = from.copy_in(&mut bytes[start..]);
+    bytes.truncate(start + copied.unwrap_or(0));
+    Ok(copied?)
+}
