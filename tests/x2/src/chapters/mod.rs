@@ -4,6 +4,7 @@ use crate::framework::Chapter;
 
 mod confinement;
 mod exception;
+mod exhaustion;
 mod fault;
 mod ipc;
 mod kip;
@@ -27,6 +28,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "map", tests: map::TESTS },
     Chapter { name: "unmap", tests: unmap::TESTS },
     Chapter { name: "exception", tests: exception::TESTS },
+    Chapter { name: "exhaustion", tests: exhaustion::TESTS },
     Chapter { name: "confinement", tests: confinement::TESTS },
     Chapter { name: "notify", tests: notify::TESTS },
     Chapter { name: "map-control", tests: map_control::TESTS },

@@ -64,6 +64,11 @@ pub(crate) fn block(size_log2: u32) -> u64 {
     address
 }
 
+/// The blocks of 2 MiB of which pages and blocks are parts.
+pub(crate) fn large_blocks() -> impl Iterator<Item = u64> {
+    (PAGE_MEMORY.base()..PAGE_MEMORY.base() + PAGES as u64).step_by(1 << 21)
+}
+
 /// A page of 4 KiB, cleared.
 pub(crate) fn page() -> Page {
     Page { address: block(12) }

@@ -1,5 +1,7 @@
 //! The leak check: what the kernel has in use must be the same after a test as before.
 
+use super::failure;
+use core::sync::atomic::{AtomicBool, Ordering};
 use l4::console::kernel_statistic;
 use x2::kdebug::statistic;
 
@@ -9,6 +11,21 @@ const COUNTED: [(u64, &str); 4] = [
     (statistic::SPACES, "spaces"),
     (statistic::MAP_NODES, "map nodes"),
 ];
+
+/// Whether the kernel's operations for tests may be used: without its boot option they raise exceptions.
+static ENABLED: AtomicBool = AtomicBool::new(false);
+
+/// Called when the command line asks for the leak check.
+pub(crate) fn enable() {
+    ENABLED.store(true, Ordering::Relaxed);
+}
+
+/// Skips the test unless the kernel's operations for tests may be used.
+pub(crate) fn require() {
+    if !ENABLED.load(Ordering::Relaxed) {
+        failure::skip("needs leak-check, and the kernel's boot option kdb=test");
+    }
+}
 
 /// What the kernel has in use.
 #[derive(Clone, Copy)]

@@ -31,6 +31,12 @@ enum Outcome {
 /// Runs the chapters that the command line names.
 pub(crate) fn run(chapters: &[Chapter]) -> ! {
     start::set_panic_hook(failure::on_panic);
+    // Large pages where tests map large blocks from.
+    for block in arena::large_blocks() {
+        // SAFETY: sigma0 gives memory at its own address, and there the program already is.
+        let given = unsafe { l4::sigma0::request(Fpage::memory(block, 21)) };
+        assert_eq!(given, Ok(true), "sigma0 gives the root task its own memory");
+    }
     for page in image::range().step_by(4096) {
         image::touch(page);
     }
@@ -42,6 +48,9 @@ pub(crate) fn run(chapters: &[Chapter]) -> ! {
             leak_check |= word == b"leak-check";
         }
     });
+    if leak_check {
+        leaks::enable();
+    }
     let chosen = |chapter: &Chapter| {
         !names_chapter
             || with_command_line(|line| words(line).any(|word| word == chapter.name.as_bytes()))
