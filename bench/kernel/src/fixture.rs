@@ -1,0 +1,95 @@
+//! Partners for measurements: threads in this space and in others that share this program's memory.
+
+use core::ptr::addr_of;
+use core::sync::atomic::{AtomicU32, Ordering};
+use l4::ipc::{self, Message};
+use l4::thread::{self, ThreadControl};
+use l4::{extension, kip, space, start, utcb};
+use x2::extension::{MapItem, MapOperation};
+use x2::{Fpage, Rights, ThreadId};
+
+const THREADS: usize = 32;
+/// Where the UTCB of a partner in another space lies.
+const UTCB_AREA: u64 = 0x7fff_8001_0000;
+
+static STACKS: [start::Stack; THREADS] = [const { start::Stack::new() }; THREADS];
+static USED: AtomicU32 = AtomicU32::new(0);
+
+unsafe extern "C" {
+    /// Defined by the linker script; only their addresses mean something.
+    static __program_start: u8;
+    static __program_end: u8;
+}
+
+fn image() -> core::ops::Range<u64> {
+    addr_of!(__program_start) as u64 & !0xfff..addr_of!(__program_end) as u64
+}
+
+/// Makes the whole program present, so that no measurement contains a page fault that it does not mean.
+pub(crate) fn prepare() {
+    for page in image().step_by(4096) {
+        // SAFETY: within this program, whose bytes can all be read; the value means nothing.
+        unsafe { (page as *const u8).read_volatile() };
+    }
+}
+
+/// An id that no thread has, and its index.
+pub(crate) fn new_id() -> (ThreadId, u32) {
+    let index = USED.fetch_add(1, Ordering::Relaxed);
+    assert!((index as usize) < THREADS, "at most {THREADS} partners");
+    (ThreadId::global(kip().thread_info().user_base + 8 + index, 1).expect("a global id"), index)
+}
+
+fn start_at(id: ThreadId, index: u32, body: extern "C" fn() -> !) {
+    let sp = addr_of!(STACKS[index as usize]) as u64 + start::STACK_SIZE as u64 - 8;
+    ipc::send(id, Message::with_words(0, &[body as usize as u64, sp])).expect("it waits for its start");
+}
+
+/// A partner in this space.
+pub(crate) fn here(body: extern "C" fn() -> !) -> ThreadId {
+    let (id, index) = new_id();
+    let me = utcb::my_global_id();
+    thread::control(id, arguments(me, Some(own_utcb(index)))).expect("a new thread");
+    start_at(id, index, body);
+    id
+}
+
+/// Place for a further UTCB in this space.
+pub(crate) fn own_utcb(index: u32) -> u64 {
+    (utcb::pointer() & !(x2::utcb::SIZE - 1)) + (1 + u64::from(index)) * x2::utcb::SIZE
+}
+
+/// Arguments that make an active thread in the space of `space`, or with no UTCB an inactive one.
+pub(crate) fn arguments(space: ThreadId, utcb: Option<u64>) -> ThreadControl {
+    let me = utcb::my_global_id();
+    let pager = if utcb.is_some() { me } else { ThreadId::NIL };
+    ThreadControl { space, scheduler: me, pager, utcb }
+}
+
+/// A new space that this program owns, with this program's memory, and its inactive first thread.
+pub(crate) fn owned_space() -> (ThreadId, u32) {
+    let (id, index) = new_id();
+    thread::control(id, arguments(id, None)).expect("a new space");
+    let areas = [Fpage::memory(kip().base(), 12), Fpage::memory(UTCB_AREA, 12)];
+    space::control(id, 0, areas[0], areas[1], ThreadId::ANY).expect("the areas are valid");
+    extension::set_owner(id, utcb::my_global_id()).expect("the root task is privileged");
+    let image = image();
+    let target = Fpage::memory(image.start, 12).with_rights(Rights::ALL);
+    let pages = (image.end - image.start).div_ceil(4096) as u32;
+    let mut items = [MapItem::new(MapOperation::Map, target, pages, image.start)];
+    extension::map_control(id, &mut items).expect("the program's memory");
+    (id, index)
+}
+
+/// Starts the first thread of a space of [`owned_space`]. This thread is its pager and exception handler.
+pub(crate) fn start_first((id, index): (ThreadId, u32), body: extern "C" fn() -> !) -> ThreadId {
+    thread::control(id, arguments(id, Some(UTCB_AREA))).expect("the thread");
+    extension::set_handlers(id, Some(utcb::my_global_id()), None).expect("the thread is owned");
+    start_at(id, index, body);
+    id
+}
+
+/// A partner in a space of its own, owned by this program.
+pub(crate) fn elsewhere(body: extern "C" fn() -> !) -> ThreadId {
+    start_first(owned_space(), body)
+}

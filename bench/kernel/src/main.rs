@@ -1,0 +1,65 @@
+//! What the kernel's operations cost in instructions, from user level to user level: kernel, stubs, partner and the
+//! measuring loop included.
+//!
+//! A result with the name of an operation as its test and `rounds` as its parameter is to be read by its fit: the cost of
+//! one operation is the cost per round. Results over registers or pages give the cost of one operation at each value.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+mod calls;
+mod extensions;
+mod fixture;
+mod ipc;
+
+use core::arch::x86_64::_rdtsc;
+use l4::println;
+
+l4::program!(run);
+
+/// Rounds of an operation whose cost does not depend on anything.
+const ROUNDS: [u64; 3] = [32, 64, 128];
+/// Rounds over which operations with a parameter are averaged.
+const AVERAGED: u64 = 64;
+
+fn now() -> u64 {
+    // SAFETY: user programs may read the time-stamp counter.
+    unsafe { _rdtsc() }
+}
+
+fn report(test: &str, parameter: u64, cost: u64) {
+    println!(
+        "{{\"test\":\"{test}\",\"parameter\":{parameter},\"counter\":\"instructions\",\"value\":{cost}}}"
+    );
+}
+
+/// Measures an operation by numbers of rounds.
+fn measure(test: &str, mut operation: impl FnMut()) {
+    // Whatever is made at the first use is there then.
+    operation();
+    for rounds in ROUNDS {
+        let start = now();
+        for _ in 0..rounds {
+            operation();
+        }
+        report(test, rounds, now() - start);
+    }
+}
+
+/// Measures an operation at one value of its parameter, by its average; `share` operations are in one round.
+fn measure_at(test: &str, parameter: u64, share: u64, mut operation: impl FnMut()) {
+    operation();
+    let start = now();
+    for _ in 0..AVERAGED {
+        operation();
+    }
+    report(test, parameter, (now() - start) / (AVERAGED * share));
+}
+
+fn run() -> ! {
+    println!("1..1");
+    fixture::prepare();
+    ipc::run();
+    calls::run();
+    extensions::run();
+    println!("ok 1 - BKER0001 every operation succeeded");
+    l4::start::halt()
+}
