@@ -1,6 +1,6 @@
 //! The extensions: foreign system calls in both modes, exceptions, page faults, MapControl, thread state, notification.
 
-use crate::{AVERAGED, fixture, measure, measure_at, now, report};
+use crate::{AVERAGED, fixture, measure, now, report};
 use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -173,16 +173,16 @@ fn map_control() {
     }
 }
 
-/// Waits for messages of the root task.
+/// Calls the root task: once that has the message, this thread waits.
 extern "C" fn waiter() -> ! {
     loop {
-        let _ = ipc::receive(l4::kip().root());
+        let _ = ipc::call(l4::kip().root(), Message::new(1));
     }
 }
 
 fn states() {
     let program = fixture::elsewhere(waiter);
-    thread::yield_now();
+    ipc::receive(program).expect("it calls");
     measure("thread-state-read", || {
         extension::read_registers(program).expect("it waits");
     });
@@ -220,14 +220,10 @@ extern "C" fn listener() -> ! {
 
 fn notifications() {
     let busy = fixture::elsewhere(waiter);
-    measure("notify-busy", || extension::notify(busy, 1).expect("in reach"));
+    ipc::receive(busy).expect("it calls");
+    measure("notify-not-taken", || extension::notify(busy, 1).expect("in reach"));
     let listener = fixture::here(listener);
-    thread::yield_now();
-    measure("notify-waiting-and-its-answer", || {
-        extension::notify(listener, 1).expect("in reach");
-        ipc::receive(listener).expect("it tells");
-    });
-    measure_at("notify-and-switch", 1, 1, || {
+    measure("notify-and-answer", || {
         extension::notify(listener, 1).expect("in reach");
         ipc::receive(listener).expect("it tells");
     });

@@ -11,15 +11,43 @@ use crate::space::Space;
 ///
 /// Bytes are read once; the user's other threads may change them meanwhile.
 pub fn read(space: &Space, address: u64, buffer: &mut [u8]) -> usize {
-    for (index, byte) in buffer.iter_mut().enumerate() {
-        let Some(address) = address.checked_add(index as u64) else { return index };
-        let Some(translation) = space.memory.lookup(VirtAddr::new(address)) else { return index };
-        let Some(source) = arch::user_memory_to_virt(translation.address) else { return index };
-        // SAFETY: the page is mapped in the space, hence memory that the direct map reaches; reading one byte of it
-        // disturbs nobody.
-        *byte = unsafe { source.read_volatile() };
+    let mut done = 0;
+    while done < buffer.len() {
+        let Some((source, size)) = piece(space, address, done, buffer.len(), Rights::READ) else { break };
+        for (offset, byte) in buffer[done..done + size].iter_mut().enumerate() {
+            // SAFETY: within one page that is mapped in the space, hence memory that the direct map reaches; reading it
+            // disturbs nobody.
+            *byte = unsafe { source.add(offset).read_volatile() };
+        }
+        done += size;
     }
-    buffer.len()
+    done
+}
+
+/// Writes `bytes` to `address` of `space`. Returns how many could be written before the first byte that is not mapped
+/// writable, or is not ordinary memory.
+pub fn write(space: &Space, address: u64, bytes: &[u8]) -> usize {
+    let mut done = 0;
+    while done < bytes.len() {
+        let Some((target, size)) = piece(space, address, done, bytes.len(), Rights::WRITE) else { break };
+        for (offset, &byte) in bytes[done..done + size].iter().enumerate() {
+            // SAFETY: within one page that is mapped writable in the space, hence memory that the direct map reaches and
+            // that no kernel object lies in.
+            unsafe { target.add(offset).write_volatile(byte) };
+        }
+        done += size;
+    }
+    done
+}
+
+/// Where the byte `done` of a buffer of `end` bytes at `address` lies, and how many bytes lie in the same page; `None`:
+/// the user has no such access there.
+fn piece(space: &Space, address: u64, done: usize, end: usize, access: Rights) -> Option<(*mut u8, usize)> {
+    let address = address.checked_add(done as u64)?;
+    let translation = space.memory.lookup(VirtAddr::new(address))?;
+    translation.rights.contains(access).then_some(())?;
+    let in_page = (PAGE_SIZE - address % PAGE_SIZE) as usize;
+    Some((arch::user_memory_to_virt(translation.address)?, in_page.min(end - done)))
 }
 
 /// Whether all of `size` bytes at `address` are ordinary memory that a program in `space` may access so.
@@ -37,21 +65,4 @@ pub fn is_accessible(space: &Space, address: u64, size: u64, access: Rights) -> 
         next = (next | (PAGE_SIZE - 1)).saturating_add(1);
     }
     end <= arch::USER_END
-}
-
-/// Writes `bytes` to `address` of `space`. Returns how many could be written before the first byte that is not mapped
-/// writable, or is not ordinary memory.
-pub fn write(space: &Space, address: u64, bytes: &[u8]) -> usize {
-    for (index, &byte) in bytes.iter().enumerate() {
-        let Some(address) = address.checked_add(index as u64) else { return index };
-        let translation = space.memory.lookup(VirtAddr::new(address));
-        let Some(translation) = translation.filter(|found| found.rights.contains(Rights::WRITE)) else {
-            return index;
-        };
-        let Some(target) = arch::user_memory_to_virt(translation.address) else { return index };
-        // SAFETY: the page is mapped writable in the space, hence memory that the direct map reaches and that no kernel
-        // object lies in.
-        unsafe { target.write_volatile(byte) };
-    }
-    bytes.len()
 }
