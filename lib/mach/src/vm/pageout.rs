@@ -112,7 +112,9 @@ impl<M: Machine> Vm<M> {
                 // Woken as well, but not satisfied, when nobody else polls the laundry any more.
                 either(low, self.laundry.changed.wait_until(|| None::<()>)).await;
                 let before = self.laundry.finished.load(Ordering::Acquire);
-                if self.take_pages(target.saturating_sub(self.free_count())) == 0 {
+                let wanted = || target.saturating_sub(self.free_count());
+                // Pages just used are passed over the first time.
+                if self.take_pages(wanted()) == 0 && self.take_pages(wanted()) == 0 {
                     // Nothing to be had now: until a write ends, or for a while.
                     self.until(self.machine.now() + PATIENCE, self.write_end(before)).await;
                 }
@@ -141,8 +143,12 @@ impl<M: Machine> Vm<M> {
         let _driver = Driver(&self.laundry);
         let mut future = pin!(future);
         poll_fn(|context| {
-            self.laundry.poll(context);
-            future.as_mut().poll(context)
+            let outcome = future.as_mut().poll(context);
+            // After it: the future may have begun writes, and what ends here wakes it.
+            if outcome.is_pending() {
+                self.laundry.poll(context);
+            }
+            outcome
         })
         .await
     }

@@ -76,9 +76,10 @@ impl<M: Machine> Queues<M> {
         self.free.len() as u32 + machine.free_frames()
     }
 
-    /// Whether fewer frames are free than `target`. The machine is asked only when few are kept here.
+    /// Whether fewer frames are free than `target`. The machine is asked only if those kept here
+    /// are fewer.
     pub(crate) fn is_low(&self, machine: &M, target: u32) -> bool {
-        self.free.is_empty() && machine.free_frames() < target
+        (self.free.len() as u32) < target && self.free_count(machine) < target
     }
 
     pub(crate) fn counts(&self) -> (u32, u32, u32) {
