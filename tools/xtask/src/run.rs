@@ -1,5 +1,6 @@
 //! `./mac run`, `./mac debug` and `./mac image`: the system for people.
 
+use crate::qemu::Accelerator;
 use crate::symbolise::Symboliser;
 use crate::systems::{Choice, Hardware};
 use crate::{build, image, tree};
@@ -94,7 +95,13 @@ fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
     let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));
     let result = machine.command(&scratch).and_then(|mut qemu| {
         qemu.args(["-serial", "mon:stdio"]).args(extra);
-        console(&mut qemu, &symboliser)
+        let result = console(&mut qemu, &symboliser);
+        if machine.accelerator == Accelerator::Kvm {
+            return result.context(
+                "KVM does not work on this host (QEMU's own words are above): leave out --accel kvm",
+            );
+        }
+        result
     });
     let _ = std::fs::remove_dir_all(&scratch);
     result
