@@ -131,6 +131,12 @@ fn scripts_and_files_that_cannot_be_executed() {
             p.store(DATA + 0x100, &bytes(&[path, argument, 0])).await?;
             p.call(59, &[path, DATA + 0x100, 0]).await
         };
+        let own = p.string(DATA, "/init").await?;
+        assert_eq!(p.call(2, &[own, 1, 0]).await?, -26, "it is being executed");
+        let shell = p.string(DATA, "/sh").await?;
+        let writer = p.call(2, &[shell, 1, 0]).await? as u64;
+        assert_eq!(exec(p, "/sh").await?, -26, "it is being written");
+        assert_eq!(p.call(3, &[writer]).await?, 0);
         assert_eq!(exec(p, "/loop").await?, -40);
         for path in ["/text", "/empty", "/cut", "/arm"] {
             assert_eq!(exec(p, path).await?, -8, "{path}");

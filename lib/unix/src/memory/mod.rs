@@ -13,7 +13,7 @@ mod user;
 
 pub use change::{Advice, Move};
 pub use file_memory::{ObjectMemory, ObjectProvider};
-pub use program::{Loaded, ProgramFile};
+pub use program::{Execution, Loaded, ProgramFile};
 pub use region::{Region, RegionKind, Usage};
 pub use user::{MemoryWords, UserRanges};
 
@@ -81,6 +81,8 @@ pub struct Details {
     pub auxiliary: alloc::vec::Vec<(u64, u64)>,
     /// Its file.
     pub executable: Option<Arc<OpenFile>>,
+    /// Keeps that from being written.
+    pub execution: Option<Arc<Execution>>,
 }
 
 /// An address space with what Unix knows of it.

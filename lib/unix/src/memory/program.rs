@@ -11,10 +11,33 @@ use alloc::vec::Vec;
 use mach::Machine;
 use mach::vm::{MapRequest, Vm};
 
+/// A file that cannot be written because it is being executed, for as long as this lives.
+pub struct Execution(Arc<OpenFile>);
+
+impl Execution {
+    /// Begins the execution of `file`. `ETXTBSY` while somebody has it open for writing.
+    pub fn begin(file: &Arc<OpenFile>) -> Result<Arc<Execution>> {
+        if let Some(hooks) = file.hooks() {
+            hooks.begin_execution()?;
+        }
+        Ok(Arc::new(Execution(file.clone())))
+    }
+}
+
+impl Drop for Execution {
+    fn drop(&mut self) {
+        if let Some(hooks) = self.0.hooks() {
+            hooks.end_execution();
+        }
+    }
+}
+
 /// A file with what its headers say.
 pub struct ProgramFile {
     /// The file, open for reading.
     pub file: Arc<OpenFile>,
+    /// Keeps it from being written.
+    pub execution: Arc<Execution>,
     /// Its headers.
     pub image: Image,
 }
@@ -73,6 +96,7 @@ impl<M: Machine> Memory<M> {
         *memory.details.lock() = Details {
             code: code.map_or(span, |mapping| mapping.address..mapping.address + mapping.file_length),
             executable: Some(program.file.clone()),
+            execution: Some(program.execution.clone()),
             ..Details::default()
         };
         let headers = match program.image.headers_address {

@@ -4,7 +4,7 @@ use super::{Thread, UserThread};
 use crate::credentials::Credentials;
 use crate::exec::{Arguments, Image, arguments, elf, script, stack};
 use crate::file::OpenFile;
-use crate::memory::{Loaded, Memory, ProgramFile};
+use crate::memory::{Execution, Loaded, Memory, ProgramFile};
 use crate::process::{Pid, Resource};
 use crate::vfs::{Access, At, FileType, Found, Mode, MountFlags, OpenFlags, permitted_at};
 use crate::{Bytes, Error, Identity, Result};
@@ -218,11 +218,12 @@ impl<M: Machine> Thread<M> {
     }
 
     async fn read_headers(&self, file: Arc<OpenFile>, start: &[u8]) -> Result<ProgramFile> {
+        let execution = Execution::begin(&file)?;
         let header = elf::Header::parse(start)?;
         let table = self.read_file(&file, header.headers_at, header.headers_size()).await?;
         let size = file.metadata().size;
         let image = Image::parse(header, &table, size, self.system.layout.high)?;
-        Ok(ProgramFile { file, image })
+        Ok(ProgramFile { file, execution, image })
     }
 
     /// The credentials that the program will have, and whether they are more than the caller's.
