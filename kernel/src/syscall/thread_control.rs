@@ -321,17 +321,19 @@ fn modify(
     let activation = pager.is_some() && !thread.is_active();
     let mut provisions = Provisions::reserve(space, thread.account.get(), location, activation)?;
     // POINT OF NO RETURN.
-    let mut work = id.map_or(Work::Idle, |id| lifecycle::retire_id(thread, Some(id)));
+    let mut left = None;
     if move_to.is_some() {
-        match (lifecycle::relocate(thread, space, provisions.block.take()), &mut work) {
-            (Some(space), Work::EndRelations { left, .. }) => *left = Some(space),
-            (Some(space), _) => work = Work::DestroySpace(space),
-            (None, _) => {}
-        }
+        left = lifecycle::relocate(thread, space, provisions.block.take());
     } else if let Some((block, location)) = provisions.block.take() {
         lifecycle::drop_utcb(thread);
         lifecycle::set_utcb(thread, block, location);
     }
+    let work = match id.map(|id| lifecycle::retire_id(thread, Some(id))) {
+        Some(Work::EndRelations { thread, id, next, delete, .. }) => {
+            Work::EndRelations { thread, id, next, delete, left }
+        }
+        _ => left.map_or(Work::Idle, Work::DestroySpace),
+    };
     if let Some(scheduler) = scheduler {
         lifecycle::set_scheduler(thread, scheduler);
     }

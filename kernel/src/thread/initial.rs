@@ -51,6 +51,6 @@ fn create_server(
     // No start message, so the wait for one ends at once: where it begins stands in the kernel interface page.
     thread.registers.rip.set(server.ip);
     thread.registers.rsp.set(server.sp);
-    ipc::leave_all(thread);
+    ipc::cancel_receive(thread);
     Ok(())
 }

@@ -140,7 +140,6 @@ pub fn activate(thread: ThreadRef, pager: ThreadId, record: &'static TransferRec
 /// Moves `thread` to `space`, where its UTCB, if it has one, will be `block` at `location`. Returns the old space if
 /// the thread was its last.
 pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb, u64)>) -> Option<SpaceRef> {
-    ipc::leave_all(thread);
     // A mapping operation under way starts anew, in the new space.
     thread.transfer_record.get().inspect(|record| record.with_cursor(Cursor::cancel));
     let old = thread.space.get();
@@ -158,6 +157,8 @@ pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb
     if let Some((block, location)) = place {
         set_utcb(thread, block, location);
     }
+    // Only now: what its IPC returns is the new UTCB pointer.
+    ipc::leave_all(thread);
     old.filter(|old| old.remove_thread())
 }
 

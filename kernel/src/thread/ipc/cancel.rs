@@ -8,7 +8,7 @@ use x2::{IpcErrorKind, MessageTag, ThreadId};
 use super::message::Message;
 use super::{Failure, complete};
 use crate::processor;
-use crate::thread::{Continuation, ThreadRef};
+use crate::thread::{Continuation, IpcKind, ThreadRef};
 
 /// Makes a thread ready whose IPC has ended, if nothing else stops it.
 fn settle(thread: ThreadRef) {
@@ -44,12 +44,21 @@ pub fn cancel_send(thread: ThreadRef) -> bool {
 
 /// ExchangeRegisters with R: ends a receive in progress. Returns whether there was one.
 pub fn cancel_receive(thread: ThreadRef) -> bool {
-    thread.continuation().receiving().is_some() && end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted)
+    let mut cancelled = false;
+    // Twice for a thread that awaits its start, whose wait survives the end of a transfer: it runs where it stands.
+    while thread.continuation().receiving().is_some() {
+        cancelled |= end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
+    }
+    cancelled
 }
 
 /// Ends whatever IPC `thread` is in: its id changes, or it moves, or it is deleted (X.2 rules 5.14, 5.15, 5.18).
+///
+/// A thread that awaits its start goes on waiting: it has nowhere to run to.
 pub fn leave_all(thread: ThreadRef) {
-    end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
+    if thread.awaits_message() != Some(IpcKind::Start) {
+        end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
+    }
     if thread.continuation() == Continuation::RaiseException {
         thread.set_continuation(Continuation::ReturnToUser);
     }
@@ -69,7 +78,7 @@ pub fn sender_disappears_from_queue(thread: ThreadRef, id: ThreadId) -> bool {
 
 /// `thread` learns, if it waits for a message from `id`, that there is no such thread.
 pub fn partner_disappears(thread: ThreadRef, id: ThreadId) {
-    if matches!(thread.continuation(), Continuation::Receive(kind) if kind != crate::thread::IpcKind::Start)
+    if matches!(thread.continuation(), Continuation::Receive(kind) if kind != IpcKind::Start)
         && thread.partner.get() == id
     {
         end(thread, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
@@ -115,6 +124,8 @@ fn end_midway(side: ThreadRef, failure: Failure, tag: MessageTag) {
     }
     match side.continuation() {
         Continuation::SendTransfer(kind) => complete::send_failed(side, kind, failure, tag),
+        // It was no start: the wait for one goes on.
+        Continuation::ReceiveTransfer(IpcKind::Start) => return super::await_start(side, side.partner.get()),
         Continuation::ReceiveTransfer(kind) => complete::receive_failed(side, kind, failure, tag),
         _ => return,
     }

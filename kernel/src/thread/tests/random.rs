@@ -249,7 +249,11 @@ fn steps(seed: u64, count: usize) {
         let everything = Fpage::COMPLETE.with_rights(Rights::ALL);
         assert!(mapping::unmap(cursor.as_mut(), memory, everything, true) != mapping::Progress::Preempted);
     }
-    assert!(Account::KERNEL.used() <= used, "{} bytes are lost", Account::KERNEL.used() - used);
+    assert!(
+        Account::KERNEL.used() <= used,
+        "seed {seed:#x}: {} bytes are lost",
+        Account::KERNEL.used() - used
+    );
 }
 
 #[test]

@@ -6,12 +6,14 @@ mod confinement;
 mod exception;
 mod exhaustion;
 mod fault;
+mod interrupt;
 mod ipc;
 mod kip;
 mod map;
 mod map_control;
 mod notify;
 mod redirect;
+mod registers;
 mod schedule;
 mod space;
 mod thread;
@@ -29,6 +31,8 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "unmap", tests: unmap::TESTS },
     Chapter { name: "exception", tests: exception::TESTS },
     Chapter { name: "exhaustion", tests: exhaustion::TESTS },
+    Chapter { name: "registers", tests: registers::TESTS },
+    Chapter { name: "interrupt", tests: interrupt::TESTS },
     Chapter { name: "confinement", tests: confinement::TESTS },
     Chapter { name: "notify", tests: notify::TESTS },
     Chapter { name: "map-control", tests: map_control::TESTS },

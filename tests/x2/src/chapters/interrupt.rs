@@ -1,0 +1,133 @@
+//! Interrupts as IPC (X.2 rules 5.19-5.21). The source is the interval timer as the firmware leaves it, which needs no
+//! I/O ports: on a machine without it the tests that wait for an interrupt are skipped.
+
+use crate::framework::fixture::{Space, new_id, spawn, with_version};
+use crate::framework::{failure, tests};
+use l4::ipc::{self, Message};
+use l4::thread::{self, ThreadControl};
+use l4::{kip, utcb};
+use x2::control::UNCHANGED;
+use x2::protocol::INTERRUPT_TAG;
+use x2::{ErrorCode, IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
+
+tests! {
+    IRQ0001 "an interrupt is a message from its id, and comes again when it is acknowledged" delivery;
+    IRQ0002 "an interrupt that was not acknowledged does not come again" masked_until_acknowledged;
+    IRQ0003 "only the handler can acknowledge, and only what was delivered" acknowledge_errors;
+    IRQ0004 "association needs an interrupt id, a handler that exists and the interrupt as space" association_errors;
+    IRQ0005 "Schedule knows an interrupt only while it is associated" schedule;
+    IRQ0006 "deleting the handler ends the association" handler_deleted;
+    IRQ0007 "a closed receive from an interrupt that nobody handles waits" closed_receive;
+}
+
+/// Line of the interval timer behind an I/O APIC.
+const TIMER_LINE: u32 = 2;
+
+/// Longer than the timer's period, whatever the firmware has set.
+const LONG: Time = Time::period(500_000);
+
+fn timer() -> ThreadId {
+    if TIMER_LINE >= kip().thread_info().system_base {
+        failure::skip("this machine has no such interrupt line");
+    }
+    ThreadId::interrupt(TIMER_LINE)
+}
+
+/// Associates the timer with this thread and receives its first interrupt.
+fn first_interrupt() -> ThreadId {
+    let timer = timer();
+    thread::associate_interrupt(timer, utcb::my_global_id()).unwrap();
+    match ipc::receive_timeout(timer, LONG) {
+        Ok(message) => {
+            assert_eq!((message.from, message.tag), (timer, INTERRUPT_TAG));
+            timer
+        }
+        Err(_) => {
+            thread::disassociate_interrupt(timer).unwrap();
+            failure::skip("the firmware leaves the interval timer off")
+        }
+    }
+}
+
+fn delivery() {
+    let timer = first_interrupt();
+    for round in 0..5 {
+        let timeouts = Timeouts::new(Time::ZERO, LONG);
+        let from = if round % 2 == 0 { timer } else { ThreadId::ANY };
+        let message = ipc::ipc(timer, from, timeouts, MessageTag::EMPTY).expect("it comes again");
+        assert_eq!((message.from, message.tag), (timer, INTERRUPT_TAG));
+    }
+    thread::disassociate_interrupt(timer).unwrap();
+}
+
+fn masked_until_acknowledged() {
+    let timer = first_interrupt();
+    let error = ipc::receive_timeout(timer, LONG).expect_err("it is masked");
+    assert_eq!(error, IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout));
+    // Pending while nobody receives, then delivered at once.
+    ipc::send(timer, Message::new(0)).unwrap();
+    ipc::sleep(LONG);
+    let message = ipc::receive_timeout(ThreadId::ANY, Time::ZERO).expect("it is pending");
+    assert_eq!(message.from, timer);
+    thread::disassociate_interrupt(timer).unwrap();
+}
+
+fn acknowledge_errors() {
+    let me = utcb::my_global_id();
+    let timer = timer();
+    let error = |result: ipc::Result<()>| result.expect_err("it is refused");
+    let nobody = IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner);
+    assert_eq!(error(ipc::send(timer, Message::new(0))), nobody, "not associated");
+    first_interrupt();
+    ipc::send(timer, Message::new(0)).unwrap();
+    let other = spawn(move || {
+        let error = ipc::send(timer, Message::new(0)).expect_err("it is refused");
+        ipc::send(me, Message::with_words(1, &[error.raw()])).unwrap();
+    });
+    let result = ipc::receive(other).unwrap();
+    assert_eq!(result.word(0), nobody.raw());
+    thread::associate_interrupt(timer, me).unwrap();
+    let early = error(ipc::send(timer, Message::new(0)));
+    assert_eq!(early, IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout));
+    thread::disassociate_interrupt(timer).unwrap();
+}
+
+fn association_errors() {
+    let timer = timer();
+    let me = utcb::my_global_id();
+    let wrong_version = with_version(TIMER_LINE, 2);
+    let control = |id, space, pager| {
+        thread::control(id, ThreadControl { space, scheduler: ThreadId::NIL, pager, utcb: None })
+    };
+    assert_eq!(control(wrong_version, wrong_version, me), Err(Some(ErrorCode::InvalidThread)));
+    assert_eq!(control(timer, me, me), Err(Some(ErrorCode::InvalidSpace)));
+    assert_eq!(control(timer, ThreadId::NIL, ThreadId::NIL), Err(Some(ErrorCode::InvalidSpace)));
+    for handler in [ThreadId::NIL, new_id(), ThreadId::ANY] {
+        assert_eq!(control(timer, timer, handler), Err(Some(ErrorCode::InvalidThread)), "{handler:?}");
+    }
+    control(timer, timer, timer).unwrap();
+}
+
+fn schedule() {
+    let timer = timer();
+    let set = || thread::schedule(timer, UNCHANGED, UNCHANGED, 100, UNCHANGED).map(drop);
+    assert_eq!(set(), Err(Some(ErrorCode::InvalidThread)));
+    thread::associate_interrupt(timer, utcb::my_global_id()).unwrap();
+    set().unwrap();
+    thread::disassociate_interrupt(timer).unwrap();
+    assert_eq!(set(), Err(Some(ErrorCode::InvalidThread)));
+}
+
+fn handler_deleted() {
+    let timer = timer();
+    let handler = Space::new().spawn(|| ipc::sleep(Time::NEVER));
+    thread::associate_interrupt(timer, handler).unwrap();
+    thread::delete(handler).unwrap();
+    let read = thread::schedule(timer, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).map(drop);
+    assert_eq!(read, Err(Some(ErrorCode::InvalidThread)));
+}
+
+fn closed_receive() {
+    let error = ipc::receive_timeout(timer(), Time::period(1000)).expect_err("nothing comes");
+    assert_eq!(error, IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout));
+}

@@ -1,0 +1,95 @@
+//! What each thread has of the processor for itself (K5, K14), and what it keeps when it moves (X.2 rule 5.18).
+
+use crate::framework::fixture::{Space, spawn};
+use crate::framework::tests;
+use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering};
+use l4::ipc::{self, Message};
+use l4::thread::{self, ThreadControl};
+use l4::utcb;
+use x2::{ErrorCode, ThreadId, Time};
+
+tests! {
+    REG0001 "x87 and SSE registers are each thread's own" extended_state;
+    REG0002 "GS base always leads to the thread's own UTCB pointer" gs_base;
+    REG0003 "a thread moves to another space and takes its words along" moves;
+}
+
+fn extended_state() {
+    let me = utcb::my_global_id();
+    let worker = move |seed: u64| {
+        move || {
+            for round in 0..20 {
+                let value = seed + round;
+                let mut memory = value;
+                // SAFETY: uses the registers that it names; the calls between are not compiled to use any of them.
+                unsafe {
+                    asm!("movq xmm7, {}", "fninit", "fild qword ptr [{}]", in(reg) value, in(reg) &memory);
+                }
+                thread::yield_now();
+                ipc::sleep(Time::period(300));
+                let sse: u64;
+                // SAFETY: as above.
+                unsafe { asm!("movq {}, xmm7", "fistp qword ptr [{}]", out(reg) sse, in(reg) &mut memory) };
+                assert_eq!((sse, memory), (value, value));
+            }
+            ipc::send(me, Message::new(1)).unwrap();
+        }
+    };
+    let threads = [spawn(worker(0x1000)), spawn(worker(0x2000)), Space::new().spawn(worker(0x3000))];
+    for thread in threads {
+        assert_eq!(ipc::receive(thread).unwrap().tag.label(), 1);
+    }
+}
+
+/// The UTCB pointer as the processor finds it now.
+fn pointer_at_gs() -> u64 {
+    let pointer;
+    // SAFETY: the first word at GS base is the UTCB pointer. Volatile, because it may change.
+    unsafe { asm!("mov {}, gs:[0]", out(reg) pointer) };
+    pointer
+}
+
+fn gs_base() {
+    let me = utcb::my_global_id();
+    let worker = move || {
+        let pointer = pointer_at_gs();
+        for _ in 0..10 {
+            thread::yield_now();
+            ipc::sleep(Time::period(100));
+            assert_eq!(pointer_at_gs(), pointer);
+        }
+        ipc::send(me, Message::with_words(1, &[pointer])).unwrap();
+    };
+    for thread in [spawn(worker), spawn(worker)] {
+        let pointer = ipc::receive(thread).unwrap().word(0);
+        assert_eq!(thread::local_id_of(thread).unwrap().raw(), pointer);
+    }
+}
+
+/// Where the thread of [`moves`] last found its UTCB.
+static POINTER: AtomicU64 = AtomicU64::new(0);
+
+fn moves() {
+    let space = Space::new();
+    let location = space.utcb_area + 40 * x2::utcb::SIZE;
+    POINTER.store(0, Ordering::Relaxed);
+    let thread = spawn(|| {
+        utcb::set_user_defined_handle(0x1234);
+        loop {
+            POINTER.store(pointer_at_gs(), Ordering::Relaxed);
+        }
+    });
+    let await_pointer = |pointer| {
+        while POINTER.load(Ordering::Relaxed) != pointer {
+            thread::yield_now();
+        }
+    };
+    await_pointer(thread::local_id_of(thread).unwrap().raw());
+    let to = ThreadControl { space: space.first, scheduler: ThreadId::NIL, pager: ThreadId::NIL, utcb: None };
+    assert_eq!(thread::control(thread, to), Err(Some(ErrorCode::InvalidUtcbArea)));
+    thread::control(thread, ThreadControl { utcb: Some(location), ..to }).unwrap();
+    await_pointer(location + x2::utcb::MR0_OFFSET);
+    // It lives in another space now, but its pager in this one.
+    assert_eq!(thread::inspect(thread).unwrap().handle, 0x1234);
+}
