@@ -26,7 +26,7 @@
 //!
 //! Conventions: `error`, `answer`, `environment`, `user_buffer`, `identity`, `sync`.
 //!
-//! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`, `procfs`, `file` (open
+//! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`, `file` (open
 //! file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`, `socket`.
 //!
 //! Processes: `process`, `thread`, `credentials`, `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `wait`.

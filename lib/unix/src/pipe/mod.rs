@@ -145,6 +145,12 @@ impl PipeEnd {
         Arc::new(PipeEnd { pipe: pipe.clone(), reads, writes, first_writer })
     }
 
+    /// Another end of the same pipe, opened through its link in /proc.
+    pub(crate) fn open_again(&self, flags: OpenFlags) -> Arc<PipeEnd> {
+        let (reads, writes) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
+        PipeEnd::open(&self.pipe, reads, writes, 0)
+    }
+
     /// The pipe.
     pub fn pipe(&self) -> &Arc<Pipe> {
         &self.pipe

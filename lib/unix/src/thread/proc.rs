@@ -246,7 +246,7 @@ impl<M: Machine> Node<M> {
             },
             Kind::Descriptor(_, descriptor) => {
                 let file = thread.descriptors().get(descriptor).map_err(|_| Error::ENOENT)?;
-                return file.location().cloned().map(Link::Place).ok_or(Error::ENXIO);
+                return Ok(Link::Place(system.vfs.place_of(&file)));
             }
             _ => return Err(Error::EINVAL),
         };

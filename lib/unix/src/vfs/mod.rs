@@ -3,6 +3,7 @@
 //! A file system implements [`Vnode`] and [`FileSystem`]; everything that is the same for all of them is here, once.
 //! An operation is a method of [`Caller`]: who asks, and the tree as that process sees it.
 
+mod anonymous;
 mod attributes;
 mod memory;
 mod metadata;

@@ -204,6 +204,8 @@ impl Location {
 /// The tree of mounts that processes see.
 pub struct MountTree {
     root: Arc<Mount>,
+    /// Where files are that are in no file system, such as pipes reached through /proc.
+    anonymous: Arc<Mount>,
     /// In the order in which they were mounted. Every change of the tree holds this lock.
     mounts: SpinLock<Vec<Arc<Mount>>>,
 }
@@ -211,13 +213,24 @@ pub struct MountTree {
 impl MountTree {
     /// A tree with `root` as its root directory.
     pub fn new(root: VnodeRef, source: &str) -> MountTree {
+        let anonymous = Mount::new(root.clone(), "none", MountFlags::empty(), None);
         let root = Mount::new(root, source, MountFlags::empty(), None);
-        MountTree { mounts: SpinLock::new(alloc::vec![root.clone()]), root }
+        MountTree { anonymous, mounts: SpinLock::new(alloc::vec![root.clone()]), root }
     }
 
     /// The root directory.
     pub fn root(&self) -> Location {
         self.root.root().visible()
+    }
+
+    /// The place of a file that is in no file system.
+    pub(crate) fn anonymous(&self, vnode: VnodeRef) -> Location {
+        Location { mount: self.anonymous.clone(), vnode }
+    }
+
+    /// Whether a place is that of a file that is in no file system.
+    pub(crate) fn is_anonymous(&self, place: &Location) -> bool {
+        Arc::ptr_eq(&place.mount, &self.anonymous)
     }
 
     /// Every mount, in order.

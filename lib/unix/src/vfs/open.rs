@@ -239,7 +239,9 @@ impl Caller<'_> {
         let context =
             OpenContext { flags, process: self.process, identity: self.identity, location: &location };
         let object: Option<Arc<dyn FileObject>> = match file_type {
-            FileType::Fifo => Some(pipe::open_fifo(&location.vnode, flags).await?),
+            FileType::Fifo if location.vnode.hooks().is_some() => {
+                Some(pipe::open_fifo(&location.vnode, flags).await?)
+            }
             FileType::Socket => return Err(Error::ENXIO),
             _ => match location.vnode.open(&context).await? {
                 Opened::Data => None,
@@ -251,7 +253,11 @@ impl Caller<'_> {
                 }
             },
         };
-        let file = OpenFile::of_vnode(location, entry, flags.intersection(OpenFlags::KEPT), object);
+        let kept = flags.intersection(OpenFlags::KEPT);
+        let file = match object {
+            Some(object) if self.vfs.tree.is_anonymous(&location) => OpenFile::of_object(object, kept),
+            object => OpenFile::of_vnode(location, entry, kept, object),
+        };
         file.begin_writing()?;
         if flags.contains(OpenFlags::TRUNCATE) && file_type == FileType::Regular && !created {
             file.truncate_for_open(self).await?;

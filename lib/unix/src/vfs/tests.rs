@@ -536,6 +536,24 @@ fn executed_files_are_not_written() {
 }
 
 #[test]
+fn pipes_can_be_opened_again_through_their_place() {
+    let w = World::new();
+    let (read, write) = crate::pipe::pipe(OpenFlags::empty());
+    let place = w.vfs.place_of(&write);
+    let again = now(w.caller().open_found(place, None, OpenFlags::WRITE, false)).unwrap();
+    drop(write);
+    w.write(&again, b"through").unwrap();
+    assert_eq!(w.read(&read, 99), Ok(b"through".to_vec()));
+    drop(again);
+    assert_eq!(w.read(&read, 99), Ok(vec![]));
+    let place = w.vfs.place_of(&crate::poll::Epoll::create());
+    assert_eq!(now(w.caller().open_found(place, None, OpenFlags::READ, false)).err(), Some(Error::ENXIO));
+    w.put("/f", b"");
+    let file = w.open("/f", R).unwrap();
+    assert!(w.vfs.place_of(&file).same(file.location().unwrap()));
+}
+
+#[test]
 fn open_files_know_their_path() {
     let w = World::new();
     w.mkdir("/d");

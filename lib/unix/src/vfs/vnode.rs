@@ -373,7 +373,9 @@ pub enum AttributeCondition {
     Replace,
 }
 
-/// Whether two references are to one vnode.
+/// Whether two references are to one vnode. (A file system may make the object anew for each lookup.)
 pub fn same(a: &VnodeRef, b: &VnodeRef) -> bool {
     core::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
+        || (a.number() == b.number()
+            && core::ptr::addr_eq(Arc::as_ptr(&a.file_system()), Arc::as_ptr(&b.file_system())))
 }

@@ -1,0 +1,63 @@
+//! Open files without a name as places, so that the links of /proc/PID/fd lead to them: a pipe can be opened again
+//! through /dev/stdin.
+
+use super::mount::Location;
+use super::{FileSystem, FileType, Metadata, OpenContext, Opened, Vfs, Vnode};
+use crate::file::{FileObject, OpenFile};
+use crate::pipe::PipeEnd;
+use crate::tty::TerminalFile;
+use crate::{Answer, Error, Result};
+use alloc::sync::Arc;
+use core::any::Any;
+
+impl Vfs {
+    /// Where an open file is, whether or not it has a name.
+    pub fn place_of(&self, file: &Arc<OpenFile>) -> Location {
+        match file.location() {
+            Some(location) => location.clone(),
+            None => {
+                let file_system = self.tree.root().vnode.file_system();
+                self.tree.anonymous(Arc::new(Anonymous { file: file.clone(), file_system }))
+            }
+        }
+    }
+}
+
+struct Anonymous {
+    file: Arc<OpenFile>,
+    file_system: Arc<dyn FileSystem>,
+}
+
+impl Vnode for Anonymous {
+    fn file_system(&self) -> Arc<dyn FileSystem> {
+        self.file_system.clone()
+    }
+
+    fn metadata(&self) -> Metadata {
+        self.file.metadata()
+    }
+
+    fn file_type(&self) -> FileType {
+        self.file.file_type()
+    }
+
+    fn number(&self) -> u64 {
+        self.file.metadata().number
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn open(&self, context: &OpenContext<'_>) -> Answer<'_, Result<Opened>> {
+        if let Some(end) = self.file.object_as::<PipeEnd>() {
+            return Answer::now(Ok(Opened::Object(end.open_again(context.flags))));
+        }
+        // A console that was opened for the first process has no name either.
+        let terminal = self.file.object_as::<TerminalFile>().and_then(|file| file.terminal().cloned());
+        let opened = terminal.ok_or(Error::ENXIO).and_then(|terminal| {
+            TerminalFile::open(&terminal, context.process, Some(context.identity), context.flags)
+        });
+        Answer::now(opened.map(|file| Opened::Object(file)))
+    }
+}
