@@ -7,6 +7,7 @@ mod memory;
 mod path;
 mod poll;
 mod process;
+mod program;
 mod signal;
 mod system;
 mod time;
@@ -138,13 +139,13 @@ pub(crate) async fn dispatch<M: Machine>(call: &Call<'_, M>, number: u64) -> Don
         signalfd4 => poll::signalfd(call, call.uint(3)).await,
 
         // Processes and threads.
-        fork => process::fork(call, false).await,
-        vfork => process::fork(call, true).await,
-        clone => process::clone(call).await,
-        clone3 => process::clone3(call).await,
-        unshare => process::unshare(call),
-        execve => process::execve(call).await,
-        execveat => process::execveat(call).await,
+        fork => program::fork(call, false).await,
+        vfork => program::fork(call, true).await,
+        clone => program::clone(call).await,
+        clone3 => program::clone3(call).await,
+        unshare => program::unshare(call),
+        execve => program::execve(call).await,
+        execveat => program::execveat(call).await,
         exit => leave::exit(call),
         exit_group => leave::exit_group(call),
         wait4 => process::wait4(call).await,

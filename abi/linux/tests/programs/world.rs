@@ -30,15 +30,15 @@ use unix::{BoxFuture, Bytes, Environment, Timestamp};
 
 /// Why a program's function does not go on.
 #[derive(Debug)]
-pub enum Gone {
+pub(crate) enum Gone {
     /// The thread has ended.
     Ended,
     /// It has another program.
     Replaced,
 }
 
-pub type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), Gone>> + 'a>>;
-pub type Code = Rc<dyn for<'a> Fn(&'a mut Program) -> Steps<'a>>;
+pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), Gone>> + 'a>>;
+pub(crate) type Code = Rc<dyn for<'a> Fn(&'a mut Program) -> Steps<'a>>;
 
 /// Time and randomness of the simulated machine.
 struct MachineEnvironment(Simulated);
@@ -60,7 +60,7 @@ impl Environment for MachineEnvironment {
     }
 }
 
-pub const EXTENDED_SIZE: usize = 832;
+pub(crate) const EXTENDED_SIZE: usize = 832;
 
 /// A thread of the machine.
 struct TestThread {
@@ -141,21 +141,21 @@ impl Host<Simulated> for TestHost {
 }
 
 /// The system and its programs' code.
-pub struct World {
+pub(crate) struct World {
     machine: Simulated,
     host: Arc<TestHost>,
-    pub system: Arc<System<Simulated>>,
+    pub(crate) system: Arc<System<Simulated>>,
     linux: Linux<Simulated>,
     code: RefCell<BTreeMap<u64, Code>>,
     next_address: Cell<u64>,
     init: RefCell<Option<Arc<Thread<Simulated>>>>,
 }
 
-pub const TEXT: u64 = 0x40_0000;
-pub const DATA: u64 = 0x41_0000;
+pub(crate) const TEXT: u64 = 0x40_0000;
+pub(crate) const DATA: u64 = 0x41_0000;
 
 /// A program of two segments, text and data, with this entry.
-pub fn elf(entry: u64) -> Vec<u8> {
+pub(crate) fn elf(entry: u64) -> Vec<u8> {
     let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     file.extend(2u16.to_le_bytes());
     file.extend(62u16.to_le_bytes());
@@ -181,11 +181,11 @@ pub fn elf(entry: u64) -> Vec<u8> {
 }
 
 impl World {
-    pub fn new() -> Rc<World> {
+    pub(crate) fn new() -> Rc<World> {
         World::with_frames(4096)
     }
 
-    pub fn with_frames(frames: u32) -> Rc<World> {
+    pub(crate) fn with_frames(frames: u32) -> Rc<World> {
         let machine = Simulated::new(frames);
         let vm = Vm::new(machine.clone()).unwrap();
         let environment: Arc<dyn Environment> = Arc::new(MachineEnvironment(machine.clone()));
@@ -209,7 +209,7 @@ impl World {
     }
 
     /// The address that stands for `code`.
-    pub fn code(&self, code: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) -> u64 {
+    pub(crate) fn code(&self, code: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) -> u64 {
         let address = self.next_address.get() + 16;
         self.next_address.set(address);
         self.code.borrow_mut().insert(address, Rc::new(code));
@@ -217,7 +217,7 @@ impl World {
     }
 
     /// A call and a return of a thread, as futures that are not run.
-    pub fn requests(&self) -> (impl Future<Output = Next> + Send, impl Future<Output = Next> + Send) {
+    pub(crate) fn requests(&self) -> (impl Future<Output = Next> + Send, impl Future<Output = Next> + Send) {
         let thread = self.machine.block_on(self.init());
         let (first, second) = (thread.clone(), thread);
         let linux =
@@ -229,15 +229,15 @@ impl World {
     }
 
     /// Frames, threads of the machine and log lines.
-    pub fn free_frames(&self) -> u32 {
+    pub(crate) fn free_frames(&self) -> u32 {
         self.system.vm.statistics().free
     }
 
-    pub fn machine_threads(&self) -> usize {
+    pub(crate) fn machine_threads(&self) -> usize {
         *self.host.alive.lock().unwrap()
     }
 
-    pub fn log(&self) -> Vec<String> {
+    pub(crate) fn log(&self) -> Vec<String> {
         self.host.log.lock().unwrap().clone()
     }
 
@@ -250,7 +250,7 @@ impl World {
     }
 
     /// Puts a file into the file system.
-    pub fn install(&self, path: &str, mode: u16, contents: &[u8]) {
+    pub(crate) fn install(&self, path: &str, mode: u16, contents: &[u8]) {
         self.machine.block_on(async {
             let init = self.init().await;
             let context = init.context();
@@ -263,7 +263,7 @@ impl World {
     }
 
     /// Runs `main` as the first process, and everything that comes of it, until nothing can go on.
-    pub fn run(self: &Rc<Self>, main: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) {
+    pub(crate) fn run(self: &Rc<Self>, main: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) {
         let entry = self.code(main);
         self.install("/init", 0o755, &elf(entry));
         let mut executor = Executor::new(self.machine.clone());
@@ -302,7 +302,7 @@ impl World {
     }
 
     /// A terminal, which programs open as /tty.
-    pub fn install_terminal(&self) -> Arc<Terminal> {
+    pub(crate) fn install_terminal(&self) -> Arc<Terminal> {
         let number = DeviceNumber { major: 4, minor: 64 };
         let terminal = Terminal::new(number, self.system.session_host());
         self.system.vfs.register_device(false, number, Arc::new(TerminalDriver(terminal.clone())));
@@ -315,7 +315,7 @@ impl World {
     }
 
     /// Mounts /proc.
-    pub fn install_proc(&self) {
+    pub(crate) fn install_proc(&self) {
         self.machine.block_on(async {
             let context = self.init().await.context();
             let (caller, root) = (context.caller(), self.system.proc_root());
@@ -341,10 +341,10 @@ impl World {
 }
 
 /// A thread as its program sees it.
-pub struct Program {
-    pub world: Rc<World>,
-    pub thread: Arc<Thread<Simulated>>,
-    pub state: ThreadState,
+pub(crate) struct Program {
+    pub(crate) world: Rc<World>,
+    pub(crate) thread: Arc<Thread<Simulated>>,
+    pub(crate) state: ThreadState,
 }
 
 impl Program {
@@ -383,7 +383,7 @@ impl Program {
     }
 
     /// Comes to its server if that has called for it.
-    pub async fn check_recall(&mut self) -> Result<(), Gone> {
+    pub(crate) async fn check_recall(&mut self) -> Result<(), Gone> {
         // Every thread of the tests is a `TestThread`; recalls are noticed by state alone: leaving is idempotent.
         let expected = self.state.rip;
         let tid = self.thread.tid();
@@ -395,7 +395,7 @@ impl Program {
     }
 
     /// Makes a system call: the value in RAX.
-    pub async fn call(&mut self, number: u64, arguments: &[u64]) -> Result<i64, Gone> {
+    pub(crate) async fn call(&mut self, number: u64, arguments: &[u64]) -> Result<i64, Gone> {
         self.check_recall().await?;
         let mut all = [0; 6];
         all[..arguments.len()].copy_from_slice(arguments);
@@ -413,7 +413,7 @@ impl Program {
     }
 
     /// Writes memory, as a store instruction does.
-    pub async fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), Gone> {
+    pub(crate) async fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), Gone> {
         loop {
             let memory = self.thread.memory();
             let machine = &self.world.machine;
@@ -426,7 +426,7 @@ impl Program {
     }
 
     /// Reads memory, as a load instruction does.
-    pub async fn load<const N: usize>(&mut self, address: u64) -> Result<[u8; N], Gone> {
+    pub(crate) async fn load<const N: usize>(&mut self, address: u64) -> Result<[u8; N], Gone> {
         let mut bytes = [0; N];
         loop {
             let memory = self.thread.memory();
@@ -439,11 +439,11 @@ impl Program {
         }
     }
 
-    pub async fn load_u64(&mut self, address: u64) -> Result<u64, Gone> {
+    pub(crate) async fn load_u64(&mut self, address: u64) -> Result<u64, Gone> {
         Ok(u64::from_le_bytes(self.load(address).await?))
     }
 
-    pub async fn load_u32(&mut self, address: u64) -> Result<u32, Gone> {
+    pub(crate) async fn load_u32(&mut self, address: u64) -> Result<u32, Gone> {
         Ok(u32::from_le_bytes(self.load(address).await?))
     }
 
@@ -465,7 +465,7 @@ impl Program {
     }
 
     /// Makes a child by `number` (fork, vfork, clone) with these arguments, whose code is `child`.
-    pub async fn spawn(
+    pub(crate) async fn spawn(
         &mut self,
         number: u64,
         arguments: &[u64],
@@ -479,7 +479,7 @@ impl Program {
         Ok(result)
     }
 
-    pub async fn fork(
+    pub(crate) async fn fork(
         &mut self,
         child: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static,
     ) -> Result<i64, Gone> {
@@ -487,19 +487,19 @@ impl Program {
     }
 
     /// exit_group.
-    pub async fn exit(&mut self, status: u64) -> Result<(), Gone> {
+    pub(crate) async fn exit(&mut self, status: u64) -> Result<(), Gone> {
         self.call(231, &[status]).await?;
         panic!("exit returned");
     }
 
     /// Puts a terminated string into memory at `address`, which is returned.
-    pub async fn string(&mut self, address: u64, text: &str) -> Result<u64, Gone> {
+    pub(crate) async fn string(&mut self, address: u64, text: &str) -> Result<u64, Gone> {
         self.store(address, &[text.as_bytes(), &[0]].concat()).await?;
         Ok(address)
     }
 
     /// Installs a handler.
-    pub async fn handle(
+    pub(crate) async fn handle(
         &mut self,
         signal: u64,
         flags: u64,
@@ -514,14 +514,14 @@ impl Program {
     }
 
     /// Lets others run for a while, in the program.
-    pub async fn pass(&mut self, microseconds: u64) -> Result<(), Gone> {
+    pub(crate) async fn pass(&mut self, microseconds: u64) -> Result<(), Gone> {
         let machine = self.world.machine.clone();
         machine.sleep_until(machine.now() + microseconds).await;
         self.check_recall().await
     }
 
     /// wait4 for any child: its id and status.
-    pub async fn wait(&mut self, options: u64) -> Result<(i64, u32), Gone> {
+    pub(crate) async fn wait(&mut self, options: u64) -> Result<(i64, u32), Gone> {
         let pid = self.call(61, &[u64::MAX, DATA + 0x7e00, options, 0]).await?;
         let status = self.load_u32(DATA + 0x7e00).await?;
         Ok((pid, status))

@@ -1,0 +1,229 @@
+//! New threads, processes and programs: clone, fork, vfork, unshare, execve.
+
+use crate::call::{Call, Done, Outcome, Stop};
+use crate::layout::Fields;
+use crate::layout::signal::optional_signal;
+use alloc::vec::Vec;
+use mach::Machine;
+use mach::machine::ThreadState;
+use unix::exec::Arguments;
+use unix::process::Resource;
+use unix::signal::{Rule, Signal};
+use unix::thread::{CloneRequest, ExecRequest};
+use unix::vfs::At;
+use unix::{Error, Result};
+
+const CLONE_VM: u64 = 0x100;
+const CLONE_FS: u64 = 0x200;
+const CLONE_FILES: u64 = 0x400;
+const CLONE_SIGHAND: u64 = 0x800;
+const CLONE_PTRACE: u64 = 0x2000;
+const CLONE_VFORK: u64 = 0x4000;
+const CLONE_PARENT: u64 = 0x8000;
+const CLONE_THREAD: u64 = 0x1_0000;
+const CLONE_SYSVSEM: u64 = 0x4_0000;
+const CLONE_SETTLS: u64 = 0x8_0000;
+const CLONE_PARENT_SETTID: u64 = 0x10_0000;
+const CLONE_CHILD_CLEARTID: u64 = 0x20_0000;
+const CLONE_DETACHED: u64 = 0x40_0000;
+const CLONE_UNTRACED: u64 = 0x80_0000;
+const CLONE_CHILD_SETTID: u64 = 0x100_0000;
+const CLONE_IO: u64 = 0x8000_0000;
+const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+
+/// The arguments of clone, however they were passed.
+struct CloneArguments {
+    flags: u64,
+    exit_signal: u64,
+    stack: u64,
+    parent_tid: u64,
+    child_tid: u64,
+    tls: u64,
+}
+
+pub(crate) async fn fork<M: Machine>(call: &Call<'_, M>, vfork: bool) -> Done {
+    let flags = if vfork { CLONE_VM | CLONE_VFORK } else { 0 };
+    let exit_signal = Signal::CHLD.number().into();
+    clone_with(call, CloneArguments { flags, exit_signal, stack: 0, parent_tid: 0, child_tid: 0, tls: 0 })
+        .await
+}
+
+pub(crate) async fn clone<M: Machine>(call: &Call<'_, M>) -> Done {
+    let flags = call.arg(0) & 0xffff_ffff;
+    let arguments = CloneArguments {
+        flags: flags & !0xff,
+        exit_signal: flags & 0xff,
+        stack: call.arg(1),
+        parent_tid: call.arg(2),
+        child_tid: call.arg(3),
+        tls: call.arg(4),
+    };
+    clone_with(call, arguments).await
+}
+
+pub(crate) async fn clone3<M: Machine>(call: &Call<'_, M>) -> Done {
+    const KNOWN: usize = 88;
+    let size = call.arg(1);
+    if size < 64 {
+        return Err(Error::EINVAL.into());
+    }
+    if size > 4096 {
+        return Err(Error::E2BIG.into());
+    }
+    let mut bytes = call.memory().read_bytes(call.arg(0), size as usize).await?;
+    if bytes.len() > KNOWN && bytes[KNOWN..].iter().any(|byte| *byte != 0) {
+        return Err(Error::E2BIG.into());
+    }
+    bytes.resize(KNOWN, 0);
+    let word = |index: usize| bytes.u64_at(8 * index);
+    let (stack, stack_size) = (word(5)?, word(6)?);
+    if (stack == 0) != (stack_size == 0) || word(0)? & (0xff | CLONE_DETACHED) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    // Choosing ids and joining control groups are not available.
+    if word(8)? != 0 || word(9)? != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let arguments = CloneArguments {
+        flags: word(0)?,
+        exit_signal: word(4)?,
+        stack: stack.checked_add(stack_size).ok_or(Error::EINVAL)?,
+        parent_tid: word(3)?,
+        child_tid: word(2)?,
+        tls: word(7)?,
+    };
+    clone_with(call, arguments).await
+}
+
+async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -> Done {
+    const WITHOUT_EFFECT: u64 = CLONE_PTRACE | CLONE_SYSVSEM | CLONE_DETACHED | CLONE_UNTRACED | CLONE_IO;
+    const KNOWN: u64 = CLONE_VM
+        | CLONE_FS
+        | CLONE_FILES
+        | CLONE_SIGHAND
+        | CLONE_VFORK
+        | CLONE_PARENT
+        | CLONE_THREAD
+        | CLONE_SETTLS
+        | CLONE_PARENT_SETTID
+        | CLONE_CHILD_CLEARTID
+        | CLONE_CHILD_SETTID
+        | CLONE_CLEAR_SIGHAND
+        | WITHOUT_EFFECT;
+    let flags = arguments.flags;
+    let has = |flag: u64| flags & flag == flag;
+    let contradictory = (has(CLONE_SIGHAND) && !has(CLONE_VM))
+        || (has(CLONE_THREAD) && !has(CLONE_SIGHAND))
+        || has(CLONE_SIGHAND | CLONE_CLEAR_SIGHAND)
+        || (has(CLONE_THREAD) && arguments.exit_signal != 0 && has(CLONE_CLEAR_SIGHAND));
+    if flags & !KNOWN != 0 || contradictory {
+        return Err(Error::EINVAL.into());
+    }
+    let tid = call.tid();
+    // A process that is being told something hears it before it multiplies.
+    if call.table(|table| table.has_work(tid)) {
+        return Err(Stop::Outcome(Outcome::Interrupted(Rule::Always)));
+    }
+    if has(CLONE_SETTLS) && arguments.tls >= 1 << 47 {
+        return Err(Error::EPERM.into());
+    }
+    let chosen = |flag, address| if has(flag) { address } else { 0 };
+    let request = CloneRequest {
+        share_memory: has(CLONE_VM),
+        share_descriptors: has(CLONE_FILES),
+        share_directories: has(CLONE_FS),
+        share_actions: has(CLONE_SIGHAND),
+        same_process: has(CLONE_THREAD),
+        same_parent: has(CLONE_PARENT),
+        clear_handlers: has(CLONE_CLEAR_SIGHAND),
+        vfork: has(CLONE_VFORK),
+        exit_signal: if has(CLONE_THREAD) { None } else { optional_signal(arguments.exit_signal)? },
+        store_in_parent: chosen(CLONE_PARENT_SETTID, arguments.parent_tid),
+        store_in_child: chosen(CLONE_CHILD_SETTID, arguments.child_tid),
+        clear_in_child: chosen(CLONE_CHILD_CLEARTID, arguments.child_tid),
+    };
+    let mut state = ThreadState { rax: 0, ..*call.state };
+    if arguments.stack != 0 {
+        state.rsp = arguments.stack;
+    }
+    if has(CLONE_SETTLS) {
+        state.fs_base = arguments.tls;
+    }
+    let child = call.thread.clone_thread(&request, state).await?;
+    if request.vfork {
+        call.system().processes.wait_vfork(tid, child).await;
+    }
+    Ok(child.number().into())
+}
+
+pub(crate) fn unshare<M: Machine>(call: &Call<'_, M>) -> Done {
+    let flags = call.arg(0);
+    if flags & !(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    if flags & CLONE_FILES != 0 {
+        call.thread.unshare_descriptors()?;
+    }
+    if flags & CLONE_FS != 0 {
+        call.thread.unshare_directories();
+    }
+    Ok(0)
+}
+
+/// A null-terminated array of strings; a null array is an empty one, as Linux has it.
+async fn strings<M: Machine>(call: &Call<'_, M>, array: u64) -> Result<Arguments> {
+    let limits = call.thread.limits();
+    let limit = unix::exec::arguments::size_limit(limits.soft(Resource::Stack));
+    let mut strings = Arguments::new();
+    if array == 0 {
+        return Ok(strings);
+    }
+    let memory = call.memory();
+    for index in 0.. {
+        let pointer = u64::from_le_bytes(memory.read(array.wrapping_add(8 * index)).await?);
+        if pointer == 0 {
+            break;
+        }
+        let string = memory.read_string(pointer, unix::exec::arguments::STRING_LIMIT, Error::E2BIG).await?;
+        strings.push(&string)?;
+        if strings.stack_size() > limit {
+            return Err(Error::E2BIG);
+        }
+    }
+    Ok(strings)
+}
+
+pub(crate) async fn execve<M: Machine>(call: &Call<'_, M>) -> Done {
+    let path = call.path(0).await?;
+    exec(call, At::Current, path, (true, false), (call.arg(1), call.arg(2))).await
+}
+
+pub(crate) async fn execveat<M: Machine>(call: &Call<'_, M>) -> Done {
+    const SYMLINK_NOFOLLOW: u32 = 0x100;
+    const EMPTY_PATH: u32 = 0x1000;
+    let flags = call.uint(4);
+    if flags & !(SYMLINK_NOFOLLOW | EMPTY_PATH) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let path = call.path(1).await?;
+    let how = (flags & SYMLINK_NOFOLLOW == 0, flags & EMPTY_PATH != 0);
+    exec(call, call.at_for(0, &path)?, path, how, (call.arg(2), call.arg(3))).await
+}
+
+async fn exec<M: Machine>(
+    call: &Call<'_, M>,
+    at: At,
+    path: Vec<u8>,
+    (follow, empty): (bool, bool),
+    (arguments, environment): (u64, u64),
+) -> Done {
+    let mut arguments = strings(call, arguments).await?;
+    if arguments.is_empty() {
+        // A program may rely on having a name.
+        arguments.push(b"")?;
+    }
+    let environment = strings(call, environment).await?;
+    let request = ExecRequest { at, path, follow, empty, arguments, environment };
+    let executed = call.linux.execute(call.thread, request).await?;
+    Err(Stop::Outcome(Outcome::Executed(executed)))
+}
