@@ -15,7 +15,9 @@ mod notify;
 mod redirect;
 mod registers;
 mod schedule;
+mod sigma0;
 mod space;
+mod state;
 mod thread;
 mod thread_state;
 mod unmap;
@@ -31,6 +33,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "unmap", tests: unmap::TESTS },
     Chapter { name: "exception", tests: exception::TESTS },
     Chapter { name: "exhaustion", tests: exhaustion::TESTS },
+    Chapter { name: "state", tests: state::TESTS },
     Chapter { name: "registers", tests: registers::TESTS },
     Chapter { name: "interrupt", tests: interrupt::TESTS },
     Chapter { name: "confinement", tests: confinement::TESTS },
@@ -39,4 +42,5 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "redirect", tests: redirect::TESTS },
     Chapter { name: "thread-state", tests: thread_state::TESTS },
     Chapter { name: "schedule", tests: schedule::TESTS },
+    Chapter { name: "sigma0", tests: sigma0::TESTS },
 ];

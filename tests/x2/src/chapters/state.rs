@@ -1,0 +1,134 @@
+//! What belongs to one thread stays with it: extended state, flags, the GS segment (ARCHITECTURE K5, K14).
+
+use crate::framework::fixture::{Space, spawn};
+use crate::framework::tests;
+use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering};
+use l4::ipc::{self, Message};
+use l4::{kip, thread, utcb};
+
+tests! {
+    STA0001 "SSE registers keep their values while other threads use theirs" sse_registers;
+    STA0002 "a thread begins with clean SSE registers and control word" initial_sse_state;
+    STA0003 "a thread that overwrites its word at gs:0 harms nobody else" gs_word;
+    STA0004 "direction and alignment-check flags do not reach the kernel" user_flags;
+}
+
+/// Loads XMM0 and XMM15 with `value`, makes a system call that switches threads, and reads them.
+fn keep_in_sse(value: u64) -> [u64; 2] {
+    let (first, last);
+    // SAFETY: moves between registers; the values are read before anything else uses these registers.
+    unsafe { asm!("movq xmm0, {0}", "movq xmm15, {0}", in(reg) value) };
+    for _ in 0..3 {
+        thread::yield_now();
+    }
+    // SAFETY: as before.
+    unsafe { asm!("movq {0}, xmm0", "movq {1}, xmm15", out(reg) first, out(reg) last) };
+    [first, last]
+}
+
+fn sse_registers() {
+    let me = utcb::my_global_id();
+    let space = Space::new();
+    for number in 1..=6u64 {
+        let body = move || {
+            for round in 0..20 {
+                let value = number << 32 | round;
+                assert_eq!(keep_in_sse(value), [value; 2]);
+            }
+            ipc::send(me, Message::new(1)).unwrap();
+        };
+        if number % 2 == 0 {
+            space.spawn(body)
+        } else {
+            spawn(body)
+        };
+    }
+    // One that has no extended state at all, in between.
+    let integer_only = spawn(|| {
+        loop {
+            thread::yield_now();
+        }
+    });
+    for _ in 0..6 {
+        ipc::wait().unwrap();
+    }
+    thread::delete(integer_only).unwrap();
+}
+
+fn initial_sse_state() {
+    let value = 0x5555_5555_5555_5555;
+    assert_eq!(keep_in_sse(value), [value; 2]);
+    let me = utcb::my_global_id();
+    let other = spawn(move || {
+        let (first, last): (u64, u64);
+        let mut control = 0u32;
+        // SAFETY: reads registers, and stores one into a local variable.
+        unsafe {
+            asm!("movq {0}, xmm0", "movq {1}, xmm15", "stmxcsr [{2}]",
+                out(reg) first, out(reg) last, in(reg) &raw mut control);
+        }
+        assert_eq!([first, last], [0, 0]);
+        assert_eq!(control, 0x1f80);
+        ipc::send(me, Message::new(1)).unwrap();
+    });
+    ipc::receive(other).unwrap();
+}
+
+/// Set by the vandal of `gs_word`.
+static DONE: AtomicU64 = AtomicU64::new(0);
+
+fn gs_word() {
+    let me = utcb::my_global_id();
+    let mine = utcb::pointer();
+    DONE.store(0, Ordering::Relaxed);
+    let vandal = spawn(|| {
+        // SAFETY: afterwards this thread uses nothing that needs the word.
+        unsafe { asm!("mov qword ptr gs:[0], 0x1234") };
+        DONE.store(1, Ordering::Relaxed);
+        loop {
+            core::hint::spin_loop();
+        }
+    });
+    while DONE.load(Ordering::Relaxed) == 0 {
+        ipc::sleep(x2::Time::period(1000));
+    }
+    assert_eq!(utcb::pointer(), mine);
+    let witness = Space::new().spawn(move || {
+        assert_eq!(utcb::pointer() % x2::utcb::ALIGN, x2::utcb::MR0_OFFSET);
+        ipc::send(me, Message::with_words(1, &[5])).unwrap();
+    });
+    assert_eq!(ipc::receive(witness).unwrap().word(0), 5);
+    thread::delete(vandal).unwrap();
+}
+
+fn user_flags() {
+    let mut flags: u64;
+    // SAFETY: the flags that are set here are cleared again before anything depends on them; the registers are those of
+    // the call's contract.
+    unsafe {
+        asm!(
+            "push rbp",
+            "push rbx",
+            "mov r10, {entry}",
+            "pushfq",
+            "or qword ptr [rsp], 0x40000",
+            "popfq",
+            "std",
+            "call [r10]",
+            "pushfq",
+            "pop rax",
+            "cld",
+            "pushfq",
+            "and qword ptr [rsp], -0x40001",
+            "popfq",
+            "pop rbx",
+            "pop rbp",
+            entry = in(reg) kip().base() + x2::kip::SYSTEM_CLOCK as u64,
+            out("rax") flags, out("rcx") _, out("rdx") _, out("rsi") _, out("rdi") _, out("r8") _, out("r9") _,
+            out("r10") _, out("r11") _, out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+        );
+    }
+    flags &= 1 << 10;
+    assert_eq!(flags, 0, "the direction flag is clear behind a system call");
+}
