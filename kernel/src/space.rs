@@ -9,6 +9,7 @@ use core::ptr::{NonNull, eq};
 use x2::{Region, Rights, ThreadId, utcb};
 
 use crate::mapping::{self, Cursor, Progress, SpaceMemory};
+use crate::memory::UNLIMITED;
 use crate::memory::{Account, Frame, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, frame};
 use crate::thread::{ThreadRef, Utcb, lifecycle, table};
 use crate::{arch, config, kip, processor};
@@ -44,16 +45,10 @@ pub fn spaces_in_use() -> u32 {
     SPACES.slab().usage().0
 }
 
-/// Who pays for a space that ThreadControl creates, with a reference that the space takes over: the kernel, or an
-/// account of its own if a boot option limits every space.
+/// Who pays for a space that ThreadControl creates: an account of its own, whose only reference the space takes over.
+/// Without a limit by boot option, SpaceOptions sets one.
 fn account_of_new_space() -> Result<Account, OutOfMemory> {
-    match config::get().space_quota {
-        Some(quota) => Account::create(quota),
-        None => {
-            Account::KERNEL.retain();
-            Ok(Account::KERNEL)
-        }
-    }
+    Account::create(config::get().space_quota.unwrap_or(UNLIMITED))
 }
 
 /// UTCBs that share a frame.

@@ -22,7 +22,7 @@ pub mod injection;
 pub mod reservation;
 pub mod slab;
 
-pub use account::Account;
+pub use account::{Account, UNLIMITED};
 pub use address::{PAGE_BITS, PAGE_SIZE, PhysAddr, PhysRange, VirtAddr};
 pub use frame::{Frame, Statistics, Use, statistics};
 pub use reservation::Reservation;

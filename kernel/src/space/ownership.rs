@@ -11,6 +11,7 @@ use x2::extension::SystemCallMode;
 
 use super::{Space, SpaceRef};
 use crate::arch;
+use crate::memory::UNLIMITED;
 use crate::memory::{ObjectSlab, OutOfMemory, Use};
 
 /// Whose a space is.
@@ -53,6 +54,8 @@ pub struct Ownership {
     mode: Cell<SystemCallMode>,
     emulation_entry: Cell<u64>,
     sees_physical: Cell<bool>,
+    /// The part of the quota that is taken out of the owner's.
+    reserved: Cell<u64>,
 }
 
 impl Ownership {
@@ -66,6 +69,7 @@ impl Ownership {
             mode: Cell::new(SystemCallMode::None),
             emulation_entry: Cell::new(0),
             sees_physical: Cell::new(false),
+            reserved: Cell::new(0),
         }
     }
 
@@ -158,6 +162,29 @@ impl Space {
         true
     }
 
+    /// Sets how many bytes of kernel memory the space may use, taken out of its owner's quota if it has an owner;
+    /// [`UNLIMITED`] gives them back and limits nothing. `false`: the owner has not so much left, or the space uses more
+    /// already; nothing has changed.
+    pub fn set_quota(&self, quota: u64) -> bool {
+        let account = self.account();
+        if quota < account.used() {
+            return false;
+        }
+        let (before, wanted) = (self.ownership.reserved.get(), if quota == UNLIMITED { 0 } else { quota });
+        if let Owner::Space(owner) = self.ownership.owner.get() {
+            let owner = owner.account();
+            if wanted > before && owner.charge(wanted - before).is_err() {
+                return false;
+            }
+            if wanted < before {
+                owner.credit(before - wanted);
+            }
+            self.ownership.reserved.set(wanted);
+        }
+        account.set_limit(quota);
+        true
+    }
+
     /// Lets threads of this space send to threads of `to`.
     pub fn open(&'static self, to: SpaceRef) -> Result<(), OutOfMemory> {
         if openings(&self.ownership).any(|opening| eq(opening.to, to)) {
@@ -190,6 +217,7 @@ impl Space {
     pub(super) fn end_ownership(&'static self) -> bool {
         while let Some(space) = self.ownership.owned.get() {
             self.ownership.owned.set(space.ownership.next.take());
+            self.account().credit(space.ownership.reserved.take());
             space.ownership.owner.set(Owner::Gone);
             if arch::interrupt_pending() {
                 return false;
@@ -207,6 +235,8 @@ impl Space {
 
     fn leave_owner(&self) {
         if let Owner::Space(owner) = self.ownership.owner.replace(Owner::Nobody) {
+            // The limit stays; from here on it is nobody's.
+            owner.account().credit(self.ownership.reserved.take());
             unlink(&owner.ownership.owned, |space| eq(space, self), |space| &space.ownership.next);
         }
     }

@@ -6,6 +6,7 @@ use x2::{ErrorCode, ThreadId};
 
 use super::{check_privilege, return_result};
 use crate::arch;
+use crate::memory::Account;
 use crate::scheduler::Next;
 use crate::space::SpaceRef;
 use crate::thread::ThreadRef;
@@ -15,6 +16,7 @@ use crate::thread::table::threads;
 enum Request {
     Information(SpaceRef),
     Owner(SpaceRef, Option<SpaceRef>),
+    Quota(SpaceRef, u64),
     Mode(SpaceRef, SystemCallMode),
     EmulationEntry(SpaceRef, u64),
     Open(SpaceRef, SpaceRef),
@@ -69,6 +71,13 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
             let nobody = ThreadId::from_raw(values[0]).is_nil();
             Ok(Request::Owner(space, if nobody { None } else { Some(space_of(values[0])?) }))
         }
+        Some(SpaceOption::Quota) => {
+            privileged?;
+            if values[0] < space.account().used() {
+                return Err(ErrorCode::InvalidParameter);
+            }
+            Ok(Request::Quota(space, values[0]))
+        }
         Some(SpaceOption::PhysicalAddresses) => {
             privileged?;
             match values[0] {
@@ -99,6 +108,15 @@ fn perform(request: Request) -> Result<[u64; 2], ErrorCode> {
         Request::Owner(space, owner) => {
             if !space.set_owner(owner) {
                 return Err(ErrorCode::InvalidSpace);
+            }
+        }
+        Request::Quota(space, quota) => {
+            if space.account() == Account::KERNEL {
+                // The initial servers' memory is the kernel's own.
+                return Err(ErrorCode::InvalidParameter);
+            }
+            if !space.set_quota(quota) {
+                return Err(ErrorCode::NoMemory);
             }
         }
         Request::Mode(space, mode) => space.ownership.set_mode(mode),

@@ -12,6 +12,11 @@ pub fn space_options(space: ThreadId, option: SpaceOption, values: [u64; 2]) -> 
     thread::check(result).map(|()| answers)
 }
 
+/// Limits the kernel memory of a space to `bytes` (privileged); `u64::MAX`: no limit.
+pub fn set_quota(space: ThreadId, bytes: u64) -> thread::Result<()> {
+    space_options(space, SpaceOption::Quota, [bytes, 0]).map(drop)
+}
+
 /// Gives a space to `owner` (privileged); nil takes it from its owner.
 pub fn set_owner(space: ThreadId, owner: ThreadId) -> thread::Result<()> {
     space_options(space, SpaceOption::Owner, [owner.raw(), 0]).map(drop)

@@ -8,9 +8,9 @@ use l4::ipc::{self, Message};
 use l4::thread::{self, ThreadControl};
 use l4::{extension, kip, syscall, utcb};
 use x2::control::{ExchangeControl, ThreadState};
-use x2::extension::SpaceOption;
+use x2::extension::{MapItem, MapOperation, SpaceOption};
 use x2::protocol::{self, exception};
-use x2::{ErrorCode, IpcErrorKind, IpcPhase, ThreadId, Time};
+use x2::{ErrorCode, Fpage, IpcErrorKind, IpcPhase, Rights, ThreadId, Time};
 
 tests! {
     CNF0001 "an owned thread reaches its own space and its owner" reaches_owner;
@@ -29,6 +29,8 @@ tests! {
     CNF0014 "an orphan's threads halt, and a new owner resumes them" orphans;
     CNF0015 "interrupts are out of reach" no_interrupts;
     CNF0016 "a deleted space closes itself" deleted_space_closes;
+    CNF0018 "a quota limits what a space costs, and is given back" quota;
+    CNF0019 "a quota is taken out of the owner's" quota_of_owner;
     CNF0017 "not more than eight spaces can be opened" openings_are_bounded;
 }
 
@@ -289,6 +291,55 @@ fn deleted_space_closes() {
         extension::set_open(space.first, victim, true).unwrap();
         thread::delete(victim).unwrap();
     }
+}
+
+/// Bytes of kernel memory that a space uses, and its quota.
+fn kernel_memory(space: &Space) -> [u64; 2] {
+    extension::space_options(space.first, SpaceOption::Information, [0; 2]).unwrap()
+}
+
+/// Maps a page every 2 MiB, so that each needs a page table, until that fails; returns how many were mapped.
+fn map_sparsely(space: &Space) -> u64 {
+    let page = arena::page().address;
+    let map = |index: u64| {
+        let target = Fpage::memory(0x4000_0000_0000 + (index << 21), 12).with_rights(Rights::READ);
+        extension::map_control(space.first, &mut [MapItem::new(MapOperation::Map, target, 1, page)])
+    };
+    let mapped = (0..64).take_while(|&index| map(index).is_ok()).count() as u64;
+    if mapped < 64 {
+        assert_eq!(map(mapped), Err((0, Some(ErrorCode::NoMemory))));
+    }
+    mapped
+}
+
+fn quota() {
+    let space = confined::space();
+    let [used, limit] = kernel_memory(&space);
+    assert!(used > 0 && limit == u64::MAX);
+    let refused = extension::set_quota(space.first, used - 1);
+    assert_eq!(refused, Err(Some(ErrorCode::InvalidParameter)));
+    extension::set_quota(space.first, used + 10 * 4096).unwrap();
+    let mapped = map_sparsely(&space);
+    assert!((1..=10).contains(&mapped), "{mapped} page tables in ten frames");
+    assert!(kernel_memory(&space)[0] <= used + 10 * 4096);
+    extension::set_quota(space.first, u64::MAX).unwrap();
+    assert_eq!(map_sparsely(&space), 64);
+    assert_eq!(extension::set_quota(kip().root(), 1 << 30), Err(Some(ErrorCode::InvalidParameter)));
+}
+
+fn quota_of_owner() {
+    let (owner, owned) = (Space::new(), Space::new());
+    extension::set_owner(owned.first, owner.first).unwrap();
+    let [used, _] = kernel_memory(&owner);
+    extension::set_quota(owner.first, used + (1 << 20)).unwrap();
+    let refused = extension::set_quota(owned.first, (1 << 20) + 1);
+    assert_eq!(refused, Err(Some(ErrorCode::NoMemory)));
+    extension::set_quota(owned.first, 1 << 20).unwrap();
+    assert_eq!(kernel_memory(&owner)[0], used + (1 << 20));
+    extension::set_quota(owned.first, 1 << 19).unwrap();
+    assert_eq!(kernel_memory(&owner)[0], used + (1 << 19));
+    thread::delete(owned.first).unwrap();
+    assert_eq!(kernel_memory(&owner)[0], used);
 }
 
 fn openings_are_bounded() {
