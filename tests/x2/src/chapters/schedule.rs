@@ -106,7 +106,9 @@ fn higher_priority_first() {
     trace(3);
     ipc::send(high, Message::new(0)).unwrap();
     trace(4);
-    ipc::sleep(Time::period(1000));
+    while TRACE.load(Ordering::Relaxed) < 1000 {
+        ipc::sleep(Time::period(1000));
+    }
     assert_eq!(TRACE.load(Ordering::Relaxed), 3241);
 }
 
