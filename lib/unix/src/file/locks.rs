@@ -348,7 +348,7 @@ mod tests {
             steps in proptest::collection::vec((0u64..3, 0u8..3, 0u64..16, 1u64..8), 1..40)
         ) {
             let table = LockTable::default();
-            let mut model = vec![[None; 3]; 24];
+            let mut model = [[None; 3]; 24];
             for (owner, kind, start, length) in steps {
                 let kind = [None, Some(LockKind::Shared), Some(LockKind::Exclusive)][kind as usize];
                 let cells = start as usize..(start + length) as usize;

@@ -228,10 +228,10 @@ impl OpenFile {
         if let Some((directory, name)) = &self.entry {
             let path = in_directory(directory, name);
             let now = directory.vnode.lookup(name).await;
-            if now.is_ok_and(|now| crate::vfs::same(&now, &location.vnode)) && path.is_some() {
-                return path.expect("just checked");
+            match path {
+                Some(path) if now.is_ok_and(|now| crate::vfs::same(&now, &location.vnode)) => return path,
+                path => opened_as = path,
             }
-            opened_as = path;
         }
         let place = location.vnode.place();
         let renamed = place.and_then(|(parent, name)| {

@@ -12,8 +12,6 @@ use core::any::Any;
 
 /// Connections that can wait to be accepted at most (SOMAXCONN).
 const BACKLOG_MAXIMUM: usize = 4096;
-/// The longest path or abstract name, bytes.
-pub const ADDRESS_MAXIMUM: usize = 108;
 
 impl UnixSocket {
     /// Gives the socket a name; `Unnamed` asks for an abstract one of the system's choice. `EADDRINUSE`, `EINVAL` if

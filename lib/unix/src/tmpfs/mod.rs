@@ -70,6 +70,7 @@ impl Quota for Pages {
 
 impl Tmpfs {
     /// An empty tmpfs; returns its root directory.
+    #[allow(clippy::new_ret_no_self)] // What one wants of a new file system is its root, which keeps it.
     pub fn new(
         options: &TmpfsOptions,
         memory: Arc<dyn MemoryProvider>,

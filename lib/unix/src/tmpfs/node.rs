@@ -13,6 +13,11 @@ use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
+/// A directory, and a name in it.
+type Place = (Weak<Node>, Arc<[u8]>);
+/// Values by name.
+type ExtendedAttributes = BTreeMap<Box<[u8]>, Box<[u8]>>;
+
 /// A file of a tmpfs.
 pub(super) struct Node {
     /// This node, for its children's places.
@@ -23,9 +28,9 @@ pub(super) struct Node {
     pub(super) content: Content,
     pub(super) attributes: SpinLock<Attributes>,
     /// Where it is linked: a directory's only place, another file's latest. Directories change it under `tree`.
-    pub(super) place: SpinLock<Option<(Weak<Node>, Arc<[u8]>)>>,
+    pub(super) place: SpinLock<Option<Place>>,
     pub(super) hooks: Hooks,
-    extended: SpinLock<BTreeMap<Box<[u8]>, Box<[u8]>>>,
+    extended: SpinLock<ExtendedAttributes>,
     /// Held while the size may change.
     resizing: Mutex<()>,
 }

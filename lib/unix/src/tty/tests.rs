@@ -1,7 +1,7 @@
 //! The line discipline, job control and pseudoterminals.
 
 use super::*;
-use crate::file::{FileObject, OpenFile};
+use crate::file::OpenFile;
 use crate::poll::Readiness;
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
 use crate::testing::{Task, TestProcess, World, now};

@@ -120,7 +120,7 @@ impl Caller<'_> {
     ) -> Result<Arc<OpenFile>> {
         let mut walker = Walker::new(self, at, path)?;
         loop {
-            let Last::Name { name, directory } = walker.to_last().await? else {
+            let Last::Name { name, directory } = walker.walk_to_last().await? else {
                 if flags.contains(OpenFlags::EXCLUSIVE) {
                     return Err(Error::EEXIST);
                 }

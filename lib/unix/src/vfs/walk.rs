@@ -64,7 +64,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks until only the last component is left.
-    pub(crate) async fn to_last(&mut self) -> Result<Last> {
+    pub(crate) async fn walk_to_last(&mut self) -> Result<Last> {
         loop {
             while self.path.get(self.next) == Some(&b'/') {
                 self.next += 1;
@@ -164,7 +164,7 @@ impl Caller<'_> {
         let mut walker = Walker::new(self, at, path)?;
         let mut directory_demanded = path.ends_with(b"/");
         loop {
-            let Last::Name { name, directory } = walker.to_last().await? else {
+            let Last::Name { name, directory } = walker.walk_to_last().await? else {
                 let location = walker.at;
                 if directory_demanded && location.vnode.file_type() != FileType::Directory {
                     return Err(Error::ENOTDIR);
@@ -195,7 +195,7 @@ impl Caller<'_> {
     /// Walks to the directory of a path's last component, for operations that change the directory.
     pub(crate) async fn find_directory(&self, at: &At, path: &[u8]) -> Result<(Location, Last)> {
         let mut walker = Walker::new(self, at, path)?;
-        let last = walker.to_last().await?;
+        let last = walker.walk_to_last().await?;
         Ok((walker.at, last))
     }
 }
