@@ -38,7 +38,11 @@ static BASE: AtomicU64 = AtomicU64::new(0);
 /// Finds the page and the system-call entries. Program start-up calls it before anything else; the values stay valid in
 /// every space that has the page at the same address and shares this program's data.
 pub(crate) fn init() {
-    let base = kernel_interface().base;
+    init_at(kernel_interface().base);
+}
+
+/// The same for a page whose address is known.
+pub(crate) fn init_at(base: u64) {
     // Relaxed: one thread runs, and whoever starts another one orders memory by that.
     BASE.store(base, Ordering::Relaxed);
     syscall::entry::set_all(|offset| kip().word(offset));

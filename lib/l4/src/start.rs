@@ -33,6 +33,15 @@ pub fn run(main: fn() -> !) -> ! {
     main()
 }
 
+/// [`run`] where the KernelInterface instruction is not allowed: in an owned space.
+///
+/// # Safety
+/// `kip` is the address of the kernel interface page in this space.
+pub unsafe fn run_with_kip(main: fn() -> !, kip: u64) -> ! {
+    kernel_interface::init_at(kip);
+    main()
+}
+
 /// Ends the calling thread as far as a thread can end itself: it sleeps.
 pub fn halt() -> ! {
     loop {
@@ -41,10 +50,18 @@ pub fn halt() -> ! {
 }
 
 /// Defines the entry of a program whose `main` is `fn() -> !`. Built for the host (where it is only checked), the program
-/// says that it cannot run there.
+/// says that it cannot run there. A program for an owned space is told there where the kernel interface page lies: it
+/// cannot ask.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
+        $crate::program!(@entry $main, $crate::start::run($main));
+    };
+    ($main:path, kip = $kip:expr) => {
+        // SAFETY: whoever makes the spaces for this program puts the page there; the program says so.
+        $crate::program!(@entry $main, unsafe { $crate::start::run_with_kip($main, $kip) });
+    };
+    (@entry $main:path, $run:expr) => {
         #[cfg(target_os = "none")]
         const _: () = {
             static STACK: $crate::start::Stack = $crate::start::Stack::new();
@@ -67,7 +84,7 @@ macro_rules! program {
             }
 
             extern "C" fn rust_start() -> ! {
-                $crate::start::run($main)
+                $run
             }
         };
 

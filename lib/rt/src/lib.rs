@@ -2,9 +2,15 @@
 //!
 //! * [`executor`]: asynchronous tasks over one worker thread per processor (ARCHITECTURE U6). It knows nothing of L4: a
 //!   server's main loop drives its worker and tells the [`executor::Platform`] how to notify another one.
+//! * [`heap`]: the global allocator.
+//! * [`root`]: requests to `root`, who started the server.
+//! * [`start_page`]: what a server is told at its start: its name and arguments.
 #![cfg_attr(not(test), no_std)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 extern crate alloc;
 
 pub mod executor;
+pub mod heap;
+pub mod root;
+pub mod start_page;

@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod configuration;
+pub mod executable;
 pub mod quota;
 pub mod ranges;
 pub mod thread_numbers;
