@@ -21,10 +21,15 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// The tag of the message to send, flags as given by the user.
+    /// The tag of the message to send, flags as given by the user. It is always well-formed: the sender's tag was
+    /// checked when it began to send, and one that an owner has written since then (K15), if it is none, stands for
+    /// an empty message.
     pub(super) fn tag(self) -> MessageTag {
         match self.kind {
-            IpcKind::User => MessageTag::from_raw(self.thread.registers.message[0].get()),
+            IpcKind::User => {
+                let tag = self.given_tag();
+                if tag.is_well_formed() { tag } else { MessageTag::EMPTY }
+            }
             IpcKind::PageFault => protocol::page_fault_tag(Rights::from_bits(self.thread.fault[1].get())),
             IpcKind::Exception if crate::config::get().exception_error_code => {
                 exception::TAG.with_words(exception::WORDS_WITH_ERROR_CODE, 0)
@@ -33,6 +38,11 @@ impl Message {
             IpcKind::SystemCall => SYSTEM_CALL_TAG,
             IpcKind::Start => MessageTag::EMPTY,
         }
+    }
+
+    /// What the user has in MR0, which may be no tag at all.
+    pub(super) fn given_tag(self) -> MessageTag {
+        MessageTag::from_raw(self.thread.registers.message[0].get())
     }
 
     /// Word `index` (1..=63) of the message to send.

@@ -162,7 +162,7 @@ fn send(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next 
     };
     let message = Message { thread: current, kind };
     let tag = message.tag();
-    if !tag.is_well_formed() {
+    if kind == IpcKind::User && !message.given_tag().is_well_formed() {
         return fail(IpcErrorKind::MessageOverflow);
     }
     let propagated = kind == IpcKind::User && tag.is_propagated();
@@ -309,6 +309,8 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
                 (receiver, sender, Continuation::ReceiveTransfer(receiver.kind)),
             ] {
                 side.thread.set_continuation(continuation);
+                // Only the current thread goes on with it: the other may have been about to look for senders.
+                this.scheduler.ready.remove(side.thread);
                 if let Some(record) = side.thread.transfer_record.get() {
                     record.peer.set(Some(peer.thread));
                 }

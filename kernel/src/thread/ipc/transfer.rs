@@ -5,7 +5,7 @@ use x2::{Fpage, IpcErrorKind, MapItem};
 
 use super::Failure;
 use super::message::Message;
-use crate::mapping::{self, Progress};
+use crate::mapping::{self, Cursor, Progress};
 use crate::memory::OutOfMemory;
 use crate::thread::{ThreadRef, TransferRecord};
 use crate::trace::{self, Event};
@@ -46,7 +46,11 @@ pub(super) fn resume(sender: Message, receiver: Message) -> Transfer {
         match transfer_item(record, sender, receiver, usize::from(record.item.get())) {
             Item::Done(words) => record.item.set(record.item.get() + words),
             Item::Interrupted => return Transfer::Interrupted,
-            Item::Failed(failure) => return Transfer::Ended(Some(failure)),
+            Item::Failed(failure) => {
+                // The item may have been changed while it was under way: nothing of it is left to the next one.
+                record.with_cursor(Cursor::cancel);
+                return Transfer::Ended(Some(failure));
+            }
         }
     }
     Transfer::Ended(None)

@@ -132,3 +132,51 @@ fn who_deletes_a_deleter_finishes_its_work() {
     }
     invariants::check();
 }
+
+/// What an owner can write into the registers of a thread that waits to send (K15).
+#[test]
+fn a_tag_that_is_none_is_sent_as_an_empty_message() {
+    let world = World::new();
+    let sender = world.spawn(id(4, 1), id(4, 1));
+    let receiver = world.spawn(id(5, 1), id(2, 1));
+    world.call(Call::Ipc, sender, &[(Rsi, receiver.id().raw()), (Rdx, 0), (R8, 0), (R9, 0)]);
+    assert_eq!(sender.continuation(), Continuation::Send(IpcKind::User));
+    sender.registers.r9().set(MessageTag::new(7, 63, 63).raw());
+    world.call(Call::Ipc, receiver, &[(Rsi, 0), (Rdx, sender.id().raw()), (R8, 0)]);
+    assert_eq!(MessageTag::from_raw(receiver.registers.r9().get()), MessageTag::EMPTY);
+    assert_eq!(sender.continuation(), Continuation::ReturnToUser);
+    invariants::check();
+}
+
+#[test]
+fn only_one_side_drives_an_interrupted_transfer() {
+    let world = World::new();
+    let sigma0 = world.thread(id(0, 1));
+    let receiver = world.spawn(id(5, 1), id(5, 1));
+    receiver.utcb.get().expect("active").write(utcb::buffer_register(0), Fpage::COMPLETE.raw());
+    let [other, waiting] = [id(6, 1), id(7, 1)].map(|id| world.spawn(id, super::id(2, 1)));
+    // The receiver comes from its send phase into a receive phase for which a sender waits: it is ready to look.
+    let any = ThreadId::ANY.raw();
+    world.call(Call::Ipc, receiver, &[(Rsi, other.id().raw()), (Rdx, any), (R8, 0), (R9, 0)]);
+    world.call(Call::Ipc, waiting, &[(Rsi, receiver.id().raw()), (Rdx, 0), (R8, 0), (R9, 0)]);
+    world.call(Call::Ipc, other, &[(Rsi, 0), (Rdx, receiver.id().raw()), (R8, 0)]);
+    assert_eq!(receiver.continuation(), Continuation::Receive(IpcKind::User));
+    assert!(receiver.ready.is_queued());
+    let item = MapItem::map(Fpage::memory(0x400_0000, 22).with_rights(Rights::ALL), 0x400_0000);
+    for (index, word) in item.to_words(false).into_iter().enumerate() {
+        sigma0.registers.message[index + 1].set(word);
+    }
+    world.machine.interrupts(1, 1);
+    world.switch_to(sigma0);
+    let tag = MessageTag::new(7, 0, 2).raw();
+    let arguments = [(R9, tag), (Rsi, receiver.id().raw()), (Rdx, 0), (R8, 0)];
+    let next = world.enter(Call::Ipc, sigma0, &arguments);
+    assert!(matches!(next, Next::Interrupted), "the transfer polls for interrupts");
+    assert!(matches!(dispatch(next), Outcome::TakeInterrupts));
+    invariants::check();
+    world.machine.interrupts(0, 1);
+    world.proceed();
+    invariants::check();
+    assert_eq!(sigma0.continuation(), Continuation::ReturnToUser);
+    assert_eq!(MessageTag::from_raw(receiver.registers.r9().get()), MessageTag::new(7, 0, 2));
+}

@@ -30,6 +30,7 @@ tests! {
     TST0013 "a thread that waits for an answer is recalled before its next instruction" recall_answered;
     TST0014 "recalling twice is recalling once" recall_twice;
     TST0015 "undefined control bits are refused" undefined_bits;
+    TST0016 "a tag that is none, written to a waiting sender, is sent as an empty message" malformed_tag;
 }
 
 /// An owned thread that waits for a message from the test.
@@ -324,4 +325,22 @@ fn undefined_bits() {
         let (result, ..) = unsafe { syscall::thread_state(thread.raw(), 1 << bit, 0, 0) };
         assert_eq!((result, utcb::error_code()), (0, Some(ErrorCode::InvalidParameter)));
     }
+}
+
+fn malformed_tag() {
+    let me = utcb::my_global_id();
+    let thread = confined::spawn(&confined::space(), move || {
+        ipc::send(me, Message::with_words(5, &[1, 2])).expect("the owner is in reach");
+        ipc::send(me, Message::with_words(6, &[3])).expect("the owner is in reach");
+    });
+    await_state(thread, ThreadState::PendingSend);
+    let mut registers = extension::read_registers(thread).unwrap();
+    // MR0: 63 untyped and 63 typed words.
+    registers.set(exception::R9, 7 << 16 | 63 << 6 | 63);
+    // SAFETY: the program does not use R9 behind the call.
+    unsafe { extension::write_registers(thread, &registers) }.unwrap();
+    let received = ipc::receive(thread).unwrap();
+    assert_eq!((received.tag.label(), received.tag.untyped(), received.tag.typed()), (0, 0, 0));
+    let next = ipc::receive(thread).unwrap();
+    assert_eq!((next.tag.label(), next.word(0)), (6, 3), "the sender goes on");
 }
