@@ -6,6 +6,7 @@
 use core::fmt::{self, Write};
 use l4::ipc::{self, Message};
 use l4::utcb;
+use l4::x2::ThreadId;
 
 /// Labels: the numbers of `interfaces/root.defs`.
 pub mod request {
@@ -13,6 +14,14 @@ pub mod request {
     pub const PRINT: u64 = 4000;
     /// End the server: a status for the report. Never answered.
     pub const EXIT: u64 = 4001;
+    /// Zeroed memory: address and size in bytes, whole pages where nothing is.
+    pub const MEMORY_ALLOCATE: u64 = 4002;
+    /// Gives memory back: address and size as allocated.
+    pub const MEMORY_FREE: u64 = 4003;
+    /// A thread in the server's space: instruction and stack pointer. The answer's second word is its id.
+    pub const THREAD_CREATE: u64 = 4004;
+    /// Ends a thread of the server's, not its first: its id.
+    pub const THREAD_DELETE: u64 = 4005;
     /// Label of every answer.
     pub const ANSWER: u64 = 4100;
 }
@@ -27,14 +36,18 @@ pub enum Status {
     InvalidArgument = 1,
     /// There is no such request.
     UnknownRequest = 2,
+    /// The server would have more than its configuration allows.
+    QuotaExceeded = 3,
+    /// Memory, of the machine or of the kernel, or thread numbers do not suffice.
+    NoMemory = 4,
 }
 
 impl Status {
     /// The status with this number.
     pub fn from_word(word: u64) -> Option<Status> {
-        [Status::Done, Status::InvalidArgument, Status::UnknownRequest]
-            .into_iter()
-            .find(|&status| status as u64 == word)
+        use Status::{Done, InvalidArgument, NoMemory, QuotaExceeded, UnknownRequest};
+        let all = [Done, InvalidArgument, UnknownRequest, QuotaExceeded, NoMemory];
+        all.into_iter().find(|&status| status as u64 == word)
     }
 }
 
@@ -43,6 +56,21 @@ pub fn call(label: u64, words: &[u64]) -> Option<Status> {
     let answer = ipc::call(utcb::pager(), Message::with_words(label, words)).ok()?;
     let is_answer = answer.tag.label() == request::ANSWER && answer.tag.untyped() > 0;
     if is_answer { Status::from_word(answer.word(0)) } else { None }
+}
+
+/// Starts a thread of this server's space at `ip` with `sp`. Returns its id.
+///
+/// # Errors
+/// Root's status; `UnknownRequest` if it did not answer as it should.
+///
+/// # Safety
+/// `ip` is code that can run with that stack and nothing else.
+#[allow(unsafe_code, reason = "what the thread does is the caller's promise")]
+pub unsafe fn create_thread(ip: u64, sp: u64) -> Result<ThreadId, Status> {
+    match call(request::THREAD_CREATE, &[ip, sp]) {
+        Some(Status::Done) => Ok(ThreadId::from_raw(utcb::message_register(2))),
+        refused => Err(refused.unwrap_or(Status::UnknownRequest)),
+    }
 }
 
 /// Ends this server; root reports `status`.

@@ -1,4 +1,5 @@
-//! `root` as a program: the root task of the system. It reads `boot.conf` among the boot modules, starts the servers
+//! `root` as a program: the root task of the system. It reads `boot.conf` (the
+//! first boot module whose name ends in `.conf`), starts the servers
 //! named there, each unprivileged in a space that root owns and pages, and serves them until the machine stops.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
@@ -33,11 +34,12 @@ fn run() -> ! {
 fn configured() -> Result<System, alloc::string::String> {
     use alloc::format;
     use alloc::string::ToString;
-    let text = modules::find("boot.conf").ok_or("there is no boot module boot.conf")?;
+    let text = modules::find(|name| name.ends_with(b".conf"))
+        .ok_or("there is no boot module boot.conf, or another whose name ends in .conf")?;
     let servers = configuration::parse(text).map_err(|error| error.to_string())?;
     let mut programs = alloc::vec::Vec::new();
     for server in &servers {
-        let file = modules::find(&server.program).ok_or_else(|| {
+        let file = modules::find(|name| name == server.program.as_bytes()).ok_or_else(|| {
             format!("server `{}`: there is no boot module `{}`", server.name, server.program)
         })?;
         programs.push(file);

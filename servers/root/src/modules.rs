@@ -5,15 +5,15 @@ use l4::{kip, sigma0};
 use x2::Fpage;
 use x2::boot_info::BootInfo;
 
-/// The content of the module whose command line's first word ends in `name`.
-pub(crate) fn find(name: &str) -> Option<&'static [u8]> {
+/// The content of the first module whose file name, the end of its command line's first word, `is_it`.
+pub(crate) fn find(is_it: impl Fn(&[u8]) -> bool) -> Option<&'static [u8]> {
     let address = kip().word(x2::kip::BOOT_INFO);
     let head = bytes(address, 4096 - (address & 0xfff))?;
     let info = BootInfo::new(bytes(address, BootInfo::announced_size(head)?)?)?;
     info.modules().find_map(|(start, size, command_line)| {
         let program = command_line.split(|&byte| byte == b' ').next()?;
         let file = program.rsplit(|&byte| byte == b'/').next()?;
-        if file == name.as_bytes() { bytes(start, size) } else { None }
+        if is_it(file) { bytes(start, size) } else { None }
     })
 }
 

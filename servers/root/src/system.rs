@@ -10,6 +10,7 @@ use root::configuration::{self, MemoryLimit};
 use root::ranges::Ranges;
 use root::thread_numbers::{ServerIndex, ThreadNumbers};
 use rt::root::{Status, request};
+use x2::ThreadId;
 use x2::protocol::{self, exception};
 
 /// Thread numbers below the first of root's own: those of the initial servers.
@@ -86,7 +87,7 @@ impl System {
             return None;
         }
         let index = usize::from(self.numbers.owner(server::name(message.from))?);
-        match outcome(message) {
+        match self.outcome(index, message) {
             Outcome::Answer(answer) => Some(answer),
             Outcome::End(reason) => {
                 self.end(index, &reason);
@@ -114,23 +115,41 @@ impl System {
             );
         }
     }
-}
 
-fn outcome(message: Received) -> Outcome {
-    let tag = message.tag;
-    let words = tag.untyped();
-    match tag.label() {
-        request::PRINT => Outcome::Answer(print_text(message)),
-        request::EXIT if words == 1 => Outcome::End(format!("exit with status {}", message.word(0))),
-        _ if protocol::of(tag) == protocol::PAGE_FAULT && words == 2 => {
-            let (address, ip) = (message.word(0), message.word(1));
-            Outcome::End(format!("fault at {address:#x}, instruction {ip:#x}"))
+    fn outcome(&mut self, index: usize, message: Received) -> Outcome {
+        let (server, memory, numbers) = (&mut self.servers[index], &mut self.memory, &mut self.numbers);
+        let tag = message.tag;
+        let words = tag.untyped();
+        match tag.label() {
+            request::PRINT => Outcome::Answer(print_text(message)),
+            request::EXIT if words == 1 => Outcome::End(format!("exit with status {}", message.word(0))),
+            request::MEMORY_ALLOCATE if words == 2 => {
+                Outcome::Answer(status(server.allocate(memory, message.word(0), message.word(1))))
+            }
+            request::MEMORY_FREE if words == 2 => {
+                Outcome::Answer(status(server.free(memory, message.word(0), message.word(1))))
+            }
+            request::THREAD_CREATE if words == 2 => {
+                Outcome::Answer(match server.create_thread(numbers, message.word(0), message.word(1)) {
+                    Ok(thread) => Message::with_words(request::ANSWER, &[Status::Done as u64, thread.raw()]),
+                    Err(error) => status(error),
+                })
+            }
+            request::THREAD_DELETE if words == 1 => {
+                let thread = ThreadId::from_raw(message.word(0));
+                Outcome::Answer(status(server.delete_thread(numbers, thread)))
+            }
+            request::PRINT..=request::THREAD_DELETE => Outcome::Answer(status(Status::InvalidArgument)),
+            _ if protocol::of(tag) == protocol::PAGE_FAULT && words == 2 => {
+                let (address, ip) = (message.word(0), message.word(1));
+                Outcome::End(format!("fault at {address:#x}, instruction {ip:#x}"))
+            }
+            _ if protocol::of(tag) == protocol::ARCHITECTURE_EXCEPTION && words >= exception::WORDS => {
+                let (number, ip) = (message.word(exception::NUMBER - 1), message.word(exception::RIP - 1));
+                Outcome::End(format!("exception {number}, instruction {ip:#x}"))
+            }
+            _ => Outcome::Answer(status(Status::UnknownRequest)),
         }
-        _ if protocol::of(tag) == protocol::ARCHITECTURE_EXCEPTION && words >= exception::WORDS => {
-            let (number, ip) = (message.word(exception::NUMBER - 1), message.word(exception::RIP - 1));
-            Outcome::End(format!("exception {number}, instruction {ip:#x}"))
-        }
-        _ => Outcome::Answer(status(Status::UnknownRequest)),
     }
 }
 

@@ -2,6 +2,8 @@
 //! end in one of the ways in which a server can end.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
+extern crate alloc;
+
 use core::fmt::Write;
 use rt::root::{self, Console, Status, request};
 use rt::start_page;
@@ -27,7 +29,8 @@ fn run() -> ! {
 }
 
 fn say(line: core::fmt::Arguments<'_>) {
-    writeln!(Console, "{line}").expect("root prints");
+    // One request a line, so that no other server's text comes in between.
+    Console.write_str(&alloc::format!("{line}\n")).expect("root prints");
 }
 
 fn test() -> ! {
@@ -36,7 +39,7 @@ fn test() -> ! {
         number += 1;
         say(format_args!("{}ok {number} - {id} {sentence}", if good { "" } else { "not " }));
     };
-    say(format_args!("1..6"));
+    say(format_args!("1..14"));
     let name = start_page::read().map(|(name, _)| name);
     report(
         name == Some("tests"),
@@ -59,7 +62,85 @@ fn test() -> ! {
     );
     let privileged = l4::thread::delete(l4::utcb::my_global_id());
     report(privileged == Err(Some(l4::x2::ErrorCode::NoPrivilege)), "ROOT0006", "a server is not privileged");
+    memory(&mut report);
+    threads(&mut report);
     l4::start::halt()
+}
+
+fn memory(report: &mut impl FnMut(bool, &str, &str)) {
+    const HERE: u64 = 0x4000_0000;
+    let allocate = |address, size| root::call(request::MEMORY_ALLOCATE, &[address, size]);
+    let free = |address, size| root::call(request::MEMORY_FREE, &[address, size]);
+    let mut good = allocate(HERE, 0x5000) == Some(Status::Done);
+    for page in 0..5 {
+        let word = (HERE + page * 4096) as *mut u64;
+        // SAFETY: root has just mapped the page for this program alone.
+        unsafe {
+            good &= word.read_volatile() == 0;
+            word.write_volatile(page);
+        }
+    }
+    report(good, "ROOT0010", "memory comes zeroed, where it was asked for");
+    let wrong = [
+        (HERE + 0x4000, 0x1000),
+        (HERE - 0x1000, 0x2000),
+        (HERE + 0x9001, 0x1000),
+        (HERE + 0x9000, 7),
+        (HERE, 0),
+        (0, 0x1000),
+        (u64::MAX - 0xfff, 0x1000),
+        (start_page::ADDRESS, 0x1000),
+        (0x100_0000, 0x1000),
+    ];
+    let refused =
+        wrong.iter().all(|&(address, size)| allocate(address, size) == Some(Status::InvalidArgument));
+    report(refused, "ROOT0011", "memory where some is, unaligned, empty or outside is refused");
+    report(
+        allocate(0x5000_0000, 1 << 20) == Some(Status::QuotaExceeded),
+        "ROOT0012",
+        "the quota of memory holds",
+    );
+    let wrong_free =
+        free(HERE, 0x1000) == Some(Status::InvalidArgument) && free(0, 0) == Some(Status::InvalidArgument);
+    let freed =
+        free(HERE, 0x5000) == Some(Status::Done) && free(HERE, 0x5000) == Some(Status::InvalidArgument);
+    report(wrong_free && freed, "ROOT0013", "memory is given back once, as it was allocated");
+    let again = (0..300)
+        .all(|_| allocate(HERE, 0x40000) == Some(Status::Done) && free(HERE, 0x40000) == Some(Status::Done));
+    report(again, "ROOT0014", "what is given back counts against the quota no more");
+}
+
+static STACKS: [l4::start::Stack; 3] = [const { l4::start::Stack::new() }; 3];
+
+extern "C" fn answer_once() -> ! {
+    if let Ok(message) = l4::ipc::wait() {
+        let _ = l4::ipc::reply(message.from, l4::ipc::Message::with_words(0, &[42]));
+    }
+    l4::start::halt()
+}
+
+fn threads(report: &mut impl FnMut(bool, &str, &str)) {
+    let create = |which: usize| {
+        let sp = &raw const STACKS[which] as u64 + l4::start::STACK_SIZE as u64 - 8;
+        // SAFETY: the function needs nothing but a stack, which no running thread has.
+        unsafe { root::create_thread(answer_once as extern "C" fn() -> ! as usize as u64, sp) }
+    };
+    let made = [create(0), create(1), create(2)];
+    let answers = made.iter().flatten().filter(|&&thread| {
+        l4::ipc::call(thread, l4::ipc::Message::new(0)).is_ok_and(|answer| answer.word(0) == 42)
+    });
+    report(answers.count() == 3, "ROOT0020", "threads of the server run and answer");
+    report(create(0) == Err(Status::QuotaExceeded), "ROOT0021", "the quota of threads holds");
+    let delete = |id: u64| root::call(request::THREAD_DELETE, &[id]);
+    let me = l4::utcb::my_global_id().raw();
+    let refused = [0, u64::MAX, me, l4::utcb::pager().raw(), me + 1].map(delete);
+    let deleted = made.iter().flatten().all(|thread| delete(thread.raw()) == Some(Status::Done));
+    let only_own = refused.iter().all(|&status| status == Some(Status::InvalidArgument));
+    report(
+        only_own && deleted && create(0).is_ok(),
+        "ROOT0022",
+        "a server deletes its own threads only, and can make others",
+    );
 }
 
 /// Reads where nothing is.

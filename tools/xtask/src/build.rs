@@ -55,8 +55,20 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
         files.push(install(&program, &name)?);
     }
     files.push(install(&kickstart::build(options.verbose)?, "kickstart")?);
+    for configuration in configurations()? {
+        let name = configuration.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.push(install(&configuration, &name)?);
+    }
     remove_others(&files)?;
     Ok(files)
+}
+
+/// The boot configurations that tests boot root with.
+fn configurations() -> Result<Vec<PathBuf>> {
+    let directory = tree::root().join("tests/servers");
+    let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "conf")).collect())
 }
 
 /// Removes boot files of programs that no longer exist, so that nothing boots a stale one.
