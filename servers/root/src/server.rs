@@ -138,7 +138,7 @@ impl Server {
         rights: Rights,
     ) -> Result<(), String> {
         self.memory.take(pages * PAGE).map_err(|_| {
-            let (pages, left) = (pages * PAGE >> 10, self.memory.left() >> 10);
+            let (pages, left) = ((pages * PAGE) >> 10, self.memory.left() >> 10);
             format!("its memory does not suffice: {pages} KiB more are needed and {left} KiB left")
         })?;
         let Ok(blocks) = frames::allocate(memory, self.index, pages) else {

@@ -139,7 +139,12 @@ impl System {
                 let thread = ThreadId::from_raw(message.word(0));
                 Outcome::Answer(status(server.delete_thread(numbers, thread)))
             }
-            request::PRINT..=request::THREAD_DELETE => Outcome::Answer(status(Status::InvalidArgument)),
+            request::EXIT | request::MEMORY_ALLOCATE | request::MEMORY_FREE => {
+                Outcome::Answer(status(Status::InvalidArgument))
+            }
+            request::THREAD_CREATE | request::THREAD_DELETE => {
+                Outcome::Answer(status(Status::InvalidArgument))
+            }
             _ if protocol::of(tag) == protocol::PAGE_FAULT && words == 2 => {
                 let (address, ip) = (message.word(0), message.word(1));
                 Outcome::End(format!("fault at {address:#x}, instruction {ip:#x}"))
