@@ -13,6 +13,7 @@ use crate::scheduler::Next;
 use crate::space::{Space, SpaceRef};
 use crate::thread::table::threads;
 use crate::thread::{ThreadRef, Work, lifecycle, user_memory};
+use crate::trace::{self, Event};
 
 /// Bytes of an item in the caller's memory.
 const ITEM: u64 = size_of::<MapItem>() as u64;
@@ -45,6 +46,7 @@ pub(super) fn resume(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next 
             return end(current, current.registers.r8.get(), Err(error));
         }
     };
+    trace::event(Event::MapControl, current.registers.rdi.get(), request.number - request.begin);
     let mut interrupted = interrupted;
     for index in request.begin..request.number {
         let item = match interrupted.take() {

@@ -8,6 +8,7 @@ use x2::{ErrorCode, ThreadId};
 use super::return_result;
 use crate::scheduler::Next;
 use crate::thread::{ThreadRef, ipc};
+use crate::trace::{self, Event};
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
     let result = decode(current);
@@ -16,6 +17,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
         Ok(thread) => {
             // Relaxed: the thread's home processor reads the word, and on this one that is now.
             thread.notification.fetch_or(current.registers.rsi.get(), Ordering::Relaxed);
+            trace::event(Event::Notify, thread.id().raw(), current.registers.rsi.get());
             ipc::offer_notification(thread);
             Next::Return
         }

@@ -12,6 +12,7 @@ use crate::scheduler::Next;
 use crate::space::Space;
 use crate::thread::table::threads;
 use crate::thread::{Continuation, IpcKind, ThreadRef, Utcb, flag, ipc, lifecycle, redirect, user_memory};
+use crate::trace::{self, Event};
 
 /// Message register: the exception handler to set.
 const EXCEPTION_HANDLER: usize = 21;
@@ -167,6 +168,7 @@ fn perform(current: ThreadRef, request: &Request) -> usize {
         thread.set_pager(words.read_id(utcb::message_register(PAGER)));
     }
     if control & control::RECALL != 0 {
+        trace::event(Event::Recall, thread.id().raw(), 0);
         thread.set_flag(flag::RECALLED, true);
     }
     read

@@ -7,6 +7,7 @@ use x2::{Fpage, utcb};
 use crate::mapping::{self, Progress};
 use crate::scheduler::Next;
 use crate::thread::{ThreadRef, Work, lifecycle};
+use crate::trace::{self, Event};
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
     resume(current, 0)
@@ -20,6 +21,7 @@ pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
     };
     for index in usize::from(first)..control.fpages() {
         let fpage = Fpage::from_raw(message_register(current, index));
+        trace::event(Event::Unmap, fpage.raw(), control.raw());
         match record.with_cursor(|cursor| mapping::unmap(cursor, space.memory, fpage, control.flush())) {
             Progress::Done(status) => set_message_register(current, index, fpage.with_rights(status).raw()),
             Progress::Preempted => {

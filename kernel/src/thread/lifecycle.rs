@@ -16,6 +16,7 @@ use super::{Continuation, ThreadRef, Utcb, ipc};
 use crate::mapping::Cursor;
 use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
 use crate::space::{Space, SpaceRef};
+use crate::trace::{self, Event};
 use crate::{arch, interrupt, processor};
 
 /// TCBs. While one is free the slab keeps its link in the saved registers.
@@ -81,6 +82,7 @@ pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, scheduler: Thre
     thread.timeslice_left.set(timeslice);
     set_scheduler(thread, scheduler);
     threads().set(id.number(), Some(thread));
+    trace::event(Event::ThreadCreate, id.raw(), 0);
 }
 
 /// Makes the thread with id `scheduler` that of `thread`.
@@ -185,6 +187,7 @@ pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) -> Work {
             }
         }
         None => {
+            trace::event(Event::ThreadDelete, id.raw(), 0);
             thread.set_id(ThreadId::NIL);
             processor::this().scheduler.forget(thread);
         }

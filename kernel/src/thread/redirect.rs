@@ -10,6 +10,7 @@ use x2::extension::{SystemCallAnswer, SystemCallMode};
 use super::{Continuation, IpcKind, ThreadRef, exception, fault, flag, ipc, lifecycle};
 use crate::arch;
 use crate::scheduler::Next;
+use crate::trace::{self, Event};
 
 /// The exception that a foreign system call is without a mode: invalid opcode.
 const INVALID_OPCODE: u64 = 6;
@@ -28,11 +29,15 @@ pub fn system_call(current: ThreadRef) -> Next {
             back_to_instruction(current);
             exception::report(current, INVALID_OPCODE, 0)
         }
-        SystemCallMode::Exception => match current.exception_handler() {
-            handler if handler.is_nil() => fault::halt(current),
-            handler => ipc::report(current, IpcKind::SystemCall, handler),
-        },
+        SystemCallMode::Exception => {
+            trace::event(Event::Redirect, registers.rax().get(), registers.rip.get());
+            match current.exception_handler() {
+                handler if handler.is_nil() => fault::halt(current),
+                handler => ipc::report(current, IpcKind::SystemCall, handler),
+            }
+        }
         SystemCallMode::Bounce => {
+            trace::event(Event::Bounce, registers.rax().get(), registers.rip.get());
             registers.rip.set(space.ownership.emulation_entry());
             // RCX holds the return address, not RIP: only IRETQ can do that.
             current.entered_by_syscall.set(false);

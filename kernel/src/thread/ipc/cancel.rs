@@ -9,6 +9,7 @@ use super::message::Message;
 use super::{Failure, complete};
 use crate::processor;
 use crate::thread::{Continuation, IpcKind, ThreadRef};
+use crate::trace::{self, Event};
 
 /// Makes a thread ready whose IPC has ended, if nothing else stops it.
 fn settle(thread: ThreadRef) {
@@ -24,6 +25,7 @@ fn settle(thread: ThreadRef) {
 
 /// The timeout of `thread` has ended; it is no longer in the queue of timeouts.
 pub fn expire(thread: ThreadRef) {
+    trace::event(Event::Timeout, thread.id().raw(), 0);
     end(thread, IpcErrorKind::Timeout, IpcErrorKind::Timeout);
 }
 

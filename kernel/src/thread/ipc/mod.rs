@@ -406,6 +406,7 @@ fn take_notification(thread: ThreadRef, kind: IpcKind) -> bool {
         return false;
     }
     let bits = thread.notification.swap(0, Ordering::Relaxed);
+    trace::event(Event::Notified, thread.id().raw(), bits);
     thread.set_continuation(Continuation::ReturnToUser);
     thread.registers.message[1].set(bits);
     complete::return_user(thread, NOTIFICATION_TAG, ThreadId::NIL);

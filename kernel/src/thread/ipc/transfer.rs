@@ -107,6 +107,7 @@ fn map(
     item: MapItem,
 ) -> Progress<Result<Fpage, OutOfMemory>> {
     let window = receiver.acceptor().window();
+    trace::event(Event::Map, item.fpage.raw(), window.raw());
     let (Some(from), Some(to)) = (sender.space.get(), receiver.thread.space.get()) else {
         return Progress::Done(Ok(Fpage::NIL));
     };
