@@ -9,6 +9,7 @@ use x2::{ErrorCode, ThreadId, utcb};
 use super::set_error;
 use crate::processor;
 use crate::scheduler::Next;
+use crate::space::Space;
 use crate::thread::{Continuation, ThreadRef, Utcb, flag, ipc};
 
 struct Request {
@@ -120,7 +121,12 @@ fn perform(current: ThreadRef, request: &Request) -> Next {
         block.write(utcb::USER_DEFINED_HANDLE, request.handle);
     }
     if control.contains(ExchangeControl::PAGER) && may_set_pager(current, thread) {
-        thread.set_pager(request.pager);
+        if thread.space.get().is_some_and(Space::is_owned) {
+            thread.set_pager(request.pager);
+        } else {
+            // Not the kernel's copy: it must not hold a program's choice when the space is given an owner (K13).
+            block.write(utcb::PAGER, request.pager.raw());
+        }
     }
     if control.contains(ExchangeControl::HALT_VALID) {
         set_halted(current, thread, control.contains(ExchangeControl::HALT));

@@ -58,6 +58,8 @@ fn flush(current: ThreadRef, request: &Request, first: u8) -> Progress<()> {
             return Progress::Preempted;
         }
     }
+    // An area that has been set by somebody else meanwhile leaves its walk unfinished: the next one starts anew.
+    record.cancel();
     Progress::Done(())
 }
 

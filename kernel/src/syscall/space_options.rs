@@ -6,11 +6,14 @@ use x2::{ErrorCode, ThreadId};
 
 use super::{check_privilege, return_result};
 use crate::arch;
-use crate::memory::Account;
+use crate::memory::{Account, UNLIMITED};
 use crate::scheduler::Next;
 use crate::space::SpaceRef;
 use crate::thread::ThreadRef;
 use crate::thread::table::threads;
+
+/// No sum of so few bytes overflows, and no machine has so many.
+const LARGEST_QUOTA: u64 = 1 << 52;
 
 /// A call whose caller may make it and whose values are right.
 enum Request {
@@ -73,7 +76,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         }
         Some(SpaceOption::Quota) => {
             privileged?;
-            if values[0] < space.account().used() {
+            if values[0] < space.account().used() || (LARGEST_QUOTA..UNLIMITED).contains(&values[0]) {
                 return Err(ErrorCode::InvalidParameter);
             }
             Ok(Request::Quota(space, values[0]))

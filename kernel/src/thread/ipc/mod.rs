@@ -212,7 +212,7 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     if !start_receive(thread, kind) {
         return thread.is_runnable();
     }
-    if interrupt::is_pending_for(thread) {
+    if kind == IpcKind::User && interrupt::is_pending_for(thread) {
         return true;
     }
     if take_notification(thread, kind) {
@@ -262,7 +262,9 @@ fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
 
 /// The current thread, in its receive phase, takes what waits for it or waits itself.
 fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
-    if let Some(interrupt) = interrupt::take_pending(current) {
+    if kind == IpcKind::User
+        && let Some(interrupt) = interrupt::take_pending(current)
+    {
         deliver_interrupt(current, kind, interrupt);
         return resume_or_switch(current, woken);
     }

@@ -31,6 +31,7 @@ tests! {
     CNF0016 "a deleted space closes itself" deleted_space_closes;
     CNF0018 "a quota limits what a space costs, and is given back" quota;
     CNF0019 "a quota is taken out of the owner's" quota_of_owner;
+    CNF0020 "a pager that a program chose does not count once its space is owned" pager_chosen_before;
     CNF0017 "not more than eight spaces can be opened" openings_are_bounded;
 }
 
@@ -144,6 +145,28 @@ fn handlers_are_copies() {
     assert_eq!(protocol::of(report.tag), protocol::ARCHITECTURE_EXCEPTION);
     assert_eq!(report.word(exception::NUMBER - 1), 6);
     assert_eq!(state_of(thief), ThreadState::Waiting);
+}
+
+fn pager_chosen_before() {
+    let space = Space::new();
+    let me = utcb::my_global_id();
+    let thief = spawn(|| {
+        let _ = ipc::receive(ThreadId::ANY);
+        panic!("the thief got a message");
+    });
+    let thread = space.spawn(move || {
+        let values = syscall::ExchangedRegisters { pager: thief.raw(), ..Default::default() };
+        // SAFETY: only the pager changes.
+        unsafe { thread::exchange_registers(utcb::my_global_id(), ExchangeControl::PAGER, values) }
+            .expect("its own");
+        utcb::set_pager(kip().root());
+        ipc::call(me, Message::new(1)).expect("the test waits");
+        read_at(arena::page().address);
+        ipc::send(me, Message::new(2)).expect("the owner is in reach");
+    });
+    ipc::receive(thread).unwrap();
+    extension::set_owner(space.first, kip().root()).unwrap();
+    assert_eq!(ipc::call(thread, Message::new(0)).unwrap().tag.label(), 2);
 }
 
 fn no_kernel_conventions() {
@@ -316,6 +339,8 @@ fn quota() {
     let space = confined::space();
     let [used, limit] = kernel_memory(&space);
     assert!(used > 0 && limit == u64::MAX);
+    let refused = extension::set_quota(space.first, u64::MAX - 1);
+    assert_eq!(refused, Err(Some(ErrorCode::InvalidParameter)));
     let refused = extension::set_quota(space.first, used - 1);
     assert_eq!(refused, Err(Some(ErrorCode::InvalidParameter)));
     extension::set_quota(space.first, used + 10 * 4096).unwrap();
