@@ -85,7 +85,8 @@ fn count(cargo: &mut Command) -> Result<Counts> {
 fn stop(process: u32) {
     let children =
         std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
-    let all = children.split_whitespace().map(String::from).chain([process.to_string()]);
+    // The parent first: it must not see its children die and end as if all were well.
+    let all = core::iter::once(process.to_string()).chain(children.split_whitespace().map(String::from));
     // The shell's own `kill`: a minimal system has no other. What has ended meanwhile cannot be ended again; nothing
     // else can go wrong.
     let _ = Command::new("sh").args(["-c", "kill -KILL \"$@\"", "sh"]).args(all).status();
