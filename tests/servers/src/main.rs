@@ -46,17 +46,13 @@ fn test() -> ! {
         "ROOT0001",
         "a server is told its name and its arguments as they stand in the file",
     );
-    report(
-        root::call(4999, &[]) == Some(Status::UnknownRequest),
-        "ROOT0002",
-        "an unknown request is refused",
-    );
+    report(root::call(4999, &[]) == Status::UnknownRequest, "ROOT0002", "an unknown request is refused");
     let too_long = root::call(request::PRINT, &[9, 0]);
-    report(too_long == Some(Status::InvalidArgument), "ROOT0003", "text longer than the message is refused");
+    report(too_long == Status::InvalidArgument, "ROOT0003", "text longer than the message is refused");
     let huge = root::call(request::PRINT, &[u64::MAX]);
-    report(huge == Some(Status::InvalidArgument), "ROOT0004", "a length that overflows is refused");
+    report(huge == Status::InvalidArgument, "ROOT0004", "a length that overflows is refused");
     report(
-        root::call(request::PRINT, &[]) == Some(Status::InvalidArgument),
+        root::call(request::PRINT, &[]) == Status::InvalidArgument,
         "ROOT0005",
         "a text without length is refused",
     );
@@ -71,7 +67,7 @@ fn memory(report: &mut impl FnMut(bool, &str, &str)) {
     const HERE: u64 = 0x4000_0000;
     let allocate = |address, size| root::call(request::MEMORY_ALLOCATE, &[address, size]);
     let free = |address, size| root::call(request::MEMORY_FREE, &[address, size]);
-    let mut good = allocate(HERE, 0x5000) == Some(Status::Done);
+    let mut good = allocate(HERE, 0x5000) == Status::Done;
     for page in 0..5 {
         let word = (HERE + page * 4096) as *mut u64;
         // SAFETY: root has just mapped the page for this program alone.
@@ -92,21 +88,14 @@ fn memory(report: &mut impl FnMut(bool, &str, &str)) {
         (start_page::ADDRESS, 0x1000),
         (0x100_0000, 0x1000),
     ];
-    let refused =
-        wrong.iter().all(|&(address, size)| allocate(address, size) == Some(Status::InvalidArgument));
+    let refused = wrong.iter().all(|&(address, size)| allocate(address, size) == Status::InvalidArgument);
     report(refused, "ROOT0011", "memory where some is, unaligned, empty or outside is refused");
-    report(
-        allocate(0x5000_0000, 1 << 20) == Some(Status::QuotaExceeded),
-        "ROOT0012",
-        "the quota of memory holds",
-    );
-    let wrong_free =
-        free(HERE, 0x1000) == Some(Status::InvalidArgument) && free(0, 0) == Some(Status::InvalidArgument);
-    let freed =
-        free(HERE, 0x5000) == Some(Status::Done) && free(HERE, 0x5000) == Some(Status::InvalidArgument);
+    report(allocate(0x5000_0000, 1 << 20) == Status::QuotaExceeded, "ROOT0012", "the quota of memory holds");
+    let wrong_free = free(HERE, 0x1000) == Status::InvalidArgument && free(0, 0) == Status::InvalidArgument;
+    let freed = free(HERE, 0x5000) == Status::Done && free(HERE, 0x5000) == Status::InvalidArgument;
     report(wrong_free && freed, "ROOT0013", "memory is given back once, as it was allocated");
-    let again = (0..300)
-        .all(|_| allocate(HERE, 0x40000) == Some(Status::Done) && free(HERE, 0x40000) == Some(Status::Done));
+    let again =
+        (0..300).all(|_| allocate(HERE, 0x40000) == Status::Done && free(HERE, 0x40000) == Status::Done);
     report(again, "ROOT0014", "what is given back counts against the quota no more");
 }
 
@@ -134,8 +123,8 @@ fn threads(report: &mut impl FnMut(bool, &str, &str)) {
     let delete = |id: u64| root::call(request::THREAD_DELETE, &[id]);
     let me = l4::utcb::my_global_id().raw();
     let refused = [0, u64::MAX, me, l4::utcb::pager().raw(), me + 1].map(delete);
-    let deleted = made.iter().flatten().all(|thread| delete(thread.raw()) == Some(Status::Done));
-    let only_own = refused.iter().all(|&status| status == Some(Status::InvalidArgument));
+    let deleted = made.iter().flatten().all(|thread| delete(thread.raw()) == Status::Done);
+    let only_own = refused.iter().all(|&status| status == Status::InvalidArgument);
     report(
         only_own && deleted && create(0).is_ok(),
         "ROOT0022",

@@ -1,0 +1,62 @@
+//! Memory at addresses that the server chooses, and the boot modules.
+
+use super::{Status, ask, order, request, with_text, word_in};
+use l4::ipc::Message;
+
+/// Bytes in a large page. Memory at a multiple of it is mapped by large pages as far as possible.
+pub const LARGE_PAGE: u64 = 2 << 20;
+
+/// How many bytes this server could still be given, within its quota and the machine's free memory. Fragments count, so
+/// an [`allocate`] of all of it works, in pages as small as need be.
+///
+/// # Errors
+/// None that a working root gives.
+pub fn available() -> Result<u64, Status> {
+    word_in(ask(Message::new(request::MEMORY_AVAILABLE))?, 1)
+}
+
+/// Zeroed memory at `address`, where nothing is; both in whole 4 KiB pages, below 0x7000_0000_0000.
+///
+/// # Errors
+/// `InvalidArgument`, `QuotaExceeded`, `NoMemory`.
+pub fn allocate(address: u64, size: u64) -> Result<(), Status> {
+    order(request::MEMORY_ALLOCATE, &[address, size])
+}
+
+/// The same, but with whatever the memory holds (never another server's data): for pools of frames that are cleared
+/// when they are used.
+///
+/// # Errors
+/// As [`allocate`].
+pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
+    order(request::MEMORY_POOL, &[address, size])
+}
+
+/// Gives memory back, all that was allocated together.
+///
+/// # Errors
+/// `InvalidArgument`: no such memory.
+///
+/// # Safety
+/// Nothing uses the memory any more.
+#[allow(unsafe_code, reason = "that nothing uses the memory is the caller's promise")]
+pub unsafe fn free(address: u64, size: u64) -> Result<(), Status> {
+    order(request::MEMORY_FREE, &[address, size])
+}
+
+/// Maps the boot module `name` (one that the configuration gives this server) read-only into `room`, a multiple of
+/// [`LARGE_PAGE`] behind which nothing is for the module's size and one large page more. The module does not begin at
+/// `room` exactly but where its large pages are large pages here, too. Asked again, the same module is where it was.
+///
+/// # Errors
+/// `NotFound`: no such module, or not this server's. `InvalidArgument`: no room there. `NoMemory`.
+#[allow(unsafe_code, reason = "the module's memory is root's, not a Rust object")]
+pub fn module(name: &str, room: u64) -> Result<&'static [u8], Status> {
+    if name.len() > 256 {
+        return Err(Status::NotFound);
+    }
+    let answer = ask(with_text(Message::new(request::MODULE_MAP).word(room), name.as_bytes()))?;
+    let (address, size) = (word_in(answer, 1)?, word_in(answer, 2)?);
+    // SAFETY: root has mapped the module there, never changes it, and lets it be as long as the server lives.
+    Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })
+}
