@@ -65,7 +65,6 @@ pub(crate) type Done = Result<u64, Stop>;
 pub(crate) struct Call<'a, M: Machine> {
     pub(crate) linux: &'a Linux<M>,
     pub(crate) thread: &'a Arc<Thread<M>>,
-    pub(crate) state: &'a ThreadState,
     pub(crate) arguments: [u64; 6],
 }
 
@@ -83,6 +82,11 @@ impl<M: Machine> Call<'_, M> {
     /// An argument of type unsigned int.
     pub(crate) fn uint(&self, index: usize) -> u32 {
         self.arguments[index] as u32
+    }
+
+    /// The thread's registers.
+    pub(crate) fn registers(&self) -> Result<ThreadState> {
+        self.thread.user().registers()
     }
 
     pub(crate) fn system(&self) -> &Arc<System<M>> {

@@ -12,9 +12,43 @@ use unix::process::{Delivery, ExitStatus};
 use unix::signal::{Action, Frame, Resumption, Rule, Signal, SignalInformation};
 use unix::thread::{Executed, Thread, UserThread};
 
+/// The registers with which a thread is about to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Registers {
+    /// Those that it has.
+    Unchanged,
+    /// Those that it has, and the result of its call in RAX.
+    Result(u64),
+    /// These.
+    All(ThreadState),
+}
+
+impl Registers {
+    /// All of them; they are fetched at most once.
+    fn all<M: Machine>(&mut self, thread: &Thread<M>) -> unix::Result<&mut ThreadState> {
+        match *self {
+            Registers::All(_) => {}
+            Registers::Unchanged => *self = Registers::All(thread.user().registers()?),
+            Registers::Result(rax) => {
+                *self = Registers::All(ThreadState { rax, ..thread.user().registers()? })
+            }
+        }
+        match self {
+            Registers::All(state) => Ok(state),
+            // They were just fetched.
+            _ => Err(Error::ESRCH),
+        }
+    }
+}
+
 /// What a server has to do with a thread now.
 pub enum Next {
-    /// Let its program run with these registers. From now on only [`unix::process::Control::recall`] reaches it.
+    /// Let its program go on after its call, with this result. From now on only
+    /// [`unix::process::Control::recall`] reaches it, here and below.
+    Return(u64),
+    /// Let its program go on where it was: try again what faulted, or go on where it was recalled.
+    Resume,
+    /// Let its program run with these registers.
     Run(ThreadState),
     /// The same, but on another thread of the machine: it has a new program, the old thread of the machine is over.
     RunNew(Arc<dyn UserThread>, ThreadState),
@@ -27,24 +61,26 @@ const INSTRUCTION: u64 = 2;
 
 impl<M: Machine> Linux<M> {
     /// Brings a thread whose call ended so back to its program.
-    pub async fn finish(&self, thread: &Arc<Thread<M>>, mut state: ThreadState, outcome: Outcome) -> Next {
-        let number = state.rax;
+    pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next {
         let mut interrupted = None;
         let mut replaced = None;
-        match outcome {
-            Outcome::Return(value) => state.rax = value,
-            Outcome::Interrupted(rule) => interrupted = Some((rule, number)),
-            Outcome::Registers(registers) => state = registers,
-            Outcome::Executed(Executed { user, state: fresh }) => {
-                state = fresh;
+        let registers = match outcome {
+            Outcome::Return(value) => Registers::Result(value),
+            Outcome::Interrupted(rule) => {
+                interrupted = Some((rule, number));
+                Registers::Unchanged
+            }
+            Outcome::Registers(state) => Registers::All(state),
+            Outcome::Executed(Executed { user, state }) => {
                 replaced = Some(user);
+                Registers::All(state)
             }
             Outcome::Exit(status) => {
                 thread.exit(status).await;
                 return Next::Ended;
             }
-        }
-        match (self.leave(thread, state, interrupted).await, replaced) {
+        };
+        match (self.leave(thread, registers, interrupted).await, replaced) {
             (Next::Run(state), Some(user)) => Next::RunNew(user, state),
             (next, _) => next,
         }
@@ -55,37 +91,77 @@ impl<M: Machine> Linux<M> {
     pub async fn leave(
         &self,
         thread: &Arc<Thread<M>>,
-        mut state: ThreadState,
+        mut registers: Registers,
         mut interrupted: Option<(Rule, u64)>,
     ) -> Next {
         let system = thread.system().clone();
         loop {
-            match system.processes.leave(thread.tid()).await {
-                Delivery::Return => {
-                    resume(&mut state, interrupted.take(), None);
-                    if self.check_state(thread, &state) {
-                        return Next::Run(state);
-                    }
-                }
+            let done = match system.processes.leave(thread.tid()).await {
+                Delivery::Return => match self.go_on(thread, &mut registers, interrupted.take()) {
+                    Ok(Some(next)) => return next,
+                    Ok(None) => Ok(()),
+                    Err(gone) => Err(gone),
+                },
                 Delivery::Handler(frame) => {
-                    resume(&mut state, interrupted.take(), Some(&frame.action));
-                    match self.push_frame(thread, &frame, &state).await {
-                        Some(entered) => state = entered,
-                        None => {
+                    let delivered = self.deliver(thread, &mut registers, interrupted.take(), &frame).await;
+                    delivered.map(|entered| {
+                        if !entered {
                             let tid = thread.tid();
                             system.processes.with(|table| table.frame_failed(tid, &frame));
                         }
-                    }
+                    })
                 }
                 // `Processes::leave` waits while the thread is stopped.
-                Delivery::Stopped => {}
+                Delivery::Stopped => Ok(()),
                 Delivery::Exit(status) => {
                     thread.exit(status).await;
                     return Next::Ended;
                 }
+            };
+            if done.is_err() {
+                // There is no thread of the machine any more.
+                let pid = thread.pid();
+                let killed = ExitStatus::Killed(Signal::KILL);
+                system.processes.with(|table| table.begin_exit(pid, killed));
+                thread.exit(killed).await;
+                return Next::Ended;
             }
             system.log_reports();
         }
+    }
+
+    /// How the program goes on, now that nothing is to be delivered; nothing if that gave it a signal.
+    fn go_on(
+        &self,
+        thread: &Arc<Thread<M>>,
+        registers: &mut Registers,
+        interrupted: Option<(Rule, u64)>,
+    ) -> unix::Result<Option<Next>> {
+        if interrupted.is_some() {
+            resume(registers.all(thread)?, interrupted, None);
+        }
+        Ok(match *registers {
+            Registers::Unchanged => Some(Next::Resume),
+            Registers::Result(value) => Some(Next::Return(value)),
+            Registers::All(state) => self.check_state(thread, &state).then_some(Next::Run(state)),
+        })
+    }
+
+    /// Makes the thread enter a handler; false if its frame cannot be written.
+    async fn deliver(
+        &self,
+        thread: &Arc<Thread<M>>,
+        registers: &mut Registers,
+        interrupted: Option<(Rule, u64)>,
+        frame: &Frame,
+    ) -> unix::Result<bool> {
+        let state = registers.all(thread)?;
+        resume(state, interrupted, Some(&frame.action));
+        let entered = self.push_frame(thread, frame, state).await;
+        if let Some(entered) = entered {
+            *state = entered;
+        }
+        Ok(entered.is_some())
     }
 
     /// An instruction pointer that is no address of a program would fault in its first instruction: so it does here.
@@ -139,20 +215,21 @@ fn resume(state: &mut ThreadState, interrupted: Option<(Rule, u64)>, action: Opt
 
 /// rt_sigreturn(2): goes back to what a handler interrupted. A frame that cannot be read is fatal.
 pub(crate) async fn rt_sigreturn<M: Machine>(call: &Call<'_, M>) -> Done {
-    match restore(call).await {
+    let current = call.registers()?;
+    match restore(call, &current).await {
         Ok(state) => Err(Stop::Outcome(Outcome::Registers(state))),
         Err(_) => {
             let tid = call.tid();
             call.table(|table| table.force(tid, SignalInformation::system(Signal::SEGV)));
-            Err(Stop::Outcome(Outcome::Registers(*call.state)))
+            Err(Stop::Outcome(Outcome::Registers(current)))
         }
     }
 }
 
-async fn restore<M: Machine>(call: &Call<'_, M>) -> unix::Result<ThreadState> {
+async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix::Result<ThreadState> {
     // The handler's return has taken the first word of the frame off the stack.
-    let context = call.read::<{ layout::CONTEXT_SIZE }>(call.state.rsp).await?;
-    let SavedContext { state, mask, stack, extended_at } = layout::read_context(&context, call.state)?;
+    let context = call.read::<{ layout::CONTEXT_SIZE }>(current.rsp).await?;
+    let SavedContext { state, mask, stack, extended_at } = layout::read_context(&context, current)?;
     let extended = match extended_at {
         0 => Vec::new(),
         address => read_extended(call, address).await?,

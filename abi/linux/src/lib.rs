@@ -1,8 +1,8 @@
 //! The x86-64 Linux system-call interface over the Unix library; neither leaks into the other.
 //!
-//! [`Linux::serve_call`] is one system call of one thread, from the registers with which it entered to those with
-//! which its program goes on: the call itself ([`Linux::perform`]), then whatever signals have to be delivered
-//! ([`Linux::leave`]). How the call came (as an exception message, or from the emulation library) is the server's
+//! [`Linux::serve_call`] is one system call of one thread, from its number and arguments to how its program goes on: the
+//! call itself ([`Linux::perform`]), then whatever signals have to be delivered ([`Linux::leave`]). The thread's other
+//! registers are fetched only where they matter. How the call came (as an exception message, or from the emulation library) is the server's
 //! matter.
 //!
 //! | module | what it holds |
@@ -32,13 +32,12 @@ mod names;
 
 pub use auxiliary::Processor;
 pub use call::{Outcome, Request};
-pub use leave::Next;
+pub use leave::{Next, Registers};
 pub use names::name;
 
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use mach::Machine;
-use mach::machine::ThreadState;
 use unix::sync::SpinLock;
 use unix::thread::{ExecRequest, Executed, Thread};
 
@@ -56,14 +55,12 @@ impl<M: Machine> Linux<M> {
         Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
     }
 
-    /// Serves a system call of `thread` made with these registers (RIP behind the instruction): what the server has
-    /// to do next.
-    pub async fn serve_call(&self, thread: &Arc<Thread<M>>, state: ThreadState) -> Next {
+    /// Serves a system call of `thread`: what the server has to do next.
+    pub async fn serve_call(&self, thread: &Arc<Thread<M>>, request: Request) -> Next {
         let tid = thread.tid();
         thread.system().processes.with(|table| table.enter(tid));
-        let request = Request::from_registers(&state);
-        let outcome = self.perform(thread, request, &state).await;
-        self.finish(thread, state, outcome).await
+        let outcome = self.perform(thread, request).await;
+        self.finish(thread, request.number, outcome).await
     }
 
     /// Replaces the program of `thread`, as execve does: the way the first process gets its program. Errors as those
@@ -73,8 +70,8 @@ impl<M: Machine> Linux<M> {
     }
 
     /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
-    pub async fn perform(&self, thread: &Arc<Thread<M>>, request: Request, state: &ThreadState) -> Outcome {
-        let call = Call { linux: self, thread, state, arguments: request.arguments };
+    pub async fn perform(&self, thread: &Arc<Thread<M>>, request: Request) -> Outcome {
+        let call = Call { linux: self, thread, arguments: request.arguments };
         let tid = thread.tid();
         match thread.system().processes.killable(tid, calls::dispatch(&call, request.number)).await {
             Some(Ok(value)) => Outcome::Return(value),

@@ -369,12 +369,12 @@ pub(crate) async fn arch_prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const GET_FS: u32 = 0x1003;
     match call.uint(0) {
         SET_FS if call.arg(1) < 1 << 47 => {
-            let state = ThreadState { rax: 0, fs_base: call.arg(1), ..*call.state };
+            let state = ThreadState { rax: 0, fs_base: call.arg(1), ..call.registers()? };
             Err(Stop::Outcome(Outcome::Registers(state)))
         }
         SET_FS => Err(Error::EPERM.into()),
         GET_FS => {
-            call.write(call.arg(1), &call.state.fs_base.to_le_bytes()).await?;
+            call.write(call.arg(1), &call.registers()?.fs_base.to_le_bytes()).await?;
             Ok(0)
         }
         _ => Err(Error::EINVAL.into()),

@@ -142,7 +142,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         store_in_child: chosen(CLONE_CHILD_SETTID, arguments.child_tid),
         clear_in_child: chosen(CLONE_CHILD_CLEARTID, arguments.child_tid),
     };
-    let mut state = ThreadState { rax: 0, ..*call.state };
+    let mut state = ThreadState { rax: 0, ..call.registers()? };
     if arguments.stack != 0 {
         state.rsp = arguments.stack;
     }

@@ -140,7 +140,7 @@ pub(crate) async fn rt_sigqueueinfo<M: Machine>(call: &Call<'_, M>, to_thread: b
 }
 
 pub(crate) async fn sigaltstack<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (tid, pointer) = (call.tid(), call.state.rsp);
+    let (tid, pointer) = (call.tid(), call.registers()?.rsp);
     let old = call.table(|table| table.thread(tid).map(|thread| thread.stack))?;
     if call.arg(0) != 0 {
         let new = stack(&call.read::<24>(call.arg(0)).await?)?;

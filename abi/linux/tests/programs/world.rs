@@ -4,10 +4,11 @@
 //! An address of code stands for a function ([`World::code`]). A thread runs the function that its instruction
 //! pointer names: at its start, after exec, and when a signal handler is entered.
 
-use abi_linux::{Linux, Next, Processor};
+use abi_linux::{Linux, Next, Processor, Registers, Request};
 use mach::machine::simulated::{Executor, Simulated};
 use mach::machine::{Machine, Protection, ThreadState};
 use mach::vm::Vm;
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Arguments as Text;
@@ -65,6 +66,7 @@ pub(crate) const EXTENDED_SIZE: usize = 832;
 /// A thread of the machine.
 struct TestThread {
     recalled: AtomicBool,
+    registers: Mutex<ThreadState>,
     extended: Mutex<Vec<u8>>,
     alive: Arc<Mutex<usize>>,
 }
@@ -82,6 +84,12 @@ impl Control for TestThread {
 }
 
 impl UserThread for TestThread {
+    fn registers(&self) -> unix::Result<ThreadState> {
+        Ok(*self.registers.lock().unwrap())
+    }
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
     fn extended_state(&self) -> BoxFuture<'_, unix::Result<Vec<u8>>> {
         Box::pin(async { Ok(self.extended.lock().unwrap().clone()) })
     }
@@ -124,6 +132,7 @@ impl Host<Simulated> for TestHost {
             *self.alive.lock().unwrap() += 1;
             let thread = TestThread {
                 recalled: AtomicBool::new(false),
+                registers: Mutex::default(),
                 extended: Mutex::new(vec![0; EXTENDED_SIZE]),
                 alive: self.alive.clone(),
             };
@@ -223,8 +232,9 @@ impl World {
         let linux =
             || Linux::<Simulated>::new(Processor { features: 0, more_features: 0, extended_size: 512 });
         let (a, b) = (linux(), linux());
-        (async move { a.serve_call(&first, ThreadState::default()).await }, async move {
-            b.leave(&second, ThreadState::default(), None).await
+        let request = Request::from_registers(&ThreadState::default());
+        (async move { a.serve_call(&first, request).await }, async move {
+            b.leave(&second, Registers::Unchanged, None).await
         })
     }
 
@@ -326,7 +336,7 @@ impl World {
 
     async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {
         let mut program = Program { world: self.clone(), thread, state };
-        let next = self.linux.leave(&program.thread, state, None).await;
+        let next = self.linux.leave(&program.thread, Registers::All(state), None).await;
         let mut result = program.accept(next);
         loop {
             if let Err(Gone::Ended) = result {
@@ -350,6 +360,8 @@ pub(crate) struct Program {
 impl Program {
     fn accept(&mut self, next: Next) -> Result<(), Gone> {
         match next {
+            Next::Return(value) => self.state.rax = value,
+            Next::Resume => {}
             Next::Run(state) => self.state = state,
             Next::RunNew(_, state) => {
                 self.state = state;
@@ -389,9 +401,16 @@ impl Program {
         let tid = self.thread.tid();
         self.world.system.processes.with(|table| table.enter(tid));
         let world = self.world.clone();
-        let next = world.linux.leave(&self.thread, self.state, None).await;
+        self.show_registers();
+        let next = world.linux.leave(&self.thread, Registers::Unchanged, None).await;
         self.accept(next)?;
         self.settle(expected).await.map(|_| ())
+    }
+
+    /// Shows its registers to the server, as the machine does.
+    fn show_registers(&self) {
+        let user: Arc<TestThread> = self.thread.user().into_any().downcast().unwrap();
+        *user.registers.lock().unwrap() = self.state;
     }
 
     /// Makes a system call: the value in RAX.
@@ -459,7 +478,8 @@ impl Program {
             self.thread.page_fault(trap, access).await;
         }
         let world = self.world.clone();
-        let next = world.linux.leave(&self.thread, self.state, None).await;
+        self.show_registers();
+        let next = world.linux.leave(&self.thread, Registers::Unchanged, None).await;
         self.accept(next)?;
         self.settle(expected).await.map(|_| ())
     }
@@ -531,6 +551,7 @@ impl Program {
 impl World {
     async fn linux_call(self: Rc<Self>, program: &mut Program) -> Next {
         let thread = program.thread.clone();
-        self.linux.serve_call(&thread, program.state).await
+        program.show_registers();
+        self.linux.serve_call(&thread, Request::from_registers(&program.state)).await
     }
 }

@@ -36,6 +36,7 @@ use crate::{BoxFuture, Environment, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::fmt::Arguments;
 use core::time::Duration;
 use mach::machine::{Protection, ThreadState};
@@ -44,6 +45,10 @@ use mach::{KernError, Machine};
 
 /// A thread of the machine, as a Unix thread uses it. Dropping the last reference ends it.
 pub trait UserThread: Control {
+    /// Its integer registers. The thread is in its server; if it made a system call, RIP is behind the instruction and
+    /// RAX still the call's number. An error: the thread of the machine is gone.
+    fn registers(&self) -> Result<ThreadState>;
+
     /// Its extended state (x87, SSE, AVX) in XSAVE's standard format. The thread is in its server.
     fn extended_state(&self) -> BoxFuture<'_, Result<Vec<u8>>>;
 
@@ -51,6 +56,9 @@ pub trait UserThread: Control {
     /// no bytes, by the initial state. The image comes from a program: what would make the processor fault is
     /// `EINVAL`.
     fn set_extended_state<'a>(&'a self, image: &'a [u8]) -> BoxFuture<'a, Result<()>>;
+
+    /// Itself, for the server that made it.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
 /// What runs threads: the server around this library.
