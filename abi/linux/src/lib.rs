@@ -32,6 +32,7 @@ mod names;
 
 pub use auxiliary::Processor;
 pub use call::{Outcome, Request};
+pub use calls::is_served;
 pub use leave::{Next, Registers};
 pub use names::name;
 

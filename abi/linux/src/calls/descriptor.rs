@@ -106,13 +106,21 @@ pub(crate) async fn pipe<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
         return Err(Error::EINVAL.into());
     }
     let status = open_flags(flags).intersection(OpenFlags::NONBLOCK | OpenFlags::DIRECT);
-    let ends = unix::pipe::pipe(status);
-    let close = flags & CLOSE_ON_EXEC != 0;
+    give_pair(call, unix::pipe::pipe(status), flags & CLOSE_ON_EXEC != 0, call.arg(0)).await
+}
+
+/// Makes descriptors of both files and stores their numbers at `address`.
+pub(crate) async fn give_pair<M: Machine>(
+    call: &Call<'_, M>,
+    pair: (Arc<OpenFile>, Arc<OpenFile>),
+    close_on_exec: bool,
+    address: u64,
+) -> Done {
     let descriptors = call.thread.descriptors();
-    let (read, write) = descriptors.insert_pair(ends, close, call.descriptor_limit())?;
-    let pair = [read.to_le_bytes(), write.to_le_bytes()].concat();
-    if let Err(error) = call.write(call.arg(0), &pair).await {
-        let _ = (descriptors.close(read), descriptors.close(write));
+    let (first, second) = descriptors.insert_pair(pair, close_on_exec, call.descriptor_limit())?;
+    let numbers = [first.to_le_bytes(), second.to_le_bytes()].concat();
+    if let Err(error) = call.write(address, &numbers).await {
+        let _ = (descriptors.close(first), descriptors.close(second));
         return Err(error.into());
     }
     Ok(0)
@@ -301,6 +309,9 @@ pub(crate) async fn pwrite64<M: Machine>(call: &Call<'_, M>) -> Done {
 
 /// preadv(2), and preadv2(2) without flags, where an offset of -1 is the position.
 pub(crate) async fn preadv<M: Machine>(call: &Call<'_, M>, second: bool) -> Done {
+    if second && call.uint(5) != 0 {
+        return Err(Error::EOPNOTSUPP.into());
+    }
     if second && call.arg(3) as i64 == -1 {
         return readv(call).await;
     }
@@ -311,6 +322,9 @@ pub(crate) async fn preadv<M: Machine>(call: &Call<'_, M>, second: bool) -> Done
 
 /// pwritev(2), and pwritev2(2) without flags, where an offset of -1 is the position.
 pub(crate) async fn pwritev<M: Machine>(call: &Call<'_, M>, second: bool) -> Done {
+    if second && call.uint(5) != 0 {
+        return Err(Error::EOPNOTSUPP.into());
+    }
     if second && call.arg(3) as i64 == -1 {
         return writev(call).await;
     }

@@ -3,6 +3,7 @@
 pub mod file;
 pub mod process;
 pub mod signal;
+pub mod socket;
 pub mod terminal;
 pub mod time;
 

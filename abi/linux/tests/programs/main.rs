@@ -1,5 +1,6 @@
 //! Programs on the simulated machine, from system call to memory and back.
 
+mod sockets;
 mod world;
 
 use std::cell::RefCell;

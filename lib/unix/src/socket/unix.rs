@@ -72,6 +72,10 @@ pub struct SocketOptions {
     pub receive_timeout: Option<Duration>,
     /// How long a send waits (SO_SNDTIMEO).
     pub send_timeout: Option<Duration>,
+    /// Seconds to wait at the end (SO_LINGER): closing never waits here, the setting can only be asked for.
+    pub linger: Option<u32>,
+    /// Options without a meaning for these sockets, a bit each by the front end's numbers, to be asked for.
+    pub kept: u32,
 }
 
 impl Default for SocketOptions {
@@ -82,6 +86,8 @@ impl Default for SocketOptions {
             send_buffer: 212_992,
             receive_timeout: None,
             send_timeout: None,
+            linger: None,
+            kept: 0,
         }
     }
 }
