@@ -10,6 +10,7 @@ mod boots;
 mod build;
 mod check;
 mod command;
+mod guest;
 mod guests;
 mod host_tests;
 mod image;
@@ -54,6 +55,8 @@ enum Verb {
     Debug(run::DebugOptions),
     /// Write an ISO image that boots under BIOS and UEFI, from CD or USB
     Image(run::ImageOptions),
+    /// Show what guest images consist of, or take the newest packages
+    Packages(guest::PackagesOptions),
     /// Make a table of a trace that the kernel debugger dumped
     Trace(trace::Options),
 }
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Run(options) => run::run(&options),
         Verb::Debug(options) => run::debug(&options),
         Verb::Image(options) => run::image(&options),
+        Verb::Packages(options) => guest::packages(&options),
         Verb::Trace(options) => trace::run(&options),
     };
     match result {

@@ -1,0 +1,107 @@
+//! Writing cpio archives in "newc" form, as Linux's initial root file system wants them.
+
+use super::tree::{Node, Tree};
+use std::collections::BTreeMap;
+
+/// Packs a tree. The same tree makes the same bytes.
+pub(super) fn pack(tree: &Tree) -> Vec<u8> {
+    let mut names: BTreeMap<usize, usize> = BTreeMap::new();
+    for (_, _, node) in tree.nodes() {
+        if let Node::File(file) = node {
+            *names.entry(*file).or_default() += 1;
+        }
+    }
+    let mut archive = Vec::new();
+    // Files with several names have one inode number, and their data with the last name.
+    let mut inodes: BTreeMap<usize, u32> = BTreeMap::new();
+    let mut left = names.clone();
+    for (next, (path, attributes, node)) in (1..).zip(tree.nodes()) {
+        let (kind, links, data): (u32, usize, &[u8]) = match node {
+            Node::Directory => (0o040_000, 2, &[]),
+            Node::SymbolicLink(target) => (0o120_000, 1, target.as_bytes()),
+            Node::File(file) => {
+                let remaining = left.entry(*file).or_default();
+                *remaining -= 1;
+                (0o100_000, names[file], if *remaining == 0 { tree.content(*file) } else { &[] })
+            }
+        };
+        let inode = match node {
+            Node::File(file) => *inodes.entry(*file).or_insert(next),
+            _ => next,
+        };
+        let numbers = [
+            inode,
+            kind | attributes.mode,
+            attributes.user,
+            attributes.group,
+            links as u32,
+            attributes.modified,
+        ];
+        entry(&mut archive, path, numbers, data);
+    }
+    entry(&mut archive, "TRAILER!!!", [0, 0, 0, 0, 1, 0], &[]);
+    pad(&mut archive, 512);
+    archive
+}
+
+fn entry(archive: &mut Vec<u8>, path: &str, numbers: [u32; 6], data: &[u8]) {
+    archive.extend_from_slice(b"070701");
+    let size = u32::try_from(data.len()).expect("no package has a file of 4 GiB");
+    // Behind the size: the device's numbers and those of the device that the entry represents, all 0.
+    for number in numbers.into_iter().chain([size, 0, 0, 0, 0, path.len() as u32 + 1, 0]) {
+        archive.extend_from_slice(format!("{number:08x}").as_bytes());
+    }
+    archive.extend_from_slice(path.as_bytes());
+    archive.push(0);
+    pad(archive, 4);
+    archive.extend_from_slice(data);
+    pad(archive, 4);
+}
+
+fn pad(archive: &mut Vec<u8>, alignment: usize) {
+    archive.resize(archive.len().next_multiple_of(alignment), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads entries back: path, the numbers, data.
+    fn unpack(mut archive: &[u8]) -> Vec<(String, Vec<u32>, Vec<u8>)> {
+        let mut entries = Vec::new();
+        loop {
+            assert_eq!(&archive[..6], b"070701");
+            let numbers: Vec<u32> = archive[6..110]
+                .chunks(8)
+                .map(|digits| u32::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap())
+                .collect();
+            let (size, name) = (numbers[6] as usize, numbers[11] as usize);
+            let path = String::from_utf8(archive[110..110 + name - 1].to_vec()).unwrap();
+            let data = (110 + name).next_multiple_of(4);
+            if path == "TRAILER!!!" {
+                return entries;
+            }
+            entries.push((path, numbers, archive[data..data + size].to_vec()));
+            archive = &archive[(data + size).next_multiple_of(4)..];
+        }
+    }
+
+    #[test]
+    fn what_is_packed_can_be_read() {
+        let mut tree = Tree::new();
+        tree.file("etc/motd", 0o644, b"hello".to_vec());
+        tree.directory("tmp", 0o1777);
+        tree.complete();
+        let packed = pack(&tree);
+        assert_eq!(packed.len() % 512, 0);
+        assert_eq!(packed, pack(&tree));
+        let entries = unpack(&packed);
+        let find = |path: &str| entries.iter().find(|entry| entry.0 == path).unwrap();
+        assert_eq!(find("etc/motd").2, b"hello");
+        assert_eq!(find("etc/motd").1[1], 0o100_644);
+        assert_eq!(find("tmp").1[1], 0o041_777);
+        assert_eq!(find("bin").2, b"usr/bin");
+        let inodes: std::collections::HashSet<u32> = entries.iter().map(|entry| entry.1[0]).collect();
+        assert_eq!(inodes.len(), entries.len());
+    }
+}
