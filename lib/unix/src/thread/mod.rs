@@ -358,7 +358,7 @@ impl<M: Machine> Thread<M> {
     }
 
     /// Memory is short and the thread cannot go on without: its process ends, the others live.
-    fn out_of_memory(&self) {
+    pub fn out_of_memory(&self) {
         let pid = self.pid();
         self.system.host.log(format_args!("process {pid}: killed, because memory ran out"));
         let information = SignalInformation::system(Signal::KILL);

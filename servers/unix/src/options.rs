@@ -1,0 +1,114 @@
+//! The server's arguments: `[mode=exception|bounce] [trace] [quiet] [time=SECONDS] [env=NAME=VALUE].. [-- COMMAND ARG..]`.
+//!
+//! Words are separated by blanks. Within a word `\` and what follows stand for one byte: `\n`, `\t`, `\xHH`, or else the
+//! character itself, a blank or a backslash among them. `\e` stands for nothing, so that a word can be empty.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// How system calls of programs are delivered (ARCHITECTURE K9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// As a message of the kernel.
+    #[default]
+    Exception,
+    /// To the emulation library in the program's own address space.
+    Bounce,
+}
+
+/// What the server is told at its start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// How system calls are delivered.
+    pub mode: Mode,
+    /// Whether system calls are written to the log.
+    pub trace: bool,
+    /// Whether the log is kept from the console.
+    pub quiet: bool,
+    /// Seconds since 1970-01-01 00:00:00 UTC at the start of the machine.
+    pub time: u64,
+    /// Variables for the first program, as `NAME=VALUE`, beside the usual ones.
+    pub environment: Vec<Vec<u8>>,
+    /// The first program and its arguments; none: the system's own init.
+    pub command: Vec<Vec<u8>>,
+}
+
+/// A word that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown(pub String);
+
+impl Options {
+    /// Reads the arguments.
+    pub fn parse(arguments: &str) -> Result<Options, Unknown> {
+        let mut options = Options::default();
+        let mut words = arguments.split_ascii_whitespace();
+        for word in words.by_ref() {
+            let unknown = || Unknown(String::from(word));
+            match word.split_once('=') {
+                None if word == "--" => break,
+                None if word == "trace" => options.trace = true,
+                None if word == "quiet" => options.quiet = true,
+                Some(("mode", "exception")) => options.mode = Mode::Exception,
+                Some(("mode", "bounce")) => options.mode = Mode::Bounce,
+                Some(("time", seconds)) => options.time = seconds.parse().map_err(|_| unknown())?,
+                Some(("env", variable)) => options.environment.push(decode(variable).ok_or_else(unknown)?),
+                _ => return Err(unknown()),
+            }
+        }
+        options.command = words
+            .map(|word| decode(word).ok_or_else(|| Unknown(String::from(word))))
+            .collect::<Result<_, _>>()?;
+        Ok(options)
+    }
+}
+
+/// The bytes that a word stands for. `None`: its escapes are not complete.
+fn decode(word: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut rest = word.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        match rest.next()? {
+            b'n' => bytes.push(b'\n'),
+            b't' => bytes.push(b'\t'),
+            b'e' => {}
+            b'x' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                bytes.push((digit()? << 4 | digit()?) as u8);
+            }
+            other => bytes.push(other),
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_come_before_the_command() {
+        let options =
+            Options::parse("mode=bounce  time=12 trace env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --")
+                .unwrap();
+        assert_eq!(
+            (options.mode, options.trace, options.quiet, options.time),
+            (Mode::Bounce, true, false, 12)
+        );
+        assert_eq!(options.environment, [b"A=b c"]);
+        let expected: [&[u8]; 5] = [b"sh", b"-c", b"echo 'a\\b'\n", b"", b"--"];
+        assert_eq!(options.command, expected);
+        assert_eq!(Options::parse(""), Ok(Options::default()));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for bad in ["colour", "mode=fast", "time=now", "trace=1", "-- a\\x4", "-- a\\"] {
+            let Err(Unknown(word)) = Options::parse(bad) else { panic!("{bad}") };
+            assert!(bad.ends_with(&word) && !word.is_empty());
+        }
+    }
+}

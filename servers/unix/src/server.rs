@@ -1,0 +1,105 @@
+//! The server as the Unix library sees it: what makes and runs threads.
+
+use crate::start::{self, Command};
+use crate::thread::UserThread;
+use abi_linux::{Linux, Next, Processor, Registers};
+use alloc::sync::{Arc, Weak};
+use core::fmt::Arguments;
+use core::future::Future;
+use mach::Machine;
+use mach::machine::ThreadState;
+use unix::memory::Memory;
+use unix::sync::SpinLock;
+use unix::thread::{Host, Thread};
+use unix::{BoxFuture, Result};
+
+/// What the server needs of the system below it, beside [`Machine`].
+pub trait Driver<M: Machine>: Send + Sync + 'static {
+    /// A thread of the machine.
+    type Thread: UserThread;
+
+    /// A thread in the address space of `memory`, which it keeps as long as it lives. It does not run yet. `EAGAIN`,
+    /// `ENOMEM`.
+    fn create_thread(&self, memory: &Arc<Memory<M>>) -> impl Future<Output = Result<Self::Thread>> + Send;
+
+    /// Runs `task` beside all others. `ENOMEM`.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<()>;
+
+    /// Shows bytes on the console, after those of earlier calls.
+    fn show(&self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
+
+    /// Writes a line to the system's log.
+    fn log(&self, line: Arguments<'_>);
+
+    /// Processors that threads may run on.
+    fn processors(&self) -> usize;
+}
+
+/// The server around the Unix library: its [`Host`].
+pub struct Server<M: Machine, D: Driver<M>> {
+    me: Weak<Server<M, D>>,
+    pub(crate) linux: Linux<M>,
+    pub(crate) driver: D,
+    /// Whether system calls are written to the log.
+    pub(crate) trace: bool,
+    /// What the next thread that is started runs, if that is not decided by its registers: the first program.
+    pub(crate) first: SpinLock<Option<Command>>,
+}
+
+impl<M: Machine, D: Driver<M>> Server<M, D> {
+    /// A server on this kind of processor. With `trace`, system calls are written to the log.
+    pub fn new(driver: D, processor: Processor, trace: bool) -> Arc<Server<M, D>> {
+        Arc::new_cyclic(|me| Server {
+            me: me.clone(),
+            linux: Linux::new(processor),
+            driver,
+            trace,
+            first: SpinLock::new(None),
+        })
+    }
+
+    /// What it was made with.
+    pub fn driver(&self) -> &D {
+        &self.driver
+    }
+}
+
+impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
+    fn create_thread<'a>(
+        &'a self,
+        memory: &'a Arc<Memory<M>>,
+    ) -> BoxFuture<'a, Result<Arc<dyn unix::thread::UserThread>>> {
+        alloc::boxed::Box::pin(async move {
+            let thread = self.driver.create_thread(memory).await?;
+            let thread: Arc<dyn unix::thread::UserThread> = Arc::new(thread);
+            Ok(thread)
+        })
+    }
+
+    fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState) {
+        let Some(server) = self.me.upgrade() else { return };
+        let first = self.first.lock().take();
+        let running = thread.clone();
+        let started = self.driver.spawn(async move {
+            let next = match first {
+                None => server.linux.leave(&thread, Registers::All(state), None).await,
+                Some(command) => start::execute(&server, &thread, command).await,
+            };
+            // A thread that was killed before it ran has no use for its machine thread.
+            if !matches!(next, Next::Ended) {
+                server.run(thread, next).await;
+            }
+        });
+        if started.is_err() {
+            running.out_of_memory();
+        }
+    }
+
+    fn log(&self, line: Arguments<'_>) {
+        self.driver.log(line);
+    }
+
+    fn processors(&self) -> usize {
+        self.driver.processors()
+    }
+}

@@ -1,0 +1,271 @@
+//! From an empty system to the first program, and its end.
+
+use crate::server::{Driver, Server};
+use abi_linux::{Next, Registers};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use mach::Machine;
+use mach::machine::ThreadState;
+use mach::vm::Vm;
+use unix::descriptor::DescriptorTable;
+use unix::devfs::{self, LineDriver, Terminals};
+use unix::exec::{Arguments, Layout};
+use unix::initramfs::{self, UnpackError};
+use unix::memory::ObjectProvider;
+use unix::process::{ExitStatus, Pid, WaitFor, WaitOptions};
+use unix::signal::{ChildEvent, Signal};
+use unix::thread::{CloneRequest, ExecRequest, System, Thread};
+use unix::tmpfs::TmpfsOptions;
+use unix::tty::{Ptys, Terminal};
+use unix::vfs::{At, Caller, DeviceNumber, FileType, Mode, MountFlags, OpenFlags, Vfs};
+use unix::{Bytes, Environment, Error, Result};
+
+/// A program to be run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Command {
+    /// Its name or path, and its arguments.
+    pub arguments: Vec<Vec<u8>>,
+    /// Its environment, as `NAME=VALUE`.
+    pub environment: Vec<Vec<u8>>,
+}
+
+/// What a system is made of.
+pub struct Parts<M: Machine> {
+    /// Memory.
+    pub vm: Arc<Vm<M>>,
+    /// Time and randomness.
+    pub environment: Arc<dyn Environment>,
+    /// The root file system, as a cpio archive.
+    pub archive: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    /// Addresses that programs may use.
+    pub layout: Layout,
+    /// Threads that there may be.
+    pub max_threads: usize,
+}
+
+/// A system without programs, ready for the first one.
+pub struct Started<M: Machine> {
+    /// The system.
+    pub system: Arc<System<M>>,
+    /// The first process. It runs no program, and waits for orphans in [`run_command`].
+    pub init: Arc<Thread<M>>,
+    /// The console.
+    pub terminal: Arc<Terminal>,
+}
+
+/// The number of the console as a serial line.
+const LINE: DeviceNumber = DeviceNumber { major: 4, minor: 64 };
+/// Its node.
+const LINE_PATH: &[u8] = b"/dev/ttyS0";
+/// Exit statuses of a command that is not there, and of one that cannot be executed, as shells have them.
+const NOT_FOUND: u8 = 127;
+const NOT_EXECUTABLE: u8 = 126;
+/// Where a command without a slash is looked for.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Makes the system, with its file systems mounted and without programs.
+///
+/// # Errors
+/// The root file system cannot be made at all, or memory is short. Damage to the archive is only logged.
+pub async fn system<M: Machine, D: Driver<M>>(
+    server: &Arc<Server<M, D>>,
+    parts: Parts<M>,
+) -> Result<Started<M>> {
+    let Parts { vm, environment, archive, layout, max_threads } = parts;
+    let memory_pages = u64::from(vm.statistics().free);
+    let memory = Arc::new(ObjectProvider(vm.clone()));
+    let options = TmpfsOptions {
+        kind: "rootfs",
+        // Files of the archive cost nothing until they are read.
+        files: u64::MAX >> 1,
+        mode: Mode::new(0o755),
+        ..TmpfsOptions::for_memory(memory_pages)
+    };
+    let (root, unpacked) = initramfs::unpack(archive, &options, memory.clone(), environment.clone()).await;
+    match unpacked {
+        Ok(()) => {}
+        Err(UnpackError::Corrupt(damage)) => {
+            server.driver.log(format_args!("the root file system's archive is damaged: {damage:?}"));
+        }
+        Err(UnpackError::Failed(error)) => {
+            server.driver.log(format_args!("the root file system is not complete: {error:?}"));
+        }
+    }
+    let root = root.ok_or(Error::ENOMEM)?;
+    let vfs = Vfs::new(root, "rootfs", environment.clone());
+    let system = System::new(vm, vfs.clone(), environment.clone(), layout, server.clone(), max_threads);
+    let terminal = Terminal::new(LINE, system.session_host());
+    let ptys = Ptys::new(environment.clone(), system.session_host(), Default::default());
+    vfs.register_device(false, LINE, Arc::new(LineDriver::new(terminal.clone())));
+    let terminals = Terminals { console: Some(terminal.clone()), ptys: ptys.clone() };
+    let devices = devfs::make(&vfs, terminals, memory.clone(), memory_pages).await?;
+
+    let init = system.create_init(DescriptorTable::new()).await?;
+    let context = init.context();
+    let caller = context.caller();
+    let shared = unix::tmpfs::Tmpfs::new(&TmpfsOptions::for_memory(memory_pages), memory, environment)?;
+    for (path, source, root) in [
+        (&b"/dev"[..], "devtmpfs", devices),
+        (b"/dev/pts", "devpts", ptys.root()),
+        (b"/dev/shm", "tmpfs", shared),
+        (b"/proc", "proc", system.proc_root()),
+    ] {
+        make_directory(&caller, path, Mode::new(0o755)).await?;
+        caller.mount(path, root, source, MountFlags::empty()).await?;
+    }
+    make_directory(&caller, b"/tmp", Mode::new(0o1777)).await?;
+    let mode = Mode::new(0o620);
+    caller.make_node(&At::Current, LINE_PATH, FileType::CharacterDevice, mode, LINE).await?;
+    Ok(Started { system, init, terminal })
+}
+
+async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<()> {
+    match caller.make_directory(&At::Current, path, mode).await {
+        Err(Error::EEXIST) => Ok(()),
+        done => done,
+    }
+}
+
+/// Runs `command` as a child of the first process, on the console, and waits for its end: its exit status as a shell
+/// has it (128 and the number of the signal that killed it).
+///
+/// # Errors
+/// Memory or threads are short.
+pub async fn run_command<M: Machine, D: Driver<M>>(
+    server: &Arc<Server<M, D>>,
+    started: &Started<M>,
+    mut command: Command,
+) -> Result<u8> {
+    complete(&mut command);
+    let request = CloneRequest { exit_signal: Some(Signal::CHLD), ..CloneRequest::default() };
+    *server.first.lock() = Some(command);
+    let child = started.init.clone_thread(&request, ThreadState::default()).await;
+    server.first.lock().take();
+    let child = child?;
+    let options = WaitOptions { ended: true, all_kinds: true, ..WaitOptions::default() };
+    loop {
+        match started.system.processes.wait_child(Pid::INIT, WaitFor::Any, options).await? {
+            Some(report) if report.pid == child => return Ok(status_of(report.event)),
+            _ => {}
+        }
+    }
+}
+
+/// Runs the system's own init as the first process, and what comes of it, until it ends.
+pub async fn run_init<M: Machine, D: Driver<M>>(
+    server: &Arc<Server<M, D>>,
+    started: &Started<M>,
+    environment: Vec<Vec<u8>>,
+) {
+    let mut command = Command { arguments: alloc::vec![b"/sbin/init".to_vec()], environment };
+    complete(&mut command);
+    let thread = started.init.clone();
+    let next = execute(server, &thread, command).await;
+    server.clone().run(thread, next).await;
+}
+
+/// Adds the variables that every program may rely on.
+fn complete(command: &mut Command) {
+    for (name, value) in [("PATH=", PATH), ("HOME=", "/root"), ("TERM=", "linux")] {
+        if !command.environment.iter().any(|variable| variable.starts_with(name.as_bytes())) {
+            command.environment.push([name.as_bytes(), value.as_bytes()].concat());
+        }
+    }
+}
+
+/// The status of a child that ended so.
+fn status_of(event: ChildEvent) -> u8 {
+    match event {
+        ChildEvent::Exited(status) => status,
+        ChildEvent::Killed(signal) | ChildEvent::Dumped(signal) => 128 + signal.number() as u8,
+        ChildEvent::Stopped(_) | ChildEvent::Continued => 0,
+    }
+}
+
+/// Gives `thread`, of a process without a program, a session, the console, and its program: how it begins to run.
+pub(crate) async fn execute<M: Machine, D: Driver<M>>(
+    server: &Arc<Server<M, D>>,
+    thread: &Arc<Thread<M>>,
+    command: Command,
+) -> Next {
+    let done = async {
+        prepare(thread).await?;
+        let request = find(thread, &command).await?;
+        server.linux.execute(thread, request).await
+    };
+    match done.await {
+        Ok(executed) => match server.linux.leave(thread, Registers::All(executed.state), None).await {
+            Next::Run(state) => Next::RunNew(executed.user, state),
+            next => next,
+        },
+        Err(error) => {
+            complain(thread, &command, error).await;
+            let status = if error == Error::ENOENT { NOT_FOUND } else { NOT_EXECUTABLE };
+            let pid = thread.pid();
+            let status = ExitStatus::Exited(status);
+            thread.system().processes.with(|table| table.begin_exit(pid, status));
+            thread.exit(status).await;
+            Next::Ended
+        }
+    }
+}
+
+/// A session of its own, with the console as its terminal and as descriptors 0, 1 and 2.
+async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
+    let pid = thread.pid();
+    if pid != Pid::INIT {
+        thread.system().processes.with(|table| table.set_session(pid))?;
+    }
+    let context = thread.context();
+    let caller = context.caller();
+    let file = caller.open(&At::Current, LINE_PATH, OpenFlags::READ_WRITE, Mode::new(0)).await?;
+    for _ in 0..3 {
+        thread.descriptors().insert(file.clone(), false, 3)?;
+    }
+    // A home that is missing leaves it in the root directory.
+    let _ = caller.change_directory(&At::Current, b"/root", false).await;
+    Ok(())
+}
+
+/// Finds the program, as a shell would.
+async fn find<M: Machine>(thread: &Arc<Thread<M>>, command: &Command) -> Result<ExecRequest> {
+    let name = command.arguments.first().ok_or(Error::ENOENT)?;
+    let context = thread.context();
+    let caller = context.caller();
+    let mut path = name.clone();
+    if !name.contains(&b'/') {
+        let search = command.environment.iter().find_map(|variable| variable.strip_prefix(b"PATH="));
+        let mut found = Err(Error::ENOENT);
+        for directory in search.unwrap_or_default().split(|byte| *byte == b':') {
+            path = [directory, b"/", name].concat();
+            found = caller.find(&At::Current, &path, true).await.map(drop);
+            if found.is_ok() {
+                break;
+            }
+        }
+        found?;
+    }
+    let strings = |list: &[Vec<u8>]| {
+        let mut strings = Arguments::new();
+        list.iter().try_for_each(|string| strings.push(string)).map(|()| strings)
+    };
+    Ok(ExecRequest {
+        at: At::Current,
+        path,
+        follow: true,
+        empty: false,
+        arguments: strings(&command.arguments)?,
+        environment: strings(&command.environment)?,
+    })
+}
+
+/// Says on the console why the command does not run.
+async fn complain<M: Machine>(thread: &Arc<Thread<M>>, command: &Command, error: Error) {
+    let name = command.arguments.first().map_or(&b""[..], |name| name);
+    let line = [b"cannot run '", name, alloc::format!("': {error:?}\n").as_bytes()].concat();
+    if let Ok(file) = thread.descriptors().get(2) {
+        let context = thread.context();
+        // There is nobody else to tell.
+        let _ = file.write(&context.caller(), &mut Bytes::of(&line)).await;
+    }
+}

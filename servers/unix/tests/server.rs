@@ -1,0 +1,411 @@
+//! The server on the simulated machine, its threads driven by scripts instead of instructions.
+
+use abi_linux::{Processor, Request};
+use mach::machine::simulated::{Executor, Simulated};
+use mach::machine::{Machine, Protection, ThreadState};
+use mach::vm::Vm;
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt::Arguments;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+use unix::exec::Layout;
+use unix::memory::Memory;
+use unix::process::Control;
+use unix::{BoxFuture, Environment, Timestamp};
+use unix_server::start::{self, Command, Parts};
+use unix_server::{Driver, Event, Resume, Server, UserThread};
+
+/// What a scripted program does after it was let run.
+enum Step {
+    /// Comes to its server.
+    Come(Event),
+    /// Computes until it is recalled.
+    Compute,
+}
+
+/// A program: what it does, by how many times it has run before (in this thread), and how it was resumed.
+type Script = Arc<dyn Fn(&TestThread, usize, Resume) -> Step + Send + Sync>;
+
+#[derive(Default)]
+struct Recall {
+    pending: bool,
+    waker: Option<Waker>,
+}
+
+/// A thread of the machine that follows a script.
+struct TestThread {
+    /// Which of all threads it is.
+    number: usize,
+    machine: Simulated,
+    memory: Arc<Memory<Simulated>>,
+    script: Script,
+    state: Mutex<ThreadState>,
+    runs: Mutex<usize>,
+    recall: Mutex<Recall>,
+    alive: Arc<Mutex<usize>>,
+}
+
+impl Drop for TestThread {
+    fn drop(&mut self) {
+        *self.alive.lock().unwrap() -= 1;
+    }
+}
+
+impl Control for TestThread {
+    fn recall(&self) {
+        let mut recall = self.recall.lock().unwrap();
+        recall.pending = true;
+        if let Some(waker) = recall.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl unix::thread::UserThread for TestThread {
+    fn registers(&self) -> unix::Result<ThreadState> {
+        Ok(*self.state.lock().unwrap())
+    }
+    fn extended_state(&self) -> BoxFuture<'_, unix::Result<Vec<u8>>> {
+        Box::pin(async { Ok(vec![0; 832]) })
+    }
+    fn set_extended_state<'a>(&'a self, _image: &'a [u8]) -> BoxFuture<'a, unix::Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl UserThread for TestThread {
+    async fn run(&self, resume: Resume) -> Event {
+        if let Resume::Registers(state) = resume {
+            *self.state.lock().unwrap() = state;
+        }
+        if std::mem::take(&mut self.recall.lock().unwrap().pending) {
+            return Event::Recalled;
+        }
+        let run = std::mem::replace(&mut *self.runs.lock().unwrap(), 0);
+        *self.runs.lock().unwrap() = run + 1;
+        match (self.script)(self, run, resume) {
+            Step::Come(event) => {
+                if let Event::SystemCall(request) = event {
+                    let mut state = self.state.lock().unwrap();
+                    let [rdi, rsi, rdx, r10, r8, r9] = request.arguments;
+                    *state = ThreadState { rax: request.number, rdi, rsi, rdx, r10, r8, r9, ..*state };
+                }
+                event
+            }
+            Step::Compute => {
+                poll_fn(|cx| {
+                    let mut recall = self.recall.lock().unwrap();
+                    if std::mem::take(&mut recall.pending) {
+                        return Poll::Ready(Event::Recalled);
+                    }
+                    recall.waker = Some(cx.waker().clone());
+                    Poll::Pending
+                })
+                .await
+            }
+        }
+    }
+}
+
+impl TestThread {
+    fn call(&self, number: u64, arguments: &[u64]) -> Step {
+        let mut all = [0; 6];
+        all[..arguments.len()].copy_from_slice(arguments);
+        Step::Come(Event::SystemCall(Request { number, arguments: all }))
+    }
+
+    /// Stores to memory as an instruction does; false: it faults.
+    fn store(&self, address: u64, bytes: &[u8]) -> bool {
+        let done = self.memory.map().with_pmap(|pmap| self.machine.user_write(pmap, address, bytes));
+        done.flatten().is_some()
+    }
+}
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The system below the server.
+struct TestDriver {
+    machine: Simulated,
+    script: Script,
+    tasks: Mutex<Vec<Task>>,
+    shown: Mutex<Vec<u8>>,
+    log: Mutex<Vec<String>>,
+    made: Mutex<usize>,
+    alive: Arc<Mutex<usize>>,
+}
+
+impl Driver<Simulated> for TestDriver {
+    type Thread = TestThread;
+
+    async fn create_thread(&self, memory: &Arc<Memory<Simulated>>) -> unix::Result<TestThread> {
+        let mut made = self.made.lock().unwrap();
+        *made += 1;
+        *self.alive.lock().unwrap() += 1;
+        Ok(TestThread {
+            number: *made - 1,
+            machine: self.machine.clone(),
+            memory: memory.clone(),
+            script: self.script.clone(),
+            state: Mutex::default(),
+            runs: Mutex::default(),
+            recall: Mutex::default(),
+            alive: self.alive.clone(),
+        })
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> unix::Result<()> {
+        self.tasks.lock().unwrap().push(Box::pin(task));
+        Ok(())
+    }
+
+    async fn show(&self, bytes: &[u8]) {
+        self.shown.lock().unwrap().extend_from_slice(bytes);
+    }
+
+    fn log(&self, line: Arguments<'_>) {
+        self.log.lock().unwrap().push(line.to_string());
+    }
+
+    fn processors(&self) -> usize {
+        1
+    }
+}
+
+struct TestEnvironment(Simulated);
+
+impl Environment for TestEnvironment {
+    fn realtime(&self) -> Timestamp {
+        Timestamp::default()
+    }
+    fn monotonic(&self) -> Duration {
+        Duration::from_micros(self.0.now())
+    }
+    fn fill_random(&self, bytes: &mut [u8]) {
+        bytes.fill(0x5a);
+    }
+    fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()> {
+        let (machine, time) = (self.0.clone(), deadline.as_micros() as u64);
+        Box::pin(async move { machine.sleep_until(time).await })
+    }
+}
+
+const TEXT: u64 = 0x40_0000;
+const DATA: u64 = 0x41_0000;
+
+/// A static executable with a page of text and writable zeros at [`DATA`].
+fn executable() -> Vec<u8> {
+    let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    for half in [2u16, 62] {
+        file.extend(half.to_le_bytes());
+    }
+    file.extend(1u32.to_le_bytes());
+    for word in [TEXT, 64, 0] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(0u32.to_le_bytes());
+    for half in [64u16, 56, 2, 0, 0, 0] {
+        file.extend(half.to_le_bytes());
+    }
+    for (flags, address, in_file, in_memory) in [(5u32, TEXT, 0x100u64, 0x100u64), (6, DATA, 0, 0x4000)] {
+        file.extend(1u32.to_le_bytes());
+        file.extend(flags.to_le_bytes());
+        for word in [0, address, address, in_file, in_memory, 0x1000] {
+            file.extend(word.to_le_bytes());
+        }
+    }
+    file.resize(0x100, 0xc3);
+    file
+}
+
+/// A cpio archive with one executable, /bin/program.
+fn archive() -> Vec<u8> {
+    let mut archive = Vec::new();
+    for (name, mode, data) in [("bin/program", 0o100755, executable()), ("TRAILER!!!", 0, Vec::new())] {
+        let header: String = [0, mode, 0, 0, 1, 0, data.len(), 0, 0, 0, 0, name.len() + 1, 0]
+            .iter()
+            .map(|field| format!("{field:08x}"))
+            .collect();
+        archive.extend_from_slice(format!("070701{header}{name}\0").as_bytes());
+        archive.resize(archive.len().next_multiple_of(4), 0);
+        archive.extend_from_slice(&data);
+        archive.resize(archive.len().next_multiple_of(4), 0);
+    }
+    archive
+}
+
+/// How a command went.
+struct Run {
+    status: u8,
+    shown: String,
+    log: Vec<String>,
+}
+
+/// Runs the script as the command `arguments`; demands that nothing is left but the first process.
+fn run(
+    arguments: &[&str],
+    script: impl Fn(&TestThread, usize, Resume) -> Step + Send + Sync + 'static,
+) -> Run {
+    let machine = Simulated::new(4096);
+    let driver = TestDriver {
+        machine: machine.clone(),
+        script: Arc::new(script),
+        tasks: Mutex::default(),
+        shown: Mutex::default(),
+        log: Mutex::default(),
+        made: Mutex::default(),
+        alive: Arc::default(),
+    };
+    let server = Server::new(driver, Processor { features: 0, more_features: 0, extended_size: 832 }, false);
+    let mut executor = Executor::new(machine.clone());
+    let status = Rc::new(RefCell::new(None));
+    let parts = Parts {
+        vm: Vm::new(machine.clone()).unwrap(),
+        environment: Arc::new(TestEnvironment(machine.clone())),
+        archive: Arc::new(archive()),
+        layout: Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true },
+        max_threads: 100,
+    };
+    let command = Command {
+        arguments: arguments.iter().map(|text| text.as_bytes().to_vec()).collect(),
+        environment: Vec::new(),
+    };
+    let (main_server, main_status) = (server.clone(), status.clone());
+    executor.spawn(async move {
+        let started = start::system(&main_server, parts).await.unwrap();
+        let shower = unix_server::console::show(started.terminal.clone(), main_server.driver());
+        let running = start::run_command(&main_server, &started, command);
+        let ended = futures_select(running, shower).await;
+        started.terminal.drain().await.unwrap();
+        *main_status.borrow_mut() = Some(ended.unwrap());
+    });
+    loop {
+        for task in server.driver().tasks.lock().unwrap().drain(..) {
+            executor.spawn(task);
+        }
+        let stuck = !executor.step() && server.driver().tasks.lock().unwrap().is_empty();
+        if stuck && !machine.advance_to_next_timer() {
+            break;
+        }
+    }
+    let driver = server.driver();
+    assert_eq!(*driver.alive.lock().unwrap(), 1, "threads beside the first process's are left");
+    let status = status.borrow_mut().take().expect("the command has not ended");
+    let shown = String::from_utf8(driver.shown.lock().unwrap().clone()).unwrap();
+    let log = driver.log.lock().unwrap().clone();
+    Run { status, shown, log }
+}
+
+/// Runs `main` to its end; `beside` runs as long, and until nothing more happens in it.
+async fn futures_select<T>(main: impl Future<Output = T>, beside: impl Future<Output = ()>) -> T {
+    let (mut main, mut beside) = (Box::pin(main), Box::pin(beside));
+    let done = poll_fn(|cx| {
+        let _ = beside.as_mut().poll(cx);
+        main.as_mut().poll(cx)
+    })
+    .await;
+    poll_fn(|cx| {
+        let _ = beside.as_mut().poll(cx);
+        Poll::Ready(())
+    })
+    .await;
+    done
+}
+
+const WRITE: u64 = 1;
+const GETPID: u64 = 39;
+const FORK: u64 = 57;
+const WAIT: u64 = 61;
+const KILL: u64 = 62;
+const EXIT: u64 = 231;
+
+#[test]
+fn a_program_faults_writes_and_exits() {
+    let run = run(&["program", "argument"], |thread, run, resume| match run {
+        0 => {
+            assert!(matches!(resume, Resume::Registers(state) if state.rip == TEXT));
+            assert!(!thread.store(DATA, b"hello\n"));
+            Step::Come(Event::PageFault { address: DATA, access: Protection::WRITE })
+        }
+        1 => {
+            assert_eq!(resume, Resume::Unchanged, "what faulted is tried again");
+            assert!(thread.store(DATA, b"hello\n"));
+            thread.call(WRITE, &[1, DATA, 6])
+        }
+        2 => {
+            assert_eq!(resume, Resume::Return(6));
+            thread.call(GETPID, &[])
+        }
+        _ => {
+            assert_eq!(resume, Resume::Return(2));
+            thread.call(EXIT, &[7])
+        }
+    });
+    assert_eq!((run.status, &*run.shown), (7, "hello\r\n"));
+}
+
+#[test]
+fn a_computing_child_is_recalled_and_killed() {
+    let run = run(&["/bin/program"], |thread, run, resume| match (thread.number, run) {
+        // 0 and 1 are the first process's and the command's before it was loaded, 2 the command, 3 its child.
+        (2, 0) => thread.call(FORK, &[]),
+        (2, 1) => {
+            assert_eq!(resume, Resume::Return(3));
+            // The child is let compute first.
+            thread.call(24, &[])
+        }
+        (2, 2) => thread.call(KILL, &[3, 9]),
+        (2, 3) => {
+            assert_eq!(resume, Resume::Return(0));
+            thread.call(WAIT, &[3, 0, 0, 0])
+        }
+        (2, 4) => {
+            assert_eq!(resume, Resume::Return(3));
+            thread.call(EXIT, &[0])
+        }
+        (3, 0) => {
+            assert!(matches!(resume, Resume::Registers(state) if state.rax == 0));
+            Step::Compute
+        }
+        other => panic!("{other:?} {resume:?}"),
+    });
+    assert_eq!(run.status, 0);
+}
+
+#[test]
+fn exceptions_are_signals_with_a_report() {
+    for (event, signal, text) in [
+        (Event::Exception { vector: 6, error: 0 }, 4, "Illegal instruction"),
+        (Event::Exception { vector: 0, error: 0 }, 8, "Arithmetic exception"),
+        (Event::Exception { vector: 13, error: 0 }, 11, "Segmentation fault"),
+        (Event::Exception { vector: 3, error: 0 }, 5, "trap"),
+        (Event::PageFault { address: 8, access: Protection::READ }, 11, "Segmentation fault"),
+        (Event::PageFault { address: TEXT, access: Protection::WRITE }, 11, "NotPermitted"),
+        (Event::Exception { vector: 7, error: 0 }, 9, "memory ran out"),
+        (Event::Exception { vector: 2, error: 0 }, 9, ""),
+        (Event::Lost, 9, ""),
+    ] {
+        let run = run(&["program"], move |_, _, _| Step::Come(event));
+        assert_eq!(run.status, 128 + signal, "{event:?}");
+        assert!(
+            run.log.iter().any(|line| line.contains(text)) || text.is_empty(),
+            "{event:?}: {:?}",
+            run.log
+        );
+    }
+}
+
+#[test]
+fn commands_that_do_not_run_say_why() {
+    let missing = run(&["none"], |_, _, _| panic!("nothing runs"));
+    assert_eq!((missing.status, &*missing.shown), (127, "cannot run 'none': ENOENT\r\n"));
+    let directory = run(&["/bin"], |_, _, _| panic!("nothing runs"));
+    assert_eq!(directory.status, 126);
+}
