@@ -170,6 +170,25 @@ impl<M: Machine> VmMap<M> {
         self.page(address, access, Enter).await
     }
 
+    /// As [`fault`](Self::fault), if nothing is to be waited for; else `None`, and nothing has been begun.
+    pub fn try_fault(&self, address: u64, access: Protection) -> Option<KernResult> {
+        let step = match self.short_path(address, access, &mut Enter) {
+            Some(step) => step,
+            None => {
+                let mut state = self.state.try_lock()?;
+                if !state.alive {
+                    return Some(Err(KernError::Terminated));
+                }
+                self.long_path(&mut state, address, access, &mut Enter)
+            }
+        };
+        match step {
+            Ok(()) => Some(Ok(())),
+            Err(Blocked::Error(error)) => Some(Err(error)),
+            Err(Blocked::Wait(_)) => None,
+        }
+    }
+
     /// Reads a task's memory. Pages are faulted in as needed; the map's rights hold, translations do not matter.
     ///
     /// # Errors

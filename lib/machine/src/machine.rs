@@ -1,0 +1,535 @@
+//! The machine: what its parts share, and [`mach::Machine`].
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::future::Future;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use l4::extension::{self, Registers};
+use l4::thread::system_clock;
+use l4::utcb;
+use l4::x2::control::TimeControl;
+use l4::x2::extension::{MapAnswer, MapItem, MapOperation, SpaceOption, SystemCallMode};
+use l4::x2::{Rights, ThreadId, Time};
+use macadamia_sync::SpinLock;
+use mach::machine::{
+    Frame, Machine, PAGE_SHIFT, PageStatus, PhysicalPage, PmapChange, PmapFull, Protection, ThreadState,
+};
+use mach::{KernError, KernResult};
+use rt::executor::{Executor, JoinHandle, Platform};
+use rt::root::Status;
+use rt::root::space as root;
+
+use crate::changes;
+use crate::frames::FramePool;
+use crate::kernel;
+use crate::platform::L4Platform;
+use crate::space::{Found, Pmap, Space, SpaceRecord};
+use crate::start::SpaceLayout;
+use crate::thread_table::ThreadTable;
+use crate::user_thread::{EXTENDED_STATE_HEADER_END, LEGACY, Record, UserThread, initial_extended_state};
+
+/// Pages that the kernel maps: 4 KiB, 2 MiB, 1 GiB.
+const PAGE_SHIFTS: [u32; 3] = [PAGE_SHIFT, 21, 30];
+/// Items of the largest batch; a compromise between kernel entries and stack.
+const BATCH: usize = 64;
+/// How often, and after how many microseconds, a stopped thread is looked at that the kernel is still at work for.
+const REST_ATTEMPTS: usize = 100;
+const REST_TIME: u64 = 1000;
+
+/// The machine of the Mach library on L4. Clones are the same machine.
+#[derive(Clone)]
+pub struct L4Machine(Arc<Shared>);
+
+/// What is to be ended by a request to root.
+pub(crate) enum Doomed {
+    /// A thread with its place in a space.
+    Thread(Space, u32, ThreadId),
+    Space(Space),
+}
+
+/// What all parts of the machine share.
+pub(crate) struct Shared {
+    pub(crate) layout: SpaceLayout,
+    pub(crate) pool: FramePool,
+    pub(crate) executor: Executor<L4Platform>,
+    pub(crate) threads: SpinLock<ThreadTable<Record>>,
+    /// For each worker, the threads whose answers it is to send. There is room for every thread in each.
+    pub(crate) answers: Box<[SpinLock<VecDeque<Arc<Record>>>]>,
+    /// What workers end when they have nothing better to do. There is room for every thread and space.
+    pub(crate) doomed: SpinLock<Vec<Doomed>>,
+    /// Threads and spaces that exist.
+    pub(crate) objects: AtomicUsize,
+    /// Bytes of heap that may be reserved, and that are.
+    pub(crate) heap: usize,
+    pub(crate) reserved: AtomicUsize,
+}
+
+impl Shared {
+    /// Makes room for one more thread or space in the queues.
+    fn admit(&self) -> KernResult {
+        let objects = self.objects.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut room = {
+            let mut doomed = self.doomed.lock();
+            let more = objects.saturating_sub(doomed.len());
+            doomed.try_reserve(more).is_ok()
+        };
+        for answers in &self.answers {
+            let mut answers = answers.lock();
+            let more = objects.saturating_sub(answers.len());
+            room &= answers.try_reserve(more).is_ok();
+        }
+        if room {
+            return Ok(());
+        }
+        self.dismiss();
+        Err(KernError::ResourceShortage)
+    }
+
+    /// A thread or space is gone.
+    fn dismiss(&self) {
+        self.objects.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The thread of a program that a message comes from.
+    #[inline]
+    pub(crate) fn find(&self, from: ThreadId) -> Option<Arc<Record>> {
+        if !from.is_global() {
+            return None;
+        }
+        let record = self.threads.lock().find(from).and_then(Weak::upgrade)?;
+        (record.id == from).then_some(record)
+    }
+
+    /// Gives a thread's answer to its worker.
+    pub(crate) fn post(&self, worker: usize, record: Arc<Record>) {
+        self.answers[worker].lock().push_back(record);
+        if self.answers.len() > 1 && self.executor.platform().current() != worker {
+            self.executor.platform().notify(worker);
+        }
+    }
+
+    /// The next answer that a worker is to send.
+    #[inline]
+    pub(crate) fn next_answer(&self, worker: usize) -> Option<Arc<Record>> {
+        self.answers[worker].lock().pop_front()
+    }
+
+    #[inline]
+    pub(crate) fn has_answers(&self, worker: usize) -> bool {
+        !self.answers[worker].lock().is_empty()
+    }
+
+    /// A thread is not used any more.
+    pub(crate) fn thread_ended(&self, space: &Space, place: u32, thread: ThreadId) {
+        self.threads.lock().remove(thread);
+        if space.0.leave(place, thread) {
+            self.doomed.lock().push(Doomed::Thread(space.clone(), place, thread));
+        } else {
+            self.dismiss();
+        }
+    }
+
+    /// Ends what is doomed, by requests to root.
+    pub(crate) fn bury(&self) {
+        loop {
+            let Some(doomed) = self.doomed.lock().pop() else { return };
+            match doomed {
+                Doomed::Thread(space, place, thread) => {
+                    // It can only fail because the space, and the thread with it, is gone.
+                    let _ = root::delete_thread(thread);
+                    space.0.fill(place, None);
+                }
+                Doomed::Space(space) => {
+                    // The server made it and ends it once.
+                    let _ = root::delete(space.0.handle);
+                }
+            }
+            self.dismiss();
+        }
+    }
+
+    /// Where the server has a page.
+    #[inline]
+    fn source(&self, page: PhysicalPage) -> Option<u64> {
+        match page {
+            PhysicalPage::Frame(frame) => Some(self.pool.address(frame)),
+            PhysicalPage::Device(..) => None,
+        }
+    }
+}
+
+/// What root's refusal means to the library.
+fn refused(status: Status) -> KernError {
+    match status {
+        Status::QuotaExceeded | Status::NoMemory => KernError::ResourceShortage,
+        Status::InvalidArgument => KernError::Terminated,
+        _ => KernError::Failure,
+    }
+}
+
+impl L4Machine {
+    pub(crate) fn new(shared: Arc<Shared>) -> L4Machine {
+        L4Machine(shared)
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+
+    /// The executor whose workers [`serve`](Self::serve) drives.
+    pub fn executor(&self) -> &Executor<L4Platform> {
+        &self.0.executor
+    }
+
+    /// Starts a task on a worker.
+    ///
+    /// # Errors
+    /// `ResourceShortage`.
+    pub fn spawn<F>(&self, worker: usize, future: F) -> KernResult<JoinHandle<F::Output>>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.0.executor.spawn(worker, future).map_err(|_| KernError::ResourceShortage)
+    }
+
+    /// A new thread in a space, served by a worker, of priority 100 (or that of a thread of the space that has ended). All its registers are zero and it has never run: its first
+    /// [`run`](UserThread::run) starts it. Asks root unless a thread of the space has been left over.
+    ///
+    /// # Errors
+    /// `Terminated`: the space is gone. `ResourceShortage`.
+    pub fn create_user_thread(&self, space: &Space, worker: usize) -> KernResult<UserThread> {
+        self.make_thread(space, worker, false)
+    }
+
+    fn make_thread(&self, space: &Space, worker: usize, stopped: bool) -> KernResult<UserThread> {
+        let shared = &self.0;
+        shared.admit()?;
+        let (id, place) = self.find_or_make(space, worker).inspect_err(|_| shared.dismiss())?;
+        // From here on dropping the thread undoes everything.
+        let thread = UserThread::new(shared, space, id, place, worker, stopped);
+        let entered = shared.threads.lock().insert(id, Arc::downgrade(&thread.0));
+        entered.map_err(|_| KernError::ResourceShortage)?;
+        Ok(thread)
+    }
+
+    /// A thread that was left over in the space, as if new; or a new one.
+    fn find_or_make(&self, space: &Space, worker: usize) -> KernResult<(ThreadId, u32)> {
+        let handler = self.0.executor.platform().worker(worker);
+        let record = &space.0;
+        let place = match record.find_thread()? {
+            Found::Parked(thread, place) => match renew(thread) {
+                Ok(()) => return Ok((thread, place)),
+                // It is still in the midst of a system call.
+                Err(_) if thread == record.anchor => {
+                    record.leave(place, thread);
+                    return Err(KernError::ResourceShortage);
+                }
+                Err(_) => {
+                    // It can only fail because the space is gone; then the next request fails, too.
+                    let _ = root::delete_thread(thread);
+                    place
+                }
+            },
+            Found::Place(place) => place,
+        };
+        let made = root::create_thread(record.handle, place, handler);
+        if !record.fill(place, made.ok()) {
+            return Err(KernError::Terminated);
+        }
+        made.map(|thread| (thread, place)).map_err(refused)
+    }
+
+    /// Says what a foreign system call does in a space (K9): a message to the server, or a continuation at
+    /// `emulation_entry`. New spaces have exception mode.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no address of a program's. `Terminated`.
+    pub fn set_system_call_mode(
+        &self,
+        space: &Space,
+        mode: SystemCallMode,
+        emulation_entry: u64,
+    ) -> KernResult {
+        let anchor = space.0.anchor;
+        extension::set_emulation_entry(anchor, emulation_entry)
+            .and_then(|()| extension::set_system_call_mode(anchor, mode))
+            .map_err(kernel::error)
+    }
+
+    /// Bytes of kernel memory that a space uses.
+    ///
+    /// # Errors
+    /// `Terminated`.
+    pub fn kernel_memory(&self, space: &Space) -> KernResult<u64> {
+        extension::space_options(space.0.anchor, SpaceOption::Information, [0; 2])
+            .map(|[used, _]| used)
+            .map_err(kernel::error)
+    }
+
+    /// Carries out items on the translations that others have of the server's own pages.
+    fn control_own(&self, items: &mut [MapItem]) {
+        // What is derived from own pages can always be queried and reduced.
+        let _ = kernel::map_control(utcb::my_global_id(), items);
+    }
+}
+
+/// Makes a parked thread like new, but for its priority.
+fn renew(thread: ThreadId) -> KernResult {
+    kernel::write_registers(thread, &Registers([0; 20]))?;
+    let mut image = [0; EXTENDED_STATE_HEADER_END];
+    kernel::read_extended_state(thread, &mut image)?;
+    if image[LEGACY..LEGACY + 8] == [0; 8] {
+        return Ok(());
+    }
+    kernel::write_extended_state(thread, &initial_extended_state())
+}
+
+impl Machine for L4Machine {
+    type Pmap = Pmap;
+    type Space = Space;
+    type Thread = UserThread;
+
+    fn page_shifts(&self) -> &[u32] {
+        &PAGE_SHIFTS
+    }
+
+    /// Asks root.
+    async fn pmap_create(&self) -> KernResult<Pmap> {
+        let shared = &self.0;
+        shared.admit()?;
+        let make = || {
+            let SpaceLayout { kernel_interface, utcb_area, utcb_area_log2 } = shared.layout;
+            let description = root::Description {
+                kernel_interface,
+                utcb_area,
+                utcb_area_log2,
+                system_calls: SystemCallMode::Exception,
+                emulation_entry: 0,
+                kernel_memory: u64::MAX,
+            };
+            let handler = shared.executor.platform().worker(shared.executor.platform().current());
+            let (handle, anchor) = root::create(&description, handler).map_err(refused)?;
+            let record = SpaceRecord::new(handle, anchor, shared.layout.threads());
+            record.inspect_err(|_| {
+                // Just made.
+                let _ = root::delete(handle);
+            })
+        };
+        let record = make().inspect_err(|_| shared.dismiss())?;
+        Ok(Pmap { space: Space(Arc::new(record)) })
+    }
+
+    fn pmap_destroy(&self, pmap: Pmap) {
+        let shared = &self.0;
+        if pmap.space.0.end() {
+            // At once: the frames may be given to somebody else after this.
+            let end = shared.layout.kernel_interface.min(shared.layout.utcb_area);
+            let everything = PmapChange::Remove { address: 0, length: end };
+            let _ = self.pmap_change(&pmap, &[everything]);
+            shared.doomed.lock().push(Doomed::Space(pmap.space));
+        }
+    }
+
+    fn space(&self, pmap: &Pmap) -> Space {
+        pmap.space.clone()
+    }
+
+    #[inline]
+    fn pmap_change(&self, pmap: &Pmap, changes: &[PmapChange]) -> Result<(), PmapFull> {
+        let source = |page| self.0.source(page);
+        let make = |items: &mut [MapItem]| kernel::map_control(pmap.space.0.anchor, items);
+        match changes.len() {
+            0 => Ok(()),
+            1 => changes::carry_out::<1>(changes, source, make),
+            2..=16 => changes::carry_out::<16>(changes, source, make),
+            _ => changes::carry_out::<BATCH>(changes, source, make),
+        }
+    }
+
+    fn pmap_query(&self, pmap: &Pmap, addresses: &[u64], status: &mut [PageStatus]) {
+        query(
+            addresses,
+            status,
+            |&address| address,
+            |items| {
+                // The space is there as long as its translation.
+                let _ = kernel::map_control(pmap.space.0.anchor, items);
+            },
+        );
+    }
+
+    fn frame_limit(&self) -> u32 {
+        self.0.pool.limit()
+    }
+
+    fn free_frames(&self) -> u32 {
+        self.0.pool.free()
+    }
+
+    fn allocate_frames(&self, order: u32) -> Option<Frame> {
+        self.0.pool.allocate(order)
+    }
+
+    fn release_frames(&self, first: Frame, order: u32) {
+        self.0.pool.release(first, order);
+    }
+
+    #[inline]
+    fn zero_frame(&self, frame: Frame) {
+        self.0.pool.zero(frame);
+    }
+
+    #[inline]
+    fn copy_frame(&self, from: Frame, to: Frame) {
+        self.0.pool.copy(from, to);
+    }
+
+    #[inline]
+    fn read_frame(&self, frame: Frame, offset: usize, buffer: &mut [u8]) {
+        self.0.pool.read(frame, offset, buffer);
+    }
+
+    #[inline]
+    fn write_frame(&self, frame: Frame, offset: usize, bytes: &[u8]) {
+        self.0.pool.write(frame, offset, bytes);
+    }
+
+    fn load_u32(&self, frame: Frame, offset: usize) -> u32 {
+        // SeqCst, as for the exchange: programs order other accesses by these.
+        self.0.pool.word(frame, offset).load(Ordering::SeqCst)
+    }
+
+    fn compare_exchange_u32(&self, frame: Frame, offset: usize, current: u32, new: u32) -> Result<u32, u32> {
+        let word = self.0.pool.word(frame, offset);
+        word.compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
+    }
+
+    fn frames_protect(&self, frames: &[Frame], protection: Protection) {
+        let rights = changes::rights(protection);
+        for some in frames.chunks(BATCH) {
+            let mut items = [MapItem::default(); BATCH];
+            let mut count = 0;
+            for run in some.chunk_by(|frame, next| frame.0 + 1 == next.0) {
+                let address = self.0.pool.address(run[0]);
+                items[count] = changes::item(MapOperation::Protect, address, run.len() as u32, rights);
+                count += 1;
+            }
+            self.control_own(&mut items[..count]);
+        }
+    }
+
+    fn frames_status(&self, frames: &[Frame], status: &mut [PageStatus]) {
+        query(frames, status, |&frame| self.0.pool.address(frame), |items| self.control_own(items));
+    }
+
+    fn reserve_memory(&self, bytes: usize) -> bool {
+        // Relaxed: a count that guards nothing else.
+        let reserve = |reserved: usize| reserved.checked_add(bytes).filter(|&all| all <= self.0.heap);
+        self.0.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
+    }
+
+    fn unreserve_memory(&self, bytes: usize) {
+        self.0.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// As [`create_user_thread`](Self::create_user_thread), served by the calling worker; but it is stopped.
+    async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
+        self.make_thread(space, self.0.executor.platform().current(), true)
+    }
+
+    fn thread_destroy(&self, thread: UserThread) {
+        thread.end();
+    }
+
+    async fn thread_stop(&self, thread: &UserThread) -> KernResult {
+        thread.stop()
+    }
+
+    async fn thread_run(&self, thread: &UserThread) -> KernResult {
+        thread.unstop()
+    }
+
+    async fn thread_state(&self, thread: &UserThread) -> KernResult<ThreadState> {
+        self.when_it_rests(|| thread.state()).await
+    }
+
+    async fn thread_set_state(&self, thread: &UserThread, state: &ThreadState) -> KernResult {
+        // The library stops a thread first, so what is wrong with the argument is told apart from a thread that is not
+        // at rest yet by its state.
+        self.when_it_rests(|| thread.state()).await?;
+        thread.set_state(state)
+    }
+
+    async fn thread_set_priority(&self, thread: &UserThread, priority: u8, slice: u32) -> KernResult {
+        let slice = if slice == 0 { Time::NEVER } else { Time::period(slice.into()) };
+        kernel::schedule(thread.id(), priority, TimeControl::new(Some(slice), None).raw())
+    }
+
+    /// One worker serves all threads: there is no other processor than its own.
+    async fn thread_set_processor(&self, _thread: &UserThread, processor: usize) -> KernResult {
+        if processor < self.processors() { Ok(()) } else { Err(KernError::InvalidArgument) }
+    }
+
+    /// The kernel keeps no account of processor time: 0.
+    fn thread_time(&self, _thread: &UserThread) -> u64 {
+        0
+    }
+
+    fn now(&self) -> u64 {
+        system_clock()
+    }
+
+    fn sleep_until(&self, time: u64) -> impl Future<Output = ()> + Send {
+        let executor = &self.0.executor;
+        executor.sleep_until(executor.platform().current(), time)
+    }
+
+    fn processors(&self) -> usize {
+        self.0.executor.workers()
+    }
+
+    fn current_processor(&self) -> usize {
+        self.0.executor.platform().current()
+    }
+}
+
+impl L4Machine {
+    /// Repeats what cannot be done while the kernel is at work in the thread's name (it was stopped in the midst of a
+    /// long system call of its own), for a while.
+    async fn when_it_rests<T>(&self, with: impl Fn() -> KernResult<T>) -> KernResult<T> {
+        for _ in 0..REST_ATTEMPTS {
+            match with() {
+                Err(KernError::InvalidArgument) => self.sleep_until(self.now() + REST_TIME).await,
+                done => return done,
+            }
+        }
+        with()
+    }
+}
+
+/// Queries pages one by one in batches, clearing what it tells.
+fn query<T>(
+    pages: &[T],
+    status: &mut [PageStatus],
+    address: impl Fn(&T) -> u64,
+    mut control: impl FnMut(&mut [MapItem]),
+) {
+    for (some, status) in pages.chunks(BATCH).zip(status.chunks_mut(BATCH)) {
+        let mut items = [MapItem::default(); BATCH];
+        for (item, page) in items.iter_mut().zip(some) {
+            *item = changes::item(MapOperation::Query, address(page), 1, Rights::NONE)
+                .clearing(MapItem::CLEAR_REFERENCED | MapItem::CLEAR_DIRTY);
+        }
+        control(&mut items[..some.len()]);
+        for (item, status) in items.iter().zip(status) {
+            let answer = MapAnswer(item.answer);
+            *status = PageStatus::empty();
+            status.set(PageStatus::REFERENCED, answer.is_referenced());
+            status.set(PageStatus::MODIFIED, answer.is_dirty());
+        }
+    }
+}

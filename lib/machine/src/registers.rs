@@ -1,0 +1,59 @@
+//! Registers of a thread: Mach's structure, and the order in which the kernel moves them.
+
+use l4::extension::Registers;
+use l4::x2::protocol::exception;
+use mach::machine::ThreadState;
+
+/// Each register: its place in the kernel's order, and in Mach's structure.
+macro_rules! registers {
+    ($($index:expr => $field:ident),* $(,)?) => {
+        /// The kernel's order.
+        pub(crate) fn to_kernel(state: &ThreadState) -> Registers {
+            let mut registers = Registers([0; 20]);
+            $(registers.set($index, state.$field);)*
+            registers
+        }
+
+        /// Mach's structure.
+        pub(crate) fn from_kernel(registers: &Registers) -> ThreadState {
+            ThreadState { $($field: registers.get($index),)* }
+        }
+    };
+}
+
+registers! {
+    exception::RIP => rip,
+    exception::RBX => rbx,
+    exception::R10 => r10,
+    exception::R12 => r12,
+    exception::R13 => r13,
+    exception::R14 => r14,
+    exception::R15 => r15,
+    exception::RAX => rax,
+    exception::RCX => rcx,
+    exception::RDX => rdx,
+    exception::RSI => rsi,
+    exception::RDI => rdi,
+    exception::RBP => rbp,
+    exception::R8 => r8,
+    exception::R9 => r9,
+    exception::R11 => r11,
+    exception::RSP => rsp,
+    exception::RFLAGS => rflags,
+    Registers::FS_BASE => fs_base,
+    Registers::GS_BASE => gs_base,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_register_arrives_at_its_place() {
+        let words = Registers(core::array::from_fn(|index| 0x100 + index as u64));
+        let state = from_kernel(&words);
+        assert_eq!(to_kernel(&state), words);
+        assert_eq!((state.rip, state.rflags, state.gs_base), (0x100, 0x111, 0x113));
+        assert_eq!(state.rsp, words.get(exception::RSP));
+    }
+}

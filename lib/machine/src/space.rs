@@ -1,0 +1,136 @@
+//! Address spaces: the kernel's space, and the places of threads in it.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use l4::x2::ThreadId;
+use macadamia_sync::SpinLock;
+use mach::{KernError, KernResult};
+
+use crate::kernel;
+
+/// Most threads that are kept for the next that is made in their space, instead of being ended.
+const MOST_PARKED: usize = 8;
+
+/// Names an address space, to make threads in it. It may outlive the space.
+#[derive(Clone)]
+pub struct Space(pub(crate) Arc<SpaceRecord>);
+
+/// The translation of an address space.
+pub struct Pmap {
+    pub(crate) space: Space,
+}
+
+pub(crate) struct SpaceRecord {
+    /// Root's name for it.
+    pub(crate) handle: rt::root::space::Space,
+    /// Its first thread, which lives as long as the space and so stands for it.
+    pub(crate) anchor: ThreadId,
+    threads: SpinLock<Threads>,
+}
+
+struct Threads {
+    alive: bool,
+    /// By their place in the UTCB area.
+    places: Vec<Place>,
+    /// How many there can be.
+    most: usize,
+    parked: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Free,
+    /// Of a thread that is about to be made.
+    Taken,
+    Used(ThreadId),
+    /// Of a thread that is stopped and belongs to nobody.
+    Parked(ThreadId),
+}
+
+/// A thread for a new [`UserThread`](crate::UserThread).
+pub(crate) enum Found {
+    /// One that was parked, at this place; its registers hold what its last user left.
+    Parked(ThreadId, u32),
+    /// None, but a place for one.
+    Place(u32),
+}
+
+impl SpaceRecord {
+    /// A new space, whose first thread belongs to nobody.
+    pub(crate) fn new(
+        handle: rt::root::space::Space,
+        anchor: ThreadId,
+        most: usize,
+    ) -> KernResult<SpaceRecord> {
+        let mut places = Vec::new();
+        places.try_reserve(1).map_err(|_| KernError::ResourceShortage)?;
+        places.push(Place::Parked(anchor));
+        let threads = Threads { alive: true, places, most, parked: 1 };
+        Ok(SpaceRecord { handle, anchor, threads: SpinLock::new(threads) })
+    }
+
+    /// A thread, or a place for one.
+    ///
+    /// # Errors
+    /// `Terminated`: the space is gone. `ResourceShortage`: it is full.
+    pub(crate) fn find_thread(&self) -> KernResult<Found> {
+        let threads = &mut *self.threads.lock();
+        if !threads.alive {
+            return Err(KernError::Terminated);
+        }
+        if threads.parked > 0 {
+            for (index, place) in threads.places.iter_mut().enumerate() {
+                if let Place::Parked(thread) = *place {
+                    *place = Place::Used(thread);
+                    threads.parked -= 1;
+                    return Ok(Found::Parked(thread, index as u32));
+                }
+            }
+        }
+        if let Some(index) = threads.places.iter().position(|place| *place == Place::Free) {
+            threads.places[index] = Place::Taken;
+            return Ok(Found::Place(index as u32));
+        }
+        if threads.places.len() == threads.most {
+            return Err(KernError::ResourceShortage);
+        }
+        threads.places.try_reserve(1).map_err(|_| KernError::ResourceShortage)?;
+        threads.places.push(Place::Taken);
+        Ok(Found::Place(threads.places.len() as u32 - 1))
+    }
+
+    /// A thread was made at a place that [`find_thread`](Self::find_thread) gave, or could not be. False: the space has
+    /// been ended meanwhile, and the thread with it.
+    pub(crate) fn fill(&self, place: u32, thread: Option<ThreadId>) -> bool {
+        let mut threads = self.threads.lock();
+        threads.places[place as usize] = thread.map_or(Place::Free, Place::Used);
+        threads.alive
+    }
+
+    /// A thread is not used any more: stops it. Returns whether it is to be ended, and its place freed.
+    pub(crate) fn leave(&self, place: u32, thread: ThreadId) -> bool {
+        let mut threads = self.threads.lock();
+        // In a space that is gone, there is nothing to stop.
+        let stopped = kernel::park(thread).is_ok();
+        if !threads.alive {
+            return false;
+        }
+        let keep = thread == self.anchor || stopped && threads.parked < MOST_PARKED;
+        threads.places[place as usize] = if keep { Place::Parked(thread) } else { Place::Taken };
+        threads.parked += usize::from(keep);
+        !keep
+    }
+
+    /// Stops all threads and lets no other be made. False: this was done before.
+    pub(crate) fn end(&self) -> bool {
+        let mut threads = self.threads.lock();
+        for place in &threads.places {
+            if let Place::Used(thread) = *place {
+                // None is left out: what it would run in is about to be unmapped.
+                let _ = kernel::park(thread);
+            }
+        }
+        core::mem::replace(&mut threads.alive, false)
+    }
+}

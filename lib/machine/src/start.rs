@@ -1,0 +1,147 @@
+//! The start of the machine: memory from root, and what is made of it.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+use core::sync::atomic::AtomicUsize;
+
+use l4::x2::ThreadId;
+use l4::{kip, utcb};
+use macadamia_sync::SpinLock;
+use rt::executor::Executor;
+use rt::root::{Status, memory};
+
+use crate::frames::FramePool;
+use crate::machine::{L4Machine, Shared};
+use crate::platform::L4Platform;
+use crate::thread_table::ThreadTable;
+
+/// Where the frames lie in the server's space.
+const POOL: u64 = 0x1000_0000_0000;
+/// Where the server's growing heap lies.
+const HEAP: u64 = 0x0800_0000_0000;
+/// Memory is asked for in multiples of this.
+const LARGE_PAGE: u64 = memory::LARGE_PAGE;
+
+/// What the kernel's own parts of a program's space are, above all that the program may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpaceLayout {
+    /// Where its kernel interface page lies.
+    pub kernel_interface: u64,
+    /// Where its UTCBs lie, a multiple of the area's size.
+    pub utcb_area: u64,
+    /// Size of that area as a power of two: it holds 2^(n - 10) threads.
+    pub utcb_area_log2: u32,
+}
+
+impl SpaceLayout {
+    /// Threads that a space can have.
+    pub fn threads(&self) -> usize {
+        1 << (self.utcb_area_log2 - l4::x2::utcb::SIZE.ilog2())
+    }
+}
+
+impl Default for SpaceLayout {
+    /// Everything at or above 0x7fff_8000_0000, and 4096 threads.
+    fn default() -> Self {
+        Self { kernel_interface: 0x7fff_8000_0000, utcb_area: 0x7fff_c000_0000, utcb_area_log2: 22 }
+    }
+}
+
+/// What a machine is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct Configuration {
+    /// Workers: one for each processor that is used.
+    pub workers: usize,
+    /// Bytes of frames; `None`: all that root still gives.
+    pub frames: Option<u64>,
+    /// Bytes of heap for the structures of the library and the server, beyond the heap that the program began with; `None`:
+    /// an eighth of what root gives.
+    pub heap: Option<u64>,
+    /// Adds memory to the program's heap: the `grow` function of [`rt::heap!`].
+    pub grow_heap: fn(memory: &'static mut [u8]),
+    /// The spaces of programs.
+    pub layout: SpaceLayout,
+}
+
+/// Why there is no machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartError {
+    /// Root's answer to the request for memory.
+    Root(Status),
+    /// Root has too little memory left.
+    NoMemory,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Root(status) => write!(formatter, "root gives no memory: {status:?}"),
+            StartError::NoMemory => formatter.write_str("there is not enough memory"),
+        }
+    }
+}
+
+impl From<Status> for StartError {
+    fn from(status: Status) -> Self {
+        StartError::Root(status)
+    }
+}
+
+impl L4Machine {
+    /// Takes its memory from root. Once in a program, from its first thread. Blocks until root has answered.
+    ///
+    /// # Errors
+    /// There is too little memory.
+    pub fn start(configuration: &Configuration) -> Result<L4Machine, StartError> {
+        let whole = |bytes: u64| bytes & !(LARGE_PAGE - 1);
+        let heap = whole(configuration.heap.unwrap_or(memory::available()? / 8));
+        if heap > 0 {
+            memory::allocate(HEAP, heap)?;
+            (configuration.grow_heap)(new_memory(HEAP, heap));
+        }
+        let frames = whole(configuration.frames.map_or_else(memory::available, Ok)?);
+        if frames == 0 {
+            return Err(StartError::NoMemory);
+        }
+        memory::allocate_pool(POOL, frames)?;
+        let count = u32::try_from(frames >> 12).unwrap_or(u32::MAX);
+        let pool = pool(count).ok_or(StartError::NoMemory)?;
+        let workers = configuration.workers.max(1);
+        let platform = L4Platform::new(workers);
+        platform.set_worker(0, utcb::my_global_id());
+        let answers = (0..workers).map(|_| SpinLock::new(VecDeque::new())).collect();
+        Ok(L4Machine::new(Arc::new(Shared {
+            layout: configuration.layout,
+            pool,
+            executor: Executor::new(platform, workers),
+            threads: SpinLock::new(ThreadTable::new(first_number())),
+            answers,
+            doomed: SpinLock::new(Vec::new()),
+            objects: AtomicUsize::new(0),
+            heap: heap as usize,
+            reserved: AtomicUsize::new(0),
+        })))
+    }
+}
+
+/// The lowest number that a thread of a program can have.
+fn first_number() -> u32 {
+    let first = kip().thread_info().user_base;
+    debug_assert!(ThreadId::global(first, 1).is_some());
+    first
+}
+
+#[allow(unsafe_code)]
+fn new_memory(address: u64, size: u64) -> &'static mut [u8] {
+    // SAFETY: root has just mapped this memory, zeroed, where nothing was; it stays as long as the program, and this is
+    // the only reference to it.
+    unsafe { core::slice::from_raw_parts_mut(address as *mut u8, size as usize) }
+}
+
+#[allow(unsafe_code)]
+fn pool(frames: u32) -> Option<FramePool> {
+    // SAFETY: root has just mapped this memory where nothing was, and it stays as long as the program.
+    unsafe { FramePool::new(POOL, frames) }
+}

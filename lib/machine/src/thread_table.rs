@@ -1,0 +1,82 @@
+//! Which record belongs to the sender of a message: an array indexed by thread number.
+
+use alloc::sync::Weak;
+use alloc::vec::Vec;
+
+use l4::x2::ThreadId;
+use rt::executor::OutOfMemory;
+
+/// Records by the numbers of their threads. `R` is told apart from an earlier one with the same number by its own check
+/// of the sender's whole id.
+pub(crate) struct ThreadTable<R> {
+    /// Thread number of the first place.
+    first: u32,
+    places: Vec<Weak<R>>,
+}
+
+impl<R> ThreadTable<R> {
+    /// A table for threads whose numbers begin at `first`.
+    pub(crate) const fn new(first: u32) -> Self {
+        Self { first, places: Vec::new() }
+    }
+
+    /// The place of a thread; `None`: no number that a table can have.
+    fn place(&self, thread: ThreadId) -> Option<usize> {
+        thread.number().checked_sub(self.first).map(|place| place as usize)
+    }
+
+    /// Enters a thread.
+    ///
+    /// # Errors
+    /// There is no memory for its place.
+    pub(crate) fn insert(&mut self, thread: ThreadId, record: Weak<R>) -> Result<(), OutOfMemory> {
+        let place = self.place(thread).ok_or(OutOfMemory)?;
+        if place >= self.places.len() {
+            self.places.try_reserve(place + 1 - self.places.len()).map_err(|_| OutOfMemory)?;
+            self.places.resize_with(place + 1, Weak::new);
+        }
+        self.places[place] = record;
+        Ok(())
+    }
+
+    /// The record at the place of a thread that may have sent a message.
+    #[inline]
+    pub(crate) fn find(&self, thread: ThreadId) -> Option<&Weak<R>> {
+        self.places.get(self.place(thread)?)
+    }
+
+    /// Takes a thread out.
+    pub(crate) fn remove(&mut self, thread: ThreadId) {
+        if let Some(place) = self.place(thread).and_then(|place| self.places.get_mut(place)) {
+            *place = Weak::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::sync::Arc;
+
+    fn id(number: u32) -> ThreadId {
+        ThreadId::global(number, 1).unwrap()
+    }
+
+    #[test]
+    fn records_are_found_by_number_until_they_are_removed() {
+        let mut table = ThreadTable::new(100);
+        let records: Vec<Arc<u32>> = (0..50).map(Arc::new).collect();
+        for (index, record) in records.iter().enumerate().rev() {
+            table.insert(id(100 + 7 * index as u32), Arc::downgrade(record)).unwrap();
+        }
+        let find =
+            |table: &ThreadTable<u32>, number| table.find(id(number)).and_then(Weak::upgrade).map(|r| *r);
+        assert_eq!((find(&table, 100), find(&table, 107), find(&table, 443)), (Some(0), Some(1), Some(49)));
+        // Between, below and above.
+        assert_eq!((find(&table, 101), find(&table, 99), find(&table, 444)), (None, None, None));
+        table.remove(id(107));
+        table.remove(id(5000));
+        assert_eq!(find(&table, 107), None);
+        assert!(table.insert(id(99), Weak::new()).is_err());
+    }
+}

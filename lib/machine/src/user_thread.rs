@@ -1,0 +1,436 @@
+//! Threads of programs: where each is, what it waits for, and how it goes on.
+//!
+//! A thread is with its program (it runs, or will), or with the server (it has come with an event and waits for its
+//! answer), or it is new. Only a message from a thread that is with its program counts; so whatever a program sends in
+//! its threads' names, each event is answered once and each answer has its event.
+
+use alloc::sync::Arc;
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::task::{Context, Poll, Waker};
+
+use l4::x2::{MessageTag, ThreadId};
+use macadamia_sync::SpinLock;
+use mach::machine::{Protection, ThreadState};
+use mach::vm::VmMap;
+use mach::{KernError, KernResult};
+
+use crate::event::{self, Event, Origin, Preparation, Resume, Words};
+use crate::machine::Shared;
+use crate::space::Space;
+use crate::{L4Machine, kernel, registers};
+
+/// Bytes of the smallest extended state: legacy area and header.
+pub(crate) const EXTENDED_STATE_HEADER_END: usize = 576;
+/// Bytes of the legacy area: x87 and SSE.
+pub(crate) const LEGACY: usize = 512;
+
+/// A thread of a program. Clones are the same thread. It ends with [`end`](Self::end), or when the last clone is dropped.
+///
+/// One task serves a thread: it awaits [`run`](Self::run) again and again. Everything else may be called by anybody.
+#[derive(Clone)]
+pub struct UserThread(pub(crate) Arc<Record>);
+
+/// Serves the page faults of a thread that need not wait.
+pub trait FaultHandler: Send + Sync {
+    /// Serves a page fault, if that can be done at once: then true, and the access is repeated. False: it becomes an
+    /// event. Must not block; called by the worker outside of any task.
+    fn fault(&self, address: u64, access: Protection) -> bool;
+}
+
+impl FaultHandler for VmMap<L4Machine> {
+    fn fault(&self, address: u64, access: Protection) -> bool {
+        self.try_fault(address, access) == Some(Ok(()))
+    }
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It has never run.
+    New,
+    /// With its program.
+    Program,
+    /// It came by a message of this kind, and waits for its answer.
+    Server(Origin),
+    /// It is gone.
+    Ended,
+}
+
+struct State {
+    place: Place,
+    /// An event that nobody has taken yet.
+    event: Option<Event>,
+    /// The task that waits for one.
+    waker: Option<Waker>,
+    /// The answer that its worker is to give.
+    answer: Option<Resume>,
+    /// The server has stopped it: it is started, but not let go.
+    stopped: bool,
+    /// Somebody has asked for a recall.
+    recall: bool,
+    handler: Option<Arc<dyn FaultHandler>>,
+}
+
+pub(crate) struct Record {
+    pub(crate) id: ThreadId,
+    /// In the UTCB area of its space.
+    place: u32,
+    space: Space,
+    shared: Arc<Shared>,
+    /// The worker that its messages go to.
+    worker: AtomicUsize,
+    state: SpinLock<State>,
+}
+
+/// What a worker does with a message.
+pub(crate) enum Delivered {
+    /// The thread goes on at once, by this answer.
+    Answer(MessageTag, Words),
+    /// It has its event, or the message did not count.
+    Kept,
+}
+
+impl UserThread {
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        space: &Space,
+        id: ThreadId,
+        place: u32,
+        worker: usize,
+        stopped: bool,
+    ) -> UserThread {
+        let state = State {
+            place: Place::New,
+            event: None,
+            waker: None,
+            answer: None,
+            stopped,
+            recall: false,
+            handler: None,
+        };
+        UserThread(Arc::new(Record {
+            id,
+            place,
+            space: space.clone(),
+            shared: shared.clone(),
+            worker: AtomicUsize::new(worker),
+            state: SpinLock::new(state),
+        }))
+    }
+
+    /// The kernel's id of the thread.
+    pub fn id(&self) -> ThreadId {
+        self.0.id
+    }
+
+    /// The worker that serves it.
+    pub fn worker(&self) -> usize {
+        self.0.worker.load(Ordering::Relaxed)
+    }
+
+    /// Answers the thread's event, or starts it, and awaits its next event. The answer is given at once, the future is for
+    /// the event; dropped, the event is there for the next [`next_event`](Self::next_event).
+    pub fn run(&self, resume: Resume) -> NextEvent<'_> {
+        self.answer(resume);
+        self.next_event()
+    }
+
+    /// Answers the thread's event, or starts it. No effect while it is with its program, or ended. Does not block; the
+    /// answer goes out when its worker next waits for messages.
+    pub fn answer(&self, resume: Resume) {
+        let record = &self.0;
+        let mut state = record.state.lock();
+        if matches!(state.place, Place::New | Place::Server(_)) && state.answer.replace(resume).is_none() {
+            // An event that is answered was seen.
+            state.event = None;
+            drop(state);
+            record.shared.post(record.worker.load(Ordering::Relaxed), record.clone());
+        }
+    }
+
+    /// Awaits the thread's next event. Ready with [`Event::Ended`] from its end on.
+    pub fn next_event(&self) -> NextEvent<'_> {
+        NextEvent(&self.0)
+    }
+
+    /// Lets `handler` serve page faults that need not wait, from now on.
+    pub fn set_fault_handler(&self, handler: Option<Arc<dyn FaultHandler>>) {
+        let _old = core::mem::replace(&mut self.0.state.lock().handler, handler);
+    }
+
+    /// Makes the thread come to the server with [`Event::Recalled`] before its next instruction at user level, also if it
+    /// is only about to go on or to start. An IPC of its own is ended by an error. Does not block; recalls do not add up.
+    ///
+    /// # Errors
+    /// `Terminated`.
+    pub fn recall(&self) -> KernResult {
+        let record = &self.0;
+        let place = {
+            let mut state = record.state.lock();
+            state.recall = true;
+            state.place
+        };
+        match place {
+            Place::Ended => Err(KernError::Terminated),
+            Place::Program => {
+                let before = kernel::recall(record.id)?;
+                if kernel::is_in_own_ipc(before) {
+                    // It may wait for ever; and a message to the server that is not received yet is better sent again.
+                    kernel::abort(record.id)?;
+                }
+                Ok(())
+            }
+            Place::New | Place::Server(_) => kernel::recall(record.id).map(drop),
+        }
+    }
+
+    /// The registers of a thread that is new, with the server, or stopped. GS base is 0 unless the program has set another
+    /// than its own. Does not block.
+    ///
+    /// # Errors
+    /// `Terminated`. `InvalidArgument`: it runs.
+    pub fn state(&self) -> KernResult<ThreadState> {
+        let mut state = registers::from_kernel(&kernel::read_registers(self.0.id)?);
+        if state.gs_base == self.0.own_gs_base() {
+            state.gs_base = 0;
+        }
+        Ok(state)
+    }
+
+    /// Replaces the registers of a thread that is new, with the server, or stopped; a GS base of 0 is its own. Flags that
+    /// programs may not change keep their values. Does not block.
+    ///
+    /// # Errors
+    /// `Terminated`. `InvalidArgument`: it runs, or an address lies outside the user area.
+    pub fn set_state(&self, state: &ThreadState) -> KernResult {
+        kernel::write_registers(self.0.id, &registers::to_kernel(state))
+    }
+
+    /// The extended state (x87, SSE, AVX) in XSAVE's standard format, of a thread as in [`state`](Self::state). Returns how
+    /// many bytes there are. Does not block.
+    ///
+    /// # Errors
+    /// `Terminated`. `InvalidArgument`: it runs, or the buffer has less than 576 bytes.
+    pub fn extended_state(&self, buffer: &mut [u8]) -> KernResult<usize> {
+        kernel::read_extended_state(self.0.id, buffer)
+    }
+
+    /// Replaces the extended state: by an image in that format, by the 512 bytes of x87 and SSE alone (the rest becomes
+    /// initial), or, with no bytes, by the initial state. Does not block.
+    ///
+    /// # Errors
+    /// `Terminated`. `InvalidArgument`: it runs, or the processor would refuse the image. `ResourceShortage`: of the
+    /// kernel.
+    pub fn set_extended_state(&self, image: &[u8]) -> KernResult {
+        if image.len() >= EXTENDED_STATE_HEADER_END {
+            return kernel::write_extended_state(self.0.id, image);
+        }
+        let mut small = initial_extended_state();
+        match image.len() {
+            0 => {}
+            LEGACY => {
+                small[..LEGACY].copy_from_slice(image);
+                // XSTATE_BV: x87 and SSE are in the image.
+                small[LEGACY] = 3;
+            }
+            _ => return Err(KernError::InvalidArgument),
+        }
+        kernel::write_extended_state(self.0.id, &small)
+    }
+
+    /// Stops the thread: after this it executes no instruction, and its registers can be read, until [`unstop`](Self::unstop).
+    /// Its events and their answers go on. Does not block.
+    ///
+    /// # Errors
+    /// `Terminated`.
+    pub fn stop(&self) -> KernResult {
+        let mut state = self.0.state.lock();
+        state.stopped = true;
+        match state.place {
+            Place::New => Ok(()),
+            Place::Ended => Err(KernError::Terminated),
+            Place::Program | Place::Server(_) => kernel::halt(self.0.id),
+        }
+    }
+
+    /// Lets a stopped thread go on. One that is new is started with the registers that it has.
+    ///
+    /// # Errors
+    /// `Terminated`.
+    pub fn unstop(&self) -> KernResult {
+        let mut state = self.0.state.lock();
+        state.stopped = false;
+        match state.place {
+            Place::New if state.answer.is_none() => {
+                kernel::start(self.0.id, false)?;
+                state.place = Place::Program;
+                Ok(())
+            }
+            Place::New => Ok(()),
+            Place::Ended => Err(KernError::Terminated),
+            Place::Program | Place::Server(_) => kernel::unhalt(self.0.id),
+        }
+    }
+
+    /// Ends the thread wherever it is: it executes no further instruction, and whoever awaits its events gets
+    /// [`Event::Ended`]. Does not block.
+    pub fn end(&self) {
+        self.0.end();
+    }
+}
+
+impl Record {
+    /// GS base of a thread that has not set another (K5): the word of the UTCB block that holds the UTCB pointer.
+    fn own_gs_base(&self) -> u64 {
+        let block = self.shared.layout.utcb_area + u64::from(self.place) * l4::x2::utcb::SIZE;
+        block + l4::x2::utcb::MR0_OFFSET - 63 * 8
+    }
+
+    /// A message of this thread.
+    #[inline]
+    pub(crate) fn deliver(&self, tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Delivered {
+        let mut state = self.state.lock();
+        if state.place != Place::Program {
+            return Delivered::Kept;
+        }
+        let Some((origin, event)) = event::decode(tag, words, word) else { return Delivered::Kept };
+        match event {
+            Event::PageFault(fault) => {
+                if let Some(handler) = state.handler.clone() {
+                    // No lock is held: the handler may end the thread.
+                    drop(state);
+                    if handler.fault(fault.address, fault.access) {
+                        return Delivered::Answer(MessageTag::EMPTY, [0; 7]);
+                    }
+                    state = self.state.lock();
+                    if state.place != Place::Program {
+                        return Delivered::Kept;
+                    }
+                }
+            }
+            Event::Recalled if !core::mem::take(&mut state.recall) => {
+                // Left over from before the thread was taken into use, or recalled twice.
+                let (_, tag, words) = event::encode(origin, &Resume::Continue);
+                return match kernel::read_registers(self.id) {
+                    Ok(_) => Delivered::Answer(tag, with_message_registers(tag, words)),
+                    Err(_) => Delivered::Kept,
+                };
+            }
+            _ => {}
+        }
+        state.place = Place::Server(origin);
+        state.event = Some(event);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Delivered::Kept
+    }
+
+    /// Takes the answer that was posted: makes the thread ready for it, and returns what is to be sent, if anything.
+    /// Message registers from MR8 on belong to the answer until it is sent.
+    #[inline]
+    pub(crate) fn take_answer(&self) -> Option<(MessageTag, Words)> {
+        let mut state = self.state.lock();
+        let resume = state.answer.take()?;
+        match state.place {
+            Place::Program | Place::Ended => None,
+            Place::New => {
+                let written = match resume {
+                    Resume::Registers(registers) => {
+                        kernel::write_registers(self.id, &registers::to_kernel(&registers))
+                    }
+                    _ => Ok(()),
+                };
+                if written.and_then(|()| kernel::start(self.id, state.stopped)).is_err() {
+                    drop(state);
+                    self.end();
+                    return None;
+                }
+                state.place = Place::Program;
+                None
+            }
+            Place::Server(origin) => {
+                let (preparation, tag, words) = event::encode(origin, &resume);
+                let prepared = match preparation {
+                    Preparation::None => Ok(()),
+                    Preparation::Read => kernel::read_registers(self.id).map(drop),
+                    Preparation::Write(registers) => {
+                        kernel::write_registers(self.id, &registers::to_kernel(&registers))
+                    }
+                };
+                if prepared.is_err() {
+                    drop(state);
+                    self.end();
+                    return None;
+                }
+                state.place = Place::Program;
+                Some((tag, with_message_registers(tag, words)))
+            }
+        }
+    }
+
+    fn end(&self) {
+        let mut state = self.state.lock();
+        if state.place == Place::Ended {
+            return;
+        }
+        state.place = Place::Ended;
+        state.event = None;
+        state.answer = None;
+        let waker = state.waker.take();
+        let handler = state.handler.take();
+        drop(state);
+        self.shared.thread_ended(&self.space, self.place, self.id);
+        drop(handler);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// The smallest image of the initial extended state.
+pub(crate) fn initial_extended_state() -> [u8; EXTENDED_STATE_HEADER_END] {
+    let mut image = [0; EXTENDED_STATE_HEADER_END];
+    // As FNINIT and the reset value of MXCSR have it.
+    image[..2].copy_from_slice(&0x37fu16.to_le_bytes());
+    image[24..28].copy_from_slice(&0x1f80u32.to_le_bytes());
+    image
+}
+
+/// The words in registers of a message that has more words than those: they are in the message registers, too.
+fn with_message_registers(tag: MessageTag, words: Words) -> Words {
+    if tag.untyped() > words.len() { kernel::register_words() } else { words }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The next event of a thread; see [`UserThread::next_event`]. May be dropped at any time.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct NextEvent<'a>(&'a Record);
+
+impl Future for NextEvent<'_> {
+    type Output = Event;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Event> {
+        let mut state = self.0.state.lock();
+        if let Some(event) = state.event.take() {
+            return Poll::Ready(event);
+        }
+        if state.place == Place::Ended {
+            return Poll::Ready(Event::Ended);
+        }
+        match &mut state.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            None => state.waker = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,150 @@
+//! The loop of a worker: it polls tasks, gives answers, receives messages.
+
+use l4::ipc::Received;
+use l4::x2::extension::NOTIFICATION_LABEL;
+use l4::x2::{Acceptor, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
+use rt::executor::{Platform, Sleep};
+
+use crate::event::Words;
+use crate::kernel;
+use crate::machine::L4Machine;
+use crate::platform::{L4Platform, WAKE};
+use crate::user_thread::Delivered;
+
+/// Tasks that are polled between two looks at the messages.
+const BUDGET: usize = 32;
+
+/// A message from somebody who is no thread of a program: a driver, another server, the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherMessage {
+    /// Sender and tag. Its words are in the message registers, until the next IPC.
+    pub received: Received,
+}
+
+/// Who answers for messages that are not those of programs' threads. Called by the worker between two messages: nothing
+/// here may block.
+pub trait Others {
+    /// A message. The answer, if any, is sent without waiting: label and up to 7 words.
+    fn message(&mut self, message: OtherMessage) -> Option<crate::UserMessage>;
+
+    /// Notification bits other than bit 0, which is the executor's.
+    fn notification(&mut self, bits: u64);
+}
+
+/// For servers that nobody else sends to: messages are ignored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoOthers;
+
+impl Others for NoOthers {
+    fn message(&mut self, _message: OtherMessage) -> Option<crate::UserMessage> {
+        None
+    }
+
+    fn notification(&mut self, _bits: u64) {}
+}
+
+/// A message that is to go out.
+#[derive(Clone, Copy)]
+struct Reply {
+    to: ThreadId,
+    tag: MessageTag,
+    words: Words,
+}
+
+impl Reply {
+    const NONE: Reply = Reply { to: ThreadId::NIL, tag: MessageTag::EMPTY, words: [0; 7] };
+}
+
+impl L4Machine {
+    /// Drives worker `worker` for ever: the calling thread becomes the one that serves its threads. `others` gets every
+    /// message that is not theirs.
+    pub fn serve(&self, worker: usize, others: &mut dyn Others) -> ! {
+        let shared = self.shared();
+        shared.executor.platform().set_worker(worker, l4::utcb::my_global_id());
+        accept_words_and_notifications();
+        let mut tasks = shared.executor.worker(worker);
+        loop {
+            tasks.run(BUDGET);
+            shared.bury();
+            let sleep = tasks.prepare_sleep();
+            self.receive(worker, sleep, others);
+            tasks.awake();
+        }
+    }
+
+    /// Sends the answers that were given, and receives messages until one needs a task or the time of `sleep` has come.
+    fn receive(&self, worker: usize, sleep: Sleep, others: &mut dyn Others) {
+        let shared = self.shared();
+        let mut reply = Reply::NONE;
+        while let Some(record) = shared.next_answer(worker) {
+            if let Some((tag, words)) = record.take_answer() {
+                // The one before goes alone; message registers from MR8 on are the next one's only after it.
+                reply = Reply { to: record.id, tag, words };
+                if tag.untyped() > words.len() || shared.has_answers(worker) {
+                    send(reply);
+                    reply = Reply::NONE;
+                }
+            }
+        }
+        loop {
+            let timeouts = Timeouts::new(Time::ZERO, timeout(sleep, shared.executor.platform()));
+            let message = (reply.tag, reply.words);
+            let (from, (tag, words)) = match kernel::ipc(reply.to, ThreadId::ANY, timeouts, message) {
+                Ok(received) => received,
+                // Whoever does not wait for its answer does not get it.
+                Err(error) if error.phase == IpcPhase::Send => {
+                    reply = Reply::NONE;
+                    continue;
+                }
+                Err(_) => return,
+            };
+            reply = Reply::NONE;
+            if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
+                if words[0] & !WAKE != 0 {
+                    others.notification(words[0] & !WAKE);
+                }
+                return;
+            }
+            match shared.find(from) {
+                // A thread that speaks for another says nothing that counts.
+                Some(_) if tag.is_propagated() => {}
+                Some(record) => match record.deliver(tag, &words, l4::utcb::message_register) {
+                    Delivered::Answer(tag, words) => reply = Reply { to: from, tag, words },
+                    Delivered::Kept => return,
+                },
+                None => {
+                    kernel::set_register_words(&words);
+                    let answer = others.message(OtherMessage { received: Received { from, tag } });
+                    if let Some(answer) = answer {
+                        let tag = MessageTag::new(answer.label, answer.count.min(7), 0);
+                        reply = Reply { to: from, tag, words: answer.words };
+                        send(reply);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Sends without waiting for the receiver; one that does not wait for it does not get it.
+fn send(reply: Reply) {
+    let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
+    let _ = kernel::ipc(reply.to, ThreadId::NIL, timeouts, (reply.tag, reply.words));
+}
+
+/// How long a worker may wait for a message.
+fn timeout(sleep: Sleep, platform: &L4Platform) -> Time {
+    match sleep {
+        Sleep::Busy => Time::ZERO,
+        Sleep::Until(None) => Time::NEVER,
+        // Rounded down: what remains is slept for afterwards.
+        Sleep::Until(Some(at)) => Time::period_rounded_down(at.saturating_sub(platform.now())),
+    }
+}
+
+#[allow(unsafe_code)]
+fn accept_words_and_notifications() {
+    // SAFETY: no mapping and no string is accepted, so nothing of this program is overwritten.
+    unsafe { l4::utcb::accept(Acceptor::UNTYPED_WORDS.with_notifications()) }
+}
