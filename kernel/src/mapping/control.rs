@@ -26,8 +26,10 @@ struct Run {
 /// Carries out one item of a MapControl batch by `owner` on `space`, which it owns, and returns the item's answer word
 /// (reference, "MapControl"). `physical`: the caller may see physical addresses. Preemption point.
 ///
-/// The space must have been declared owned ([`SpaceMemory::set_owned`]). Referenced and dirty are kept per page of the
-/// space, apart from what the owner sees by Unmap of its own pages.
+/// The space must have been declared owned ([`SpaceMemory::set_owned`]), or be the caller's own: then nothing can be
+/// mapped, and the other operations concern what is derived from its pages, by whomever, while these stay and their own
+/// use does not count. Referenced and dirty are kept per page of the space, apart from what the owner sees by Unmap of its
+/// own pages.
 ///
 /// Errors: invalid parameter (before any change); no memory (what is mapped so far stays).
 pub fn control(
@@ -42,9 +44,8 @@ pub fn control(
     let Some(run) = check(space, target, item) else {
         return cursor.finish(Err(ErrorCode::InvalidParameter));
     };
-    if owner == space {
-        return cursor.finish(Err(ErrorCode::InvalidParameter));
-    }
+    // On the caller's own space: what is derived from its pages, which stay.
+    let flush = owner != space;
     let mut forget = Rights::NONE;
     if item.control & MapItem::CLEAR_REFERENCED != 0 {
         forget = forget.or(Rights::READ);
@@ -53,16 +54,20 @@ pub fn control(
         forget = forget.or(Rights::WRITE);
     }
     match item.operation() {
+        MapOperation::Map if owner == space => cursor.finish(Err(ErrorCode::InvalidParameter)),
         MapOperation::Map => map_run(cursor, owner, space, &run, item.source, target.rights()),
         MapOperation::Query => {
-            let what = Revoke { rights: Rights::NONE, flush: false, forget };
+            let what = Revoke { rights: Rights::NONE, flush: false, forget, own_use: flush };
             revoke_run(cursor, space, &run, what, physical)
         }
         MapOperation::Protect => {
-            let what = Revoke { rights: Rights::ALL.without(target.rights()), flush: true, forget };
+            let rights = Rights::ALL.without(target.rights());
+            revoke_run(cursor, space, &run, Revoke { rights, flush, forget, own_use: flush }, physical)
+        }
+        MapOperation::Unmap => {
+            let what = Revoke { flush, own_use: flush, ..Revoke::ALL };
             revoke_run(cursor, space, &run, what, physical)
         }
-        MapOperation::Unmap => revoke_run(cursor, space, &run, Revoke::ALL, physical),
     }
 }
 

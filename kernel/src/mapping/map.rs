@@ -319,7 +319,7 @@ impl Transfer {
         }
         let range = Region { base: there.value(), size_log2: bits };
         if same && !extra.is_none() {
-            let what = Revoke { rights: extra, flush: true, forget: Rights::NONE };
+            let what = Revoke { rights: extra, flush: true, forget: Rights::NONE, own_use: true };
             return Ok(match cursor.walk(node, range, what) {
                 None => Step::Preempted,
                 Some(_) => Step::Again,

@@ -44,7 +44,7 @@ pub fn unmap(cursor: Pin<&mut Cursor>, space: SpaceMemory, fpage: Fpage, flush: 
     let cursor = cursor.project();
     let Some(region) = fpage.region() else { return cursor.finish(Rights::NONE) };
     let forget = if space.is_owned() { Rights::NONE } else { Rights::ALL };
-    let what = Revoke { rights: fpage.rights(), flush, forget };
+    let what = Revoke { rights: fpage.rights(), flush, forget, own_use: true };
     let (start, last) = (region.base, region.last());
     if region.size_log2 == page_bits(1)
         && !cursor.is_active()

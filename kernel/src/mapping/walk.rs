@@ -41,11 +41,14 @@ pub(super) struct Revoke {
     pub(super) flush: bool,
     /// What status of the holder is reset: read, write.
     pub(super) forget: Rights,
+    /// Whether the holder's own use counts as status, or only that of what is derived.
+    pub(super) own_use: bool,
 }
 
 impl Revoke {
     /// Everything goes.
-    pub(super) const ALL: Self = Self { rights: Rights::ALL, flush: true, forget: Rights::ALL };
+    pub(super) const ALL: Self =
+        Self { rights: Rights::ALL, flush: true, forget: Rights::ALL, own_use: true };
 }
 
 /// A walk and how far it has come. All zero and [`Walk::IDLE`]: none.
@@ -101,10 +104,10 @@ impl Walk {
     /// not flushed, or a root.
     pub(super) fn new(own: NodeId, range: Region, what: Revoke, changes: &mut Changes) -> Self {
         let top = own.holding();
-        let Revoke { rights: revoke, flush, forget } = what;
+        let Revoke { rights: revoke, flush, forget, own_use } = what;
         let (start, bits) = (PhysAddr::new(range.base), range.size_log2 as u8);
         let mut walk = Self { top, own, at: top, revoke, forget, start, bits, done: false, ..Self::IDLE };
-        if own.is_mapped() {
+        if own.is_mapped() && own_use {
             let revoke = if flush { revoke } else { Rights::NONE };
             if own.bits() <= range.size_log2 {
                 act(own, revoke, changes);

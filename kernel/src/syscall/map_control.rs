@@ -1,5 +1,5 @@
 //! MapControl(RDI space, RSI items, RDX number, R8 begin): an owner maps, protects, unmaps and queries pages of its
-//! space in a batch (K8). Result in RAX, items done in R8.
+//! space in a batch, or what is derived from its own pages (K8). Result in RAX, items done in R8.
 
 use core::ptr::eq;
 
@@ -77,7 +77,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         .and_then(|id| threads().find(id))
         .and_then(|thread| thread.space.get())
         .ok_or(ErrorCode::InvalidSpace)?;
-    if !space.is_owned_by(own) {
+    if !space.is_owned_by(own) && !eq(space, own) {
         return Err(ErrorCode::NoPrivilege);
     }
     let (items, number, begin) = (registers.rsi.get(), registers.rdx.get(), registers.r8.get());

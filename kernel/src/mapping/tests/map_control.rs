@@ -106,6 +106,70 @@ fn status_is_the_owners_and_is_cleared_bit_by_bit() {
     world.end();
 }
 
+/// Space 1 acts on what is derived from its own pages, of which the server's pool of frames may be one large one.
+#[test]
+fn what_is_derived_from_own_pages_can_be_queried_and_reduced() {
+    for bits in [12, 21] {
+        let world = World::new(4);
+        for space in 1..=3 {
+            world.spaces[space].set_owned(true);
+        }
+        for page in 0..1 << (22 - bits) {
+            let at = GIB + (page << bits);
+            world.map(0, at, 1, at, bits, RWX);
+        }
+        let own = |operation, address, rights, clear| {
+            let target = Fpage::memory(address, 12).with_rights(rights);
+            let item = Item::new(operation, target, 1, 0).clearing(clear);
+            MapAnswer(
+                World::finish(|cursor| control(cursor, world.spaces[1], world.spaces[1], &item, false))
+                    .unwrap(),
+            )
+        };
+        let clear = Item::CLEAR_REFERENCED | Item::CLEAR_DIRTY;
+        let query = |address| own(MapOperation::Query, address, Rights::NONE, clear);
+        let share = |space: usize, source, address| {
+            let item = Item::new(MapOperation::Map, Fpage::memory(address, 12).with_rights(RW), 1, source);
+            World::finish(|cursor| control(cursor, world.spaces[1], world.spaces[space], &item, false))
+                .unwrap();
+        };
+        for (space, source, address) in [(2, GIB, 0x5000), (2, GIB + 0x1000, 0x9000), (3, GIB, 0x7000)] {
+            share(space, source, address);
+        }
+        // Own use is no status; that of others is, page by page and until it is cleared.
+        world.touch(1, GIB, Rights::WRITE);
+        world.touch(1, GIB + 0x1000, Rights::WRITE);
+        assert_eq!(
+            (query(GIB).0, query(GIB + 0x1000).0),
+            (7 | MapAnswer::MAPPED, 7 | MapAnswer::MAPPED),
+            "{bits}"
+        );
+        world.touch(3, 0x7000, Rights::READ);
+        world.touch(2, 0x9000, Rights::WRITE);
+        let (first, second) = (query(GIB), query(GIB + 0x1000));
+        assert!(first.is_referenced() && !first.is_dirty(), "{bits}");
+        assert!(second.is_referenced() && second.is_dirty(), "{bits}");
+        assert!(!query(GIB).is_referenced() && !query(GIB + 0x1000).is_dirty(), "{bits}");
+        world.touch(2, 0x5000, Rights::WRITE);
+        assert!(query(GIB).is_dirty(), "{bits}: after it was cleared");
+        // A page that goes tells what it knew.
+        world.touch(2, 0x5000, Rights::WRITE);
+        world.unmap(2, 0x5000, 12, RWX, true);
+        assert!(query(GIB).is_dirty(), "{bits}: of a page that is gone");
+        share(2, GIB, 0x5000);
+        // Rights go from all that is derived, and from nothing else.
+        own(MapOperation::Protect, GIB, R, 0);
+        assert_eq!((world.at(2, 0x5000), world.at(3, 0x7000)), (Some((GIB, R)), Some((GIB, R))));
+        assert_eq!((world.at(1, GIB), world.at(2, 0x9000)), (Some((GIB, RWX)), Some((GIB + 0x1000, RW))));
+        own(MapOperation::Unmap, GIB + 0x1000, Rights::NONE, 0);
+        own(MapOperation::Protect, GIB, Rights::NONE, 0);
+        assert_eq!((world.at(2, 0x5000), world.at(3, 0x7000), world.at(2, 0x9000)), (None, None, None));
+        assert_eq!(world.page_bits(1, GIB), bits, "the own page stays whole");
+        check(&world.spaces, &[GIB]);
+        world.end();
+    }
+}
+
 #[test]
 fn protect_and_unmap_report_what_was() {
     let world = world();

@@ -27,6 +27,7 @@ tests! {
     MCT0013 "the owner's Unmap reaches what it mapped so" unmap_reaches;
     MCT0014 "a page mapped by a message is replaced, and large pages are used" large_pages;
     MCT0015 "512 items are one batch" full_batch;
+    MCT0016 "on its own space the caller queries and reduces what is derived from its pages" own_space;
 }
 
 /// Where nothing is mapped in a space made by a test.
@@ -185,8 +186,8 @@ fn owner_only() {
     let stranger = Space::new();
     let item = MapItem::new(MapOperation::Query, target(FAR, Rights::NONE), 1, 0);
     assert_eq!(one(&stranger, item), Err(Some(ErrorCode::NoPrivilege)));
-    let result = extension::map_control(kip().root(), &mut [item]);
-    assert_eq!(result, Err((0, Some(ErrorCode::NoPrivilege))), "nobody owns the root task");
+    let result = extension::map_control(kip().sigma0(), &mut [item]);
+    assert_eq!(result, Err((0, Some(ErrorCode::NoPrivilege))), "nobody owns sigma0");
     let result = extension::map_control(new_id(), &mut [item]);
     assert_eq!(result, Err((0, Some(ErrorCode::InvalidSpace))));
 }
@@ -287,4 +288,34 @@ fn full_batch() {
     assert_eq!((result, done), (1, 512));
     assert_eq!(read_at(place + 511 * 32 + 24), 1 << 32);
     assert!(query(&space, FAR + 511 * 4096).is_mapped());
+}
+
+fn own_space() {
+    let (first, second) = (confined::space(), confined::space());
+    let page = arena::page();
+    let me = utcb::my_global_id();
+    let own = |operation, rights| {
+        let clear = MapItem::CLEAR_REFERENCED | MapItem::CLEAR_DIRTY;
+        let mut items = [MapItem::new(operation, target(page.address, rights), 1, 0).clearing(clear)];
+        extension::map_control(me, &mut items).map(|()| MapAnswer(items[0].answer))
+    };
+    map(&first, page, FAR, Rights::READ_WRITE);
+    map(&second, page, FAR, Rights::READ_WRITE);
+    let (one, other) = (worker(&first), worker(&second));
+    own(MapOperation::Query, Rights::NONE).unwrap();
+    write_at(page.address, 8);
+    assert!(!own(MapOperation::Query, Rights::NONE).unwrap().is_dirty(), "own use does not count");
+    assert_eq!(read(one, FAR), 8);
+    let answer = own(MapOperation::Query, Rights::NONE).unwrap();
+    assert!(answer.is_referenced() && !answer.is_dirty());
+    write(other, FAR, 9);
+    assert!(own(MapOperation::Query, Rights::NONE).unwrap().is_dirty());
+    assert!(!own(MapOperation::Query, Rights::NONE).unwrap().is_referenced(), "it was cleared");
+    own(MapOperation::Protect, Rights::READ).unwrap();
+    assert_eq!((read(one, FAR), fault(other, 2, FAR)), (9, Rights::WRITE));
+    own(MapOperation::Unmap, Rights::NONE).unwrap();
+    assert_eq!(fault(one, 1, FAR), Rights::READ);
+    write_at(page.address, 10);
+    let item = MapItem::new(MapOperation::Map, target(FAR, Rights::READ), 1, page.address);
+    assert_eq!(extension::map_control(me, &mut [item]), Err((0, Some(ErrorCode::InvalidParameter))));
 }
