@@ -97,6 +97,19 @@ impl Ring {
         Ok(count)
     }
 
+    /// Puts bytes that were taken out back at the front, whatever the capacity; loses them if there is no memory.
+    pub(crate) fn push_front(&mut self, bytes: &[u8]) {
+        if self.reserve(bytes.len()).is_err() {
+            return;
+        }
+        let size = self.storage.len();
+        for byte in bytes.iter().rev() {
+            self.start = if self.start == 0 { size - 1 } else { self.start - 1 };
+            self.storage[self.start] = *byte;
+        }
+        self.length += bytes.len();
+    }
+
     /// Copies in up to `count` bytes, which fit. As a user buffer: fewer only where its memory ends.
     pub(crate) fn fill(&mut self, count: usize, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let count = count.min(from.remaining());

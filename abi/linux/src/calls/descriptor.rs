@@ -2,11 +2,11 @@
 
 use crate::call::{Call, Done, Stop};
 use crate::layout::Fields;
-use crate::layout::file::{CLOSE_ON_EXEC, open_flags, to_open_flags};
+use crate::layout::file::{CLOSE_ON_EXEC, EntryLayout, open_flags, to_open_flags};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
-use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence, transfer};
+use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence};
 use unix::signal::Rule;
 use unix::vfs::{At, Mode, OpenFlags};
 use unix::{Error, NotDone, Result};
@@ -345,57 +345,6 @@ pub(crate) async fn lseek<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(file(call, 0)?.seek(call.arg(1) as i64, whence).await?)
 }
 
-/// An optional offset in the program's memory.
-async fn optional_offset<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Option<u64>> {
-    match call.arg(index) {
-        0 => Ok(None),
-        address => {
-            let offset = i64::from_le_bytes(call.read(address).await?);
-            u64::try_from(offset).map(Some).map_err(|_| Error::EINVAL)
-        }
-    }
-}
-
-async fn move_bytes<M: Machine>(
-    call: &Call<'_, M>,
-    files: (Arc<OpenFile>, Arc<OpenFile>),
-    offsets: (usize, Option<usize>),
-    count: u64,
-) -> Done {
-    let context = call.thread.context();
-    let mut from = optional_offset(call, offsets.0).await?;
-    let mut to = match offsets.1 {
-        Some(index) => optional_offset(call, index).await?,
-        None => None,
-    };
-    let (mut progress, count) = (0, count.min(0x7fff_f000) as usize);
-    let caller = context.caller();
-    let (source, target) = &files;
-    let work = transfer(&caller, source, from.as_mut(), target, to.as_mut(), count, &mut progress);
-    let done = call.wait(Rule::IfAsked, work).await;
-    if progress == 0 {
-        done?.inspect_err(|error| call.signal_for(*error))?;
-    }
-    if let Some(from) = from {
-        call.write(call.arg(offsets.0), &from.to_le_bytes()).await?;
-    }
-    if let (Some(to), Some(index)) = (to, offsets.1) {
-        call.write(call.arg(index), &to.to_le_bytes()).await?;
-    }
-    Ok(progress as u64)
-}
-
-pub(crate) async fn sendfile<M: Machine>(call: &Call<'_, M>) -> Done {
-    move_bytes(call, (file(call, 1)?, file(call, 0)?), (2, None), call.arg(3)).await
-}
-
-pub(crate) async fn copy_file_range<M: Machine>(call: &Call<'_, M>) -> Done {
-    if call.uint(5) != 0 {
-        return Err(Error::EINVAL.into());
-    }
-    move_bytes(call, (file(call, 0)?, file(call, 2)?), (1, Some(3)), call.arg(4)).await
-}
-
 pub(crate) async fn fsync<M: Machine>(call: &Call<'_, M>) -> Done {
     file(call, 0)?.synchronize().await?;
     Ok(0)
@@ -438,19 +387,38 @@ pub(crate) async fn fallocate<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-pub(crate) async fn getdents64<M: Machine>(call: &Call<'_, M>) -> Done {
-    use crate::layout::file::{append_entry, entry_size};
+/// getdents64(2), and getdents(2), whose entries have their type at their end.
+pub(crate) async fn getdents<M: Machine>(call: &Call<'_, M>, layout: EntryLayout) -> Done {
+    use crate::layout::file::append_entry;
     let room = (call.arg(2) as u32).min(64 << 10) as usize;
     let (file, context, mut used) = (file(call, 0)?, call.thread.context(), 0);
     let caller = context.caller();
     let read = file.read_directory(&caller, |entry| {
-        used += entry_size(entry.name.len());
+        used += layout.entry_size(entry.name.len());
         used <= room
     });
     let mut bytes = Vec::new();
     for (name, number, file_type, next) in read.await?.entries {
-        append_entry(&mut bytes, &name, number, file_type, next);
+        append_entry(&mut bytes, layout, &name, number, file_type, next);
     }
     call.write(call.arg(1), &bytes).await?;
     Ok(bytes.len() as u64)
+}
+
+/// memfd_create(2), without seals (`EINVAL`) and without huge pages (`ENODEV`).
+pub(crate) async fn memfd_create<M: Machine>(call: &Call<'_, M>) -> Done {
+    const CLOSE: u32 = 1;
+    const HUGE: u32 = 4;
+    const NAME_MAXIMUM: usize = 250;
+    let flags = call.uint(1);
+    if flags & HUGE != 0 {
+        return Err(Error::ENODEV.into());
+    }
+    if flags & !CLOSE != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let name = call.memory().read_string(call.arg(0), NAME_MAXIMUM, Error::EINVAL).await?;
+    let context = call.thread.context();
+    let file = context.caller().make_memory_file([b"memfd:", &name[..]].concat()).await?;
+    insert(call, file, flags & CLOSE != 0)
 }

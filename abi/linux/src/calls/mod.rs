@@ -4,16 +4,21 @@ mod descriptor;
 mod futex;
 mod ioctl;
 mod memory;
+mod mount;
 mod path;
+mod pidfd;
 mod poll;
 mod process;
 mod program;
+mod schedule;
 mod signal;
 mod socket;
+mod splice;
 mod system;
 mod time;
 
 use crate::call::{Call, Done};
+use crate::layout::file::EntryLayout;
 use crate::names::number::*;
 use crate::{errno, leave};
 use mach::Machine;
@@ -57,8 +62,12 @@ table! { call, number:
     preadv2 => descriptor::preadv(call, true).await,
     pwritev2 => descriptor::pwritev(call, true).await,
     lseek => descriptor::lseek(call).await,
-    sendfile => descriptor::sendfile(call).await,
-    copy_file_range => descriptor::copy_file_range(call).await,
+    sendfile => splice::sendfile(call).await,
+    copy_file_range => splice::copy_file_range(call).await,
+    splice => splice::splice(call).await,
+    tee => splice::tee(call).await,
+    vmsplice => splice::vmsplice(call).await,
+    memfd_create => descriptor::memfd_create(call).await,
     open => descriptor::open(call).await,
     creat => descriptor::creat(call).await,
     openat => descriptor::openat(call).await,
@@ -78,7 +87,8 @@ table! { call, number:
     fadvise64 | readahead => descriptor::fadvise64(call),
     ftruncate => descriptor::ftruncate(call).await,
     fallocate => descriptor::fallocate(call).await,
-    getdents64 => descriptor::getdents64(call).await,
+    getdents64 => descriptor::getdents(call, EntryLayout::Wide).await,
+    getdents => descriptor::getdents(call, EntryLayout::Old).await,
 
     // Names and attributes.
     stat => path::stat(call, true).await,
@@ -137,7 +147,8 @@ table! { call, number:
     removexattr => path::removexattr(call, Named::Path).await,
     lremovexattr => path::removexattr(call, Named::Link).await,
     fremovexattr => path::removexattr(call, Named::Open).await,
-    umount2 => path::umount2(call).await,
+    mount => mount::mount(call).await,
+    umount2 => mount::umount2(call).await,
 
     // Waiting for files.
     poll => poll::poll(call).await,
@@ -189,6 +200,9 @@ table! { call, number:
     exit => leave::exit(call),
     exit_group => leave::exit_group(call),
     wait4 => process::wait4(call).await,
+    pidfd_open => pidfd::pidfd_open(call),
+    pidfd_send_signal => pidfd::pidfd_send_signal(call).await,
+    pidfd_getfd => pidfd::pidfd_getfd(call),
     waitid => process::waitid(call).await,
     getpid => process::getpid(call),
     gettid => process::gettid(call),
@@ -219,15 +233,19 @@ table! { call, number:
     set_tid_address => process::set_tid_address(call),
     set_robust_list => process::set_robust_list(call),
     get_robust_list => process::get_robust_list(call).await,
-    sched_yield => process::sched_yield().await,
-    sched_getaffinity => process::sched_getaffinity(call).await,
-    sched_setaffinity => process::sched_setaffinity(call).await,
-    sched_getparam => process::sched_param(call, None).await,
-    sched_setparam => process::sched_param(call, Some(1)).await,
-    sched_setscheduler => process::sched_param(call, Some(2)).await,
-    sched_getscheduler => process::sched_getscheduler(call),
-    sched_get_priority_max => process::sched_priority_bound(call, 99),
-    sched_get_priority_min => process::sched_priority_bound(call, 1),
+    sched_yield => schedule::sched_yield().await,
+    sched_getaffinity => schedule::sched_getaffinity(call).await,
+    sched_setaffinity => schedule::sched_setaffinity(call).await,
+    sched_getparam => schedule::sched_param(call, None).await,
+    sched_setparam => schedule::sched_param(call, Some(1)).await,
+    sched_setscheduler => schedule::sched_param(call, Some(2)).await,
+    sched_getscheduler => schedule::sched_getscheduler(call),
+    sched_get_priority_max => schedule::sched_priority_bound(call, 99),
+    sched_rr_get_interval => schedule::sched_rr_get_interval(call).await,
+    sched_getattr => schedule::sched_getattr(call).await,
+    sched_setattr => schedule::sched_setattr(call).await,
+    ioprio_get => schedule::ioprio_get(call),
+    sched_get_priority_min => schedule::sched_priority_bound(call, 1),
     // Restartable sequences and memory policies are optional, and programs do without.
     rseq | get_mempolicy | set_mempolicy | mbind => Err(Error::ENOSYS.into()),
 
@@ -269,6 +287,7 @@ table! { call, number:
     clock_settime => time::clock_settime(call).await,
     clock_nanosleep => time::clock_nanosleep(call).await,
     nanosleep => time::nanosleep(call).await,
+    settimeofday => time::settimeofday(call).await,
     gettimeofday => time::gettimeofday(call).await,
     time => time::time(call).await,
     getitimer => time::getitimer(call).await,
@@ -287,6 +306,9 @@ table! { call, number:
     sysinfo => system::sysinfo(call).await,
     getrandom => system::getrandom(call).await,
     getcpu => system::getcpu(call).await,
+    personality => system::personality(call),
+    syslog => system::syslog(call).await,
+    reboot => system::reboot(call),
     capget => system::capget(call).await,
     capset => system::capset(call).await,
 }

@@ -6,9 +6,7 @@ use crate::layout::Fields;
 use crate::layout::file::{device, file_type, to_stat, to_statfs, to_statx};
 use alloc::vec::Vec;
 use mach::Machine;
-use unix::vfs::{
-    Access, At, AttributeCondition, FileType, Location, Metadata, Mode, MountFlags, RenameHow, SetTime,
-};
+use unix::vfs::{Access, At, AttributeCondition, FileType, Location, Metadata, Mode, RenameHow, SetTime};
 use unix::{Error, Result, Timestamp};
 
 const SYMLINK_NOFOLLOW: u32 = 0x100;
@@ -377,16 +375,11 @@ pub(crate) fn umask<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 async fn file_system<M: Machine>(call: &Call<'_, M>, place: Location) -> Done {
-    const FLAGS: [(MountFlags, u64); 6] = [
-        (MountFlags::READ_ONLY, 1),
-        (MountFlags::NO_SET_ID, 2),
-        (MountFlags::NO_DEVICES, 4),
-        (MountFlags::NO_EXECUTE, 8),
-        (MountFlags::NO_ACCESS_TIME, 1024),
-        (MountFlags::NO_DIRECTORY_ACCESS_TIME, 2048),
-    ];
     let flags = place.mount.flags();
-    let bits = FLAGS.iter().filter(|(flag, _)| flags.contains(*flag)).fold(0, |bits, (_, bit)| bits | bit);
+    let bits = super::mount::FLAGS
+        .iter()
+        .filter(|(flag, _)| flags.contains(*flag))
+        .fold(0, |bits, (_, bit)| bits | bit);
     let status = call.thread.context().caller().file_system_status(&place);
     call.write(call.arg(1), &to_statfs(&status, bits)).await?;
     Ok(0)
@@ -466,18 +459,5 @@ pub(crate) async fn removexattr<M: Machine>(call: &Call<'_, M>, named: Named) ->
     let (place, name) = (attribute_place(call, named).await?, attribute_name(call).await?);
     let context = call.thread.context();
     context.caller().set_attribute(&place, &name, None, AttributeCondition::Replace).await?;
-    Ok(0)
-}
-
-pub(crate) async fn umount2<M: Machine>(call: &Call<'_, M>) -> Done {
-    const FORCE: u32 = 1;
-    const DETACH: u32 = 2;
-    const NOFOLLOW: u32 = 8;
-    let flags = call.uint(1);
-    if flags & !(FORCE | DETACH | NOFOLLOW) != 0 {
-        return Err(Error::EINVAL.into());
-    }
-    let path = call.path(0).await?;
-    call.thread.context().caller().unmount(&path, flags & DETACH != 0, flags & NOFOLLOW == 0).await?;
     Ok(0)
 }

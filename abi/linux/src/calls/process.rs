@@ -12,10 +12,11 @@ use mach::machine::ThreadState;
 use unix::credentials::Credentials;
 use unix::process::{Limit, Pid, Resource, Usage, WaitFor, WaitOptions};
 use unix::signal::{Rule, Signal};
+use unix::vfs::OpenFlags;
 use unix::{Error, Result};
 
 /// An id argument: a positive number.
-fn id(number: i32) -> Result<Pid> {
+pub(crate) fn id(number: i32) -> Result<Pid> {
     u32::try_from(number).ok().and_then(Pid::new).ok_or(Error::ESRCH)
 }
 
@@ -69,6 +70,8 @@ pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     let number = call.int(1);
+    // A descriptor of a process may say not to wait.
+    let mut immediate = false;
     let which = match call.uint(0) {
         0 => WaitFor::Any,
         1 => WaitFor::Process(id(number).map_err(|_| Error::EINVAL)?),
@@ -76,10 +79,24 @@ pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
             WaitFor::Group(call.table(|table| table.process(call.pid()).map(|process| process.group()))?)
         }
         2 => WaitFor::Group(id(number).map_err(|_| Error::EINVAL)?),
+        3 => {
+            let (process, flags) = super::pidfd::process_of(call, 1).map_err(|error| match error {
+                Error::ESRCH => Error::ECHILD,
+                error => error,
+            })?;
+            immediate = flags.contains(OpenFlags::NONBLOCK);
+            WaitFor::Process(process)
+        }
         _ => return Err(Error::EINVAL.into()),
     };
-    let (tid, options) = (call.tid(), wait_options(bits));
+    let mut options = wait_options(bits);
+    let again = immediate && !options.no_hang;
+    options.no_hang |= immediate;
+    let tid = call.tid();
     let found = call.wait(Rule::IfAsked, call.system().processes.wait_child(tid, which, options)).await??;
+    if found.is_none() && again {
+        return Err(Error::EAGAIN.into());
+    }
     let mut information = crate::layout::Writer::<128>::new();
     if let Some(report) = &found {
         let (code, status) = child_code(report.event);
@@ -188,7 +205,7 @@ pub(crate) async fn setgroups<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 /// Whether the caller may look at and change the limits and priorities of process `pid`.
-fn may_change<M: Machine>(call: &Call<'_, M>, pid: Pid) -> Result<()> {
+pub(crate) fn may_change<M: Machine>(call: &Call<'_, M>, pid: Pid) -> Result<()> {
     let own = call.thread.credentials();
     let target = call.table(|table| Ok::<_, Error>(table.process(pid)?.credentials().clone()))?;
     let same =
@@ -317,6 +334,17 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const GET_CHILD_SUBREAPER: u32 = 37;
     const SET_NO_NEW_PRIVS: u32 = 38;
     const GET_NO_NEW_PRIVS: u32 = 39;
+    // What is asked of these is always the same here: nothing is kept, secured, filtered or measured.
+    const GET_KEEP_CAPABILITIES: u32 = 7;
+    const GET_TIMING: u32 = 13;
+    const GET_SECCOMP: u32 = 21;
+    const GET_TIME_STAMPS: u32 = 25;
+    const GET_SECURE_BITS: u32 = 27;
+    const GET_TIMER_SLACK: u32 = 30;
+    const GET_HUGE_PAGES_DISABLED: u32 = 42;
+    const AMBIENT_CAPABILITIES: u32 = 47;
+    /// Nanoseconds: the default of Linux.
+    const TIMER_SLACK: u64 = 50_000;
     const LAST_CAPABILITY: u64 = 40;
     let (tid, pid, argument) = (call.tid(), call.pid(), call.arg(1));
     match call.uint(0) {
@@ -358,6 +386,10 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
         SET_NO_NEW_PRIVS if argument == 1 => {
             change_credentials(call, |old| Ok(Credentials { no_new_privileges: true, ..old.clone() }))?;
         }
+        GET_KEEP_CAPABILITIES | GET_SECURE_BITS | GET_SECCOMP | GET_TIMING | GET_HUGE_PAGES_DISABLED => {}
+        GET_TIMER_SLACK => return Ok(TIMER_SLACK),
+        GET_TIME_STAMPS => call.write(argument, &1u32.to_le_bytes()).await?,
+        AMBIENT_CAPABILITIES if argument == 1 && call.arg(2) <= LAST_CAPABILITY => {}
         GET_NO_NEW_PRIVS => return Ok(call.thread.credentials().no_new_privileges.into()),
         _ => return Err(Error::EINVAL.into()),
     }
@@ -403,78 +435,5 @@ pub(crate) async fn get_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
     may_change(call, pid)?;
     call.write(call.arg(2), &24u64.to_le_bytes()).await?;
     call.write(call.arg(1), &head.to_le_bytes()).await?;
-    Ok(0)
-}
-
-/// A thread argument; 0 is the caller.
-fn thread<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Pid> {
-    let tid = if call.int(index) == 0 { call.tid() } else { id(call.int(index))? };
-    call.table(|table| table.thread(tid).map(|_| tid))
-}
-
-pub(crate) async fn sched_getaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
-    thread(call, 0)?;
-    let size = call.uint(1) as usize;
-    let processors = call.system().host.processors();
-    if !size.is_multiple_of(8) || size * 8 < processors {
-        return Err(Error::EINVAL.into());
-    }
-    let length = size.min(processors.div_ceil(64) * 8);
-    let mut mask = alloc::vec![0; length];
-    (0..processors).for_each(|index| mask[index / 8] |= 1 << (index % 8));
-    call.write(call.arg(2), &mask).await?;
-    Ok(length as u64)
-}
-
-/// sched_setaffinity(2): a mask that allows every processor is granted; placing threads is the system's own business.
-pub(crate) async fn sched_setaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
-    thread(call, 0)?;
-    let mask = call.memory().read_bytes(call.arg(2), (call.uint(1) as usize).min(1024)).await?;
-    let processors = call.system().host.processors();
-    let allows = |index: usize| mask.get(index / 8).is_some_and(|byte| byte & (1 << (index % 8)) != 0);
-    if (0..processors).all(allows) { Ok(0) } else { Err(Error::EINVAL.into()) }
-}
-
-/// The only scheduling policy there is: SCHED_OTHER, with priority 0.
-pub(crate) async fn sched_param<M: Machine>(call: &Call<'_, M>, set: Option<usize>) -> Done {
-    thread(call, 0)?;
-    match set {
-        None => call.write(call.arg(1), &[0; 4]).await?,
-        Some(index) => {
-            if index == 2 && call.uint(1) != 0 {
-                return Err(Error::EPERM.into());
-            }
-            if call.read::<4>(call.arg(index)).await? != [0; 4] {
-                return Err(Error::EINVAL.into());
-            }
-        }
-    }
-    Ok(0)
-}
-
-pub(crate) fn sched_getscheduler<M: Machine>(call: &Call<'_, M>) -> Done {
-    thread(call, 0)?;
-    Ok(0)
-}
-
-pub(crate) fn sched_priority_bound<M: Machine>(call: &Call<'_, M>, real_time: u64) -> Done {
-    match call.uint(0) {
-        0 | 3 | 5 => Ok(0),
-        1 | 2 => Ok(real_time),
-        _ => Err(Error::EINVAL.into()),
-    }
-}
-
-/// sched_yield(2): the thread has just been in its server, so others had their chance; now they have another.
-pub(crate) async fn sched_yield() -> Done {
-    let mut yielded = false;
-    core::future::poll_fn(|cx| match core::mem::replace(&mut yielded, true) {
-        true => core::task::Poll::Ready(()),
-        false => {
-            cx.waker().wake_by_ref();
-            core::task::Poll::Pending
-        }
-    })
-    .await;
     Ok(0)
 }

@@ -18,6 +18,7 @@ const CLONE_FS: u64 = 0x200;
 const CLONE_FILES: u64 = 0x400;
 const CLONE_SIGHAND: u64 = 0x800;
 const CLONE_PTRACE: u64 = 0x2000;
+const CLONE_PIDFD: u64 = 0x1000;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_PARENT: u64 = 0x8000;
 const CLONE_THREAD: u64 = 0x1_0000;
@@ -37,6 +38,7 @@ struct CloneArguments {
     exit_signal: u64,
     stack: u64,
     parent_tid: u64,
+    pid_file: u64,
     child_tid: u64,
     tls: u64,
 }
@@ -44,17 +46,23 @@ struct CloneArguments {
 pub(crate) async fn fork<M: Machine>(call: &Call<'_, M>, vfork: bool) -> Done {
     let flags = if vfork { CLONE_VM | CLONE_VFORK } else { 0 };
     let exit_signal = Signal::CHLD.number().into();
-    clone_with(call, CloneArguments { flags, exit_signal, stack: 0, parent_tid: 0, child_tid: 0, tls: 0 })
-        .await
+    let nothing =
+        CloneArguments { flags, exit_signal, stack: 0, parent_tid: 0, pid_file: 0, child_tid: 0, tls: 0 };
+    clone_with(call, nothing).await
 }
 
 pub(crate) async fn clone<M: Machine>(call: &Call<'_, M>) -> Done {
     let flags = call.arg(0) & 0xffff_ffff;
+    // Both are stored at the same place.
+    if flags & (CLONE_PIDFD | CLONE_PARENT_SETTID) == CLONE_PIDFD | CLONE_PARENT_SETTID {
+        return Err(Error::EINVAL.into());
+    }
     let arguments = CloneArguments {
         flags: flags & !0xff,
         exit_signal: flags & 0xff,
         stack: call.arg(1),
         parent_tid: call.arg(2),
+        pid_file: call.arg(2),
         child_tid: call.arg(3),
         tls: call.arg(4),
     };
@@ -89,6 +97,7 @@ pub(crate) async fn clone3<M: Machine>(call: &Call<'_, M>) -> Done {
         exit_signal: word(4)?,
         stack: stack.checked_add(stack_size).ok_or(Error::EINVAL)?,
         parent_tid: word(3)?,
+        pid_file: word(1)?,
         child_tid: word(2)?,
         tls: word(7)?,
     };
@@ -101,6 +110,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         | CLONE_FS
         | CLONE_FILES
         | CLONE_SIGHAND
+        | CLONE_PIDFD
         | CLONE_VFORK
         | CLONE_PARENT
         | CLONE_THREAD
@@ -115,6 +125,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
     let contradictory = (has(CLONE_SIGHAND) && !has(CLONE_VM))
         || (has(CLONE_THREAD) && !has(CLONE_SIGHAND))
         || has(CLONE_SIGHAND | CLONE_CLEAR_SIGHAND)
+        || (has(CLONE_PIDFD) && flags & (CLONE_THREAD | CLONE_DETACHED) != 0)
         || (has(CLONE_THREAD) && arguments.exit_signal != 0 && has(CLONE_CLEAR_SIGHAND));
     if flags & !KNOWN != 0 || contradictory {
         return Err(Error::EINVAL.into());
@@ -139,6 +150,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         vfork: has(CLONE_VFORK),
         exit_signal: if has(CLONE_THREAD) { None } else { optional_signal(arguments.exit_signal)? },
         store_in_parent: chosen(CLONE_PARENT_SETTID, arguments.parent_tid),
+        store_pid_file: chosen(CLONE_PIDFD, arguments.pid_file),
         store_in_child: chosen(CLONE_CHILD_SETTID, arguments.child_tid),
         clear_in_child: chosen(CLONE_CHILD_CLEARTID, arguments.child_tid),
     };

@@ -5,6 +5,7 @@ use crate::layout::process::{SystemInformation, to_sysinfo, to_utsname};
 use crate::layout::{Fields, Writer};
 use mach::Machine;
 use unix::Error;
+use unix::thread::End;
 
 pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
     let (host, domain) = call.system().names.lock().clone();
@@ -84,6 +85,56 @@ pub(crate) async fn getrandom<M: Machine>(call: &Call<'_, M>) -> Done {
 pub(crate) async fn getcpu<M: Machine>(call: &Call<'_, M>) -> Done {
     call.write_optional(call.arg(0), &[0; 4]).await?;
     call.write_optional(call.arg(1), &[0; 4]).await?;
+    Ok(0)
+}
+
+/// personality(2): that of Linux, without deviations, is the only one.
+pub(crate) fn personality<M: Machine>(call: &Call<'_, M>) -> Done {
+    if matches!(call.uint(0), 0 | u32::MAX) { Ok(0) } else { Err(Error::EINVAL.into()) }
+}
+
+/// syslog(2): the log can be read by the superuser, not consumed, and the console is not set here.
+pub(crate) async fn syslog<M: Machine>(call: &Call<'_, M>) -> Done {
+    const READ_ALL: u32 = 3;
+    const UNREAD: u32 = 9;
+    const SIZE: u32 = 10;
+    if !call.thread.credentials().is_privileged() {
+        return Err(Error::EPERM.into());
+    }
+    let text = call.system().host.log_text();
+    match call.uint(0) {
+        READ_ALL => {
+            let room = usize::try_from(call.int(2)).map_err(|_| Error::EINVAL)?;
+            let last = &text[text.len() - text.len().min(room)..];
+            call.write(call.arg(1), last).await?;
+            Ok(last.len() as u64)
+        }
+        UNREAD => Ok(0),
+        SIZE => Ok(text.len() as u64),
+        0..=10 => Err(Error::EPERM.into()),
+        _ => Err(Error::EINVAL.into()),
+    }
+}
+
+pub(crate) fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {
+    const MAGIC: u32 = 0xfee1_dead;
+    const MAGICS: [u32; 4] = [672_274_793, 85_072_278, 369_367_448, 537_993_216];
+    /// Ctrl-Alt-Del is somebody else's: nothing to switch off.
+    const KEYS_OFF: u32 = 0;
+    if !call.thread.credentials().is_privileged() {
+        return Err(Error::EPERM.into());
+    }
+    if call.uint(0) != MAGIC || !MAGICS.contains(&call.uint(1)) {
+        return Err(Error::EINVAL.into());
+    }
+    let how = match call.uint(2) {
+        KEYS_OFF => return Ok(0),
+        0x0123_4567 => End::Restart,
+        0xcdef_0123 => End::Halt,
+        0x4321_fedc => End::PowerOff,
+        _ => return Err(Error::EINVAL.into()),
+    };
+    call.system().host.end(how)?;
     Ok(0)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::call::{Call, Done};
 use crate::layout::time::{
-    itimerspec, itimerval, timespec, to_itimerspec, to_itimerval, to_timespec, to_timeval,
+    itimerspec, itimerval, timespec, timeval, to_itimerspec, to_itimerval, to_timespec, to_timeval,
 };
 use crate::layout::{Fields, signal};
 use core::future::{Future, poll_fn};
@@ -74,6 +74,13 @@ pub(crate) async fn clock_settime<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     timespec(&call.read::<16>(call.arg(1)).await?)?;
+    Err(Error::EPERM.into())
+}
+
+pub(crate) async fn settimeofday<M: Machine>(call: &Call<'_, M>) -> Done {
+    if call.arg(0) != 0 {
+        timeval(&call.read::<16>(call.arg(0)).await?)?;
+    }
     Err(Error::EPERM.into())
 }
 

@@ -168,21 +168,45 @@ pub fn to_statfs(status: &FileSystemStatus, flags: u64) -> [u8; 120] {
         .done()
 }
 
-/// Bytes of a dirent64 with a name of this length.
-pub fn entry_size(name: usize) -> usize {
-    (19 + name + 1).next_multiple_of(8)
+/// How an entry of a directory is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryLayout {
+    /// linux_dirent: the type is the last byte.
+    Old,
+    /// linux_dirent64: the type is before the name.
+    Wide,
 }
 
-/// Appends a dirent64.
-pub fn append_entry(bytes: &mut Vec<u8>, name: &[u8], number: u64, file_type: FileType, next: u64) {
-    let size = entry_size(name.len());
+impl EntryLayout {
+    /// Bytes of an entry with a name of this length: both have a type and the name's end.
+    pub fn entry_size(self, name: usize) -> usize {
+        (18 + name + 2).next_multiple_of(8)
+    }
+}
+
+/// Appends an entry.
+pub fn append_entry(
+    bytes: &mut Vec<u8>,
+    layout: EntryLayout,
+    name: &[u8],
+    number: u64,
+    file_type: FileType,
+    next: u64,
+) {
+    let size = layout.entry_size(name.len());
     let start = bytes.len();
+    let kind = (type_bits(file_type) >> 12) as u8;
     bytes.extend_from_slice(&number.to_le_bytes());
     bytes.extend_from_slice(&next.to_le_bytes());
     bytes.extend_from_slice(&(size as u16).to_le_bytes());
-    bytes.push((type_bits(file_type) >> 12) as u8);
+    if layout == EntryLayout::Wide {
+        bytes.push(kind);
+    }
     bytes.extend_from_slice(name);
     bytes.resize(start + size, 0);
+    if layout == EntryLayout::Old {
+        bytes[start + size - 1] = kind;
+    }
 }
 
 /// The ranges of an array of iovec. `EINVAL` if a length, or their sum, does not fit the result.
@@ -223,10 +247,13 @@ mod tests {
     #[test]
     fn entries() {
         let mut bytes = Vec::new();
-        append_entry(&mut bytes, b"name", 7, FileType::Directory, 9);
-        assert_eq!(bytes.len(), entry_size(4));
+        append_entry(&mut bytes, EntryLayout::Wide, b"name", 7, FileType::Directory, 9);
+        assert_eq!(bytes.len(), EntryLayout::Wide.entry_size(4));
         assert_eq!((bytes.u64_at(0), bytes.u64_at(8), bytes.u16_at(16)), (Ok(7), Ok(9), Ok(24)));
         assert_eq!((bytes[18], &bytes[19..24]), (4, &b"name\0"[..]));
+        bytes.clear();
+        append_entry(&mut bytes, EntryLayout::Old, b"name", 7, FileType::Directory, 9);
+        assert_eq!((&bytes[18..23], bytes[23], bytes.len()), (&b"name\0"[..], 4, 24));
     }
 
     #[test]

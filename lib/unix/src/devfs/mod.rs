@@ -71,6 +71,8 @@ pub async fn make(
         let driver = Arc::new(MemoryDriver { device, environment: environment.clone() });
         vfs.register_device(false, DeviceNumber { major: 1, minor }, driver);
     }
+    let ptys = terminals.ptys.clone();
+    vfs.register_file_system("devpts", Arc::new(move |_: &[u8]| Ok(ptys.root())));
     let terminals = Arc::new(terminals);
     for (minor, which) in
         [(0, TerminalDevice::Own), (1, TerminalDevice::Console), (2, TerminalDevice::Master)]
@@ -82,6 +84,8 @@ pub async fn make(
         TmpfsOptions { kind: "devtmpfs", mode: Mode::new(0o755), ..TmpfsOptions::for_memory(memory_pages) };
     let root = Tmpfs::new(&options, memory, environment)?;
     fill(&root).await?;
+    let only = root.clone();
+    vfs.register_file_system("devtmpfs", Arc::new(move |_: &[u8]| Ok(only.clone())));
     Ok(root)
 }
 

@@ -42,7 +42,7 @@ fn the_memory_devices() {
     assert_eq!(now(null.seek(100, crate::file::Whence::Start)), Ok(0));
     // A mount without devices, and a truncating open.
     assert!(w.open("/dev/null", OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE).is_ok());
-    now(w.caller().remount(b"/dev", MountFlags::NO_DEVICES)).unwrap();
+    now(w.caller().remount(b"/dev", MountFlags::NO_DEVICES, b"")).unwrap();
     assert_eq!(w.open("/dev/null", OpenFlags::READ).err(), Some(Error::EACCES));
 }
 

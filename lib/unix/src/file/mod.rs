@@ -217,7 +217,9 @@ impl OpenFile {
             return location.path(root).unwrap_or_else(|_| b"/ (deleted)".to_vec());
         }
         let in_directory = |directory: &Location, name: &[u8]| {
-            let mut path = directory.path(root).ok()?;
+            let path = directory.path(root).ok()?;
+            // Unlike the path of a directory, that of a file does not say that it cannot be reached.
+            let mut path = path.strip_prefix(b"(unreachable)").map_or(path.clone(), <[u8]>::to_vec);
             if !path.ends_with(b"/") {
                 path.push(b'/');
             }

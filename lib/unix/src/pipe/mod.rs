@@ -1,7 +1,10 @@
 //! Pipes and FIFOs (pipe(7), fifo(7)).
 
+mod splice;
 #[cfg(test)]
 mod tests;
+
+pub use splice::{splice, tee};
 
 use crate::file::{FileObject, Io, OpenFile};
 use crate::poll::{PollQueue, Readiness, until_ready};

@@ -2,8 +2,9 @@
 
 use super::Pid;
 use super::records::{ExitStatus, Phase, Stop};
-use super::table::Table;
+use super::table::{Table, Wake};
 use crate::signal::{Cause, ChildEvent, Disposition, Signal, SignalInformation};
+use alloc::sync::Weak;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -76,6 +77,8 @@ impl Table {
         process.phase = Phase::Zombie(status);
         process.stop = Stop::Running;
         process.unreported = None;
+        let listeners = core::mem::take(&mut process.listeners);
+        self.wakes.extend(listeners.iter().filter_map(Weak::upgrade).map(Wake::Notify));
         process.pending.discard(!crate::signal::SignalSet::EMPTY);
         let queued = core::mem::take(&mut process.queued);
         let user = process.credentials.user.real;

@@ -1,9 +1,10 @@
 //! New threads and processes with their resources (clone(2), fork(2), vfork(2)).
 
-use super::{Inner, System, Thread, Trap};
-use crate::process::{NewThread, Pid};
+use super::{Inner, PidFile, System, Thread, Trap};
+use crate::process::{NewThread, Pid, Resource};
 use crate::signal::Signal;
 use crate::sync::SpinLock;
+use crate::vfs::OpenFlags;
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use mach::Machine;
@@ -34,6 +35,8 @@ pub struct CloneRequest {
     pub store_in_parent: u64,
     /// Where to store the id in the new thread's memory (CLONE_CHILD_SETTID); 0: nowhere.
     pub store_in_child: u64,
+    /// Where to store the number of a descriptor that stands for the new process (CLONE_PIDFD); 0: nowhere.
+    pub store_pid_file: u64,
     /// Where to store 0 at the new thread's end (CLONE_CHILD_CLEARTID); 0: nowhere.
     pub clear_in_child: u64,
 }
@@ -90,6 +93,16 @@ impl<M: Machine> Thread<M> {
         // A place that cannot be written is the program's own loss.
         if request.store_in_parent != 0 {
             own_memory.copy_out(request.store_in_parent, &id).await.map_err(|_| Error::EFAULT)?;
+        }
+        if request.store_pid_file != 0 {
+            let file = PidFile::create(system, tid, OpenFlags::empty())?;
+            let limit = usize::try_from(self.limits().soft(Resource::Files)).unwrap_or(usize::MAX);
+            let descriptors = self.descriptors();
+            let number = descriptors.insert(file, true, limit)?;
+            if let Err(error) = own_memory.copy_out(request.store_pid_file, &number.to_le_bytes()).await {
+                let _ = descriptors.close(number);
+                return Err(error);
+            }
         }
         if request.store_in_child != 0 {
             let _ = memory.copy_out(request.store_in_child, &id).await;

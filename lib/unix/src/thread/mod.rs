@@ -8,6 +8,7 @@ mod clone;
 mod context;
 mod exec;
 mod exit;
+mod pid_file;
 mod proc;
 mod proc_text;
 mod signal_file;
@@ -16,6 +17,7 @@ pub mod status;
 pub use clone::CloneRequest;
 pub use context::CallContext;
 pub use exec::{ExecRequest, Executed, ProgramInformation};
+pub use pid_file::PidFile;
 pub use proc::Proc;
 pub use proc_text::RELEASE;
 pub use signal_file::SignalFile;
@@ -25,14 +27,15 @@ use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
 use crate::futex::Futexes;
-use crate::memory::Memory;
+use crate::memory::{Memory, ObjectProvider};
 use crate::process::{Control, Limits, Pid, Processes};
 use crate::signal::{Fault, Signal, SignalInformation};
 use crate::sync::SpinLock;
 use crate::timer::Timers;
+use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::tty::Terminal;
-use crate::vfs::{Directories, Vfs};
-use crate::{BoxFuture, Environment, Result};
+use crate::vfs::{Directories, MemoryProvider, Vfs, VnodeRef};
+use crate::{BoxFuture, Environment, Error, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -61,6 +64,17 @@ pub trait UserThread: Control {
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
+/// How a system ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The machine stops.
+    Halt,
+    /// The machine is switched off.
+    PowerOff,
+    /// The machine starts again.
+    Restart,
+}
+
 /// What runs threads: the server around this library.
 pub trait Host<M: Machine>: Send + Sync {
     /// A thread of the machine in an address space; it does not run yet. `EAGAIN`, `ENOMEM`.
@@ -72,6 +86,17 @@ pub trait Host<M: Machine>: Send + Sync {
 
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
+
+    /// What has been logged so far, if that is kept (syslog(2)).
+    fn log_text(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Ends the system (reboot(2)), or begins to; `ENOSYS` where that cannot be done.
+    fn end(&self, how: End) -> Result<()> {
+        let _ = how;
+        Err(Error::ENOSYS)
+    }
 
     /// Processors that threads may run on.
     fn processors(&self) -> usize {
@@ -179,7 +204,7 @@ impl<M: Machine> System<M> {
         host: Arc<dyn Host<M>>,
         max_threads: usize,
     ) -> Arc<System<M>> {
-        Arc::new(System {
+        let system = Arc::new(System {
             processes: Processes::new(max_threads),
             futexes: Futexes::new(),
             timers: Timers::new(),
@@ -191,7 +216,38 @@ impl<M: Machine> System<M> {
             names: SpinLock::new((b"macadamia".to_vec(), b"(none)".to_vec())),
             threads: SpinLock::new(BTreeMap::new()),
             terminals: SpinLock::new(BTreeMap::new()),
-        })
+        });
+        system.register_file_systems();
+        system
+    }
+
+    /// The file systems that need nothing else than the system: tmpfs and proc.
+    fn register_file_systems(self: &Arc<Self>) {
+        let memory: Arc<dyn MemoryProvider> = Arc::new(ObjectProvider(self.vm.clone()));
+        let environment = self.environment.clone();
+        let statistics = self.vm.statistics();
+        let used = statistics.active + statistics.inactive + statistics.wired;
+        let defaults = TmpfsOptions::for_memory(u64::from(statistics.free + used));
+        // Without a file system for them there are no memory files: that is an error to who makes one.
+        let unlimited = TmpfsOptions { pages: defaults.memory_pages, ..defaults.clone() };
+        if let Ok(root) = Tmpfs::new(&unlimited, memory.clone(), environment.clone()) {
+            self.vfs.set_memory_files(root);
+        }
+        self.vfs.register_file_system(
+            "tmpfs",
+            Arc::new(move |options: &[u8]| {
+                let options = defaults.clone().parse(options, defaults.memory_pages)?;
+                Tmpfs::new(&options, memory.clone(), environment.clone())
+            }),
+        );
+        let (system, root) = (Arc::downgrade(self), SpinLock::new(None::<VnodeRef>));
+        self.vfs.register_file_system(
+            "proc",
+            Arc::new(move |_: &[u8]| {
+                let system = system.upgrade().ok_or(Error::ENODEV)?;
+                Ok(root.lock().get_or_insert_with(|| system.proc_root()).clone())
+            }),
+        );
     }
 
     /// Makes the first process, with an empty address space: it has to exec before it runs. `ENOMEM`, `EAGAIN`.

@@ -39,7 +39,10 @@ pub const RELEASE: &str = "6.1.0-macadamia";
 pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
     match path {
         "cpuinfo" => processors(system).into(),
-        "filesystems" => b"nodev\ttmpfs\nnodev\tproc\nnodev\tdevpts\n".to_vec(),
+        "filesystems" => {
+            let line = |name: &str| format!("nodev\t{name}\n");
+            system.vfs.file_system_types().into_iter().map(line).collect::<String>().into()
+        }
         "loadavg" => {
             let (threads, running) = system.processes.with(|table| table.thread_counts());
             let last = system.process_ids().into_iter().map(Pid::number).max().unwrap_or(0);

@@ -39,6 +39,8 @@ pub struct Tmpfs {
     files: SpinLock<Files>,
     next_number: AtomicU64,
     tree: Mutex<()>,
+    /// Pages of the machine's memory, of which limits may be a part.
+    memory_pages: u64,
 }
 
 struct Files {
@@ -95,6 +97,7 @@ impl Tmpfs {
             files: SpinLock::new(Files { used: 0, limit: options.files }),
             next_number: AtomicU64::new(1),
             tree: Mutex::new(()),
+            memory_pages: options.memory_pages,
         })
     }
 
@@ -167,6 +170,13 @@ impl FileSystem for Tmpfs {
             identifier: u64::from(self.device.minor),
             name_maximum: NAME_MAXIMUM as u32,
         }
+    }
+
+    fn reconfigure(&self, options: &[u8]) -> Result<()> {
+        let (pages, files) = (self.quota.limit.load(Ordering::Relaxed), self.files.lock().limit);
+        let now = TmpfsOptions { pages, files, ..TmpfsOptions::for_memory(0) };
+        let new = now.parse(options, self.memory_pages)?;
+        self.set_limits(new.pages, new.files)
     }
 
     fn options(&self) -> String {

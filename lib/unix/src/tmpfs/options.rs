@@ -12,6 +12,8 @@ pub struct TmpfsOptions {
     pub pages: u64,
     /// Files that it may have.
     pub files: u64,
+    /// Pages of the machine's memory, of which later limits may be a part.
+    pub memory_pages: u64,
     /// Mode of its root directory.
     pub mode: Mode,
     /// Owner of its root directory.
@@ -24,7 +26,15 @@ impl TmpfsOptions {
     /// The defaults for a machine with that many pages of memory: half of them, and as many files.
     pub fn for_memory(pages: u64) -> TmpfsOptions {
         let half = pages / 2;
-        TmpfsOptions { kind: "tmpfs", pages: half, files: half, mode: Mode::new(0o1777), user: 0, group: 0 }
+        TmpfsOptions {
+            kind: "tmpfs",
+            pages: half,
+            files: half,
+            memory_pages: pages,
+            mode: Mode::new(0o1777),
+            user: 0,
+            group: 0,
+        }
     }
 
     /// These options changed by a comma-separated list: size, nr_blocks, nr_inodes, mode, uid, gid. Sizes may end in

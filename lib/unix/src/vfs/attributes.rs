@@ -208,17 +208,37 @@ impl Caller<'_> {
         self.vfs.tree.mount(at, root, source, flags).map(drop)
     }
 
-    /// Shows the directory (or file) at `old` at `new` as well.
-    pub async fn bind(&self, old: &[u8], new: &[u8]) -> Result<()> {
+    /// Shows the directory (or file) at `old` at `new` as well; with `recursive`, also what is mounted below it.
+    pub async fn bind(&self, old: &[u8], new: &[u8], recursive: bool) -> Result<()> {
         let old = self.administer(old, true).await?;
-        let new = self.administer(new, true).await?;
-        let source = alloc::string::String::from(old.mount.source());
-        self.vfs.tree.mount(new, old.vnode, &source, old.mount.flags()).map(drop)
+        let at = self.administer(new, true).await?;
+        let tree = &self.vfs.tree;
+        let below = if recursive { tree.mounts() } else { Vec::new() };
+        let (source, flags) = (alloc::string::String::from(old.mount.source()), old.mount.flags());
+        tree.mount(at, old.vnode.clone(), &source, flags)?;
+        for mount in below {
+            let Ok(path) = mount.root().path(&old) else { continue };
+            if path.starts_with(b"(unreachable)") || path == b"/" {
+                continue;
+            }
+            let place = self.find(&At::Current, &[new, &path].concat(), true).await?.location;
+            tree.mount(place, mount.root().vnode, mount.source(), mount.flags())?;
+        }
+        Ok(())
     }
 
-    /// Changes the options of a mount.
-    pub async fn remount(&self, path: &[u8], flags: MountFlags) -> Result<()> {
+    /// `EINVAL` unless something is mounted at `path`.
+    pub async fn check_mount(&self, path: &[u8]) -> Result<()> {
         let at = self.administer(path, true).await?;
+        if super::same(&at.vnode, &at.mount.root().vnode) { Ok(()) } else { Err(Error::EINVAL) }
+    }
+
+    /// Changes the flags of a mount, and the options of its file system if any are given.
+    pub async fn remount(&self, path: &[u8], flags: MountFlags, options: &[u8]) -> Result<()> {
+        let at = self.administer(path, true).await?;
+        if !options.is_empty() {
+            at.mount.file_system().reconfigure(options)?;
+        }
         self.vfs.tree.remount(&at, flags)
     }
 
@@ -235,10 +255,13 @@ impl Caller<'_> {
         self.vfs.tree.unmount(at, detach)
     }
 
+    /// `EPERM` unless the caller may mount.
+    pub fn check_administrator(&self) -> Result<()> {
+        if self.identity.has(Capability::Administrator) { Ok(()) } else { Err(Error::EPERM) }
+    }
+
     async fn administer(&self, path: &[u8], follow: bool) -> Result<Location> {
-        if !self.identity.has(Capability::Administrator) {
-            return Err(Error::EPERM);
-        }
+        self.check_administrator()?;
         Ok(self.find(&At::Current, path, follow).await?.location)
     }
 }

@@ -5,6 +5,7 @@
 
 mod anonymous;
 mod attributes;
+mod file_systems;
 mod memory;
 mod metadata;
 mod mount;
@@ -17,6 +18,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub use file_systems::MakeFileSystem;
 pub use memory::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota};
 pub use metadata::{
     AttributeChange, DeviceNumber, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode, NAME_MAXIMUM,
@@ -48,6 +50,7 @@ pub struct Vfs {
     /// The names of sockets that are in no file system.
     pub(crate) sockets: crate::socket::Names,
     devices: SpinLock<BTreeMap<(bool, DeviceNumber), Arc<dyn DeviceDriver>>>,
+    types: file_systems::Types,
 }
 
 impl Vfs {
@@ -59,6 +62,7 @@ impl Vfs {
             environment,
             sockets: Default::default(),
             devices: SpinLock::new(BTreeMap::new()),
+            types: Default::default(),
         })
     }
 

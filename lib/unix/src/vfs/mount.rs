@@ -59,6 +59,11 @@ impl Mount {
         })
     }
 
+    /// A mount that is nowhere in the tree.
+    pub(super) fn detached(root: VnodeRef, source: &str, flags: MountFlags) -> Arc<Mount> {
+        Mount::new(root, source, flags, None)
+    }
+
     /// Identifies the mount for listings.
     pub fn id(&self) -> u64 {
         self.id
@@ -73,6 +78,25 @@ impl Mount {
     /// What was mounted, as the caller of mount named it.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// The path of what it shows in its own file system.
+    pub fn root_path(&self) -> Vec<u8> {
+        let mut names: Vec<Vec<u8>> = Vec::new();
+        let mut here = self.root.clone();
+        while let Some((parent, name)) = here.place() {
+            names.push(name);
+            here = parent;
+        }
+        let mut path = Vec::new();
+        for name in names.iter().rev() {
+            path.push(b'/');
+            path.extend_from_slice(name);
+        }
+        if names.is_empty() {
+            path.push(b'/');
+        }
+        path
     }
 
     /// Its file system.
@@ -238,7 +262,7 @@ impl MountTree {
         self.mounts.lock().clone()
     }
 
-    /// Attaches `root` at a place. Both are directories or neither is: `ENOTDIR`.
+    /// Attaches `root` at a place. Both are directories or neither is: `ENOTDIR`. `EBUSY` if it is what is there already.
     pub fn mount(&self, at: Location, root: VnodeRef, source: &str, flags: MountFlags) -> Result<Arc<Mount>> {
         use super::FileType::Directory;
         if (at.vnode.file_type() == Directory) != (root.file_type() == Directory) {
@@ -246,6 +270,9 @@ impl MountTree {
         }
         let mut mounts = self.mounts.lock();
         let at = at.visible();
+        if same(&at.vnode, &root) && same(&at.vnode, &at.mount.root) {
+            return Err(Error::EBUSY);
+        }
         let mount = Mount::new(root, source, flags, Some(at.clone()));
         at.mount.children.lock().insert(at.vnode.number(), mount.clone());
         mounts.push(mount.clone());

@@ -23,6 +23,11 @@ pub trait FileSystem: Send + Sync {
         alloc::string::String::new()
     }
 
+    /// Changes its options (remount); `EINVAL` for those that it does not have or that cannot be changed.
+    fn reconfigure(&self, _options: &[u8]) -> Result<()> {
+        Err(Error::EINVAL)
+    }
+
     /// Writes everything back.
     fn synchronize(&self) -> Answer<'_, Result<()>> {
         Answer::now(Ok(()))

@@ -1,0 +1,88 @@
+//! mount(2), umount2(2).
+
+use crate::call::{Call, Done};
+use alloc::string::String;
+use alloc::vec::Vec;
+use mach::Machine;
+use unix::vfs::{MountFlags, PATH_MAXIMUM};
+use unix::{Error, Result};
+
+const REMOUNT: u64 = 0x20;
+const BIND: u64 = 0x1000;
+const MOVE: u64 = 0x2000;
+const RECURSIVE: u64 = 0x4000;
+const UNBINDABLE: u64 = 0x2_0000;
+const PRIVATE: u64 = 0x4_0000;
+const SLAVE: u64 = 0x8_0000;
+const SHARED: u64 = 0x10_0000;
+
+/// The flags of a mount, by their numbers in mount(2) and statfs(2) (where RELATIME and STRICTATIME are others).
+pub(crate) const FLAGS: [(MountFlags, u64); 6] = [
+    (MountFlags::READ_ONLY, 1),
+    (MountFlags::NO_SET_ID, 2),
+    (MountFlags::NO_DEVICES, 4),
+    (MountFlags::NO_EXECUTE, 8),
+    (MountFlags::NO_ACCESS_TIME, 1024),
+    (MountFlags::NO_DIRECTORY_ACCESS_TIME, 2048),
+];
+
+fn mount_flags(bits: u64) -> MountFlags {
+    const STRICT_ACCESS_TIME: u64 = 0x100_0000;
+    let mut flags = MountFlags::empty();
+    FLAGS.iter().for_each(|(flag, bit)| flags.set(*flag, bits & bit != 0));
+    flags.set(MountFlags::STRICT_ACCESS_TIME, bits & STRICT_ACCESS_TIME != 0);
+    flags
+}
+
+/// A string argument that may be absent.
+async fn optional_string<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Option<Vec<u8>>> {
+    match call.arg(index) {
+        0 => Ok(None),
+        address => call.memory().read_string(address, PATH_MAXIMUM, Error::EINVAL).await.map(Some),
+    }
+}
+
+pub(crate) async fn mount<M: Machine>(call: &Call<'_, M>) -> Done {
+    /// In the upper half of the flags of very old programs.
+    const MAGIC: u64 = 0xc0ed_0000;
+    let bits = match call.arg(3) {
+        bits if bits & 0xffff_0000 == MAGIC => bits & 0xffff,
+        bits => bits,
+    };
+    let kind = optional_string(call, 2).await?;
+    let source = optional_string(call, 0).await?;
+    let options = optional_string(call, 4).await?.unwrap_or_default();
+    let path = call.path(1).await?;
+    let context = call.thread.context();
+    let caller = context.caller();
+    let from = || source.as_deref().filter(|source| !source.is_empty()).ok_or(Error::EINVAL);
+    match bits {
+        bits if bits & REMOUNT != 0 => caller.remount(&path, mount_flags(bits), &options).await?,
+        bits if bits & BIND != 0 => caller.bind(from()?, &path, bits & RECURSIVE != 0).await?,
+        // Mounts are seen by all processes alike, and never appear in several places by themselves.
+        bits if bits & (PRIVATE | SLAVE) != 0 => caller.check_mount(&path).await?,
+        bits if bits & (SHARED | UNBINDABLE) != 0 => return Err(Error::EINVAL.into()),
+        bits if bits & MOVE != 0 => caller.move_mount(from()?, &path).await?,
+        bits => {
+            caller.check_administrator()?;
+            let kind = kind.ok_or(Error::EINVAL)?;
+            let root = call.system().vfs.make_file_system(&kind, &options)?;
+            let source = source.map_or(String::from("none"), |s| String::from_utf8_lossy(&s).into_owned());
+            caller.mount(&path, root, &source, mount_flags(bits)).await?;
+        }
+    }
+    Ok(0)
+}
+
+pub(crate) async fn umount2<M: Machine>(call: &Call<'_, M>) -> Done {
+    const FORCE: u32 = 1;
+    const DETACH: u32 = 2;
+    const NOFOLLOW: u32 = 8;
+    let flags = call.uint(1);
+    if flags & !(FORCE | DETACH | NOFOLLOW) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let path = call.path(0).await?;
+    call.thread.context().caller().unmount(&path, flags & DETACH != 0, flags & NOFOLLOW == 0).await?;
+    Ok(0)
+}

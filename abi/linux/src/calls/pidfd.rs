@@ -1,0 +1,65 @@
+//! Processes by descriptor: pidfd_open, pidfd_send_signal, pidfd_getfd.
+
+use super::descriptor::{file, insert};
+use super::process::may_change;
+use crate::call::{Call, Done};
+use crate::layout::Fields;
+use crate::layout::signal::{information, optional_signal};
+use alloc::sync::Arc;
+use mach::Machine;
+use unix::process::{Pid, Target};
+use unix::thread::PidFile;
+use unix::vfs::OpenFlags;
+use unix::{Error, Result};
+
+pub(crate) fn pidfd_open<M: Machine>(call: &Call<'_, M>) -> Done {
+    const NONBLOCK: u32 = 0o4000;
+    if call.uint(1) & !NONBLOCK != 0 || call.int(0) <= 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let id = Pid::new(call.uint(0)).ok_or(Error::ESRCH)?;
+    let flags = if call.uint(1) != 0 { OpenFlags::NONBLOCK } else { OpenFlags::empty() };
+    // A thread that is not its process's first one does not stand for it.
+    if call.table(|table| table.thread(id).is_ok_and(|thread| thread.pid() != id)) {
+        return Err(Error::EINVAL.into());
+    }
+    insert(call, PidFile::create(call.system(), id, flags)?, true)
+}
+
+/// The process that the descriptor in an argument stands for. `EBADF` if it is another kind of descriptor, `ESRCH`.
+pub(crate) fn process_of<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<(Pid, OpenFlags)> {
+    let file = file(call, index)?;
+    let found: Arc<PidFile<M>> = file.object_as().ok_or(Error::EBADF)?;
+    Ok((found.process()?, file.flags()))
+}
+
+pub(crate) async fn pidfd_send_signal<M: Machine>(call: &Call<'_, M>) -> Done {
+    if call.uint(3) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let (process, _) = process_of(call, 0)?;
+    let (signal, tid) = (optional_signal(call.uint(1).into())?, call.tid());
+    if call.arg(2) == 0 {
+        call.table(|table| table.kill(tid, Target::Process(process), signal))?;
+        return Ok(0);
+    }
+    let bytes = call.read::<128>(call.arg(2)).await?;
+    if bytes.u32_at(0)? != call.uint(1) {
+        return Err(Error::EINVAL.into());
+    }
+    let to_self = process == call.pid();
+    let information = signal.map(|signal| information(signal, &bytes, to_self)).transpose()?;
+    call.table(|table| table.send_to_process(tid, process, signal, information))?;
+    Ok(0)
+}
+
+pub(crate) fn pidfd_getfd<M: Machine>(call: &Call<'_, M>) -> Done {
+    if call.uint(2) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let (process, _) = process_of(call, 0)?;
+    may_change(call, process)?;
+    let thread = call.system().thread_of_process(process).ok_or(Error::ESRCH)?;
+    let theirs = thread.descriptors().get(call.int(1))?;
+    insert(call, theirs, true)
+}

@@ -1,0 +1,130 @@
+//! Scheduling: processors, policies and priorities. Programs may ask for all of it; what they may set is what is so.
+
+use super::process::id;
+use crate::call::{Call, Done};
+use crate::layout::time::to_timespec;
+use crate::layout::{Fields, Writer};
+use core::time::Duration;
+use mach::Machine;
+use unix::process::Pid;
+use unix::{Error, Result};
+
+/// A thread argument; 0 is the caller.
+fn thread<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Pid> {
+    let tid = if call.int(index) == 0 { call.tid() } else { id(call.int(index))? };
+    call.table(|table| table.thread(tid).map(|_| tid))
+}
+
+pub(crate) async fn sched_getaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
+    thread(call, 0)?;
+    let size = call.uint(1) as usize;
+    let processors = call.system().host.processors();
+    if !size.is_multiple_of(8) || size * 8 < processors {
+        return Err(Error::EINVAL.into());
+    }
+    let length = size.min(processors.div_ceil(64) * 8);
+    let mut mask = alloc::vec![0; length];
+    (0..processors).for_each(|index| mask[index / 8] |= 1 << (index % 8));
+    call.write(call.arg(2), &mask).await?;
+    Ok(length as u64)
+}
+
+/// sched_setaffinity(2): a mask that allows every processor is granted; placing threads is the system's own business.
+pub(crate) async fn sched_setaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
+    thread(call, 0)?;
+    let mask = call.memory().read_bytes(call.arg(2), (call.uint(1) as usize).min(1024)).await?;
+    let processors = call.system().host.processors();
+    let allows = |index: usize| mask.get(index / 8).is_some_and(|byte| byte & (1 << (index % 8)) != 0);
+    if (0..processors).all(allows) { Ok(0) } else { Err(Error::EINVAL.into()) }
+}
+
+/// The only scheduling policy there is: SCHED_OTHER, with priority 0.
+pub(crate) async fn sched_param<M: Machine>(call: &Call<'_, M>, set: Option<usize>) -> Done {
+    thread(call, 0)?;
+    match set {
+        None => call.write(call.arg(1), &[0; 4]).await?,
+        Some(index) => {
+            if index == 2 && call.uint(1) != 0 {
+                return Err(Error::EPERM.into());
+            }
+            if call.read::<4>(call.arg(index)).await? != [0; 4] {
+                return Err(Error::EINVAL.into());
+            }
+        }
+    }
+    Ok(0)
+}
+
+pub(crate) fn sched_getscheduler<M: Machine>(call: &Call<'_, M>) -> Done {
+    thread(call, 0)?;
+    Ok(0)
+}
+
+pub(crate) fn sched_priority_bound<M: Machine>(call: &Call<'_, M>, real_time: u64) -> Done {
+    match call.uint(0) {
+        0 | 3 | 5 => Ok(0),
+        1 | 2 => Ok(real_time),
+        _ => Err(Error::EINVAL.into()),
+    }
+}
+
+/// sched_yield(2): the thread has just been in its server, so others had their chance; now they have another.
+pub(crate) async fn sched_yield() -> Done {
+    let mut yielded = false;
+    core::future::poll_fn(|cx| match core::mem::replace(&mut yielded, true) {
+        true => core::task::Poll::Ready(()),
+        false => {
+            cx.waker().wake_by_ref();
+            core::task::Poll::Pending
+        }
+    })
+    .await;
+    Ok(0)
+}
+
+/// How long a thread runs before another of its priority does.
+const TURN: Duration = Duration::from_millis(10);
+
+pub(crate) async fn sched_rr_get_interval<M: Machine>(call: &Call<'_, M>) -> Done {
+    thread(call, 0)?;
+    call.write(call.arg(1), &to_timespec(TURN)).await?;
+    Ok(0)
+}
+
+/// Bytes of struct sched_attr in its first version, which has no more than is known here.
+const ATTRIBUTES: usize = 48;
+
+pub(crate) async fn sched_getattr<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (tid, size) = (thread(call, 0)?, call.uint(2) as usize);
+    if !(ATTRIBUTES..=4096).contains(&size) || call.uint(3) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let nice = call.table(|table| table.process_of(tid).map(|process| process.nice))?;
+    let attributes = Writer::<ATTRIBUTES>::new().u32(0, ATTRIBUTES as u32).i32(16, nice.into()).done();
+    call.write(call.arg(1), &attributes).await?;
+    Ok(0)
+}
+
+/// sched_setattr(2): only the policy that there is (`EPERM` for others) with the nice value as it is.
+pub(crate) async fn sched_setattr<M: Machine>(call: &Call<'_, M>) -> Done {
+    let tid = thread(call, 0)?;
+    if call.uint(2) != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let attributes = call.read::<ATTRIBUTES>(call.arg(1)).await?;
+    if attributes.u32_at(0)? != 0 && (attributes.u32_at(0)? as usize) < ATTRIBUTES {
+        return Err(Error::E2BIG.into());
+    }
+    let nice = call.table(|table| table.process_of(tid).map(|process| process.nice))?;
+    let same = attributes.u32_at(4)? == 0 && attributes.i32_at(16)? == i32::from(nice);
+    if same { Ok(0) } else { Err(Error::EPERM.into()) }
+}
+
+/// ioprio_get(2): nobody has set a priority of input and output.
+pub(crate) fn ioprio_get<M: Machine>(call: &Call<'_, M>) -> Done {
+    match call.uint(0) {
+        1 => thread(call, 1).map(|_| 0).map_err(Into::into),
+        2 | 3 => Ok(0),
+        _ => Err(Error::EINVAL.into()),
+    }
+}

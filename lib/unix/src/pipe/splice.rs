@@ -1,0 +1,179 @@
+//! Moving bytes between a pipe and another file without a program's memory (splice(2), tee(2)).
+
+use super::{Pipe, PipeEnd};
+use crate::file::{OpenFile, transfer};
+use crate::poll::{Readiness, until_ready};
+use crate::vfs::{Access, Caller, FileType, OpenFlags};
+use crate::{Bytes, Error, NotDone, Result, UserBuffer};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Bytes that are moved at a time.
+const CHUNK: usize = 65536;
+
+impl Pipe {
+    /// Waits until there is something to read (or no writer any more), unless `nonblock`: how much there is.
+    async fn wait_readable(&self, nonblock: bool) -> Result<usize> {
+        let look = || {
+            let state = self.state.lock();
+            let there = state.bytes.len();
+            if there > 0 || state.writers == 0 { Ok(there) } else { Err(NotDone::NotReady) }
+        };
+        self.wait(nonblock, Readiness::READ, look).await
+    }
+
+    /// Waits until there is room, unless `nonblock`: how much there is. `EPIPE` without a reader.
+    async fn wait_writable(&self, nonblock: bool) -> Result<usize> {
+        let look = || {
+            let state = self.state.lock();
+            match state.bytes.space() {
+                _ if state.readers == 0 => Err(Error::EPIPE.into()),
+                0 => Err(NotDone::NotReady),
+                space => Ok(space),
+            }
+        };
+        self.wait(nonblock, Readiness::WRITE, look).await
+    }
+
+    async fn wait(
+        &self,
+        nonblock: bool,
+        interest: Readiness,
+        mut look: impl FnMut() -> Result<usize, NotDone> + Send + Unpin,
+    ) -> Result<usize> {
+        let done = if nonblock { look() } else { until_ready(&self.queue, interest, look).await };
+        done.map_err(|not_done| match not_done {
+            NotDone::Failed(error) => error,
+            _ => Error::EAGAIN,
+        })
+    }
+
+    /// Copies of up to `count` bytes from its front.
+    fn peek(&self, count: usize) -> Result<Vec<u8>> {
+        let state = self.state.lock();
+        let (front, back) = state.bytes.contents();
+        let count = count.min(state.bytes.len());
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(count).map_err(|_| Error::ENOMEM)?;
+        bytes.extend(front.iter().chain(back).take(count));
+        Ok(bytes)
+    }
+}
+
+/// Bytes taken out of a pipe, from which a transfer uses some; what it left goes back when this is dropped.
+struct Taken<'a> {
+    pipe: &'a Pipe,
+    bytes: Bytes,
+    progress: &'a mut usize,
+}
+
+impl<'a> Taken<'a> {
+    fn new(pipe: &'a Pipe, count: usize, progress: &'a mut usize) -> Result<Taken<'a>> {
+        let bytes = pipe.peek(count)?;
+        pipe.state.lock().bytes.consume(bytes.len());
+        Ok(Taken { pipe, bytes: Bytes::of(&bytes), progress })
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *self.progress += self.bytes.transferred();
+        let mut left = alloc::vec![0; self.bytes.remaining()];
+        if !left.is_empty() && self.bytes.copy_in(&mut left) == Ok(left.len()) {
+            self.pipe.state.lock().bytes.push_front(&left);
+            self.pipe.queue.wake(Readiness::READ);
+        }
+        self.pipe.queue.wake(Readiness::WRITE);
+    }
+}
+
+fn reading_end(file: &OpenFile) -> Option<Arc<PipeEnd>> {
+    file.object_as::<PipeEnd>()
+}
+
+/// Moves up to `count` bytes from one file to another, of which at least one is a pipe: what is there now, or, unless
+/// `nonblock`, the next that come. Offsets belong to what is not a pipe (`ESPIPE`); `None` is the file's position.
+/// `progress` counts what was moved also when the future is dropped.
+pub async fn splice(
+    caller: &Caller<'_>,
+    (source, source_offset): (&Arc<OpenFile>, Option<&mut u64>),
+    (target, target_offset): (&Arc<OpenFile>, Option<&mut u64>),
+    count: usize,
+    nonblock: bool,
+    progress: &mut usize,
+) -> Result<()> {
+    source.check(Access::READ)?;
+    target.check(Access::WRITE)?;
+    let (from_pipe, to_pipe) = (reading_end(source), reading_end(target));
+    if (from_pipe.is_some() && source_offset.is_some()) || (to_pipe.is_some() && target_offset.is_some()) {
+        return Err(Error::ESPIPE);
+    }
+    let nonblock = |file: &OpenFile| nonblock || file.flags().contains(OpenFlags::NONBLOCK);
+    match (from_pipe, to_pipe) {
+        (None, None) => Err(Error::EINVAL),
+        (Some(from), to) => {
+            if to.as_ref().is_some_and(|to| Arc::ptr_eq(to.pipe(), from.pipe()))
+                || target.flags().contains(OpenFlags::APPEND)
+            {
+                return Err(Error::EINVAL);
+            }
+            let there = from.pipe.wait_readable(nonblock(source)).await?;
+            let mut count = count.min(there).min(CHUNK);
+            if let Some(to) = &to {
+                count = count.min(to.pipe.wait_writable(nonblock(target)).await?);
+            }
+            let mut taken = Taken::new(&from.pipe, count, progress)?;
+            if taken.bytes.remaining() == 0 {
+                return Ok(());
+            }
+            match target_offset {
+                None => target.write(caller, &mut taken.bytes).await.map(drop),
+                Some(offset) => {
+                    let written = target.write_at(caller, *offset, &mut taken.bytes).await?;
+                    *offset += written as u64;
+                    Ok(())
+                }
+            }
+        }
+        (None, Some(to)) => {
+            let room = to.pipe.wait_writable(nonblock(target)).await?;
+            let count = count.min(room);
+            if source.file_type() == FileType::Regular && source.object().is_none() {
+                return transfer(caller, source, source_offset, target, None, count, progress).await;
+            }
+            let mut bytes = Bytes::empty(count.min(CHUNK));
+            match source_offset {
+                None => drop(source.read(caller, &mut bytes).await?),
+                Some(offset) => *offset += source.read_at(caller, *offset, &mut bytes).await? as u64,
+            }
+            let mut bytes = Bytes::of(bytes.done());
+            let written = target.write(caller, &mut bytes).await;
+            *progress += bytes.transferred();
+            written.map(drop)
+        }
+    }
+}
+
+/// Copies up to `count` bytes that are in one pipe into another and leaves them there. `EINVAL` if either is no pipe
+/// or both are the same.
+pub async fn tee(
+    source: &Arc<OpenFile>,
+    target: &Arc<OpenFile>,
+    count: usize,
+    nonblock: bool,
+) -> Result<usize> {
+    source.check(Access::READ)?;
+    target.check(Access::WRITE)?;
+    let (Some(from), Some(to)) = (reading_end(source), reading_end(target)) else {
+        return Err(Error::EINVAL);
+    };
+    if Arc::ptr_eq(from.pipe(), to.pipe()) {
+        return Err(Error::EINVAL);
+    }
+    from.pipe.wait_readable(nonblock).await?;
+    let room = to.pipe.wait_writable(nonblock).await?;
+    let bytes = from.pipe.peek(count.min(room))?;
+    let copied = to.pipe.state.lock().bytes.push(&bytes)?;
+    to.pipe.queue.wake(Readiness::READ);
+    Ok(copied)
+}
