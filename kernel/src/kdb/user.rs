@@ -6,7 +6,7 @@ use crate::memory::{self, Use};
 use crate::scheduler::Next;
 use crate::space::{self, Space};
 use crate::thread::{ThreadRef, exception, lifecycle, user_memory};
-use crate::{config, console, mapping, processor};
+use crate::{arch, config, console, mapping, processor};
 
 /// `cmpb $operation, %al`.
 const COMPARE_AL: u8 = 0x3c;
@@ -66,7 +66,7 @@ fn may_test(space: &Space) -> bool {
     config::get().test_kdb && space.is_privileged()
 }
 
-/// What the kernel has in use now, for leak checks.
+/// What the kernel has in use now, for leak checks, and what else tests ask.
 fn statistic(which: u64) -> Option<u32> {
     let frames = memory::statistics();
     Some(match which {
@@ -77,6 +77,7 @@ fn statistic(which: u64) -> Option<u32> {
             let (nodes, arrays) = mapping::usage();
             nodes + arrays
         }
+        kdebug::statistic::FLAGS => arch::flags() as u32,
         _ => return None,
     })
 }

@@ -107,7 +107,11 @@ fn perform(current: ThreadRef, request: &Request) {
         let queue = thread.senders_node.receiver();
         queue.inspect(|receiver| receiver.senders.remove(thread));
         scheduler.set_priority(thread, priority, Some(current));
-        queue.inspect(|receiver| receiver.senders.insert(receiver, thread));
+        queue.inspect(|receiver| {
+            receiver.senders.insert(receiver, thread);
+            // It may be before the place where an interrupted search goes on.
+            receiver.search.set(None);
+        });
     }
     if let Some(control) = request.preemption {
         thread.maximum_delay.set(control.max_delay);

@@ -332,7 +332,11 @@ fn modify(
         Some(Work::EndRelations { thread, id, next, delete, .. }) => {
             Work::EndRelations { thread, id, next, delete, left }
         }
-        _ => left.map_or(Work::Idle, Work::DestroySpace),
+        // A thread that has moved has left the partners behind in whose name others sent.
+        _ if move_to.is_some() => {
+            Work::EndRelations { thread, id: ThreadId::NIL, next: 0, delete: false, left }
+        }
+        _ => Work::Idle,
     };
     if let Some(scheduler) = scheduler {
         lifecycle::set_scheduler(thread, scheduler);

@@ -22,12 +22,17 @@ const PAGER: usize = 22;
 const INTEGER: u64 = control::READ_REGISTERS | control::WRITE_REGISTERS;
 const EXTENDED: u64 = control::READ_EXTENDED | control::WRITE_EXTENDED;
 
+/// MR0 to MR20.
+type Words = [u64; redirect::FULL_WORDS + 1];
+
 /// A call that cannot fail any more.
 struct Request {
     thread: ThreadRef,
     /// The caller's message registers.
     words: &'static Utcb,
     control: u64,
+    /// The registers to write: MR0.., fetched once and checked.
+    registers: Option<Words>,
     /// Where the extended state goes to.
     buffer: u64,
     size: usize,
@@ -66,8 +71,13 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     if control & !control::ALL != 0 || control & (INTEGER | EXTENDED) != 0 && runs(thread) {
         return Err(ErrorCode::InvalidParameter);
     }
-    if control & control::WRITE_REGISTERS != 0 && !are_user_addresses(thread, words) {
-        return Err(ErrorCode::InvalidParameter);
+    let mut values = None;
+    if control & control::WRITE_REGISTERS != 0 {
+        let words: Words = core::array::from_fn(|index| words.read(utcb::message_register(index)));
+        if !are_user_addresses(thread, &words) {
+            return Err(ErrorCode::InvalidParameter);
+        }
+        values = Some(words);
     }
     let (buffer, mut size) = (registers.rdx.get(), 0);
     let mut image = None;
@@ -78,7 +88,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         }
         image = decode_image(own, thread, control, buffer, size)?;
     }
-    Ok(Request { thread, words, control, buffer, size, image })
+    Ok(Request { thread, words, control, registers: values, buffer, size, image })
 }
 
 /// Checks the buffer, and fetches and checks what is to be written; makes sure that the thread has room for it.
@@ -121,17 +131,16 @@ fn runs(thread: ThreadRef) -> bool {
 
 /// Whether the registers to write are such that a user may have them. RIP may stay as it is: that of a thread in an X.2
 /// system call lies in the stub page.
-fn are_user_addresses(thread: ThreadRef, words: &Utcb) -> bool {
-    let word = |index| words.read(utcb::message_register(index));
-    let is_user = |index| word(index) < arch::USER_END;
-    (is_user(exception::RIP) || word(exception::RIP) == thread.registers.rip.get())
+fn are_user_addresses(thread: ThreadRef, words: &Words) -> bool {
+    let is_user = |index: usize| words[index] < arch::USER_END;
+    (is_user(exception::RIP) || words[exception::RIP] == thread.registers.rip.get())
         && is_user(redirect::FS_BASE)
         && is_user(redirect::GS_BASE)
 }
 
 /// In the order of the reference: reads, writes, recall. Returns how many bytes of extended state were read.
 fn perform(current: ThreadRef, request: &Request) -> usize {
-    let &Request { thread, words, control, buffer, size, ref image } = request;
+    let &Request { thread, words, control, ref registers, buffer, size, ref image } = request;
     if control & (INTEGER | EXTENDED) != 0 {
         // FS base and extended state may still be in the processor.
         lifecycle::forget_loaded(thread);
@@ -151,10 +160,10 @@ fn perform(current: ThreadRef, request: &Request) -> usize {
         let present = thread.extended_state.get().map_or_else(ExtendedImage::new, arch::read_extended_state);
         read = user_memory::write(own, buffer, &present.bytes()[..size]);
     }
-    if control & control::WRITE_REGISTERS != 0 {
-        ipc::set_exception_registers(thread, |index| words.read(utcb::message_register(index)));
+    if let Some(words) = registers {
+        ipc::set_exception_registers(thread, |index| words[index]);
         for index in [redirect::FS_BASE, redirect::GS_BASE] {
-            redirect::set_base(thread, index, words.read(utcb::message_register(index)));
+            redirect::set_base(thread, index, words[index]);
         }
         thread.entered_by_syscall.set(false);
     }

@@ -196,12 +196,12 @@ pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) -> Work {
     Work::EndRelations { thread, id, next: 0, delete: new.is_none(), left: None }
 }
 
-/// Goes on with the end of an id: partners learn of it, schedulers' roles end, and a thread that is deleted
-/// disappears with all it had. Returns the number of the thread to look at next if it was interrupted.
+/// Goes on with the end of an id (nil: it has only moved): partners learn of it, schedulers' roles end, and a thread
+/// that is deleted disappears with all it had. Returns the number of the thread to look at next if it was interrupted.
 ///
 /// Preemption point, once per thread that is told or looked at.
 pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u32> {
-    while ipc::sender_disappears_from_queue(thread, id) {
+    while !id.is_nil() && ipc::sender_disappears_from_queue(thread, id) {
         if arch::interrupt_pending() {
             return Err(next);
         }
@@ -210,6 +210,7 @@ pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u
         for number in next..threads().end() {
             if let Some(other) = threads().by_number(number) {
                 ipc::partner_disappears(other, id);
+                ipc::originator_changes(other);
                 if other.scheduler.get() == id {
                     other.scheduler.set(ThreadId::NIL);
                 }

@@ -108,12 +108,16 @@ impl SendQueue {
         }
     }
 
-    /// Takes `thread`, which must be in this queue, out of it.
+    /// Takes `thread`, which must be in this queue, out of it. A search that stands at it moves on.
     pub fn remove(&self, thread: ThreadRef) {
         let node = &thread.senders_node;
-        node.receiver.set(None);
+        if let Some(receiver) = node.receiver.take()
+            && receiver.search.get().is_some_and(|next| eq(next, thread))
+        {
+            receiver.search.set(self.after(thread));
+        }
+        let is_first = self.is_first_of_ring(thread);
         let (higher, lower) = (node.higher.take(), node.lower.take());
-        let is_first = higher.is_some() || self.first.get().is_some_and(|first| eq(first, thread));
         let (Some(next), Some(previous)) = (node.next.take(), node.previous.take()) else {
             debug_assert!(false, "the thread is not in the queue");
             return;
@@ -130,6 +134,16 @@ impl SendQueue {
         if is_first {
             self.link_ring(next, higher, lower);
         }
+    }
+
+    fn is_first_of_ring(&self, thread: ThreadRef) -> bool {
+        thread.senders_node.higher.get().is_some() || self.first.get().is_some_and(|first| eq(first, thread))
+    }
+
+    /// The sender that is served after `thread`, which must be in this queue.
+    pub fn after(&self, thread: ThreadRef) -> Option<ThreadRef> {
+        let next = thread.senders_node.next.get()?;
+        if self.is_first_of_ring(next) { next.senders_node.lower.get() } else { Some(next) }
     }
 
     /// All senders, in the order in which they are served.

@@ -198,11 +198,13 @@ pub struct Tcb {
     pub owned_exception_handler: Cell<ThreadId>,
     /// Pending notification bits (K15). Any processor may set some.
     pub notification: AtomicU64,
+    /// Where an interrupted search of the senders goes on; `None` = at the first.
+    pub search: Cell<Option<ThreadRef>>,
     /// Room for the mailbox node (K6), total quantum and redirection.
     room: [u64; ROOM],
 }
 
-const ROOM: usize = 9;
+const ROOM: usize = 8;
 
 /// Size of a TCB in bytes (K4).
 pub const TCB_SIZE: usize = 512;
@@ -251,6 +253,7 @@ impl Tcb {
             owned_pager: Cell::new(ThreadId::NIL),
             owned_exception_handler: Cell::new(ThreadId::NIL),
             notification: AtomicU64::new(0),
+            search: Cell::new(None),
             room: [0; ROOM],
         }
     }
@@ -286,6 +289,7 @@ impl Tcb {
         self.owned_pager.set(ThreadId::NIL);
         self.owned_exception_handler.set(ThreadId::NIL);
         self.notification.store(0, Ordering::Relaxed);
+        self.search.set(None);
     }
 
     /// The global id.

@@ -29,4 +29,6 @@ pub mod statistic {
     pub const SPACES: u64 = 2;
     /// Nodes of the mapping database and arrays of them in use.
     pub const MAP_NODES: u64 = 3;
+    /// The flags with which the kernel runs just then.
+    pub const FLAGS: u64 = 4;
 }

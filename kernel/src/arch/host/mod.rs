@@ -26,6 +26,11 @@ pub const USER_END: u64 = (1 << 47) - 4096;
 /// The emulator's exit device: the model has none.
 pub fn debug_exit(_code: u32) {}
 
+/// The flags with which the kernel runs: the model has none.
+pub fn flags() -> u64 {
+    0
+}
+
 /// Stops the processor: in the model, the test fails.
 pub fn stop() -> ! {
     unreachable!("the processor was stopped")

@@ -67,6 +67,10 @@ entry_from_user:
     mov     [rdi + {rsp}], rax
     mov     byte ptr [rdi + {entered_by_syscall}], 0
     cld
+    test    dword ptr [rip + {features}], {smap}
+    jz      2f
+    clac                                    // a program may have set AC, which lifts SMAP (K14)
+2:
     mov     rsp, gs:[{stack_top}]
     xor     ebp, ebp
     call    interrupt_entered

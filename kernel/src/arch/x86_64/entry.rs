@@ -7,7 +7,7 @@ use x2::Rights;
 use super::cpu_local::CpuLocal;
 use super::instructions::{msr, read_cr2, write_msr};
 use super::layout::STUB_PAGE;
-use super::{Interrupt, gdt, poll_interrupt, take_interrupt, wait_for_interrupt};
+use super::{Interrupt, features, gdt, poll_interrupt, take_interrupt, wait_for_interrupt};
 use crate::arch::exit::{self, Exit};
 use crate::dispatch::{Outcome, after_interrupt, dispatch, timer_interrupt};
 use crate::interrupt;
@@ -43,6 +43,8 @@ global_asm!(
     entered_by_syscall = const offset_of!(Tcb, entered_by_syscall),
     user_data = const gdt::USER_DATA,
     user_code = const gdt::USER_CODE,
+    features = sym features::PRESENT,
+    smap = const features::Features::SMAP.bits(),
 );
 
 global_asm!(include_str!("stubs.S"), memory_control_prefix = const MEMORY_CONTROL_PREFIX);

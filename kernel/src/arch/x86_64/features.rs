@@ -45,7 +45,8 @@ bitflags! {
     }
 }
 
-static PRESENT: AtomicU32 = AtomicU32::new(0);
+/// [`Features`] found. Entry code looks for SMAP here.
+pub(super) static PRESENT: AtomicU32 = AtomicU32::new(0);
 
 /// Does every processor have all of these?
 #[inline]

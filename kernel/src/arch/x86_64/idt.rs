@@ -3,6 +3,7 @@ use core::arch::{asm, global_asm};
 use core::mem::{offset_of, size_of};
 
 use super::cpu_local::CpuLocal;
+use super::features;
 use super::gdt::{InterruptStack, KERNEL_CODE, TaskState};
 use crate::boot_cell::BootCell;
 
@@ -10,6 +11,8 @@ global_asm!(
     include_str!("vectors.S"),
     task_state = const offset_of!(CpuLocal, task_state),
     entry_stack = const TaskState::ENTRY_STACK_OFFSET,
+    features = sym features::PRESENT,
+    smap = const features::Features::SMAP.bits(),
 );
 
 unsafe extern "C" {

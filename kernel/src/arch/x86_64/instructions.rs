@@ -138,6 +138,15 @@ pub fn read_time_stamp() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// The flags with which the kernel runs here.
+#[inline]
+pub fn flags() -> u64 {
+    let flags;
+    // SAFETY: reads a register, through the stack.
+    unsafe { asm!("pushfq", "pop {}", out(reg) flags, options(preserves_flags)) }
+    flags
+}
+
 /// The frame pointer of the calling function.
 #[inline(always)]
 pub fn frame_pointer() -> u64 {

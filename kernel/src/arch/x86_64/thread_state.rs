@@ -11,6 +11,7 @@ pub fn switch_thread_state(from: Option<ThreadRef>, to: ThreadRef) {
     if let Some(from) = from {
         from.registers.fs_base.set(fs_base(from));
     }
+    clear_selectors();
     load_bases(to);
     switch_extended_state(from.and_then(|from| from.extended_state.get()), to.extended_state.get());
 }
@@ -31,6 +32,44 @@ fn fs_base(thread: &Tcb) -> u64 {
     // SAFETY: CR4.FSGSBASE is set where the feature exists.
     unsafe { asm!("rdfsbase {}", out(reg) base, options(nomem, nostack, preserves_flags)) };
     base
+}
+
+/// Makes DS, ES, FS and GS null. They are no part of a thread's state, since 64-bit code does not use them; but what one
+/// thread has loaded must not be seen by the next. Both bases are lost: the caller loads them.
+fn clear_selectors() {
+    let found: u32;
+    // SAFETY: reads registers.
+    unsafe {
+        asm!(
+            "mov {found:e}, ds",
+            "mov {next:e}, es",
+            "or {found:e}, {next:e}",
+            "mov {next:e}, fs",
+            "or {found:e}, {next:e}",
+            "mov {next:e}, gs",
+            "or {found:e}, {next:e}",
+            found = out(reg) found,
+            next = out(reg) _,
+            options(nomem, nostack)
+        );
+    }
+    if found == 0 {
+        return;
+    }
+    // SAFETY: the kernel uses none of these segments but GS, whose base is the kernel's again after the second SWAPGS;
+    // between the two nothing uses it: interrupts are off, and what does not wait for that does not trust GS.
+    unsafe {
+        asm!(
+            "mov ds, {null:e}",
+            "mov es, {null:e}",
+            "mov fs, {null:e}",
+            "swapgs",
+            "mov gs, {null:e}",
+            "swapgs",
+            null = in(reg) 0,
+            options(nostack, preserves_flags)
+        );
+    }
 }
 
 /// The GS base is always loaded from the TCB: what the user's WRGSBASE did to it must not become another's (K5).

@@ -50,6 +50,10 @@ from_kernel:
     push    r14
     push    r15
     cld
+    test    dword ptr [rip + {features}], {smap}
+    jz      2f
+    clac                                    // one that does not wait for the kernel may find the user's AC
+2:
     mov     rdi, rsp
     mov     rbx, rsp
     and     rsp, -16

@@ -12,7 +12,7 @@ use crate::thread::{Continuation, IpcKind, ThreadRef};
 use crate::trace::{self, Event};
 
 /// Makes a thread ready whose IPC has ended, if nothing else stops it.
-fn settle(thread: ThreadRef) {
+pub(super) fn settle(thread: ThreadRef) {
     let this = processor::this();
     if thread.is_runnable() {
         if !this.is_current(thread) {

@@ -170,8 +170,12 @@ fn send(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next 
     if propagated && let Some(block) = current.utcb.get() {
         current.virtual_sender.set(block.read_id(utcb::VIRTUAL_SENDER));
     }
+    let originator = rendezvous::originator(current, receiver);
+    // A right that is not there now is not found later, when the send is served (X.2 rule 7.14).
+    let propagated = !eq(originator, current);
+    current.set_flag(flag::PROPAGATED, propagated);
     if let Some(receiver_kind) = receiver.awaits_message()
-        && rendezvous::accepts(receiver, rendezvous::originator(current, receiver))
+        && rendezvous::accepts(receiver, originator)
     {
         let receiver = Message { thread: receiver, kind: receiver_kind };
         processor::this().scheduler.timeouts.remove(receiver.thread);
@@ -187,6 +191,7 @@ fn send(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next 
     receiver.senders.insert(receiver, current);
     if propagated {
         receiver.set_flag(flag::PROPAGATED_SENDERS, true);
+        originator.set_flag(flag::NAMED, true);
     }
     processor::this().scheduler.timeouts.insert(current, deadline);
     Next::Schedule
@@ -218,7 +223,7 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     if take_notification(thread, kind) {
         return thread.is_runnable();
     }
-    if rendezvous::find_sender(thread).is_some() {
+    if rendezvous::may_find_sender(thread) {
         return true;
     }
     let deadline = thread.receive_deadline.get();
@@ -256,11 +261,14 @@ fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
         thread.receive_deadline.set(instant(timeout));
     }
     thread.partner.set(partner);
+    thread.search.set(None);
     thread.set_continuation(Continuation::Receive(kind));
     true
 }
 
 /// The current thread, in its receive phase, takes what waits for it or waits itself.
+///
+/// Preemption point, where it must search its senders.
 fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
     if kind == IpcKind::User
         && let Some(interrupt) = interrupt::take_pending(current)
@@ -271,7 +279,11 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
     if take_notification(current, kind) {
         return resume_or_switch(current, woken);
     }
-    if let Some(sender) = rendezvous::find_sender(current)
+    let Ok(sender) = rendezvous::find_sender(current) else {
+        woken.inspect(|woken| processor::this().scheduler.make_ready(woken));
+        return Next::Interrupted;
+    };
+    if let Some(sender) = sender
         && let Continuation::Send(sender_kind) = sender.continuation()
     {
         if sender_kind == IpcKind::User && !reaches(sender, current) {
@@ -335,6 +347,10 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
     let again =
         matches!(received, complete::Received::Again) && receive_later(receiver.thread, receiver.kind);
     let receiver_runs = again || receiver.thread.is_runnable();
+    if !receiver_runs {
+        // It was about to look for senders, and is halted.
+        this.scheduler.ready.remove(receiver.thread);
+    }
     if this.is_current(sender.thread) {
         let woken = Some(receiver.thread).filter(|_| receiver_runs);
         return match failure {
@@ -376,6 +392,28 @@ fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
     {
         originator.partner.set(receiver.id());
         receiver.set_flag(flag::NAMED, true);
+        if originator.has(flag::PROPAGATED_SENDERS) {
+            look_again(originator);
+        }
+    }
+}
+
+/// `thread`, which is not current, looks at the senders that wait for it once more, if it waits for a message.
+fn look_again(thread: ThreadRef) {
+    let scheduler = &processor::this().scheduler;
+    if thread.awaits_message().is_some() && !thread.ready.is_queued() {
+        scheduler.timeouts.remove(thread);
+        scheduler.make_ready(thread);
+    }
+}
+
+/// A thread has gone or moved in whose name `sender` may be waiting to send: the message may be `sender`'s own now
+/// (X.2 rule 7.14), which its receiver may be waiting for.
+pub fn originator_changes(sender: ThreadRef) {
+    if sender.has(flag::PROPAGATED)
+        && let Some(receiver) = sender.senders_node.receiver()
+    {
+        look_again(receiver);
     }
 }
 
@@ -440,8 +478,6 @@ pub fn offer_interrupt(handler: ThreadRef, interrupt: &'static interrupt::Interr
     }
     processor::this().scheduler.timeouts.remove(handler);
     deliver_interrupt(handler, kind, interrupt);
-    if handler.is_runnable() {
-        processor::this().scheduler.make_ready(handler);
-    }
+    cancel::settle(handler);
     true
 }

@@ -2,6 +2,7 @@
 
 use x2::ThreadId;
 
+use crate::arch;
 use crate::interrupt::{self, Interrupt};
 use crate::space::Space;
 use crate::thread::table::{self, threads};
@@ -64,25 +65,69 @@ pub(super) fn accepts(receiver: ThreadRef, originator: ThreadRef) -> bool {
     from == originator.id() || from.is_any() || from.is_any_local() && originator.shares_space_with(receiver)
 }
 
-/// The waiting sender that `receiver` takes next, if any.
-pub(super) fn find_sender(receiver: ThreadRef) -> Option<ThreadRef> {
+/// What a receiver knows of its queue without a search.
+enum Known {
+    /// It takes this one next, or none.
+    Sender(Option<ThreadRef>),
+    /// Senders of the own space, and propagated messages, must be looked for one by one.
+    Search,
+}
+
+fn known_sender(receiver: ThreadRef) -> Known {
     let from = receiver.partner.get();
-    let first = receiver.senders.first()?;
+    let Some(first) = receiver.senders.first() else { return Known::Sender(None) };
     if from.is_any() {
-        return Some(first);
+        return Known::Sender(Some(first));
     }
     if from.is_global()
         && let Some(partner) = threads().find(from)
         && partner.senders_node.receiver().is_some_and(|queue| core::ptr::eq(queue, receiver))
         && core::ptr::eq(originator(partner, receiver), partner)
     {
-        return Some(partner);
+        return Known::Sender(Some(partner));
     }
-    // Senders of the own space, and propagated messages, are looked for one by one.
     if from.is_any_local() || receiver.has(flag::PROPAGATED_SENDERS) {
-        return receiver.senders.iter().find(|sender| accepts(receiver, originator(sender, receiver)));
+        return Known::Search;
     }
-    None
+    Known::Sender(None)
+}
+
+/// Whether [`find_sender`] could find one: without the search.
+pub(super) fn may_find_sender(receiver: ThreadRef) -> bool {
+    !matches!(known_sender(receiver), Known::Sender(None))
+}
+
+/// An interrupt is pending; the search goes on where it stopped when it is called again.
+pub(super) struct Interrupted;
+
+/// After so many senders a search looks for interrupts.
+const SEARCHED_AT_ONCE: u32 = arch::POLL_INTERVAL / 4;
+
+/// The waiting sender that `receiver`, which is current, takes next, if any.
+///
+/// Preemption point. `receiver.search` is where an interrupted search goes on. A sender that comes meanwhile need not
+/// be found: what the receiver accepts is delivered to it at once, search or not.
+pub(super) fn find_sender(receiver: ThreadRef) -> Result<Option<ThreadRef>, Interrupted> {
+    if let Known::Sender(sender) = known_sender(receiver) {
+        return Ok(sender);
+    }
+    let mut searched = 0;
+    let mut next = receiver.search.take().or(receiver.senders.first());
+    while let Some(sender) = next {
+        if accepts(receiver, originator(sender, receiver)) {
+            return Ok(Some(sender));
+        }
+        next = receiver.senders.after(sender);
+        searched += 1;
+        if searched == SEARCHED_AT_ONCE {
+            if next.is_some() && arch::interrupt_pending() {
+                receiver.search.set(next);
+                return Err(Interrupted);
+            }
+            searched = 0;
+        }
+    }
+    Ok(None)
 }
 
 /// The id by which `observer` sees `thread`: local in its own space, else global (X.2 rule 7.6).

@@ -70,12 +70,16 @@ fn check_ipc(thread: ThreadRef) {
     {
         assert!(receiver.senders.iter().any(|sender| eq(sender, thread)));
         // No meeting is missed: a receiver that would take the message is about to look.
-        if receiver.awaits_message().is_some() && !receiver.ready.is_queued() {
+        let originators_change = pending_works().any(|work| matches!(work, Work::EndRelations { .. }));
+        if receiver.awaits_message().is_some() && !receiver.ready.is_queued() && !originators_change {
             assert!(
                 !ipc::would_accept(receiver, thread),
-                "{:?} waits for {:?}, which waits to send to it",
+                "{:?} waits for {:?}, and {:?} waits to send to it (propagated for {:?}: {})",
                 receiver.id(),
-                thread.id()
+                receiver.partner.get(),
+                thread.id(),
+                thread.virtual_sender.get(),
+                thread.has(flag::PROPAGATED)
             );
         }
     }

@@ -3,6 +3,7 @@
 mod exhaustion;
 mod invariants;
 mod preemption;
+mod propagation;
 mod random;
 
 use core::cell::Cell;

@@ -1,7 +1,7 @@
 //! What belongs to one thread stays with it: extended state, flags, the GS segment (ARCHITECTURE K5, K14).
 
 use crate::framework::fixture::{Space, spawn};
-use crate::framework::tests;
+use crate::framework::{leaks, tests};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
@@ -12,6 +12,8 @@ tests! {
     STA0002 "a thread begins with clean SSE registers and control word" initial_sse_state;
     STA0003 "a thread that overwrites its word at gs:0 harms nobody else" gs_word;
     STA0004 "direction and alignment-check flags do not reach the kernel" user_flags;
+    STA0005 "what a thread loads into segment registers is not seen by another" selectors;
+    STA0006 "the kernel serves an exception with neither flag set that lifts its protection" kernel_flags;
 }
 
 /// Loads XMM0 and XMM15 with `value`, makes a system call that switches threads, and reads them.
@@ -131,4 +133,74 @@ fn user_flags() {
     }
     flags &= 1 << 10;
     assert_eq!(flags, 0, "the direction flag is clear behind a system call");
+}
+
+/// DS, ES, FS and GS.
+fn read_selectors() -> [u64; 4] {
+    let (ds, es, fs, gs);
+    // SAFETY: reads registers.
+    unsafe {
+        asm!("mov {0}, ds", "mov {1}, es", "mov {2}, fs", "mov {3}, gs",
+            out(reg) ds, out(reg) es, out(reg) fs, out(reg) gs);
+    }
+    [ds, es, fs, gs]
+}
+
+fn selectors() {
+    let me = utcb::my_global_id();
+    DONE.store(0, Ordering::Relaxed);
+    // Not one system call after the selectors are loaded: GS base is lost with it.
+    let loader = spawn(|| {
+        // SAFETY: the segments exist; nothing depends on their bases here.
+        unsafe {
+            asm!("mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", "mov gs, {0:e}", in(reg) 0x23);
+        }
+        loop {
+            DONE.store(read_selectors()[3], Ordering::Relaxed);
+        }
+    });
+    while DONE.load(Ordering::Relaxed) != 0x23 {
+        thread::yield_now();
+    }
+    let witness = Space::new().spawn(move || {
+        ipc::send(me, Message::with_words(1, &read_selectors())).unwrap();
+    });
+    let seen: [u64; 4] = {
+        let received = ipc::receive(witness).unwrap();
+        core::array::from_fn(|index| received.word(index))
+    };
+    assert_eq!(seen, [0; 4], "selectors of another thread");
+    assert_eq!(read_selectors(), [0; 4]);
+    thread::delete(loader).unwrap();
+}
+
+/// The processor has supervisor-mode access prevention, so the kernel uses it.
+fn has_smap() -> bool {
+    // Processors without the leaf answer with another's values; the first leaf says which there are.
+    core::arch::x86_64::__cpuid(0).eax >= 7 && core::arch::x86_64::__cpuid_count(7, 0).ebx >> 20 & 1 != 0
+}
+
+fn kernel_flags() {
+    const ALIGNMENT_CHECK: u64 = 1 << 18;
+    const DIRECTION: u64 = 1 << 10;
+    leaks::require();
+    let flags: u64;
+    // SAFETY: the kernel sets RAX; the flags that are set here are cleared again before anything depends on them.
+    unsafe {
+        asm!(
+            "pushfq",
+            "or qword ptr [rsp], {both}",
+            "popfq",
+            "int3",
+            "cmp al, {operation}",
+            "pushfq",
+            "and qword ptr [rsp], ~{both}",
+            "popfq",
+            both = const ALIGNMENT_CHECK | DIRECTION,
+            operation = const x2::kdebug::READ_STATISTIC,
+            inout("rax") x2::kdebug::statistic::FLAGS => flags,
+        );
+    }
+    assert_eq!(flags & DIRECTION, 0, "the direction flag");
+    assert!(flags & ALIGNMENT_CHECK == 0 || !has_smap(), "the flag that lets the kernel touch user pages");
 }

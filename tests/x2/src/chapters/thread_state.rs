@@ -30,6 +30,7 @@ tests! {
     TST0013 "a thread that waits for an answer is recalled before its next instruction" recall_answered;
     TST0014 "recalling twice is recalling once" recall_twice;
     TST0015 "undefined control bits are refused" undefined_bits;
+    TST0017 "a call that reads and writes writes what the caller gave it" exchange;
     TST0016 "a tag that is none, written to a waiting sender, is sent as an empty message" malformed_tag;
 }
 
@@ -343,4 +344,27 @@ fn malformed_tag() {
     assert_eq!((received.tag.label(), received.tag.untyped(), received.tag.typed()), (0, 0, 0));
     let next = ipc::receive(thread).unwrap();
     assert_eq!((next.tag.label(), next.word(0)), (6, 3), "the sender goes on");
+}
+
+fn exchange() {
+    let me = utcb::my_global_id();
+    let thread = confined::spawn(&confined::space(), move || {
+        let value: u64;
+        // SAFETY: the handler goes on behind the instruction with a value in RAX.
+        unsafe { asm!("mov eax, 7", "ud2", out("rax") value) };
+        ipc::send(me, Message::with_words(1, &[value])).expect("the owner is in reach");
+    });
+    ipc::receive(thread).unwrap();
+    let mut registers = extension::read_registers(thread).unwrap();
+    assert_eq!(registers.get(exception::RAX), 7);
+    registers.set(exception::RAX, 8);
+    for (index, &value) in registers.0.iter().enumerate() {
+        utcb::set_message_register(index + 1, value);
+    }
+    let both = thread_state::READ_REGISTERS | thread_state::WRITE_REGISTERS;
+    // SAFETY: the thread does not care about RAX before it goes on.
+    let (result, ..) = unsafe { syscall::thread_state(thread.raw(), both, 0, 0) };
+    assert_eq!(result, 1);
+    assert_eq!(utcb::message_register(exception::RAX), 7, "what it had");
+    assert_eq!(extension::read_registers(thread).unwrap().get(exception::RAX), 8, "what it has");
 }

@@ -1,0 +1,147 @@
+//! Meetings that come about because something else changes than sender and receiver (X.2 rules 7.14 to 7.16), and the
+//! search for one among many senders.
+
+use x2::{MessageTag, ThreadId, utcb};
+
+use super::Register::*;
+use super::{UTCB_AREA, World, id, invariants};
+use crate::dispatch::{Outcome, dispatch};
+use crate::processor;
+use crate::scheduler::Next;
+use crate::syscall::Call;
+use crate::thread::{Continuation, IpcKind, ThreadRef, ipc};
+
+/// `sender` sends to `to`, in `originator`'s name if it is given, and waits until that thread receives.
+fn send(world: &World, sender: ThreadRef, to: ThreadRef, originator: Option<ThreadRef>) {
+    let tag = MessageTag::new(9, 0, 0).with_propagated(originator.is_some());
+    if let (Some(originator), Some(block)) = (originator, sender.utcb.get()) {
+        block.write(utcb::VIRTUAL_SENDER, originator.id().raw());
+    }
+    world.call(Call::Ipc, sender, &[(R9, tag.raw()), (Rsi, to.id().raw()), (Rdx, 0), (R8, 0)]);
+}
+
+fn receive(world: &World, receiver: ThreadRef, from: ThreadId) {
+    world.call(Call::Ipc, receiver, &[(Rsi, 0), (Rdx, from.raw()), (R8, 0)]);
+}
+
+/// Gives up the processor to all others in turn until `thread` is at user level.
+fn let_run(world: &World, thread: ThreadRef) {
+    lower_first(world);
+    let mut turns = 0;
+    while thread.continuation() != Continuation::ReturnToUser {
+        if let Some(current) = processor::this().current.take() {
+            processor::this().scheduler.make_ready(current);
+        }
+        world.run(Next::Schedule);
+        turns += 1;
+        assert!(turns < 100, "the meeting is missed");
+    }
+}
+
+/// The first threads, which are ready, let others run.
+fn lower_first(world: &World) {
+    let this = processor::this();
+    for thread in [world.thread(id(0, 1)), world.root()] {
+        this.scheduler.set_priority(thread, 50, this.current.get());
+    }
+}
+
+fn sender_seen_by(receiver: ThreadRef) -> u64 {
+    receiver.registers.rsi.get()
+}
+
+fn four(world: &World) -> [ThreadRef; 4] {
+    [4, 5, 6, 7].map(|number| world.spawn(id(number, 1), id(2, 1)))
+}
+
+/// What `change` does to the originator makes the message the sender's own, and the receiver takes it.
+fn message_becomes_the_senders(change: impl FnOnce(&World, ThreadRef)) {
+    let world = World::new();
+    let [sender, originator, ..] = four(&world);
+    let receiver = world.spawn(id(8, 1), id(8, 1));
+    receive(&world, receiver, sender.id());
+    send(&world, sender, receiver, Some(originator));
+    assert_eq!(sender.continuation(), Continuation::Send(IpcKind::User), "the receiver waits for another");
+    change(&world, originator);
+    let_run(&world, receiver);
+    assert_eq!(sender_seen_by(receiver), sender.id().raw());
+    invariants::check();
+}
+
+#[test]
+fn a_message_in_the_name_of_a_deleted_thread_becomes_the_senders() {
+    message_becomes_the_senders(|world, originator| {
+        world.call(Call::ThreadControl, world.root(), &[(Rdi, originator.id().raw()), (R8, 0)]);
+    });
+}
+
+#[test]
+fn a_message_in_the_name_of_a_thread_that_moves_away_becomes_the_senders() {
+    message_becomes_the_senders(|world, originator| {
+        let elsewhere = world.spawn(id(9, 1), id(9, 1));
+        let location = UTCB_AREA + 0x8000;
+        let arguments = [(Rdi, originator.id().raw()), (R8, elsewhere.id().raw()), (Rdx, 0), (Rsi, 0)];
+        world.root().registers.r9().set(location);
+        world.call(Call::ThreadControl, world.root(), &arguments);
+        assert_eq!(world.root().registers.rax().get(), 1);
+    });
+}
+
+#[test]
+fn an_originator_that_is_turned_to_another_partner_takes_what_waits_from_it() {
+    let world = World::new();
+    let [server, client, worker, helper] = four(&world);
+    receive(&world, client, server.id());
+    // In the worker's name, for which the client does not wait yet.
+    send(&world, helper, client, Some(worker));
+    assert_eq!(helper.continuation(), Continuation::Send(IpcKind::User));
+    receive(&world, worker, ThreadId::ANY);
+    send(&world, server, worker, Some(client));
+    let_run(&world, client);
+    assert_eq!(sender_seen_by(client), worker.local_id.get());
+    invariants::check();
+}
+
+#[test]
+fn a_right_to_propagate_that_comes_later_is_not_used() {
+    let world = World::new();
+    let [sender, receiver, ..] = four(&world);
+    let tag = MessageTag::new(9, 0, 0).with_propagated(true);
+    sender.utcb.get().expect("active").write(utcb::VIRTUAL_SENDER, id(9, 1).raw());
+    let arguments = [(R9, tag.raw()), (Rsi, receiver.id().raw()), (Rdx, 0), (R8, 0)];
+    world.call(Call::Ipc, sender, &arguments);
+    world.spawn(id(9, 1), id(2, 1));
+    receive(&world, receiver, ThreadId::ANY);
+    assert_eq!(sender_seen_by(receiver), sender.local_id.get());
+    assert!(!MessageTag::from_raw(receiver.registers.r9().get()).is_propagated());
+}
+
+#[test]
+fn a_search_among_many_senders_gives_way_and_goes_on() {
+    let world = World::new();
+    let receiver = world.spawn(id(4, 1), id(4, 1));
+    let strangers: std::vec::Vec<_> = (10..70).map(|number| world.spawn(id(number, 1), id(2, 1))).collect();
+    for stranger in &strangers {
+        send(&world, stranger, receiver, None);
+    }
+    let member = world.spawn(id(5, 1), id(4, 1));
+    send(&world, member, receiver, None);
+    lower_first(&world);
+    world.machine.interrupts(1, 1);
+    world.switch_to(receiver);
+    let arguments = [(Rsi, 0), (Rdx, ThreadId::ANY_LOCAL.raw()), (R8, 0)];
+    let mut next = world.enter(Call::Ipc, receiver, &arguments);
+    let mut interrupted = 0;
+    while let Outcome::TakeInterrupts = dispatch(next) {
+        interrupted += 1;
+        invariants::check();
+        // What it would look at next goes away meanwhile.
+        let next_one = receiver.search.get().expect("the search is not over");
+        ipc::leave_all(next_one);
+        let moved = receiver.search.get().expect("there are more");
+        assert!(!core::ptr::eq(next_one, moved));
+        next = Next::Schedule;
+    }
+    assert!(interrupted >= 3, "{interrupted} times");
+    assert_eq!(sender_seen_by(receiver), member.local_id.get());
+}
