@@ -1,6 +1,7 @@
 //! Boots a suite on one machine and judges what it prints.
 
 use crate::monitor::Monitor;
+use crate::scratch::{Guard, Scratch, file_name};
 use crate::suites::{Expectation, Run};
 use crate::symbolise::Symboliser;
 use crate::tap::{Outcome, Report, Test};
@@ -66,40 +67,6 @@ pub(crate) fn run(run: &Run) -> Result<Verdict> {
     verdict.seconds = started.elapsed().as_secs_f64();
     verdict.log = log;
     Ok(verdict)
-}
-
-/// Kills the machine when dropped, so that none outlives its run.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A private directory that disappears with its run.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Result<Scratch> {
-        // Sockets have short names, so this is not below the tree.
-        let path = std::env::temp_dir().join(format!("mac-{}-{}", std::process::id(), file_name(name)));
-        fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Scratch(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A run's name as a file name.
-fn file_name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    name.chars().map(plain).collect::<String>().trim_end_matches('_').to_string()
 }
 
 /// The console of a running machine.
@@ -343,11 +310,6 @@ impl<'a> Judge<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_run_name_becomes_a_plain_file_name() {
-        assert_eq!(file_name("boot[q35, uefi-cd]"), "boot_q35__uefi-cd");
-    }
 
     #[test]
     fn terminal_control_is_not_shown() {

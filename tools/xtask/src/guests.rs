@@ -1,40 +1,61 @@
-//! Linux programs that tests boot as guests: built here by Debian's own compilers for Linux, statically, with nothing of
-//! ours linked in.
+//! Linux programs that are built here: for Linux, statically, by the machine's own compilers, with nothing of ours linked
+//! in. Some are booted as modules, all others are part of guest images.
 
 use crate::programs_c::execute;
 use crate::{command, tree};
 use anyhow::{Context, Result};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Name in `target/boot`, source in `tests/guests`, compiler.
-const GUESTS: [(&str, &str, &str); 3] = [
-    ("hello-musl", "hello.c", "musl-gcc"),
-    ("hello-glibc", "hello.c", "gcc"),
-    ("attack", "attack.c", "musl-gcc"),
-];
-
-/// Builds every guest whose source has changed; returns all of them.
-pub(crate) fn build(verbose: bool) -> Result<Vec<PathBuf>> {
-    let out = tree::target().join("guests");
-    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-    GUESTS
-        .iter()
-        .map(|(name, source, compiler)| {
-            let source = tree::root().join("tests/guests").join(source);
-            let program = out.join(name);
-            if !is_newer(&program, &source) {
-                let mut compile = command::clean(compiler);
-                compile.args(["-static", "-no-pie", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
-                compile.arg(&program).arg(&source);
-                execute(compile, verbose, &format!("building the Linux program {name}"))?;
-            }
-            Ok(program)
-        })
-        .collect()
+/// One program.
+struct Program {
+    name: &'static str,
+    /// Below the root of the tree.
+    source: &'static str,
+    compiler: &'static str,
 }
 
-fn is_newer(program: &PathBuf, source: &PathBuf) -> bool {
-    let changed = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
+const fn program(name: &'static str, source: &'static str, compiler: &'static str) -> Program {
+    Program { name, source, compiler }
+}
+
+/// What tests boot as modules.
+const MODULES: [Program; 3] = [
+    program("hello-musl", "tests/guests/hello.c", "musl-gcc"),
+    program("hello-glibc", "tests/guests/hello.c", "gcc"),
+    program("attack", "tests/guests/attack.c", "musl-gcc"),
+];
+
+/// The first process of every image.
+const INIT: Program = program("init", "guests/programs/init.c", "musl-gcc");
+
+/// Builds the modules whose sources have changed; returns all of them.
+pub(crate) fn build(verbose: bool) -> Result<Vec<PathBuf>> {
+    MODULES.iter().map(|program| program.build(verbose)).collect()
+}
+
+/// Builds the first process of guests.
+pub(crate) fn init() -> Result<PathBuf> {
+    INIT.build(false)
+}
+
+impl Program {
+    fn build(&self, verbose: bool) -> Result<PathBuf> {
+        let out = tree::target().join("guests");
+        fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+        let source = tree::root().join(self.source);
+        let program = out.join(self.name);
+        if !is_newer(&program, &source) {
+            let mut compile = command::clean(self.compiler);
+            compile.args(["-static", "-no-pie", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-o"]);
+            compile.arg(&program).arg(&source);
+            execute(compile, verbose, &format!("building the Linux program {}", self.name))?;
+        }
+        Ok(program)
+    }
+}
+
+fn is_newer(program: &Path, source: &Path) -> bool {
+    let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
     changed(program).is_some_and(|built| changed(source).is_some_and(|source| built > source))
 }

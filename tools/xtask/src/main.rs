@@ -20,6 +20,7 @@ mod packages;
 mod programs_c;
 mod qemu;
 mod run;
+mod scratch;
 mod suites;
 mod symbolise;
 mod systems;
@@ -62,19 +63,20 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     let result = match Arguments::parse().verb {
-        Verb::Build(options) => build::run(&options),
-        Verb::Check => check::run(),
-        Verb::Test(options) => test::run(&options),
-        Verb::Bench(options) => bench::run(&options),
+        Verb::Build(options) => done(build::run(&options)),
+        Verb::Check => done(check::run()),
+        Verb::Test(options) => done(test::run(&options)),
+        Verb::Bench(options) => done(bench::run(&options)),
         Verb::Run(options) => run::run(&options),
-        Verb::Debug(options) => run::debug(&options),
-        Verb::Image(options) => run::image(&options),
-        Verb::Packages(options) => guest::packages(&options),
-        Verb::Trace(options) => trace::run(&options),
+        Verb::Debug(options) => done(run::debug(&options)),
+        Verb::Image(options) => done(run::image(&options)),
+        Verb::Packages(options) => done(guest::packages(&options)),
+        Verb::Trace(options) => done(trace::run(&options)),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("mac: {error:#}");
             ExitCode::FAILURE

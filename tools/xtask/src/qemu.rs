@@ -2,6 +2,7 @@
 
 use crate::{command, kickstart, tree};
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,6 +95,10 @@ pub(crate) struct Machine {
     pub(crate) arguments: String,
     /// Module names (files in `target/boot`), each with its arguments after a space.
     pub(crate) modules: Vec<String>,
+    /// Modules whose files are not in `target/boot`: name and file.
+    pub(crate) elsewhere: BTreeMap<String, PathBuf>,
+    /// Another system's kernel and initial root file system, which boot instead of ours.
+    pub(crate) foreign: Option<(PathBuf, PathBuf)>,
     /// The ISO image, unless the boot is direct.
     pub(crate) image: Option<PathBuf>,
     /// One virtual nanosecond per instruction, without any relation to the wall clock.
@@ -106,7 +111,12 @@ impl Machine {
     /// The files that run in the machine: the kernel and its modules.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let names = self.modules.iter().map(|module| module_name(module));
-        std::iter::once("kernel").chain(names).map(|name| tree::boot().join(name)).collect()
+        std::iter::once("kernel").chain(names).map(|name| self.file(name)).collect()
+    }
+
+    /// The file of a module or of the kernel.
+    fn file(&self, name: &str) -> PathBuf {
+        self.elsewhere.get(name).cloned().unwrap_or_else(|| tree::boot().join(name))
     }
 
     /// The QEMU command line, without console and monitor. `scratch` is a private directory for this run.
@@ -132,9 +142,12 @@ impl Machine {
             }
         }
         qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
-        match &self.image {
-            None => self.direct(&mut qemu)?,
-            Some(image) => self.disk(&mut qemu, image, scratch)?,
+        match (&self.foreign, &self.image) {
+            (Some((kernel, root)), _) => {
+                qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(root).args(["-append", &self.arguments]);
+            }
+            (None, None) => self.direct(&mut qemu)?,
+            (None, Some(image)) => self.disk(&mut qemu, image, scratch)?,
         }
         qemu.args(&self.extra);
         Ok(qemu)
@@ -154,7 +167,7 @@ impl Machine {
         let mut list = Vec::new();
         for module in &modules {
             let name = module_name(module);
-            let mut path = present(tree::boot().join(name))?;
+            let mut path = present(self.file(name))?;
             if self.boot == Boot::Kickstart {
                 path = kickstart::stripped(&path)?;
             }

@@ -3,18 +3,20 @@
 use crate::qemu::Accelerator;
 use crate::symbolise::Symboliser;
 use crate::systems::{Choice, Hardware};
-use crate::{build, image, tree};
+use crate::{build, guest, image, tree};
 use anyhow::{Context, Result, bail};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 /// Options of `./mac run`.
 #[derive(clap::Args)]
 pub(crate) struct RunOptions {
     #[command(flatten)]
     choice: Choice,
+    #[command(flatten)]
+    guest: guest::RunOptions,
     #[command(flatten)]
     hardware: Hardware,
 }
@@ -41,11 +43,24 @@ pub(crate) struct ImageOptions {
     output: PathBuf,
 }
 
-/// Boots the system with its console in this terminal.
-pub(crate) fn run(options: &RunOptions) -> Result<()> {
+/// Runs a command or a shell of Linux programs, or boots another system with its console in this terminal.
+pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
+    let guest =
+        options.choice.system.is_none() && (options.guest.wanted() || tree::boot().join("unix").is_file());
+    if guest {
+        if options.guest.kernel == guest::Kernel::Macadamia {
+            build::everything(&build::Options::default())?;
+        }
+        let mut machine = options.hardware.machine();
+        machine.arguments = format!("{} exit", options.choice.arguments).trim_start().to_string();
+        return guest::run(&options.guest, machine);
+    }
+    if options.guest.wanted() {
+        bail!("a system of systems.toml runs no command and has no image: leave out its name");
+    }
     build::everything(&build::Options::default())?;
     eprintln!("mac: booting; Ctrl-A X leaves, Ctrl-A H lists the other keys");
-    boot(&options.choice, &options.hardware, &[])
+    boot(&options.choice, &options.hardware, &[]).map(|()| ExitCode::SUCCESS)
 }
 
 /// Boots the system stopped, waiting for gdb.

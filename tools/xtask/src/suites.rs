@@ -249,6 +249,8 @@ impl Suite {
                 // A panic ends the machine at once instead of being noticed by the silence after it.
                 arguments: format!("{} exit", self.arguments).trim_start().to_string(),
                 modules: self.modules.clone(),
+                elsewhere: BTreeMap::new(),
+                foreign: None,
                 image: None,
                 icount: self.icount,
                 extra: self.qemu.clone(),

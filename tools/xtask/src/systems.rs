@@ -5,6 +5,7 @@ use crate::suites::{self, Overrides};
 use crate::tree;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// One entry of the table.
 #[derive(Debug, Deserialize)]
@@ -31,11 +32,10 @@ struct Table {
 #[derive(clap::Args)]
 pub(crate) struct Choice {
     /// The system in systems.toml, or the suite in tests/suites.toml, that boots
-    #[arg(default_value = "default")]
-    system: String,
+    pub(crate) system: Option<String>,
     /// Words for the kernel's command line, after those of the table
     #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
-    arguments: String,
+    pub(crate) arguments: String,
 }
 
 /// Options of an emulated machine.
@@ -63,32 +63,22 @@ impl Choice {
     pub(crate) fn machine(&self, hardware: &Hardware) -> Result<Machine> {
         let (arguments, modules) = self.contents()?;
         let words = [arguments, self.arguments.clone()];
-        Ok(Machine {
-            model: hardware.machine.clone(),
-            cpus: hardware.cpus,
-            memory: hardware.memory.clone(),
-            accelerator: hardware.accel,
-            boot: if hardware.uefi { Boot::UefiCd } else { Boot::Direct },
-            arguments: words.join(" ").trim().to_string(),
-            modules,
-            image: None,
-            icount: false,
-            extra: Vec::new(),
-        })
+        Ok(Machine { arguments: words.join(" ").trim().to_string(), modules, ..hardware.machine() })
     }
 
     /// Kernel command line and modules.
     fn contents(&self) -> Result<(String, Vec<String>)> {
+        let name = self.system.as_deref().unwrap_or("default");
         let path = tree::root().join("systems.toml");
         let text =
             std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let table: Table = toml::from_str(&text).with_context(|| path.display().to_string())?;
-        if let Some(system) = table.system.iter().find(|system| system.name == self.system) {
+        if let Some(system) = table.system.iter().find(|system| system.name == name) {
             return Ok((system.arguments.clone(), system.modules.clone()));
         }
         let mut suites = suites::read(suites::TESTS)?;
         suites.extend(suites::read(suites::BENCHMARKS)?);
-        if let Some(suite) = suites.iter().find(|suite| suite.name == self.system) {
+        if let Some(suite) = suites.iter().find(|suite| suite.name == name) {
             let runs =
                 suite.runs(&Overrides::default()).map_err(|excluded| anyhow::anyhow!(excluded.reason))?;
             if let Some(run) = runs.into_iter().next() {
@@ -99,7 +89,7 @@ impl Choice {
         let suites = suites.iter().map(|suite| format!("  {:24} {}\n", suite.name, suite.about));
         bail!(
             "no system or suite is called {:?}. Systems:\n{}Suites:\n{}",
-            self.system,
+            name,
             systems.collect::<String>(),
             suites.collect::<String>().trim_end()
         )
@@ -107,6 +97,24 @@ impl Choice {
 }
 
 impl Hardware {
+    /// The machine, with nothing to boot.
+    pub(crate) fn machine(&self) -> Machine {
+        Machine {
+            model: self.machine.clone(),
+            cpus: self.cpus,
+            memory: self.memory.clone(),
+            accelerator: self.accel,
+            boot: if self.uefi { Boot::UefiCd } else { Boot::Direct },
+            arguments: String::new(),
+            modules: Vec::new(),
+            elsewhere: BTreeMap::new(),
+            foreign: None,
+            image: None,
+            icount: false,
+            extra: Vec::new(),
+        }
+    }
+
     /// A plain machine, for what does not depend on the hardware.
     pub(crate) fn plain() -> Hardware {
         Hardware {

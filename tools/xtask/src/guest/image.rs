@@ -5,7 +5,7 @@ use super::lock::Lock;
 use super::package::Package;
 use super::tree::{Tree, is_below};
 use super::{archive, packages};
-use crate::tree;
+use crate::{guests, tree};
 use anyhow::{Context, Result};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -85,6 +85,15 @@ fn filled(definition: &Definition, provided: &[(Package, PathBuf)], request: &Re
 
 /// Adds what does not come from packages.
 fn add_own(tree: &mut Tree, definition: &Definition, request: &Request) -> Result<()> {
+    let init = guests::init()?;
+    tree.file(
+        "sbin/init",
+        0o755,
+        fs::read(&init).with_context(|| format!("cannot read {}", init.display()))?,
+    );
+    for name in ["halt", "poweroff", "reboot"] {
+        tree.link(&format!("sbin/{name}"), "init");
+    }
     for (path, mode) in &definition.directories {
         let mode = u32::from_str_radix(mode, 8)
             .with_context(|| format!("{path}: the mode {mode:?} is not octal"))?;

@@ -7,11 +7,17 @@ mod apt;
 mod archive;
 mod definitions;
 mod image;
+mod linux;
 mod lock;
 mod package;
 mod packages;
+mod run;
+mod session;
 mod tar;
+mod terminal;
 mod tree;
 
 pub(crate) use image::{Request, make};
 pub(crate) use packages::{Options as PackagesOptions, run as packages};
+pub(crate) use run::{Options as RunOptions, run};
+pub(crate) use session::Kernel;

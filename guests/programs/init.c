@@ -1,0 +1,176 @@
+/* The first process of a guest: makes the usual file systems visible where nobody has done so, runs one command or else a
+ * login shell on the console, waits for it and for every orphan, and ends the system.
+ *
+ *   init                 runs the command of /run/command (its words, each followed by NUL), or a login shell
+ *   poweroff, reboot     the same program under another name
+ *
+ * The variables ROWS and COLUMNS say how large the terminal is. Under Linux, whose command line gives the variables LOG and TERMINAL, the command's status is written to LOG as
+ * "guest: status N" before the machine is switched off, and the command runs on TERMINAL, after "guest: ready 0". */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+static void end_system(int how)
+{
+    sync();
+    reboot(how);
+    perror("init: the system cannot be ended");
+}
+
+/* A system that has them mounted answers EBUSY; one whose initial root has them built in has no need for mount at all. */
+static void make_file_systems(void)
+{
+    if (access("/proc/self", F_OK) != 0)
+        mount("proc", "/proc", "proc", 0, 0);
+    if (access("/dev/null", F_OK) != 0)
+        mount("devtmpfs", "/dev", "devtmpfs", 0, 0);
+    if (access("/dev/pts/ptmx", F_OK) != 0) {
+        mkdir("/dev/pts", 0755);
+        mount("devpts", "/dev/pts", "devpts", 0, "gid=5,mode=620,ptmxmode=666");
+    }
+    if (access("/dev/shm", F_OK) != 0) {
+        mkdir("/dev/shm", 01777);
+        mount("tmpfs", "/dev/shm", "tmpfs", 0, 0);
+    }
+    if (access("/dev/fd", F_OK) != 0) {
+        symlink("/proc/self/fd", "/dev/fd");
+        symlink("/proc/self/fd/0", "/dev/stdin");
+        symlink("/proc/self/fd/1", "/dev/stdout");
+        symlink("/proc/self/fd/2", "/dev/stderr");
+    }
+    if (getenv("LOG"))
+        mount("sysfs", "/sys", "sysfs", 0, 0);
+}
+
+/* The words of /run/command. None: 0. */
+static char **command(void)
+{
+    static char words[65536];
+    static char *list[1024];
+    int file = open("/run/command", O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? 0 : read(file, words, sizeof words - 1);
+    if (file >= 0)
+        close(file);
+    int count = 0;
+    for (char *word = words; word < words + size && count < 1023; word += strlen(word) + 1)
+        list[count++] = word;
+    return count > 0 ? list : 0;
+}
+
+/* A session of its own on the terminal; what it prints goes there unchanged if a command's output is wanted. */
+static void take_terminal(int unchanged)
+{
+    const char *name = getenv("TERMINAL");
+    if (!name && !isatty(0))
+        name = "/dev/console";
+    setsid();
+    if (name) {
+        int terminal = open(name, O_RDWR);
+        if (terminal >= 0) {
+            for (int descriptor = 0; descriptor < 3; descriptor++)
+                dup2(terminal, descriptor);
+            if (terminal > 2)
+                close(terminal);
+        }
+    }
+    ioctl(0, TIOCSCTTY, 0);
+    struct winsize size = {0};
+    if (getenv("ROWS") && getenv("COLUMNS")) {
+        size.ws_row = (unsigned short)atoi(getenv("ROWS"));
+        size.ws_col = (unsigned short)atoi(getenv("COLUMNS"));
+        ioctl(0, TIOCSWINSZ, &size);
+    }
+    struct termios settings;
+    if (unchanged && tcgetattr(0, &settings) == 0) {
+        settings.c_oflag &= ~OPOST;
+        settings.c_lflag &= ~(tcflag_t)ECHO;
+        cfsetspeed(&settings, B115200);
+        tcsetattr(0, TCSANOW, &settings);
+    }
+}
+
+/* Writes a line for whoever started the system. */
+static void report(const char *what, int status)
+{
+    const char *log = getenv("LOG");
+    int file = log ? open(log, O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
+    if (file >= 0) {
+        dprintf(file, "\nguest: %s %d\n", what, status);
+        tcdrain(file);
+        close(file);
+    }
+}
+
+static int run(char **words)
+{
+    static char *shell[] = {"-bash", 0}, *small_shell[] = {"-sh", 0};
+    const char *program = words ? words[0] : access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
+    char **arguments = words ? words : strcmp(program, "/bin/sh") == 0 ? small_shell : shell;
+    pid_t child = fork();
+    if (child < 0) {
+        perror("init: fork");
+        return 126;
+    }
+    if (child == 0) {
+        take_terminal(words != 0);
+        report("ready", 0);
+        unsetenv("LOG");
+        unsetenv("TERMINAL");
+        unsetenv("ROWS");
+        unsetenv("COLUMNS");
+        setenv("HOME", "/root", 1);
+        setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+        setenv("TERM", getenv("TERM") ? getenv("TERM") : "vt100", 1);
+        chdir("/root");
+        execvp(program, arguments);
+        int error = errno;
+        fprintf(stderr, "%s: %s\n", program, strerror(error));
+        _exit(error == ENOENT ? 127 : 126);
+    }
+    for (;;) {
+        int status;
+        pid_t ended = wait(&status);
+        if (ended == child) {
+            if (!words && WIFSTOPPED(status))
+                continue;
+            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        }
+        if (ended < 0 && errno != EINTR)
+            return 126;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    const char *name = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
+    if (strcmp(name, "poweroff") == 0 || strcmp(name, "halt") == 0)
+        end_system(RB_POWER_OFF);
+    if (strcmp(name, "reboot") == 0)
+        end_system(RB_AUTOBOOT);
+    if (getpid() != 1) {
+        fprintf(stderr, "%s: this is not how it is used: the kernel starts init\n", name);
+        return 1;
+    }
+    umask(022);
+    make_file_systems();
+    char **words = command();
+    int status = run(words);
+    report("status", status);
+    if (getenv("LOG")) {
+        end_system(RB_POWER_OFF);
+        for (;;)
+            pause();
+    }
+    return status;
+}

@@ -1,0 +1,195 @@
+//! `./mac run` for guests: a command or a shell, with its terminal in this one.
+
+use super::session::{Kernel, Log, Mode, Printed, Session, Start, log_file};
+use super::terminal::{self, Terminal};
+use super::{Request, make};
+use crate::qemu::Machine;
+use anyhow::{Context, Result, bail};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Options of `./mac run` that are about guests.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// The image of Debian's programs (guests/images.toml); default: base for a command, shell for a person
+    #[arg(long, value_name = "NAME")]
+    image: Option<String>,
+    /// Put the contents of this directory of the host under /mnt
+    #[arg(long, value_name = "DIR")]
+    with: Option<PathBuf>,
+    /// Add these Debian packages and what they depend on to the image
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    packages: Vec<String>,
+    /// How system calls are delivered
+    #[arg(long, value_enum, default_value = "exception")]
+    mode: Mode,
+    /// The kernel that the programs run on
+    #[arg(long, value_enum, default_value = "macadamia")]
+    pub(crate) kernel: Kernel,
+    /// Show what the kernel and the servers say, too
+    #[arg(long, short)]
+    verbose: bool,
+    /// Run this command instead of a shell, and end with its status
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+impl Options {
+    /// Whether any of them says that a guest is to run.
+    pub(crate) fn wanted(&self) -> bool {
+        let Options { image, with, packages, kernel, command, .. } = self;
+        image.is_some()
+            || with.is_some()
+            || !packages.is_empty()
+            || *kernel == Kernel::Linux
+            || !command.is_empty()
+    }
+}
+
+/// Runs the command, or a shell; returns the status with which it ended.
+pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
+    let default = if options.command.is_empty() { "shell" } else { "base" };
+    let name = options.image.clone().unwrap_or_else(|| default.into());
+    let mut request = Request { name, packages: options.packages.clone(), ..Request::default() };
+    if let Some(directory) = &options.with {
+        // The tree is the working directory of everything that is started from here, not of the person.
+        let directory = std::path::absolute(directory)?;
+        if !directory.is_dir() {
+            bail!("--with {}: there is no such directory", directory.display());
+        }
+        request.directories.push(("mnt".into(), directory));
+    }
+    let image = make(&request)?;
+    let start = Start {
+        kernel: options.kernel,
+        mode: options.mode,
+        image: image.path,
+        command: options.command.clone(),
+        environment: environment(),
+        machine,
+    };
+    let session = start.start("run")?;
+    let terminal = Terminal::take(options.command.is_empty());
+    let log = Log::of(options.kernel);
+    let result = Run { session, log, verbose: options.verbose }.pass_through(options.command.is_empty());
+    drop(terminal);
+    let status = result?;
+    Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}
+
+/// What the guest is told about this terminal, for its init.
+fn environment() -> Vec<(String, String)> {
+    let mut variables = Vec::new();
+    // A terminal type that is no plain word would not survive the command line of the guest's kernel.
+    let plain =
+        |term: &String| term.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.+_".contains(&byte));
+    if let Some(term) = std::env::var("TERM").ok().filter(plain) {
+        variables.push(("TERM".to_string(), term));
+    }
+    if let Some((rows, columns)) = terminal::size() {
+        variables.push(("ROWS".to_string(), rows.to_string()));
+        variables.push(("COLUMNS".to_string(), columns.to_string()));
+    }
+    variables
+}
+
+struct Run {
+    session: Session,
+    log: Log,
+    verbose: bool,
+}
+
+/// What the person has typed.
+enum Typed {
+    Bytes(Vec<u8>),
+    /// The end of the input.
+    End,
+    /// Ctrl-A X.
+    Leave,
+}
+
+/// The key before those that steer the emulator instead of the guest.
+const ESCAPE: u8 = 1;
+
+impl Run {
+    /// Passes everything through until the guest ends.
+    fn pass_through(mut self, interactive: bool) -> Result<i32> {
+        let mut file = std::fs::File::create(log_file()).context("cannot write the log")?;
+        let typed = read_keys(interactive);
+        let mut terminal = std::io::stdout();
+        let mut leaving = false;
+        loop {
+            match self.session.printed.recv_timeout(Duration::from_millis(20)) {
+                Ok(Printed::Terminal(bytes)) => {
+                    terminal.write_all(&bytes)?;
+                    terminal.flush()?;
+                }
+                Ok(Printed::Log(bytes)) => {
+                    self.log.take(&bytes);
+                    file.write_all(&bytes)?;
+                    if self.verbose {
+                        std::io::stderr().write_all(&bytes)?;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            // Before the guest has its terminal, nobody would get what is typed.
+            while self.log.ready
+                && let Ok(typed) = typed.try_recv()
+            {
+                match typed {
+                    Typed::Bytes(bytes) => self.session.send(&bytes),
+                    // The character that ends the input of a terminal.
+                    Typed::End => self.session.send(b"\x04"),
+                    Typed::Leave => leaving = true,
+                }
+            }
+            if leaving {
+                eprint!("\r\nmac: left\r\n");
+                return Ok(0);
+            }
+        }
+        let status = self.session.status(&self.log);
+        status.with_context(|| format!("what the kernel and the servers said is in {}", log_file().display()))
+    }
+}
+
+/// Reads what is typed, or what is piped in, on a thread of its own: it may never come.
+fn read_keys(interactive: bool) -> Receiver<Typed> {
+    let (sender, typed) = channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1024];
+        let mut escaped = false;
+        loop {
+            let count = match std::io::stdin().read(&mut buffer) {
+                Ok(count @ 1..) => count,
+                _ => {
+                    let _ = sender.send(Typed::End);
+                    return;
+                }
+            };
+            let mut bytes = Vec::new();
+            for byte in &buffer[..count] {
+                match (escaped, byte) {
+                    (true, b'x' | b'X') => {
+                        let _ = sender.send(Typed::Leave);
+                        return;
+                    }
+                    (false, &ESCAPE) if interactive => escaped = true,
+                    _ => {
+                        escaped = false;
+                        bytes.push(*byte);
+                    }
+                }
+            }
+            if sender.send(Typed::Bytes(bytes)).is_err() {
+                return;
+            }
+        }
+    });
+    typed
+}

@@ -1,0 +1,279 @@
+//! A guest on an emulated machine: what boots, its two serial ports, and how it ended.
+//!
+//! The first port carries what the kernel and the servers say, the second is the guest's terminal.
+
+use super::linux;
+use crate::qemu::Machine;
+use crate::scratch::{Guard, Scratch};
+use crate::tree;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The kernel that the guest runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kernel {
+    /// Macadamia, with its Unix server
+    Macadamia,
+    /// Debian's own kernel, for comparison
+    Linux,
+}
+
+/// How Macadamia delivers system calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Mode {
+    /// As messages of the kernel to the server
+    Exception,
+    /// To an emulation library in the program's own space
+    Bounce,
+}
+
+impl Mode {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Mode::Exception => "exception",
+            Mode::Bounce => "bounce",
+        }
+    }
+}
+
+/// What is started.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    pub(crate) kernel: Kernel,
+    pub(crate) mode: Mode,
+    /// The root file system.
+    pub(crate) image: PathBuf,
+    /// The command and its arguments; none: the image's own init.
+    pub(crate) command: Vec<String>,
+    /// Variables for the command.
+    pub(crate) environment: Vec<(String, String)>,
+    /// The emulated machine; what boots on it is filled in here.
+    pub(crate) machine: Machine,
+}
+
+/// Something that a port printed.
+#[derive(Debug)]
+pub(crate) enum Printed {
+    /// What the kernel and the servers say.
+    Log(Vec<u8>),
+    /// What the guest writes to its terminal.
+    Terminal(Vec<u8>),
+}
+
+/// A running guest. It ends when this is dropped.
+pub(crate) struct Session {
+    child: Guard,
+    /// Disconnected once the machine has ended and everything has been read.
+    pub(crate) printed: Receiver<Printed>,
+    /// What is written here is typed at the guest's terminal.
+    pub(crate) keyboard: UnixStream,
+    _scratch: Scratch,
+}
+
+impl Start {
+    /// Starts the machine.
+    pub(crate) fn start(&self, name: &str) -> Result<Session> {
+        let scratch = Scratch::new(name)?;
+        let socket = scratch.0.join("terminal");
+        let listener = UnixListener::bind(&socket).context("making the terminal's socket")?;
+        let mut machine = self.machine.clone();
+        let image = self.image(&scratch.0)?;
+        match self.kernel {
+            Kernel::Macadamia => self.macadamia(&mut machine, image, &scratch.0)?,
+            Kernel::Linux => linux::on(&mut machine, image, &self.environment)?,
+        }
+        let mut qemu = machine.command(&scratch.0)?;
+        qemu.args(["-serial", "stdio", "-chardev"]);
+        qemu.arg(format!("socket,id=terminal,path={}", socket.display()));
+        qemu.args(["-serial", "chardev:terminal"]);
+        let mut child =
+            Guard(qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot start QEMU")?);
+        let log = child.0.stdout.take().context("QEMU without standard output")?;
+        let (terminal, keyboard) = connect(&listener, &mut child)?;
+        let (sender, printed) = channel();
+        pass_on(log, sender.clone(), Printed::Log);
+        pass_on(terminal, sender, Printed::Terminal);
+        Ok(Session { child, printed, keyboard, _scratch: scratch })
+    }
+
+    /// The image, for Linux with the command in it.
+    fn image(&self, scratch: &Path) -> Result<PathBuf> {
+        if self.kernel == Kernel::Macadamia || self.command.is_empty() {
+            return Ok(self.image.clone());
+        }
+        let mut words = Vec::new();
+        for word in &self.command {
+            words.extend_from_slice(word.as_bytes());
+            words.push(0);
+        }
+        let mut tree = super::tree::Tree::default();
+        tree.file("run/command", 0o644, words);
+        let mut both = fs::read(&self.image).with_context(|| format!("reading {}", self.image.display()))?;
+        both.extend(super::archive::pack(&tree));
+        let path = scratch.join(super::image::MODULE);
+        fs::write(&path, both).context("writing the image")?;
+        Ok(path)
+    }
+
+    fn macadamia(&self, machine: &mut Machine, image: PathBuf, scratch: &Path) -> Result<()> {
+        let configuration = scratch.join("boot.conf");
+        fs::write(&configuration, self.configuration()?).context("writing the boot configuration")?;
+        machine.modules = ["sigma0", "root", "boot.conf", "console", "unix", super::image::MODULE]
+            .map(String::from)
+            .to_vec();
+        machine.elsewhere =
+            [("boot.conf".to_string(), configuration), (super::image::MODULE.to_string(), image)].into();
+        Ok(())
+    }
+
+    /// What root starts.
+    fn configuration(&self) -> Result<String> {
+        let time =
+            SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?.as_secs();
+        let mut words = vec![format!("mode={}", self.mode.name()), format!("time={time}")];
+        words.extend(self.environment.iter().map(|(name, value)| format!("env={name}={}", escaped(value))));
+        if !self.command.is_empty() {
+            words.push("--".into());
+            words.extend(self.command.iter().map(|word| escaped(word)));
+        }
+        Ok(CONFIGURATION.replace("ARGUMENTS", &words.join(" ")))
+    }
+}
+
+/// The servers that run guests.
+const CONFIGURATION: &str = include_str!("boot.conf");
+
+/// A word of the Unix server's arguments: no blank, nothing that the boot configuration takes for its own.
+fn escaped(word: &str) -> String {
+    if word.is_empty() {
+        return "\\e".into();
+    }
+    let escape = |byte: u8| match byte {
+        b'\\' | b'#' | 0..=b' ' | 0x7f.. => format!("\\x{byte:02x}"),
+        _ => char::from(byte).to_string(),
+    };
+    word.bytes().map(escape).collect()
+}
+
+/// Waits until QEMU has opened its end of the terminal, or has given up.
+fn connect(listener: &UnixListener, child: &mut Guard) -> Result<(UnixStream, UnixStream)> {
+    listener.set_nonblocking(true)?;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                return Ok((stream.try_clone()?, stream));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                if let Some(status) = child.0.try_wait()? {
+                    bail!("QEMU ended with {status}");
+                }
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            Err(error) => return Err(error).context("waiting for QEMU"),
+        }
+    }
+}
+
+/// Sends everything that can be read until the end.
+fn pass_on(mut from: impl Read + Send + 'static, to: Sender<Printed>, what: fn(Vec<u8>) -> Printed) {
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            if to.send(what(buffer[..count].to_vec())).is_err() {
+                break;
+            }
+        }
+    });
+}
+
+impl Session {
+    /// Types at the guest's terminal. A machine that has ended takes nothing; that it has is noticed elsewhere.
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        let _ = self.keyboard.write_all(bytes).and_then(|()| self.keyboard.flush());
+    }
+
+    /// The status with which the guest ended, after the ports have been read to their ends: from the log if it says it,
+    /// otherwise from QEMU's own.
+    pub(crate) fn status(&mut self, log: &Log) -> Result<i32> {
+        let status = self.child.0.wait().context("waiting for QEMU")?;
+        if let Some(status) = log.status {
+            return Ok(status);
+        }
+        // The debug-exit device makes 2 * status + 1 of a status.
+        match status.code() {
+            Some(code) if code % 2 == 1 => Ok(code / 2),
+            _ => bail!("the machine stopped before the command had ended (QEMU: {status})"),
+        }
+    }
+}
+
+/// The log's lines, and what they say about the guest's end.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    partial: Vec<u8>,
+    /// Whether the guest's terminal is as the command wants it.
+    pub(crate) ready: bool,
+    pub(crate) status: Option<i32>,
+}
+
+impl Log {
+    /// The log of a system that has just been started. Only Linux has to say when it is ready.
+    pub(crate) fn of(kernel: Kernel) -> Log {
+        Log { ready: kernel == Kernel::Macadamia, ..Log::default() }
+    }
+
+    /// Takes what has been printed.
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            if *byte != b'\n' {
+                self.partial.push(*byte);
+                continue;
+            }
+            let line = String::from_utf8_lossy(&self.partial);
+            match line.trim().split_once(' ') {
+                Some(("guest:", "ready 0")) => self.ready = true,
+                Some(("guest:", said)) => {
+                    let status = said.strip_prefix("status ").and_then(|status| status.parse().ok());
+                    self.status = status.or(self.status);
+                }
+                _ => {}
+            }
+            self.partial.clear();
+        }
+    }
+}
+
+/// Where the log of a run for a person is kept.
+pub(crate) fn log_file() -> PathBuf {
+    tree::target().join("run.log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_escaped_for_the_server() {
+        assert_eq!(escaped("plain-word"), "plain-word");
+        assert_eq!(escaped(""), "\\e");
+        assert_eq!(escaped("a b#c\\"), "a\\x20b\\x23c\\x5c");
+    }
+
+    #[test]
+    fn the_status_is_found_in_the_log() {
+        let mut log = Log::default();
+        log.take(b"[ 1.0] up\r\nguest: sta");
+        log.take(b"tus 137\r\n[ 2.0] Power down\r\n");
+        assert_eq!(log.status, Some(137));
+        assert!(!log.ready);
+        log.take(b"\r\nguest: ready 0\r\n");
+        assert!(log.ready);
+    }
+}

@@ -1,0 +1,37 @@
+//! The terminal that `./mac` was started from.
+
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
+use std::io::{stdin, stdout};
+
+/// While it lives, the terminal passes every key on, at once and unseen: the guest's own terminal does what there is to do.
+pub(super) struct Terminal {
+    before: Option<Termios>,
+}
+
+impl Terminal {
+    /// Changes the settings if `raw` is wanted and there is a terminal.
+    pub(super) fn take(raw: bool) -> Terminal {
+        let before = if raw && isatty(stdin()) { tcgetattr(stdin()).ok() } else { None };
+        if let Some(before) = &before {
+            let mut settings = before.clone();
+            settings.make_raw();
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &settings);
+        }
+        Terminal { before }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // Should this fail there is nobody left to tell.
+            let _ = tcsetattr(stdin(), OptionalActions::Drain, before);
+        }
+    }
+}
+
+/// Rows and columns of the terminal that shows the output, if it is one that knows them.
+pub(super) fn size() -> Option<(u16, u16)> {
+    let size = tcgetwinsize(stdout()).ok()?;
+    (size.ws_row > 0 && size.ws_col > 0).then_some((size.ws_row, size.ws_col))
+}

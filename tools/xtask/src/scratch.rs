@@ -1,0 +1,50 @@
+//! What a running machine needs on the host, and what must not outlive it.
+
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Child;
+
+/// Kills the machine when dropped, so that none outlives its run.
+pub(crate) struct Guard(pub(crate) Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A private directory that disappears with its run.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Result<Scratch> {
+        // Sockets have short names, so this is not below the tree.
+        let path = std::env::temp_dir().join(format!("mac-{}-{}", std::process::id(), file_name(name)));
+        fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A run's name as a file name.
+pub(crate) fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    name.chars().map(plain).collect::<String>().trim_end_matches('_').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_name_becomes_a_plain_file_name() {
+        assert_eq!(file_name("boot[q35, uefi-cd]"), "boot_q35__uefi-cd");
+    }
+}
