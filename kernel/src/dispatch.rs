@@ -17,8 +17,6 @@ pub enum Outcome {
     TakeInterrupts,
 }
 
-/// The general-protection exception.
-const GENERAL_PROTECTION: u64 = 13;
 /// How many timeouts end in one go before other interrupts get their turn.
 const EXPIRED_AT_ONCE: usize = 32;
 
@@ -53,7 +51,7 @@ pub fn dispatch(next: Next) -> Outcome {
             }
             Continuation::ReturnToUser if !arch::is_canonical(thread.registers.rip.get()) => {
                 // Whoever set it, it is the thread that cannot go there (K14).
-                exception::report(thread, GENERAL_PROTECTION, 0)
+                exception::report(thread, exception::GENERAL_PROTECTION, 0)
             }
             Continuation::ReturnToUser => {
                 load(thread);

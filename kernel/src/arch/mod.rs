@@ -4,6 +4,7 @@
 pub mod exit;
 pub mod extended_image;
 pub mod page_entry;
+pub mod port_instruction;
 
 pub use exit::is_canonical;
 

@@ -338,6 +338,7 @@ impl fmt::Display for Purpose {
         let why = match self.0 {
             IpcKind::User => "",
             IpcKind::PageFault => " (page fault)",
+            IpcKind::PortFault => " (port fault)",
             IpcKind::Exception => " (exception)",
             IpcKind::SystemCall => " (foreign system call)",
             IpcKind::Start => " (start)",

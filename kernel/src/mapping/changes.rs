@@ -1,7 +1,7 @@
 //! Changes to page tables that processors do not know of yet: collected, made known at once.
 use super::space::SpaceMemory;
 use super::table::Table;
-use crate::arch::tlb::Flush;
+use crate::arch::{self, tlb::Flush};
 use crate::memory::VirtAddr;
 
 /// Translations to be invalidated, and tables to be freed when no processor can walk them any more.
@@ -21,6 +21,10 @@ impl Changes {
     /// The translation of `address` in `space` was removed or reduced.
     #[inline]
     pub(super) fn invalidate(&mut self, space: SpaceMemory, address: VirtAddr) {
+        if space.is_ports() {
+            // Whole, and at once: ports are few.
+            return arch::ports::forget(space.memory_of_ports().page_table_root());
+        }
         self.flush.page(space.root().address(), address);
     }
 

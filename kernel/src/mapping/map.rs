@@ -7,6 +7,7 @@ use x2::{Fpage, MapItem, Region, Rights};
 use super::changes::Changes;
 use super::cursor::{Cursor, Progress};
 use super::node::{NodeId, Status};
+use super::ports;
 use super::space::SpaceMemory;
 use super::table::{self, EntryRef, Place, Table};
 use super::tree;
@@ -72,7 +73,7 @@ enum Step {
 /// the delivered fpage (X.2 rule 7.38): the part of the target region, with the rights granted; nilpage if nothing was
 /// mapped. Preemption point.
 ///
-/// Rules: placement 7.32, rights 7.34 (a page that was mapped from the same parent before gets both), no effect 7.35,
+/// I/O fpages meet I/O windows only (7.41, [`ports`]). Rules for memory: placement 7.32, rights 7.34 (a page that was mapped from the same parent before gets both), no effect 7.35,
 /// holes 7.36, other mappings in the way are flushed 7.37, grant 7.39 (which first flushes whatever is in the way).
 ///
 /// [`OutOfMemory`]: the pages so far stay mapped.
@@ -83,6 +84,9 @@ pub fn map(
     item: MapItem,
     window: Fpage,
 ) -> Progress<Result<Fpage, OutOfMemory>> {
+    if item.fpage.is_io() {
+        return ports::map(cursor, from, to, item, window);
+    }
     let cursor = cursor.project();
     let (Some(send), Some(window)) = (item.fpage.region(), window.region()) else {
         return cursor.finish(Ok(Fpage::NIL));
@@ -264,7 +268,7 @@ impl Transfer {
     #[inline]
     fn find_source(&self, address: VirtAddr, level: u32) -> Result<Source, u64> {
         if self.from.is_sigma0() {
-            return find_sigma0_page(address, level);
+            return find_sigma0_page(self.from, address, level);
         }
         let place = table::find(self.from, address, 1);
         let bits = page_bits(place.level);
@@ -441,10 +445,13 @@ impl Transfer {
     }
 }
 
-/// sigma0's page at `address`: idempotent, as large as possible up to `level`, unless the memory is the kernel's. Else
-/// how far to skip.
-fn find_sigma0_page(address: VirtAddr, mut level: u32) -> Result<Source, u64> {
+/// sigma0's page at `address` (which `space` is its memory or its ports): idempotent, as large as possible up to `level`,
+/// unless the memory is the kernel's. Else how far to skip.
+fn find_sigma0_page(space: SpaceMemory, address: VirtAddr, mut level: u32) -> Result<Source, u64> {
     let physical = PhysAddr::new(address.value());
+    if space.is_ports() {
+        return Ok(Source { address: physical, level, rights: Rights::ALL, node: NodeId::NONE });
+    }
     loop {
         match tree::reserved_in(physical.align_down(page_bits(level)), page_bits(level)) {
             None => return Ok(Source { address: physical, level, rights: Rights::ALL, node: NodeId::NONE }),

@@ -8,6 +8,7 @@
 //! | `unmap` | unmap, flush, status; destruction of a space |
 //! | `control` | MapControl: an owner arranges its spaces' memory |
 //! | `sigma0` | sigma0's page faults |
+//! | `ports` | I/O ports: a second forest with the same rules |
 //! | `cursor` | how far a preempted operation has come |
 //! | `walk` | the walk through everything derived from a page |
 //! | `tree` | the forest: roots, splitting, freeing |
@@ -29,6 +30,7 @@ mod control;
 mod cursor;
 mod map;
 mod node;
+mod ports;
 mod sigma0;
 mod space;
 mod table;
@@ -40,6 +42,7 @@ pub use control::control;
 pub use cursor::{Cursor, Progress};
 pub use map::map;
 pub use node::usage;
+pub use ports::held_ports;
 pub use sigma0::sigma0_fault;
 pub use space::{KernelPage, SpaceMemory, Translation};
 pub use tree::init;

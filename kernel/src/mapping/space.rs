@@ -5,6 +5,7 @@ use x2::{Region, Rights};
 
 use super::changes::Changes;
 use super::node::NodeId;
+use super::ports::{PORT_BASE, PORT_ROOT_LEVEL};
 use super::table::{self, EntryRef, Table};
 use crate::arch;
 use crate::arch::page_entry::{PageEntry, ROOT_LEVEL, page_bits};
@@ -51,10 +52,16 @@ impl Area {
 struct State {
     lock: SpinLock<()>,
     sigma0: bool,
+    /// These are a space's I/O ports ([`super::ports`]).
+    ports: bool,
     /// Whether its pages' status belongs to its owner.
     owned: Cell<bool>,
+    root_level: u8,
     account: Account,
     root: Table,
+    /// The ports of this memory, if it has any, or the memory that these ports belong to. The ports come with the first
+    /// port and go with the space.
+    twin: Cell<Option<SpaceMemory>>,
     areas: [Area; AREAS],
 }
 
@@ -91,20 +98,28 @@ pub struct Translation {
 impl SpaceMemory {
     /// The memory of a new space, empty, with `account` (which gets one more reference) paying.
     pub fn new(account: Account) -> Result<Self, OutOfMemory> {
-        Self::create(account, false)
+        Self::create(account, false, None)
     }
 
-    /// The memory of sigma0: whatever is not the kernel's is mapped there at its own address, as it is touched.
+    /// The memory of sigma0: whatever is not the kernel's is mapped there at its own address, as it is touched. All ports
+    /// are its own, too.
     pub fn new_sigma0(account: Account) -> Result<Self, OutOfMemory> {
-        Self::create(account, true)
+        let memory = Self::create(account, true, None)?;
+        memory.make_ports()?;
+        Ok(memory)
     }
 
-    fn create(account: Account, sigma0: bool) -> Result<Self, OutOfMemory> {
+    /// Memory, or the ports of `memory`.
+    fn create(account: Account, sigma0: bool, memory: Option<Self>) -> Result<Self, OutOfMemory> {
         let state = SPACES.reserve(account)?;
         let address = arch::virt_to_phys(state.as_ptr());
         let id = SpaceId((address.value() / ALIGNMENT) as u32);
-        let root = Table::alloc(id, account, ROOT_LEVEL, VirtAddr::new(0))?;
-        root.fill_kernel_half();
+        let (root_level, start) =
+            if memory.is_some() { (PORT_ROOT_LEVEL, PORT_BASE) } else { (ROOT_LEVEL, 0) };
+        let root = Table::alloc(id, account, root_level, VirtAddr::new(start))?;
+        if memory.is_none() {
+            root.fill_kernel_half();
+        }
         account.retain();
         let areas = [const { Area::none() }; AREAS];
         // SAFETY: the memory is reserved for us, and becomes a State with this write.
@@ -112,13 +127,50 @@ impl SpaceMemory {
             state.commit().write(State {
                 lock: SpinLock::new(()),
                 sigma0,
+                ports: memory.is_some(),
                 owned: Cell::new(false),
+                root_level: root_level as u8,
                 account,
                 root,
+                twin: Cell::new(memory),
                 areas,
             })
         };
         Ok(Self(id))
+    }
+
+    /// The ports of this memory, if it ever had any.
+    pub(super) fn ports(self) -> Option<Self> {
+        self.state().twin.get()
+    }
+
+    /// The ports of this memory, made if there are none.
+    pub(super) fn make_ports(self) -> Result<Self, OutOfMemory> {
+        if let Some(ports) = self.ports() {
+            return Ok(ports);
+        }
+        let ports = Self::create(self.account(), self.is_sigma0(), Some(self))?;
+        self.state().twin.set(Some(ports));
+        Ok(ports)
+    }
+
+    /// Frees the ports of a space that has none mapped any more.
+    pub(super) fn delete_ports(self) {
+        if let Some(ports) = self.state().twin.take() {
+            ports.delete();
+        }
+    }
+
+    /// Whether this is a space's ports, not its memory.
+    #[inline]
+    pub(super) fn is_ports(self) -> bool {
+        self.state().ports
+    }
+
+    /// The memory of the space whose ports these are.
+    pub(super) fn memory_of_ports(self) -> Self {
+        debug_assert!(self.is_ports());
+        self.state().twin.get().unwrap_or(self)
     }
 
     /// Frees the root and the state of a space that maps nothing any more. The space must not be active anywhere.
@@ -126,7 +178,11 @@ impl SpaceMemory {
         let account = self.account();
         let root = self.root();
         debug_assert!(root.used() == 0);
-        root.free(false);
+        if !self.is_ports() {
+            // Without ports of its own it may have those that everybody has.
+            arch::ports::forget(root.address());
+        }
+        root.free(self.is_ports());
         // SAFETY: the state came from this slab for this account; the name is invalid from now on.
         unsafe { SPACES.free(core::ptr::NonNull::from(self.state()), account) };
         account.release();
@@ -146,6 +202,13 @@ impl SpaceMemory {
     #[inline]
     pub(super) fn root(self) -> Table {
         self.state().root
+    }
+
+    /// The root, and its level.
+    #[inline]
+    pub(super) fn root_and_level(self) -> (Table, u32) {
+        let state = self.state();
+        (state.root, u32::from(state.root_level))
     }
 
     #[inline]

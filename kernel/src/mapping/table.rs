@@ -16,7 +16,7 @@ use super::changes::Changes;
 use super::node::{NodeId, alloc_array, array_words, free_array};
 use super::space::{SpaceId, SpaceMemory};
 use crate::arch;
-use crate::arch::page_entry::{ENTRIES, PageEntry, ROOT_LEVEL, index, page_bits};
+use crate::arch::page_entry::{ENTRIES, PageEntry, index, page_bits};
 use crate::memory::frame::{self, Use};
 use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, VirtAddr};
 
@@ -168,6 +168,12 @@ impl EntryRef {
         Table(self.0 >> 9)
     }
 
+    /// The entry `number` entries behind this one in the same table.
+    pub(super) fn later(self, number: u32) -> Self {
+        debug_assert!(self.index() + (number as usize) < ENTRIES);
+        Self(self.0 + number)
+    }
+
     #[inline]
     fn index(self) -> usize {
         self.0 as usize % ENTRIES
@@ -245,7 +251,7 @@ impl EntryRef {
 /// space's lock.
 #[cold]
 fn release_tables(space: SpaceMemory, mut table: Table, address: VirtAddr, changes: &mut Changes) {
-    while table.used() == 0 && table.level() < ROOT_LEVEL {
+    while table.used() == 0 && table != space.root() {
         let above = find(space, address, table.level() + 1);
         debug_assert!(above.level == table.level() + 1 && Table::from_entry(above.entry) == table);
         above.at.store(PageEntry::EMPTY);
@@ -260,8 +266,7 @@ fn release_tables(space: SpaceMemory, mut table: Table, address: VirtAddr, chang
 /// Walks down `space`'s tables towards `address`, at most to `level`.
 #[inline]
 pub(super) fn find(space: SpaceMemory, address: VirtAddr, level: u32) -> Place {
-    let mut table = space.root();
-    let mut at_level = ROOT_LEVEL;
+    let (mut table, mut at_level) = space.root_and_level();
     loop {
         let at = table.entry(index(address.value(), at_level));
         let entry = at.load();

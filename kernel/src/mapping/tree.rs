@@ -12,6 +12,7 @@ use x2::Rights;
 
 use super::changes::Changes;
 use super::node::{NodeId, Status, alloc_array, array_words};
+use super::ports::PORT_BASE;
 use super::table::Table;
 use super::walk;
 use crate::arch::page_entry::{ENTRIES, effective, index, page_bits};
@@ -20,7 +21,8 @@ use crate::sync::{SpinLock, SpinLockGuard};
 
 /// Level of the roots: 1 GiB.
 pub(super) const TREE_LEVEL: u32 = 3;
-/// log2 of the physical memory that can be mapped to users: node fields hold 32-bit frame numbers.
+/// log2 of the physical addresses that can be mapped to users: node fields hold 32-bit frame numbers. The last GiB are I/O
+/// ports.
 pub(super) const PHYSICAL_BITS: u32 = 44;
 const DIRECTORY: usize = 1 << (PHYSICAL_BITS - page_bits(TREE_LEVEL + 1));
 
@@ -65,7 +67,7 @@ pub(super) fn lock(address: PhysAddr) -> SpinLockGuard<'static, ()> {
 /// If part of `start..start + 2^bits` is the kernel's, or does not exist: the end of that part, exclusive.
 pub(super) fn reserved_in(start: PhysAddr, bits: u32) -> Option<PhysAddr> {
     let end = start.offset(1 << bits);
-    if end.value() > 1 << PHYSICAL_BITS {
+    if end.value() > PORT_BASE {
         return Some(PhysAddr::new(u64::MAX));
     }
     let block = PhysRange::new(start, end);

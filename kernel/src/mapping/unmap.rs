@@ -5,6 +5,7 @@ use x2::{Fpage, Region, Rights};
 
 use super::changes::Changes;
 use super::cursor::{Cursor, Progress};
+use super::ports;
 use super::space::SpaceMemory;
 use super::table::{self, Place};
 use super::tree::{self, TREE_LEVEL};
@@ -40,9 +41,16 @@ pub(super) struct Seen {
 /// A page that cannot be read any more is removed, whatever else it allowed. The status of a large page belongs to the
 /// whole page: an fpage that covers only a part of it sees, but does not reset, what the holder did through it. In a
 /// space whose status belongs to its owner ([`SpaceMemory::set_owned`]) nothing is reset.
+///
+/// I/O ports are always removed, whatever rights the fpage names, and have no status (X.2 rule 8.9).
 pub fn unmap(cursor: Pin<&mut Cursor>, space: SpaceMemory, fpage: Fpage, flush: bool) -> Progress<Rights> {
     let cursor = cursor.project();
-    let Some(region) = fpage.region() else { return cursor.finish(Rights::NONE) };
+    let Some(region) = fpage.region() else {
+        return match ports::unmap(cursor, space, fpage, flush) {
+            Progress::Preempted => Progress::Preempted,
+            Progress::Done(()) => Progress::Done(Rights::NONE),
+        };
+    };
     let forget = if space.is_owned() { Rights::NONE } else { Rights::ALL };
     let what = Revoke { rights: fpage.rights(), flush, forget, own_use: true };
     let (start, last) = (region.base, region.last());
@@ -92,6 +100,11 @@ fn plain_page(space: SpaceMemory, region: Region, what: Revoke) -> Option<Rights
 /// may map to it any more. Preemption point.
 pub fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
     let cursor = cursor.project();
+    if space.ports().is_some()
+        && let Progress::Preempted = ports::destroy(cursor, space)
+    {
+        return Progress::Preempted;
+    }
     let everything =
         Revocation { space, start: 0, last: arch::USER_END - 1, what: Revoke::ALL, everything: true };
     match everything.run(cursor) {
@@ -112,9 +125,9 @@ impl Revocation {
                 Some(status) => page_done(cursor, status),
             }
         }
-        // sigma0 has nothing beyond what nodes can name.
-        let user_end = if self.space.is_sigma0() { 1 << tree::PHYSICAL_BITS } else { arch::USER_END };
-        let end = self.last.min(user_end);
+        // sigma0 has no memory beyond what nodes can name.
+        let memory_end = if self.space.is_sigma0() { ports::PORT_BASE } else { arch::USER_END };
+        let end = if self.space.is_ports() { self.last } else { self.last.min(memory_end) };
         loop {
             let address = VirtAddr::new(self.start.saturating_add(cursor.offset));
             if address.value() >= end {

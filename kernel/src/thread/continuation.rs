@@ -8,6 +8,8 @@ pub enum IpcKind {
     User,
     /// The kernel tells the thread's pager of a page fault and awaits the mapping (ABI 13, X.2 rule 12.2).
     PageFault,
+    /// The kernel tells the thread's pager of a forbidden access to I/O ports and awaits the ports (X.2 rule 12.8).
+    PortFault,
     /// The kernel tells the thread's exception handler and awaits the registers (X.2 rule 11.1).
     Exception,
     /// The kernel tells the thread's exception handler of a foreign system call and awaits the answer (K9).

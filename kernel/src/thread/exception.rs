@@ -3,7 +3,7 @@
 
 use x2::kip;
 
-use super::{Continuation, IpcKind, ThreadRef, fault, ipc, user_memory};
+use super::{Continuation, IpcKind, ThreadRef, fault, ipc, port_fault, user_memory};
 use crate::scheduler::Next;
 use crate::space::Space;
 use crate::trace::{self, Event};
@@ -11,6 +11,9 @@ use crate::{arch, config, kdb};
 
 /// The page-fault vector: raised as an exception where a fault cannot be served for want of memory (K4).
 pub const PAGE_FAULT: u64 = 14;
+
+/// The general-protection vector.
+pub const GENERAL_PROTECTION: u64 = 13;
 
 /// Vectors that this module knows.
 mod vector {
@@ -28,6 +31,10 @@ pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
         vector::INVALID_OPCODE if !is_confined(current) => kernel_interface(current),
         vector::DEVICE_NOT_AVAILABLE => use_extended_state(current),
         vector::BREAKPOINT if may_use_debugger(current) => return kdb::user_breakpoint(current),
+        GENERAL_PROTECTION => match port_fault::general_protection(current) {
+            Some(next) => return next,
+            None => false,
+        },
         _ => false,
     };
     if handled { Next::Return } else { report(current, vector, error_code) }

@@ -25,9 +25,14 @@ pub fn page_fault(current: ThreadRef, address: u64, access: Rights) -> Next {
     }
     current.fault[0].set(address);
     current.fault[1].set(access.bits());
+    report(current, IpcKind::PageFault)
+}
+
+/// Reports the fault whose words are in the TCB to the current thread's pager; without one the thread is halted.
+pub(super) fn report(current: ThreadRef, kind: IpcKind) -> Next {
     match current.pager() {
         pager if pager.is_nil() => halt(current),
-        pager => ipc::report(current, IpcKind::PageFault, pager),
+        pager => ipc::report(current, kind, pager),
     }
 }
 

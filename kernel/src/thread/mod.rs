@@ -6,6 +6,7 @@ pub mod fault;
 pub mod initial;
 pub mod ipc;
 pub mod lifecycle;
+pub mod port_fault;
 pub mod redirect;
 mod send_queue;
 pub mod table;

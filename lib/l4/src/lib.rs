@@ -17,7 +17,8 @@
 //! | [`registers`] | the same for messages of up to seven words, without touching memory |
 //! | [`thread`], [`space`] | threads and address spaces |
 //! | [`extension`] | ownership, thread state, notification |
-//! | [`sigma0`] | asking sigma0 for memory |
+//! | [`sigma0`] | asking sigma0 for memory and I/O ports |
+//! | [`port`] | using I/O ports |
 //! | [`console`] | printing through the kernel debugger |
 //! | [`start`] | entry, stack and panic of a program |
 //!
@@ -29,6 +30,7 @@ pub mod console;
 pub mod extension;
 pub mod ipc;
 pub mod kernel_interface;
+pub mod port;
 pub mod registers;
 pub mod sigma0;
 pub mod space;

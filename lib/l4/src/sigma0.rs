@@ -1,4 +1,4 @@
-//! Asking sigma0 for memory (ABI 14).
+//! Asking sigma0 for memory and I/O ports (ABI 14).
 
 use crate::{ipc, kip, utcb};
 use x2::protocol::sigma0;
@@ -20,14 +20,33 @@ pub fn request_any(size_log2: u32) -> ipc::Result<Option<Region>> {
     unsafe { map(sigma0::any(size_log2), Acceptor::COMPLETE) }
 }
 
+/// Asks for the I/O ports of `fpage`. Returns whether sigma0 gave them.
+pub fn request_ports(fpage: Fpage) -> ipc::Result<bool> {
+    if !fpage.is_io() {
+        return Ok(false);
+    }
+    // SAFETY: the window is none of memory.
+    let given = unsafe { ask(fpage, Acceptor::new(fpage, false)) }?;
+    Ok(given.ports().is_some())
+}
+
 /// # Safety
 /// Rust code does not rely on memory in the window.
 unsafe fn map(fpage: Fpage, acceptor: Acceptor) -> ipc::Result<Option<Region>> {
+    // SAFETY: the caller's promise.
+    unsafe { ask(fpage, acceptor) }.map(Fpage::region)
+}
+
+/// What sigma0 gave, nilpage if nothing.
+///
+/// # Safety
+/// Rust code does not rely on memory in the window.
+unsafe fn ask(fpage: Fpage, acceptor: Acceptor) -> ipc::Result<Fpage> {
     // SAFETY: the caller's promise.
     unsafe { utcb::accept(acceptor) };
     let message =
         ipc::Message::with_words(sigma0::REQUEST_TAG.label(), &[fpage.with_rights(Rights::ALL).raw(), 0]);
     let answer = ipc::call(kip().sigma0(), message);
     utcb::accept_untyped_words();
-    Ok(answer?.map_item(0).and_then(|item| item.fpage.region()))
+    Ok(answer?.map_item(0).map_or(Fpage::NIL, |item| item.fpage))
 }

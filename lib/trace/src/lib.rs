@@ -84,6 +84,8 @@ events! {
     27 Timer "timer" ("now", "");
     /// An IPC timeout ended a wait.
     28 Timeout "timeout" ("thread", "");
+    /// A forbidden access of user code to I/O ports.
+    21 PortFault "port-fault" ("port", "ip");
     /// A thread was created or activated.
     32 ThreadCreate "thread-create" ("thread", "space");
     /// A thread was deleted.

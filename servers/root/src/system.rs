@@ -149,6 +149,10 @@ impl System {
                 let (address, ip) = (message.word(0), message.word(1));
                 Outcome::End(format!("fault at {address:#x}, instruction {ip:#x}"))
             }
+            _ if protocol::of(tag) == protocol::IO_PAGE_FAULT && words == 2 => {
+                let (ports, ip) = (Fpage::from_raw(message.word(0)), message.word(1));
+                Outcome::End(format!("access to {ports:?}, instruction {ip:#x}"))
+            }
             _ if protocol::of(tag) == protocol::ARCHITECTURE_EXCEPTION && words >= exception::WORDS => {
                 let (number, ip) = (message.word(exception::NUMBER - 1), message.word(exception::RIP - 1));
                 Outcome::End(format!("exception {number}, instruction {ip:#x}"))

@@ -6,6 +6,7 @@
 mod cpu_local;
 mod interrupts;
 mod machine;
+pub mod ports;
 pub mod serial;
 pub mod tlb;
 

@@ -9,8 +9,7 @@ use core::mem::offset_of;
 use super::boot::memory;
 use super::gdt::{DescriptorTable, INTERRUPT_STACKS, InterruptStack, TaskState};
 use super::instructions::{msr, write_msr};
-use super::{serial, stacks};
-use crate::config;
+use super::{ports, stacks};
 use crate::processor::Processor;
 
 /// What one processor has for itself. The first fields are known to entry code by their offsets.
@@ -32,6 +31,8 @@ pub struct CpuLocal {
     pub processor: Processor,
     /// The vector of the interrupt that ended the last [`super::wait_for_interrupt`]; 0 = none.
     pub(super) idle_vector: Cell<u32>,
+    /// Whose ports the task state's bitmap opens.
+    pub(super) ports: ports::Owner,
 }
 
 const _: () = assert!(offset_of!(CpuLocal, self_address) == 0);
@@ -75,6 +76,7 @@ pub(super) unsafe fn init(number: u32) -> u64 {
                 number,
                 processor: Processor::new(),
                 idle_vector: Cell::new(0),
+                ports: ports::Owner::new(),
             },
             descriptors: DescriptorTable::new(),
             task: TaskState::new(),
@@ -82,9 +84,6 @@ pub(super) unsafe fn init(number: u32) -> u64 {
         &mut *area
     };
     area.task.set_entry_stack(stack_top);
-    if config::get().legacy_io {
-        serial::PORTS.for_each(|port| area.task.open_port(port));
-    }
     for (index, which) in [
         InterruptStack::NonMaskable,
         InterruptStack::MachineCheck,

@@ -35,8 +35,8 @@ pub enum InterruptStack {
 /// How many stacks of the interrupt stack table are in use.
 pub const INTERRUPT_STACKS: usize = 4;
 
-/// Bytes of I/O permission bitmap: one bit per port, and the closing byte of ones that the processor demands.
-const IO_BITMAP: usize = 65536 / 8 + 1;
+/// Words of the I/O permission bitmap, of 64 ports each.
+pub const PORT_WORDS: usize = 65536 / 64;
 
 /// The 64-bit task-state segment with its I/O permission bitmap. All ones in the bitmap: no port is open.
 #[repr(C, packed)]
@@ -51,12 +51,18 @@ pub struct TaskState {
     reserved2: u64,
     reserved3: u16,
     bitmap_offset: u16,
-    io_bitmap: [u8; IO_BITMAP],
+    closed: [u64; PORT_WORDS],
+    /// The byte of ones that the processor demands behind the bitmap.
+    end: u8,
 }
 
 impl TaskState {
     /// Where entry code finds the stack pointer for entries from user mode.
     pub const ENTRY_STACK_OFFSET: usize = offset_of!(Self, rsp0);
+
+    /// Where the bitmap is, and where it is not: behind the segment's limit.
+    const BITMAP: u16 = offset_of!(Self, closed) as u16;
+    const NO_BITMAP: u16 = size_of::<Self>() as u16;
 
     /// A task state without stacks and ports.
     pub const fn new() -> Self {
@@ -69,8 +75,9 @@ impl TaskState {
             stacks: [0; 7],
             reserved2: 0,
             reserved3: 0,
-            bitmap_offset: size_of::<Self>() as u16 - IO_BITMAP as u16,
-            io_bitmap: [0xff; IO_BITMAP],
+            bitmap_offset: Self::NO_BITMAP,
+            closed: [!0; PORT_WORDS],
+            end: 0xff,
         }
     }
 
@@ -84,9 +91,20 @@ impl TaskState {
         self.stacks[which as usize - 1] = top;
     }
 
-    /// Opens a port to user programs.
-    pub fn open_port(&mut self, port: u16) {
-        self.io_bitmap[usize::from(port / 8)] &= !(1 << (port % 8));
+    /// Says whether the bitmap counts; otherwise every port is closed.
+    #[inline]
+    pub fn use_bitmap(&mut self, counts: bool) {
+        self.bitmap_offset = if counts { Self::BITMAP } else { Self::NO_BITMAP };
+    }
+
+    /// Opens, of the 64 ports from 64 * `word` on, those that are 1 in `open`, and closes the others.
+    pub fn set_ports(&mut self, word: usize, open: u64) {
+        self.closed[word] = !open;
+    }
+
+    /// Whether a port is open in the bitmap.
+    pub fn is_open(&self, port: u16) -> bool {
+        self.closed[usize::from(port / 64)] >> (port % 64) & 1 == 0
     }
 }
 

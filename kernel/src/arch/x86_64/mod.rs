@@ -15,6 +15,7 @@ pub mod layout;
 pub mod local_apic;
 pub mod paging;
 mod pic;
+pub mod ports;
 pub mod serial;
 mod stacks;
 mod thread_state;

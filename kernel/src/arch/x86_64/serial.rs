@@ -6,8 +6,6 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use super::instructions::{in8, out8};
 
 const PORT: u16 = 0x3f8;
-/// All its I/O ports.
-pub(super) const PORTS: core::ops::RangeInclusive<u16> = PORT..=PORT + 7;
 const INTERRUPT_ENABLE: u16 = PORT + 1;
 const FIFO_CONTROL: u16 = PORT + 2;
 const LINE_CONTROL: u16 = PORT + 3;

@@ -6,6 +6,7 @@ use core::arch::asm;
 use core::mem::MaybeUninit;
 
 use super::instructions::{read_cr3, write_cr3};
+use super::ports;
 use crate::memory::{PhysAddr, VirtAddr};
 
 /// From how many pages on it is cheaper to forget everything.
@@ -17,6 +18,7 @@ pub fn activate(root: PhysAddr) {
     if read_cr3() != root.value() {
         // SAFETY: a space's root table maps the kernel's half like every other.
         unsafe { write_cr3(root.value()) };
+        ports::activate(root);
     }
 }
 

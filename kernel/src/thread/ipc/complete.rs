@@ -6,7 +6,7 @@ use x2::{IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, utcb};
 use super::Failure;
 use super::message::Message;
 use super::rendezvous::id_seen_by;
-use crate::thread::exception::PAGE_FAULT;
+use crate::thread::exception::{GENERAL_PROTECTION, PAGE_FAULT};
 use crate::thread::{Continuation, IpcKind, ThreadRef, flag, redirect};
 use crate::trace::{self, Event};
 
@@ -58,9 +58,10 @@ pub(super) fn received(
                 block.write(utcb::ACTUAL_SENDER, id_seen_by(thread, origin.sender).raw());
             }
         }
-        IpcKind::PageFault => {
+        IpcKind::PageFault | IpcKind::PortFault => {
             if failure.is_some_and(|failure| failure.out_of_memory) {
-                thread.fault[0].set(PAGE_FAULT);
+                let is_page_fault = kind == IpcKind::PageFault;
+                thread.fault[0].set(if is_page_fault { PAGE_FAULT } else { GENERAL_PROTECTION });
                 thread.fault[1].set(0);
                 thread.set_continuation(Continuation::RaiseException);
             }
@@ -91,13 +92,17 @@ pub(super) fn receive_failed(thread: ThreadRef, kind: IpcKind, failure: Failure,
     match kind {
         IpcKind::User => fail_user(thread, IpcPhase::Receive, failure, tag.with_error(true)),
         // The partner that owes the reply is gone (X.2 rule 5.34).
-        IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall
+        IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall
             if failure.kind == IpcErrorKind::NonExistingPartner =>
         {
             thread.set_flag(flag::HALTED, true);
         }
         // Cancelled: it goes on at its user IP (X.2 rule 5.31).
-        IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall | IpcKind::Start => {}
+        IpcKind::PageFault
+        | IpcKind::PortFault
+        | IpcKind::Exception
+        | IpcKind::SystemCall
+        | IpcKind::Start => {}
     }
 }
 
@@ -115,12 +120,16 @@ pub(super) fn send_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, ta
             let tag = tag.without_flags().with_error(true);
             fail_user(thread, IpcPhase::Send, failure, tag);
         }
-        IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall
+        IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall
             if failure.kind == IpcErrorKind::NonExistingPartner =>
         {
             thread.set_flag(flag::HALTED, true);
         }
-        IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall | IpcKind::Start => {}
+        IpcKind::PageFault
+        | IpcKind::PortFault
+        | IpcKind::Exception
+        | IpcKind::SystemCall
+        | IpcKind::Start => {}
     }
 }
 

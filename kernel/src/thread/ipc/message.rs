@@ -9,7 +9,7 @@ use core::cell::Cell;
 use x2::extension::{self, SystemCallAnswer};
 use x2::message::REGISTER_MESSAGE_REGISTERS;
 use x2::protocol::{self, exception};
-use x2::{Acceptor, MessageTag, Rights, utcb};
+use x2::{Acceptor, Fpage, MessageTag, Rights, utcb};
 
 use crate::thread::{IpcKind, Registers, ThreadRef, USER_FLAGS, redirect};
 
@@ -31,6 +31,7 @@ impl Message {
                 if tag.is_well_formed() { tag } else { MessageTag::EMPTY }
             }
             IpcKind::PageFault => protocol::page_fault_tag(Rights::from_bits(self.thread.fault[1].get())),
+            IpcKind::PortFault => protocol::IO_PAGE_FAULT_TAG,
             IpcKind::Exception if crate::config::get().exception_error_code => {
                 exception::TAG.with_words(exception::WORDS_WITH_ERROR_CODE, 0)
             }
@@ -52,8 +53,8 @@ impl Message {
             IpcKind::User => {
                 self.thread.utcb.get().map_or(0, |block| block.read(utcb::message_register(index)))
             }
-            IpcKind::PageFault if index == 1 => self.thread.fault[0].get(),
-            IpcKind::PageFault => self.thread.registers.rip.get(),
+            IpcKind::PageFault | IpcKind::PortFault if index == 1 => self.thread.fault[0].get(),
+            IpcKind::PageFault | IpcKind::PortFault => self.thread.registers.rip.get(),
             IpcKind::Exception if index == exception::NUMBER => self.thread.fault[0].get(),
             IpcKind::Exception if index == exception::ERROR_CODE => self.thread.fault[1].get(),
             IpcKind::Exception => exception_register(&self.thread.registers, index).get(),
@@ -73,7 +74,7 @@ impl Message {
                     block.write(utcb::message_register(index), value);
                 }
             }
-            IpcKind::PageFault | IpcKind::Exception | IpcKind::SystemCall => {}
+            IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall => {}
         }
     }
 
@@ -96,7 +97,7 @@ impl Message {
                 set_exception_registers(self.thread, |index| source.word(index));
             }
             (_, IpcKind::SystemCall) => receive_answer(self.thread, source, tag),
-            (_, IpcKind::PageFault | IpcKind::Exception) => {}
+            (_, IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception) => {}
             (_, IpcKind::User | IpcKind::Start) => {
                 for index in 1..=count {
                     self.set_word(index, source.word(index));
@@ -112,6 +113,7 @@ impl Message {
                 Acceptor::from_raw(block.read(utcb::buffer_register(0)))
             }),
             IpcKind::PageFault => Acceptor::COMPLETE,
+            IpcKind::PortFault => Acceptor::new(Fpage::COMPLETE_IO, false),
             IpcKind::Exception | IpcKind::SystemCall | IpcKind::Start => Acceptor::UNTYPED_WORDS,
         }
     }

@@ -20,7 +20,7 @@ tests! {
     EXC0006 "a reply that is too short halts the thread" short_reply;
     EXC0007 "the message registers are what they were" message_registers_survive;
     EXC0008 "a non-canonical instruction pointer harms only its thread" non_canonical_ip;
-    EXC0009 "CLI, STI, HLT and port access are refused" privileged_instructions;
+    EXC0009 "CLI, STI, HLT and privileged registers are refused" privileged_instructions;
     EXC0010 "deleting a handler that owes the reply halts the thread" handler_deleted;
 }
 
@@ -160,8 +160,6 @@ code! {
     clear_interrupts: "cli";
     set_interrupts: "sti";
     halt: "hlt";
-    read_port: "mov dx, 0x61", "in al, dx";
-    write_port: "mov dx, 0x80", "out dx, al";
     read_model_specific: "mov ecx, 0xc0000080", "rdmsr";
     load_control: "mov rax, cr3";
     single_step: "pushfq", "or qword ptr [rsp], 0x100", "popfq", "nop";
@@ -243,17 +241,6 @@ fn privileged_instructions() {
         [clear_interrupts as extern "C" fn() -> !, set_interrupts, halt, read_model_specific, load_control]
     {
         assert_eq!(register(&exception_of(code), NUMBER), 13);
-    }
-    for code in [read_port as extern "C" fn() -> !, write_port] {
-        let me = utcb::my_global_id();
-        let thread = spawn(move || {
-            utcb::set_exception_handler(me);
-            utcb::set_pager(me);
-            code()
-        });
-        let received = ipc::receive(thread).expect("an exception or an IO fault");
-        let protocol = x2::protocol::of(received.tag);
-        assert!(protocol == x2::protocol::IO_PAGE_FAULT || received.tag == TAG, "{:?}", received.tag);
     }
 }
 

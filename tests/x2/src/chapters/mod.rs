@@ -7,6 +7,7 @@ mod exception;
 mod exhaustion;
 mod fault;
 mod interrupt;
+mod io;
 mod ipc;
 mod kip;
 mod map;
@@ -31,6 +32,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "fault", tests: fault::TESTS },
     Chapter { name: "map", tests: map::TESTS },
     Chapter { name: "unmap", tests: unmap::TESTS },
+    Chapter { name: "io", tests: io::TESTS },
     Chapter { name: "exception", tests: exception::TESTS },
     Chapter { name: "exhaustion", tests: exhaustion::TESTS },
     Chapter { name: "state", tests: state::TESTS },

@@ -37,6 +37,8 @@ pub(crate) fn run(chapters: &[Chapter]) -> ! {
         let given = unsafe { l4::sigma0::request(Fpage::memory(block, 21)) };
         assert_eq!(given, Ok(true), "sigma0 gives the root task its own memory");
     }
+    let ports = l4::sigma0::request_ports(Fpage::COMPLETE_IO);
+    assert_eq!(ports, Ok(true), "sigma0 gives the root task all ports");
     for page in image::range().step_by(4096) {
         image::touch(page);
     }

@@ -1,0 +1,71 @@
+//! Which I/O ports the executing processor lets the running program use: the permission bitmap of its task state.
+//!
+//! The bitmap is to ports what a TLB is to memory: it caches, for one space at a time, part of what the mapping database
+//! says, 64 ports at a time, filled by the handler of the exception that a forbidden access raises. Switching to another
+//! space costs one store: the bitmap counts only while the space that it was filled for is active. It is never copied.
+use core::cell::Cell;
+
+use super::cpu_local;
+use super::gdt::PORT_WORDS;
+use crate::memory::PhysAddr;
+
+/// No space's root table.
+const NOBODY: u64 = 0;
+
+/// For whom the bitmap is filled, and which words of it are not all ones.
+pub(super) struct Owner {
+    root: Cell<u64>,
+    first: Cell<usize>,
+    last: Cell<usize>,
+}
+
+impl Owner {
+    pub(super) const fn new() -> Self {
+        Self { root: Cell::new(NOBODY), first: Cell::new(PORT_WORDS), last: Cell::new(0) }
+    }
+}
+
+/// The space with this root table becomes the active one.
+#[inline]
+pub(super) fn activate(root: PhysAddr) {
+    let local = cpu_local();
+    // SAFETY: the task state is this processor's, and interrupts are off.
+    unsafe { (*local.task_state).use_bitmap(local.ports.root.get() == root.value()) };
+}
+
+/// Lets the active space, whose root table is at `root`, use the ports that are 1 in `open`, of the 64 from 64 * `word` on,
+/// and no others of these.
+pub fn load(root: PhysAddr, word: usize, open: u64) {
+    let local = cpu_local();
+    let owner = &local.ports;
+    // SAFETY: the task state is this processor's, and interrupts are off.
+    let task = unsafe { &mut *local.task_state };
+    if owner.root.replace(root.value()) != root.value() {
+        for word in owner.first.get()..=owner.last.get() {
+            task.set_ports(word, 0);
+        }
+        owner.first.set(PORT_WORDS);
+        owner.last.set(0);
+    }
+    task.set_ports(word, open);
+    owner.first.set(owner.first.get().min(word));
+    owner.last.set(owner.last.get().max(word));
+    task.use_bitmap(true);
+}
+
+/// The space with this root table has lost ports, or is going away: what is known of its ports is void.
+pub fn forget(root: PhysAddr) {
+    let local = cpu_local();
+    if local.ports.root.get() == root.value() {
+        local.ports.root.set(NOBODY);
+        // SAFETY: the task state is this processor's, and interrupts are off.
+        unsafe { (*local.task_state).use_bitmap(false) };
+    }
+}
+
+/// Whether the active space, whose root table is at `root`, can use `port` now.
+pub fn is_open(root: PhysAddr, port: u16) -> bool {
+    let local = cpu_local();
+    // SAFETY: the task state is this processor's, and interrupts are off.
+    local.ports.root.get() == root.value() && unsafe { (*local.task_state).is_open(port) }
+}
