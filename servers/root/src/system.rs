@@ -10,8 +10,8 @@ use root::configuration::{self, MemoryLimit};
 use root::ranges::Ranges;
 use root::thread_numbers::{ServerIndex, ThreadNumbers};
 use rt::root::{Status, request};
-use x2::ThreadId;
 use x2::protocol::{self, exception};
+use x2::{Fpage, ThreadId};
 
 /// Thread numbers below the first of root's own: those of the initial servers.
 const INITIAL_THREADS: u32 = 8;
