@@ -133,6 +133,7 @@ impl Space {
             owner => {
                 eq(self, other)
                     || matches!(owner, Owner::Space(owner) if eq(owner, other))
+                    || other.is_owned_by(self)
                     || openings(&self.ownership).any(|opening| eq(opening.to, other))
             }
         }

@@ -32,6 +32,7 @@ tests! {
     CNF0018 "a quota limits what a space costs, and is given back" quota;
     CNF0019 "a quota is taken out of the owner's" quota_of_owner;
     CNF0020 "a pager that a program chose does not count once its space is owned" pager_chosen_before;
+    CNF0021 "an owned space reaches the spaces that it owns itself" reaches_owned;
     CNF0017 "not more than eight spaces can be opened" openings_are_bounded;
 }
 
@@ -76,6 +77,21 @@ fn reaches_owner() {
     await_state(sibling, ThreadState::Waiting);
     assert_eq!(attempt_in(&space, move || outcome(ipc::send(sibling, Message::with_words(1, &[77])))), 0);
     assert_eq!(ipc::receive(sibling).unwrap().word(0), 77);
+}
+
+fn reaches_owned() {
+    let (middle, lowest) = (confined::space(), Space::new());
+    let me = utcb::my_global_id();
+    let thread = lowest.spawn(move || {
+        let _ = ipc::receive(me);
+    });
+    extension::set_owner(lowest.first, middle.first).unwrap();
+    await_state(thread, ThreadState::Waiting);
+    // Nobody but the owner: the thread below waits for the test, and reaches only what is above and below itself.
+    let attempt = move || outcome(ipc::send_timeout(thread, Message::new(0), Time::ZERO));
+    let timeout = x2::IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout).raw();
+    assert_eq!(attempt_in(&middle, attempt), timeout);
+    assert_eq!(attempt_in(&confined::space(), attempt), nobody(IpcPhase::Send));
 }
 
 fn sends_nowhere_else() {
