@@ -8,10 +8,13 @@
 //!     memory     2M               # bytes with K, M or G, or `rest`: all that nobody else has
 //!     threads    4                # at most so many threads ...
 //!     spaces     1                # ... in so many address spaces
+//!     kernel-memory 1M            # kernel memory of all its spaces; default no limit
+//!     module     image.cpio       # a boot module that it may map; may be given several times
 //!     interrupt  4                # a line; may be given several times
 //!     ports      0x3f8..0x3ff     # I/O ports; may be given several times
 //!     device     0xfed00000 4K    # device memory: base and size; may be given several times
 //!     restart    yes              # start it again when it dies; default no
+//!     power      yes              # it may end the whole system; default no
 //!     arguments  speed=115200     # the rest of the line, as it is
 //! ```
 //!
@@ -50,6 +53,10 @@ pub struct Server {
     pub threads: u32,
     /// Address spaces, its own included.
     pub spaces: u32,
+    /// Kernel memory in bytes that its spaces may use together.
+    pub kernel_memory: Option<u64>,
+    /// Boot modules that it may map.
+    pub modules: Vec<String>,
     /// Interrupt lines that it may attach to.
     pub interrupts: Vec<u32>,
     /// I/O ports that it may use.
@@ -58,6 +65,8 @@ pub struct Server {
     pub devices: Vec<(u64, u64)>,
     /// Whether root starts it again when it has died.
     pub restart: bool,
+    /// Whether it may end the system.
+    pub power: bool,
 }
 
 impl Server {
@@ -70,10 +79,13 @@ impl Server {
             memory: MemoryLimit::Bytes(4 << 20),
             threads: 8,
             spaces: 1,
+            kernel_memory: None,
+            modules: Vec::new(),
             interrupts: Vec::new(),
             ports: Vec::new(),
             devices: Vec::new(),
             restart: false,
+            power: false,
         }
     }
 }
@@ -93,7 +105,8 @@ impl fmt::Display for Error {
     }
 }
 
-const KEYS: &str = "program, arguments, priority, memory, threads, spaces, interrupt, ports, device, restart";
+const KEYS: &str = "program, arguments, priority, memory, threads, spaces, kernel-memory, module, interrupt, ports, \
+     device, restart, power";
 
 /// The servers of a configuration, in the order in which they are to be started.
 ///
@@ -135,7 +148,7 @@ pub fn parse(text: &[u8]) -> Result<Vec<Server>, Error> {
         let Some(server) = servers.last_mut() else {
             return Err(fail(alloc::format!("`{key}` before the first `server NAME`")));
         };
-        let repeatable = matches!(key, "interrupt" | "ports" | "device");
+        let repeatable = matches!(key, "module" | "interrupt" | "ports" | "device");
         if !repeatable && given.contains(&key) {
             return Err(fail(alloc::format!("server `{}` has `{key}` twice", server.name)));
         }
@@ -175,6 +188,8 @@ fn set(server: &mut Server, key: &str, value: &str) -> Result<(), String> {
         "memory" => server.memory = MemoryLimit::Bytes(size(value)?),
         "threads" => server.threads = number_in(value, 1, 1 << 18)? as u32,
         "spaces" => server.spaces = number_in(value, 1, 1 << 18)? as u32,
+        "kernel-memory" => server.kernel_memory = Some(size(value)?),
+        "module" => server.modules.push(value.to_string()),
         "interrupt" => server.interrupts.push(number_in(value, 0, 255)? as u32),
         "ports" => {
             let (first, last) = value.split_once("..").unwrap_or((value, value));
@@ -194,16 +209,19 @@ fn set(server: &mut Server, key: &str, value: &str) -> Result<(), String> {
             }
             server.devices.push((base, length));
         }
-        "restart" => {
-            server.restart = match value {
-                "yes" => true,
-                "no" => false,
-                _ => return Err(alloc::format!("`restart` is yes or no, not `{value}`")),
-            }
-        }
+        "restart" => server.restart = yes_or_no(key, value)?,
+        "power" => server.power = yes_or_no(key, value)?,
         _ => return Err(alloc::format!("unknown key `{key}`; a server has {KEYS}")),
     }
     Ok(())
+}
+
+fn yes_or_no(key: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(alloc::format!("`{key}` is yes or no, not `{value}`")),
+    }
 }
 
 fn number(value: &str) -> Option<u64> {
@@ -249,7 +267,7 @@ mod tests {
         let servers = parse(
             b"# drivers\nserver console\n\tprogram con # the module\n  interrupt 4\n  ports 0x3f8..0x3ff\n ports 0x80\n\
               device 0xfed00000 4K\n restart yes\n arguments speed=115200  colour\n\n\
-              server unix\nprogram unix\nmemory rest\nthreads 20000\nspaces 4000\npriority 120\n",
+              server unix\nprogram unix\nmemory rest\nkernel-memory 64M\nmodule image.cpio\nmodule b\npower yes\nthreads 20000\nspaces 4000\npriority 120\n",
         )
         .unwrap();
         assert_eq!(servers.len(), 2);
@@ -262,6 +280,9 @@ mod tests {
         assert!(console.restart && !servers[1].restart);
         assert_eq!(console.memory, MemoryLimit::Bytes(4 << 20));
         assert_eq!(servers[1].memory, MemoryLimit::Rest);
+        assert_eq!((servers[1].kernel_memory, console.kernel_memory), (Some(64 << 20), None));
+        assert_eq!(servers[1].modules, ["image.cpio", "b"]);
+        assert!(servers[1].power && !console.power);
         assert_eq!((servers[1].threads, servers[1].spaces, servers[1].priority), (20000, 4000, 120));
     }
 
@@ -306,6 +327,8 @@ mod tests {
             "device 0x1001 4K",
             "device 0xfffffffffffff000 4K",
             "restart maybe",
+            "power on",
+            "kernel-memory 1",
         ] {
             let text = alloc::format!("server a\nprogram a\n{wrong}\n");
             assert_eq!(parse(text.as_bytes()).unwrap_err().line, 3, "{wrong}");

@@ -1,61 +1,114 @@
 //! Physical memory: all that sigma0 gives, which root has at its physical addresses.
 
+use alloc::vec::Vec;
 use core::ops::Range;
 use l4::sigma0;
+use root::chunks::Chunks;
 use root::executable::PAGE;
 use root::ranges::{RangeError, Ranges};
 use root::thread_numbers::ServerIndex;
 
-/// Takes all free memory from sigma0, the largest pieces first.
-pub(crate) fn take_all() -> Ranges {
-    let mut memory = Ranges::new();
-    for size_log2 in (12..=30).rev() {
-        while let Ok(Some(region)) = sigma0::request_any(size_log2) {
-            memory.add(region.base, region.last() + 1).expect("sigma0 gives memory out once");
-        }
-    }
-    memory
+/// What new memory is to contain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// Zeros.
+    Zero,
+    /// Whatever it does, as long as that is no server's.
+    AsItIs,
 }
 
-/// Gives `owner` `pages` pages as few blocks, the largest first, each cleared, as physical ranges. Quotas are the caller's
-/// business.
-///
-/// # Errors
-/// [`RangeError`] if there is not so much; then `owner` has as much as before.
-pub(crate) fn allocate(
-    memory: &mut Ranges,
-    owner: ServerIndex,
-    pages: u64,
-) -> Result<alloc::vec::Vec<Range<u64>>, RangeError> {
-    let mut blocks = alloc::vec::Vec::new();
-    let mut left = pages;
-    let mut largest = u64::MAX;
-    while left > 0 {
-        let size = (PAGE << left.ilog2()).min(largest);
-        match memory.allocate(owner, size) {
-            Ok(base) => {
-                clear(base..base + size);
-                blocks.push(base..base + size);
-                left -= size / PAGE;
+/// All memory that servers can have.
+pub(crate) struct Frames {
+    ranges: Ranges,
+    /// What some server has had.
+    used: Chunks,
+}
+
+impl Frames {
+    /// Takes all free memory from sigma0, the largest pieces first.
+    pub(crate) fn take_all() -> Frames {
+        let mut ranges = Ranges::new();
+        let mut end = 0;
+        for size_log2 in (12..=30).rev() {
+            while let Ok(Some(region)) = sigma0::request_any(size_log2) {
+                ranges.add(region.base, region.last() + 1).expect("sigma0 gives memory out once");
+                end = end.max(region.last() + 1);
             }
-            Err(RangeError::Unavailable) if size > PAGE => largest = size / 2,
-            Err(error) => {
-                for block in blocks {
-                    memory.release(owner, block.start, block.end)?;
+        }
+        Frames { ranges, used: Chunks::below(end) }
+    }
+
+    /// How many bytes nobody has.
+    pub(crate) fn free(&self) -> u64 {
+        self.ranges.free()
+    }
+
+    /// Gives `owner` `pages` pages in few blocks, the largest first, as physical ranges; each is aligned to its size, a
+    /// power of two. Quotas are the caller's business.
+    ///
+    /// # Errors
+    /// [`RangeError`] if there is not so much; then `owner` has as much as before.
+    pub(crate) fn allocate(
+        &mut self,
+        owner: ServerIndex,
+        pages: u64,
+        fill: Fill,
+    ) -> Result<Vec<Range<u64>>, RangeError> {
+        let mut blocks = Vec::new();
+        let mut left = pages;
+        let mut largest = u64::MAX;
+        let mut result = Ok(());
+        while left > 0 && result.is_ok() {
+            let size = (PAGE << left.ilog2()).min(largest);
+            let block = if crate::has_headroom() {
+                self.ranges.allocate(owner, size)
+            } else {
+                Err(RangeError::NoMemory)
+            };
+            result = match block {
+                Ok(base) => {
+                    blocks.push(base..base + size);
+                    left -= size / PAGE;
+                    Ok(())
                 }
-                return Err(error);
+                Err(RangeError::Unavailable) if size > PAGE => {
+                    largest = size / 2;
+                    Ok(())
+                }
+                Err(error) => Err(error),
             }
         }
+        if let Err(error) = result {
+            blocks.iter().for_each(|block| self.release(owner, block));
+            return Err(error);
+        }
+        for block in &blocks {
+            if fill == Fill::Zero || self.used.touches(block) {
+                clear(block);
+            }
+            self.used.add(block);
+        }
+        Ok(blocks)
     }
-    Ok(blocks)
+
+    /// Takes back a block that `owner` was given.
+    pub(crate) fn release(&mut self, owner: ServerIndex, block: &Range<u64>) {
+        self.ranges.release(owner, block.start, block.end).expect("it was the server's");
+    }
+
+    /// Takes back all that `owner` has.
+    pub(crate) fn release_all(&mut self, owner: ServerIndex) {
+        let blocks: Vec<(u64, u64)> = self.ranges.of(owner).collect();
+        blocks.into_iter().for_each(|(start, end)| self.release(owner, &(start..end)));
+    }
 }
 
-fn clear(block: Range<u64>) {
+fn clear(block: &Range<u64>) {
     // SAFETY: the memory is root's, from sigma0; it was free, so nobody else has it and no reference to it exists.
     unsafe { core::ptr::write_bytes(block.start as *mut u8, 0, (block.end - block.start) as usize) }
 }
 
-/// Copies `bytes` to the physical address `to`, in a block that [`allocate`] gave and that no server uses yet.
+/// Copies `bytes` to `offset` in a block that [`Frames::allocate`] gave and that no server uses yet.
 pub(crate) fn write(block: &Range<u64>, offset: u64, bytes: &[u8]) {
     assert!(offset + bytes.len() as u64 <= block.end - block.start, "within the block");
     // SAFETY: within the block, which is mapped here and which no reference points into.

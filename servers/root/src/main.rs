@@ -5,12 +5,19 @@
 
 extern crate alloc;
 
+mod address_space;
 mod frames;
 mod modules;
+mod names;
+mod owned;
+mod requests;
+mod resources;
 mod server;
 mod system;
 
+use frames::Frames;
 use l4::println;
+use modules::Module;
 use root::configuration::{self, MemoryLimit};
 use system::System;
 
@@ -21,7 +28,7 @@ rt::heap!(8 << 20);
 
 fn run() -> ! {
     match configured() {
-        Ok(mut system) => system.serve(),
+        Ok(mut system) => system.run(),
         Err(reason) => {
             println!("root: {reason}");
             println!("root: nothing is started");
@@ -30,37 +37,52 @@ fn run() -> ! {
     }
 }
 
-/// The system with everything started that can be started.
+/// More of root's own memory than one step of any request needs.
+const HEADROOM: usize = 64 << 10;
+
+/// Whether root has memory for one more step. Who asks for something when it has not is refused: a server must not be
+/// able to stop root.
+fn has_headroom() -> bool {
+    let mut room = alloc::vec::Vec::<u8>::new();
+    let there_is = room.try_reserve_exact(HEADROOM).is_ok();
+    // Or the compiler would leave the allocation out.
+    core::hint::black_box(&mut room);
+    there_is
+}
+
+/// The system with everything known that can be started.
 fn configured() -> Result<System, alloc::string::String> {
-    use alloc::format;
     use alloc::string::ToString;
     let text = modules::find(|name| name.ends_with(b".conf"))
         .ok_or("there is no boot module boot.conf, or another whose name ends in .conf")?;
-    let servers = configuration::parse(text).map_err(|error| error.to_string())?;
-    let mut programs = alloc::vec::Vec::new();
+    let servers = configuration::parse(text.content()).map_err(|error| error.to_string())?;
+    let mut found = alloc::vec::Vec::new();
     for server in &servers {
-        let file = modules::find(|name| name == server.program.as_bytes()).ok_or_else(|| {
-            format!("server `{}`: there is no boot module `{}`", server.name, server.program)
-        })?;
-        programs.push(file);
+        let module = |wanted| module(&server.name, wanted);
+        let modules = server.modules.iter().map(|name| module(name)).collect::<Result<_, _>>()?;
+        found.push((module(&server.program)?, modules));
     }
     // Modules are found first: what has been asked for by address is not given out again as any memory.
-    let memory = frames::take_all();
+    let frames = Frames::take_all();
+    let free = frames.free();
     let fixed = servers.iter().fold(0, |sum: u64, server| match server.memory {
         MemoryLimit::Bytes(bytes) => sum.saturating_add(bytes),
         MemoryLimit::Rest => sum,
     });
-    let rest = memory.free().checked_sub(fixed).ok_or_else(|| {
-        format!(
-            "the servers may have {} KiB together, but the machine has {} KiB",
-            fixed >> 10,
-            memory.free() >> 10
-        )
+    let rest = free.checked_sub(fixed).ok_or_else(|| {
+        let (fixed, free) = (fixed >> 10, free >> 10);
+        alloc::format!("the servers may have {fixed} KiB together, but the machine has {free} KiB")
     })?;
-    println!("root: {} KiB of memory, {} servers", memory.free() >> 10, servers.len());
-    let mut system = System::new(memory);
-    for (configuration, file) in servers.into_iter().zip(programs) {
-        system.add(configuration, file, rest);
+    println!("root: {} KiB of memory, {} servers", free >> 10, servers.len());
+    let mut system = System::new(frames);
+    for (configuration, (program, modules)) in servers.into_iter().zip(found) {
+        system.add(configuration, program, modules, rest);
     }
     Ok(system)
+}
+
+/// The boot module `wanted`, which the server `server` needs.
+fn module(server: &str, wanted: &str) -> Result<Module, alloc::string::String> {
+    modules::find(|name| name == wanted.as_bytes())
+        .ok_or_else(|| alloc::format!("server `{server}`: there is no boot module `{wanted}`"))
 }

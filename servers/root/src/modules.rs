@@ -2,27 +2,54 @@
 
 use core::slice;
 use l4::{kip, sigma0};
+use root::executable::PAGE;
+use root::pages;
 use x2::Fpage;
 use x2::boot_info::BootInfo;
 
-/// The content of the first module whose file name, the end of its command line's first word, `is_it`.
-pub(crate) fn find(is_it: impl Fn(&[u8]) -> bool) -> Option<&'static [u8]> {
+/// A boot module in physical memory, which root has at its physical addresses.
+#[derive(Clone, Copy)]
+pub(crate) struct Module {
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+}
+
+impl Module {
+    /// Its content.
+    pub(crate) fn content(self) -> &'static [u8] {
+        // SAFETY: `find` has mapped the memory, it stays so, and nobody writes to it.
+        unsafe { slice::from_raw_parts(self.start as *const u8, self.size as usize) }
+    }
+}
+
+/// The first module whose file name, the end of its command line's first word, `is_it`.
+pub(crate) fn find(is_it: impl Fn(&[u8]) -> bool) -> Option<Module> {
     let address = kip().word(x2::kip::BOOT_INFO);
-    let head = bytes(address, 4096 - (address & 0xfff))?;
+    let head = bytes(address, PAGE - address % PAGE)?;
     let info = BootInfo::new(bytes(address, BootInfo::announced_size(head)?)?)?;
     info.modules().find_map(|(start, size, command_line)| {
         let program = command_line.split(|&byte| byte == b' ').next()?;
         let file = program.rsplit(|&byte| byte == b'/').next()?;
-        if is_it(file) { bytes(start, size) } else { None }
+        if is_it(file) { map(start, size).map(|()| Module { start, size }) } else { None }
     })
 }
 
-/// The physical memory `start .. start + size`, which sigma0 maps here idempotently.
+/// The physical memory `start .. start + size`.
 fn bytes(start: u64, size: u64) -> Option<&'static [u8]> {
-    for page in (start & !0xfff..start.checked_add(size)?).step_by(4096) {
-        // SAFETY: boot info and modules lie outside this program.
-        unsafe { sigma0::request(Fpage::memory(page, 12)) }.ok().filter(|&mapped| mapped)?;
+    map(start, size)?;
+    Some(Module { start, size }.content())
+}
+
+/// Has sigma0 map the pages of `start .. start + size` here, idempotently, as large as they can be.
+fn map(start: u64, size: u64) -> Option<()> {
+    let first = start & !(PAGE - 1);
+    let end = start.checked_add(size)?.checked_next_multiple_of(PAGE)?;
+    for run in pages::runs(first, first, end - first) {
+        for page in 0..u64::from(run.count) {
+            let fpage = Fpage::memory(run.address + (page << run.size_log2), run.size_log2);
+            // SAFETY: boot info and modules lie outside this program.
+            unsafe { sigma0::request(fpage) }.ok().filter(|&mapped| mapped)?;
+        }
     }
-    // SAFETY: the memory is mapped, stays so, and nobody writes to it.
-    Some(unsafe { slice::from_raw_parts(start as *const u8, size as usize) })
+    Some(())
 }

@@ -14,6 +14,8 @@ pub enum RangeError {
     Unavailable,
     /// The size is 0, not a power of two where one is needed, or the range wraps around.
     Invalid,
+    /// Root has no memory to note it.
+    NoMemory,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,17 +1,17 @@
 //! The servers together, and the loop that hears of them: requests, faults, exceptions.
 
+use crate::frames::Frames;
+use crate::modules::Module;
+use crate::names::Waiter;
+use crate::requests::{Outcome, Request, server_index};
+use crate::resources::Resources;
 use crate::server::{self, Server};
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use l4::ipc::{self, Message, Received};
-use l4::{kip, print, println};
+use l4::{kip, println};
 use root::configuration::{self, MemoryLimit};
-use root::ranges::Ranges;
-use root::thread_numbers::{ServerIndex, ThreadNumbers};
-use rt::root::{Status, request};
-use x2::protocol::{self, exception};
-use x2::{Fpage, ThreadId};
+use root::spaces::Spaces;
+use root::thread_numbers::ThreadNumbers;
 
 /// Thread numbers below the first of root's own: those of the initial servers.
 const INITIAL_THREADS: u32 = 8;
@@ -22,40 +22,54 @@ const MOST_RESTARTS: u32 = 5;
 
 /// All servers and what they share.
 pub(crate) struct System {
-    servers: Vec<Server>,
-    memory: Ranges,
-    numbers: ThreadNumbers,
-}
-
-/// What a message leads to.
-enum Outcome {
-    /// The sender goes on with this answer.
-    Answer(Message),
-    /// The server has come to its end, for this reason.
-    End(String),
+    pub(crate) servers: Vec<Server>,
+    pub(crate) resources: Resources,
+    /// Threads that wait until another server registers.
+    pub(crate) waiters: Vec<Waiter>,
 }
 
 impl System {
-    pub(crate) fn new(memory: Ranges) -> System {
+    pub(crate) fn new(frames: Frames) -> System {
         let first = kip().thread_info().user_base + INITIAL_THREADS;
-        System { servers: Vec::new(), memory, numbers: ThreadNumbers::new(first, THREADS) }
+        let numbers = ThreadNumbers::new(first, THREADS);
+        let resources = Resources { frames, numbers, spaces: Spaces::new(), lines: Vec::new() };
+        System { servers: Vec::new(), resources, waiters: Vec::new() }
     }
 
-    /// Adds a server and starts it. `rest` is what `memory rest` stands for.
-    pub(crate) fn add(&mut self, configuration: configuration::Server, file: &'static [u8], rest: u64) {
+    /// Adds a server. `rest` is what `memory rest` stands for.
+    pub(crate) fn add(
+        &mut self,
+        configuration: configuration::Server,
+        program: Module,
+        modules: Vec<Module>,
+        rest: u64,
+    ) {
         let memory = match configuration.memory {
             MemoryLimit::Bytes(bytes) => bytes,
             MemoryLimit::Rest => rest,
         };
-        let index = self.servers.len();
-        self.servers.push(Server::new(configuration, file, index as ServerIndex, memory));
-        self.start(index);
+        let index = server_index(self.servers.len());
+        self.servers.push(Server::new(configuration, program, modules, index, memory));
+    }
+
+    /// Starts all servers and serves them for ever.
+    pub(crate) fn run(&mut self) -> ! {
+        (0..self.servers.len()).for_each(|index| self.start(index));
+        let mut received = ipc::wait();
+        loop {
+            // An error leaves nothing to answer: the receiver of the last answer was gone or not waiting.
+            let answer = received.ok().and_then(|message| Some((message.from, self.hear(message)?)));
+            received = match answer {
+                Some((to, message)) => ipc::reply_wait(to, message),
+                None => ipc::wait(),
+            };
+        }
     }
 
     fn start(&mut self, index: usize) {
         let server = &mut self.servers[index];
-        let result = server.start(&mut self.memory, &mut self.numbers);
-        let (name, used) = (&server.configuration.name, server.memory_used() >> 10);
+        let result = server.start(&mut self.resources);
+        let (name, used) = (&server.configuration.name, server.memory.used() >> 10);
         match result {
             Ok(thread) => {
                 let (program, priority) = (&server.configuration.program, server.configuration.priority);
@@ -68,29 +82,21 @@ impl System {
         }
     }
 
-    /// Serves the servers for ever.
-    pub(crate) fn serve(&mut self) -> ! {
-        let mut received = ipc::wait();
-        loop {
-            // An error leaves nothing to answer: the receiver of the last answer was gone or not waiting.
-            let answer = received.ok().and_then(|message| Some((message.from, self.hear(message)?)));
-            received = match answer {
-                Some((to, message)) => ipc::reply_wait(to, message),
-                None => ipc::wait(),
-            };
-        }
-    }
-
-    /// The answer to a message, if it has one. Whoever is not a server's thread gets none.
+    /// The answer to a message, if it has one. Whoever is not a thread of a server's own space gets none.
     fn hear(&mut self, message: Received) -> Option<Message> {
         if !message.from.is_global() {
             return None;
         }
-        let index = usize::from(self.numbers.owner(server::name(message.from))?);
-        match self.outcome(index, message) {
+        let name = server::name(message.from);
+        let index = self.resources.numbers.owner(name)?;
+        if !self.resources.numbers.is_own(index, name) {
+            return None;
+        }
+        match self.serve(index.into(), &Request::new(message)) {
             Outcome::Answer(answer) => Some(answer),
+            Outcome::Later => None,
             Outcome::End(reason) => {
-                self.end(index, &reason);
+                self.end(index.into(), &reason);
                 None
             }
         }
@@ -99,11 +105,12 @@ impl System {
     /// Reports the end of a server, takes back what it had and starts it again if it is to be.
     fn end(&mut self, index: usize, reason: &str) {
         let server = &mut self.servers[index];
-        let name = &server.configuration.name;
-        println!("root: server {name} has ended: {reason}");
-        let used = server.memory_used() >> 10;
-        server.take_down(&mut self.memory, &mut self.numbers);
-        println!("root: {used} KiB taken back, {} KiB free", self.memory.free() >> 10);
+        println!("root: server {} has ended: {reason}", server.configuration.name);
+        let used = server.memory.used() >> 10;
+        server.take_down(&mut self.resources);
+        println!("root: {used} KiB taken back, {} KiB free", self.resources.frames.free() >> 10);
+        self.forget_waiters(index);
+        let server = &mut self.servers[index];
         if server.configuration.restart && server.restarts < MOST_RESTARTS {
             server.restarts += 1;
             self.start(index);
@@ -115,69 +122,4 @@ impl System {
             );
         }
     }
-
-    fn outcome(&mut self, index: usize, message: Received) -> Outcome {
-        let (server, memory, numbers) = (&mut self.servers[index], &mut self.memory, &mut self.numbers);
-        let tag = message.tag;
-        let words = tag.untyped();
-        match tag.label() {
-            request::PRINT => Outcome::Answer(print_text(message)),
-            request::EXIT if words == 1 => Outcome::End(format!("exit with status {}", message.word(0))),
-            request::MEMORY_ALLOCATE if words == 2 => {
-                Outcome::Answer(status(server.allocate(memory, message.word(0), message.word(1))))
-            }
-            request::MEMORY_FREE if words == 2 => {
-                Outcome::Answer(status(server.free(memory, message.word(0), message.word(1))))
-            }
-            request::THREAD_CREATE if words == 2 => {
-                Outcome::Answer(match server.create_thread(numbers, message.word(0), message.word(1)) {
-                    Ok(thread) => Message::with_words(request::ANSWER, &[Status::Done as u64, thread.raw()]),
-                    Err(error) => status(error),
-                })
-            }
-            request::THREAD_DELETE if words == 1 => {
-                let thread = ThreadId::from_raw(message.word(0));
-                Outcome::Answer(status(server.delete_thread(numbers, thread)))
-            }
-            request::EXIT | request::MEMORY_ALLOCATE | request::MEMORY_FREE => {
-                Outcome::Answer(status(Status::InvalidArgument))
-            }
-            request::THREAD_CREATE | request::THREAD_DELETE => {
-                Outcome::Answer(status(Status::InvalidArgument))
-            }
-            _ if protocol::of(tag) == protocol::PAGE_FAULT && words == 2 => {
-                let (address, ip) = (message.word(0), message.word(1));
-                Outcome::End(format!("fault at {address:#x}, instruction {ip:#x}"))
-            }
-            _ if protocol::of(tag) == protocol::IO_PAGE_FAULT && words == 2 => {
-                let (ports, ip) = (Fpage::from_raw(message.word(0)), message.word(1));
-                Outcome::End(format!("access to {ports:?}, instruction {ip:#x}"))
-            }
-            _ if protocol::of(tag) == protocol::ARCHITECTURE_EXCEPTION && words >= exception::WORDS => {
-                let (number, ip) = (message.word(exception::NUMBER - 1), message.word(exception::RIP - 1));
-                Outcome::End(format!("exception {number}, instruction {ip:#x}"))
-            }
-            _ => Outcome::Answer(status(Status::UnknownRequest)),
-        }
-    }
-}
-
-fn status(status: Status) -> Message {
-    Message::with_words(request::ANSWER, &[status as u64])
-}
-
-/// Prints the text in the words of a message: its length in bytes, then the bytes.
-fn print_text(message: Received) -> Message {
-    let mut words = message.words();
-    let length = words.next().unwrap_or(u64::MAX);
-    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-    let Some(bytes) = usize::try_from(length).ok().and_then(|length| bytes.get(..length)) else {
-        return status(Status::InvalidArgument);
-    };
-    for &byte in bytes {
-        // Control characters would let a server rewrite what others have printed.
-        let shown = if byte == b'\n' || (b' '..=b'~').contains(&byte) { byte } else { b'?' };
-        print!("{}", char::from(shown));
-    }
-    status(Status::Done)
 }

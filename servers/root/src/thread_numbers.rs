@@ -3,6 +3,7 @@
 //! A number is given out again only after all other free ones (first in, first out) and with another version, so that
 //! an id that a client still holds does not soon name somebody else's thread (X.2 rule 5.3 leaves reuse to us).
 
+use crate::spaces::SpaceName;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -22,6 +23,8 @@ pub struct ThreadName {
 struct Entry {
     version: u32,
     owner: Option<ServerIndex>,
+    /// The space of the owner's that it lives in; `None`: the owner's own, or none yet.
+    space: Option<SpaceName>,
 }
 
 /// No number is free.
@@ -53,7 +56,7 @@ impl ThreadNumbers {
             && self.entries.try_reserve(1).is_ok()
             && self.free.try_reserve(self.entries.len() + 1 - self.free.len()).is_ok()
         {
-            self.entries.push(Entry { version: 0, owner: None });
+            self.entries.push(Entry { version: 0, owner: None, space: None });
             self.entries.len() as u32 - 1
         } else {
             self.free.pop_front().ok_or(Exhausted)?
@@ -70,13 +73,32 @@ impl ThreadNumbers {
         if entry.version == name.version { entry.owner } else { None }
     }
 
+    /// Notes that this thread, which is in use, lives in a space that its owner owns.
+    pub fn set_space(&mut self, name: ThreadName, space: SpaceName) {
+        if self.owner(name).is_some() {
+            self.entries[(name.number - self.first) as usize].space = Some(space);
+        }
+    }
+
+    /// The space that [`ThreadNumbers::set_space`] noted; `None` also for a name that is not in use.
+    pub fn space(&self, name: ThreadName) -> Option<SpaceName> {
+        self.owner(name)?;
+        self.entries[(name.number - self.first) as usize].space
+    }
+
+    /// Whether this is a thread of `owner`'s own space.
+    pub fn is_own(&self, owner: ServerIndex, name: ThreadName) -> bool {
+        self.owner(name) == Some(owner) && self.space(name).is_none()
+    }
+
     /// Takes a number back. False if the name is not in use with this version.
     pub fn free(&mut self, name: ThreadName) -> bool {
         if self.owner(name).is_none() {
             return false;
         }
         let index = name.number - self.first;
-        self.entries[index as usize].owner = None;
+        let entry = &mut self.entries[index as usize];
+        (entry.owner, entry.space) = (None, None);
         // `allocate` keeps room for every number that exists.
         self.free.push_back(index);
         true
@@ -124,6 +146,20 @@ mod tests {
             assert_ne!(version & 0x3f, 0);
         }
         assert_eq!(next_version(u32::MAX), 1);
+    }
+
+    #[test]
+    fn a_thread_in_an_owned_space_is_not_of_the_owners_own() {
+        let mut numbers = ThreadNumbers::new(100, 3);
+        let (own, other) = (numbers.allocate(1).unwrap(), numbers.allocate(1).unwrap());
+        numbers.set_space(other, SpaceName::from_word(7));
+        assert!(numbers.is_own(1, own) && !numbers.is_own(2, own) && !numbers.is_own(1, other));
+        assert_eq!(numbers.space(other), Some(SpaceName::from_word(7)));
+        numbers.free(other);
+        assert_eq!(numbers.space(other), None);
+        numbers.set_space(other, SpaceName::from_word(8));
+        let again = (0..2).map(|_| numbers.allocate(1).unwrap()).last().unwrap();
+        assert_eq!((again.number, numbers.space(again)), (other.number, None));
     }
 
     #[test]

@@ -4,19 +4,29 @@
 
 extern crate alloc;
 
-use core::fmt::Write;
-use rt::root::{self, Console, Status, request};
+mod memory;
+mod names;
+mod report;
+mod spaces;
+
+use report::Report;
+use rt::root::{self, Status, request};
 use rt::start_page;
 
 l4::program!(run, kip = start_page::KIP);
 
-rt::heap!(64 << 10);
+rt::growing_heap!(64 << 10);
 
 fn run() -> ! {
     root::report_panics();
     let (_, arguments) = start_page::read().expect("root writes the start page");
     match arguments {
         "test one  two" => test(),
+        "spaces" => spaces::test(),
+        "memory" => memory::test(),
+        "echo" => names::echo(),
+        "silent" => names::silent(),
+        "space" => spaces::end_with_space(),
         "fault" => fault(),
         "panic" => panic!("as asked for"),
         "instruction" => {
@@ -28,18 +38,9 @@ fn run() -> ! {
     }
 }
 
-fn say(line: core::fmt::Arguments<'_>) {
-    // One request a line, so that no other server's text comes in between.
-    Console.write_str(&alloc::format!("{line}\n")).expect("root prints");
-}
-
 fn test() -> ! {
-    let mut number = 0;
-    let mut report = |good: bool, id: &str, sentence: &str| {
-        number += 1;
-        say(format_args!("{}ok {number} - {id} {sentence}", if good { "" } else { "not " }));
-    };
-    say(format_args!("1..14"));
+    let mut plan = Report::plan(14);
+    let mut report = |good: bool, id: &str, sentence: &str| plan.test(good, id, sentence);
     let name = start_page::read().map(|(name, _)| name);
     report(
         name == Some("tests"),
@@ -58,12 +59,12 @@ fn test() -> ! {
     );
     let privileged = l4::thread::delete(l4::utcb::my_global_id());
     report(privileged == Err(Some(l4::x2::ErrorCode::NoPrivilege)), "ROOT0006", "a server is not privileged");
-    memory(&mut report);
+    small_memory(&mut report);
     threads(&mut report);
     l4::start::halt()
 }
 
-fn memory(report: &mut impl FnMut(bool, &str, &str)) {
+fn small_memory(report: &mut impl FnMut(bool, &str, &str)) {
     const HERE: u64 = 0x4000_0000;
     let allocate = |address, size| root::call(request::MEMORY_ALLOCATE, &[address, size]);
     let free = |address, size| root::call(request::MEMORY_FREE, &[address, size]);

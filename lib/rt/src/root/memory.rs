@@ -23,8 +23,8 @@ pub fn allocate(address: u64, size: u64) -> Result<(), Status> {
     order(request::MEMORY_ALLOCATE, &[address, size])
 }
 
-/// The same, but with whatever the memory holds (never another server's data): for pools of frames that are cleared
-/// when they are used.
+/// The same, but with whatever the memory holds (never another server's data), and executable: for pools of frames that
+/// are cleared when they are used, and mapped into the server's own spaces.
 ///
 /// # Errors
 /// As [`allocate`].
@@ -44,7 +44,7 @@ pub unsafe fn free(address: u64, size: u64) -> Result<(), Status> {
     order(request::MEMORY_FREE, &[address, size])
 }
 
-/// Maps the boot module `name` (one that the configuration gives this server) read-only into `room`, a multiple of
+/// Maps the boot module `name` (one that the configuration gives this server), not to be written, into `room`, a multiple of
 /// [`LARGE_PAGE`] behind which nothing is for the module's size and one large page more. The module does not begin at
 /// `room` exactly but where its large pages are large pages here, too. Asked again, the same module is where it was.
 ///

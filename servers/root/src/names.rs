@@ -1,0 +1,81 @@
+//! How servers find each other: by the names in the configuration.
+
+use crate::requests::{Outcome, found, refusal};
+use crate::server::name;
+use crate::system::System;
+use alloc::vec::Vec;
+use l4::{extension, ipc};
+use rt::root::Status;
+use x2::{ErrorCode, ThreadId};
+
+/// A thread that waits until a server registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiter {
+    thread: ThreadId,
+    /// The server.
+    index: usize,
+}
+
+impl System {
+    /// Request: from now on `thread` answers to the name of server `index`; whoever waits for it is told.
+    pub(crate) fn register(&mut self, index: usize, thread: ThreadId) -> Result<(), Status> {
+        if !self.resources.is_own(self.servers[index].index, thread) {
+            return Err(Status::InvalidArgument);
+        }
+        self.servers[index].registered = Some(thread);
+        for waiter in self.take_waiters(index) {
+            let answer = match open(waiter.thread, thread) {
+                Ok(()) => found(thread),
+                Err(status) => refusal(status),
+            };
+            // A waiter that no longer waits has nothing to be told.
+            let _ = ipc::reply(waiter.thread, answer);
+        }
+        Ok(())
+    }
+
+    /// Request: the thread that answers to `wanted`, for `from`, a thread of server `index`.
+    pub(crate) fn lookup(&mut self, index: usize, from: ThreadId, wanted: &[u8], wait: bool) -> Outcome {
+        let refused = |status| Outcome::Answer(refusal(status));
+        let target = self.servers.iter().position(|server| server.configuration.name.as_bytes() == wanted);
+        let Some(target) = target.filter(|&target| target != index) else { return refused(Status::NotFound) };
+        let server = &self.servers[target];
+        let registered = server.registered.filter(|&thread| self.resources.is_own(server.index, thread));
+        match registered {
+            Some(thread) => match open(from, thread) {
+                Ok(()) => Outcome::Answer(found(thread)),
+                Err(status) => refused(status),
+            },
+            None if wait && server.first.is_some() => {
+                if self.waiters.try_reserve(1).is_err() {
+                    return refused(Status::NoMemory);
+                }
+                self.waiters.push(Waiter { thread: from, index: target });
+                Outcome::Later
+            }
+            None => refused(Status::NotFound),
+        }
+    }
+
+    /// Server `index` has ended: nobody waits for it any more, and none of its threads waits.
+    pub(crate) fn forget_waiters(&mut self, index: usize) {
+        for waiter in self.take_waiters(index) {
+            let _ = ipc::reply(waiter.thread, refusal(Status::NotFound));
+        }
+        self.waiters.retain(|waiter| self.resources.numbers.owner(name(waiter.thread)).is_some());
+    }
+
+    fn take_waiters(&mut self, index: usize) -> Vec<Waiter> {
+        self.waiters.extract_if(.., |waiter| waiter.index == index).collect()
+    }
+}
+
+/// Lets the spaces of two threads send to each other.
+fn open(one: ThreadId, other: ThreadId) -> Result<(), Status> {
+    let status = |error| match error {
+        Some(ErrorCode::NoMemory) => Status::NoMemory,
+        _ => Status::NotFound,
+    };
+    extension::set_open(one, other, true).map_err(status)?;
+    extension::set_open(other, one, true).map_err(status)
+}

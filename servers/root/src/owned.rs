@@ -1,0 +1,195 @@
+//! Requests about the spaces that a server owns (ARCHITECTURE K13): only root may create and delete spaces and threads,
+//! everything else the owner does itself.
+
+use crate::resources::Resources;
+use crate::server::{Server, id, name};
+use l4::thread::{self, ThreadControl};
+use l4::{extension, space};
+use root::executable::PAGE;
+use root::spaces::{RemovalError, SpaceName};
+use root::thread_numbers::ThreadName;
+use rt::root::Status;
+use x2::control::DEFAULT_PRIORITY;
+use x2::extension::SystemCallMode;
+use x2::{ErrorCode, Fpage, ThreadId};
+
+/// What a server asks for: the words of root_space_create.
+struct Wanted {
+    kernel_interface: Fpage,
+    utcb_area: Fpage,
+    utcb_base: u64,
+    mode: SystemCallMode,
+    emulation_entry: u64,
+    kernel_memory: u64,
+}
+
+impl Wanted {
+    fn from_words(
+        [kip, utcb_base, utcb_log2, mode, emulation_entry, kernel_memory]: [u64; 6],
+    ) -> Option<Wanted> {
+        let mode = SystemCallMode::from_word(mode)?;
+        let utcb_log2 = u32::try_from(utcb_log2).ok().filter(|log2| (12..47).contains(log2))?;
+        let aligned = kip.is_multiple_of(PAGE) && utcb_base.is_multiple_of(1 << utcb_log2);
+        // The kernel checks that the areas are the user's and do not overlap.
+        aligned.then_some(Wanted {
+            kernel_interface: Fpage::memory(kip, 12),
+            utcb_area: Fpage::memory(utcb_base, utcb_log2),
+            utcb_base,
+            mode,
+            emulation_entry,
+            kernel_memory,
+        })
+    }
+}
+
+impl Server {
+    /// Request: a space with its first thread.
+    pub(crate) fn create_space(
+        &mut self,
+        resources: &mut Resources,
+        words: [u64; 6],
+        handler: ThreadId,
+    ) -> Result<(SpaceName, ThreadId), Status> {
+        let wanted = Wanted::from_words(words).ok_or(Status::InvalidArgument)?;
+        if !resources.is_own(self.index, handler) {
+            return Err(Status::InvalidArgument);
+        }
+        if wanted.kernel_memory == u64::MAX && self.configuration.kernel_memory.is_some() {
+            return Err(Status::QuotaExceeded);
+        }
+        self.spaces.take(1).map_err(|_| Status::QuotaExceeded)?;
+        let first = match self.take_number(resources) {
+            Ok(first) => first,
+            Err(status) => {
+                self.spaces.give_back(1);
+                return Err(status);
+            }
+        };
+        let result = self.make_space(resources, &wanted, first, handler);
+        if result.is_err() {
+            self.give_back_number(resources, first);
+            self.spaces.give_back(1);
+        }
+        result
+    }
+
+    fn make_space(
+        &self,
+        resources: &mut Resources,
+        wanted: &Wanted,
+        first: ThreadName,
+        handler: ThreadId,
+    ) -> Result<(SpaceName, ThreadId), Status> {
+        let owner = self.first.ok_or(Status::InvalidArgument)?;
+        let thread = id(first);
+        let create = ThreadControl { space: thread, scheduler: handler, pager: ThreadId::NIL, utcb: None };
+        thread::control(thread, create).map_err(status)?;
+        space::control(thread, 0, wanted.kernel_interface, wanted.utcb_area, ThreadId::ANY)
+            .map_err(status)?;
+        extension::set_owner(thread, owner).map_err(status)?;
+        if wanted.kernel_memory != u64::MAX {
+            extension::set_quota(thread, wanted.kernel_memory).map_err(|_| Status::QuotaExceeded)?;
+        }
+        if wanted.emulation_entry != 0 {
+            extension::set_emulation_entry(thread, wanted.emulation_entry).map_err(status)?;
+        }
+        if wanted.mode != SystemCallMode::None {
+            extension::set_system_call_mode(thread, wanted.mode).map_err(status)?;
+        }
+        let activate = ThreadControl { pager: handler, utcb: Some(wanted.utcb_base), ..create };
+        thread::control(thread, activate).map_err(status)?;
+        self.limit_priority(thread)?;
+        let space =
+            resources.spaces.add(self.index, wanted.utcb_base, first).map_err(|_| Status::NoMemory)?;
+        resources.numbers.set_space(first, space);
+        Ok((space, thread))
+    }
+
+    /// Request: another thread in a space of the server's.
+    pub(crate) fn create_space_thread(
+        &mut self,
+        resources: &mut Resources,
+        space: SpaceName,
+        place: u64,
+        handler: ThreadId,
+    ) -> Result<ThreadId, Status> {
+        let known = resources.spaces.find(self.index, space).ok_or(Status::InvalidArgument)?;
+        let (specifier, area) = (id(known.representative()), known.utcb_area());
+        let utcb = place.checked_mul(x2::utcb::SIZE).and_then(|offset| area.checked_add(offset));
+        if utcb.is_none() || !resources.is_own(self.index, handler) {
+            return Err(Status::InvalidArgument);
+        }
+        resources.spaces.reserve_thread(self.index, space).map_err(|_| Status::NoMemory)?;
+        let new = self.take_number(resources)?;
+        let thread = id(new);
+        let create = ThreadControl { space: specifier, scheduler: handler, pager: handler, utcb };
+        let result =
+            thread::control(thread, create).map_err(status).and_then(|()| self.limit_priority(thread));
+        if let Err(status) = result {
+            self.give_back_number(resources, new);
+            return Err(status);
+        }
+        resources.spaces.add_thread(self.index, space, new).expect("room was reserved");
+        resources.numbers.set_space(new, space);
+        Ok(thread)
+    }
+
+    /// Request: ends a thread of a space of the server's, not the last of its space.
+    pub(crate) fn delete_space_thread(
+        &mut self,
+        resources: &mut Resources,
+        thread: ThreadId,
+    ) -> Result<(), Status> {
+        if !thread.is_global() {
+            return Err(Status::InvalidArgument);
+        }
+        let name = name(thread);
+        let space = resources.numbers.space(name).ok_or(Status::InvalidArgument)?;
+        resources
+            .spaces
+            .remove_thread(self.index, space, name)
+            .map_err(|_: RemovalError| Status::InvalidArgument)?;
+        self.give_back_number(resources, name);
+        Ok(())
+    }
+
+    /// Request: ends a space of the server's with all its threads.
+    pub(crate) fn delete_space(&mut self, resources: &mut Resources, space: SpaceName) -> Result<(), Status> {
+        let ended = resources.spaces.remove(self.index, space).ok_or(Status::InvalidArgument)?;
+        ended.threads().iter().for_each(|&thread| self.give_back_number(resources, thread));
+        self.spaces.give_back(1);
+        Ok(())
+    }
+
+    /// A new thread's name, out of the server's quota.
+    fn take_number(&mut self, resources: &mut Resources) -> Result<ThreadName, Status> {
+        self.threads.take(1).map_err(|_| Status::QuotaExceeded)?;
+        resources.numbers.allocate(self.index).map_err(|_| {
+            self.threads.give_back(1);
+            Status::NoMemory
+        })
+    }
+
+    /// Ends the thread with this name, if the kernel has made it, and takes the name back.
+    fn give_back_number(&mut self, resources: &mut Resources, name: ThreadName) {
+        resources.end_thread(name);
+        self.threads.give_back(1);
+    }
+
+    /// No thread of a server's has a higher priority than the server: new ones have the kernel's default.
+    fn limit_priority(&self, thread: ThreadId) -> Result<(), Status> {
+        let highest = self.configuration.priority;
+        if highest >= DEFAULT_PRIORITY {
+            Ok(())
+        } else {
+            thread::set_priority(thread, highest).map_err(status)
+        }
+    }
+}
+
+fn status(error: Option<ErrorCode>) -> Status {
+    match error {
+        Some(ErrorCode::NoMemory) => Status::NoMemory,
+        _ => Status::InvalidArgument,
+    }
+}

@@ -1,0 +1,73 @@
+//! Cutting a mapping into the fewest runs of pages of one size.
+
+/// So many pages of 2^`size_log2` bytes, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Where the first is to be mapped.
+    pub address: u64,
+    /// Where the first comes from.
+    pub source: u64,
+    /// Size of each.
+    pub size_log2: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// Largest page of the processor.
+const LARGEST_LOG2: u32 = 30;
+
+/// The runs that map `size` bytes from `source` at `address`, all multiples of 4 KiB: pages as large as both sides allow.
+pub fn runs(address: u64, source: u64, size: u64) -> impl Iterator<Item = Run> {
+    let limit = (address ^ source).trailing_zeros().min(LARGEST_LOG2);
+    let mut done = 0;
+    core::iter::from_fn(move || {
+        let left = size - done;
+        if left == 0 {
+            return None;
+        }
+        let (address, source) = (address + done, source + done);
+        let size_log2 = address.trailing_zeros().min(limit).min(left.ilog2());
+        // What is aligned as well as it ever will be goes on to the end.
+        let count = if size_log2 == limit { left >> size_log2 } else { 1 };
+        done += count << size_log2;
+        Some(Run { address, source, size_log2, count: count as u32 })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn aligned_memory_is_one_run_of_the_largest_pages() {
+        let all: Vec<Run> = runs(0x4000_0000, 0x8000_0000, 3 << 30).collect();
+        assert_eq!(all, [Run { address: 0x4000_0000, source: 0x8000_0000, size_log2: 30, count: 3 }]);
+        assert_eq!(runs(0x1000, 0x1000, 0).count(), 0);
+    }
+
+    #[test]
+    fn unlike_alignment_is_one_run_of_small_pages() {
+        let all: Vec<Run> = runs(0x1000, 0x2000, 100 << 20).collect();
+        assert_eq!(all, [Run { address: 0x1000, source: 0x2000, size_log2: 12, count: 25600 }]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_is_mapped_once_by_aligned_pages(
+            address in 0u64..1 << 22, shift in 0u32..20, apart in 0u64..1 << 20, pages in 0u64..1 << 20,
+        ) {
+            let (address, source, size) = (address << 12, (address << 12) + (apart << 12 << shift), pages << 12);
+            let mut next = 0;
+            let mut count = 0;
+            for run in runs(address, source, size) {
+                prop_assert_eq!((run.address, run.source), (address + next, source + next));
+                prop_assert_eq!((run.address | run.source) & ((1 << run.size_log2) - 1), 0);
+                next += u64::from(run.count) << run.size_log2;
+                count += 1;
+            }
+            prop_assert_eq!(next, size);
+            prop_assert!(count <= 64, "{} runs", count);
+        }
+    }
+}

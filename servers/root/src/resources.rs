@@ -1,0 +1,32 @@
+//! What the servers share: memory, thread numbers, spaces, interrupt lines.
+
+use crate::frames::Frames;
+use crate::server::{id, name};
+use alloc::vec::Vec;
+use l4::thread;
+use root::spaces::Spaces;
+use root::thread_numbers::{ServerIndex, ThreadName, ThreadNumbers};
+use x2::ThreadId;
+
+/// Everything that root can give.
+pub(crate) struct Resources {
+    pub(crate) frames: Frames,
+    pub(crate) numbers: ThreadNumbers,
+    pub(crate) spaces: Spaces,
+    /// The interrupt lines that are attached, each to a thread.
+    pub(crate) lines: Vec<(u32, ThreadName)>,
+}
+
+impl Resources {
+    /// Whether `thread` is one of the own space of server `index`.
+    pub(crate) fn is_own(&self, index: ServerIndex, thread: ThreadId) -> bool {
+        thread.is_global() && self.numbers.is_own(index, name(thread))
+    }
+
+    /// Ends a thread; the kernel ends what depends on it, its interrupts and, if it is the last, its space.
+    pub(crate) fn end_thread(&mut self, thread: ThreadName) {
+        thread::delete(id(thread)).expect("deletion of a thread never fails");
+        self.numbers.free(thread);
+        self.lines.retain(|&(_, handler)| handler != thread);
+    }
+}

@@ -1,0 +1,29 @@
+//! Test results in TAP, through root.
+
+use core::fmt::Write;
+use rt::root::Console;
+
+/// Counts and prints results.
+pub(crate) struct Report {
+    number: usize,
+}
+
+impl Report {
+    /// Announces so many tests.
+    pub(crate) fn plan(count: usize) -> Report {
+        say(format_args!("1..{count}"));
+        Report { number: 0 }
+    }
+
+    /// One result.
+    pub(crate) fn test(&mut self, good: bool, id: &str, sentence: &str) {
+        self.number += 1;
+        let verdict = if good { "ok" } else { "not ok" };
+        say(format_args!("{verdict} {} - {id} {sentence}", self.number));
+    }
+}
+
+fn say(line: core::fmt::Arguments<'_>) {
+    // One request a line, so that no other server's text comes in between.
+    Console.write_str(&alloc::format!("{line}\n")).expect("root prints");
+}
