@@ -8,6 +8,7 @@
 //! | `log=error\|warn\|info\|debug\|trace` | what the kernel prints; default `info` |
 //! | `kmem=SIZE` | kernel memory; default an eighth of the memory, at least 16 MiB |
 //! | `maxmem=SIZE` | ignore memory above this address |
+//! | `processors=N` | use at most this many processors; default 1 |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
 //! | `exception-error-code` | exception messages carry the error code as a 20th word |
@@ -32,6 +33,8 @@ pub struct Config {
     pub kernel_memory: Option<u64>,
     /// Memory from this address on is ignored.
     pub memory_limit: Option<u64>,
+    /// The most processors to use.
+    pub processors: u32,
     /// The first serial port is open to every space.
     pub legacy_io: bool,
     /// Unprivileged spaces may use the kernel debugger's console operations.
@@ -66,6 +69,7 @@ impl Config {
         log: Level::Info,
         kernel_memory: None,
         memory_limit: None,
+        processors: 1,
         legacy_io: false,
         user_kdb: false,
         test_kdb: false,
@@ -93,6 +97,9 @@ impl Config {
             Some(("kmem", size)) => self.kernel_memory = Some(parse_size(size)?),
             Some(("quota", size)) => self.space_quota = Some(parse_size(size)?),
             Some(("maxmem", size)) => self.memory_limit = Some(parse_size(size)?),
+            Some(("processors", count)) => {
+                self.processors = count.parse().ok().filter(|&count: &u32| count > 0)?;
+            }
             Some(("trace", events)) => self.trace = EventSet::parse(events).ok()?,
             Some(("kdb", "user")) => self.user_kdb = true,
             Some(("kdb", "test")) => self.test_kdb = true,
@@ -150,10 +157,12 @@ mod tests {
 
     #[test]
     fn options_are_words() {
-        let (config, unknown) = parse("kernel log=debug kmem=24M  legacy-io kdb trace=ipc-*,switch exit");
+        let (config, unknown) =
+            parse("kernel log=debug kmem=24M processors=4  legacy-io kdb trace=ipc-*,switch exit");
         assert_eq!(unknown, [""; 0]);
         assert_eq!(config.log, Level::Debug);
         assert_eq!(config.kernel_memory, Some(24 << 20));
+        assert_eq!(config.processors, 4);
         assert!(config.legacy_io && config.enter_kdb && config.exit_on_panic && !config.user_kdb);
         assert!(
             config.trace.contains(::trace::Event::Switch) && !config.trace.contains(::trace::Event::Idle)
@@ -165,10 +174,19 @@ mod tests {
     #[test]
     fn unknown_words_are_told() {
         let (config, unknown) =
-            parse("/boot/kernel bogus log=loud kmem= kmem=12X trace=bogus kdb=on legacy-io=1");
+            parse("/boot/kernel bogus log=loud processors=0 kmem= kmem=12X trace=bogus kdb=on legacy-io=1");
         assert_eq!(
             unknown,
-            ["bogus", "log=loud", "kmem=", "kmem=12X", "trace=bogus", "kdb=on", "legacy-io=1"]
+            [
+                "bogus",
+                "log=loud",
+                "processors=0",
+                "kmem=",
+                "kmem=12X",
+                "trace=bogus",
+                "kdb=on",
+                "legacy-io=1"
+            ]
         );
         assert_eq!(config, Config::DEFAULT);
         assert!(parse("log=error").0.log == Level::Error, "the first word can be an option");

@@ -43,6 +43,7 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
             boot.module_command_line(module)
         );
     }
+    arch::boot::start_processors(boot);
     complete_interface_page();
     announce_system_calls();
     let (sigma0, root) = kip::servers();
@@ -59,6 +60,7 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
         log::warning!("no memory for the trace buffer");
     }
     kdb::init();
+    arch::boot::processors::release();
     arch::entry::enter()
 }
 
@@ -95,12 +97,13 @@ fn complete_interface_page() {
         page_sizes |= 1 << 30;
     }
     let rights = if features::has(Features::NO_EXECUTE) { Rights::ALL } else { Rights::READ_WRITE };
+    let processor = kip::Processor { external_khz: arch::bus_khz(), internal_khz: arch::time_stamp_khz() };
     let facts = kip::Facts {
         image,
         interrupt_lines: arch::interrupt_lines().max(LEAST_LINES),
         rights,
         page_sizes,
-        processors: &[kip::Processor { external_khz: arch::bus_khz(), internal_khz: arch::time_stamp_khz() }],
+        processors: &[processor; kip::MAX_PROCESSORS][..arch::cpu_count() as usize],
         isolates: features::has(Features::NO_MELTDOWN),
     };
     let user = MemoryDescriptor {

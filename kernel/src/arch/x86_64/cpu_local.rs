@@ -6,10 +6,10 @@ use core::arch::asm;
 use core::cell::Cell;
 use core::mem::offset_of;
 
-use super::boot::memory;
 use super::gdt::{DescriptorTable, INTERRUPT_STACKS, InterruptStack, TaskState};
 use super::instructions::{msr, write_msr};
 use super::{ports, stacks};
+use crate::memory::PhysAddr;
 use crate::processor::Processor;
 
 /// What one processor has for itself. The first fields are known to entry code by their offsets.
@@ -57,15 +57,15 @@ pub fn cpu_local() -> &'static CpuLocal {
     }
 }
 
-/// Gives the executing processor its stacks, segments, task state and local data, and makes them current. Returns the
-/// top of its kernel stack, to which the caller must move.
+/// Makes the stacks, segments, task state and local data of a processor, on pages of `page`, which are zeroed and never
+/// freed. Returns the top of its kernel stack.
 ///
 /// # Safety
-/// Called once per processor, with `number` unused so far, on the final page tables.
-pub(super) unsafe fn init(number: u32) -> u64 {
-    let stack_top = stacks::map(number, 0);
-    let area = memory::allocate_object::<ProcessorArea>();
-    // SAFETY: freshly allocated, aligned memory for one ProcessorArea, which from here on belongs to this processor.
+/// Called once per processor, on the final page tables, with `number` unused so far.
+pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) -> u64 {
+    let stack_top = stacks::map(number, 0, &mut page);
+    let area: *mut ProcessorArea = stacks::map_area(number, &mut page);
+    // SAFETY: freshly mapped, aligned memory for one ProcessorArea, which nobody else knows of.
     let area = unsafe {
         area.write(ProcessorArea {
             local: CpuLocal {
@@ -93,18 +93,26 @@ pub(super) unsafe fn init(number: u32) -> u64 {
     .into_iter()
     .enumerate()
     {
-        let top = stacks::map(number, 1 + index as u32);
+        let top = stacks::map(number, 1 + index as u32, &mut page);
         stacks::set_owner(top, &raw const area.local);
         area.task.set_interrupt_stack(which, top);
     }
     stacks::set_owner(stack_top, &raw const area.local);
-    const { assert!(INTERRUPT_STACKS < stacks::PER_PROCESSOR as usize) };
-    let local = &raw const area.local;
-    // SAFETY: the area is never freed; this is the one load of these tables.
+    const { assert!(1 + INTERRUPT_STACKS < stacks::PER_PROCESSOR as usize) };
+    stack_top
+}
+
+/// Makes what was [`prepare`]d the executing processor's.
+///
+/// # Safety
+/// Called once per processor, on the final page tables, with the number that it was prepared with.
+pub(super) unsafe fn load(number: u32) {
+    let area: *mut ProcessorArea = stacks::area(number);
+    // SAFETY: `prepare` wrote the area, which is never freed and from here on this processor's; this is the one load of
+    // these tables.
     unsafe {
-        area.descriptors.load(&raw const area.task);
-        write_msr(msr::GS_BASE, local as u64);
+        (*area).descriptors.load(&raw const (*area).task);
+        write_msr(msr::GS_BASE, &raw const (*area).local as u64);
         write_msr(msr::KERNEL_GS_BASE, 0);
     }
-    stack_top
 }

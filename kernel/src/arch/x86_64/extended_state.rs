@@ -71,22 +71,33 @@ fn allow_use(allowed: bool) {
     unsafe { write_cr0(if allowed { cr0 } else { cr0 | TASK_SWITCHED }) }
 }
 
-/// Enables the components on this processor; its registers hold the initial state then, and nobody may use them.
+/// Finds out which components there are, and enables them on the first processor.
 pub(super) fn init() {
     if features::has(Features::XSAVE) {
-        let components = X87_SSE | if features::has(Features::AVX) { AVX } else { 0 };
+        COMPONENTS.store(X87_SSE | if features::has(Features::AVX) { AVX } else { 0 }, Ordering::Relaxed);
+    } else {
+        SLAB.set_size(LEGACY);
+    }
+    enable();
+    let components = COMPONENTS.load(Ordering::Relaxed);
+    if components == 0 {
+        log::debug!("extended state: {LEGACY} bytes, FXSAVE");
+    } else {
+        let size = cpuid(0xd, 0).ebx;
+        assert!(size as usize <= LARGEST, "the extended state has an unknown format");
+        log::debug!("extended state: components {components:#x}, {size} bytes, XSAVE");
+    }
+}
+
+/// Enables the components on this processor; its registers hold the initial state then, and nobody may use them.
+pub(super) fn enable() {
+    let components = COMPONENTS.load(Ordering::Relaxed);
+    if components != 0 {
         // SAFETY: CR4.OSXSAVE is set and the processor has these components.
         unsafe {
             asm!("xsetbv", in("ecx") 0, in("eax") components as u32, in("edx") 0,
                  options(nomem, nostack, preserves_flags));
         }
-        let size = cpuid(0xd, 0).ebx;
-        assert!(size as usize <= LARGEST, "the extended state has an unknown format");
-        COMPONENTS.store(components, Ordering::Relaxed);
-        log::debug!("extended state: components {components:#x}, {size} bytes, XSAVE");
-    } else {
-        SLAB.set_size(LEGACY);
-        log::debug!("extended state: {LEGACY} bytes, FXSAVE");
     }
     allow_use(true);
     INITIAL.restore();

@@ -11,7 +11,7 @@
 //!
 //! Interrupts are taken in user mode and in [`super::wait_for_interrupt`]; both pass the vector to [`take_interrupt`].
 use super::features::{self, Features};
-use super::{io_apic, local_apic, pic};
+use super::{boot, io_apic, local_apic, pic};
 use crate::boot::acpi::{AcpiError, Tables};
 use crate::boot::reserved;
 use crate::log;
@@ -63,6 +63,17 @@ pub(super) fn init(tables: &Result<Tables, AcpiError>) {
             log::warning!("{error}: one processor, no interrupt lines (the old controllers are not used)");
         }
     }
+}
+
+/// Turns the local APIC of another than the first processor on.
+pub(super) fn enable() {
+    local_apic::follow_first();
+    local_apic::enable(TIMER, SPURIOUS);
+}
+
+/// Asks another processor to look at its requests.
+pub fn request_attention(processor: u32) {
+    local_apic::send_interrupt(boot::processors::local_apic_id(processor), REQUEST);
 }
 
 /// How many interrupt lines there are: their numbers are below.

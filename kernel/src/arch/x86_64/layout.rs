@@ -39,6 +39,11 @@ pub(super) fn set_displacement(displacement: u64) {
     DISPLACEMENT.store(displacement, Ordering::Relaxed);
 }
 
+/// How far from its link address the image was loaded: a multiple of 2 MiB below 4 GiB.
+pub(super) fn displacement() -> u64 {
+    DISPLACEMENT.load(Ordering::Relaxed)
+}
+
 /// Where physical memory is reached. Valid only for memory of the boot memory map ([`super::paging::is_direct_mapped`]);
 /// device registers are mapped by [`super::paging::map_device`].
 #[inline]

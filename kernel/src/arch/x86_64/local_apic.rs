@@ -11,6 +11,8 @@ const TASK_PRIORITY: u32 = 0x80;
 const END_OF_INTERRUPT: u32 = 0xb0;
 const SPURIOUS: u32 = 0xf0;
 const REQUESTS: u32 = 0x200;
+const COMMAND: u32 = 0x300;
+const COMMAND_DESTINATION: u32 = 0x310;
 const TIMER: u32 = 0x320;
 const PERFORMANCE: u32 = 0x340;
 const LINE_0: u32 = 0x350;
@@ -24,6 +26,12 @@ const ENABLE: u32 = 1 << 8;
 const MASKED: u32 = 1 << 16;
 const NON_MASKABLE: u32 = 4 << 8;
 const DIVIDE_BY_16: u32 = 3;
+
+// The command register: what is sent.
+const RESET: u32 = 5 << 8;
+const START: u32 = 6 << 8;
+const ASSERT: u32 = 1 << 14;
+const SENDING: u32 = 1 << 12;
 
 const BASE_ENABLED: u64 = 1 << 11;
 const BASE_X2APIC: u64 = 1 << 10;
@@ -62,6 +70,47 @@ pub(super) fn map() -> Option<PhysRange> {
     let address = PhysAddr::new(base & paging::ADDRESS);
     REGISTERS.store(paging::map_device(address, PAGE_SIZE) as u64, Ordering::Relaxed);
     Some(PhysRange::new(address, address.offset(PAGE_SIZE)))
+}
+
+/// Brings the local APIC of another processor into the mode of the first one's.
+pub(super) fn follow_first() {
+    let mode = if REGISTERS.load(Ordering::Relaxed) == 0 { BASE_X2APIC } else { 0 };
+    // SAFETY: every processor with a local APIC has the register; the first processor found the mode to exist, and the
+    // address of the registers stays as it is.
+    unsafe { write_msr(msr::APIC_BASE, read_msr(msr::APIC_BASE) | BASE_ENABLED | mode) }
+}
+
+/// Sends a message to the processor with local APIC id `destination`.
+fn send(destination: u32, command: u32) {
+    if REGISTERS.load(Ordering::Relaxed) == 0 {
+        // SAFETY: x2APIC mode is on, so the register exists: it is one of 64 bits there.
+        unsafe {
+            write_msr(X2APIC_REGISTERS + COMMAND / 16, u64::from(destination) << 32 | u64::from(command));
+        }
+        return;
+    }
+    write(COMMAND_DESTINATION, destination << 24);
+    write(COMMAND, command);
+    while read(COMMAND) & SENDING != 0 {
+        core::hint::spin_loop();
+    }
+}
+
+/// Resets another processor: it waits for a start-up message then.
+pub(super) fn send_reset(destination: u32) {
+    send(destination, RESET | ASSERT);
+}
+
+/// Lets a processor that was reset begin in real mode at the beginning of the page at `page`, below 1 MiB.
+pub(super) fn send_start(destination: u32, page: PhysAddr) {
+    send(destination, START | ASSERT | (page.value() / PAGE_SIZE) as u32);
+}
+
+/// Interrupts another processor.
+#[inline]
+pub(super) fn send_interrupt(destination: u32, vector: u8) {
+    // Release order: the local APIC's registers are uncached memory, which is written after what was written before.
+    send(destination, ASSERT | u32::from(vector));
 }
 
 /// Turns this processor's local APIC on: the timer is stopped, the old interrupt controllers' line is closed.

@@ -34,8 +34,8 @@ pub use extended_state::{
 };
 pub use instructions::{flags, frame_pointer, read_time_stamp, stop};
 pub use interrupts::{
-    Interrupt, POLL_INTERVAL, interrupt_lines, interrupt_pending, mask_interrupt, take_interrupt,
-    unmask_interrupt,
+    Interrupt, POLL_INTERVAL, interrupt_lines, interrupt_pending, mask_interrupt, request_attention,
+    take_interrupt, unmask_interrupt,
 };
 pub use layout::{USER_END, image_to_phys, phys_to_virt, virt_to_phys};
 pub use paging::{is_direct_mapped, kernel_half, kernel_root};
@@ -113,8 +113,9 @@ pub fn load_kernel_space() {
 }
 
 /// How many processors run threads.
+#[inline]
 pub fn cpu_count() -> u32 {
-    1
+    boot::processors::count()
 }
 
 /// The executing processor's number.

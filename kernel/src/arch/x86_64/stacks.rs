@@ -1,33 +1,52 @@
 //! Kernel stacks: each in a slot of its own in a region of its own, the lower half of the slot unmapped. Running over
 //! the end of a stack is a page fault, then a double fault on a stack of its own, and never another stack's data.
+use core::mem::{align_of, size_of};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::boot::memory;
 use super::cpu_local::CpuLocal;
 use super::layout::STACKS;
 use super::paging::{self, Flags};
-use crate::memory::PAGE_SIZE;
+use crate::memory::{PAGE_SIZE, PhysAddr};
 
 /// Bytes of a stack.
 pub(super) const SIZE: u64 = 32 << 10;
-/// Slots per processor: the kernel stack, then those of the interrupt stack table.
+/// Slots per processor: the kernel stack, those of the interrupt stack table, and as the last its data.
 pub(super) const PER_PROCESSOR: u32 = 8;
 const SLOT: u64 = 2 * SIZE;
 /// Above the top of a stack: whose it is.
 const HEADER: u64 = 16;
 
-/// End of the last mapped slot; processors are numbered in the order in which their stacks are mapped.
+/// End of the last mapped stack's slot; processors' stacks are mapped in the order of their numbers.
 static MAPPED_END: AtomicU64 = AtomicU64::new(STACKS);
 
-/// Maps stack `index` of processor `number` and returns its top (16-byte aligned).
-pub(super) fn map(number: u32, index: u32) -> u64 {
+fn slot(number: u32, index: u32) -> u64 {
     assert!(index < PER_PROCESSOR);
-    let slot = STACKS + (u64::from(number) * u64::from(PER_PROCESSOR) + u64::from(index)) * SLOT;
-    let bottom = slot + SLOT - SIZE;
-    let frames = memory::allocate(SIZE / PAGE_SIZE);
-    paging::map_kernel(bottom, frames, SIZE, Flags::KERNEL_DATA);
+    STACKS + (u64::from(number) * u64::from(PER_PROCESSOR) + u64::from(index)) * SLOT
+}
+
+/// Maps stack `index` of processor `number`, page by page, and returns its top (16-byte aligned).
+pub(super) fn map(number: u32, index: u32, mut page: impl FnMut() -> PhysAddr) -> u64 {
+    let slot = slot(number, index);
+    for at in (slot + SLOT - SIZE..slot + SLOT).step_by(PAGE_SIZE as usize) {
+        paging::map_kernel(at, page(), PAGE_SIZE, Flags::KERNEL_DATA);
+    }
     MAPPED_END.fetch_max(slot + SLOT, Ordering::Relaxed);
     slot + SLOT - HEADER
+}
+
+/// Maps memory for processor `number`'s one `T`, zeroed, in its last slot, which is no stack.
+pub(super) fn map_area<T>(number: u32, mut page: impl FnMut() -> PhysAddr) -> *mut T {
+    const { assert!(size_of::<T>() as u64 <= SLOT && align_of::<T>() <= PAGE_SIZE as usize) };
+    let slot = slot(number, PER_PROCESSOR - 1);
+    for at in (slot..slot + size_of::<T>() as u64).step_by(PAGE_SIZE as usize) {
+        paging::map_kernel(at, page(), PAGE_SIZE, Flags::KERNEL_DATA);
+    }
+    area(number)
+}
+
+/// Where the memory of [`map_area`] is.
+pub(super) fn area<T>(number: u32) -> *mut T {
+    slot(number, PER_PROCESSOR - 1) as *mut T
 }
 
 /// Notes whose stack it is whose top is `top`.

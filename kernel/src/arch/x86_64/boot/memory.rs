@@ -1,6 +1,5 @@
 //! Boot memory: the pages between the image and 14 MiB, handed out once and never taken back. It serves what must exist
 //! before the kernel's allocator: page tables, stacks, processor areas.
-use core::mem::{align_of, size_of};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch::x86_64::layout;
@@ -28,12 +27,6 @@ pub(in crate::arch::x86_64) fn allocate(pages: u64) -> PhysAddr {
     // just now. Boot and final page tables both have them in the direct map.
     unsafe { layout::phys_to_virt(address).write_bytes(0, size as usize) }
     address
-}
-
-/// Memory for one object, in whole pages, zeroed.
-pub(in crate::arch::x86_64) fn allocate_object<T>() -> *mut T {
-    const { assert!(align_of::<T>() <= PAGE_SIZE as usize) };
-    layout::phys_to_virt(allocate((size_of::<T>() as u64).div_ceil(PAGE_SIZE))).cast()
 }
 
 /// The physical range that has been handed out so far: from the start of boot memory up to the returned address.

@@ -1,5 +1,6 @@
 //! From the loader's 32-bit entry to the kernel proper.
 pub mod memory;
+pub mod processors;
 
 use core::arch::{asm, global_asm};
 
@@ -74,13 +75,22 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     // SAFETY: once, on the boot page tables; then once for this processor, on the final ones.
     let stack_top = unsafe {
         paging::init(information);
-        cpu_local::init(0)
+        let stack_top = cpu_local::prepare(0, || memory::allocate(1));
+        cpu_local::load(0);
+        stack_top
     };
     // SAFETY: the stack is fresh and mapped; nothing on the boot stack is needed any more, since `start` does not return
     // and its argument is static. The zero ends the chain of frame pointers.
     unsafe {
         asm!("mov rsp, {stack}", "xor ebp, ebp", "call {start}", "ud2", stack = in(reg) stack_top,
              start = sym on_kernel_stack, options(noreturn))
+    }
+}
+
+/// Starts the other processors. Called once, when the kernel's allocator works; boot memory may still be taken.
+pub fn start_processors(boot: &BootInformation) {
+    if let Ok(tables) = TABLES.get() {
+        processors::start(boot, tables.processors());
     }
 }
 
