@@ -27,7 +27,7 @@
 //! Conventions: `error`, `answer`, `environment`, `user_buffer`, `identity`, `sync`.
 //!
 //! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`, `file` (open
-//! file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`, `socket`.
+//! file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`, `socket`, `inotify`.
 //!
 //! Processes: `process`, `thread`, `credentials`, `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `wait`.
 #![cfg_attr(not(test), no_std)]
@@ -47,6 +47,7 @@ pub mod file;
 pub mod futex;
 mod identity;
 pub mod initramfs;
+pub mod inotify;
 pub mod memory;
 pub mod pipe;
 pub mod poll;

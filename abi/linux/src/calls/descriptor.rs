@@ -134,12 +134,22 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
     const SETFL: u32 = 4;
     const SETOWN: u32 = 8;
     const GETOWN: u32 = 9;
+    const SETSIG: u32 = 10;
+    const GETSIG: u32 = 11;
+    const SETOWN_EX: u32 = 15;
+    const GETOWN_EX: u32 = 16;
+    const GETLEASE: u32 = 1025;
+    const UNLOCKED: u64 = 2;
     const DUPFD_CLOEXEC: u32 = 1030;
     const SETPIPE_SZ: u32 = 1031;
     const GETPIPE_SZ: u32 = 1032;
     let (descriptors, descriptor, argument) = (call.thread.descriptors(), call.int(0), call.arg(2));
     let file = descriptors.get(descriptor)?;
+    let names_only = file.flags().contains(OpenFlags::PATH);
     match call.uint(1) {
+        command if names_only && !matches!(command, DUPFD | DUPFD_CLOEXEC | GETFD | SETFD | GETFL) => {
+            Err(Error::EBADF.into())
+        }
         DUPFD => duplicate(call, call.int(2), false),
         DUPFD_CLOEXEC => duplicate(call, call.int(2), true),
         GETFD => Ok(descriptors.close_on_exec(descriptor)?.into()),
@@ -166,6 +176,32 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
             Some(SignalOwner::Process(id)) => id.into(),
             Some(SignalOwner::Group(id)) => (-i64::from(id)) as u64,
         }),
+        SETOWN_EX => {
+            let owner = call.read::<8>(call.arg(2)).await?;
+            let owner = match (owner.u32_at(0)?, owner.u32_at(4)?) {
+                (_, 0) => None,
+                // A thread's signals go to its process.
+                (0 | 1, id) => Some(SignalOwner::Process(id)),
+                (2, id) => Some(SignalOwner::Group(id)),
+                _ => return Err(Error::EINVAL.into()),
+            };
+            file.set_signal_owner(owner);
+            Ok(0)
+        }
+        GETOWN_EX => {
+            let (kind, id) = match file.signal_owner() {
+                None => (1u32, 0),
+                Some(SignalOwner::Process(id)) => (1, id),
+                Some(SignalOwner::Group(id)) => (2, id),
+            };
+            call.write(call.arg(2), &[kind.to_le_bytes(), id.to_le_bytes()].concat()).await?;
+            Ok(0)
+        }
+        // The signal is SIGIO always.
+        SETSIG if argument == 0 => Ok(0),
+        GETSIG => Ok(0),
+        // Nobody has a lease.
+        GETLEASE => Ok(UNLOCKED),
         SETPIPE_SZ | GETPIPE_SZ => {
             let end = file.object_as::<unix::pipe::PipeEnd>().ok_or(Error::EBADF)?;
             if call.uint(1) == GETPIPE_SZ {

@@ -3,11 +3,12 @@
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done};
 use crate::layout::Fields;
-use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
+use crate::layout::file::{CLOSE_ON_EXEC, open_flags, to_device};
 use crate::layout::terminal::{termios, to_termios, to_window, window};
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::file::OpenFile;
+use unix::process_context::FileSignal;
 use unix::signal::Rule;
 use unix::tty::{Flow, Flush, PtyMaster, SetWhen, Terminal};
 use unix::vfs::{FileType, OpenFlags};
@@ -29,8 +30,11 @@ const TIOCOUTQ: u32 = 0x5411;
 const TIOCGWINSZ: u32 = 0x5413;
 const TIOCSWINSZ: u32 = 0x5414;
 const FIONREAD: u32 = 0x541b;
+const TIOCPKT: u32 = 0x5420;
 const FIONBIO: u32 = 0x5421;
 const TIOCNOTTY: u32 = 0x5422;
+const TIOCSETD: u32 = 0x5423;
+const TIOCGETD: u32 = 0x5424;
 const TCSBRKP: u32 = 0x5425;
 const TIOCGSID: u32 = 0x5429;
 const TIOCVHANGUP: u32 = 0x5437;
@@ -38,6 +42,8 @@ const TIOCGPTPEER: u32 = 0x5441;
 const FIONCLEX: u32 = 0x5450;
 const FIOCLEX: u32 = 0x5451;
 const FIOASYNC: u32 = 0x5452;
+const FICLONE: u32 = 0x4004_9409;
+const FICLONERANGE: u32 = 0x4020_940d;
 const TCGETS2: u32 = 0x802c_542a;
 const TCSETS2: u32 = 0x402c_542b;
 const TCSETSW2: u32 = 0x402c_542c;
@@ -45,6 +51,10 @@ const TCSETSF2: u32 = 0x402c_542d;
 const TIOCGPTN: u32 = 0x8004_5430;
 const TIOCSPTLCK: u32 = 0x4004_5431;
 const TIOCGPTLCK: u32 = 0x8004_5439;
+const TIOCGDEV: u32 = 0x8004_5432;
+const TIOCSIG: u32 = 0x4004_5436;
+const TIOCGPKT: u32 = 0x8004_5438;
+const TIOCGEXCL: u32 = 0x8004_5440;
 
 pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
     let (file, descriptor) = (file(call, 0)?, call.int(0));
@@ -59,6 +69,10 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
         FIONREAD => {
             let count = readable(&file).await?;
             call.write(call.arg(2), &(count.min(i32::MAX as usize) as u32).to_le_bytes()).await?;
+        }
+        // Files cannot share their storage.
+        FICLONE | FICLONERANGE if file.file_type() == FileType::Regular => {
+            return Err(Error::EOPNOTSUPP.into());
         }
         request => return terminal_request(call, &file, request).await,
     }
@@ -126,6 +140,18 @@ async fn terminal_request<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, 
             };
             call.wait(Rule::IfAsked, terminal.flush(&context, which)).await??;
         }
+        // The usual line discipline (N_TTY) is the only one.
+        TIOCGETD => call.write(call.arg(2), &0u32.to_le_bytes()).await?,
+        TIOCSETD if !flag(call).await? => {}
+        TIOCSETD => return Err(Error::EINVAL.into()),
+        TIOCGDEV => {
+            let device = to_device(terminal.number()) as u32;
+            call.write(call.arg(2), &device.to_le_bytes()).await?;
+        }
+        TIOCGEXCL => {
+            let exclusive = u32::from(terminal.is_exclusive());
+            call.write(call.arg(2), &exclusive.to_le_bytes()).await?;
+        }
         TIOCEXCL => terminal.set_exclusive(true),
         TIOCNXCL => terminal.set_exclusive(false),
         TIOCGWINSZ => call.write(call.arg(2), &to_window(terminal.window_size())).await?,
@@ -174,6 +200,25 @@ async fn session_request<M: Machine>(
 async fn master_request<M: Machine>(call: &Call<'_, M>, master: &PtyMaster, request: u32) -> Option<Done> {
     Some(match request {
         TIOCGPTN => write_word(call, master.index()).await,
+        TIOCGPKT => write_word(call, master.packet_mode().into()).await,
+        TIOCPKT => match flag(call).await {
+            Ok(on) => {
+                master.set_packet_mode(on);
+                Ok(0)
+            }
+            Err(error) => Err(error.into()),
+        },
+        TIOCSIG => {
+            // The signals that typing sends.
+            let signal = match call.uint(2) {
+                2 => FileSignal::Interrupt,
+                3 => FileSignal::Quit,
+                20 => FileSignal::Stop,
+                _ => return Some(Err(Error::EINVAL.into())),
+            };
+            master.signal_foreground(signal);
+            Ok(0)
+        }
         TIOCGPTLCK => write_word(call, master.is_locked().into()).await,
         TIOCSPTLCK => match flag(call).await {
             Ok(locked) => {

@@ -2,6 +2,7 @@
 
 mod descriptor;
 mod futex;
+mod inotify;
 mod ioctl;
 mod memory;
 mod mount;
@@ -168,6 +169,11 @@ table! { call, number:
     timerfd_gettime => poll::timerfd_gettime(call).await,
     signalfd => poll::signalfd(call, 0).await,
     signalfd4 => poll::signalfd(call, call.uint(3)).await,
+
+    inotify_init => inotify::inotify_init(call, 0),
+    inotify_init1 => inotify::inotify_init(call, call.uint(0)),
+    inotify_add_watch => inotify::inotify_add_watch(call).await,
+    inotify_rm_watch => inotify::inotify_rm_watch(call),
 
     // Sockets.
     socket => socket::socket(call),

@@ -426,8 +426,54 @@ async fn give<M: Machine>(call: &Call<'_, M>, bytes: &[u8], address: usize) -> D
     Ok(bytes.len() as u64)
 }
 
+/// Access control lists: there are none, so that an access list that only repeats the mode is the mode.
+const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
+
+/// The mode that an access list of owner, group and others stands for. `EOPNOTSUPP` if it says more.
+fn mode_of_list(list: &[u8]) -> Result<Mode> {
+    const VERSION: u32 = 2;
+    const TAGS: [(u16, u16); 3] = [(1, 6), (4, 3), (0x20, 0)];
+    if list.u32_at(0)? != VERSION || !(list.len() - 4).is_multiple_of(8) {
+        return Err(Error::EINVAL);
+    }
+    if list.len() != 4 + 8 * TAGS.len() {
+        return Err(Error::EOPNOTSUPP);
+    }
+    let mut mode = 0;
+    for (index, (tag, shift)) in TAGS.into_iter().enumerate() {
+        let at = 4 + 8 * index;
+        if list.u16_at(at)? != tag || list.u16_at(at + 2)? > 7 {
+            return Err(Error::EINVAL);
+        }
+        mode |= list.u16_at(at + 2)? << shift;
+    }
+    Ok(Mode::new(mode))
+}
+
+/// Sets an access list, or none.
+async fn set_list<M: Machine>(
+    call: &Call<'_, M>,
+    place: &Location,
+    name: &[u8],
+    list: Option<&[u8]>,
+) -> Result<()> {
+    match list {
+        Some(list) if name == ACCESS_LIST => {
+            let special = place.vnode.metadata().mode.difference(Mode::new(0o777));
+            let mode = special | mode_of_list(list)?;
+            call.thread.context().caller().change_mode(place, mode).await
+        }
+        Some(_) => Err(Error::EOPNOTSUPP),
+        None => Ok(()),
+    }
+}
+
 pub(crate) async fn getxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Done {
     let (place, name) = (attribute_place(call, named).await?, attribute_name(call).await?);
+    if [ACCESS_LIST, DEFAULT_LIST].contains(&&name[..]) {
+        return Err(Error::ENODATA.into());
+    }
     let value = call.thread.context().caller().attribute(&place, &name).await?;
     give(call, &value, 2).await
 }
@@ -451,12 +497,20 @@ pub(crate) async fn setxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Do
         return Err(Error::E2BIG.into());
     }
     let value = call.memory().read_bytes(call.arg(2), call.arg(3) as usize).await?;
+    if [ACCESS_LIST, DEFAULT_LIST].contains(&&name[..]) {
+        set_list(call, &place, &name, Some(&value)).await?;
+        return Ok(0);
+    }
     call.thread.context().caller().set_attribute(&place, &name, Some(&value), condition).await?;
     Ok(0)
 }
 
 pub(crate) async fn removexattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Done {
     let (place, name) = (attribute_place(call, named).await?, attribute_name(call).await?);
+    if [ACCESS_LIST, DEFAULT_LIST].contains(&&name[..]) {
+        set_list(call, &place, &name, None).await?;
+        return Ok(0);
+    }
     let context = call.thread.context();
     context.caller().set_attribute(&place, &name, None, AttributeCondition::Replace).await?;
     Ok(0)

@@ -13,7 +13,7 @@ pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
         b"Linux",
         &host,
         unix::thread::RELEASE.as_bytes(),
-        b"#1 SMP Macadamia",
+        unix::thread::VERSION.as_bytes(),
         b"x86_64",
         &domain,
     ]);

@@ -1,6 +1,8 @@
 //! Programs on the simulated machine, from system call to memory and back.
 
+mod files;
 mod sockets;
+mod traces;
 mod world;
 
 use std::cell::RefCell;
@@ -693,7 +695,7 @@ fn what_proc_tells() {
                 assert_eq!(text(p, "/proc/self/fd/0").await?, "x");
                 assert!(text(p, "/proc/meminfo").await?.starts_with("MemTotal: "));
                 assert_eq!(text(p, "/proc/sys/kernel/ostype").await?, "Linux\n");
-                assert!(text(p, "/proc/mounts").await?.contains("proc /proc proc rw 0 0\n"));
+                assert!(text(p, "/proc/mounts").await?.contains("proc /proc proc rw,relatime 0 0\n"));
                 p.exit(0).await
             })
         })

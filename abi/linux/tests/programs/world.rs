@@ -272,6 +272,40 @@ impl World {
         });
     }
 
+    /// Puts a file of this size into the file system, which contains zeros.
+    pub(crate) fn install_sparse(&self, path: &str, mode: u16, size: u64) {
+        self.install(path, mode, b"");
+        self.machine.block_on(async {
+            let context = self.init().await.context();
+            context.caller().truncate(&At::Current, path.as_bytes(), size).await.unwrap();
+        });
+    }
+
+    /// Makes a directory, if it is not there.
+    pub(crate) fn make_directory(&self, path: &str, mode: u16) {
+        self.machine.block_on(async {
+            let context = self.init().await.context();
+            match context.caller().make_directory(&At::Current, path.as_bytes(), Mode::new(mode)).await {
+                Ok(()) | Err(unix::Error::EEXIST) => {}
+                Err(error) => panic!("{path}: {error:?}"),
+            }
+        });
+    }
+
+    /// Mounts /dev.
+    pub(crate) fn install_devices(&self) {
+        self.make_directory("/dev", 0o755);
+        self.machine.block_on(async {
+            let context = self.init().await.context();
+            let memory = Arc::new(ObjectProvider(self.system.vm.clone()));
+            let environment = self.system.environment.clone();
+            let ptys = unix::tty::Ptys::new(environment, self.system.session_host(), Default::default());
+            let terminals = unix::devfs::Terminals { console: None, ptys };
+            let root = unix::devfs::make(&self.system.vfs, terminals, memory, 1024).await.unwrap();
+            context.caller().mount(b"/dev", root, "dev", MountFlags::empty()).await.unwrap();
+        });
+    }
+
     /// Runs `main` as the first process, and everything that comes of it, until nothing can go on.
     pub(crate) fn run(self: &Rc<Self>, main: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) {
         let entry = self.code(main);
@@ -431,8 +465,18 @@ impl Program {
         }
     }
 
-    /// Writes memory, as a store instruction does.
-    pub(crate) async fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), Gone> {
+    /// Writes memory, as store instructions do.
+    pub(crate) async fn store(&mut self, mut address: u64, mut bytes: &[u8]) -> Result<(), Gone> {
+        while !bytes.is_empty() {
+            let (piece, rest) = bytes.split_at(bytes.len().min((4096 - address % 4096) as usize));
+            self.store_piece(address, piece).await?;
+            (address, bytes) = (address + piece.len() as u64, rest);
+        }
+        Ok(())
+    }
+
+    /// One store, within a page.
+    async fn store_piece(&mut self, address: u64, bytes: &[u8]) -> Result<(), Gone> {
         loop {
             let memory = self.thread.memory();
             let machine = &self.world.machine;
@@ -538,6 +582,12 @@ impl Program {
         let machine = self.world.machine.clone();
         machine.sleep_until(machine.now() + microseconds).await;
         self.check_recall().await
+    }
+
+    /// The program computes for a while.
+    pub(crate) fn use_processor(&self, milliseconds: u64) {
+        let (tid, time) = (self.thread.tid(), core::time::Duration::from_millis(milliseconds));
+        self.world.system.processes.with(|table| table.account(tid, time, core::time::Duration::ZERO));
     }
 
     /// wait4 for any child: its id and status.

@@ -176,6 +176,27 @@ impl<M: Machine> VmObject<M> {
         state.pages.range(0, u64::MAX).filter(|(_, slot)| slot.is_resident()).count()
     }
 
+    /// Pages from `first` up to `end` that are in memory, in this object or one below (where both have one, it may
+    /// count twice: at most `end - first` all the same).
+    pub(crate) fn resident_in(&self, first: u64, end: u64) -> u64 {
+        let count = |state: &ObjectState<M>, first: u64, end: u64| {
+            state.pages.range(first, end).filter(|(_, slot)| slot.is_resident()).count() as u64
+        };
+        let (mut total, mut below) = {
+            let state = self.state.lock();
+            let below = state.shadow.as_ref().map(|shadow| (shadow.object.clone(), first + shadow.offset));
+            (count(&state, first, end), below)
+        };
+        while let Some((object, start)) = below {
+            let state = object.state.lock();
+            total += count(&state, start, start + (end - first));
+            let next = state.shadow.as_ref().map(|shadow| (shadow.object.clone(), start + shadow.offset));
+            drop(state);
+            below = next;
+        }
+        total.min(end - first)
+    }
+
     /// Size in bytes; `u64::MAX` if there is no limit.
     pub fn size(&self) -> u64 {
         self.state.lock().size

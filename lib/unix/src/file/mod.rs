@@ -13,6 +13,7 @@ pub use locks::{LockKind, LockOwner, LockRange, LockTable, RecordLock};
 pub use object::{DeviceDriver, FileObject, Io, Positions};
 pub use transfer::{Whence, transfer};
 
+use crate::inotify::{self, Events};
 use crate::poll::{EpollItem, PollQueue, Readiness};
 use crate::process_context::ProcessId;
 use crate::sync::{Mutex, SpinLock};
@@ -339,6 +340,14 @@ impl OpenFile {
         Ok(())
     }
 
+    /// Tells those who watch the file, or the directory that it was found in.
+    pub(crate) fn happened(&self, events: Events) {
+        if let Some(vnode) = self.vnode() {
+            let entry = self.entry.as_ref().map(|(directory, name)| (&directory.vnode, &name[..]));
+            inotify::happened(vnode, entry, events);
+        }
+    }
+
     /// What the core keeps with the vnode.
     pub fn hooks(&self) -> Option<&Hooks> {
         self.location.as_ref()?.vnode.hooks()
@@ -370,6 +379,11 @@ impl Drop for OpenFile {
         let watches = core::mem::take(self.watches.get_mut());
         for item in watches.iter().filter_map(Weak::upgrade) {
             item.forget(self.queue());
+        }
+        let flags = self.flags();
+        if !flags.contains(OpenFlags::PATH) {
+            let wrote = flags.contains(OpenFlags::WRITE);
+            self.happened(if wrote { Events::CLOSE_WRITE } else { Events::CLOSE_OTHER });
         }
         if let Some(hooks) = self.hooks() {
             hooks.locks.release(LockOwner::Description(self.id));

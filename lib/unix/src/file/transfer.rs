@@ -1,6 +1,7 @@
 //! read(2), write(2), their positioned forms, lseek(2), sendfile(2) and copy_file_range(2).
 
 use super::{FileObject, Io, OpenFile, Positions};
+use crate::inotify::Events;
 use crate::poll::{Readiness, until_ready_or_deadline};
 use crate::vfs::{Access, Caller, FileType, MountFlags, OFFSET_MAXIMUM, OpenFlags, VnodeRef, WriteAt};
 use crate::{Bytes, Error, NotDone, Result, UserBuffer};
@@ -134,6 +135,9 @@ impl OpenFile {
                 give_turn().await;
             }
         }
+        if to.transferred() > start {
+            self.happened(Events::ACCESS);
+        }
         self.touch();
         Ok(to.transferred() - start)
     }
@@ -171,6 +175,7 @@ impl OpenFile {
                 give_turn().await;
             }
         }
+        self.happened(Events::MODIFY);
         if flags.intersects(OpenFlags::SYNCHRONOUS | OpenFlags::DATA_SYNCHRONOUS) {
             vnode.synchronize().await?;
         }

@@ -1,8 +1,8 @@
 //! The end of threads and processes (_exit(2), exit_group(2)), orphans, zombies.
 
-use super::Pid;
 use super::records::{ExitStatus, Phase, Stop};
 use super::table::{Table, Wake};
+use super::{Limit, Pid, Resource};
 use crate::signal::{Cause, ChildEvent, Disposition, Signal, SignalInformation};
 use alloc::sync::Weak;
 use alloc::vec::Vec;
@@ -185,11 +185,40 @@ impl Table {
         usage
     }
 
-    /// Adds to what thread `tid` has used: time in its program and in its server.
+    /// Adds to what thread `tid` has used: time in its program and in its server. Who uses more than its limit is told
+    /// each second, and ends at its hard limit.
     pub fn account(&mut self, tid: Pid, user_time: Duration, system_time: Duration) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        thread.usage.user_time += user_time;
+        thread.usage.system_time += system_time;
+        let pid = thread.pid;
+        let Some(process) = self.processes.get(&pid) else { return };
+        let limit = process.limits.get(Resource::ProcessorTime);
+        if limit.soft == Limit::INFINITE && limit.hard == Limit::INFINITE {
+            return;
+        }
+        let usage = self.usage(process);
+        let seconds = (usage.user_time + usage.system_time).as_secs();
+        let warn = seconds >= limit.soft.max(1).saturating_add(process.time_warnings);
+        if seconds >= limit.hard.max(1) {
+            self.generate_for_process(pid, SignalInformation::system(Signal::KILL));
+        } else if warn && let Some(process) = self.processes.get_mut(&pid) {
+            process.time_warnings += 1;
+            self.generate_for_process(pid, SignalInformation::system(Signal::XCPU));
+        }
+    }
+
+    /// Counts a page fault of thread `tid`.
+    pub fn account_fault(&mut self, tid: Pid) {
         if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.usage.user_time += user_time;
-            thread.usage.system_time += system_time;
+            thread.usage.minor_faults += 1;
+        }
+    }
+
+    /// What process `pid` has in memory at this moment, KiB: the most counts.
+    pub fn note_resident(&mut self, pid: Pid, resident: u64) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.ended_usage.max_resident = process.ended_usage.max_resident.max(resident);
         }
     }
 

@@ -108,6 +108,8 @@ pub struct Process {
     /// Who wants to know of new signals.
     pub(super) listeners: Vec<Weak<dyn Listener>>,
     pub(super) has_executed: bool,
+    /// SIGXCPU that it has been sent: one for each second above the limit.
+    pub(super) time_warnings: u64,
     /// What its ended threads used.
     pub(super) ended_usage: Usage,
     /// Credentials of the first thread, kept for when that is gone.

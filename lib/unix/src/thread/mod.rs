@@ -19,7 +19,7 @@ pub use context::CallContext;
 pub use exec::{ExecRequest, Executed, ProgramInformation};
 pub use pid_file::PidFile;
 pub use proc::Proc;
-pub use proc_text::RELEASE;
+pub use proc_text::{RELEASE, VERSION};
 pub use signal_file::SignalFile;
 
 use crate::clock::Clock;
@@ -389,6 +389,8 @@ impl<M: Machine> Thread<M> {
 
     /// Answers a page fault of its program; what cannot be answered becomes a signal.
     pub async fn page_fault(&self, trap: Trap, access: Protection) {
+        let tid = self.tid();
+        self.system.processes.with(|table| table.account_fault(tid));
         match self.memory().resolve(trap.address, access).await {
             Ok(()) => {}
             Err(KernError::ResourceShortage) => self.out_of_memory(),

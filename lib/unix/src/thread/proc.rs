@@ -30,17 +30,27 @@ impl<M: Machine> System<M> {
 }
 
 /// What a process's directory holds besides links and directories: name and mode.
-const PROCESS_FILES: [(&str, u16); 10] = [
+const PROCESS_FILES: [(&str, u16); 20] = [
+    ("auxv", 0o400),
+    ("cgroup", 0o444),
     ("cmdline", 0o444),
     ("comm", 0o444),
     ("environ", 0o400),
+    ("io", 0o400),
     ("limits", 0o444),
     ("maps", 0o444),
+    ("mountinfo", 0o444),
     ("mounts", 0o444),
     ("oom_score", 0o444),
+    ("oom_score_adj", 0o444),
+    ("personality", 0o400),
+    ("schedstat", 0o444),
+    ("smaps", 0o444),
+    ("smaps_rollup", 0o444),
     ("stat", 0o444),
     ("statm", 0o444),
     ("status", 0o444),
+    ("wchan", 0o444),
 ];
 
 /// Its links and directories.
@@ -210,11 +220,20 @@ impl<M: Machine> Node<M> {
         match self.kind {
             Kind::File(index) => Ok(proc_text::file(&system, proc_text::FILES[index])),
             Kind::ProcessFile(pid, index) => match PROCESS_FILES[index].0 {
+                "auxv" => system.auxiliary_text(pid),
+                "cgroup" => Ok(b"0::/\n".to_vec()),
                 "cmdline" => system.arguments_text(pid).await,
                 "comm" => system.name_text(pid),
                 "environ" => system.environment_text(pid).await,
+                "io" => system.transfer_text(pid).map(Into::into),
                 "limits" => system.limits_text(pid).map(Into::into),
                 "maps" => system.maps_text(pid).await,
+                "mountinfo" => Ok(proc_text::mount_information(&system, pid)),
+                "personality" => Ok(b"00000000\n".to_vec()),
+                "schedstat" => system.schedule_text(pid).map(Into::into),
+                "smaps" => system.region_usage_text(pid, false).await,
+                "smaps_rollup" => system.region_usage_text(pid, true).await,
+                "wchan" => Ok(b"0".to_vec()),
                 "mounts" => Ok(proc_text::mounts(&system, pid)),
                 "stat" => system.stat_text(pid).await.map(Into::into),
                 "statm" => system.statm_text(pid).await.map(Into::into),

@@ -13,27 +13,59 @@ use mach::Machine;
 pub(super) const FILES: &[&str] = &[
     "cmdline",
     "cpuinfo",
+    "devices",
+    "diskstats",
     "filesystems",
+    "interrupts",
     "loadavg",
     "meminfo",
+    "modules",
     "mounts",
+    "partitions",
     "stat",
+    "swaps",
+    "sys/fs/file-max",
+    "sys/fs/inotify/max_queued_events",
+    "sys/fs/inotify/max_user_watches",
+    "sys/fs/nr_open",
     "sys/fs/pipe-max-size",
     "sys/kernel/cap_last_cap",
+    "sys/kernel/domainname",
     "sys/kernel/hostname",
     "sys/kernel/ngroups_max",
     "sys/kernel/osrelease",
     "sys/kernel/ostype",
     "sys/kernel/pid_max",
     "sys/kernel/random/boot_id",
+    "sys/kernel/random/entropy_avail",
+    "sys/kernel/random/poolsize",
     "sys/kernel/random/uuid",
+    "sys/kernel/version",
+    "sys/vm/max_map_count",
+    "sys/vm/mmap_min_addr",
     "sys/vm/overcommit_memory",
+    "sys/vm/swappiness",
+    "tty/drivers",
     "uptime",
     "version",
+    "vmstat",
 ];
 
 /// The release that programs are told.
 pub const RELEASE: &str = "6.1.0-macadamia";
+
+/// The version that programs are told.
+pub const VERSION: &str = "#1 SMP Macadamia";
+
+const DEVICES: &str = "Character devices:\n  1 mem\n  4 /dev/vc/0\n  5 /dev/tty\n  5 /dev/console\n  5 /dev/ptmx\n\
+    136 pts\n\nBlock devices:\n";
+
+/// Name, path, major number, minor numbers, kind: where `ps` finds the names of terminals.
+const TERMINAL_DRIVERS: &str = "/dev/tty             /dev/tty        5       0 system:/dev/tty\n\
+    /dev/console         /dev/console    5       1 system:console\n\
+    /dev/ptmx            /dev/ptmx       5       2 system\n\
+    serial               /dev/ttyS       4   64-95 serial\n\
+    pty_slave            /dev/pts      136 0-1048575 pty:slave\n";
 
 /// The text of the file with this path.
 pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
@@ -43,6 +75,12 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
             let line = |name: &str| format!("nodev\t{name}\n");
             system.vfs.file_system_types().into_iter().map(line).collect::<String>().into()
         }
+        "devices" => DEVICES.into(),
+        "diskstats" | "modules" => Vec::new(),
+        "interrupts" => {
+            let names = (0..system.host.processors()).map(|index| format!("       CPU{index}"));
+            format!("     {}\n", names.collect::<String>()).into()
+        }
         "loadavg" => {
             let (threads, running) = system.processes.with(|table| table.thread_counts());
             let last = system.process_ids().into_iter().map(Pid::number).max().unwrap_or(0);
@@ -50,9 +88,16 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         }
         "meminfo" => memory(system).into(),
         "mounts" => mounts(system, Pid::INIT),
+        "partitions" => b"major minor  #blocks  name\n\n".to_vec(),
         "stat" => statistics(system).into(),
+        "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
+        "sys/fs/file-max" => b"9223372036854775807\n".to_vec(),
+        "sys/fs/inotify/max_queued_events" => format!("{}\n", crate::inotify::QUEUE_MAXIMUM).into(),
+        "sys/fs/inotify/max_user_watches" => format!("{}\n", crate::inotify::WATCHES_MAXIMUM).into(),
+        "sys/fs/nr_open" => b"1048576\n".to_vec(),
         "sys/fs/pipe-max-size" => format!("{}\n", crate::pipe::CAPACITY_MAXIMUM).into(),
         "sys/kernel/cap_last_cap" => b"40\n".to_vec(),
+        "sys/kernel/domainname" => [&system.names.lock().1[..], b"\n"].concat(),
         "sys/kernel/hostname" => [&system.names.lock().0[..], b"\n"].concat(),
         "sys/kernel/ngroups_max" => format!("{}\n", crate::credentials::Credentials::MAX_GROUPS).into(),
         "sys/kernel/osrelease" => format!("{RELEASE}\n").into(),
@@ -61,24 +106,68 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "sys/kernel/random/boot_id" | "sys/kernel/random/uuid" => {
             identifier(system, path.ends_with("uuid")).into()
         }
-        "sys/vm/overcommit_memory" => b"0\n".to_vec(),
+        // Random numbers never run out.
+        "sys/kernel/random/entropy_avail" | "sys/kernel/random/poolsize" => b"256\n".to_vec(),
+        "sys/kernel/version" => format!("{VERSION}\n").into(),
+        "sys/vm/max_map_count" => b"2147483647\n".to_vec(),
+        "sys/vm/mmap_min_addr" => format!("{}\n", system.layout.low).into(),
+        "sys/vm/overcommit_memory" | "sys/vm/swappiness" => b"0\n".to_vec(),
+        "tty/drivers" => TERMINAL_DRIVERS.into(),
         "uptime" => {
             let up = system.environment.monotonic();
             format!("{}.{:02} 0.00\n", up.as_secs(), up.subsec_millis() / 10).into()
         }
-        "version" => format!("Linux version {RELEASE} (Macadamia) #1 SMP\n").into(),
+        "version" => format!("Linux version {RELEASE} (Macadamia) {VERSION}\n").into(),
+        "vmstat" => memory_statistics(system).into(),
         _ => b"\n".to_vec(),
     }
 }
 
-/// /proc/PID/mounts: the mounts as the process sees them.
-pub(super) fn mounts<M: Machine>(system: &System<M>, pid: Pid) -> Vec<u8> {
-    const FLAGS: [(MountFlags, &str); 4] = [
+/// The flags of a mount as lists show them.
+fn flag_text(flags: MountFlags) -> String {
+    const FLAGS: [(MountFlags, &str); 5] = [
         (MountFlags::NO_SET_ID, ",nosuid"),
         (MountFlags::NO_DEVICES, ",nodev"),
         (MountFlags::NO_EXECUTE, ",noexec"),
         (MountFlags::NO_ACCESS_TIME, ",noatime"),
+        (MountFlags::NO_DIRECTORY_ACCESS_TIME, ",nodiratime"),
     ];
+    let mut text = String::from(if flags.contains(MountFlags::READ_ONLY) { "ro" } else { "rw" });
+    FLAGS.iter().filter(|(flag, _)| flags.contains(*flag)).for_each(|(_, name)| text.push_str(name));
+    if !flags.intersects(MountFlags::NO_ACCESS_TIME | MountFlags::STRICT_ACCESS_TIME) {
+        text.push_str(",relatime");
+    }
+    text
+}
+
+/// /proc/PID/mountinfo.
+pub(super) fn mount_information<M: Machine>(system: &System<M>, pid: Pid) -> Vec<u8> {
+    let Some(thread) = system.thread_of_process(pid) else { return Vec::new() };
+    let root = thread.directories().root();
+    let mut text = Vec::new();
+    for mount in system.vfs.tree.mounts() {
+        let Ok(path) = mount.root().path(&root) else { continue };
+        let (file_system, flags) = (mount.file_system(), mount.flags());
+        let device = mount.root().vnode.metadata().device;
+        // The number of what the root is mounted on is not in the list.
+        let above = mount.parent().map_or(1, |parent| parent.mount.id());
+        text.extend_from_slice(
+            format!("{} {above} {}:{} ", mount.id(), device.major, device.minor).as_bytes(),
+        );
+        text.extend_from_slice(&mount.root_path());
+        text.push(b' ');
+        text.extend_from_slice(&path);
+        let access = if flags.contains(MountFlags::READ_ONLY) { "ro" } else { "rw" };
+        let (kind, source) = (file_system.status().kind, mount.source());
+        let options = file_system.options();
+        let line = format!(" {} - {kind} {source} {access}{options}\n", flag_text(flags));
+        text.extend_from_slice(line.as_bytes());
+    }
+    text
+}
+
+/// /proc/PID/mounts: the mounts as the process sees them.
+pub(super) fn mounts<M: Machine>(system: &System<M>, pid: Pid) -> Vec<u8> {
     let Some(thread) = system.thread_of_process(pid) else { return Vec::new() };
     let root = thread.directories().root();
     let mut text = Vec::new();
@@ -88,9 +177,7 @@ pub(super) fn mounts<M: Machine>(system: &System<M>, pid: Pid) -> Vec<u8> {
         text.extend_from_slice(mount.source().as_bytes());
         text.push(b' ');
         text.extend_from_slice(&path);
-        let access = if flags.contains(MountFlags::READ_ONLY) { "ro" } else { "rw" };
-        let mut line = format!(" {} {access}", file_system.status().kind);
-        FLAGS.iter().filter(|(flag, _)| flags.contains(*flag)).for_each(|(_, name)| line.push_str(name));
+        let mut line = format!(" {} {}", file_system.status().kind, flag_text(flags));
         line.push_str(&file_system.options());
         line.push_str(" 0 0\n");
         text.extend_from_slice(line.as_bytes());
@@ -130,6 +217,28 @@ fn memory<M: Machine>(system: &System<M>) -> String {
         let _ = writeln!(text, "{:<16}{value:>8} kB", format!("{name}:"));
     }
     text
+}
+
+/// /proc/vmstat, as far as it is counted.
+fn memory_statistics<M: Machine>(system: &System<M>) -> String {
+    let pages = system.vm.statistics();
+    let faults = system.processes.with(|table| {
+        let faults = |process| table.usage(process).minor_faults;
+        table.processes().map(faults).sum::<u64>()
+    });
+    let rows = [
+        ("nr_free_pages", pages.free.into()),
+        ("nr_inactive_anon", pages.inactive.into()),
+        ("nr_active_anon", pages.active.into()),
+        ("nr_mlock", pages.wired.into()),
+        ("pgpgin", 0),
+        ("pgpgout", 0),
+        ("pswpin", 0),
+        ("pswpout", 0),
+        ("pgfault", faults),
+        ("pgmajfault", 0),
+    ];
+    rows.iter().map(|(name, value): &(&str, u64)| format!("{name} {value}\n")).collect()
 }
 
 fn statistics<M: Machine>(system: &System<M>) -> String {

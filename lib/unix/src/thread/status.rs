@@ -17,6 +17,8 @@ const STRINGS_LIMIT: u64 = 1 << 20;
 /// What is shown of memory.
 #[derive(Default)]
 struct MemoryUsage {
+    /// KiB.
+    resident: u64,
     regions: crate::memory::Usage,
     code: (u64, u64),
     stack_start: u64,
@@ -56,7 +58,11 @@ impl<M: Machine> System<M> {
         let Some(thread) = self.thread_of_process(pid) else { return MemoryUsage::default() };
         let memory = thread.memory();
         let details = memory.details();
+        let (low, high) = memory.map().bounds();
+        let resident = memory.map().resident_pages(low, high).await * (PAGE / 1024);
+        self.processes.with(|table| table.note_resident(pid, resident));
         MemoryUsage {
+            resident,
             regions: memory.usage().await,
             code: (details.code.start, details.code.end),
             stack_start: details.stack_start,
@@ -112,7 +118,7 @@ impl<M: Machine> System<M> {
                 process.thread_count(),
                 ticks(process.started),
                 memory.regions.total,
-                usage.max_resident * 1024 / PAGE,
+                memory.resident * 1024 / PAGE,
                 process.limits.soft(Resource::Resident),
             );
             let (code, stack) = (memory.code, memory.stack_start);
@@ -133,7 +139,8 @@ impl<M: Machine> System<M> {
 
     /// /proc/PID/status. `ESRCH`.
     pub async fn status_text(&self, pid: Pid) -> Result<String> {
-        let memory = self.memory_usage(pid).await.regions;
+        let memory = self.memory_usage(pid).await;
+        let (memory, resident) = (memory.regions, memory.resident);
         let umask = self.thread_of_process(pid).map_or(0o022, |thread| thread.directories().umask().bits());
         self.processes.with(|table| {
             let process = table.process(pid)?;
@@ -168,7 +175,7 @@ impl<M: Machine> System<M> {
                 line("VmSize", format_args!("{:8} kB", kib(memory.total)));
                 line("VmLck", format_args!("{:8} kB", kib(memory.locked)));
                 line("VmHWM", format_args!("{:8} kB", usage.max_resident));
-                line("VmRSS", format_args!("{:8} kB", usage.max_resident));
+                line("VmRSS", format_args!("{resident:8} kB"));
                 line("VmData", format_args!("{:8} kB", kib(memory.data)));
                 line("VmStk", format_args!("{:8} kB", kib(memory.stack)));
                 line("VmExe", format_args!("{:8} kB", kib(memory.code)));
@@ -190,9 +197,9 @@ impl<M: Machine> System<M> {
 
     /// /proc/PID/statm: pages in all, resident, shared, text, 0, data, 0. `ESRCH`.
     pub async fn statm_text(&self, pid: Pid) -> Result<String> {
-        let usage = self.memory_usage(pid).await.regions;
-        let resident =
-            self.processes.with(|table| Ok::<_, Error>(table.usage(table.process(pid)?).max_resident))?;
+        self.processes.with(|table| table.process(pid).map(drop))?;
+        let memory = self.memory_usage(pid).await;
+        let (usage, resident) = (memory.regions, memory.resident);
         let pages = |bytes: u64| bytes / PAGE;
         Ok(alloc::format!(
             "{} {} {} {} 0 {} 0\n",
@@ -202,6 +209,63 @@ impl<M: Machine> System<M> {
             pages(usage.code),
             pages(usage.data + usage.stack)
         ))
+    }
+
+    /// /proc/PID/auxv: the auxiliary vector as the program got it. `ESRCH`.
+    pub fn auxiliary_text(&self, pid: Pid) -> Result<Vec<u8>> {
+        self.processes.with(|table| table.process(pid).map(drop))?;
+        let Some(thread) = self.thread_of_process(pid) else { return Ok(Vec::new()) };
+        let pairs = thread.memory().details().auxiliary;
+        let words = pairs.into_iter().chain([(0, 0)]).flat_map(|(kind, value)| [kind, value]);
+        Ok(words.flat_map(u64::to_le_bytes).collect())
+    }
+
+    /// /proc/PID/io, as far as it is counted. `ESRCH`.
+    pub fn transfer_text(&self, pid: Pid) -> Result<String> {
+        let usage = self.processes.with(|table| Ok::<_, Error>(table.usage(table.process(pid)?)))?;
+        Ok(alloc::format!(
+            "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {}\nwrite_bytes: {}\n\
+             cancelled_write_bytes: 0\n",
+            usage.blocks_in * 512,
+            usage.blocks_out * 512
+        ))
+    }
+
+    /// /proc/PID/schedstat: nanoseconds of processor time, of waiting (not counted), and turns. `ESRCH`.
+    pub fn schedule_text(&self, pid: Pid) -> Result<String> {
+        let usage = self.processes.with(|table| Ok::<_, Error>(table.usage(table.process(pid)?)))?;
+        let time = (usage.user_time + usage.system_time).as_nanos();
+        Ok(alloc::format!("{time} 0 {}\n", usage.voluntary_switches + usage.involuntary_switches))
+    }
+
+    /// /proc/PID/smaps, or, with `sum`, smaps_rollup. `ESRCH`.
+    pub async fn region_usage_text(&self, pid: Pid, sum: bool) -> Result<Vec<u8>> {
+        self.processes.with(|table| table.process(pid).map(drop))?;
+        let Some(thread) = self.thread_of_process(pid) else { return Ok(Vec::new()) };
+        let (root, memory) = (thread.directories().root(), thread.memory());
+        let mut text = Vec::new();
+        let mut all = RegionUsage::default();
+        for region in memory.regions().await {
+            let pages = memory.map().resident_pages(region.range.start, region.range.end).await;
+            let usage = RegionUsage::of(&region, pages * (PAGE / 1024));
+            if sum {
+                all.add(&usage);
+                continue;
+            }
+            text.extend_from_slice(&region_line(&region, &root).await);
+            text.extend_from_slice(
+                alloc::format!("Size:           {:8} kB\n", region.length() / 1024).as_bytes(),
+            );
+            text.extend_from_slice(b"KernelPageSize:        4 kB\nMMUPageSize:           4 kB\n");
+            text.extend_from_slice(usage.text().as_bytes());
+        }
+        if sum {
+            let (low, high) = memory.map().bounds();
+            text =
+                alloc::format!("{low:08x}-{high:x} ---p 00000000 00:00 0 {:26}[rollup]\n", "").into_bytes();
+            text.extend_from_slice(all.text().as_bytes());
+        }
+        Ok(text)
     }
 
     /// /proc/PID/comm. `ESRCH`.
@@ -275,6 +339,53 @@ impl<M: Machine> System<M> {
             text.extend_from_slice(&region_line(&region, &root).await);
         }
         Ok(text)
+    }
+}
+
+/// What smaps tells of regions, KiB.
+#[derive(Default)]
+struct RegionUsage {
+    resident: u64,
+    shared: u64,
+    anonymous: u64,
+    locked: u64,
+}
+
+impl RegionUsage {
+    fn of(region: &Region, resident: u64) -> RegionUsage {
+        let has_file = matches!(region.kind, RegionKind::File { .. });
+        RegionUsage {
+            resident,
+            shared: if region.shared || (has_file && !region.rights.write) { resident } else { 0 },
+            anonymous: if has_file || region.shared { 0 } else { resident },
+            locked: if region.locked { region.length() / 1024 } else { 0 },
+        }
+    }
+
+    fn add(&mut self, other: &RegionUsage) {
+        self.resident += other.resident;
+        self.shared += other.shared;
+        self.anonymous += other.anonymous;
+        self.locked += other.locked;
+    }
+
+    fn text(&self) -> String {
+        let rows = [
+            ("Rss", self.resident),
+            ("Pss", self.resident),
+            ("Shared_Clean", self.shared),
+            ("Shared_Dirty", 0),
+            ("Private_Clean", 0),
+            ("Private_Dirty", self.resident - self.shared),
+            ("Referenced", self.resident),
+            ("Anonymous", self.anonymous),
+            ("Swap", 0),
+            ("SwapPss", 0),
+            ("Locked", self.locked),
+        ];
+        rows.iter()
+            .map(|(name, value)| alloc::format!("{:<16}{value:>8} kB\n", alloc::format!("{name}:")))
+            .collect()
     }
 }
 

@@ -5,7 +5,7 @@ use super::file::TerminalFile;
 use super::terminal::Terminal;
 use crate::file::{FileObject, Io};
 use crate::poll::{PollQueue, Readiness};
-use crate::process_context::{ProcessContext, SessionHost};
+use crate::process_context::{FileSignal, ProcessContext, SessionHost};
 use crate::sync::SpinLock;
 use crate::vfs::{DeviceNumber, OpenFlags};
 use crate::{Environment, Error, Identity, NotDone, Result, Timestamp, UserBuffer};
@@ -82,6 +82,23 @@ impl PtyMaster {
         self.node.set_locked(locked);
     }
 
+    /// Each read gives a byte that says what follows: 0 before output, else what happened (TIOCPKT).
+    pub fn set_packet_mode(&self, on: bool) {
+        self.node.terminal().set_packets(on);
+    }
+
+    /// Whether it is in packet mode (TIOCGPKT).
+    pub fn packet_mode(&self) -> bool {
+        self.node.terminal().packets().0
+    }
+
+    /// Sends a signal to the foreground group (TIOCSIG).
+    pub fn signal_foreground(&self, signal: FileSignal) {
+        if let Some(group) = self.node.terminal().foreground_group() {
+            self.ptys.host.signal_group(group, signal);
+        }
+    }
+
     /// Opens the programs' side without its name (TIOCGPTPEER).
     pub fn open_peer(&self, process: &dyn ProcessContext, flags: OpenFlags) -> Result<Arc<TerminalFile>> {
         if self.is_locked() {
@@ -134,7 +151,9 @@ impl FileObject for PtyMaster {
     fn readiness(&self) -> Readiness {
         let mut ready = Readiness::empty();
         let abandoned = self.is_abandoned();
-        ready.set(Readiness::READ, self.node.terminal().has_output());
+        let (_, told) = self.node.terminal().packets();
+        ready.set(Readiness::READ, self.node.terminal().has_output() || told);
+        ready.set(Readiness::PRIORITY, told);
         ready.set(Readiness::WRITE, self.node.terminal().can_receive());
         ready.set(Readiness::HANGUP, abandoned);
         ready

@@ -1,13 +1,15 @@
 //! [`Terminal`]: a line discipline with two sides, its session and its settings.
 
 use super::discipline::Discipline;
-use super::settings::{LocalModes, Settings, WindowSize};
+use super::settings::{InputModes, LocalModes, Settings, WindowSize};
 use crate::poll::{PollQueue, Readiness, until_ready};
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
 use crate::sync::SpinLock;
+use crate::user_buffer::copy_out_all;
 use crate::vfs::DeviceNumber;
 use crate::{Error, NotDone, Result, UserBuffer};
 use alloc::sync::Arc;
+use bitflags::bitflags;
 use core::time::Duration;
 
 /// A terminal.
@@ -36,8 +38,49 @@ pub(super) struct State {
     pub(super) was_opened: bool,
     /// Further opens are refused (TIOCEXCL).
     pub(super) exclusive: bool,
+    /// Packet mode (TIOCPKT), with what the master has not been told yet.
+    pub(super) packets: Option<Packet>,
     /// When the last input arrived, for VTIME.
     last_input: Duration,
+}
+
+bitflags! {
+    /// What the master of a pseudoterminal in packet mode is told (tty_ioctl(4), TIOCPKT).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Packet: u8 {
+        /// Input was thrown away.
+        const INPUT_FLUSHED = 1;
+        /// Output was thrown away.
+        const OUTPUT_FLUSHED = 2;
+        /// Output was stopped.
+        const STOPPED = 4;
+        /// Output was started.
+        const STARTED = 8;
+        /// Start and stop characters mean nothing any more.
+        const NO_FLOW_CONTROL = 0x10;
+        /// Start and stop characters have their usual meaning again.
+        const FLOW_CONTROL = 0x20;
+    }
+}
+
+impl State {
+    /// Notes what the master is to be told, the opposite being void then.
+    fn note(&mut self, packet: Packet) {
+        const OPPOSITES: [(Packet, Packet); 2] =
+            [(Packet::STOPPED, Packet::STARTED), (Packet::NO_FLOW_CONTROL, Packet::FLOW_CONTROL)];
+        let Some(packets) = &mut self.packets else { return };
+        for (one, other) in OPPOSITES {
+            packets.remove(if packet.contains(one) { other } else { Packet::empty() });
+            packets.remove(if packet.contains(other) { one } else { Packet::empty() });
+        }
+        packets.insert(packet);
+    }
+}
+
+/// Whether the usual start and stop characters control output.
+fn has_flow_control(settings: &Settings) -> bool {
+    let c = &settings.characters;
+    settings.input.contains(InputModes::OUTPUT_CONTROL) && (c.start, c.stop) == (0x11, 0x13)
 }
 
 /// When new settings take effect (tcsetattr(3)).
@@ -90,6 +133,7 @@ impl Terminal {
                 opens: 0,
                 was_opened: false,
                 exclusive: false,
+                packets: None,
                 last_input: Duration::ZERO,
             }),
             programs: PollQueue::new(),
@@ -166,13 +210,41 @@ impl Terminal {
     /// Copies output to a program that has the master open.
     pub(super) fn copy_output(&self, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let mut state = self.state.lock();
+        if let Some(packets) = state.packets.filter(|packets| !packets.is_empty()) {
+            copy_out_all(to, &[packets.bits()])?;
+            state.packets = Some(Packet::empty());
+            return Ok(1);
+        }
         if state.discipline.stopped || state.discipline.output.bytes.is_empty() {
             return Err(NotDone::NotReady);
         }
-        let count = state.discipline.output.bytes.drain(usize::MAX, to)?;
+        let mut head = 0;
+        if state.packets.is_some() {
+            copy_out_all(to, &[0])?;
+            head = 1;
+        }
+        let count = match state.discipline.output.bytes.drain(usize::MAX, to) {
+            Ok(count) => head + count,
+            Err(error) => {
+                to.retreat(head);
+                return Err(error);
+            }
+        };
         drop(state);
         self.programs.wake(Readiness::WRITE);
         Ok(count)
+    }
+
+    /// Sets or ends packet mode.
+    pub(super) fn set_packets(&self, on: bool) {
+        let mut state = self.state.lock();
+        state.packets = if on { state.packets.or(Some(Packet::empty())) } else { None };
+    }
+
+    /// Whether it is in packet mode, and whether the master has to be told something.
+    pub(super) fn packets(&self) -> (bool, bool) {
+        let packets = self.state.lock().packets;
+        (packets.is_some(), packets.is_some_and(|packets| !packets.is_empty()))
     }
 
     /// Whether there is output that can be taken.
@@ -309,8 +381,14 @@ impl Terminal {
         let mut state = self.state.lock();
         if when == SetWhen::Flushed {
             state.discipline.flush_input();
+            state.note(Packet::INPUT_FLUSHED);
         }
+        let had = has_flow_control(&state.discipline.settings);
         state.discipline.set(settings);
+        let has = has_flow_control(&state.discipline.settings);
+        if had != has {
+            state.note(if has { Packet::FLOW_CONTROL } else { Packet::NO_FLOW_CONTROL });
+        }
         drop(state);
         self.changed();
         Ok(())
@@ -340,9 +418,11 @@ impl Terminal {
         let mut state = self.state.lock();
         if which != Flush::Output {
             state.discipline.flush_input();
+            state.note(Packet::INPUT_FLUSHED);
         }
         if which != Flush::Input {
             state.discipline.output.bytes.clear();
+            state.note(Packet::OUTPUT_FLUSHED);
         }
         drop(state);
         self.changed();
@@ -355,8 +435,14 @@ impl Terminal {
         let mut state = self.state.lock();
         let characters = state.discipline.settings.characters;
         match action {
-            Flow::StopOutput => state.discipline.stopped = true,
-            Flow::StartOutput => state.discipline.stopped = false,
+            Flow::StopOutput => {
+                state.discipline.stopped = true;
+                state.note(Packet::STOPPED);
+            }
+            Flow::StartOutput => {
+                state.discipline.stopped = false;
+                state.note(Packet::STARTED);
+            }
             Flow::StopInput => state.discipline.output.write_raw(&[characters.stop])?,
             Flow::StartInput => state.discipline.output.write_raw(&[characters.start])?,
         }
@@ -381,6 +467,11 @@ impl Terminal {
         if let Some(group) = foreground {
             self.host.signal_group(group, FileSignal::WindowChange);
         }
+    }
+
+    /// Whether further opens are refused (TIOCGEXCL).
+    pub fn is_exclusive(&self) -> bool {
+        self.state.lock().exclusive
     }
 
     /// Further opens are refused, or not (TIOCEXCL, TIOCNXCL).

@@ -5,6 +5,7 @@ use super::mount::{Location, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
 use super::vnode::{AttributeCondition, VnodeRef};
 use super::{At, Caller};
+use crate::inotify::{self, Events};
 use crate::{Capability, Error, Identity, Result};
 use alloc::vec::Vec;
 
@@ -52,7 +53,9 @@ impl Caller<'_> {
         if !self.identity.in_group(metadata.group) && !self.identity.has(Capability::SetId) {
             mode.remove(Mode::SET_GROUP);
         }
-        place.vnode.change(AttributeChange { mode: Some(mode), ..Default::default() }).await
+        place.vnode.change(AttributeChange { mode: Some(mode), ..Default::default() }).await?;
+        inotify::happened(&place.vnode, None, Events::ATTRIBUTES);
+        Ok(())
     }
 
     /// chown(2) at a place; `None` leaves that id as it is.
@@ -72,7 +75,9 @@ impl Caller<'_> {
         }
         let remove_mode =
             if user.is_some() || group.is_some() { lost_set_ids(&metadata) } else { Mode::empty() };
-        place.vnode.change(AttributeChange { user, group, remove_mode, ..Default::default() }).await
+        place.vnode.change(AttributeChange { user, group, remove_mode, ..Default::default() }).await?;
+        inotify::happened(&place.vnode, None, Events::ATTRIBUTES);
+        Ok(())
     }
 
     /// utimensat(2) at a place. With both times [`SetTime::Now`], write permission is enough; otherwise the owner.
@@ -92,7 +97,9 @@ impl Caller<'_> {
             }
             permitted_at(place, self.identity, Access::WRITE)?;
         }
-        place.vnode.change(AttributeChange { accessed, modified, ..Default::default() }).await
+        place.vnode.change(AttributeChange { accessed, modified, ..Default::default() }).await?;
+        inotify::happened(&place.vnode, None, Events::ATTRIBUTES);
+        Ok(())
     }
 
     /// truncate(2).
@@ -119,6 +126,7 @@ impl Caller<'_> {
             return Err(Error::EFBIG);
         }
         vnode.truncate(size).await?;
+        inotify::happened(vnode, None, Events::MODIFY);
         self.drop_set_ids(vnode).await
     }
 
@@ -159,7 +167,9 @@ impl Caller<'_> {
             return Err(Error::E2BIG);
         }
         let name = self.check_attribute(place, name, Access::WRITE)?;
-        place.vnode.set_attribute(name, value, condition).await
+        place.vnode.set_attribute(name, value, condition).await?;
+        inotify::happened(&place.vnode, None, Events::ATTRIBUTES);
+        Ok(())
     }
 
     /// The names of the extended attributes that the caller may see, each with a NUL behind it.

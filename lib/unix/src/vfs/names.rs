@@ -6,6 +6,7 @@ use super::permission::{Access, check_sticky, permitted_at};
 use super::vnode::{NewNode, RenameEnd, VnodeRef, same};
 use super::walk::Last;
 use super::{At, Caller};
+use crate::inotify::{self, Events};
 use crate::{Capability, Error, Result};
 use alloc::vec::Vec;
 
@@ -76,7 +77,9 @@ impl Caller<'_> {
         if matches!(node, NewNode::SymbolicLink(_)) {
             attributes.mode = Mode::new(0o777);
         }
-        directory.vnode.create(&name, node, attributes).await
+        let made = directory.vnode.create(&name, node, attributes).await?;
+        inotify::created(&directory.vnode, &name, &made);
+        Ok(made)
     }
 
     /// Gives the file at `old` another name. With `follow`, a symbolic link at `old` is followed; with `empty`, an
@@ -113,7 +116,10 @@ impl Caller<'_> {
         if target.vnode.file_type() == FileType::Directory {
             return Err(Error::EPERM);
         }
-        directory.vnode.link(&name, &target.vnode).await
+        directory.vnode.link(&name, &target.vnode).await?;
+        inotify::happened(&target.vnode, None, Events::ATTRIBUTES);
+        inotify::created(&directory.vnode, &name, &target.vnode);
+        Ok(())
     }
 
     /// Removes a name of something that is not a directory.
@@ -161,7 +167,11 @@ impl Caller<'_> {
             }
             match directory.vnode.remove(name, &victim.vnode).await {
                 Err(Error::ESTALE) => continue,
-                done => return done,
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    inotify::removed(&directory.vnode, name, &victim.vnode);
+                    return Ok(());
+                }
             }
         }
     }
@@ -234,8 +244,17 @@ impl Caller<'_> {
             };
             match old_directory.vnode.rename(from, to, how == RenameHow::Exchange).await {
                 Err(Error::ESTALE) => continue,
-                done => return done,
+                Err(error) => return Err(error),
+                Ok(()) => {}
             }
+            let (from, to) = ((from.directory, from.name), (to.directory, to.name));
+            inotify::moved(from, to, &source.vnode);
+            match &target {
+                Some(target) if how == RenameHow::Exchange => inotify::moved(to, from, &target.vnode),
+                Some(target) => inotify::lost_name(&target.vnode),
+                None => {}
+            }
+            return Ok(());
         }
     }
 

@@ -7,6 +7,7 @@ use super::vnode::{NewNode, Opened};
 use super::walk::{Last, Walker};
 use super::{At, Caller, NewAttributes};
 use crate::file::{FileObject, OpenFile};
+use crate::inotify::{self, Events};
 use crate::process_context::ProcessContext;
 use crate::{Error, Identity, Result, pipe};
 use alloc::sync::Arc;
@@ -59,8 +60,8 @@ impl OpenFlags {
     pub const READ_WRITE: OpenFlags = OpenFlags::from_bits_retain(3);
     /// The flags that fcntl(F_SETFL) changes.
     pub const CHANGEABLE: OpenFlags = OpenFlags::from_bits_retain(0x1f_0000);
-    /// The flags that stay with an open file description.
-    pub const KEPT: OpenFlags = OpenFlags::from_bits_retain(0x7f_0083);
+    /// The flags that stay with an open file description (and that F_GETFL tells).
+    pub const KEPT: OpenFlags = OpenFlags::from_bits_retain(0x7f_00e3);
 
     fn access(self) -> Access {
         let mut access = Access::empty();
@@ -153,6 +154,7 @@ impl Caller<'_> {
             let attributes = self.new_attributes(&walker.at, mode, false)?;
             match walker.at.vnode.create(&name, NewNode::Regular, attributes).await {
                 Ok(vnode) => {
+                    inotify::created(&walker.at.vnode, &name, &vnode);
                     let location = Location { mount: walker.at.mount.clone(), vnode };
                     return self.open_found(location, Some((walker.at, name)), flags, true).await;
                 }
@@ -262,6 +264,7 @@ impl Caller<'_> {
         if flags.contains(OpenFlags::TRUNCATE) && file_type == FileType::Regular && !created {
             file.truncate_for_open(self).await?;
         }
+        file.happened(Events::OPEN);
         Ok(file)
     }
 

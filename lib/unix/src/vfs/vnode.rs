@@ -94,6 +94,8 @@ pub struct Hooks {
     pub locks: LockTable,
     /// The pipe or socket that this name stands for, while somebody holds it.
     pub attachment: SpinLock<Option<Weak<dyn Any + Send + Sync>>>,
+    /// Who is told what happens to the file.
+    pub(crate) watches: SpinLock<Vec<Weak<crate::inotify::Watch>>>,
     /// Descriptions open for writing, or, negative, executions that forbid that.
     writers: SpinLock<i32>,
 }

@@ -184,6 +184,26 @@ impl<M: Machine> VmMap<M> {
         self.state.lock().await.size
     }
 
+    /// Pages in memory of what is mapped from `start` up to `end`, whether translations exist or not.
+    pub async fn resident_pages(&self, start: u64, end: u64) -> u64 {
+        let state = self.state.lock().await;
+        let (mut at, mut pages) = (start, 0);
+        while let Some(id) = state.entries.find_at_or_after(at) {
+            let (from, to) = (state.entries.start(id).max(start), state.entries.end(id).min(end));
+            if from >= to {
+                break;
+            }
+            let entry = state.entries.get(id);
+            if let Some(object) = &entry.object {
+                let distance = from - state.entries.start(id);
+                let first = entry.index(distance);
+                pages += object.resident_in(first, first + ((to - from) / PAGE_SIZE));
+            }
+            at = to;
+        }
+        pages
+    }
+
     /// Entries now.
     pub async fn entry_count(&self) -> usize {
         self.state.lock().await.entries.len()

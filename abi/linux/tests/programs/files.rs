@@ -1,0 +1,200 @@
+//! Mounts, memory files, splices, processes by descriptor, notifications: what programs see of them.
+
+use crate::world::{DATA, World};
+use crate::{EAGAIN, bytes, run, run_in};
+
+#[test]
+fn file_systems_are_mounted_and_unmounted() {
+    let world = World::new();
+    world.install_proc();
+    run_in(&world, async |p| {
+        let tmpfs = p.string(DATA, "tmpfs").await?;
+        let path = p.string(DATA + 0x40, "/m").await?;
+        let options = p.string(DATA + 0x80, "size=16k,mode=700").await?;
+        let none = p.string(DATA + 0xc0, "nosuchfs").await?;
+        let file = p.string(DATA + 0x100, "/m/file").await?;
+        assert_eq!(p.call(165, &[tmpfs, path, tmpfs, 0, options]).await?, -2);
+        assert_eq!(p.call(83, &[path, 0o755]).await?, 0);
+        assert_eq!(p.call(165, &[tmpfs, path, none, 0, 0]).await?, -19);
+        assert_eq!(p.call(165, &[tmpfs, path, 0, 0, 0]).await?, -22);
+        assert_eq!(p.call(165, &[tmpfs, path, tmpfs, 8, options]).await?, 0);
+        // statfs: tmpfs of four pages, noexec and relatime.
+        assert_eq!(p.call(137, &[path, DATA + 0x200]).await?, 0);
+        assert_eq!((p.load_u64(DATA + 0x200).await?, p.load_u64(DATA + 0x210).await?), (0x0102_1994, 4));
+        assert_eq!(p.load_u64(DATA + 0x200 + 80).await? & 8, 8);
+        let open = p.call(2, &[file, 0o101, 0o644]).await? as u64;
+        assert_eq!(p.call(1, &[open, DATA, 0x6000]).await?, 0x4000, "there is no more room");
+        assert_eq!(p.call(1, &[open, DATA, 1]).await?, -28);
+        assert_eq!(p.call(166, &[path, 0]).await?, -16, "in use");
+        assert_eq!(p.call(3, &[open]).await?, 0);
+        // Read-only, through a bind mount only.
+        let bound = p.string(DATA + 0x140, "/b").await?;
+        assert_eq!(p.call(83, &[bound, 0o755]).await?, 0);
+        assert_eq!(p.call(165, &[path, bound, 0, 0x1000, 0]).await?, 0);
+        assert_eq!(p.call(165, &[0, bound, 0, 0x1021, 0]).await?, 0);
+        let through = p.string(DATA + 0x180, "/b/file").await?;
+        assert_eq!(p.call(87, &[through]).await?, -30);
+        assert_eq!(p.call(87, &[file]).await?, 0);
+        // What the list says.
+        let list = p.string(DATA + 0x1c0, "/proc/self/mountinfo").await?;
+        let open = p.call(2, &[list, 0]).await? as u64;
+        let count = p.call(0, &[open, DATA + 0x400, 0x800]).await? as usize;
+        let mut text = p.load::<0x800>(DATA + 0x400).await?.to_vec();
+        text.truncate(count);
+        let text = String::from_utf8(text).unwrap();
+        let line = text.lines().find(|line| line.contains(" /b ")).expect("a line for /b");
+        assert!(line.contains(" / /b ro,") && line.contains(" - tmpfs tmpfs "), "{line}");
+        assert_eq!(p.call(166, &[bound, 0]).await?, 0);
+        assert_eq!(p.call(166, &[bound, 0]).await?, -22, "not mounted");
+        assert_eq!(p.call(166, &[path, 2]).await?, 0);
+        // Only the superuser.
+        assert_eq!(p.call(105, &[1000]).await?, 0);
+        assert_eq!(p.call(165, &[tmpfs, path, tmpfs, 0, 0]).await?, -1);
+        assert_eq!(p.call(166, &[path, 0]).await?, -1);
+        Ok(())
+    });
+}
+
+#[test]
+fn memory_files_and_splices() {
+    let world = World::new();
+    world.install_proc();
+    run_in(&world, async |p| {
+        let name = p.string(DATA, "scratch").await?;
+        assert_eq!(p.call(319, &[name, 0x100]).await?, -22);
+        assert_eq!(p.call(319, &[name, 1]).await?, 0);
+        assert_eq!(p.call(72, &[0, 1]).await?, 1);
+        assert_eq!(p.call(77, &[0, 8192]).await?, 0);
+        let shared = p.call(9, &[0, 8192, 3, 1, 0, 0]).await? as u64;
+        p.store(shared + 4096, b"hello, memory").await?;
+        assert_eq!(p.call(17, &[0, DATA + 0x100, 5, 4096]).await?, 5);
+        assert_eq!(&p.load::<5>(DATA + 0x100).await?, b"hello");
+        let link = p.string(DATA + 0x40, "/proc/self/fd/0").await?;
+        let count = p.call(89, &[link, DATA + 0x200, 100]).await? as usize;
+        assert_eq!(&p.load::<25>(DATA + 0x200).await?[..count], b"/memfd:scratch (deleted)");
+
+        // file -> pipe -> file.
+        assert_eq!(p.call(293, &[DATA, 0]).await?, 0);
+        let (read, write) = (1, 2);
+        p.store(DATA + 0x300, &bytes(&[4096])).await?;
+        assert_eq!(p.call(275, &[0, DATA + 0x300, write, 0, 13, 0]).await?, 13);
+        assert_eq!(p.load_u64(DATA + 0x300).await?, 4109);
+        assert_eq!(p.call(275, &[0, DATA + 0x300, write, DATA + 0x300, 13, 0]).await?, -29);
+        assert_eq!(p.call(275, &[0, 0, 0, 0, 13, 0]).await?, -22);
+        assert_eq!(p.call(293, &[DATA, 0]).await?, 0);
+        let (second, into) = (3, 4);
+        assert_eq!(p.call(276, &[read, into, 7, 0]).await?, 7, "tee");
+        assert_eq!(p.call(0, &[second, DATA + 0x100, 50]).await?, 7);
+        assert_eq!(&p.load::<7>(DATA + 0x100).await?, b"hello, ");
+        p.store(DATA + 0x300, &bytes(&[100])).await?;
+        assert_eq!(p.call(275, &[read, 0, 0, DATA + 0x300, 5, 0]).await?, 5);
+        assert_eq!(&p.load::<5>(shared + 100).await?, b"hello");
+        assert_eq!(p.call(275, &[read, 0, into, 0, 100, 0]).await?, 8, "from pipe to pipe");
+        assert_eq!(p.call(275, &[read, 0, into, 0, 100, 2]).await?, EAGAIN);
+        assert_eq!(p.call(275, &[second, 0, into, 0, 100, 0]).await?, -22, "the same pipe");
+        p.store(DATA + 0x300, &bytes(&[DATA + 0x100, 3])).await?;
+        assert_eq!(p.call(278, &[into, DATA + 0x300, 1, 0]).await?, 3);
+        assert_eq!(p.call(278, &[0, DATA + 0x300, 1, 0]).await?, -9);
+        assert_eq!(p.call(3, &[write]).await?, 0);
+        assert_eq!(p.call(275, &[read, 0, 0, 0, 100, 0]).await?, 0, "the end");
+        Ok(())
+    });
+}
+
+#[test]
+fn processes_by_descriptor() {
+    run(async |p| {
+        assert_eq!(p.call(434, &[99, 0]).await?, -3);
+        assert_eq!(p.call(434, &[0, 0]).await?, -22);
+        let child = p
+            .fork(|p| {
+                Box::pin(async move {
+                    p.call(34, &[]).await?;
+                    panic!("pause returned");
+                })
+            })
+            .await? as u64;
+        assert_eq!(p.call(434, &[child, 0]).await?, 0);
+        assert_eq!(p.call(72, &[0, 1]).await?, 1);
+        // Not ready while it lives; then a signal to it, and it is.
+        p.store(DATA, &bytes(&[1 << 32])).await?;
+        assert_eq!(p.call(7, &[DATA, 1, 0]).await?, 0);
+        assert_eq!(p.call(0, &[0, DATA, 8]).await?, -22);
+        assert_eq!(p.call(247, &[3, 0, DATA + 0x100, 5, 0]).await?, 0, "not ended yet");
+        assert_eq!(p.load_u32(DATA + 0x100).await?, 0);
+        assert_eq!(p.call(424, &[0, 15, 0, 1]).await?, -22);
+        assert_eq!(p.call(424, &[0, 15, 0, 0]).await?, 0);
+        assert_eq!(p.call(7, &[DATA, 1, u64::MAX]).await?, 1);
+        assert_eq!(p.call(247, &[3, 0, DATA + 0x100, 4, 0]).await?, 0);
+        assert_eq!(u64::from(p.load_u32(DATA + 0x100 + 16).await?), child);
+        assert_eq!(p.call(424, &[0, 0, 0, 0]).await?, -3);
+        assert_eq!(p.call(247, &[3, 0, DATA + 0x100, 4, 0]).await?, -10);
+        // Made together with the process.
+        const PIDFD: u64 = 0x1000;
+        p.spawn(56, &[PIDFD | 17, 0, DATA + 0x200, 0, 0], |p| {
+            Box::pin(async move {
+                assert_eq!(p.call(72, &[1, 1]).await?, -9, "the child does not have it");
+                p.exit(9).await
+            })
+        })
+        .await?;
+        assert_eq!(p.load_u32(DATA + 0x200).await?, 1);
+        assert_eq!(p.call(247, &[3, 1, DATA + 0x100, 4, 0]).await?, 0);
+        assert_eq!(p.load_u32(DATA + 0x100 + 24).await?, 9);
+        Ok(())
+    });
+}
+
+#[test]
+fn notifications_are_read_as_structures() {
+    run(async |p| {
+        assert_eq!(p.call(294, &[0o4000]).await?, 0);
+        let root = p.string(DATA, "/").await?;
+        assert_eq!(p.call(254, &[0, root, 0]).await?, -22);
+        assert_eq!(p.call(254, &[0, root, 0x100 | 0x200]).await?, 1);
+        assert_eq!(p.call(0, &[0, DATA + 0x100, 64]).await?, EAGAIN);
+        let file = p.string(DATA + 0x40, "/made").await?;
+        let open = p.call(85, &[file, 0o644]).await? as u64;
+        assert_eq!(p.call(3, &[open]).await?, 0);
+        assert_eq!(p.call(0, &[0, DATA + 0x100, 16]).await?, -22, "it does not fit");
+        assert_eq!(p.call(0, &[0, DATA + 0x100, 64]).await?, 32);
+        let event: [u8; 32] = p.load(DATA + 0x100).await?;
+        let expected = [1u32.to_le_bytes(), 0x100u32.to_le_bytes(), [0; 4], 16u32.to_le_bytes()].concat();
+        assert_eq!((&event[..16], &event[16..22]), (&expected[..], &b"made\0\0"[..]));
+        assert_eq!(p.call(255, &[0, 1]).await?, 0);
+        assert_eq!(p.call(255, &[0, 1]).await?, -22);
+        assert_eq!(p.call(0, &[0, DATA + 0x100, 64]).await?, 16);
+        assert_eq!(p.load_u32(DATA + 0x104).await?, 0x8000);
+        Ok(())
+    });
+}
+
+#[test]
+fn processor_time_has_a_limit() {
+    run(async |p| {
+        p.fork(|p| {
+            Box::pin(async move {
+                p.store(DATA, &bytes(&[1, 2])).await?;
+                assert_eq!(p.call(160, &[0, DATA]).await?, 0);
+                let seen = std::rc::Rc::new(std::cell::Cell::new(0));
+                let count = seen.clone();
+                p.handle(24, 0, move |_| {
+                    count.set(count.get() + 1);
+                    Box::pin(async { Ok(()) })
+                })
+                .await?;
+                for (milliseconds, warnings) in [(900, 0), (200, 1), (800, 1)] {
+                    p.use_processor(milliseconds);
+                    p.call(39, &[]).await?;
+                    assert_eq!(seen.get(), warnings);
+                }
+                p.use_processor(200);
+                p.call(39, &[]).await?;
+                panic!("it lives beyond its hard limit");
+            })
+        })
+        .await?;
+        assert_eq!(p.wait(0).await?, (2, 9));
+        Ok(())
+    });
+}

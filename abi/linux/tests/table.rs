@@ -1,0 +1,68 @@
+//! Every call that programs of the milestones make is served: the lists are what tracing them showed.
+
+const MILESTONES: [(&str, &str); 7] = [
+    (
+        "a static program",
+        "arch_prctl set_tid_address exit_group execve prlimit64 brk write getrandom rseq set_robust_list mprotect \
+         newfstatat ioctl readlink writev",
+    ),
+    (
+        "a static shell's script",
+        "mmap munmap rt_sigprocmask openat close read rt_sigaction wait4 lseek dup2 getuid getegid geteuid getgid \
+         fcntl getpid rt_sigreturn getppid unlink getdents64 chdir pipe2 mkdir clone clock_nanosleep uname umask \
+         statfs prctl kill vfork chmod rename chown rmdir utimensat link rt_sigsuspend getgroups sendfile symlink",
+    ),
+    ("dynamic programs, lua, tcc", "access pread64 unlinkat clone3 clock_gettime"),
+    (
+        "bash and coreutils",
+        "futex sysinfo socket connect getcwd getpgrp sched_getaffinity fadvise64 fdatasync fsync fstatfs sigaltstack \
+         setpgid copy_file_range ftruncate fchmodat fchdir statx flistxattr getxattr fchownat dup3 fgetxattr \
+         timer_create fsetxattr getrusage mkdirat timer_settime chroot mknodat lgetxattr getpriority sync symlinkat \
+         linkat setpriority renameat2",
+    ),
+    ("interactive shells", "poll getpeername pselect6 dup faccessat2 setsid signalfd4 restart_syscall"),
+    (
+        "threads and run-time systems",
+        "bind madvise setsockopt exit sendto recvfrom getsockname listen accept4 setitimer fchown gettid mremap \
+         pwrite64 close_range epoll_create1 fchmod setresuid setresgid get_mempolicy set_mempolicy setxattr stat \
+         getsockopt recvmsg setgroups accept shutdown socketpair epoll_wait alarm epoll_create setgid epoll_ctl setuid \
+         sendmsg open eventfd2 sendmmsg getresgid flock getresuid mount umount2 sync_file_range msync lchown",
+    ),
+    (
+        "what programs of these kinds may call besides",
+        "lstat fstat readv preadv pwritev preadv2 pwritev2 select pselect6 ppoll epoll_pwait epoll_pwait2 eventfd \
+         signalfd timerfd_create timerfd_settime timerfd_gettime recvmmsg inotify_init inotify_init1 \
+         inotify_add_watch inotify_rm_watch splice tee vmsplice memfd_create pidfd_open pidfd_send_signal \
+         pidfd_getfd waitid openat2 faccessat creat pipe truncate fallocate readahead syncfs getdents \
+         fork execveat unshare getpgid getsid setreuid setregid setfsuid setfsgid getrlimit setrlimit times \
+         get_robust_list sched_yield sched_setaffinity sched_getparam sched_setparam sched_getscheduler \
+         sched_setscheduler sched_get_priority_max sched_get_priority_min sched_rr_get_interval sched_getattr \
+         sched_setattr rt_sigpending rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo pause tkill tgkill mincore \
+         mlock mlock2 munlock mlockall munlockall membarrier clock_getres clock_settime nanosleep gettimeofday \
+         settimeofday time getitimer timer_gettime timer_getoverrun timer_delete sethostname setdomainname getcpu \
+         capget capset personality syslog reboot removexattr lremovexattr fremovexattr listxattr llistxattr \
+         lsetxattr utime utimes futimesat mknod renameat readlinkat fchmodat2 ioprio_get mbind",
+    ),
+];
+
+#[test]
+fn every_call_of_the_milestones_is_served() {
+    let number = |wanted: &str| (0..1024).find(|number| abi_linux::name(*number) == Some(wanted));
+    let mut missing = Vec::new();
+    for (milestone, names) in MILESTONES {
+        for name in names.split_whitespace() {
+            let number = number(name).unwrap_or_else(|| panic!("{name} is no call"));
+            if !abi_linux::is_served(number) {
+                missing.push(format!("{name} ({milestone})"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "not served: {}", missing.join(", "));
+}
+
+#[test]
+fn what_is_unknown_is_not_served() {
+    assert!(!abi_linux::is_served(335));
+    assert!(!abi_linux::is_served(1 << 40));
+    assert_eq!(abi_linux::name(335), None);
+}

@@ -1,0 +1,177 @@
+//! [`Notifier`]: the file from which a program reads what happened.
+
+use super::{Events, Watch};
+use crate::file::{FileObject, Io, OpenFile};
+use crate::poll::{PollQueue, Readiness};
+use crate::sync::SpinLock;
+use crate::user_buffer::copy_out_all;
+use crate::vfs::{OpenFlags, VnodeRef, same};
+use crate::{Error, NotDone, Result, UserBuffer};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::any::Any;
+use core::sync::atomic::Ordering;
+
+/// Events that wait to be read at most (fs.inotify.max_queued_events).
+pub(crate) const QUEUE_MAXIMUM: usize = 16384;
+/// Files that one notifier watches at most (fs.inotify.max_user_watches).
+pub(crate) const WATCHES_MAXIMUM: usize = 8192;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The watch's number; -1 if events were lost.
+    pub watch: i32,
+    /// What happened.
+    pub events: Events,
+    /// The same for both events of a move, else 0.
+    pub cookie: u32,
+    /// To what in the watched directory; empty: to the watched file itself.
+    pub name: Vec<u8>,
+}
+
+/// What becomes of a watch that the file already has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchHow {
+    /// It watches for these events instead.
+    Replace,
+    /// It watches for these as well (IN_MASK_ADD).
+    Add,
+    /// `EEXIST` (IN_MASK_CREATE).
+    New,
+}
+
+/// Where the events of its watches are collected (inotify_init(2)).
+pub struct Notifier {
+    this: Weak<Notifier>,
+    state: SpinLock<State>,
+    queue: PollQueue,
+    /// Lays an event out for the program.
+    encode: fn(&Event) -> Vec<u8>,
+}
+
+struct State {
+    watches: BTreeMap<i32, Arc<Watch>>,
+    events: VecDeque<Event>,
+    last: i32,
+}
+
+impl Notifier {
+    /// Makes one; of `flags`, [`OpenFlags::NONBLOCK`] counts.
+    pub fn create(encode: fn(&Event) -> Vec<u8>, flags: OpenFlags) -> Arc<OpenFile> {
+        let state = State { watches: BTreeMap::new(), events: VecDeque::new(), last: 0 };
+        let notifier = Arc::new_cyclic(|this| Notifier {
+            this: this.clone(),
+            state: SpinLock::new(state),
+            queue: PollQueue::new(),
+            encode,
+        });
+        OpenFile::of_object(notifier, flags.intersection(OpenFlags::NONBLOCK) | OpenFlags::READ)
+    }
+
+    /// Watches a file; the watch's number. `EINVAL` for a file that cannot be watched, `ENOSPC` for too many.
+    pub fn watch(&self, file: &VnodeRef, events: Events, once: bool, how: WatchHow) -> Result<i32> {
+        let hooks = file.hooks().ok_or(Error::EINVAL)?;
+        let mut state = self.state.lock();
+        let is_file = |watch: &&Arc<Watch>| watch.file.upgrade().is_some_and(|known| same(&known, file));
+        if let Some(known) = state.watches.values().find(is_file) {
+            match how {
+                WatchHow::New => return Err(Error::EEXIST),
+                WatchHow::Add => drop(known.mask.fetch_or(events.bits(), Ordering::Relaxed)),
+                WatchHow::Replace => known.mask.store(events.bits(), Ordering::Relaxed),
+            }
+            return Ok(known.id);
+        }
+        if state.watches.len() >= WATCHES_MAXIMUM {
+            return Err(Error::ENOSPC);
+        }
+        let id = state.last.checked_add(1).ok_or(Error::ENOSPC)?;
+        let watch = Watch::new(self.this.clone(), id, events, once, file);
+        state.last = id;
+        state.watches.insert(id, watch.clone());
+        drop(state);
+        let mut known = hooks.watches.lock();
+        known.retain(|watch| watch.strong_count() > 0);
+        known.push(Arc::downgrade(&watch));
+        Ok(id)
+    }
+
+    /// Ends a watch, which is told. `EINVAL` if there is none with this number.
+    pub fn unwatch(&self, id: i32) -> Result<()> {
+        if self.forget(id) { Ok(()) } else { Err(Error::EINVAL) }
+    }
+
+    /// Ends a watch, if there is one with this number.
+    pub(super) fn forget(&self, id: i32) -> bool {
+        let gone = self.state.lock().watches.remove(&id);
+        if gone.is_some() {
+            self.add(Event { watch: id, events: Events::IGNORED, cookie: 0, name: Vec::new() });
+        }
+        gone.is_some()
+    }
+
+    /// Adds an event, unless it is the same as the last.
+    pub(super) fn add(&self, event: Event) {
+        {
+            let mut state = self.state.lock();
+            if state.events.back() == Some(&event) {
+                return;
+            }
+            let lost = Event { watch: -1, events: Events::OVERFLOW, cookie: 0, name: Vec::new() };
+            match state.events.len() {
+                QUEUE_MAXIMUM.. => return,
+                length if length + 1 == QUEUE_MAXIMUM => state.events.push_back(lost),
+                _ => state.events.push_back(event),
+            }
+        }
+        self.queue.wake(Readiness::READ);
+    }
+}
+
+impl FileObject for Notifier {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let mut done = 0;
+        loop {
+            let next = self.state.lock().events.front().cloned();
+            let Some(event) = next else {
+                return if done > 0 { Ok(done) } else { Err(NotDone::NotReady) };
+            };
+            let bytes = (self.encode)(&event);
+            let copied = match to.remaining() < bytes.len() {
+                true => Err(Error::EINVAL.into()),
+                false => copy_out_all(to, &bytes),
+            };
+            match copied {
+                Ok(()) => done += bytes.len(),
+                Err(_) if done > 0 => return Ok(done),
+                Err(error) => return Err(error),
+            }
+            // Another reader may have been faster: then this event was read twice, never lost.
+            let mut state = self.state.lock();
+            if state.events.front() == Some(&event) {
+                state.events.pop_front();
+            }
+        }
+    }
+
+    fn readiness(&self) -> Readiness {
+        if self.state.lock().events.is_empty() { Readiness::empty() } else { Readiness::READ }
+    }
+
+    fn queue(&self) -> Option<&PollQueue> {
+        Some(&self.queue)
+    }
+
+    fn label(&self) -> &'static str {
+        "anon_inode:inotify"
+    }
+
+    fn readable_bytes(&self) -> Result<usize> {
+        Ok(self.state.lock().events.iter().map(|event| (self.encode)(event).len()).sum())
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
