@@ -6,22 +6,22 @@ use x2::Time;
 /// Bytes of stack of a program's first thread.
 pub const STACK_SIZE: usize = 64 * 1024;
 
-/// Memory for a stack of so many bytes.
+/// Memory for a stack.
 #[repr(C, align(4096))]
 #[derive(Debug)]
-pub struct Stack<const SIZE: usize = STACK_SIZE>(core::cell::UnsafeCell<[u8; SIZE]>);
+pub struct Stack(core::cell::UnsafeCell<[u8; STACK_SIZE]>);
 
 // SAFETY: nothing ever forms a reference to the content; it is used by the one thread that starts on it.
-unsafe impl<const SIZE: usize> Sync for Stack<SIZE> {}
+unsafe impl Sync for Stack {}
 
-impl<const SIZE: usize> Stack<SIZE> {
+impl Stack {
     /// An empty stack.
     pub const fn new() -> Self {
-        Self(core::cell::UnsafeCell::new([0; SIZE]))
+        Self(core::cell::UnsafeCell::new([0; STACK_SIZE]))
     }
 }
 
-impl<const SIZE: usize> Default for Stack<SIZE> {
+impl Default for Stack {
     fn default() -> Self {
         Self::new()
     }
@@ -51,23 +51,20 @@ pub fn halt() -> ! {
 
 /// Defines the entry of a program whose `main` is `fn() -> !`. Built for the host (where it is only checked), the program
 /// says that it cannot run there. A program for an owned space is told there where the kernel interface page lies: it
-/// cannot ask. One that needs more stack than [`STACK_SIZE`] bytes says how much.
+/// cannot ask.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
-        $crate::program!(@entry $main, $crate::start::STACK_SIZE, $crate::start::run($main));
+        $crate::program!(@entry $main, $crate::start::run($main));
     };
     ($main:path, kip = $kip:expr) => {
-        $crate::program!($main, kip = $kip, stack = $crate::start::STACK_SIZE);
-    };
-    ($main:path, kip = $kip:expr, stack = $stack:expr) => {
         // SAFETY: whoever makes the spaces for this program puts the page there; the program says so.
-        $crate::program!(@entry $main, $stack, unsafe { $crate::start::run_with_kip($main, $kip) });
+        $crate::program!(@entry $main, unsafe { $crate::start::run_with_kip($main, $kip) });
     };
-    (@entry $main:path, $stack:expr, $run:expr) => {
+    (@entry $main:path, $run:expr) => {
         #[cfg(target_os = "none")]
         const _: () = {
-            static FIRST_STACK: $crate::start::Stack<{ $stack }> = $crate::start::Stack::new();
+            static STACK: $crate::start::Stack = $crate::start::Stack::new();
 
             // SAFETY: the linker script names this the entry; nothing else calls it.
             #[unsafe(no_mangle)]
@@ -80,8 +77,8 @@ macro_rules! program {
                     "cld",
                     "call {rust_start}",
                     "ud2",
-                    stack = sym FIRST_STACK,
-                    size = const $stack,
+                    stack = sym STACK,
+                    size = const $crate::start::STACK_SIZE,
                     rust_start = sym rust_start,
                 )
             }

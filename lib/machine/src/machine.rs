@@ -117,11 +117,6 @@ impl Shared {
         self.answers[worker].lock().pop_front()
     }
 
-    #[inline]
-    pub(crate) fn has_answers(&self, worker: usize) -> bool {
-        !self.answers[worker].lock().is_empty()
-    }
-
     /// A thread is not used any more.
     pub(crate) fn thread_ended(&self, space: &Space, place: u32, thread: ThreadId) {
         self.threads.lock().remove(thread);
@@ -258,6 +253,16 @@ impl L4Machine {
         extension::set_emulation_entry(anchor, emulation_entry)
             .and_then(|()| extension::set_system_call_mode(anchor, mode))
             .map_err(kernel::error)
+    }
+
+    /// Bytes of heap reserved by [`Machine::reserve_memory`].
+    pub fn reserved_memory(&self) -> usize {
+        self.0.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Spaces and threads of programs that exist, or have ended and wait for root to end them, too.
+    pub fn objects(&self) -> usize {
+        self.0.objects.load(Ordering::Relaxed)
     }
 
     /// Bytes of kernel memory that a space uses.

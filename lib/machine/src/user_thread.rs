@@ -88,8 +88,10 @@ pub(crate) struct Record {
 pub(crate) enum Delivered {
     /// The thread goes on at once, by this answer.
     Answer(MessageTag, Words),
-    /// It has its event, or the message did not count.
-    Kept,
+    /// It has its event, which this task awaits.
+    Event(Option<Waker>),
+    /// The message did not count.
+    Ignored,
 }
 
 impl UserThread {
@@ -293,9 +295,9 @@ impl Record {
     pub(crate) fn deliver(&self, tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Delivered {
         let mut state = self.state.lock();
         if state.place != Place::Program {
-            return Delivered::Kept;
+            return Delivered::Ignored;
         }
-        let Some((origin, event)) = event::decode(tag, words, word) else { return Delivered::Kept };
+        let Some((origin, event)) = event::decode(tag, words, word) else { return Delivered::Ignored };
         match event {
             Event::PageFault(fault) => {
                 if let Some(handler) = state.handler.clone() {
@@ -306,7 +308,7 @@ impl Record {
                     }
                     state = self.state.lock();
                     if state.place != Place::Program {
-                        return Delivered::Kept;
+                        return Delivered::Ignored;
                     }
                 }
             }
@@ -315,19 +317,14 @@ impl Record {
                 let (_, tag, words) = event::encode(origin, &Resume::Continue);
                 return match kernel::read_registers(self.id) {
                     Ok(_) => Delivered::Answer(tag, with_message_registers(tag, words)),
-                    Err(_) => Delivered::Kept,
+                    Err(_) => Delivered::Ignored,
                 };
             }
             _ => {}
         }
         state.place = Place::Server(origin);
         state.event = Some(event);
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        Delivered::Kept
+        Delivered::Event(state.waker.take())
     }
 
     /// Takes the answer that was posted: makes the thread ready for it, and returns what is to be sent, if anything.

@@ -3,7 +3,7 @@
 use l4::ipc::Received;
 use l4::x2::extension::NOTIFICATION_LABEL;
 use l4::x2::{Acceptor, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
-use rt::executor::{Platform, Sleep};
+use rt::executor::{Platform, Sleep, Worker};
 
 use crate::event::Words;
 use crate::kernel;
@@ -66,64 +66,82 @@ impl L4Machine {
         loop {
             tasks.run(BUDGET);
             shared.bury();
-            let sleep = tasks.prepare_sleep();
-            self.receive(worker, sleep, others);
-            tasks.awake();
+            self.receive(&mut tasks, others);
         }
     }
 
-    /// Sends the answers that were given, and receives messages until one needs a task or the time of `sleep` has come.
-    fn receive(&self, worker: usize, sleep: Sleep, others: &mut dyn Others) {
+    /// Sends the answers that were given, and receives messages until there may be something for the tasks to do.
+    fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others) {
         let shared = self.shared();
-        let mut reply = Reply::NONE;
-        while let Some(record) = shared.next_answer(worker) {
-            if let Some((tag, words)) = record.take_answer() {
-                // The one before goes alone; message registers from MR8 on are the next one's only after it.
-                reply = Reply { to: record.id, tag, words };
-                if tag.untyped() > words.len() || shared.has_answers(worker) {
-                    send(reply);
-                    reply = Reply::NONE;
-                }
-            }
-        }
+        let mut reply = self.give_answers(tasks.index());
+        let sleep = tasks.prepare_sleep();
         loop {
             let timeouts = Timeouts::new(Time::ZERO, timeout(sleep, shared.executor.platform()));
             let message = (reply.tag, reply.words);
-            let (from, (tag, words)) = match kernel::ipc(reply.to, ThreadId::ANY, timeouts, message) {
+            let received = kernel::ipc(reply.to, ThreadId::ANY, timeouts, message);
+            reply = Reply::NONE;
+            let (from, (tag, words)) = match received {
                 Ok(received) => received,
                 // Whoever does not wait for its answer does not get it.
-                Err(error) if error.phase == IpcPhase::Send => {
-                    reply = Reply::NONE;
-                    continue;
-                }
-                Err(_) => return,
+                Err(error) if error.phase == IpcPhase::Send => continue,
+                Err(_) => break,
             };
-            reply = Reply::NONE;
             if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
+                tasks.awake();
                 if words[0] & !WAKE != 0 {
                     others.notification(words[0] & !WAKE);
                 }
-                return;
+                break;
             }
             match shared.find(from) {
                 // A thread that speaks for another says nothing that counts.
                 Some(_) if tag.is_propagated() => {}
                 Some(record) => match record.deliver(tag, &words, l4::utcb::message_register) {
                     Delivered::Answer(tag, words) => reply = Reply { to: from, tag, words },
-                    Delivered::Kept => return,
+                    Delivered::Ignored => {}
+                    Delivered::Event(waker) => {
+                        // First awake: this worker need not be told by a notification what it does itself.
+                        tasks.awake();
+                        if let Some(waker) = waker {
+                            waker.wake();
+                        }
+                        break;
+                    }
                 },
                 None => {
+                    tasks.awake();
                     kernel::set_register_words(&words);
                     let answer = others.message(OtherMessage { received: Received { from, tag } });
                     if let Some(answer) = answer {
                         let tag = MessageTag::new(answer.label, answer.count.min(7), 0);
-                        reply = Reply { to: from, tag, words: answer.words };
-                        send(reply);
+                        send(Reply { to: from, tag, words: answer.words });
                     }
-                    return;
+                    break;
                 }
             }
         }
+        tasks.awake();
+    }
+
+    /// Sends all answers but the last, which is to go out with the next receive.
+    fn give_answers(&self, worker: usize) -> Reply {
+        let shared = self.shared();
+        let mut last = Reply::NONE;
+        while let Some(record) = shared.next_answer(worker) {
+            if !last.to.is_nil() {
+                send(last);
+                last = Reply::NONE;
+            }
+            if let Some((tag, words)) = record.take_answer() {
+                last = Reply { to: record.id, tag, words };
+                if tag.untyped() > words.len() {
+                    // The next answer may need the message registers from MR8 on.
+                    send(last);
+                    last = Reply::NONE;
+                }
+            }
+        }
+        last
     }
 }
 

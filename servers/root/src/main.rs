@@ -6,7 +6,6 @@
 extern crate alloc;
 
 mod address_space;
-mod devices;
 mod frames;
 mod modules;
 mod names;

@@ -1,0 +1,106 @@
+//! What the programs of the tests execute: a page of code that the server writes into them. It is position-independent,
+//! uses no stack, and talks to the server by foreign system calls.
+#![allow(unsafe_code)]
+
+use core::arch::global_asm;
+
+/// The system call by which the servant asks for its next command: RDI is the result of the last.
+pub(crate) const NEXT: u64 = 0;
+
+/// Commands of the servant, in RAX.
+pub(crate) mod command {
+    /// RDI = address: the result is the word there.
+    pub(crate) const LOAD: u64 = 1;
+    /// RDI = address, RSI = word.
+    pub(crate) const STORE: u64 = 2;
+    /// RDI = address: counts up the word there, for ever.
+    pub(crate) const COUNT: u64 = 3;
+    /// An undefined instruction; then the result is RDI.
+    pub(crate) const UNDEFINED: u64 = 4;
+    /// Counts RBX up for ever, without touching memory.
+    pub(crate) const SPIN: u64 = 5;
+    /// RDI = address, RCX = pages: writes into the first word of each its number plus RSI.
+    pub(crate) const FILL: u64 = 6;
+    /// RDI = address, RCX = pages: the result is how many have not what FILL has written.
+    pub(crate) const CHECK: u64 = 7;
+    /// Calls the stub at R11 with all other registers as they are; the result is R9.
+    pub(crate) const CALL: u64 = 8;
+    /// Adds 1 to XMM0; the result is its low word.
+    pub(crate) const VECTOR: u64 = 9;
+}
+
+global_asm!(
+    ".pushsection .rodata",
+    ".global servant_code, servant_code_end",
+    "servant_code:",
+    "    xor edi, edi",
+    "1:  xor eax, eax",
+    "    syscall",
+    "    cmp eax, 1",
+    "    je 11f",
+    "    cmp eax, 2",
+    "    je 12f",
+    "    cmp eax, 3",
+    "    je 13f",
+    "    cmp eax, 4",
+    "    je 14f",
+    "    cmp eax, 5",
+    "    je 15f",
+    "    cmp eax, 6",
+    "    je 16f",
+    "    cmp eax, 7",
+    "    je 17f",
+    "    cmp eax, 8",
+    "    je 18f",
+    "    cmp eax, 9",
+    "    je 19f",
+    "    hlt",
+    "11: mov rdi, [rdi]",
+    "    jmp 1b",
+    "12: mov [rdi], rsi",
+    "    jmp 1b",
+    "13: inc qword ptr [rdi]",
+    "    jmp 13b",
+    "14: ud2",
+    "    jmp 1b",
+    "15: inc rbx",
+    "    jmp 15b",
+    "16: mov [rdi], rsi",
+    "    inc rsi",
+    "    add rdi, 4096",
+    "    dec rcx",
+    "    jnz 16b",
+    "    jmp 1b",
+    "17: xor ebx, ebx",
+    "2:  cmp [rdi], rsi",
+    "    je 3f",
+    "    inc rbx",
+    "3:  inc rsi",
+    "    add rdi, 4096",
+    "    dec rcx",
+    "    jnz 2b",
+    "    mov rdi, rbx",
+    "    jmp 1b",
+    "18: call r11",
+    "    mov rdi, r9",
+    "    jmp 1b",
+    "19: movq rdi, xmm0",
+    "    inc rdi",
+    "    movq xmm0, rdi",
+    "    jmp 1b",
+    "servant_code_end:",
+    ".popsection",
+);
+
+/// The code of the servant. Its entry is its first byte.
+pub(crate) fn servant() -> &'static [u8] {
+    unsafe extern "C" {
+        static servant_code: u8;
+        static servant_code_end: u8;
+    }
+    // SAFETY: the labels enclose bytes of read-only data.
+    unsafe {
+        let (start, end) = (&raw const servant_code, &raw const servant_code_end);
+        core::slice::from_raw_parts(start, end.offset_from_unsigned(start))
+    }
+}

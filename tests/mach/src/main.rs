@@ -1,0 +1,26 @@
+//! Runs tasks and threads of the Mach library on L4: small programs whose memory, threads and exceptions are those of the
+//! library, served by this server's one worker. The results are TAP.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+extern crate alloc;
+
+mod code;
+mod report;
+mod servant;
+mod system;
+mod tests;
+
+use machine::NoOthers;
+use rt::root;
+
+l4::program!(run, kip = rt::start_page::KIP);
+
+rt::heap!(256 << 10, grow = grow_heap);
+
+fn run() -> ! {
+    root::report_panics();
+    let system = system::System::start(grow_heap);
+    let machine = system.machine.clone();
+    machine.spawn(0, report::run(system, tests::ALL)).expect("memory for a task");
+    machine.serve(0, &mut NoOthers)
+}

@@ -1,0 +1,154 @@
+//! A task with a thread that carries out what a test tells it, page faults and all.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use mach::machine::{Protection, ThreadState};
+use mach::vm::{Inheritance, MapRequest, Placement, VmMap};
+use mach::{KernError, KernResult, Task, Thread};
+use machine::{Event, L4Machine, Resume, UserThread};
+
+use crate::code::{self, command};
+
+pub(crate) type Map = VmMap<L4Machine>;
+
+/// Where the code lies in every program.
+pub(crate) const CODE: u64 = 0x10_0000;
+/// Where programs end.
+pub(crate) const TOP: u64 = 0x7fff_0000_0000;
+/// Where a program's stack ends: for calls of stubs only.
+const STACK: u64 = 0x20_1000;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// With this result.
+    Done(u64),
+    /// By a fault that its map does not allow.
+    Fault(u64, KernError),
+    /// By a processor exception.
+    Exception(u64),
+    /// The thread was recalled.
+    Recalled,
+    /// The thread is gone.
+    Ended,
+    /// By a message of its own.
+    Message(u64),
+}
+
+/// A thread that carries out commands.
+pub(crate) struct Servant {
+    pub(crate) task: Arc<Task<L4Machine>>,
+    pub(crate) thread: Arc<Thread<L4Machine>>,
+    pub(crate) user: UserThread,
+    faults: AtomicU32,
+}
+
+/// Maps the servant's code, shared with whatever inherits it, and a stack.
+pub(crate) async fn load(map: &Map) -> KernResult {
+    let fixed =
+        |size, at| MapRequest { inheritance: Inheritance::Share, ..MapRequest::anonymous(size) }.at(at);
+    map.map(&fixed(4096, Placement::Fixed(CODE))).await?;
+    map.map(&fixed(4096, Placement::Fixed(STACK - 4096))).await?;
+    map.copyout(CODE, code::servant()).await.map_err(|fault| fault.error)?;
+    map.protect(CODE, 4096, Protection::READ | Protection::EXECUTE, false).await
+}
+
+impl Servant {
+    /// A thread in a task whose memory has the code; it waits for its first command.
+    pub(crate) async fn start(task: &Arc<Task<L4Machine>>) -> KernResult<Servant> {
+        // Calls of stubs need the stack, and tests do not always wait for what a call does.
+        task.map().fault(STACK - 8, Protection::WRITE).await?;
+        let thread = task.create_thread().await?;
+        let state = ThreadState { rip: CODE, rsp: STACK, ..ThreadState::default() };
+        thread.set_state(&state).await?;
+        thread.resume().await?;
+        let user = thread.with_machine_thread(UserThread::clone).ok_or(KernError::Terminated)?;
+        let servant = Servant { task: task.clone(), thread, user, faults: AtomicU32::new(0) };
+        match servant.serve(None).await {
+            Outcome::Done(_) => Ok(servant),
+            _ => Err(KernError::Failure),
+        }
+    }
+
+    pub(crate) fn map(&self) -> &Arc<Map> {
+        self.task.map()
+    }
+
+    /// Lets the thread go on, if it is to, and serves it until it is done with a command or something else happens.
+    pub(crate) async fn serve(&self, resume: Option<Resume>) -> Outcome {
+        if let Some(resume) = resume {
+            self.user.answer(resume);
+        }
+        loop {
+            match self.user.next_event().await {
+                Event::PageFault(fault) => {
+                    self.faults.fetch_add(1, Ordering::Relaxed);
+                    match self.map().fault(fault.address, fault.access).await {
+                        Ok(()) => self.user.answer(Resume::Continue),
+                        Err(error) => return Outcome::Fault(fault.address, error),
+                    }
+                }
+                Event::SystemCall(call) if call.number == code::NEXT => {
+                    return Outcome::Done(call.arguments[0]);
+                }
+                Event::SystemCall(_) => return Outcome::Exception(u64::MAX),
+                Event::Exception(exception) => return Outcome::Exception(exception.vector),
+                Event::Recalled => return Outcome::Recalled,
+                Event::Message(message) => return Outcome::Message(message.label),
+                Event::Ended => return Outcome::Ended,
+            }
+        }
+    }
+
+    /// Page faults so far.
+    pub(crate) fn faults(&self) -> u32 {
+        self.faults.load(Ordering::Relaxed)
+    }
+
+    /// Begins a command.
+    pub(crate) fn begin(&self, command: u64, set: impl FnOnce(&mut ThreadState)) {
+        if let Ok(mut state) = self.user.state() {
+            state.rax = command;
+            set(&mut state);
+            self.user.answer(Resume::Registers(state));
+        }
+    }
+
+    /// Carries out a command.
+    pub(crate) async fn command(&self, command: u64, set: impl FnOnce(&mut ThreadState)) -> Outcome {
+        self.begin(command, set);
+        self.serve(None).await
+    }
+
+    pub(crate) async fn load(&self, address: u64) -> Outcome {
+        self.command(command::LOAD, |state| state.rdi = address).await
+    }
+
+    pub(crate) async fn store(&self, address: u64, word: u64) -> Outcome {
+        self.command(command::STORE, |state| (state.rdi, state.rsi) = (address, word)).await
+    }
+
+    /// Writes numbers from `seed` on into the first words of pages.
+    pub(crate) async fn fill(&self, address: u64, pages: u64, seed: u64) -> Outcome {
+        let set = |state: &mut ThreadState| (state.rdi, state.rcx, state.rsi) = (address, pages, seed);
+        self.command(command::FILL, set).await
+    }
+
+    /// How many pages do not have those numbers.
+    pub(crate) async fn check(&self, address: u64, pages: u64, seed: u64) -> Outcome {
+        let set = |state: &mut ThreadState| (state.rdi, state.rcx, state.rsi) = (address, pages, seed);
+        self.command(command::CHECK, set).await
+    }
+
+    /// After a failed command: back to where commands are asked for. Returns once it asks.
+    pub(crate) async fn recover(&self) -> Outcome {
+        let state = ThreadState { rip: CODE, rsp: STACK, ..ThreadState::default() };
+        self.serve(Some(Resume::Registers(state))).await
+    }
+}
+
+/// The vector of an undefined instruction.
+pub(crate) const UNDEFINED_INSTRUCTION: u64 = 6;
+/// The vector of a general protection fault.
+pub(crate) const GENERAL_PROTECTION: u64 = 13;

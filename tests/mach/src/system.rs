@@ -1,0 +1,141 @@
+//! What the tests run on: a Mach host on the L4 machine, with swap space in the server's heap.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use macadamia_sync::SpinLock;
+use mach::machine::{Machine, PAGE_SIZE};
+use mach::thread::PriorityRange;
+use mach::vm::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager, Settings, Vm};
+use mach::{Host, KernResult, Task};
+use machine::{Configuration, L4Machine, SpaceLayout};
+
+use crate::servant::{self, Servant, TOP};
+
+/// Bytes of frames: few, so that they are soon used up.
+const FRAMES: u64 = 8 << 20;
+const HEAP: u64 = 48 << 20;
+/// How often `usage` is looked at before something counts as left behind.
+const PATIENCE: usize = 200;
+
+/// Everything that tests use.
+pub(crate) struct System {
+    pub(crate) machine: L4Machine,
+    pub(crate) host: Arc<Host<L4Machine>>,
+}
+
+/// What exists; the same before and after each test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Usage {
+    free_frames: u32,
+    reserved: usize,
+    objects: usize,
+    tasks: usize,
+}
+
+impl System {
+    pub(crate) fn start(grow_heap: fn(&'static mut [u8])) -> System {
+        let configuration = Configuration {
+            workers: 1,
+            frames: Some(FRAMES),
+            heap: Some(HEAP),
+            grow_heap,
+            layout: SpaceLayout::default(),
+        };
+        let machine = L4Machine::start(&configuration).unwrap_or_else(|error| panic!("{error}"));
+        let settings = Settings { fault_around: 16, cluster: 8, free_target: 64, large_pages: false };
+        let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the table of frames");
+        vm.set_default_pager(Arc::new(Swap));
+        machine.spawn(0, vm.clone().page_out_daemon()).expect("memory for a task");
+        let host = Host::new(vm, PriorityRange::default(), 10_000);
+        System { machine, host }
+    }
+
+    pub(crate) fn vm(&self) -> &Arc<Vm<L4Machine>> {
+        self.host.vm()
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        let statistics = self.vm().statistics();
+        Usage {
+            free_frames: statistics.free,
+            reserved: self.machine.reserved_memory(),
+            objects: self.machine.objects(),
+            tasks: self.host.tasks().len(),
+        }
+    }
+
+    /// Waits until the usage is as `before`, for a while: what takes time is done behind a test's back.
+    pub(crate) async fn settled_usage(&self, before: Usage) -> Usage {
+        for _ in 0..PATIENCE {
+            if self.usage() == before {
+                break;
+            }
+            self.machine.sleep_until(self.machine.now() + 1000).await;
+        }
+        self.usage()
+    }
+
+    /// A task whose memory is the servant's code.
+    pub(crate) async fn task(&self) -> KernResult<Arc<Task<L4Machine>>> {
+        let task = self.host.create_task(PAGE_SIZE, TOP).await?;
+        servant::load(task.map()).await?;
+        Ok(task)
+    }
+
+    /// A task with a thread that carries out commands.
+    pub(crate) async fn servant(&self) -> KernResult<Servant> {
+        Servant::start(&self.task().await?).await
+    }
+}
+
+/// Swap space in the server's heap.
+pub(crate) struct Swap;
+
+/// Pages written to swap space so far, and read from it.
+pub(crate) static RETURNED: AtomicU32 = AtomicU32::new(0);
+pub(crate) static REQUESTED: AtomicU32 = AtomicU32::new(0);
+
+type Page = Box<[u8; PAGE_SIZE as usize]>;
+
+/// The pages of one object.
+struct SwapFile(SpinLock<BTreeMap<u64, Page>>);
+
+impl DefaultPager<L4Machine> for Swap {
+    fn create(&self) -> KernResult<Arc<dyn Pager<L4Machine>>> {
+        Ok(Arc::new(SwapFile(SpinLock::new(BTreeMap::new()))))
+    }
+}
+
+impl Pager<L4Machine> for SwapFile {
+    fn data_request<'a>(&'a self, request: DataRequest<'a, L4Machine>) -> BoxFuture<'a, KernResult<usize>> {
+        Box::pin(async move {
+            // As a disk would: later.
+            request.machine.sleep_until(request.machine.now() + 10).await;
+            let pages = self.0.lock();
+            let mut done = 0;
+            while done < request.length() {
+                let Some(page) = pages.get(&(request.offset + done as u64)) else { break };
+                request.write(done, &page[..]);
+                done += page.len();
+                REQUESTED.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(done)
+        })
+    }
+
+    fn data_return<'a>(&'a self, data: DataReturn<'a, L4Machine>) -> BoxFuture<'a, KernResult> {
+        Box::pin(async move {
+            data.machine.sleep_until(data.machine.now() + 10).await;
+            for at in (0..data.length()).step_by(PAGE_SIZE as usize) {
+                let mut page = Box::new([0; PAGE_SIZE as usize]);
+                data.read(at, &mut page[..]);
+                self.0.lock().insert(data.offset + at as u64, page);
+                RETURNED.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(())
+        })
+    }
+}

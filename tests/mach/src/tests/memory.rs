@@ -1,0 +1,270 @@
+//! Address spaces: what programs see of what the library does to their memory.
+
+use mach::KernError;
+use mach::machine::{PAGE_SIZE, Protection};
+use mach::vm::{Behavior, Inheritance, MapRequest, Placement};
+
+use crate::code::command;
+use crate::report::{TestResult, holds, same, tests};
+use crate::servant::{Outcome, Servant};
+use crate::system::System;
+
+tests! {
+    MACH0001 "fresh memory is zero, and what a program writes the server reads" zero_fill;
+    MACH0002 "what the server writes a program reads" copyout;
+    MACH0003 "a child has a copy of the memory: neither sees what the other writes" copy_on_write;
+    MACH0004 "copies of copies, written in every order, stay apart" generations;
+    MACH0005 "shared memory is shared with a child, and none is inherited where none shall be" inheritance;
+    MACH0006 "protection is taken from and given to a program that has touched the page" protect;
+    MACH0007 "memory that is deallocated while a program uses it faults" unmap_under_use;
+    MACH0008 "wired memory is there before it is touched, and again after its protection changes" wire;
+    MACH0009 "memory that is mapped a second time is the same memory" remap;
+    MACH0010 "a virtual copy keeps what was there" virtual_copy;
+    MACH0011 "two megabytes of large pages cost one fault and hold what is written" large_pages;
+    MACH0012 "a region of ten thousand pages is forked, written by the child, and freed" large_fork;
+    MACH0013 "memory outside every region faults with the library's error" no_region;
+    MACH0014 "many tasks one after the other use no more memory than one" many_tasks;
+}
+
+const HERE: u64 = 0x4000_0000;
+
+fn region(pages: u64) -> MapRequest<machine::L4Machine> {
+    MapRequest::anonymous(pages * PAGE_SIZE).at(Placement::Fixed(HERE))
+}
+
+async fn zero_fill(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    servant.map().map(&region(4)).await?;
+    same!(servant.load(HERE + 8).await, Outcome::Done(0));
+    same!(servant.store(HERE + 8, 77).await, Outcome::Done(HERE + 8));
+    same!(servant.load(HERE + 8).await, Outcome::Done(77));
+    let mut word = [0; 8];
+    servant.map().copyin(HERE + 8, &mut word).await?;
+    same!(u64::from_le_bytes(word), 77);
+    same!(servant.load(HERE + 3 * PAGE_SIZE).await, Outcome::Done(0));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn copyout(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    servant.map().map(&region(2)).await?;
+    let bytes: [u8; 16] = core::array::from_fn(|index| index as u8);
+    servant.map().copyout(HERE + PAGE_SIZE - 8, &bytes).await?;
+    same!(servant.load(HERE + PAGE_SIZE - 8).await, Outcome::Done(0x0706_0504_0302_0100));
+    same!(servant.load(HERE + PAGE_SIZE).await, Outcome::Done(0x0f0e_0d0c_0b0a_0908));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn copy_on_write(system: &System) -> TestResult {
+    let parent = system.servant().await?;
+    parent.map().map(&region(2)).await?;
+    parent.store(HERE, 1).await;
+    let child = Servant::start(&parent.task.create_task(true).await?).await?;
+    same!(child.load(HERE).await, Outcome::Done(1));
+    same!(child.store(HERE, 2).await, Outcome::Done(HERE));
+    same!(parent.load(HERE).await, Outcome::Done(1));
+    same!(parent.store(HERE, 3).await, Outcome::Done(HERE));
+    same!(child.load(HERE).await, Outcome::Done(2));
+    // A page that was never touched before.
+    same!(parent.store(HERE + PAGE_SIZE, 4).await, Outcome::Done(HERE + PAGE_SIZE));
+    same!(child.load(HERE + PAGE_SIZE).await, Outcome::Done(0));
+    parent.task.terminate().await;
+    same!(child.load(HERE).await, Outcome::Done(2));
+    child.task.terminate().await;
+    Ok(())
+}
+
+async fn generations(system: &System) -> TestResult {
+    const COUNT: usize = 5;
+    let mut family = alloc::vec![system.servant().await?];
+    family[0].map().map(&region(COUNT as u64)).await?;
+    same!(family[0].fill(HERE, COUNT as u64, 100).await, Outcome::Done(HERE + COUNT as u64 * PAGE_SIZE));
+    for index in 1..COUNT {
+        let child = family[index - 1].task.create_task(true).await?;
+        family.push(Servant::start(&child).await?);
+    }
+    // Each writes its own page, from the youngest to the oldest, and sees the others as they were.
+    for (index, servant) in family.iter().enumerate().rev() {
+        same!(
+            servant.store(HERE + index as u64 * PAGE_SIZE, 7).await,
+            Outcome::Done(HERE + index as u64 * PAGE_SIZE)
+        );
+    }
+    for (index, servant) in family.iter().enumerate() {
+        same!(servant.check(HERE, COUNT as u64, 100).await, Outcome::Done(1));
+        same!(servant.load(HERE + index as u64 * PAGE_SIZE).await, Outcome::Done(7));
+    }
+    for servant in family.iter().step_by(2).chain(family.iter().skip(1).step_by(2)) {
+        servant.task.terminate().await;
+    }
+    Ok(())
+}
+
+async fn inheritance(system: &System) -> TestResult {
+    let parent = system.servant().await?;
+    let map = parent.map();
+    map.map(&region(3)).await?;
+    map.inherit(HERE, PAGE_SIZE, Inheritance::Share).await?;
+    map.inherit(HERE + 2 * PAGE_SIZE, PAGE_SIZE, Inheritance::None).await?;
+    same!(parent.fill(HERE, 3, 50).await, Outcome::Done(HERE + 3 * PAGE_SIZE));
+    let child = Servant::start(&parent.task.create_task(true).await?).await?;
+    same!(child.store(HERE, 60).await, Outcome::Done(HERE));
+    same!(parent.load(HERE).await, Outcome::Done(60));
+    same!(parent.store(HERE, 61).await, Outcome::Done(HERE));
+    same!(child.load(HERE).await, Outcome::Done(61));
+    same!(child.load(HERE + PAGE_SIZE).await, Outcome::Done(51));
+    let there = HERE + 2 * PAGE_SIZE;
+    same!(child.load(there).await, Outcome::Fault(there, KernError::InvalidAddress));
+    child.task.terminate().await;
+    parent.task.terminate().await;
+    Ok(())
+}
+
+async fn protect(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    let map = servant.map();
+    map.map(&region(2)).await?;
+    same!(servant.store(HERE, 5).await, Outcome::Done(HERE));
+    map.protect(HERE, PAGE_SIZE, Protection::READ, false).await?;
+    same!(servant.load(HERE).await, Outcome::Done(5));
+    same!(servant.store(HERE, 6).await, Outcome::Fault(HERE, KernError::ProtectionFailure));
+    map.protect(HERE, PAGE_SIZE, Protection::NONE, false).await?;
+    same!(servant.recover().await, Outcome::Done(0));
+    same!(servant.load(HERE).await, Outcome::Fault(HERE, KernError::ProtectionFailure));
+    map.protect(HERE, PAGE_SIZE, Protection::DEFAULT, false).await?;
+    same!(servant.recover().await, Outcome::Done(0));
+    same!(servant.store(HERE, 6).await, Outcome::Done(HERE));
+    // The code cannot be written: to the program its own write is a fault.
+    let code = crate::servant::CODE;
+    same!(servant.store(code, 0).await, Outcome::Fault(code, KernError::ProtectionFailure));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn unmap_under_use(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    servant.map().map(&region(1)).await?;
+    same!(servant.store(HERE, 0).await, Outcome::Done(HERE));
+    servant.begin(command::COUNT, |state| state.rdi = HERE);
+    let mut counted = [0; 8];
+    while u64::from_le_bytes(counted) < 1000 {
+        crate::tests::pause(system).await;
+        servant.map().copyin(HERE, &mut counted).await?;
+    }
+    servant.map().deallocate(HERE, PAGE_SIZE).await?;
+    same!(servant.serve(None).await, Outcome::Fault(HERE, KernError::InvalidAddress));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn wire(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    let map = servant.map();
+    map.map(&region(8)).await?;
+    map.wire(HERE, 8 * PAGE_SIZE).await?;
+    let wired = system.vm().statistics().wired;
+    holds!(wired >= 8);
+    let before = servant.faults();
+    same!(servant.fill(HERE, 8, 9).await, Outcome::Done(HERE + 8 * PAGE_SIZE));
+    same!(servant.faults(), before);
+    map.unwire(HERE, 8 * PAGE_SIZE).await?;
+    same!(system.vm().statistics().wired, wired - 8);
+    same!(servant.check(HERE, 8, 9).await, Outcome::Done(0));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn remap(system: &System) -> TestResult {
+    const THERE: u64 = 0x5000_0000;
+    let (one, other) = (system.servant().await?, system.servant().await?);
+    one.map().map(&region(2)).await?;
+    same!(one.store(HERE, 1).await, Outcome::Done(HERE));
+    let shared = one.map().share(HERE, 2 * PAGE_SIZE).await?;
+    other.map().insert(shared, Placement::Fixed(THERE)).await.map_err(|(error, _)| error)?;
+    same!(other.load(THERE).await, Outcome::Done(1));
+    same!(other.store(THERE + PAGE_SIZE, 2).await, Outcome::Done(THERE + PAGE_SIZE));
+    same!(one.load(HERE + PAGE_SIZE).await, Outcome::Done(2));
+    // The memory lives on in the other task.
+    one.task.terminate().await;
+    same!(other.load(THERE).await, Outcome::Done(1));
+    other.task.terminate().await;
+    Ok(())
+}
+
+async fn virtual_copy(system: &System) -> TestResult {
+    const THERE: u64 = 0x5000_0000;
+    let servant = system.servant().await?;
+    let map = servant.map();
+    map.map(&region(4)).await?;
+    same!(servant.fill(HERE, 4, 30).await, Outcome::Done(HERE + 4 * PAGE_SIZE));
+    let copy = map.read(HERE, 4 * PAGE_SIZE).await?;
+    same!(servant.fill(HERE, 4, 40).await, Outcome::Done(HERE + 4 * PAGE_SIZE));
+    map.insert(copy, Placement::Fixed(THERE)).await.map_err(|(error, _)| error)?;
+    same!(servant.check(THERE, 4, 30).await, Outcome::Done(0));
+    same!(servant.check(HERE, 4, 40).await, Outcome::Done(0));
+    same!(servant.fill(THERE, 4, 50).await, Outcome::Done(THERE + 4 * PAGE_SIZE));
+    same!(servant.check(HERE, 4, 40).await, Outcome::Done(0));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn large_pages(system: &System) -> TestResult {
+    const SIZE: u64 = 2 << 20;
+    let servant = system.servant().await?;
+    let map = servant.map();
+    map.map(&MapRequest::anonymous(SIZE).at(Placement::Fixed(HERE))).await?;
+    map.behavior(HERE, SIZE, Behavior::LargePages).await?;
+    let before = servant.faults();
+    same!(servant.fill(HERE, SIZE / PAGE_SIZE, 3).await, Outcome::Done(HERE + SIZE));
+    same!(servant.faults(), before + 1);
+    same!(servant.check(HERE, SIZE / PAGE_SIZE, 3).await, Outcome::Done(0));
+    // A page out of its middle goes, the others stay.
+    map.deallocate(HERE + 5 * PAGE_SIZE, PAGE_SIZE).await?;
+    let there = HERE + 5 * PAGE_SIZE;
+    same!(servant.load(there).await, Outcome::Fault(there, KernError::InvalidAddress));
+    same!(servant.recover().await, Outcome::Done(0));
+    same!(servant.check(HERE, 5, 3).await, Outcome::Done(0));
+    same!(servant.check(HERE + 6 * PAGE_SIZE, 506, 9).await, Outcome::Done(0));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn large_fork(system: &System) -> TestResult {
+    const PAGES: u64 = 10_000;
+    let parent = system.servant().await?;
+    parent.map().map(&region(PAGES)).await?;
+    // As many as there is memory for, with room for the child's.
+    same!(parent.fill(HERE, 500, 8).await, Outcome::Done(HERE + 500 * PAGE_SIZE));
+    let child = Servant::start(&parent.task.create_task(true).await?).await?;
+    same!(child.check(HERE, 500, 8).await, Outcome::Done(0));
+    same!(child.fill(HERE, 500, 1000).await, Outcome::Done(HERE + 500 * PAGE_SIZE));
+    same!(parent.check(HERE, 500, 8).await, Outcome::Done(0));
+    same!(child.check(HERE, 500, 1000).await, Outcome::Done(0));
+    same!(child.load(HERE + (PAGES - 1) * PAGE_SIZE).await, Outcome::Done(0));
+    parent.task.terminate().await;
+    same!(child.check(HERE, 500, 1000).await, Outcome::Done(0));
+    child.task.terminate().await;
+    Ok(())
+}
+
+async fn no_region(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    for address in [0, HERE, 0x7ffe_0000_0000] {
+        same!(servant.load(address).await, Outcome::Fault(address, KernError::InvalidAddress));
+        same!(servant.recover().await, Outcome::Done(0));
+    }
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn many_tasks(system: &System) -> TestResult {
+    for number in 0..60 {
+        let servant = system.servant().await?;
+        servant.map().map(&region(4)).await?;
+        same!(servant.fill(HERE, 4, number).await, Outcome::Done(HERE + 4 * PAGE_SIZE));
+        servant.task.terminate().await;
+    }
+    Ok(())
+}

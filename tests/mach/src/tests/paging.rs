@@ -1,0 +1,173 @@
+//! Paging: more memory in use than there is, pagers that are slow or do not answer, tasks that die meanwhile.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::future::pending;
+use core::sync::atomic::Ordering;
+
+use mach::machine::PAGE_SIZE;
+use mach::vm::{BoxFuture, CopyStrategy, DataRequest, DataReturn, MapRequest, Pager, Placement, VmObject};
+use mach::{KernError, KernResult};
+use machine::L4Machine;
+
+use crate::code::command;
+use crate::report::{TestResult, holds, same, tests};
+use crate::servant::Outcome;
+use crate::system::{REQUESTED, RETURNED, System};
+use crate::tests::pause;
+
+tests! {
+    MACH0200 "a program that uses twice the memory that there is finds all that it wrote" page_out;
+    MACH0201 "two programs under pressure do not disturb each other" two_under_pressure;
+    MACH0202 "a pager's pages appear in the program" paged_object;
+    MACH0203 "a task that dies while its pager does not answer leaves nothing" pager_that_never_answers;
+    MACH0204 "a pager's error is the fault's" pager_that_fails;
+    MACH0205 "pages in use are kept before pages that are not" use_is_noticed;
+}
+
+const HERE: u64 = 0x4000_0000;
+/// Twice as many pages as there are frames.
+const MANY: u64 = 4096;
+
+async fn page_out(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    servant.map().map(&MapRequest::anonymous(MANY * PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
+    let before = (RETURNED.load(Ordering::Relaxed), REQUESTED.load(Ordering::Relaxed));
+    same!(servant.fill(HERE, MANY, 1_000_000).await, Outcome::Done(HERE + MANY * PAGE_SIZE));
+    same!(servant.check(HERE, MANY, 1_000_000).await, Outcome::Done(0));
+    holds!(RETURNED.load(Ordering::Relaxed) > before.0 + MANY as u32 / 2);
+    holds!(REQUESTED.load(Ordering::Relaxed) > before.1 + MANY as u32 / 2);
+    // Written again, while some are out.
+    same!(servant.fill(HERE, MANY, 7).await, Outcome::Done(HERE + MANY * PAGE_SIZE));
+    same!(servant.check(HERE, MANY, 7).await, Outcome::Done(0));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn two_under_pressure(system: &System) -> TestResult {
+    let (one, other) = (system.servant().await?, system.servant().await?);
+    for servant in [&one, &other] {
+        servant.map().map(&MapRequest::anonymous(MANY * PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
+    }
+    let part = MANY / 4;
+    for step in 0..4 {
+        let at = HERE + step * part * PAGE_SIZE;
+        same!(one.fill(at, part, 10_000 * step).await, Outcome::Done(at + part * PAGE_SIZE));
+        same!(other.fill(at, part, 20_000 * step).await, Outcome::Done(at + part * PAGE_SIZE));
+    }
+    for step in (0..4).rev() {
+        let at = HERE + step * part * PAGE_SIZE;
+        same!(one.check(at, part, 10_000 * step).await, Outcome::Done(0));
+        same!(other.check(at, part, 20_000 * step).await, Outcome::Done(0));
+    }
+    one.task.terminate().await;
+    other.task.terminate().await;
+    Ok(())
+}
+
+/// A pager that fills pages with their number, after a while; or does what pagers should not.
+enum TestPager {
+    Numbers,
+    Never,
+    Fails,
+}
+
+impl Pager<L4Machine> for TestPager {
+    fn data_request<'a>(&'a self, request: DataRequest<'a, L4Machine>) -> BoxFuture<'a, KernResult<usize>> {
+        Box::pin(async move {
+            use mach::machine::Machine;
+            match self {
+                TestPager::Numbers => {
+                    request.machine.sleep_until(request.machine.now() + 100).await;
+                    for at in (0..request.length()).step_by(PAGE_SIZE as usize) {
+                        let number = (request.offset + at as u64) / PAGE_SIZE + 500;
+                        request.write(at, &number.to_le_bytes());
+                        request.write(at + 8, &[0; PAGE_SIZE as usize - 8]);
+                    }
+                    Ok(request.length())
+                }
+                TestPager::Never => pending().await,
+                TestPager::Fails => Err(KernError::Failure),
+            }
+        })
+    }
+
+    fn data_return<'a>(&'a self, _data: DataReturn<'a, L4Machine>) -> BoxFuture<'a, KernResult> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+const PAGED: u64 = 64;
+
+fn paged(system: &System, pager: TestPager) -> KernResult<Arc<VmObject<L4Machine>>> {
+    VmObject::paged(system.vm(), Arc::new(pager), PAGED * PAGE_SIZE, CopyStrategy::Delay)
+}
+
+async fn paged_object(system: &System) -> TestResult {
+    let (one, other) = (system.servant().await?, system.servant().await?);
+    let object = paged(system, TestPager::Numbers)?;
+    let at = Placement::Fixed(HERE);
+    one.map().map(&MapRequest::shared(object.clone(), 0, PAGED * PAGE_SIZE).at(at)).await?;
+    other.map().map(&MapRequest::private(object, 0, PAGED * PAGE_SIZE).at(at)).await?;
+    same!(one.check(HERE, PAGED, 500).await, Outcome::Done(0));
+    same!(other.store(HERE, 3).await, Outcome::Done(HERE));
+    same!(one.store(HERE + PAGE_SIZE, 4).await, Outcome::Done(HERE + PAGE_SIZE));
+    same!(one.load(HERE).await, Outcome::Done(500));
+    same!(other.load(HERE).await, Outcome::Done(3));
+    same!(other.check(HERE + 2 * PAGE_SIZE, PAGED - 2, 502).await, Outcome::Done(0));
+    one.task.terminate().await;
+    other.task.terminate().await;
+    Ok(())
+}
+
+async fn pager_that_never_answers(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    let object = paged(system, TestPager::Never)?;
+    servant.map().map(&MapRequest::shared(object, 0, PAGED * PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
+    servant.begin(command::LOAD, |state| state.rdi = HERE);
+    // Served by a task of its own, which ends with the thread.
+    let task = servant.task.clone();
+    let ended = Arc::new(macadamia_sync::Event::new());
+    let told = ended.clone();
+    let serving = system.machine.spawn(0, async move {
+        servant.serve(None).await;
+        told.set();
+    })?;
+    pause(system).await;
+    pause(system).await;
+    holds!(!ended.is_set());
+    task.terminate().await;
+    // Whoever serves it gives up when it learns of the end.
+    serving.abort();
+    let _ = serving.await;
+    Ok(())
+}
+
+async fn pager_that_fails(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    let object = paged(system, TestPager::Fails)?;
+    servant.map().map(&MapRequest::shared(object, 0, PAGED * PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
+    same!(servant.load(HERE).await, Outcome::Fault(HERE, KernError::MemoryError));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn use_is_noticed(system: &System) -> TestResult {
+    const HOT: u64 = 100;
+    let servant = system.servant().await?;
+    servant.map().map(&MapRequest::anonymous(2 * MANY * PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
+    same!(servant.fill(HERE, HOT, 1).await, Outcome::Done(HERE + HOT * PAGE_SIZE));
+    // A few pages are used between all pieces of a long run through many others.
+    let mut faults = 0;
+    for step in 0..40 {
+        let at = HERE + (HOT + step * 80) * PAGE_SIZE;
+        same!(servant.fill(at, 80, 5).await, Outcome::Done(at + 80 * PAGE_SIZE));
+        let before = servant.faults();
+        same!(servant.check(HERE, HOT, 1).await, Outcome::Done(0));
+        faults += servant.faults() - before;
+    }
+    // Without knowledge of use they would be read from swap space again and again: 1200 pages are taken for the run.
+    holds!(faults < 10 * HOT as u32);
+    servant.task.terminate().await;
+    Ok(())
+}
