@@ -6,22 +6,22 @@ use x2::Time;
 /// Bytes of stack of a program's first thread.
 pub const STACK_SIZE: usize = 64 * 1024;
 
-/// Memory for a stack.
+/// Memory for a stack of so many bytes.
 #[repr(C, align(4096))]
 #[derive(Debug)]
-pub struct Stack(core::cell::UnsafeCell<[u8; STACK_SIZE]>);
+pub struct Stack<const SIZE: usize = STACK_SIZE>(core::cell::UnsafeCell<[u8; SIZE]>);
 
 // SAFETY: nothing ever forms a reference to the content; it is used by the one thread that starts on it.
-unsafe impl Sync for Stack {}
+unsafe impl<const SIZE: usize> Sync for Stack<SIZE> {}
 
-impl Stack {
+impl<const SIZE: usize> Stack<SIZE> {
     /// An empty stack.
     pub const fn new() -> Self {
-        Self(core::cell::UnsafeCell::new([0; STACK_SIZE]))
+        Self(core::cell::UnsafeCell::new([0; SIZE]))
     }
 }
 
-impl Default for Stack {
+impl<const SIZE: usize> Default for Stack<SIZE> {
     fn default() -> Self {
         Self::new()
     }
@@ -51,20 +51,23 @@ pub fn halt() -> ! {
 
 /// Defines the entry of a program whose `main` is `fn() -> !`. Built for the host (where it is only checked), the program
 /// says that it cannot run there. A program for an owned space is told there where the kernel interface page lies: it
-/// cannot ask.
+/// cannot ask. One that needs more stack than [`STACK_SIZE`] bytes says how much.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
-        $crate::program!(@entry $main, $crate::start::run($main));
+        $crate::program!(@entry $main, $crate::start::STACK_SIZE, $crate::start::run($main));
     };
     ($main:path, kip = $kip:expr) => {
-        // SAFETY: whoever makes the spaces for this program puts the page there; the program says so.
-        $crate::program!(@entry $main, unsafe { $crate::start::run_with_kip($main, $kip) });
+        $crate::program!($main, kip = $kip, stack = $crate::start::STACK_SIZE);
     };
-    (@entry $main:path, $run:expr) => {
+    ($main:path, kip = $kip:expr, stack = $stack:expr) => {
+        // SAFETY: whoever makes the spaces for this program puts the page there; the program says so.
+        $crate::program!(@entry $main, $stack, unsafe { $crate::start::run_with_kip($main, $kip) });
+    };
+    (@entry $main:path, $stack:expr, $run:expr) => {
         #[cfg(target_os = "none")]
         const _: () = {
-            static STACK: $crate::start::Stack = $crate::start::Stack::new();
+            static FIRST_STACK: $crate::start::Stack<{ $stack }> = $crate::start::Stack::new();
 
             // SAFETY: the linker script names this the entry; nothing else calls it.
             #[unsafe(no_mangle)]
@@ -77,8 +80,8 @@ macro_rules! program {
                     "cld",
                     "call {rust_start}",
                     "ud2",
-                    stack = sym STACK,
-                    size = const $crate::start::STACK_SIZE,
+                    stack = sym FIRST_STACK,
+                    size = const $stack,
                     rust_start = sym rust_start,
                 )
             }

@@ -6,6 +6,7 @@
 extern crate alloc;
 
 mod address_space;
+mod devices;
 mod frames;
 mod modules;
 mod names;

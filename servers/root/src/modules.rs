@@ -41,7 +41,7 @@ fn bytes(start: u64, size: u64) -> Option<&'static [u8]> {
 }
 
 /// Has sigma0 map the pages of `start .. start + size` here, idempotently, as large as they can be.
-fn map(start: u64, size: u64) -> Option<()> {
+pub(crate) fn map(start: u64, size: u64) -> Option<()> {
     let first = start & !(PAGE - 1);
     let end = start.checked_add(size)?.checked_next_multiple_of(PAGE)?;
     for run in pages::runs(first, first, end - first) {

@@ -13,7 +13,7 @@ use root::thread_numbers::ServerIndex;
 use rt::root::{Status, request};
 use x2::message::MESSAGE_REGISTERS;
 use x2::protocol::{self, exception};
-use x2::{Fpage, MessageTag, ThreadId};
+use x2::{MessageTag, ThreadId};
 
 /// What a message leads to.
 pub(crate) enum Outcome {
@@ -79,8 +79,7 @@ impl System {
             return Outcome::End(format!("fault at {:#x}, instruction {:#x}", word(1), word(2)));
         }
         if protocol::of(tag) == protocol::IO_PAGE_FAULT && request.count == 2 {
-            let (ports, ip) = (Fpage::from_raw(word(1)), word(2));
-            return Outcome::End(format!("access to {ports:?}, instruction {ip:#x}"));
+            return self.servers[index].port_fault(word(1), word(2));
         }
         if protocol::of(tag) == protocol::ARCHITECTURE_EXCEPTION && request.count >= exception::WORDS {
             let (number, ip) = (word(exception::NUMBER), word(exception::RIP));
@@ -162,6 +161,22 @@ impl System {
             request::SPACE_DELETE => {
                 let [space] = request.arguments()?;
                 server.delete_space(resources, SpaceName::from_word(space))?;
+            }
+            request::INTERRUPT_ATTACH => {
+                let [line, thread] = request.arguments()?;
+                server.attach_interrupt(resources, line, ThreadId::from_raw(thread))?;
+            }
+            request::INTERRUPT_DETACH => {
+                let [line] = request.arguments()?;
+                server.detach_interrupt(resources, line)?;
+            }
+            request::DEVICE_MAP => {
+                let [physical, size, address] = request.arguments()?;
+                server.map_device(first, physical, size, address)?;
+            }
+            request::SYSTEM_END => {
+                let [how, status] = request.arguments()?;
+                server.end_system(how, status)?;
             }
             _ => return Err(Status::UnknownRequest),
         }

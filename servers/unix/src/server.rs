@@ -80,7 +80,7 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
         let Some(server) = self.me.upgrade() else { return };
         let first = self.first.lock().take();
         let running = thread.clone();
-        let started = self.driver.spawn(async move {
+        let task = async move {
             let next = match first {
                 None => server.linux.leave(&thread, Registers::All(state), None).await,
                 Some(command) => start::execute(&server, &thread, command).await,
@@ -89,7 +89,8 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
             if !matches!(next, Next::Ended) {
                 server.run(thread, next).await;
             }
-        });
+        };
+        let started = self.driver.spawn(task);
         if started.is_err() {
             running.out_of_memory();
         }

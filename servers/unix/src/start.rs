@@ -177,7 +177,7 @@ fn complete(command: &mut Command) {
 fn status_of(event: ChildEvent) -> u8 {
     match event {
         ChildEvent::Exited(status) => status,
-        ChildEvent::Killed(signal) | ChildEvent::Dumped(signal) => 128 + signal.number() as u8,
+        ChildEvent::Killed(signal) | ChildEvent::Dumped(signal) => 128 + signal.number(),
         ChildEvent::Stopped(_) | ChildEvent::Continued => 0,
     }
 }

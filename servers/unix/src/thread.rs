@@ -49,6 +49,9 @@ pub enum Resume {
 
 /// A thread of the machine as the server drives it. Dropping it ends it.
 pub trait UserThread: unix::thread::UserThread + Sized + 'static {
+    /// Which Unix thread it is, said before it runs for the first time: for what the program can find out by itself.
+    fn set_ids(&self, pid: Pid, tid: Pid);
+
     /// Lets the thread run until it comes back. At most one such future exists at a time; a recall that comes while
     /// there is none takes effect in the next.
     fn run(&self, resume: Resume) -> impl Future<Output = Event> + Send;
@@ -84,6 +87,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Serves `thread` from now on, `next` being what it does first, until it has ended.
     pub(crate) async fn run(self: Arc<Self>, thread: Arc<Thread<M>>, mut next: Next) {
         let Some(mut user) = self.machine_thread(&thread) else { return };
+        user.set_ids(thread.pid(), thread.tid());
         loop {
             let resume = match next {
                 Next::Return(value) => Resume::Return(value),
@@ -92,6 +96,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
                 Next::RunNew(_, state) => {
                     let Some(new) = self.machine_thread(&thread) else { return };
                     user = new;
+                    user.set_ids(thread.pid(), thread.tid());
                     Resume::Registers(state)
                 }
                 Next::Ended => return,

@@ -15,7 +15,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 use unix::exec::Layout;
 use unix::memory::Memory;
-use unix::process::Control;
+use unix::process::{Control, Pid};
 use unix::{BoxFuture, Environment, Timestamp};
 use unix_server::start::{self, Command, Parts};
 use unix_server::{Driver, Event, Resume, Server, UserThread};
@@ -82,6 +82,10 @@ impl unix::thread::UserThread for TestThread {
 }
 
 impl UserThread for TestThread {
+    fn set_ids(&self, pid: Pid, tid: Pid) {
+        assert_eq!(pid, tid, "no process of the tests has two threads");
+    }
+
     async fn run(&self, resume: Resume) -> Event {
         if let Resume::Registers(state) = resume {
             *self.state.lock().unwrap() = state;

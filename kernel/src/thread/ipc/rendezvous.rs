@@ -1,5 +1,7 @@
 //! Who may meet whom: ids of partners, propagation, and which sender a receiver takes (X.2 rules 7.2-7.7, 7.14).
 
+use core::ptr::eq;
+
 use x2::ThreadId;
 
 use crate::arch;
@@ -28,11 +30,14 @@ pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<ThreadRef> {
 }
 
 /// Like [`resolve_thread`], for the partner of an IPC of kind `kind`: it may be an interrupt, and it must be within
-/// reach of a confined program (K13; what the kernel does in a thread's name is not the program's doing).
+/// reach of a confined program (K13; what the kernel does in a thread's name is not the program's doing): an interrupt is
+/// only for its handler.
 pub(super) fn resolve(thread: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<Partner> {
     if id.is_global() && id.number() < interrupt::system_base() {
         let confined = thread.space.get().is_none_or(Space::is_owned);
-        return if confined { None } else { interrupt::find(id).map(Partner::Interrupt) };
+        return interrupt::find(id)
+            .filter(|interrupt| !confined || interrupt.handler().is_some_and(|handler| eq(handler, thread)))
+            .map(Partner::Interrupt);
     }
     resolve_thread(thread, id)
         .filter(|partner| kind != IpcKind::User || reaches(thread, partner))

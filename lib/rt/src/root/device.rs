@@ -1,7 +1,8 @@
-//! What drivers need: interrupts, I/O ports and device memory, as far as the configuration gives them to this server.
+//! What drivers need: interrupts and device memory, as far as the configuration gives them to this server.
+//!
+//! I/O ports need no request: a server uses those of its configuration ([`l4::port`]); root gives them at the first use.
 
 use super::{Status, order, request};
-use core::ops::RangeInclusive;
 use l4::x2::ThreadId;
 
 /// From now on interrupts of `line` are messages to `thread`, one of this server's, from thread number `line`
@@ -22,19 +23,11 @@ pub fn detach_interrupt(line: u32) -> Result<(), Status> {
     order(request::INTERRUPT_DETACH, &[line.into()])
 }
 
-/// Opens I/O ports to this server's space.
-///
-/// # Errors
-/// `NotFound`: not all of them are this server's. `InUse`: another server has one. `NoMemory`.
-pub fn map_ports(ports: RangeInclusive<u16>) -> Result<(), Status> {
-    order(request::PORTS_MAP, &[(*ports.start()).into(), (*ports.end()).into()])
-}
-
 /// Maps `size` bytes of device memory from `physical` on at `address`, all whole pages, readable and writable.
 ///
 /// # Errors
-/// `NotFound`: not this server's. `InUse`: another server has it. `InvalidArgument`: not whole pages, or something is at
-/// `address`. `NoMemory`.
+/// `NotFound`: not this server's. `Unsupported`: there is no such device memory. `InvalidArgument`: not whole pages, or
+/// something is at `address`. `NoMemory`.
 pub fn map_device(physical: u64, size: u64, address: u64) -> Result<(), Status> {
     order(request::DEVICE_MAP, &[physical, size, address])
 }

@@ -9,7 +9,7 @@
 //! | [`memory`] | memory at addresses that the server chooses, boot modules |
 //! | [`space`] | address spaces that the server owns, and their threads |
 //! | [`names`] | finding other servers |
-//! | [`device`] | interrupts, I/O ports, device memory |
+//! | [`device`] | interrupts, device memory |
 //! | [`console`] | printing through root; panics |
 
 pub mod console;
@@ -63,12 +63,10 @@ pub mod request {
     pub const INTERRUPT_ATTACH: u64 = 4015;
     /// Detaches an interrupt line.
     pub const INTERRUPT_DETACH: u64 = 4016;
-    /// Gives the server its I/O ports from the first to the last.
-    pub const PORTS_MAP: u64 = 4017;
     /// Maps device memory: physical address, size in bytes, address.
-    pub const DEVICE_MAP: u64 = 4018;
+    pub const DEVICE_MAP: u64 = 4017;
     /// Ends the system: how, and a status. Not answered if it works.
-    pub const SYSTEM_END: u64 = 4019;
+    pub const SYSTEM_END: u64 = 4018;
     /// Label of every answer.
     pub const ANSWER: u64 = 4100;
 }

@@ -33,6 +33,7 @@ tests! {
     CNF0019 "a quota is taken out of the owner's" quota_of_owner;
     CNF0020 "a pager that a program chose does not count once its space is owned" pager_chosen_before;
     CNF0021 "an owned space reaches the spaces that it owns itself" reaches_owned;
+    CNF0022 "an interrupt is in reach of the owned thread that handles it, and of no other" own_interrupt;
     CNF0017 "not more than eight spaces can be opened" openings_are_bounded;
 }
 
@@ -317,6 +318,26 @@ fn no_interrupts() {
         let send = move || outcome(ipc::send_timeout(to, Message::new(0), Time::ZERO));
         assert_eq!(attempt_in(&space, send), nobody(IpcPhase::Send));
     }
+}
+
+fn own_interrupt() {
+    let space = confined::space();
+    // A line on which no interrupt comes.
+    let line = ThreadId::interrupt(kip().thread_info().system_base - 1);
+    let me = utcb::my_global_id();
+    let acknowledge = move || outcome(ipc::send_timeout(line, Message::new(0), Time::ZERO));
+    let handler = confined::spawn(&space, move || {
+        ipc::receive(me).expect("the test says when");
+        ipc::send(me, Message::with_words(1, &[acknowledge()])).expect("the owner is in reach");
+    });
+    await_state(handler, ThreadState::Waiting);
+    thread::associate_interrupt(line, handler).unwrap();
+    let of_another = attempt_in(&space, acknowledge);
+    ipc::send(handler, Message::new(0)).unwrap();
+    let nothing_to_acknowledge = x2::IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout).raw();
+    assert_eq!(ipc::receive(handler).unwrap().word(0), nothing_to_acknowledge);
+    assert_eq!(of_another, nobody(IpcPhase::Send));
+    thread::disassociate_interrupt(line).unwrap();
 }
 
 fn deleted_space_closes() {

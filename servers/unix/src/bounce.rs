@@ -1,0 +1,115 @@
+//! Bounce mode (K9, U8): the kernel continues a system call in the process itself, at the emulation library, a page of
+//! code that the server maps where no program maps anything.
+//!
+//! The library answers getpid(2) and gettid(2) from a word that the server keeps in the thread's UTCB, with no stack and
+//! no register but RAX, so nothing has to be undone if a signal comes in between. Everything else it turns into a trap,
+//! whose exception message the server takes for the call, with the registers as the program had them. Each process has
+//! the page from its first thread on, so fork and exec keep it. The flags that SYSCALL would have restored are lost.
+
+use core::arch::naked_asm;
+use l4::syscall::ExchangedRegisters;
+use l4::x2::control::ExchangeControl;
+use l4::x2::extension::SystemCallMode;
+use l4::x2::{ThreadId, utcb};
+use mach::Machine;
+use mach::machine::{Frame, PhysicalPage, PmapChange, Protection, ThreadState};
+use machine::{L4Machine, Space};
+use unix::memory::Memory;
+use unix::{Error, Result};
+
+/// Where the library lies: between what programs may use and the UTCBs.
+const ADDRESS: u64 = 0x7fff_9000_0000;
+/// The trap's place in it.
+const TRAP: usize = 16;
+/// The trap instruction: UD2.
+const TRAP_CODE: [u8; 2] = [0x0f, 0x0b];
+/// The exception that it raises.
+const TRAP_VECTOR: u64 = 6;
+/// Bytes of the library that matter.
+const SIZE: usize = 64;
+/// Where a thread finds its ids, from its GS base: its user-defined handle.
+const IDS: usize = (utcb::USER_DEFINED_HANDLE - utcb::SELF_POINTER) as usize * 8;
+
+/// The library's page.
+pub(crate) struct Library(Frame);
+
+impl Library {
+    /// Makes the page. `ENOMEM`.
+    pub(crate) fn new(machine: &L4Machine) -> Result<Library> {
+        let frame = machine.allocate_frames(0).ok_or(Error::ENOMEM)?;
+        machine.zero_frame(frame);
+        let code = code();
+        assert!(code[TRAP..].starts_with(&TRAP_CODE), "the trap is where the server expects it");
+        machine.write_frame(frame, 0, code);
+        Ok(Library(frame))
+    }
+
+    /// Makes a space bounce system calls to the library. `ENOMEM`.
+    pub(crate) fn install(
+        &self,
+        machine: &L4Machine,
+        memory: &Memory<L4Machine>,
+        space: &Space,
+    ) -> Result<()> {
+        let enter = PmapChange::Enter {
+            address: ADDRESS,
+            page: PhysicalPage::Frame(self.0),
+            shift: mach::machine::PAGE_SHIFT,
+            protection: Protection::READ | Protection::EXECUTE,
+        };
+        let entered = memory.map().with_pmap(|pmap| machine.pmap_change(pmap, &[enter]));
+        entered.ok_or(Error::ESRCH)?.map_err(|_| Error::ENOMEM)?;
+        machine.set_system_call_mode(space, SystemCallMode::Bounce, ADDRESS).map_err(|_| Error::ENOMEM)
+    }
+}
+
+/// Tells a thread that does not run its ids.
+#[allow(unsafe_code, reason = "one word of the thread's changes, which its program may change itself")]
+pub(crate) fn set_ids(thread: ThreadId, pid: u32, tid: u32) {
+    let handle = u64::from(pid) | u64::from(tid) << 32;
+    let values = ExchangedRegisters { handle, ..ExchangedRegisters::default() };
+    // SAFETY: neither IP nor stack nor flags change, and no IPC ends.
+    // A thread that has ended needs no ids.
+    let _ = unsafe { l4::thread::exchange_registers(thread, ExchangeControl::HANDLE, values) };
+}
+
+/// Whether an exception is the library's trap: then the program has made a system call.
+pub(crate) fn is_call(vector: u64, ip: u64) -> bool {
+    vector == TRAP_VECTOR && ip == ADDRESS + TRAP as u64
+}
+
+/// The registers of a thread in the trap as if SYSCALL had just entered the kernel: RCX and R11 are what it left there.
+pub(crate) fn before_bounce(state: ThreadState) -> ThreadState {
+    ThreadState { rip: state.rcx, rflags: state.r11, ..state }
+}
+
+fn code() -> &'static [u8] {
+    // SAFETY: the program's code is readable, and at least so much follows the entry (more code of this program).
+    #[allow(unsafe_code, reason = "the library's code as bytes")]
+    unsafe {
+        core::slice::from_raw_parts(entry as *const u8, SIZE)
+    }
+}
+
+/// The library, which is only copied: RAX = number, RCX = where to go on, R11 = flags.
+#[unsafe(naked)]
+#[allow(unsafe_code, reason = "code without a stack")]
+extern "C" fn entry() -> ! {
+    naked_asm!(
+        "cmp rax, {getpid}",
+        "je 2f",
+        "cmp rax, {gettid}",
+        "je 3f",
+        ".p2align 4",
+        "ud2",
+        "2:",
+        "mov eax, gs:[{ids}]",
+        "jmp rcx",
+        "3:",
+        "mov eax, gs:[{ids} + 4]",
+        "jmp rcx",
+        getpid = const 39,
+        gettid = const 186,
+        ids = const IDS,
+    )
+}

@@ -1,0 +1,82 @@
+//! What the server needs of the machine beside memory: threads, tasks, the console.
+
+use crate::bounce::Library;
+use crate::program_thread::{ProgramThread, error};
+use crate::report::say;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt::{self, Write};
+use core::future::Future;
+use mach::{KernError, Machine};
+use machine::L4Machine;
+use rt::root::Console;
+use unix::memory::Memory;
+use unix::{Error, Result};
+use unix_server::Driver;
+use unix_server::options::{Mode, Options};
+
+/// The worker that serves everything.
+const WORKER: usize = 0;
+
+/// The L4 machine as the server drives it.
+pub(crate) struct L4Driver {
+    machine: L4Machine,
+    /// Bytes of a thread's extended state, at most.
+    extended_size: usize,
+    /// Whether the log is kept from the console.
+    quiet: bool,
+    /// The emulation library, in bounce mode.
+    library: Option<Library>,
+}
+
+impl L4Driver {
+    /// `ENOMEM`.
+    pub(crate) fn new(machine: L4Machine, extended_size: usize, options: &Options) -> Result<L4Driver> {
+        let library = match options.mode {
+            Mode::Exception => None,
+            Mode::Bounce => Some(Library::new(&machine)?),
+        };
+        Ok(L4Driver { machine, extended_size, quiet: options.quiet, library })
+    }
+
+    /// Runs a task that serves the system as a whole. `ENOMEM`.
+    pub(crate) fn run_beside(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+        self.machine.spawn(WORKER, task).map(drop).map_err(error)
+    }
+}
+
+impl Driver<L4Machine> for L4Driver {
+    type Thread = ProgramThread;
+
+    async fn create_thread(&self, memory: &Arc<Memory<L4Machine>>) -> Result<ProgramThread> {
+        let space = memory.map().with_pmap(|pmap| self.machine.space(pmap)).ok_or(Error::ESRCH)?;
+        let thread = self.machine.create_user_thread(&space, WORKER).map_err(|failure| match failure {
+            KernError::ResourceShortage => Error::EAGAIN,
+            other => error(other),
+        })?;
+        if let Some(library) = &self.library {
+            library.install(&self.machine, memory, &space)?;
+        }
+        Ok(ProgramThread::new(thread, memory, self.extended_size, self.library.is_some()))
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+        self.run_beside(task)
+    }
+
+    async fn show(&self, bytes: &[u8]) {
+        // Root's console makes its own carriage returns, and knows text only.
+        let text = String::from_utf8_lossy(bytes).replace('\r', "");
+        let _ = Console.write_str(&text);
+    }
+
+    fn log(&self, line: fmt::Arguments<'_>) {
+        if !self.quiet {
+            say(format_args!("unix: {line}"));
+        }
+    }
+
+    fn processors(&self) -> usize {
+        self.machine.processors()
+    }
+}

@@ -1,0 +1,133 @@
+//! `unix` as a program: the Unix server on the L4 machine. Root starts it with the root file system as the boot module
+//! `image.cpio`; its arguments are those of [`unix_server::options`]. When the command ends, so does the system.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+extern crate alloc;
+
+mod bounce;
+mod driver;
+mod environment;
+mod processor;
+mod program_thread;
+mod report;
+
+use alloc::sync::Arc;
+use driver::L4Driver;
+use environment::L4Environment;
+use mach::vm::Vm;
+use machine::{Configuration, L4Machine, NoOthers};
+use report::{Failure, say};
+use rt::root::{self, End};
+use rt::start_page;
+use unix::Environment;
+use unix::exec::Layout;
+use unix_server::options::Options;
+use unix_server::start::{self, Command, Parts};
+use unix_server::{Server, console};
+
+l4::program!(run, kip = start_page::KIP, stack = STACK);
+
+/// Bytes of the worker's stack: tasks are made on it before they move to the heap.
+const STACK: usize = 1 << 20;
+
+// What is needed before root has given memory.
+rt::heap!(1 << 20, grow = grow_heap);
+
+/// Where there is room for the archive: far from the frames and the heap.
+const IMAGE_ROOM: u64 = 0x0600_0000_0000;
+/// The module that holds the root file system.
+const IMAGE: &str = "image.cpio";
+/// Lowest address that programs may use.
+const LOWEST: u64 = 0x1_0000;
+/// The part of the memory that becomes the server's heap.
+const HEAP_PART: u64 = 8;
+/// Bytes of the server's heap that a thread of a program may need.
+const HEAP_PER_THREAD: usize = 32 << 10;
+/// Status of a system that could not be started.
+const FAILED: u8 = 125;
+
+fn run() -> ! {
+    root::report_panics();
+    let failure = match serve() {
+        Ok(never) => match never {},
+        Err(failure) => failure,
+    };
+    say(format_args!("unix: {failure}"));
+    end(FAILED)
+}
+
+/// Starts the system and serves it for ever.
+fn serve() -> Result<core::convert::Infallible, Failure> {
+    let (_, arguments) = start_page::read().ok_or(Failure::NoStartPage)?;
+    let options = Options::parse(arguments).map_err(|unknown| Failure::Argument(unknown.0))?;
+    let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
+    let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
+    let configuration =
+        Configuration { workers: 1, frames: None, heap: Some(heap), grow_heap, layout: Default::default() };
+    let machine = L4Machine::start(&configuration).map_err(Failure::Machine)?;
+    let vm = Vm::new(machine.clone()).map_err(|_| Failure::NoMemory)?;
+    let processor = processor::describe();
+    let driver =
+        L4Driver::new(machine.clone(), processor.extended_size, &options).map_err(|_| Failure::NoMemory)?;
+    let server = Server::new(driver, processor, options.trace);
+    let layout = configuration.layout;
+    let environment: Arc<dyn Environment> = Arc::new(L4Environment::new(machine.clone(), options.time));
+    let parts = Parts {
+        vm: vm.clone(),
+        environment: environment.clone(),
+        archive: Arc::new(archive),
+        layout: Layout { low: LOWEST, high: layout.kernel_interface.min(layout.utcb_area), randomise: true },
+        max_threads: heap as usize / HEAP_PER_THREAD,
+    };
+    let life = live(server, parts, options);
+    let started = machine.spawn(0, async move {
+        match life.await {
+            Ok(status) => {
+                // Where whoever started the machine finds it, whatever the emulator's exit status can hold.
+                say(format_args!("guest: status {status}"));
+                end(status)
+            }
+            Err(error) => {
+                say(format_args!("unix: cannot start: {error:?}"));
+                end(FAILED)
+            }
+        }
+    });
+    started.map_err(|_| Failure::NoMemory)?;
+    machine.serve(0, &mut NoOthers)
+}
+
+/// Runs the command on a new system: its exit status.
+async fn live(
+    server: Arc<Server<L4Machine, L4Driver>>,
+    parts: Parts<L4Machine>,
+    options: Options,
+) -> unix::Result<u8> {
+    let (vm, environment) = (parts.vm.clone(), parts.environment.clone());
+    let driver = server.driver();
+    let started = start::system(&server, parts).await?;
+    let (terminal, showing) = (started.terminal.clone(), server.clone());
+    driver.run_beside(async move { console::show(terminal, showing.driver()).await })?;
+    let system = started.system.clone();
+    driver.run_beside(async move {
+        system.timers.drive(&*environment, &system.processes).await;
+    })?;
+    driver.run_beside(vm.page_out_daemon())?;
+    let status = if options.command.is_empty() {
+        start::run_init(&server, &started, options.environment).await;
+        0
+    } else {
+        let command = Command { arguments: options.command, environment: options.environment };
+        start::run_command(&server, &started, command).await?
+    };
+    // A terminal that was hung up has nothing more to show.
+    let _ = started.terminal.drain().await;
+    Ok(status)
+}
+
+/// Ends the whole system.
+fn end(status: u8) -> ! {
+    let refused = root::end_system(End::PowerOff(status));
+    say(format_args!("unix: the system could not be ended: {refused:?}"));
+    root::exit(status.into())
+}

@@ -1,0 +1,55 @@
+//! What programs are told of the processor.
+
+use abi_linux::Processor;
+use core::arch::x86_64::{__cpuid, __cpuid_count};
+
+/// Bit of leaf 7, EBX: instructions that read and write FS and GS base, which the kernel switches on where they are.
+const FSGSBASE: u32 = 1;
+/// Bit of leaf 1, ECX: XSAVE is switched on.
+const OSXSAVE: u32 = 1 << 27;
+/// Bit of AT_HWCAP2: programs may use the FSGSBASE instructions.
+const MAY_WRITE_BASES: u64 = 2;
+/// Bytes of the extended state without XSAVE: legacy area and header.
+const LEGACY: usize = 576;
+
+/// The processor that this program runs on.
+pub(crate) fn describe() -> Processor {
+    let basic = __cpuid(1);
+    let extended = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ebx } else { 0 };
+    let extended_size = match basic.ecx & OSXSAVE != 0 {
+        // What is switched on needs so much.
+        true => (__cpuid_count(0xd, 0).ebx as usize).max(LEGACY),
+        false => LEGACY,
+    };
+    Processor {
+        features: basic.edx.into(),
+        more_features: if extended & FSGSBASE != 0 { MAY_WRITE_BASES } else { 0 },
+        extended_size,
+    }
+}
+
+/// Bit of leaf 1, ECX: the processor has a random source.
+const RDRAND: u32 = 1 << 30;
+
+/// What the processor knows that nobody can predict: its random source where it has one, and its time-stamp counter.
+pub(crate) fn entropy() -> [u64; 3] {
+    let has_source = __cpuid(1).ecx & RDRAND != 0;
+    let random = || if has_source { random_word() } else { 0 };
+    [random(), random(), time_stamp()]
+}
+
+/// The time-stamp counter.
+#[allow(unsafe_code, reason = "one instruction")]
+pub(crate) fn time_stamp() -> u64 {
+    // SAFETY: reads a counter.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// A word of the processor's random source, or 0 if it is exhausted; where there is one.
+#[allow(unsafe_code, reason = "one instruction")]
+fn random_word() -> u64 {
+    let word: u64;
+    // SAFETY: the instruction exists, and writes a register and the flags only; without success it writes 0.
+    unsafe { core::arch::asm!("rdrand {}", out(reg) word, options(nomem, nostack)) };
+    word
+}

@@ -1,0 +1,156 @@
+//! A thread of the L4 machine as the Unix library and the server's loop want it.
+
+use crate::bounce;
+use abi_linux::Request;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::sync::atomic::{AtomicBool, Ordering};
+use mach::machine::ThreadState;
+use mach::{KernError, KernResult};
+use machine::L4Machine;
+use unix::memory::Memory;
+use unix::process::{Control, Pid};
+use unix::{BoxFuture, Error, Result};
+use unix_server::{Event, Resume};
+
+/// A thread of a program. It ends when this is dropped.
+pub(crate) struct ProgramThread {
+    thread: machine::UserThread,
+    /// Dropped after the thread: a space ends after its threads.
+    _memory: Arc<Memory<L4Machine>>,
+    /// Bytes of its extended state, at most.
+    extended_size: usize,
+    /// Whether system calls come by the emulation library's trap.
+    bounces: bool,
+    /// Whether it waits in that trap.
+    is_in_trap: AtomicBool,
+}
+
+impl ProgramThread {
+    pub(crate) fn new(
+        thread: machine::UserThread,
+        memory: &Arc<Memory<L4Machine>>,
+        extended_size: usize,
+        bounces: bool,
+    ) -> ProgramThread {
+        // Faults that need not wait are served without the thread's task.
+        thread.set_fault_handler(Some(memory.map().clone()));
+        let is_in_trap = AtomicBool::new(false);
+        ProgramThread { thread, _memory: memory.clone(), extended_size, bounces, is_in_trap }
+    }
+}
+
+/// Errors of the machine as Unix has them.
+pub(crate) fn error(error: KernError) -> Error {
+    match error {
+        KernError::ResourceShortage => Error::ENOMEM,
+        KernError::InvalidArgument => Error::EINVAL,
+        _ => Error::ESRCH,
+    }
+}
+
+impl Control for ProgramThread {
+    fn recall(&self) {
+        // One that has ended needs no recall.
+        let _ = self.thread.recall();
+    }
+}
+
+impl unix::thread::UserThread for ProgramThread {
+    fn registers(&self) -> Result<ThreadState> {
+        let state = self.thread.state().map_err(error)?;
+        Ok(if self.is_in_trap() { bounce::before_bounce(state) } else { state })
+    }
+
+    fn extended_state(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
+        Box::pin(core::future::ready(self.read_extended_state()))
+    }
+
+    fn set_extended_state<'a>(&'a self, image: &'a [u8]) -> BoxFuture<'a, Result<()>> {
+        Box::pin(core::future::ready(self.write_extended_state(image).map_err(error)))
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+impl ProgramThread {
+    fn is_in_trap(&self) -> bool {
+        // Relaxed: only the thread's own task uses it.
+        self.is_in_trap.load(Ordering::Relaxed)
+    }
+
+    /// The system call that a thread in the emulation library's trap makes.
+    fn call_in_trap(&self) -> Event {
+        match self.thread.state() {
+            Ok(state) => {
+                self.is_in_trap.store(true, Ordering::Relaxed);
+                Event::SystemCall(Request::from_registers(&state))
+            }
+            Err(_) => Event::Lost,
+        }
+    }
+
+    fn read_extended_state(&self) -> Result<Vec<u8>> {
+        let mut image = Vec::new();
+        image.try_reserve_exact(self.extended_size).map_err(|_| Error::ENOMEM)?;
+        image.resize(self.extended_size, 0);
+        let size = self.thread.extended_state(&mut image).map_err(error)?;
+        image.truncate(size);
+        Ok(image)
+    }
+
+    fn write_extended_state(&self, image: &[u8]) -> KernResult {
+        self.thread.set_extended_state(image)
+    }
+}
+
+impl unix_server::UserThread for ProgramThread {
+    fn set_ids(&self, pid: Pid, tid: Pid) {
+        if self.bounces {
+            bounce::set_ids(self.thread.id(), pid.number(), tid.number());
+        }
+    }
+
+    async fn run(&self, resume: Resume) -> Event {
+        let in_trap = self.is_in_trap();
+        let mut resume = match resume {
+            Resume::Return(rax) if in_trap => match unix::thread::UserThread::registers(self) {
+                Ok(state) => machine::Resume::Registers(ThreadState { rax, ..state }),
+                Err(_) => return Event::Lost,
+            },
+            Resume::Return(value) => machine::Resume::Return(value),
+            Resume::Unchanged => machine::Resume::Continue,
+            Resume::Registers(state) => machine::Resume::Registers(state),
+        };
+        self.is_in_trap.store(false, Ordering::Relaxed);
+        loop {
+            return match self.thread.run(resume).await {
+                machine::Event::SystemCall(call) => {
+                    Event::SystemCall(Request { number: call.number, arguments: call.arguments })
+                }
+                machine::Event::PageFault(fault) => {
+                    Event::PageFault { address: fault.address, access: fault.access }
+                }
+                machine::Event::Exception(exception)
+                    if self.bounces && bounce::is_call(exception.vector, exception.ip) =>
+                {
+                    self.call_in_trap()
+                }
+                machine::Event::Exception(exception) => {
+                    Event::Exception { vector: exception.vector, error: exception.error }
+                }
+                machine::Event::Recalled => Event::Recalled,
+                machine::Event::Message(_) => {
+                    // Nothing that a program may send itself means anything here.
+                    resume = machine::Resume::Continue;
+                    continue;
+                }
+                machine::Event::Ended => Event::Lost,
+            };
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What the server says on the system's log.
+
+use alloc::string::String;
+use core::fmt::{self, Write};
+use machine::StartError;
+use rt::root::{Console, Status};
+
+/// Prints a line in one go, so that no other server's text comes in between.
+pub(crate) fn say(line: fmt::Arguments<'_>) {
+    // Nobody could be told that the console does not work.
+    let _ = Console.write_str(&alloc::format!("{line}\n"));
+}
+
+/// Why there is no system.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Root has not said what the server is to do.
+    NoStartPage,
+    /// This argument is not understood.
+    Argument(String),
+    /// There is no root file system.
+    NoImage(Status),
+    /// Root does not say how much memory there is.
+    NoMemoryFromRoot(Status),
+    /// There is no machine.
+    Machine(StartError),
+    /// Memory is short.
+    NoMemory,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::NoStartPage => formatter.write_str("root has not written a start page"),
+            Failure::Argument(word) => write!(formatter, "argument '{word}' is not understood"),
+            Failure::NoImage(status) => {
+                write!(formatter, "there is no boot module {}: {status:?}", crate::IMAGE)
+            }
+            Failure::NoMemoryFromRoot(status) => write!(formatter, "root gives no memory: {status:?}"),
+            Failure::Machine(error) => write!(formatter, "{error}"),
+            Failure::NoMemory => formatter.write_str("there is not enough memory"),
+        }
+    }
+}
