@@ -5,7 +5,7 @@ use crate::scratch::{Guard, Scratch, file_name};
 use crate::suites::{Expectation, Run};
 use crate::symbolise::Symboliser;
 use crate::tap::{Outcome, Report, Test};
-use crate::{image, tree};
+use crate::{guest, image, tree};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs;
@@ -48,6 +48,9 @@ const GRACE: Duration = Duration::from_millis(300);
 
 /// Boots, watches, stops the machine and judges. An error means that the machine could not even be started.
 pub(crate) fn run(run: &Run) -> Result<Verdict> {
+    if !run.suite.guest.is_empty() {
+        return guest::run_tests(run);
+    }
     let scratch = Scratch::new(&run.name)?;
     let mut machine = run.machine.clone();
     if !machine.boot.imageless() {

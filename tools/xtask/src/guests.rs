@@ -26,12 +26,25 @@ const MODULES: [Program; 3] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
 ];
 
+/// What is in the images of guest tests, below /tests/bin.
+const TESTS: [Program; 4] = [
+    program("threads-musl", "tests/guests/threads.c", "musl-gcc"),
+    program("threads-glibc", "tests/guests/threads.c", "gcc"),
+    program("processes", "tests/guests/processes.c", "musl-gcc"),
+    program("hammer", "tests/guests/hammer.c", "gcc"),
+];
+
 /// The first process of every image.
 const INIT: Program = program("init", "guests/programs/init.c", "musl-gcc");
 
 /// Builds the modules whose sources have changed; returns all of them.
 pub(crate) fn build(verbose: bool) -> Result<Vec<PathBuf>> {
     MODULES.iter().map(|program| program.build(verbose)).collect()
+}
+
+/// Builds what guest tests run; returns name and file of each.
+pub(crate) fn tests() -> Result<Vec<(String, PathBuf)>> {
+    TESTS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?))).collect()
 }
 
 /// Builds the first process of guests.

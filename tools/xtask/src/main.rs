@@ -58,6 +58,8 @@ enum Verb {
     Image(run::ImageOptions),
     /// Show what guest images consist of, or take the newest packages
     Packages(guest::PackagesOptions),
+    /// Record what the guest tests print under Debian's own kernel
+    Record(guest::RecordOptions),
     /// Make a table of a trace that the kernel debugger dumped
     Trace(trace::Options),
 }
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Verb::Debug(options) => done(run::debug(&options)),
         Verb::Image(options) => done(run::image(&options)),
         Verb::Packages(options) => done(guest::packages(&options)),
+        Verb::Record(options) => done(guest::record(&options)),
         Verb::Trace(options) => done(trace::run(&options)),
     };
     match result {

@@ -4,6 +4,7 @@
 //! models, boot paths and processor counts. Its verdict comes from the TAP lines that a program prints, from texts
 //! that must appear on the console, or from both.
 
+use crate::guest::Mode;
 use crate::qemu::{Accelerator, Boot, Machine};
 use crate::{tap, tree};
 use anyhow::{Context, Result, bail};
@@ -55,6 +56,15 @@ pub(crate) struct Suite {
     /// What must appear on the console, in this order.
     #[serde(default)]
     pub(crate) expect: Vec<Expectation>,
+    /// The image of guest programs that the suite boots with; then it consists of the scripts in `guest`.
+    #[serde(default)]
+    pub(crate) image: Option<String>,
+    /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under Debian's own kernel.
+    #[serde(default)]
+    pub(crate) guest: Vec<String>,
+    /// The ways of delivering system calls in which guests run.
+    #[serde(default = "default_modes")]
+    modes: Vec<Mode>,
     /// Accelerators that cannot run the suite, each with the reason.
     #[serde(default)]
     not_under: BTreeMap<String, String>,
@@ -79,6 +89,10 @@ fn default_machines() -> Vec<String> {
 
 fn default_boots() -> Vec<Boot> {
     vec![Boot::Direct]
+}
+
+fn default_modes() -> Vec<Mode> {
+    vec![Mode::Exception, Mode::Bounce]
 }
 
 fn default_cpus() -> Vec<u32> {
@@ -117,6 +131,8 @@ pub(crate) struct Run {
     /// The suite's name and what distinguishes this run: `ipc[pc,2 cpus]`.
     pub(crate) name: String,
     pub(crate) machine: Machine,
+    /// How system calls of guests are delivered.
+    pub(crate) mode: Mode,
     /// How long the console may be silent.
     pub(crate) quiet: Duration,
     /// How long the whole run may take.
@@ -130,6 +146,15 @@ pub(crate) struct Excluded {
     pub(crate) reason: String,
 }
 
+/// What distinguishes the runs of a suite.
+struct Variant<'a> {
+    model: &'a str,
+    boot: Boot,
+    cpus: u32,
+    mode: Mode,
+    round: u32,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -139,6 +164,8 @@ struct Table {
 
 /// The tests of `./mac test`.
 pub(crate) const TESTS: &str = "tests/suites.toml";
+/// The tests that are unmodified Linux programs.
+pub(crate) const GUESTS: &str = "tests/guests/suites.toml";
 /// The benchmarks of `./mac bench`.
 pub(crate) const BENCHMARKS: &str = "bench/benchmarks.toml";
 
@@ -164,14 +191,25 @@ fn parse(text: &str) -> Result<Vec<Suite>> {
 impl Suite {
     /// Refuses a suite that could not fail, or that could never run.
     fn check(&self) -> Result<()> {
-        if self.tests.is_none() && self.expect.is_empty() {
+        if self.image.is_some() == self.guest.is_empty() {
+            bail!("`image` and `guest` belong together");
+        }
+        if !self.guest.is_empty() && (self.tests.is_some() || !self.expect.is_empty()) {
+            bail!("the tests of a suite with guests are its scripts");
+        }
+        if self.tests.is_none() && self.expect.is_empty() && self.guest.is_empty() {
             bail!("neither `tests` nor `expect`: it could not fail");
         }
         if self.tests == Some(0) {
             bail!("`tests = 0`: it could not fail");
         }
-        if self.machines.is_empty() || self.boots.is_empty() || self.cpus.is_empty() || self.repeat == 0 {
-            bail!("an empty list of machines, boots or cpus: it would never run");
+        if self.machines.is_empty()
+            || self.boots.is_empty()
+            || self.cpus.is_empty()
+            || self.modes.is_empty()
+            || self.repeat == 0
+        {
+            bail!("an empty list of machines, boots, cpus or modes: it would never run");
         }
         if let Some(bad) = self.expect.iter().find(|expectation| !tap::is_id(&expectation.id)) {
             bail!("{:?} is not a test id like BOOT0001", bad.id);
@@ -186,6 +224,7 @@ impl Suite {
     pub(crate) fn matches(&self, filter: &str) -> bool {
         self.name.contains(filter)
             || self.expect.iter().any(|expectation| expectation.id.contains(filter))
+            || self.guest.iter().any(|test| test.contains(filter))
             || self.modules.iter().any(|module| module.contains(filter))
     }
 
@@ -202,11 +241,16 @@ impl Suite {
         let cpus = overrides.cpus.map_or_else(|| self.cpus.clone(), |cpus| vec![cpus]);
         let boots = if overrides.uefi { vec![Boot::UefiCd] } else { self.boots.clone() };
         let mut runs = Vec::new();
+        // The mode matters to guests only.
+        let modes = if self.guest.is_empty() { &self.modes[..1] } else { &self.modes };
         for model in &self.machines {
-            for boot in &boots {
-                for cpus in &cpus {
-                    for round in 1..=self.repeat {
-                        runs.push(self.run(model, *boot, *cpus, round, accelerator, overrides));
+            for &boot in &boots {
+                for &cpus in &cpus {
+                    for &mode in modes {
+                        for round in 1..=self.repeat {
+                            let variant = Variant { model, boot, cpus, mode, round };
+                            runs.push(self.run(&variant, accelerator, overrides));
+                        }
                     }
                 }
             }
@@ -214,15 +258,8 @@ impl Suite {
         Ok(runs)
     }
 
-    fn run(
-        &self,
-        model: &str,
-        boot: Boot,
-        cpus: u32,
-        round: u32,
-        accelerator: Accelerator,
-        overrides: &Overrides,
-    ) -> Run {
+    fn run(&self, variant: &Variant<'_>, accelerator: Accelerator, overrides: &Overrides) -> Run {
+        let &Variant { model, boot, cpus, mode, round } = variant;
         let mut marks = Vec::new();
         if self.machines.len() > 1 {
             marks.push(model.to_string());
@@ -232,6 +269,9 @@ impl Suite {
         }
         if self.cpus.len() > 1 || cpus != 1 {
             marks.push(if cpus == 1 { "1 cpu".into() } else { format!("{cpus} cpus") });
+        }
+        if !self.guest.is_empty() {
+            marks.push(mode.name().to_string());
         }
         if self.repeat > 1 {
             marks.push(format!("round {round}"));
@@ -255,6 +295,7 @@ impl Suite {
                 icount: self.icount,
                 extra: self.qemu.clone(),
             },
+            mode,
             quiet: Duration::from_secs(self.quiet),
             limit: Duration::from_secs(self.limit),
         }
@@ -274,6 +315,7 @@ mod tests {
     #[test]
     fn the_tables_of_the_tree_are_valid() {
         read(TESTS).unwrap();
+        assert!(read(GUESTS).unwrap().iter().all(|suite| !suite.guest.is_empty()));
         assert!(read(BENCHMARKS).unwrap().iter().all(|benchmark| benchmark.icount));
     }
 
@@ -285,6 +327,10 @@ mod tests {
             "tests = 1\nmachines = []",
             "tests = 1\nrepeat = 0",
             "tests = 1\nnot-under = { xen = \"?\" }",
+            "image = \"base\"",
+            "guest = [\"x\"]",
+            "image = \"base\"\nguest = [\"x\"]\ntests = 1",
+            "image = \"base\"\nguest = [\"x\"]\nmodes = []",
             "tests = 1\nmemroy = \"1G\"",
             "expect = [{ id = \"boots\", sentence = \"s\", text = \"t\" }]",
         ] {

@@ -6,18 +6,23 @@
 mod apt;
 mod archive;
 mod definitions;
+mod go;
 mod image;
 mod linux;
 mod lock;
 mod package;
 mod packages;
+mod record;
 mod run;
 mod session;
+mod suite;
 mod tar;
 mod terminal;
 mod tree;
 
 pub(crate) use image::{Request, make};
 pub(crate) use packages::{Options as PackagesOptions, run as packages};
+pub(crate) use record::{Options as RecordOptions, run as record};
 pub(crate) use run::{Options as RunOptions, run};
-pub(crate) use session::Kernel;
+pub(crate) use session::{Kernel, Mode};
+pub(crate) use suite::run as run_tests;

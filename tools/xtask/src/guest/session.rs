@@ -25,7 +25,8 @@ pub(crate) enum Kernel {
 }
 
 /// How Macadamia delivers system calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
     /// As messages of the kernel to the server
     Exception,
