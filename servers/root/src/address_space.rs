@@ -189,6 +189,16 @@ impl AddressSpace {
         Ok(())
     }
 
+    /// Counts `size` bytes against the quota that are not this space's alone.
+    pub(crate) fn reserve(&mut self, size: u64) -> Result<(), Status> {
+        self.quota.take(size).map_err(|_| Status::QuotaExceeded)
+    }
+
+    /// Counts them no more.
+    pub(crate) fn give_back(&mut self, size: u64) {
+        self.quota.give_back(size);
+    }
+
     /// Whether the server may have something at `address`: whole pages where nothing is.
     fn check_free(&self, address: u64, size: u64) -> Result<(), Status> {
         let end = address.checked_add(size).filter(|&end| end <= PROGRAM_END);

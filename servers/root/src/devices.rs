@@ -48,6 +48,17 @@ impl Server {
         )
     }
 
+    /// Request: which resources the configuration gives the server: the `index`th of a kind.
+    pub(crate) fn resource(&self, kind: u64, index: u64) -> Option<(u64, u64)> {
+        let (configuration, index) = (&self.configuration, usize::try_from(index).ok()?);
+        match kind {
+            0 => configuration.interrupts.get(index).map(|&line| (line.into(), 0)),
+            1 => configuration.ports.get(index).map(|ports| ((*ports.start()).into(), (*ports.end()).into())),
+            2 => configuration.devices.get(index).copied(),
+            _ => None,
+        }
+    }
+
     /// Request: device memory, whole pages of one of the server's devices.
     pub(crate) fn map_device(
         &mut self,

@@ -14,6 +14,7 @@ mod owned;
 mod requests;
 mod resources;
 mod server;
+mod shares;
 mod system;
 
 use frames::Frames;

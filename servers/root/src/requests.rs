@@ -174,6 +174,20 @@ impl System {
                 let [physical, size, address] = request.arguments()?;
                 server.map_device(first, physical, size, address)?;
             }
+            request::RESOURCE => {
+                let [kind, index] = request.arguments()?;
+                let (first, second) = server.resource(kind, index).ok_or(Status::NotFound)?;
+                return Ok(Answer::Two(first, second));
+            }
+            request::SHARE_CREATE => {
+                let [address, size, partner] = request.arguments()?;
+                let partner = ThreadId::from_raw(partner);
+                return Ok(Answer::One(server.create_share(resources, first, [address, size], partner)?));
+            }
+            request::SHARE_MAP => {
+                let [share, address] = request.arguments()?;
+                return Ok(Answer::One(server.map_share(resources, first, share, address)?));
+            }
             request::SYSTEM_END => {
                 let [how, status] = request.arguments()?;
                 server.end_system(how, status)?;

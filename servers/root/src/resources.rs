@@ -2,6 +2,7 @@
 
 use crate::frames::Frames;
 use crate::server::{id, name};
+use crate::shares::Shares;
 use alloc::vec::Vec;
 use l4::thread;
 use root::spaces::Spaces;
@@ -13,6 +14,7 @@ pub(crate) struct Resources {
     pub(crate) frames: Frames,
     pub(crate) numbers: ThreadNumbers,
     pub(crate) spaces: Spaces,
+    pub(crate) shares: Shares,
     /// The interrupt lines that are attached, each to a thread.
     pub(crate) lines: Vec<(u32, ThreadName)>,
 }

@@ -193,6 +193,7 @@ impl Server {
         let threads: Vec<ThreadName> = resources.numbers.of(self.index).collect();
         threads.into_iter().for_each(|thread| resources.end_thread(thread));
         resources.spaces.remove_all(self.index);
+        resources.shares.forget(&mut resources.frames, self.index);
         // The spaces are gone, so nobody has the memory but root.
         self.memory.clear(&mut resources.frames);
         self.utcbs.clear();

@@ -6,6 +6,7 @@ use crate::names::Waiter;
 use crate::requests::{Outcome, Request, server_index};
 use crate::resources::Resources;
 use crate::server::{self, Server};
+use crate::shares::Shares;
 use alloc::vec::Vec;
 use l4::ipc::{self, Message, Received};
 use l4::{kip, println};
@@ -32,7 +33,8 @@ impl System {
     pub(crate) fn new(frames: Frames) -> System {
         let first = kip().thread_info().user_base + INITIAL_THREADS;
         let numbers = ThreadNumbers::new(first, THREADS);
-        let resources = Resources { frames, numbers, spaces: Spaces::new(), lines: Vec::new() };
+        let (spaces, shares, lines) = (Spaces::new(), Shares::new(), Vec::new());
+        let resources = Resources { frames, numbers, spaces, shares, lines };
         System { servers: Vec::new(), resources, waiters: Vec::new() }
     }
 

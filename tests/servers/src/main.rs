@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod console;
 mod memory;
 mod names;
 mod report;
@@ -26,6 +27,13 @@ fn run() -> ! {
         "memory" => memory::test(),
         "echo" => names::echo(),
         "silent" => names::silent(),
+        "console" => console::test(),
+        "power" => power(),
+        "port" => {
+            // SAFETY: the port is not this server's, so nothing is read.
+            unsafe { l4::port::read8(0x80) };
+            root::exit(1)
+        }
         "space" => spaces::end_with_space(),
         "fault" => fault(),
         "panic" => panic!("as asked for"),
@@ -39,7 +47,7 @@ fn run() -> ! {
 }
 
 fn test() -> ! {
-    let mut plan = Report::plan(14);
+    let mut plan = Report::plan(16);
     let mut report = |good: bool, id: &str, sentence: &str| plan.test(good, id, sentence);
     let name = start_page::read().map(|(name, _)| name);
     report(
@@ -59,6 +67,13 @@ fn test() -> ! {
     );
     let privileged = l4::thread::delete(l4::utcb::my_global_id());
     report(privileged == Err(Some(l4::x2::ErrorCode::NoPrivilege)), "ROOT0006", "a server is not privileged");
+    let device = root::device::attach_interrupt(4, l4::utcb::my_global_id()) == Err(Status::NotFound)
+        && root::device::detach_interrupt(4) == Err(Status::InvalidArgument)
+        && root::device::map_device(0xfed0_0000, 4096, 0x7000_0000) == Err(Status::NotFound)
+        && root::device::ports(0).is_none();
+    report(device, "ROOT0007", "a server without devices gets no interrupt and no device memory");
+    let end = root::end_system(root::End::PowerOff(0)) == Status::NotFound;
+    report(end, "ROOT0008", "only a server whose configuration says so ends the system");
     small_memory(&mut report);
     threads(&mut report);
     l4::start::halt()
@@ -131,6 +146,18 @@ fn threads(report: &mut impl FnMut(bool, &str, &str)) {
         "ROOT0022",
         "a server deletes its own threads only, and can make others",
     );
+}
+
+/// Ends the system. If it goes on, that is a result too many.
+fn power() -> ! {
+    let mut report = Report::plan(1);
+    let wrong = root::call(request::SYSTEM_END, &[2, 0]) == Status::InvalidArgument
+        && root::call(request::SYSTEM_END, &[0, 128]) == Status::InvalidArgument
+        && root::call(request::SYSTEM_END, &[0]) == Status::InvalidArgument;
+    report.test(wrong, "ROOT0400", "an end of the system that does not exist is refused");
+    root::end_system(root::End::PowerOff(5));
+    report.test(false, "ROOT0401", "the system ends");
+    l4::start::halt()
 }
 
 /// Reads where nothing is.

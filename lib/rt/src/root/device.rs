@@ -2,8 +2,31 @@
 //!
 //! I/O ports need no request: a server uses those of its configuration ([`l4::port`]); root gives them at the first use.
 
-use super::{Status, order, request};
+use super::{Status, ask, order, request, word_in};
+use core::ops::RangeInclusive;
+use l4::ipc::Message;
 use l4::x2::ThreadId;
+
+/// The `index`th interrupt line that the configuration gives this server.
+pub fn interrupt(index: usize) -> Option<u32> {
+    u32::try_from(resource(0, index)?.0).ok()
+}
+
+/// The `index`th range of I/O ports that the configuration gives this server.
+pub fn ports(index: usize) -> Option<RangeInclusive<u16>> {
+    let (first, last) = resource(1, index)?;
+    Some(u16::try_from(first).ok()?..=u16::try_from(last).ok()?)
+}
+
+/// Physical address and size in bytes of the `index`th device memory that the configuration gives this server.
+pub fn device_memory(index: usize) -> Option<(u64, u64)> {
+    resource(2, index)
+}
+
+fn resource(kind: u64, index: usize) -> Option<(u64, u64)> {
+    let answer = ask(Message::with_words(request::RESOURCE, &[kind, index as u64])).ok()?;
+    word_in(answer, 1).ok().zip(word_in(answer, 2).ok())
+}
 
 /// From now on interrupts of `line` are messages to `thread`, one of this server's, from thread number `line`
 /// ([`ThreadId::interrupt`]). Each must be answered by an empty message, or the next does not come.

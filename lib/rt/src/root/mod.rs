@@ -9,6 +9,7 @@
 //! | [`memory`] | memory at addresses that the server chooses, boot modules |
 //! | [`space`] | address spaces that the server owns, and their threads |
 //! | [`names`] | finding other servers |
+//! | [`share`] | memory shared with another server |
 //! | [`device`] | interrupts, device memory |
 //! | [`console`] | printing through root; panics |
 
@@ -16,6 +17,7 @@ pub mod console;
 pub mod device;
 pub mod memory;
 pub mod names;
+pub mod share;
 pub mod space;
 
 pub use console::{Console, PANIC_STATUS, report_panics};
@@ -67,6 +69,13 @@ pub mod request {
     pub const DEVICE_MAP: u64 = 4017;
     /// Ends the system: how, and a status. Not answered if it works.
     pub const SYSTEM_END: u64 = 4018;
+    /// One of the server's resources: kind (0 interrupt, 1 I/O ports, 2 device memory) and which. Answered with two words:
+    /// line and 0, first and last port, address and size.
+    pub const RESOURCE: u64 = 4019;
+    /// Memory for two servers: address, size, a thread of the other server. Answered with the share.
+    pub const SHARE_CREATE: u64 = 4020;
+    /// Maps what another server shares: share, address. Answered with its size.
+    pub const SHARE_MAP: u64 = 4021;
     /// Label of every answer.
     pub const ANSWER: u64 = 4100;
 }

@@ -1,0 +1,45 @@
+//! What driver and client share.
+
+use crate::ring::Ring;
+use core::sync::atomic::AtomicU32;
+
+/// Bytes on their way to the serial port.
+pub const OUTPUT: usize = 8192;
+/// Bytes that have come from it.
+pub const INPUT: usize = 4096;
+
+/// The shared memory.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Area {
+    /// From client to driver.
+    pub output: Ring<OUTPUT>,
+    /// From driver to client.
+    pub input: Ring<INPUT>,
+    /// Bytes of input that were lost because nobody took what had come before.
+    pub lost: AtomicU32,
+}
+
+/// How much memory an area takes, as root gives it.
+pub const SIZE: u64 = 16 << 10;
+
+const _: () = assert!(size_of::<Area>() <= SIZE as usize);
+
+/// Label of the request to attach: share, client's thread, notification bits.
+pub const ATTACH: u64 = 4200;
+/// Label of its answer: a status as root's.
+pub const ANSWER: u64 = 4300;
+
+/// Notification to the driver: there is output, or room for input.
+pub const WORK: u64 = 1;
+
+/// The area in memory that root shares between the two.
+///
+/// # Safety
+/// At `address`, a multiple of 4096, are [`SIZE`] bytes of memory that stay there and that programs use as an area only.
+/// All of it is atomic, and every content is valid: the other side can be anybody.
+#[allow(unsafe_code, reason = "the memory is root's, not a Rust object")]
+pub unsafe fn at(address: u64) -> &'static Area {
+    // SAFETY: the caller's promise.
+    unsafe { &*(address as *const Area) }
+}

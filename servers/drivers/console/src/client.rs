@@ -1,0 +1,98 @@
+//! How a server uses the console. Nothing here waits for the driver, except [`open`].
+
+use crate::area::{ANSWER, ATTACH, Area, INPUT, OUTPUT, SIZE, WORK, at};
+use crate::ring::{Reader, Writer};
+use core::sync::atomic::Ordering;
+use l4::extension;
+use l4::ipc::{self, Message};
+use l4::x2::ThreadId;
+use rt::root::{Status, names, share};
+
+/// The way to the console.
+#[derive(Debug)]
+pub struct Output {
+    driver: ThreadId,
+    ring: Writer<'static, OUTPUT>,
+}
+
+/// The way from the console.
+#[derive(Debug)]
+pub struct Input {
+    driver: ThreadId,
+    ring: Reader<'static, INPUT>,
+    area: &'static Area,
+}
+
+/// Opens the console that the server `name` drives. At `address`, a multiple of 4096, 16 KiB become the shared area. From
+/// then on `thread`, one of this server's, is notified with `bits` when there is input, and when there is room for output
+/// that [`Output::wait`] asked for. Waits until the driver has registered, and for its answer; uses the message registers.
+///
+/// # Errors
+/// `NotFound`: there is no such server, or it is no console. `InUse`: another server has the console. `InvalidArgument`,
+/// `QuotaExceeded`, `NoMemory`: as root says of the memory.
+pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<(Output, Input), Status> {
+    let driver = names::lookup_wait(name)?;
+    let share = share::create(address, SIZE, driver)?;
+    let request = Message::with_words(ATTACH, &[share.word(), thread.raw(), bits]);
+    let answer = ipc::call(driver, request).map_err(|_| Status::NotFound)?;
+    if answer.tag.label() != ANSWER || answer.tag.untyped() != 1 {
+        return Err(Status::NotFound);
+    }
+    match Status::from_word(answer.word(0)) {
+        Some(Status::Done) => {}
+        refused => return Err(refused.unwrap_or(Status::NotFound)),
+    }
+    #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
+    // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
+    let area = unsafe { at(address) };
+    let (output, input) = (Writer::new(&area.output), Reader::new(&area.input));
+    Ok((Output { driver, ring: output }, Input { driver, ring: input, area }))
+}
+
+impl Output {
+    /// Sends as many of `bytes` as there is room for. Returns how many.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        let count = self.ring.write(bytes);
+        if count > 0 {
+            notify(self.driver);
+        }
+        count
+    }
+
+    /// Asks for a notification when the driver has sent something. Look once more afterwards: what it sent before is not
+    /// told.
+    pub fn wait(&self) {
+        self.ring.wait_for_reader();
+    }
+
+    /// Whether there is room for more.
+    pub fn has_room(&self) -> bool {
+        self.ring.room() > 0
+    }
+
+    /// Whether the driver has handed everything to the port.
+    pub fn is_drained(&self) -> bool {
+        self.ring.is_drained()
+    }
+}
+
+impl Input {
+    /// Takes what has come, as far as `buffer` holds it. Returns how many bytes; 0: there are none.
+    pub fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let count = self.ring.read(buffer);
+        if count > 0 && self.ring.take_waiting() {
+            notify(self.driver);
+        }
+        count
+    }
+
+    /// How many bytes have been lost so far because they were not taken in time.
+    pub fn lost(&self) -> u32 {
+        self.area.lost.load(Ordering::Relaxed)
+    }
+}
+
+/// A driver that is gone is not there to be told; the rings stand still then.
+fn notify(driver: ThreadId) {
+    let _ = extension::notify(driver, WORK);
+}

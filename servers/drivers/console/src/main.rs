@@ -1,0 +1,187 @@
+//! The console's driver as a program: a server of root's with the ports and the interrupt of one serial port. Its one
+//! argument can be `loopback`: what is sent comes back, for tests.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+extern crate alloc;
+
+use console::area::{self, ANSWER, ATTACH, Area, INPUT, OUTPUT, WORK};
+use console::ring::{Reader, Writer};
+use console::uart::{Line, Registers, Uart};
+use core::sync::atomic::Ordering;
+use l4::ipc::{self, Message, Received};
+use l4::x2::ThreadId;
+use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
+use l4::{extension, port, utcb};
+use rt::root::{self, Status, device, memory, names, share};
+use rt::start_page;
+
+l4::program!(run, kip = start_page::KIP);
+
+rt::heap!(32 << 10);
+
+/// Where the client's area is mapped.
+const AREA: u64 = 0x4000_0000;
+
+/// The registers behind I/O ports.
+struct Ports {
+    first: u16,
+}
+
+impl Registers for Ports {
+    fn read(&mut self, register: u8) -> u8 {
+        // SAFETY: a serial port's registers have nothing to do with memory.
+        unsafe { port::read8(self.first + u16::from(register)) }
+    }
+
+    fn write(&mut self, register: u8, value: u8) {
+        // SAFETY: as above.
+        unsafe { port::write8(self.first + u16::from(register), value) }
+    }
+}
+
+/// The server that uses the console.
+struct Client {
+    thread: ThreadId,
+    bits: u64,
+    area: &'static Area,
+    output: Reader<'static, OUTPUT>,
+    input: Writer<'static, INPUT>,
+    /// It has something to be told.
+    news: bool,
+}
+
+impl Line for Client {
+    fn receive(&mut self, byte: u8) {
+        if self.input.write(&[byte]) == 0 {
+            self.area.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        self.news = true;
+    }
+
+    fn send(&mut self, most: usize, send: &mut dyn FnMut(u8)) -> usize {
+        self.output.read_each(most, send)
+    }
+
+    fn has_more(&self) -> bool {
+        self.output.available() > 0
+    }
+}
+
+impl Client {
+    /// Tells the client what there is to tell. Whether it is still there.
+    fn tell(&mut self) -> bool {
+        let has_room = self.output.available() <= OUTPUT / 2;
+        if !(self.news || has_room && self.output.take_waiting()) {
+            return true;
+        }
+        self.news = false;
+        extension::notify(self.thread, self.bits).is_ok()
+    }
+}
+
+/// Nobody uses the console: what comes is lost.
+struct Nobody;
+
+impl Line for Nobody {
+    fn receive(&mut self, _: u8) {}
+
+    fn send(&mut self, _: usize, _: &mut dyn FnMut(u8)) -> usize {
+        0
+    }
+
+    fn has_more(&self) -> bool {
+        false
+    }
+}
+
+struct Driver {
+    uart: Uart<Ports>,
+    client: Option<Client>,
+}
+
+fn run() -> ! {
+    root::report_panics();
+    let loopback = start_page::read().is_some_and(|(_, arguments)| arguments == "loopback");
+    let ports = device::ports(0).expect("the configuration gives the driver a serial port's I/O ports");
+    let line = device::interrupt(0).expect("the configuration gives the driver the port's interrupt");
+    let interrupt = ThreadId::interrupt(line);
+    let uart = Uart::new(Ports { first: *ports.start() }, loopback);
+    let uart = uart.unwrap_or_else(|| panic!("there is no serial port at {:#x}", ports.start()));
+    let me = utcb::my_global_id();
+    device::attach_interrupt(line, me).expect("the interrupt is free");
+    names::register(me).expect("it is a thread of this server");
+    // SAFETY: no window for typed items is opened.
+    unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
+    let mut driver = Driver { uart, client: None };
+    driver.serve();
+    let mut answer = None;
+    loop {
+        let received = match answer.take() {
+            Some((to, status)) => ipc::reply_wait(to, Message::with_words(ANSWER, &[status as u64])),
+            None => ipc::wait(),
+        };
+        // An error leaves nothing to do: the receiver of the answer is gone.
+        let Ok(message) = received else { continue };
+        if message.from == interrupt {
+            driver.serve();
+            // It is this thread's, and was delivered.
+            let _ = ipc::reply(interrupt, Message::new(0));
+            driver.serve();
+        } else if message.from.is_nil() && message.tag.label() == NOTIFICATION_LABEL {
+            if message.word(0) & WORK != 0 {
+                driver.serve();
+            }
+        } else {
+            answer = Some((message.from, driver.request(message)));
+        }
+    }
+}
+
+impl Driver {
+    /// Lets the port have and give what there is.
+    fn serve(&mut self) {
+        match &mut self.client {
+            Some(client) => {
+                self.uart.serve(client);
+                if !client.tell() {
+                    self.client = None;
+                }
+            }
+            None => self.uart.serve(&mut Nobody),
+        }
+    }
+
+    /// A request from another server.
+    fn request(&mut self, message: Received) -> Status {
+        if message.tag.label() != ATTACH {
+            return Status::UnknownRequest;
+        }
+        if message.tag.untyped() != 3 {
+            return Status::InvalidArgument;
+        }
+        let words = [message.word(0), message.word(1), message.word(2)];
+        let [share, thread, bits] = words;
+        // A client that no longer exists is replaced.
+        if self.client.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
+            return Status::InUse;
+        }
+        self.client = None;
+        // SAFETY: the client before is gone, and with it everything that refers to its area.
+        let _ = unsafe { memory::free(AREA, area::SIZE) };
+        match share::map(share::Share::from_word(share), AREA) {
+            Ok(area::SIZE) => {}
+            Ok(other) => {
+                // SAFETY: nothing has used it.
+                let _ = unsafe { memory::free(AREA, other) };
+                return Status::InvalidArgument;
+            }
+            Err(status) => return status,
+        }
+        // SAFETY: root has mapped the memory there; it stays until `free` above, when no client is left.
+        let area = unsafe { area::at(AREA) };
+        let thread = ThreadId::from_raw(thread);
+        let (output, input) = (Reader::new(&area.output), Writer::new(&area.input));
+        self.client = Some(Client { thread, bits, area, output, input, news: false });
+        Status::Done
+    }
+}

@@ -1,0 +1,218 @@
+//! A ring of bytes in shared memory: one writer, one reader, neither of which trusts the other.
+//!
+//! Each side counts its own bytes privately and only publishes the count. What the other side publishes is believed as
+//! far as it can be true; a count that cannot be true is taken as "nothing there" or "no room".
+
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+/// The shared part. All zero: an empty ring. `SIZE` is a power of two.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct Ring<const SIZE: usize> {
+    /// Bytes ever written, modulo 2^32.
+    written: AtomicU32,
+    /// Bytes ever read, modulo 2^32.
+    read: AtomicU32,
+    /// Whether the writer waits for room.
+    waiting: AtomicU32,
+    bytes: [AtomicU8; SIZE],
+}
+
+impl<const SIZE: usize> Ring<SIZE> {
+    const MASK: u32 = {
+        assert!(SIZE.is_power_of_two() && SIZE < 1 << 31);
+        SIZE as u32 - 1
+    };
+
+    fn byte(&self, count: u32) -> &AtomicU8 {
+        &self.bytes[(count & Self::MASK) as usize]
+    }
+}
+
+impl<const SIZE: usize> Default for Ring<SIZE> {
+    fn default() -> Self {
+        let zero = || AtomicU32::new(0);
+        Ring { written: zero(), read: zero(), waiting: zero(), bytes: [const { AtomicU8::new(0) }; SIZE] }
+    }
+}
+
+/// The one that puts bytes into a ring.
+#[derive(Debug)]
+pub struct Writer<'a, const SIZE: usize> {
+    ring: &'a Ring<SIZE>,
+    written: u32,
+}
+
+impl<'a, const SIZE: usize> Writer<'a, SIZE> {
+    /// The writer of a ring that is empty.
+    pub fn new(ring: &'a Ring<SIZE>) -> Self {
+        Writer { ring, written: 0 }
+    }
+
+    /// How many bytes there is room for.
+    pub fn room(&self) -> usize {
+        let read = self.ring.read.load(Ordering::SeqCst);
+        SIZE.saturating_sub(self.written.wrapping_sub(read) as usize)
+    }
+
+    /// Writes as many of `bytes` as there is room for. Returns how many.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.room());
+        for &byte in &bytes[..count] {
+            self.ring.byte(self.written).store(byte, Ordering::Relaxed);
+            self.written = self.written.wrapping_add(1);
+        }
+        self.ring.written.store(self.written, Ordering::SeqCst);
+        count
+    }
+
+    /// Whether the reader has taken everything.
+    pub fn is_drained(&self) -> bool {
+        self.room() == SIZE
+    }
+
+    /// Asks the reader to notify when it has taken something. Look at the room once more afterwards.
+    pub fn wait_for_reader(&self) {
+        self.ring.waiting.store(1, Ordering::SeqCst);
+    }
+}
+
+/// The one that takes bytes out of a ring.
+#[derive(Debug)]
+pub struct Reader<'a, const SIZE: usize> {
+    ring: &'a Ring<SIZE>,
+    read: u32,
+}
+
+impl<'a, const SIZE: usize> Reader<'a, SIZE> {
+    /// The reader of a ring from which nothing has been read.
+    pub fn new(ring: &'a Ring<SIZE>) -> Self {
+        Reader { ring, read: 0 }
+    }
+
+    /// How many bytes are there.
+    pub fn available(&self) -> usize {
+        let there = self.ring.written.load(Ordering::SeqCst).wrapping_sub(self.read) as usize;
+        if there <= SIZE { there } else { 0 }
+    }
+
+    /// Takes up to `most` bytes, each by `take`. Returns how many.
+    pub fn read_each(&mut self, most: usize, mut take: impl FnMut(u8)) -> usize {
+        let count = most.min(self.available());
+        for _ in 0..count {
+            take(self.ring.byte(self.read).load(Ordering::Relaxed));
+            self.read = self.read.wrapping_add(1);
+        }
+        self.ring.read.store(self.read, Ordering::SeqCst);
+        count
+    }
+
+    /// Takes as many bytes as there are and `buffer` holds. Returns how many.
+    pub fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let mut places = buffer.iter_mut();
+        self.read_each(places.len(), |byte| {
+            if let Some(place) = places.next() {
+                *place = byte;
+            }
+        })
+    }
+
+    /// Whether the writer waits to be notified; it does no longer.
+    pub fn take_waiting(&self) -> bool {
+        self.ring.waiting.swap(0, Ordering::SeqCst) != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn a_full_ring_takes_no_more_and_an_empty_one_has_nothing() {
+        let ring = Ring::<8>::default();
+        let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
+        assert_eq!((writer.write(b"0123456789"), writer.write(b"x"), writer.room()), (8, 0, 0));
+        let mut buffer = [0; 16];
+        assert_eq!((reader.read(&mut buffer), &buffer[..8]), (8, &b"01234567"[..]));
+        assert!(writer.is_drained() && reader.read(&mut buffer) == 0);
+    }
+
+    #[test]
+    fn whoever_waits_is_notified_once() {
+        let ring = Ring::<8>::default();
+        let (writer, reader) = (Writer::new(&ring), Reader::new(&ring));
+        assert!(!reader.take_waiting());
+        writer.wait_for_reader();
+        assert!(reader.take_waiting() && !reader.take_waiting());
+    }
+
+    #[test]
+    fn counts_that_cannot_be_true_are_not_believed() {
+        let ring = Ring::<8>::default();
+        let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
+        ring.written.store(9, Ordering::SeqCst);
+        assert_eq!((reader.available(), reader.read(&mut [0; 4])), (0, 0));
+        ring.written.store(u32::MAX, Ordering::SeqCst);
+        assert_eq!(reader.available(), 0);
+        ring.read.store(5, Ordering::SeqCst);
+        assert_eq!((writer.room(), writer.write(b"a")), (0, 0));
+    }
+
+    #[test]
+    fn bytes_pass_between_threads_in_order() {
+        static RING: Ring<64> = Ring {
+            written: AtomicU32::new(0),
+            read: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            bytes: [const { AtomicU8::new(0) }; 64],
+        };
+        let sent: Vec<u8> = (0..20_000u32).map(|number| (number * 7 + number / 251) as u8).collect();
+        let bytes = sent.clone();
+        let writer = std::thread::spawn(move || {
+            let mut writer = Writer::new(&RING);
+            let mut left = &bytes[..];
+            while !left.is_empty() {
+                left = &left[writer.write(left)..];
+                std::thread::yield_now();
+            }
+        });
+        let mut reader = Reader::new(&RING);
+        let mut got = Vec::new();
+        while got.len() < sent.len() {
+            reader.read_each(50, |byte| got.push(byte));
+        }
+        writer.join().unwrap();
+        assert_eq!(got, sent);
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_queue(steps in proptest::collection::vec((any::<bool>(), 0usize..12), 1..300), from in any::<u32>()) {
+            let ring = Ring::<8>::default();
+            let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
+            // As if so many bytes had passed before.
+            (writer.written, reader.read) = (from, from);
+            ring.written.store(from, Ordering::SeqCst);
+            ring.read.store(from, Ordering::SeqCst);
+            let mut model = VecDeque::new();
+            let mut next = 0u8;
+            for (write, count) in steps {
+                if write {
+                    let bytes: Vec<u8> = (0..count).map(|index| next.wrapping_add(index as u8)).collect();
+                    let written = writer.write(&bytes);
+                    prop_assert_eq!(written, count.min(8 - model.len()));
+                    model.extend(&bytes[..written]);
+                    next = next.wrapping_add(written as u8);
+                } else {
+                    let mut buffer = vec![0; count];
+                    let read = reader.read(&mut buffer);
+                    prop_assert_eq!(read, count.min(model.len()));
+                    prop_assert!(buffer[..read].iter().all(|&byte| model.pop_front() == Some(byte)));
+                }
+                prop_assert_eq!((writer.room(), reader.available()), (8 - model.len(), model.len()));
+            }
+        }
+    }
+}

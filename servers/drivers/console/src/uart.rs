@@ -1,0 +1,287 @@
+//! The serial port: a 16550, or an 8250 or 16450, which have no queues.
+
+/// The registers of a port.
+pub trait Registers {
+    /// Reads the register at this offset, 0..=7.
+    fn read(&mut self, register: u8) -> u8;
+    /// Writes the register at this offset, 0..=7.
+    fn write(&mut self, register: u8, value: u8);
+}
+
+/// Who has bytes for the port and takes those that come.
+pub trait Line {
+    /// A byte has come.
+    fn receive(&mut self, byte: u8);
+    /// Hands out up to `most` bytes, each to `send`. Returns how many.
+    fn send(&mut self, most: usize, send: &mut dyn FnMut(u8)) -> usize;
+    /// Whether there are more bytes to send.
+    fn has_more(&self) -> bool;
+}
+
+/// Receive buffer, transmit holding register; low divisor byte.
+const DATA: u8 = 0;
+/// Interrupt enable; high divisor byte.
+const INTERRUPT_ENABLE: u8 = 1;
+/// Interrupt identification (read), queue control (write).
+const IDENTIFICATION: u8 = 2;
+const LINE_CONTROL: u8 = 3;
+const MODEM_CONTROL: u8 = 4;
+const LINE_STATUS: u8 = 5;
+const MODEM_STATUS: u8 = 6;
+const SCRATCH: u8 = 7;
+
+const ENABLE_RECEIVED: u8 = 1;
+const ENABLE_TRANSMITTED: u8 = 2;
+/// Queues on and empty, interrupt at 14 bytes.
+const QUEUES: u8 = 0xc7;
+/// In the identification: the queues work.
+const HAS_QUEUES: u8 = 0xc0;
+/// In the identification: no interrupt is pending.
+const NOTHING_PENDING: u8 = 1;
+const DIVISOR_ACCESS: u8 = 0x80;
+/// Eight bits, no parity, one stop bit.
+const EIGHT_BITS: u8 = 3;
+/// Data terminal ready, request to send, and OUT2, which lets the interrupt through.
+const READY: u8 = 0x0b;
+const LOOPBACK: u8 = 0x10;
+const DATA_READY: u8 = 1;
+const TRANSMITTER_EMPTY: u8 = 0x20;
+/// What a port that does not exist answers.
+const NOBODY: u8 = 0xff;
+
+/// How often [`Uart::serve`] looks for more work: hardware that always has some must not keep the driver for ever.
+const ROUNDS: usize = 1000;
+
+/// A serial port.
+#[derive(Debug)]
+pub struct Uart<R> {
+    registers: R,
+    /// Bytes that the transmitter takes at once.
+    depth: usize,
+    enabled: u8,
+}
+
+impl<R: Registers> Uart<R> {
+    /// Sets the port up: 115200 baud, 8N1, interrupts for received bytes. With `loopback`, what is sent comes back.
+    /// `None`: there is no such port.
+    pub fn new(mut registers: R, loopback: bool) -> Option<Uart<R>> {
+        for pattern in [0x5a, 0xa5] {
+            registers.write(SCRATCH, pattern);
+            if registers.read(SCRATCH) != pattern {
+                return None;
+            }
+        }
+        registers.write(INTERRUPT_ENABLE, 0);
+        registers.write(LINE_CONTROL, DIVISOR_ACCESS);
+        registers.write(DATA, 1);
+        registers.write(INTERRUPT_ENABLE, 0);
+        registers.write(LINE_CONTROL, EIGHT_BITS);
+        registers.write(IDENTIFICATION, QUEUES);
+        registers.write(MODEM_CONTROL, if loopback { READY | LOOPBACK } else { READY });
+        let has_queues = registers.read(IDENTIFICATION) & HAS_QUEUES == HAS_QUEUES;
+        let mut uart = Uart { registers, depth: if has_queues { 16 } else { 1 }, enabled: 0 };
+        uart.enable(ENABLE_RECEIVED);
+        Some(uart)
+    }
+
+    /// Takes what has come, sends what there is, until the port asks for nothing more. To be called on an interrupt, once
+    /// more when the interrupt has been acknowledged (an edge that comes in between is not seen), and when there is
+    /// something to send.
+    pub fn serve(&mut self, line: &mut impl Line) {
+        for _ in 0..ROUNDS {
+            let status = self.registers.read(LINE_STATUS);
+            if status == NOBODY {
+                return;
+            }
+            if status & DATA_READY != 0 {
+                line.receive(self.registers.read(DATA));
+                continue;
+            }
+            let mut sent = 0;
+            if status & TRANSMITTER_EMPTY != 0 {
+                let registers = &mut self.registers;
+                sent = line.send(self.depth, &mut |byte| registers.write(DATA, byte));
+            }
+            self.enable(if line.has_more() { ENABLE_RECEIVED | ENABLE_TRANSMITTED } else { ENABLE_RECEIVED });
+            // Reading these takes back the interrupts that have no data of their own.
+            let identification = self.registers.read(IDENTIFICATION);
+            self.registers.read(MODEM_STATUS);
+            if sent == 0 && identification & NOTHING_PENDING != 0 {
+                return;
+            }
+        }
+    }
+
+    fn enable(&mut self, interrupts: u8) {
+        if self.enabled != interrupts {
+            self.registers.write(INTERRUPT_ENABLE, interrupts);
+            self.enabled = interrupts;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    /// A 16550 whose transmitter sends one queue at each [`Model::tick`].
+    #[derive(Default)]
+    struct Model {
+        registers: [u8; 8],
+        divisor: [u8; 2],
+        queues: bool,
+        has_queues: bool,
+        received: VecDeque<u8>,
+        transmitting: VecDeque<u8>,
+        sent: Vec<u8>,
+        empty_unread: bool,
+        absent: bool,
+    }
+
+    impl Model {
+        fn tick(&mut self) {
+            while let Some(byte) = self.transmitting.pop_front() {
+                if self.registers[4] & LOOPBACK != 0 {
+                    self.received.push_back(byte)
+                } else {
+                    self.sent.push(byte)
+                }
+            }
+            self.empty_unread = true;
+        }
+
+        fn interrupts(&self) -> bool {
+            let enabled = self.registers[1];
+            (enabled & 1 != 0 && !self.received.is_empty()) || (enabled & 2 != 0 && self.empty_unread)
+        }
+    }
+
+    impl Registers for &mut Model {
+        fn read(&mut self, register: u8) -> u8 {
+            if self.absent {
+                return NOBODY;
+            }
+            match register {
+                0 => self.received.pop_front().expect("read only when there is a byte"),
+                2 => {
+                    let queues = if self.queues && self.has_queues { HAS_QUEUES } else { 0 };
+                    let pending = self.interrupts();
+                    if pending && self.received.is_empty() {
+                        self.empty_unread = false;
+                    }
+                    queues | if pending { 0 } else { 1 }
+                }
+                5 => {
+                    let empty = if self.transmitting.is_empty() { TRANSMITTER_EMPTY } else { 0 };
+                    empty | u8::from(!self.received.is_empty())
+                }
+                _ => self.registers[usize::from(register)],
+            }
+        }
+
+        fn write(&mut self, register: u8, value: u8) {
+            match register {
+                0 | 1 if self.registers[3] & DIVISOR_ACCESS != 0 => {
+                    self.divisor[usize::from(register)] = value
+                }
+                0 => {
+                    let room = if self.has_queues { 16 } else { 1 };
+                    assert!(self.transmitting.len() < room, "the transmitter is full");
+                    self.transmitting.push_back(value);
+                    self.empty_unread = false;
+                }
+                2 => self.queues = value & 1 != 0,
+                1 if value & 2 != 0 && self.registers[1] & 2 == 0 => {
+                    self.registers[1] = value;
+                    self.empty_unread = self.transmitting.is_empty();
+                }
+                _ => self.registers[usize::from(register)] = value,
+            }
+        }
+    }
+
+    #[derive(Default)]
+    struct Ends {
+        received: Vec<u8>,
+        to_send: VecDeque<u8>,
+    }
+
+    impl Line for Ends {
+        fn receive(&mut self, byte: u8) {
+            self.received.push(byte);
+        }
+
+        fn send(&mut self, most: usize, send: &mut dyn FnMut(u8)) -> usize {
+            let count = most.min(self.to_send.len());
+            self.to_send.drain(..count).for_each(send);
+            count
+        }
+
+        fn has_more(&self) -> bool {
+            !self.to_send.is_empty()
+        }
+    }
+
+    fn run(has_queues: bool) {
+        let mut model = Model { has_queues, ..Model::default() };
+        let text: Vec<u8> = (0..100).collect();
+        let mut ends = Ends { to_send: text.iter().copied().collect(), ..Ends::default() };
+        let mut uart = Uart::new(&mut model, false).expect("there is one");
+        uart.serve(&mut ends);
+        let mut ticks = 0;
+        while !uart.registers.transmitting.is_empty() {
+            uart.registers.tick();
+            ticks += 1;
+            if uart.registers.interrupts() {
+                uart.serve(&mut ends);
+            }
+        }
+        assert_eq!(ticks, if has_queues { 7 } else { 100 });
+        assert!(!uart.registers.interrupts(), "nothing to send, no interrupt");
+        uart.registers.received.extend(b"typed");
+        assert!(uart.registers.interrupts());
+        uart.serve(&mut ends);
+        assert!(!uart.registers.interrupts());
+        assert_eq!((model.sent, ends.received.as_slice(), model.divisor), (text, &b"typed"[..], [1, 0]));
+    }
+
+    #[test]
+    fn everything_is_sent_by_interrupts_and_everything_that_comes_is_taken() {
+        run(true);
+    }
+
+    #[test]
+    fn a_port_without_queues_gets_one_byte_at_a_time() {
+        run(false);
+    }
+
+    #[test]
+    fn in_a_loop_what_is_sent_comes_back() {
+        let mut model = Model { has_queues: true, ..Model::default() };
+        let mut ends = Ends { to_send: (0..50).collect(), ..Ends::default() };
+        let mut uart = Uart::new(&mut model, true).expect("there is one");
+        uart.serve(&mut ends);
+        while !uart.registers.transmitting.is_empty() || uart.registers.interrupts() {
+            uart.registers.tick();
+            uart.serve(&mut ends);
+        }
+        assert_eq!(ends.received, (0..50).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn a_port_that_does_not_exist_is_noticed() {
+        let mut model = Model { absent: true, ..Model::default() };
+        assert!(Uart::new(&mut model, false).is_none());
+    }
+
+    #[test]
+    fn a_port_that_disappears_does_not_keep_the_driver() {
+        let mut model = Model { has_queues: true, ..Model::default() };
+        let mut ends = Ends::default();
+        let mut uart = Uart::new(&mut model, false).expect("there is one");
+        uart.registers.absent = true;
+        uart.serve(&mut ends);
+        assert!(ends.received.is_empty());
+    }
+}

@@ -1,0 +1,105 @@
+//! Memory that two servers share: it lives until both have ended.
+
+use crate::frames::{Fill, Frames};
+use crate::resources::Resources;
+use crate::server::{Server, name};
+use alloc::vec::Vec;
+use core::ops::Range;
+use root::executable::PAGE;
+use root::thread_numbers::ServerIndex;
+use rt::root::Status;
+use rt::root::share::LARGEST;
+use x2::{Rights, ThreadId};
+
+/// Whose the frames are that servers share: no server's.
+const SHARED: ServerIndex = ServerIndex::MAX;
+/// Most shares that one server can make.
+const MOST_SHARES: usize = 16;
+
+/// All shares.
+pub(crate) struct Shares {
+    shares: Vec<Share>,
+    last: u64,
+}
+
+struct Share {
+    number: u64,
+    /// Who made it, and the partner, each as long as it lives.
+    sides: [Option<ServerIndex>; 2],
+    block: Range<u64>,
+}
+
+impl Shares {
+    pub(crate) const fn new() -> Shares {
+        Shares { shares: Vec::new(), last: 0 }
+    }
+
+    /// A server has ended: what nobody has any more is free.
+    pub(crate) fn forget(&mut self, frames: &mut Frames, server: ServerIndex) {
+        for share in &mut self.shares {
+            for side in share.sides.iter_mut().filter(|side| **side == Some(server)) {
+                *side = None;
+            }
+        }
+        for gone in self.shares.extract_if(.., |share| share.sides == [None; 2]) {
+            frames.release(SHARED, &gone.block);
+        }
+    }
+
+    fn made_by(&self, server: ServerIndex) -> usize {
+        self.shares.iter().filter(|share| share.sides[0] == Some(server)).count()
+    }
+}
+
+impl Server {
+    /// Request: memory of `size` bytes at `address` for this server and that of `partner`. Returns its number.
+    pub(crate) fn create_share(
+        &mut self,
+        resources: &mut Resources,
+        first: ThreadId,
+        [address, size]: [u64; 2],
+        partner: ThreadId,
+    ) -> Result<u64, Status> {
+        let right_size = size.is_power_of_two() && (PAGE..=LARGEST).contains(&size);
+        let owner = if partner.is_global() { resources.numbers.owner(name(partner)) } else { None };
+        let other = owner.filter(|&other| other != self.index && resources.is_own(other, partner));
+        let Some(other) = other.filter(|_| right_size) else { return Err(Status::InvalidArgument) };
+        if resources.shares.made_by(self.index) >= MOST_SHARES {
+            return Err(Status::QuotaExceeded);
+        }
+        resources.shares.shares.try_reserve(1).map_err(|_| Status::NoMemory)?;
+        self.memory.reserve(size)?;
+        // A power of two comes in one block, or the machine has none so large.
+        let blocks = resources.frames.allocate(SHARED, size / PAGE, Fill::Zero).unwrap_or_default();
+        let mapped = match &blocks[..] {
+            [block] => self.memory.add_borrowed(first, address, block.start, size, Rights::READ_WRITE),
+            _ => Err(Status::NoMemory),
+        };
+        if let Err(status) = mapped {
+            blocks.iter().for_each(|block| resources.frames.release(SHARED, block));
+            self.memory.give_back(size);
+            return Err(status);
+        }
+        let shares = &mut resources.shares;
+        shares.last += 1;
+        let (number, sides) = (shares.last, [Some(self.index), Some(other)]);
+        shares.shares.extend(blocks.into_iter().map(|block| Share { number, sides, block }));
+        Ok(number)
+    }
+
+    /// Request: maps what another server shares with this one at `address`. Returns its size.
+    pub(crate) fn map_share(
+        &mut self,
+        resources: &Resources,
+        first: ThreadId,
+        number: u64,
+        address: u64,
+    ) -> Result<u64, Status> {
+        let mut shares = resources.shares.shares.iter();
+        let share = shares.find(|share| share.number == number && share.sides[1] == Some(self.index));
+        let block = &share.ok_or(Status::NotFound)?.block;
+        let size = block.end - block.start;
+        self.memory.add_borrowed(first, address, block.start, size, Rights::READ_WRITE)?;
+        Ok(size)
+    }
+}
