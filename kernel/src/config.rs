@@ -15,6 +15,7 @@
 //! | `quota=SIZE` | kernel memory that each space other than the initial servers' may use; default: no limit |
 //! | `kdb` | programs that may use the kernel debugger enter it by INT3 (otherwise their message is printed) |
 //! | `trace=EVENTS` | record these events from the start: names separated by commas, `ipc-*`, `all` |
+//! | `fastpath=off` | every IPC takes the general path; `fastpath=portable`: only the one in assembly is off |
 //! | `exit` | on a panic, end the emulator through its debug-exit port |
 use core::fmt;
 
@@ -23,6 +24,17 @@ use ::trace::EventSet;
 use crate::boot_cell::BootCell;
 use crate::log::{self, Level};
 use crate::panic;
+
+/// The fast paths of IPC (K10), which give the same answers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FastPath {
+    /// None: for comparison.
+    Off,
+    /// The one in Rust.
+    Portable,
+    /// Also the one in assembly, before it.
+    Assembly,
+}
 
 /// The parsed options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +61,8 @@ pub struct Config {
     pub space_quota: Option<u64>,
     /// Events to record.
     pub trace: EventSet,
+    /// Which fast paths IPC may take.
+    pub fast_path: FastPath,
     /// End the emulator on a panic.
     pub exit_on_panic: bool,
 }
@@ -77,6 +91,7 @@ impl Config {
         exception_error_code: false,
         space_quota: None,
         trace: EventSet::NONE,
+        fast_path: FastPath::Assembly,
         exit_on_panic: false,
     };
 
@@ -101,6 +116,8 @@ impl Config {
                 self.processors = count.parse().ok().filter(|&count: &u32| count > 0)?;
             }
             Some(("trace", events)) => self.trace = EventSet::parse(events).ok()?,
+            Some(("fastpath", "off")) => self.fast_path = FastPath::Off,
+            Some(("fastpath", "portable")) => self.fast_path = FastPath::Portable,
             Some(("kdb", "user")) => self.user_kdb = true,
             Some(("kdb", "test")) => self.test_kdb = true,
             None if word == "legacy-io" => self.legacy_io = true,

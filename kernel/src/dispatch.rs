@@ -25,6 +25,9 @@ pub fn dispatch(next: Next) -> Outcome {
     let this = processor::this();
     let mut next = next;
     loop {
+        if let Next::Switched(thread) = next {
+            return Outcome::Resume(thread);
+        }
         if let Next::Interrupted = next {
             if let Some(current) = this.current.take() {
                 this.scheduler.ready.push_front(current);
@@ -68,7 +71,18 @@ pub fn dispatch(next: Next) -> Outcome {
     }
 }
 
+/// `thread`, which waited, runs now instead of the current thread, which waits: what `dispatch` does for
+/// [`Next::SwitchTo`] where nothing stands in its way. No timer has to be set, because no deadline has changed.
+#[inline]
+pub fn switch_directly(thread: ThreadRef) {
+    let this = processor::this();
+    this.scheduler.switch_directly(thread);
+    this.current.set(Some(thread));
+    load(thread);
+}
+
 /// Makes the thread's space and registers those of the processor.
+#[inline]
 fn load(thread: ThreadRef) {
     let this = processor::this();
     if let Some(space) = thread.space.get()

@@ -2,6 +2,8 @@
 
 use core::cell::Cell;
 
+use crate::arch;
+use crate::config::{self, FastPath};
 use crate::scheduler::Scheduler;
 use crate::space::Space;
 use crate::thread::ThreadRef;
@@ -14,6 +16,8 @@ pub struct Processor {
     pub loaded_space: Cell<Option<&'static Space>>,
     /// The thread whose FS base, GS base and extended state the processor holds.
     pub loaded_thread: Cell<Option<ThreadRef>>,
+    /// Whether system calls may take the fast path. Off by boot option, and while events are traced that it would miss.
+    pub fast_path: Cell<bool>,
     /// Ready threads, timeslices and timeouts.
     pub scheduler: Scheduler,
 }
@@ -25,8 +29,16 @@ impl Processor {
             current: Cell::new(None),
             loaded_space: Cell::new(None),
             loaded_thread: Cell::new(None),
+            fast_path: Cell::new(false),
             scheduler: Scheduler::new(),
         }
+    }
+
+    /// Allows the fast path, as far as the boot options do, or forbids it.
+    pub fn allow_fast_path(&self, allowed: bool) {
+        let allowed = if allowed { config::get().fast_path } else { FastPath::Off };
+        self.fast_path.set(allowed >= FastPath::Portable);
+        arch::allow_fast_entry(allowed == FastPath::Assembly);
     }
 
     /// Whether `thread` is the one on whose behalf the kernel works.

@@ -26,6 +26,10 @@ pub type SpaceRef = &'static Space;
 pub struct Space {
     /// Page tables and mappings.
     pub memory: SpaceMemory,
+    /// What entry code loads to enter the space: its root table, or 0 if threads here may not run just so.
+    pub(crate) entry_root: Cell<u64>,
+    /// What entry code looks at before a message leaves the space: 0, or the only space that it may go to just so.
+    pub(crate) restriction: Cell<Option<NonNull<Space>>>,
     /// Pays for the space's kernel memory.
     account: Account,
     kip_area: Cell<Option<Region>>,
@@ -34,6 +38,8 @@ pub struct Space {
     threads: Cell<u32>,
     active_threads: Cell<u32>,
     privileged: Cell<bool>,
+    /// Threads lately found by their local ids, for the fast path. Who is found here is asked whether it still has that id.
+    local_ids: [Cell<Option<ThreadRef>>; REMEMBERED],
     /// Owner and confinement (K13), and what a foreign system call does (K9).
     pub ownership: Ownership,
 }
@@ -50,6 +56,9 @@ pub fn spaces_in_use() -> u32 {
 fn account_of_new_space() -> Result<Account, OutOfMemory> {
     Account::create(config::get().space_quota.unwrap_or(UNLIMITED))
 }
+
+/// How many threads a space remembers by their local ids, at the places of their UTCBs modulo this number.
+const REMEMBERED: usize = 8;
 
 /// UTCBs that share a frame.
 const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
@@ -81,12 +90,15 @@ impl Space {
         unsafe {
             place.write(Self {
                 memory,
+                entry_root: Cell::new(memory.page_table_root().value()),
+                restriction: Cell::new(None),
                 account,
                 kip_area: Cell::new(None),
                 utcb_area: Cell::new(None),
                 threads: Cell::new(0),
                 active_threads: Cell::new(0),
                 privileged: Cell::new(false),
+                local_ids: [const { Cell::new(None) }; REMEMBERED],
                 ownership: Ownership::new(),
             });
             Ok(place.as_ref())
@@ -254,10 +266,31 @@ impl Space {
         }
         let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
         let block = block_in(self.memory.kernel_frame(page)?, location);
-        table::threads().find(block.read_id(utcb::MY_GLOBAL_ID)).filter(|thread| {
-            thread.local_id.get() == id.raw() && thread.space.get().is_some_and(|space| eq(space, self))
-        })
+        let thread =
+            table::threads().find(block.read_id(utcb::MY_GLOBAL_ID)).filter(|thread| self.calls(thread, id));
+        if thread.is_some() {
+            self.local_ids[place_of(id)].set(thread);
+        }
+        thread
     }
+
+    /// The same, if the thread has been looked for lately.
+    #[inline]
+    pub fn remembered_local_id(&self, id: ThreadId) -> Option<ThreadRef> {
+        self.local_ids[place_of(id)].get().filter(|thread| self.calls(thread, id))
+    }
+
+    /// Whether `id` is the local id of `thread`, in this space. (A TCB is always one, if perhaps another thread's by now.)
+    #[inline]
+    fn calls(&self, thread: ThreadRef, id: ThreadId) -> bool {
+        thread.local_id.get() == id.raw() && thread.space.get().is_some_and(|space| eq(space, self))
+    }
+}
+
+/// Where a space remembers the thread with this local id.
+#[inline]
+fn place_of(id: ThreadId) -> usize {
+    (id.raw() / utcb::SIZE) as usize % REMEMBERED
 }
 
 /// Which UTCBs of a UTCB frame are in use, one bit each.

@@ -96,6 +96,8 @@ pub fn select(set: EventSet) -> Result<(), OutOfMemory> {
         }
     }
     WANTED.store(set.0, Ordering::Relaxed);
+    // The fast path records nothing.
+    processor::this().allow_fast_path(set == EventSet::NONE);
     Ok(())
 }
 

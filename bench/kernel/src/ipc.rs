@@ -1,6 +1,9 @@
 //! IPC: one way and round trip, within and across spaces, by the number of untyped words.
 
-use crate::{fixture, measure, measure_at};
+use core::arch::{asm, naked_asm};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{AVERAGED, fixture, measure, measure_at, now, report};
 use l4::ipc::{self, Message};
 use l4::{kip, syscall, utcb};
 use x2::{MessageTag, ThreadId, Timeouts};
@@ -27,6 +30,71 @@ extern "C" fn serve() -> ! {
     }
 }
 
+/// Sends `R9` as a whole message to `RSI` and waits for its next one, for ever: no compiler in between.
+#[unsafe(naked)]
+extern "C" fn bare_partner() -> ! {
+    naked_asm!(
+        "mov r12, [rip + {root}]",
+        "xor esi, esi",
+        "mov rdx, r12",
+        "xor r8d, r8d",
+        "call [rip + {ipc}]",
+        "2: mov rsi, [rip + {root}]",
+        "mov rdx, rsi",
+        "xor r8d, r8d",
+        "call [rip + {ipc}]",
+        "jmp 2b",
+        root = sym ROOT,
+        ipc = sym IPC,
+    )
+}
+
+/// The root task's id and the address of the Ipc stub, for [`bare_partner`].
+static ROOT: AtomicU64 = AtomicU64::new(0);
+static IPC: AtomicU64 = AtomicU64::new(0);
+
+/// `rounds` round trips to `partner` with `tag`, in a loop of eight instructions.
+fn bare_round_trips(partner: ThreadId, tag: MessageTag, rounds: u64) {
+    // SAFETY: the registers that the call changes are named or saved; the partner answers with a message of words.
+    unsafe {
+        asm!(
+            "push rbp",
+            "push rbx",
+            "push rdi",
+            "push rsi",
+            "2: mov rsi, [rsp]",
+            "mov rdx, rsi",
+            "xor r8d, r8d",
+            "call [rip + {ipc}]",
+            "dec qword ptr [rsp + 8]",
+            "jnz 2b",
+            "add rsp, 16",
+            "pop rbx",
+            "pop rbp",
+            ipc = sym IPC,
+            inout("r9") tag.raw() => _,
+            out("rax") _, out("rcx") _, out("rdx") _, inout("rsi") partner.raw() => _, inout("rdi") rounds => _, out("r8") _, out("r10") _,
+            out("r11") _, out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+        );
+    }
+}
+
+/// One way, as the papers measure it: both sides are loops in assembly around the stub.
+fn bare() {
+    ROOT.store(kip().root().raw(), Ordering::Relaxed);
+    IPC.store(kip().word(x2::kip::IPC), Ordering::Relaxed);
+    let (near, far) = (fixture::here(bare_partner), fixture::elsewhere(bare_partner));
+    for (test, partner) in [("ipc-bare-across-spaces", far), ("ipc-bare-within-a-space", near)] {
+        for words in 0..=7 {
+            let tag = MessageTag::new(0, words, 0);
+            bare_round_trips(partner, tag, 1);
+            let start = now();
+            bare_round_trips(partner, tag, AVERAGED);
+            report(test, words as u64, (now() - start) / (2 * AVERAGED));
+        }
+    }
+}
+
 pub(crate) fn run() {
     let (near, far) = (fixture::here(echo), fixture::elsewhere(echo));
     for words in [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 60, 63] {
@@ -37,6 +105,7 @@ pub(crate) fn run() {
             });
         }
     }
+    bare();
     // The bare stub: message registers in processor registers, nothing copied to or from the UTCB.
     let registers = [0; 8];
     let pointer = utcb::pointer();

@@ -8,6 +8,7 @@ pub mod ready_queue;
 pub mod timeouts;
 
 use core::cell::Cell;
+use core::mem::offset_of;
 use core::ptr::eq;
 
 use self::ready_queue::ReadyQueue;
@@ -30,6 +31,8 @@ pub enum Next {
     Schedule,
     /// The current thread was interrupted in a long operation: it goes on after the interrupt.
     Interrupted,
+    /// The fast path has switched to `0`, which returns to user level: nothing is left to decide.
+    Switched(ThreadRef),
 }
 
 /// The scheduler of one processor. Home processor only.
@@ -49,6 +52,11 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
+    /// Where entry code finds the priority of the running thread (a byte).
+    pub const RUNNING_PRIORITY: usize = offset_of!(Self, running_priority);
+    /// Where entry code finds the highest priority that has a ready thread (a signed 32-bit word, -1 = none).
+    pub const HIGHEST_READY: usize = offset_of!(Self, ready) + ReadyQueue::HIGHEST;
+
     /// A scheduler without threads.
     pub const fn new() -> Self {
         Self {
@@ -74,6 +82,7 @@ impl Scheduler {
     pub fn choose(&self, current: Option<ThreadRef>, next: Next) -> Option<ThreadRef> {
         let candidate = match next {
             Next::Return => current,
+            Next::Switched(thread) => return Some(thread),
             Next::SwitchTo(thread) => {
                 self.ready.remove(thread);
                 self.running_priority.set(thread.priority.get());
@@ -102,6 +111,13 @@ impl Scheduler {
             (None, _) => self.pick(),
             (running, _) => running,
         }
+    }
+
+    /// The current thread waits and `thread`, than which none of higher priority is ready, runs on what is left of its
+    /// timeslice: [`Next::SwitchTo`] on the fast path.
+    #[inline]
+    pub fn switch_directly(&self, thread: ThreadRef) {
+        self.running_priority.set(thread.priority.get());
     }
 
     /// Takes the next thread from the ready queue and starts its timeslice.

@@ -4,6 +4,7 @@
 //! The running thread is not in the queue, so that a switch from partner to partner touches no list.
 
 use core::cell::Cell;
+use core::mem::offset_of;
 
 use crate::thread::ThreadRef;
 
@@ -32,18 +33,26 @@ impl Default for ReadyNode {
 }
 
 const PRIORITIES: usize = 256;
+/// Below every priority.
+const NOBODY: i32 = -1;
 const WORD: usize = u64::BITS as usize;
 
 /// Ready threads by priority, 255 first, first in first out among equals.
 pub struct ReadyQueue {
+    /// The highest priority that has a ready thread; -1 = none. Kept for the fast path, which only compares it.
+    highest: Cell<i32>,
     occupied: [Cell<u64>; PRIORITIES / WORD],
     heads: [Cell<Option<ThreadRef>>; PRIORITIES],
 }
 
 impl ReadyQueue {
+    /// Where entry code finds the highest priority that has a ready thread.
+    pub(super) const HIGHEST: usize = offset_of!(Self, highest);
+
     /// An empty queue.
     pub const fn new() -> Self {
         Self {
+            highest: Cell::new(NOBODY),
             occupied: [const { Cell::new(0) }; PRIORITIES / WORD],
             heads: [const { Cell::new(None) }; PRIORITIES],
         }
@@ -70,6 +79,7 @@ impl ReadyQueue {
                 head.set(Some(thread));
                 let word = &self.occupied[priority / WORD];
                 word.set(word.get() | 1 << (priority % WORD));
+                self.highest.set(self.highest.get().max(priority as i32));
             }
             Some(first) => {
                 let last = first.ready.previous.replace(Some(thread));
@@ -96,6 +106,9 @@ impl ReadyQueue {
             head.set(None);
             let word = &self.occupied[priority / WORD];
             word.set(word.get() & !(1 << (priority % WORD)));
+            if self.highest.get() == priority as i32 {
+                self.highest.set(self.find_highest());
+            }
             return;
         }
         previous.ready.next.set(Some(next));
@@ -111,10 +124,22 @@ impl ReadyQueue {
     }
 
     /// The highest priority that has a ready thread.
+    #[inline]
     pub fn highest_priority(&self) -> Option<u8> {
-        let word = (0..PRIORITIES / WORD).rev().find(|&word| self.occupied[word].get() != 0)?;
-        let bit = WORD - 1 - self.occupied[word].get().leading_zeros() as usize;
-        u8::try_from(word * WORD + bit).ok()
+        u8::try_from(self.highest.get()).ok()
+    }
+
+    /// Whether no ready thread has a priority above `priority`.
+    #[inline]
+    pub fn has_none_above(&self, priority: u8) -> bool {
+        i32::from(priority) >= self.highest.get()
+    }
+
+    fn find_highest(&self) -> i32 {
+        let Some(word) = (0..PRIORITIES / WORD).rev().find(|&word| self.occupied[word].get() != 0) else {
+            return NOBODY;
+        };
+        (word * WORD + WORD - 1) as i32 - self.occupied[word].get().leading_zeros() as i32
     }
 
     /// Takes out the first thread of the highest priority.

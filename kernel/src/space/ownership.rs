@@ -5,6 +5,7 @@
 //! destroyed leaves its owner's list, and its own owned spaces become [`Owner::Gone`]. The same holds for openings.
 
 use core::cell::Cell;
+use core::mem::offset_of;
 use core::ptr::{NonNull, eq};
 
 use x2::extension::SystemCallMode;
@@ -59,6 +60,11 @@ pub struct Ownership {
 }
 
 impl Ownership {
+    /// Where entry code finds what a foreign system call does.
+    pub const MODE: usize = offset_of!(Self, mode);
+    /// Where entry code finds the emulation entry.
+    pub const EMULATION_ENTRY: usize = offset_of!(Self, emulation_entry);
+
     pub(super) const fn new() -> Self {
         Self {
             owner: Cell::new(Owner::Nobody),
@@ -153,7 +159,7 @@ impl Space {
         }
         self.leave_owner();
         self.memory.set_owned(owner.is_some());
-        self.ownership.owner.set(match owner {
+        self.set_owner_word(match owner {
             Some(owner) => {
                 self.ownership.next.set(owner.ownership.owned.replace(Some(self)));
                 Owner::Space(owner)
@@ -161,6 +167,18 @@ impl Space {
             None => Owner::Nobody,
         });
         true
+    }
+
+    /// Sets whose the space is, and what follows for entry code.
+    fn set_owner_word(&self, owner: Owner) {
+        self.ownership.owner.set(owner);
+        let (restriction, root) = match owner {
+            Owner::Nobody => (None, self.memory.page_table_root().value()),
+            Owner::Space(owner) => (Some(NonNull::from(owner)), self.memory.page_table_root().value()),
+            Owner::Gone => (Some(NonNull::from(self)), 0),
+        };
+        self.restriction.set(restriction);
+        self.entry_root.set(root);
     }
 
     /// Sets how many bytes of kernel memory the space may use, taken out of its owner's quota if it has an owner;
@@ -219,7 +237,7 @@ impl Space {
         while let Some(space) = self.ownership.owned.get() {
             self.ownership.owned.set(space.ownership.next.take());
             self.account().credit(space.ownership.reserved.take());
-            space.ownership.owner.set(Owner::Gone);
+            space.set_owner_word(Owner::Gone);
             if arch::interrupt_pending() {
                 return false;
             }
@@ -235,7 +253,9 @@ impl Space {
     }
 
     fn leave_owner(&self) {
-        if let Owner::Space(owner) = self.ownership.owner.replace(Owner::Nobody) {
+        let owner = self.ownership.owner.get();
+        self.set_owner_word(Owner::Nobody);
+        if let Owner::Space(owner) = owner {
             // The limit stays; from here on it is nobody's.
             owner.account().credit(self.ownership.reserved.take());
             unlink(&owner.ownership.owned, |space| eq(space, self), |space| &space.ownership.next);

@@ -112,6 +112,8 @@ fn perform(current: ThreadRef, request: &Request) -> Next {
         registers.rsp.set(request.sp);
     }
     if control.contains(ExchangeControl::IP) {
+        // It may be one that SYSRET cannot return to.
+        thread.withdraw_offer();
         registers.rip.set(request.ip);
     }
     if control.contains(ExchangeControl::FLAGS) {

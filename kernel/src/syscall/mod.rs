@@ -127,10 +127,12 @@ impl Call {
 /// The current thread has executed SYSCALL, and would return to `offset` bytes behind the beginning of the stub page.
 pub fn entered(current: ThreadRef, offset: u64) -> Next {
     match Call::returning_to(offset) {
+        Some(Call::Ipc) => match ipc::fast::system_call(current) {
+            Some(receiver) => Next::Switched(receiver),
+            None => ipc::system_call(current),
+        },
         Some(call) => {
-            if call != Call::Ipc {
-                trace::event(Event::SystemCall, call as u64, current.registers.rdi.get());
-            }
+            trace::event(Event::SystemCall, call as u64, current.registers.rdi.get());
             call.handler()(current)
         }
         // Somebody else's operating system (K9).

@@ -165,7 +165,7 @@ fn perform(current: ThreadRef, request: &Request) -> usize {
         for index in [redirect::FS_BASE, redirect::GS_BASE] {
             redirect::set_base(thread, index, words[index]);
         }
-        thread.entered_by_syscall.set(false);
+        thread.return_with_all_registers();
     }
     if let (Some(image), Some(state)) = (image, thread.extended_state.get()) {
         arch::write_extended_state(state, image);

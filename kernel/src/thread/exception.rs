@@ -52,7 +52,7 @@ pub fn report(current: ThreadRef, vector: u64, error_code: u64) -> Next {
 pub fn report_again(current: ThreadRef) -> Next {
     current.set_continuation(Continuation::ReturnToUser);
     // The reply may set registers that SYSRET cannot load.
-    current.entered_by_syscall.set(false);
+    current.return_with_all_registers();
     match current.exception_handler() {
         handler if handler.is_nil() => fault::halt(current),
         handler => ipc::report(current, IpcKind::Exception, handler),

@@ -6,6 +6,7 @@ pub mod fault;
 pub mod initial;
 pub mod ipc;
 pub mod lifecycle;
+mod offer;
 pub mod port_fault;
 pub mod redirect;
 mod send_queue;
@@ -18,6 +19,7 @@ pub mod user_memory;
 mod utcb;
 
 pub use continuation::{Continuation, IpcKind};
+pub use offer::Offer;
 #[cfg(test)]
 pub(crate) use tcb::test_thread;
 pub use tcb::{Registers, TCB_SIZE, Tcb, ThreadRef, USER_FLAGS, flag};

@@ -40,7 +40,7 @@ pub fn system_call(current: ThreadRef) -> Next {
             trace::event(Event::Bounce, registers.rax().get(), registers.rip.get());
             registers.rip.set(space.ownership.emulation_entry());
             // RCX holds the return address, not RIP: only IRETQ can do that.
-            current.entered_by_syscall.set(false);
+            current.return_with_all_registers();
             Next::Return
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn answered(thread: ThreadRef, tag: MessageTag) {
     match answer(tag) {
         Some(SystemCallAnswer::Return) => {}
         Some(SystemCallAnswer::Restart) => back_to_instruction(thread),
-        Some(SystemCallAnswer::Registers | SystemCallAnswer::Resume) => thread.entered_by_syscall.set(false),
+        Some(SystemCallAnswer::Registers | SystemCallAnswer::Resume) => thread.return_with_all_registers(),
         None => thread.set_flag(flag::HALTED, true),
     }
 }
@@ -95,5 +95,5 @@ pub fn set_base(thread: ThreadRef, index: usize, value: u64) {
 fn back_to_instruction(thread: ThreadRef) {
     let rip = &thread.registers.rip;
     rip.set(rip.get().wrapping_sub(SYSCALL_LENGTH));
-    thread.entered_by_syscall.set(false);
+    thread.return_with_all_registers();
 }

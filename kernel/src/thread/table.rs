@@ -16,13 +16,15 @@ pub const NUMBERS: usize = 1 << NUMBER_BITS;
 ///
 /// Written by ThreadControl on behalf of one privileged thread at a time; read by any processor at any time. TCBs are
 /// type-stable, so a reader that races with a deletion finds a TCB whose id no longer matches.
+#[repr(C)]
 pub struct ThreadTable {
     threads: [AtomicPtr<Tcb>; NUMBERS],
     /// One more than the highest number ever used: bounds every walk.
     end: AtomicU32,
 }
 
-static THREADS: ThreadTable = ThreadTable::new();
+/// The table, at its beginning the pointers, for entry code.
+pub static THREADS: ThreadTable = ThreadTable::new();
 
 /// The system's threads.
 #[inline]

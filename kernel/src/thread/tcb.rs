@@ -13,7 +13,7 @@ use x2::{ThreadId, utcb};
 use super::send_queue::{SendNode, SendQueue};
 use super::transfer_record::TransferRecord;
 use super::utcb::Utcb;
-use super::{Continuation, IpcKind};
+use super::{Continuation, IpcKind, Offer};
 use crate::arch::ExtendedState;
 use crate::interrupt::Interrupt;
 use crate::memory::Account;
@@ -131,9 +131,9 @@ pub const USER_FLAGS: u64 = 1 << 9 | 1 << 1;
 pub struct Tcb {
     // Line 0: identity and IPC state, all that a fast path reads of a partner beside its registers.
     /// The global id; nil while the TCB is not in use. Any processor may read it.
-    id: AtomicU64,
+    pub(crate) id: AtomicU64,
     /// What the thread does next or waits for.
-    continuation: Cell<Continuation>,
+    pub(crate) continuation: Cell<Continuation>,
     /// See [`flag`].
     pub flags: Cell<u8>,
     /// The processor whose scheduler and IPC the thread belongs to. Any processor may read it (K12).
@@ -150,14 +150,14 @@ pub struct Tcb {
     pub utcb: Cell<Option<&'static Utcb>>,
     /// Threads waiting to send to this one.
     pub senders: SendQueue,
-    /// Interrupts that wait for this thread to receive, lowest line first.
-    pub pending_interrupts: Cell<Option<&'static Interrupt>>,
+    /// Whose message the thread takes on the fast path. Withdrawn whenever anything changes that the fast path relies on.
+    pub(crate) offer: Cell<Offer>,
 
     // Lines 1 to 3: the user's registers.
     /// Saved registers.
     pub registers: Registers,
     /// Whether the last entry was a SYSCALL, whose clobbered registers allow SYSRET.
-    pub entered_by_syscall: Cell<bool>,
+    pub(crate) entered_by_syscall: Cell<bool>,
     /// Which IPC timeout the receive phase has, kept while the send phase waits (X.2 rule 1.10).
     pub receive_timeout: Cell<u16>,
     /// Whom the receive phase that follows the present send phase will be from; nil = none.
@@ -166,6 +166,8 @@ pub struct Tcb {
     pub receive_deadline: Cell<Microseconds>,
     /// The originator of a propagated send.
     pub virtual_sender: Cell<ThreadId>,
+    /// Interrupts that wait for this thread to receive, lowest line first.
+    pub pending_interrupts: Cell<Option<&'static Interrupt>>,
 
     // Lines 4 and 5: queues and scheduling.
     /// Place in the queue of the thread it sends to.
@@ -212,7 +214,7 @@ pub const TCB_SIZE: usize = 512;
 const LINE: usize = 64;
 const _: () = assert!(size_of::<Tcb>() == TCB_SIZE);
 const _: () = assert!(size_of::<Continuation>() <= 2);
-const _: () = assert!(offset_of!(Tcb, pending_interrupts) < LINE);
+const _: () = assert!(offset_of!(Tcb, offer) < LINE);
 const _: () = assert!(offset_of!(Tcb, registers) == LINE);
 const _: () = assert!(offset_of!(Tcb, registers) + offset_of!(Registers, gs_base) < 3 * LINE);
 const _: () = assert!(offset_of!(Tcb, virtual_sender) < 5 * LINE);
@@ -231,13 +233,14 @@ impl Tcb {
             local_id: Cell::new(0),
             utcb: Cell::new(None),
             senders: SendQueue::new(),
-            pending_interrupts: Cell::new(None),
+            offer: Cell::new(Offer::NONE),
             registers: Registers::new(),
             entered_by_syscall: Cell::new(false),
             receive_timeout: Cell::new(0),
             receive_from: Cell::new(ThreadId::NIL),
             receive_deadline: Cell::new(NEVER),
             virtual_sender: Cell::new(ThreadId::NIL),
+            pending_interrupts: Cell::new(None),
             senders_node: SendNode::new(),
             ready: ReadyNode::new(),
             timeout: TimeoutNode::new(),
@@ -261,7 +264,7 @@ impl Tcb {
     /// Brings every field into the state of [`Tcb::new`], one by one: another processor may be reading the id.
     pub fn reset(&self) {
         self.set_id(ThreadId::NIL);
-        self.continuation.set(Continuation::Inactive);
+        self.set_continuation(Continuation::Inactive);
         self.flags.set(0);
         self.home.store(0, Ordering::Relaxed);
         self.priority.set(0);
@@ -314,6 +317,40 @@ impl Tcb {
     #[inline]
     pub fn set_continuation(&self, continuation: Continuation) {
         self.continuation.set(continuation);
+        self.offer.set(Offer::NONE);
+    }
+
+    /// Whose message the thread takes on the fast path.
+    #[inline]
+    pub fn offer(&self) -> Offer {
+        self.offer.get()
+    }
+
+    /// Lets others reach the thread on the fast path: it waits in the receive phase of an Ipc, or for the answer to a
+    /// foreign system call, without a timeout, and returns by SYSRET to an address that is canonical when it has the
+    /// message.
+    #[inline]
+    pub fn make_offer(&self, offer: Offer) {
+        debug_assert!(self.entered_by_syscall.get() && !self.ready.is_queued());
+        self.offer.set(offer);
+    }
+
+    /// Something has changed in a waiting thread that the fast path relies on: it is reached by the general path.
+    #[inline]
+    pub fn withdraw_offer(&self) {
+        self.offer.set(Offer::NONE);
+    }
+
+    /// Whether the thread's registers allow that it returns to user level by SYSRET.
+    #[inline]
+    pub fn returns_by_sysret(&self) -> bool {
+        self.entered_by_syscall.get()
+    }
+
+    /// All of the thread's registers, or its user address, count from now on: it returns to user level by IRETQ.
+    pub fn return_with_all_registers(&self) {
+        self.entered_by_syscall.set(false);
+        self.withdraw_offer();
     }
 
     /// The IPC in whose receive phase the thread waits or is about to look for senders.
@@ -334,6 +371,9 @@ impl Tcb {
     /// Sets or clears a [`flag`].
     #[inline]
     pub fn set_flag(&self, flag: u8, value: bool) {
+        if flag & (flag::HALTED | flag::RECALLED) != 0 {
+            self.withdraw_offer();
+        }
         self.flags.set(if value { self.flags.get() | flag } else { self.flags.get() & !flag });
     }
 

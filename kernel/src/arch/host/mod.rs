@@ -32,6 +32,9 @@ pub fn flags() -> u64 {
     0
 }
 
+/// The model has no entry code.
+pub fn allow_fast_entry(_allowed: bool) {}
+
 /// Stops the processor: in the model, the test fails.
 pub fn stop() -> ! {
     unreachable!("the processor was stopped")

@@ -23,6 +23,12 @@ pub struct CpuLocal {
     pub stack_top: u64,
     /// Room for entry code to keep one register (the user's stack pointer on SYSCALL).
     pub scratch: Cell<u64>,
+    /// The same for another register.
+    pub scratch2: Cell<u64>,
+    /// Where SYSCALL returns to if it is an Ipc that may take the fast path; 0: none may.
+    pub ipc_return: Cell<u64>,
+    /// A SYSCALL that returns to an address below is a foreign one that may take the fast path.
+    pub foreign_limit: Cell<u64>,
     /// This processor's task state.
     pub task_state: *mut TaskState,
     /// The processor's number: 0 for the one that booted.
@@ -72,6 +78,9 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
                 self_address: &raw const (*area).local,
                 stack_top,
                 scratch: Cell::new(0),
+                scratch2: Cell::new(0),
+                ipc_return: Cell::new(0),
+                foreign_limit: Cell::new(0),
                 task_state: &raw mut (*area).task,
                 number,
                 processor: Processor::new(),

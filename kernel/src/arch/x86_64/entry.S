@@ -3,13 +3,18 @@
 
 .text
 
-// SYSCALL: RIP in RCX, RFLAGS in R11, interrupts off, everything else the user's.
+// SYSCALL: RIP in RCX, RFLAGS in R11, interrupts off, everything else the user's. What fast_path.S does not do continues
+// at general_entry, where RSP points to the current thread and the user's stack pointer is in the scratch word.
 .balign 64
 .global system_call_entry
 system_call_entry:
     swapgs
     mov     gs:[{scratch}], rsp
     mov     rsp, gs:[{current}]
+    cmp     rcx, gs:[{ipc_return}]
+    je      fast_ipc
+    jmp     not_ipc
+general_entry:
     mov     [rsp + {message} + 0], r9
     mov     [rsp + {message} + 8], rax
     mov     [rsp + {message} + 16], rbx

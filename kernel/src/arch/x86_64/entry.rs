@@ -3,20 +3,28 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 
 use x2::Rights;
+use x2::extension::SystemCallMode;
 
-use super::cpu_local::CpuLocal;
+use super::cpu_local::{CpuLocal, cpu_local};
+use super::features::{self, Features};
 use super::instructions::{msr, read_cr2, write_msr};
-use super::layout::STUB_PAGE;
-use super::{Interrupt, features, gdt, poll_interrupt, take_interrupt, wait_for_interrupt};
+use super::layout::{STUB_PAGE, USER_END};
+use super::{Interrupt, gdt, poll_interrupt, take_interrupt, wait_for_interrupt};
 use crate::arch::exit::{self, Exit};
 use crate::dispatch::{Outcome, after_interrupt, dispatch, timer_interrupt};
 use crate::interrupt;
 use crate::processor::Processor;
-use crate::scheduler::Next;
-use crate::syscall::{self, MEMORY_CONTROL_PREFIX};
-use crate::thread::{Registers, Tcb, ThreadRef, exception, fault};
+use crate::scheduler::{Next, Scheduler};
+use crate::space::{Ownership, Space};
+use crate::syscall::{self, Call, MEMORY_CONTROL_PREFIX};
+use crate::thread::{Continuation, Registers, Tcb, ThreadRef, exception, fault, flag, table};
 
-const CURRENT: usize = offset_of!(CpuLocal, processor) + offset_of!(Processor, current);
+/// A field of the executing processor's [`Processor`], relative to GS.
+macro_rules! processor {
+    ($name:ident) => {
+        offset_of!(CpuLocal, processor) + offset_of!(Processor, $name)
+    };
+}
 
 macro_rules! register {
     ($name:ident) => {
@@ -25,10 +33,41 @@ macro_rules! register {
 }
 
 global_asm!(
-    include_str!("entry.S"),
+    concat!(include_str!("entry.S"), include_str!("fast_path.S")),
     scratch = const offset_of!(CpuLocal, scratch),
     stack_top = const offset_of!(CpuLocal, stack_top),
-    current = const CURRENT,
+    scratch2 = const offset_of!(CpuLocal, scratch2),
+    ipc_return = const offset_of!(CpuLocal, ipc_return),
+    foreign_limit = const offset_of!(CpuLocal, foreign_limit),
+    current = const processor!(current),
+    loaded_space = const processor!(loaded_space),
+    loaded_thread = const processor!(loaded_thread),
+    highest_ready = const processor!(scheduler) + Scheduler::HIGHEST_READY,
+    running_priority = const processor!(scheduler) + Scheduler::RUNNING_PRIORITY,
+    threads = sym table::THREADS,
+    thread_numbers = const table::NUMBERS,
+    id = const offset_of!(Tcb, id),
+    offer = const offset_of!(Tcb, offer),
+    priority = const offset_of!(Tcb, priority),
+    senders = const offset_of!(Tcb, senders),
+    flags = const offset_of!(Tcb, flags),
+    named = const flag::NAMED,
+    extended_state = const offset_of!(Tcb, extended_state),
+    space = const offset_of!(Tcb, space),
+    partner = const offset_of!(Tcb, partner),
+    continuation = const offset_of!(Tcb, continuation),
+    receive_user = const Continuation::RECEIVE_USER,
+    return_to_user = const Continuation::RETURN_TO_USER,
+    local_id = const offset_of!(Tcb, local_id),
+    pending_interrupts = const offset_of!(Tcb, pending_interrupts),
+    notification = const offset_of!(Tcb, notification),
+    restriction = const offset_of!(Space, restriction),
+    entry_root = const offset_of!(Space, entry_root),
+    system_call_mode = const offset_of!(Space, ownership) + Ownership::MODE,
+    emulation_entry = const offset_of!(Space, ownership) + Ownership::EMULATION_ENTRY,
+    bounce = const SystemCallMode::Bounce as u64,
+    fs_base = const register!(fs_base),
+    gs_base = const register!(gs_base),
     message = const register!(message),
     rip = const register!(rip),
     rsp = const register!(rsp),
@@ -55,6 +94,15 @@ unsafe extern "C" {
     fn system_call_entry();
     fn resume_by_sysret(thread: ThreadRef) -> !;
     fn resume_by_iret(thread: ThreadRef) -> !;
+}
+
+/// Lets system calls on the executing processor take the fast path in assembly, or not.
+pub fn allow_fast_entry(allowed: bool) {
+    let local = cpu_local();
+    // Without these instructions a switch of threads is no short matter.
+    let allowed = allowed && features::has(Features::FSGSBASE);
+    local.ipc_return.set(if allowed { STUB_PAGE + Call::Ipc.return_offset() } else { 0 });
+    local.foreign_limit.set(if allowed { USER_END } else { 0 });
 }
 
 /// Lets the executing processor enter by SYSCALL.
@@ -130,7 +178,7 @@ fn leave(next: Next) -> ! {
 
 fn resume(thread: ThreadRef) -> ! {
     let registers = &thread.registers;
-    match exit::path(thread.entered_by_syscall.get(), registers.rip.get()) {
+    match exit::path(thread.returns_by_sysret(), registers.rip.get()) {
         // SAFETY: the thread's space and state are loaded (`dispatch`), RIP is canonical.
         Exit::Sysret => unsafe { resume_by_sysret(thread) },
         // SAFETY: as above.

@@ -28,6 +28,7 @@ use crate::memory::{PhysAddr, PhysRange};
 
 pub use cpu_local::{CpuLocal, cpu_local};
 pub use crash::{Crash, crash};
+pub use entry::allow_fast_entry;
 pub use extended_state::{
     ExtendedState, allocate_extended_state, enter_extended_state, extended_components, extended_state_size,
     free_extended_state, read_extended_state, write_extended_state,

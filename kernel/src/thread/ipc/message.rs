@@ -78,14 +78,15 @@ impl Message {
         }
     }
 
-    /// Receives the untyped words of `source`, whose tag is `tag`.
+    /// Receives the untyped words of `source`, whose tag is `tag`. A user's message registers behind them, as far as
+    /// they are the processor's, are 0 then.
     pub(super) fn receive_untyped(self, source: Self, tag: MessageTag) {
         let count = tag.untyped();
         match (source.kind, self.kind) {
             (IpcKind::User, IpcKind::User) => {
                 let (from, to) = (&source.thread.registers.message, &self.thread.registers.message);
-                for index in 1..REGISTER_MESSAGE_REGISTERS.min(count + 1) {
-                    to[index].set(from[index].get());
+                for index in 1..REGISTER_MESSAGE_REGISTERS {
+                    to[index].set(if index <= count { from[index].get() } else { 0 });
                 }
                 if count >= REGISTER_MESSAGE_REGISTERS
                     && let (Some(from), Some(to)) = (source.thread.utcb.get(), self.thread.utcb.get())
@@ -101,6 +102,11 @@ impl Message {
             (_, IpcKind::User | IpcKind::Start) => {
                 for index in 1..=count {
                     self.set_word(index, source.word(index));
+                }
+                for register in self.thread.registers.message.iter().skip(count + 1) {
+                    if self.kind == IpcKind::User {
+                        register.set(0);
+                    }
                 }
             }
         }

@@ -13,9 +13,11 @@
 //! | `transfer` | moving them, with typed items |
 //! | `complete` | how a phase ends, by kind of IPC |
 //! | `cancel` | timeouts, cancellation, partners that disappear |
+//! | `fast` | the frequent cases, done in one go |
 
 mod cancel;
 mod complete;
+pub mod fast;
 mod message;
 mod rendezvous;
 mod transfer;
@@ -34,7 +36,7 @@ pub use self::message::{exception_register, set_exception_registers, user_flags}
 use self::rendezvous::Partner;
 pub use self::rendezvous::{is_user_number, reaches, resolve_thread};
 use self::transfer::Transfer;
-use super::{Continuation, IpcKind, ThreadRef, flag};
+use super::{Continuation, IpcKind, Offer, ThreadRef, flag};
 use crate::arch;
 use crate::interrupt;
 use crate::processor;
@@ -83,6 +85,9 @@ pub fn system_call(current: ThreadRef) -> Next {
 /// The current thread tells `to` of a page fault or exception and awaits the answer, without timeouts. The words of
 /// the report are in `current.fault`.
 pub fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Next {
+    if let Some(receiver) = fast::report(current, kind, to) {
+        return Next::Switched(receiver);
+    }
     current.receive_from.set(to);
     current.receive_timeout.set(Time::NEVER.raw());
     send(current, kind, to, Time::NEVER)
@@ -231,8 +236,24 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
         complete::receive_failed(thread, kind, Failure::new(IpcErrorKind::Timeout), MessageTag::EMPTY);
         return thread.is_runnable();
     }
-    processor::this().scheduler.timeouts.insert(thread, deadline);
+    wait(thread, kind, deadline);
     false
+}
+
+/// `thread`, in its receive phase, has nothing to do but wait until `deadline`.
+fn wait(thread: ThreadRef, kind: IpcKind, deadline: Microseconds) {
+    if deadline != NEVER {
+        processor::this().scheduler.timeouts.insert(thread, deadline);
+    } else if thread.returns_by_sysret() && !thread.has(flag::HALTED | flag::RECALLED) {
+        let from = thread.partner.get();
+        match kind {
+            IpcKind::User if from.is_any() || from.is_global() => {
+                thread.make_offer(Offer::message_from(from))
+            }
+            IpcKind::SystemCall => thread.make_offer(Offer::answer_of(from)),
+            _ => {}
+        }
+    }
 }
 
 /// Enters the receive phase: from here on senders find the thread receiving. `false`: it failed at once.
@@ -307,7 +328,7 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
     if deadline == 0 || deadline != NEVER && deadline <= arch::clock() {
         complete::receive_failed(current, kind, Failure::new(IpcErrorKind::Timeout), MessageTag::EMPTY);
     } else {
-        processor::this().scheduler.timeouts.insert(current, deadline);
+        wait(current, kind, deadline);
     }
     resume_or_switch(current, woken)
 }
@@ -391,6 +412,7 @@ fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
         && originator.partner.get() == sender.id()
     {
         originator.partner.set(receiver.id());
+        originator.withdraw_offer();
         receiver.set_flag(flag::NAMED, true);
         if originator.has(flag::PROPAGATED_SENDERS) {
             look_again(originator);

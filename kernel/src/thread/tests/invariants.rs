@@ -4,7 +4,7 @@ use core::ptr::eq;
 
 use crate::thread::table::threads;
 use crate::thread::transfer_record::Work;
-use crate::thread::{Continuation, IpcKind, ThreadRef, flag, ipc};
+use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, flag, ipc};
 use crate::{interrupt, processor};
 
 /// Checks all threads against each other.
@@ -96,6 +96,18 @@ fn check_ipc(thread: ThreadRef) {
         && interrupt::is_pending_for(thread)
     {
         panic!("{:?} does not take its interrupt", thread.id());
+    }
+    if thread.offer() != Offer::NONE {
+        assert!(
+            matches!(thread.continuation(), Continuation::Receive(IpcKind::User | IpcKind::SystemCall))
+                && thread.timeout.deadline().is_none()
+                && thread.returns_by_sysret()
+                && !thread.ready.is_queued()
+                && !thread.has(flag::HALTED | flag::RECALLED),
+            "{:?} makes an offer in {:?}",
+            thread.id(),
+            thread.continuation()
+        );
     }
     check_transfer(thread);
 }

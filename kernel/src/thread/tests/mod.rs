@@ -1,6 +1,7 @@
 //! The kernel above the machine, as a whole: threads make system calls, and the structures must agree.
 
 mod exhaustion;
+mod fast_path;
 mod invariants;
 mod preemption;
 mod propagation;
@@ -39,6 +40,7 @@ impl World {
     fn new() -> Self {
         let machine = Machine::new(8 << 20);
         arch::reset_processor();
+        processor::this().allow_fast_path(true);
         mapping::init(&[]);
         interrupt::init(LINES);
         threads().clear();

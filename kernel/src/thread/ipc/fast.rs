@@ -1,0 +1,172 @@
+//! The fast path (K10): a message of untyped words to a thread that waits for it, whose sender then waits itself. Both
+//! phases, the switch of threads and that of spaces are done in one go, without queues, timers and the scheduler.
+//!
+//! What it needs of the receiver is summed up in its [`Offer`]. What it needs of the sender is checked here. If anything is
+//! missing nothing has changed, and the general path does the same with all cases; `docs/src/ipc-fast-path.md` lists the
+//! conditions. `fast_path.S` has the most frequent case once more, with the message in the processor's registers.
+
+use core::ptr::eq;
+use core::sync::atomic::Ordering;
+
+use x2::extension::SystemCallAnswer;
+use x2::message::REGISTER_MESSAGE_REGISTERS;
+use x2::{MessageTag, ThreadId};
+
+use super::message::Message;
+use super::rendezvous::{id_seen_by, reaches};
+use crate::dispatch;
+use crate::processor;
+use crate::thread::table::threads;
+use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, flag};
+
+/// Bits of a tag that the general path looks at: typed items and flags.
+const TYPED_OR_FLAGS: u64 = 0xffc0;
+/// The receive timeout in the timeouts word.
+const RECEIVE_TIMEOUT: u64 = 0xffff;
+
+/// Does the Ipc of the current thread, whose registers are saved, with both its phases. Returns the thread that has
+/// received its message and runs now, by SYSRET; `None`: nothing has changed.
+#[inline]
+pub fn system_call(current: ThreadRef) -> Option<ThreadRef> {
+    let registers = &current.registers;
+    let tag = MessageTag::from_raw(registers.message[0].get());
+    if tag.raw() & TYPED_OR_FLAGS != 0 || registers.r8.get() & RECEIVE_TIMEOUT != 0 {
+        return None;
+    }
+    let to = ThreadId::from_raw(registers.rsi.get());
+    let receiver = resolve(current, to)?;
+    let is_answer = match offer_to(receiver, current)? {
+        IpcKind::User => false,
+        _ if tag.label() == SystemCallAnswer::Return as u64 && tag.untyped() > 0 => true,
+        _ => return None,
+    };
+    let from = ThreadId::from_raw(registers.rdx.get());
+    if !can_wait(current, receiver, to, from) || !can_switch(current, receiver, IpcKind::User) {
+        return None;
+    }
+    // POINT OF NO RETURN.
+    if is_answer {
+        receiver.registers.rax().set(registers.rax().get());
+    } else {
+        take_words(receiver, current, tag);
+    }
+    let (partner, offer) = if from == to {
+        receiver.set_flag(flag::NAMED, true);
+        (receiver.id(), Offer::message_from(receiver.id()))
+    } else if from.is_any() {
+        (from, Offer::MESSAGE_FROM_ANY)
+    } else {
+        (from, Offer::NONE)
+    };
+    wait_and_switch(current, IpcKind::User, partner, offer, receiver);
+    Some(receiver)
+}
+
+/// Tells `to`, if it waits for that, what the current thread has done: `kind` is not an Ipc of its own. Returns the
+/// receiver, which runs now; `None`: nothing has changed.
+pub(super) fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Option<ThreadRef> {
+    let receiver = resolve(current, to)?;
+    let offered = offer_to(receiver, current)? == IpcKind::User;
+    if !offered || current.senders.first().is_some() || !can_switch(current, receiver, kind) {
+        return None;
+    }
+    // POINT OF NO RETURN.
+    let (source, target) =
+        (Message { thread: current, kind }, Message { thread: receiver, kind: IpcKind::User });
+    let tag = source.tag();
+    target.receive_untyped(source, tag);
+    return_message(receiver, current, tag);
+    receiver.set_flag(flag::NAMED, true);
+    let offer = if kind == IpcKind::SystemCall { Offer::answer_of(receiver.id()) } else { Offer::NONE };
+    wait_and_switch(current, kind, receiver.id(), offer, receiver);
+    Some(receiver)
+}
+
+/// The thread that `to` names for `current`, if it is found at once.
+#[inline]
+fn resolve(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
+    if to.is_global() {
+        threads().find(to)
+    } else if to.is_local() {
+        current.space.get()?.remembered_local_id(to)
+    } else {
+        None
+    }
+}
+
+/// As what `receiver` would take a message of `sender` on the fast path.
+#[inline]
+fn offer_to(receiver: ThreadRef, sender: ThreadRef) -> Option<IpcKind> {
+    let offer = receiver.offer();
+    if offer == Offer::message_from(sender.id()) || offer == Offer::MESSAGE_FROM_ANY {
+        Some(IpcKind::User)
+    } else if offer == Offer::answer_of(sender.id()) {
+        Some(IpcKind::SystemCall)
+    } else {
+        None
+    }
+}
+
+/// Whether the receive phase of `current`, after a message to `receiver` as `to`, waits: nothing that it takes is there.
+#[inline]
+fn can_wait(current: ThreadRef, receiver: ThreadRef, to: ThreadId, from: ThreadId) -> bool {
+    if current.senders.first().is_some() {
+        return false;
+    }
+    if from == to {
+        // It is found, and in reach, as it was for the send phase; an answer to a foreign call is in order too.
+        return !eq(current, receiver);
+    }
+    // Relaxed: what other processors set later finds the thread waiting.
+    from.is_any_local()
+        || from.is_any()
+            && current.pending_interrupts.get().is_none()
+            && current.notification.load(Ordering::Relaxed) == 0
+}
+
+/// Whether nothing but the two threads has a say in a message of `kind` from `current` and the switch to `receiver`.
+#[inline]
+fn can_switch(current: ThreadRef, receiver: ThreadRef, kind: IpcKind) -> bool {
+    let this = processor::this();
+    this.fast_path.get()
+        && this.scheduler.ready.has_none_above(receiver.priority.get())
+        && (current.shares_space_with(receiver)
+            || (kind != IpcKind::User || reaches(current, receiver)) && !receiver.is_orphaned())
+}
+
+/// Gives `receiver` the message of `sender`, a user's like its own.
+#[inline]
+fn take_words(receiver: ThreadRef, sender: ThreadRef, tag: MessageTag) {
+    let count = tag.untyped();
+    let (from, to) = (&sender.registers.message, &receiver.registers.message);
+    for index in 1..REGISTER_MESSAGE_REGISTERS {
+        to[index].set(if index <= count { from[index].get() } else { 0 });
+    }
+    if count >= REGISTER_MESSAGE_REGISTERS
+        && let (Some(from), Some(to)) = (sender.utcb.get(), receiver.utcb.get())
+    {
+        to.copy_message_registers(from, REGISTER_MESSAGE_REGISTERS..count + 1);
+    }
+    return_message(receiver, sender, tag);
+}
+
+/// Sets the registers with which `receiver`'s Ipc returns.
+#[inline]
+fn return_message(receiver: ThreadRef, sender: ThreadRef, tag: MessageTag) {
+    let registers = &receiver.registers;
+    registers.message[0].set(tag.raw());
+    registers.rsi.set(id_seen_by(receiver, sender).raw());
+    registers.rdi.set(receiver.local_id.get());
+}
+
+/// `current` waits for an answer or message from `partner`; `receiver`, which has got its message, runs on its time.
+#[inline]
+fn wait_and_switch(current: ThreadRef, kind: IpcKind, partner: ThreadId, offer: Offer, receiver: ThreadRef) {
+    current.partner.set(partner);
+    current.set_continuation(Continuation::Receive(kind));
+    if current.returns_by_sysret() {
+        current.make_offer(offer);
+    }
+    receiver.set_continuation(Continuation::ReturnToUser);
+    dispatch::switch_directly(receiver);
+}
