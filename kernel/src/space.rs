@@ -30,6 +30,7 @@ pub struct Space {
     pub(crate) entry_root: Cell<u64>,
     /// What entry code looks at before a message leaves the space: 0, or the only space that it may go to just so.
     pub(crate) restriction: Cell<Option<NonNull<Space>>>,
+    has_used_ports: Cell<bool>,
     /// Pays for the space's kernel memory.
     account: Account,
     kip_area: Cell<Option<Region>>,
@@ -92,6 +93,7 @@ impl Space {
                 memory,
                 entry_root: Cell::new(memory.page_table_root().value()),
                 restriction: Cell::new(None),
+                has_used_ports: Cell::new(false),
                 account,
                 kip_area: Cell::new(None),
                 utcb_area: Cell::new(None),

@@ -131,6 +131,26 @@ impl Space {
         matches!(self.ownership.owner.get(), Owner::Space(owner) if eq(owner, space))
     }
 
+    /// The space uses I/O ports: from now on its threads do not take the fast path in assembly, which knows nothing of the
+    /// permission bitmap.
+    pub fn uses_ports(&self) {
+        self.has_used_ports.set(true);
+        self.tell_entry_code();
+    }
+
+    /// Says how the fast path in assembly may leave and enter the space.
+    fn tell_entry_code(&self) {
+        let root = self.memory.page_table_root().value();
+        let (restriction, root) = match self.ownership.owner.get() {
+            _ if self.has_used_ports.get() => (Some(NonNull::from(self)), 0),
+            Owner::Nobody => (None, root),
+            Owner::Space(owner) => (Some(NonNull::from(owner)), root),
+            Owner::Gone => (Some(NonNull::from(self)), 0),
+        };
+        self.restriction.set(restriction);
+        self.entry_root.set(root);
+    }
+
     /// Whether a thread of this space can send to, or wait for, a thread of `other` (K13).
     #[inline]
     pub fn reaches(&self, other: &Space) -> bool {
@@ -172,13 +192,7 @@ impl Space {
     /// Sets whose the space is, and what follows for entry code.
     fn set_owner_word(&self, owner: Owner) {
         self.ownership.owner.set(owner);
-        let (restriction, root) = match owner {
-            Owner::Nobody => (None, self.memory.page_table_root().value()),
-            Owner::Space(owner) => (Some(NonNull::from(owner)), self.memory.page_table_root().value()),
-            Owner::Gone => (Some(NonNull::from(self)), 0),
-        };
-        self.restriction.set(restriction);
-        self.entry_root.set(root);
+        self.tell_entry_code();
     }
 
     /// Sets how many bytes of kernel memory the space may use, taken out of its owner's quota if it has an owner;

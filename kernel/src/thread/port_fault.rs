@@ -31,7 +31,10 @@ pub fn general_protection(current: ThreadRef) -> Option<Next> {
     for word in words {
         match permitted(space, word) {
             0 => {}
-            open => ports::load(root, word, open),
+            open => {
+                space.uses_ports();
+                ports::load(root, word, open);
+            }
         }
     }
     if is_open(access) {

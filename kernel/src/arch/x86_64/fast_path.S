@@ -45,6 +45,15 @@ fast_ipc:
     mov     rdi, [rsp + {extended_state}]
     or      rdi, [rcx + {extended_state}]
     jnz     not_fast
+    // No selectors: the receiver is not to find the sender's.
+    mov     edi, ds
+    mov     r11d, es
+    or      edi, r11d
+    mov     r11d, fs
+    or      edi, r11d
+    mov     r11d, gs
+    or      edi, r11d
+    jnz     not_fast
     // Spaces: confinement, and what forbids to enter the receiver's.
     mov     r11, [rsp + {space}]
     mov     rdi, [rcx + {space}]

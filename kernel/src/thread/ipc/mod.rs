@@ -424,6 +424,12 @@ fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
 fn look_again(thread: ThreadRef) {
     let scheduler = &processor::this().scheduler;
     if thread.awaits_message().is_some() && !thread.ready.is_queued() {
+        if thread.timeout.deadline().is_none() {
+            // The fast path does not say so.
+            thread.receive_deadline.set(NEVER);
+            thread.search.set(None);
+        }
+        thread.withdraw_offer();
         scheduler.timeouts.remove(thread);
         scheduler.make_ready(thread);
     }

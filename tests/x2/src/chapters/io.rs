@@ -554,10 +554,12 @@ fn owned_space() {
     let thread = confined::spawn(&space, move || {
         // Nobody asks it.
         utcb::set_pager(kip().root());
+        ipc::receive(me).expect("the owner has chosen");
         let value = Form::In8.perform(SCRATCH, 0);
         ipc::send(me, Message::with_words(1, &[value])).expect("the owner is in reach");
     });
     extension::set_handlers(thread, None, Some(me)).expect("the thread is owned");
+    ipc::send(thread, Message::new(0)).expect("it waits");
     let fault = next_message(thread);
     expect_fault(fault, Fpage::io(SCRATCH, 0));
     assert_eq!(answer(fault, map(SCRATCH, 0)).tag.label(), 1);
