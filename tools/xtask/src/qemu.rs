@@ -238,6 +238,12 @@ fn binary() -> Result<&'static Path> {
     found.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
 }
 
+/// What the emulator calls itself, in one line.
+pub(crate) fn version_line() -> Result<String> {
+    let said = command::output(Command::new(binary()?).arg("--version"))?;
+    Ok(said.lines().next().unwrap_or_default().to_string())
+}
+
 /// Major and minor from `QEMU emulator version 7.2.22 (...)`.
 fn version(said: &str) -> Option<(u32, u32)> {
     let mut numbers = said.split_once("version ")?.1.split(['.', ' ', '(']);

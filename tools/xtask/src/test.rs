@@ -1,5 +1,6 @@
 //! `./mac test`: builds, lints, tests on the host and in booted machines, and one closing line.
 
+use crate::bench::{self, Verified};
 use crate::boots::{self, Verdict};
 use crate::qemu::Accelerator;
 use crate::suites::{self, Excluded, Overrides, Run};
@@ -71,6 +72,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let started = Instant::now();
         booted(options, &mut score)?;
         score.times.push(("booted tests", started.elapsed()));
+    }
+    if all && options.filter.is_none() {
+        match score.timed("published figures", bench::verify) {
+            Ok(Verified::True(points)) => {
+                println!("ok - published figures: {points} points are what they were");
+                score.passed += 1;
+            }
+            Ok(Verified::Unknown(reason)) => {
+                println!("# published figures are not measured anew: {reason}");
+                score.skipped += 1;
+            }
+            Err(error) => {
+                println!("not ok - published figures: {error:#}");
+                score.failed += 1;
+            }
+        }
     }
     score.close(options)
 }

@@ -21,6 +21,13 @@ pub(crate) struct Toolchain {
     pub(crate) flags: Vec<String>,
 }
 
+impl Toolchain {
+    /// What the compiler calls itself, in one line.
+    pub(crate) fn version(&self) -> Result<String> {
+        command::output(command::clean(self.cargo.with_file_name("rustc")).arg("--version"))
+    }
+}
+
 /// A compiler on this machine and what it told about itself.
 struct Candidate {
     rustc: PathBuf,

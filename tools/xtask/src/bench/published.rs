@@ -1,0 +1,164 @@
+//! The results in the tree: `docs/results/NAME.json`, the tables of the book that come from them, and the test that they
+//! are still true.
+//!
+//! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`) and `<!-- end -->`.
+
+use super::references::{self, References};
+use super::report::{self, Report};
+use super::{compare, empty_report, measure};
+use crate::{build, suites, tree};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Per cent by which a published figure may differ from one measured anew with the same compiler.
+const TOLERANCE: f64 = 2.0;
+/// At the beginning of a line.
+const BEGIN: &str = "\n<!-- results: ";
+const END: &str = "<!-- end -->";
+
+fn file(name: &str) -> PathBuf {
+    tree::root().join("docs/results").join(format!("{name}.json"))
+}
+
+fn read(name: &str) -> Result<Report> {
+    let path = file(name);
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is no report", path.display()))
+}
+
+/// Puts the results of a benchmark into the tree.
+pub(super) fn write(name: &str, report: &Report) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(report)?;
+    text.push('\n');
+    build::write_if_changed(&file(name), text.as_bytes())
+}
+
+/// Writes the tables of the book anew.
+pub(super) fn update_tables() -> Result<()> {
+    for_each_chapter(|path, text, renewed| {
+        if text != renewed {
+            build::write_if_changed(path, renewed.as_bytes())?;
+            println!("{}", path.display());
+        }
+        Ok(())
+    })
+}
+
+/// An error if a table of the book is not what the results in the tree say.
+pub(crate) fn check_tables() -> Result<()> {
+    for_each_chapter(|path, text, renewed| {
+        if text != renewed {
+            bail!("{}: a table is not that of docs/results: ./mac bench --publish", path.display());
+        }
+        Ok(())
+    })
+}
+
+fn for_each_chapter(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> Result<()> {
+    let references = references::read()?;
+    let directory = tree::root().join("docs/src");
+    for entry in fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let text = fs::read_to_string(&path)?;
+            let renewed = renew(&text, |name, what| table(&read(name)?, what, &references))
+                .with_context(|| path.display().to_string())?;
+            action(&path, &text, &renewed)?;
+        }
+    }
+    Ok(())
+}
+
+fn table(report: &Report, what: &str, references: &References) -> Result<String> {
+    match what {
+        "operations" => Ok(report::operations_table(report, references)),
+        "regions" => Ok(report::regions_table(report)),
+        _ => bail!("there is no table of {what}: operations or regions"),
+    }
+}
+
+/// The text with every table replaced by what `table` gives for its name and kind.
+fn renew(text: &str, mut table: impl FnMut(&str, &str) -> Result<String>) -> Result<String> {
+    let mut renewed = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(BEGIN) {
+        let (before, mark) = rest.split_at(at);
+        let line_end = mark[1..].find('\n').map_or(mark.len(), |end| end + 1);
+        let words = mark[BEGIN.len()..line_end].trim_end_matches("-->").trim();
+        let (name, what) = words.split_once(' ').with_context(|| format!("{words:?} names no table"))?;
+        let end = mark.find(END).with_context(|| format!("the table {words} has no {END}"))?;
+        renewed.push_str(before);
+        renewed.push_str(&mark[..line_end]);
+        renewed.push_str("\n\n");
+        renewed.push_str(&table(name, what)?);
+        renewed.push('\n');
+        rest = &mark[end..];
+    }
+    renewed.push_str(rest);
+    Ok(renewed)
+}
+
+/// What re-measuring the published benchmarks has found.
+pub(crate) enum Verified {
+    /// They are true: how many points were compared.
+    True(usize),
+    /// Nothing can be said, and why.
+    Unknown(String),
+}
+
+/// Measures the published benchmarks that the table of benchmarks marks for it anew, and compares. Figures of another
+/// compiler are not compared.
+pub(crate) fn verify() -> Result<Verified> {
+    let mut points = 0;
+    let mut wrong = Vec::new();
+    for benchmark in
+        suites::read(suites::BENCHMARKS)?.iter().filter(|benchmark| file(&benchmark.name).exists())
+    {
+        let published = read(&benchmark.name)?;
+        let compiler = empty_report()?.compiler;
+        if published.compiler != compiler {
+            return Ok(Verified::Unknown(format!(
+                "the figures were measured with {}, this is {compiler}",
+                published.compiler
+            )));
+        }
+        let result = compare::compare(&published, &measure(benchmark)?, TOLERANCE);
+        points += result.points;
+        wrong.extend(result.differences.iter().map(ToString::to_string));
+        wrong.extend(result.missing.iter().map(|test| format!("{test} is not measured any more")));
+        wrong.extend(result.new.iter().map(|test| format!("{test} is not published")));
+    }
+    if points == 0 && wrong.is_empty() {
+        return Ok(Verified::Unknown("nothing is published".into()));
+    }
+    if !wrong.is_empty() {
+        bail!(
+            "docs/results is not true any more beyond {TOLERANCE} % (./mac bench --publish, and say why):\n  {}",
+            wrong.join("\n  ")
+        );
+    }
+    Ok(Verified::True(points))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_replaced_and_the_rest_stays() {
+        let text = "before\n<!-- results: kernel operations -->\n\nold\n<!-- end -->\nafter\n";
+        let renewed = renew(text, |name, what| Ok(format!("| {name} {what} |\n"))).unwrap();
+        assert_eq!(
+            renewed,
+            "before\n<!-- results: kernel operations -->\n\n| kernel operations |\n\n<!-- end -->\nafter\n"
+        );
+        assert_eq!(renew(&renewed, |name, what| Ok(format!("| {name} {what} |\n"))).unwrap(), renewed);
+        assert!(renew("\n<!-- results: kernel operations -->\n", |_, _| Ok(String::new())).is_err());
+    }
+
+    #[test]
+    fn the_books_tables_are_those_of_the_results() {
+        check_tables().unwrap();
+    }
+}

@@ -1,0 +1,129 @@
+//! What results are shown beside: `bench/references.toml`.
+
+use super::series::Series;
+use crate::tree;
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use std::fs;
+
+const FILE: &str = "bench/references.toml";
+
+/// The whole file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct References {
+    #[serde(default, rename = "operation")]
+    pub(crate) operations: Vec<Operation>,
+    #[serde(default, rename = "chart")]
+    pub(crate) charts: Vec<Chart>,
+    #[serde(default, rename = "paper")]
+    pub(crate) papers: Vec<Paper>,
+}
+
+/// A row of the table of operations.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Operation {
+    pub(crate) name: String,
+    /// The benchmark's names, one value each.
+    tests: Vec<String>,
+    /// At which parameter, for tests whose parameter is not a number of rounds.
+    #[serde(default)]
+    at: Vec<f64>,
+    /// By what the value is multiplied.
+    #[serde(default = "one")]
+    scale: f64,
+    /// What it is to cost at most.
+    pub(crate) target: Option<f64>,
+    /// What L4Ka::Pistachio's AMD64 kernel with its fast path costs in the same emulator by the same method.
+    pub(crate) pistachio: Option<f64>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A chart of the report.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    pub(crate) across: String,
+    pub(crate) tests: Vec<String>,
+}
+
+/// A figure of a paper, as it stands there.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Paper {
+    pub(crate) figure: String,
+    pub(crate) value: String,
+    pub(crate) hardware: String,
+    pub(crate) source: String,
+    pub(crate) erratum: Option<String>,
+}
+
+impl Operation {
+    /// The values in `series`; `None` where one was not measured.
+    pub(crate) fn values(&self, series: &[Series]) -> Vec<Option<f64>> {
+        let value = |(index, test): (usize, &String)| {
+            let series =
+                series.iter().find(|series| series.test == *test && series.counter == "instructions")?;
+            let value = match self.at.get(index) {
+                Some(at) => series.points.iter().find(|point| point.parameter == *at)?.value,
+                // One operation at a parameter of its own, or the cost per round.
+                None => series.fit.map_or(series.smallest().value, |fit| fit.unit),
+            };
+            Some(value * self.scale)
+        };
+        self.tests.iter().enumerate().map(value).collect()
+    }
+}
+
+/// Reads the file.
+pub(crate) fn read() -> Result<References> {
+    let path = tree::root().join(FILE);
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    toml::from_str(&text).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::series::{Measurement, collect};
+
+    #[test]
+    fn the_file_of_the_tree_is_well_formed() {
+        let references = read().unwrap();
+        assert!(references.operations.len() > 10 && references.papers.len() > 10);
+        for operation in &references.operations {
+            assert!(
+                operation.at.is_empty() || operation.at.len() == operation.tests.len(),
+                "{}",
+                operation.name
+            );
+        }
+    }
+
+    #[test]
+    fn a_value_is_the_cost_per_round_or_at_a_parameter() {
+        let measured = |test: &str, parameter, value| Measurement {
+            test: test.into(),
+            parameter,
+            counter: "instructions".into(),
+            value,
+        };
+        let series = collect(&[
+            measured("rounds", 1.0, 30.0),
+            measured("rounds", 2.0, 50.0),
+            measured("rounds", 3.0, 70.0),
+            measured("words", 0.0, 7.0),
+            measured("words", 9.0, 8.0),
+        ]);
+        let mut operation: Operation =
+            toml::from_str("name = \"x\"\ntests = [\"rounds\"]\nscale = 0.5").unwrap();
+        assert_eq!(operation.values(&series), [Some(10.0)]);
+        (operation.tests, operation.at) = (vec!["words".into(), "words".into()], vec![9.0, 1.0]);
+        assert_eq!(operation.values(&series), [Some(4.0), None]);
+    }
+}

@@ -1,0 +1,333 @@
+//! The published result of a run: as JSON, as Markdown, and as a page with charts.
+
+use super::chart::{self, Line, escape};
+use super::references::{Operation, References};
+use super::regions::Region;
+use super::series::Series;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+
+/// How the values were counted.
+pub(crate) const METHOD: &str = "QEMU TCG, -icount shift=0: instructions from user level to user level";
+
+/// A run.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Report {
+    pub(crate) method: String,
+    /// What built and what executed the programs: figures change with the compiler.
+    pub(crate) compiler: String,
+    pub(crate) emulator: String,
+    pub(crate) series: Vec<Series>,
+    pub(crate) regions: Vec<Region>,
+}
+
+/// The columns of the table of regions: counter, heading.
+const COLUMNS: [(&str, &str); 21] = [
+    ("instructions", "instructions"),
+    ("swapgs", "SWAPGS"),
+    ("cr3_load", "CR3 load"),
+    ("control_register", "CR0, CR4"),
+    ("wrmsr", "WRMSR"),
+    ("fs_base", "FS base"),
+    ("gs_base", "GS base"),
+    ("syscall", "SYSCALL"),
+    ("sysret", "SYSRET"),
+    ("iret", "IRET"),
+    ("save_state", "XSAVE"),
+    ("restore_state", "XRSTOR"),
+    ("invalidate", "INVLPG"),
+    ("locked", "locked"),
+    ("rdtsc", "RDTSC"),
+    ("device_accesses", "device"),
+    ("bulk_bytes", "bulk bytes"),
+    ("instruction_lines", "I lines"),
+    ("data_lines", "D lines"),
+    ("l1d_misses", "L1D misses"),
+    ("dtlb_misses", "DTLB misses"),
+];
+
+/// A number as a person reads it: without decimals from 100 on.
+pub(crate) fn number(value: f64) -> String {
+    if value.fract() == 0.0 || value >= 100.0 {
+        let digits = format!("{:.0}", value.abs());
+        let groups: Vec<&str> = digits
+            .as_bytes()
+            .rchunks(3)
+            .rev()
+            .map(|group| std::str::from_utf8(group).unwrap_or(""))
+            .collect();
+        format!(
+            "{}{}",
+            if value < 0.0 { "-" } else { "" },
+            groups.join(if digits.len() > 4 { " " } else { "" })
+        )
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map(number).unwrap_or_default()
+}
+
+/// The rows of the table of operations that were measured: name, values, target, Pistachio's figure.
+fn operations<'a>(
+    report: &'a Report,
+    references: &'a References,
+) -> impl Iterator<Item = (&'a Operation, String)> + 'a {
+    references.operations.iter().filter_map(|operation| {
+        let values = operation.values(&report.series);
+        let any = values.iter().any(Option::is_some);
+        let value = |value: &Option<f64>| value.map_or_else(|| "-".into(), number);
+        any.then(|| (operation, values.iter().map(value).collect::<Vec<_>>().join(" / ")))
+    })
+}
+
+/// The table of operations in Markdown.
+pub(crate) fn operations_table(report: &Report, references: &References) -> String {
+    let mut table = String::from("| operation | instructions | to reach | Pistachio |\n|---|---|---|---|\n");
+    for (operation, values) in operations(report, references) {
+        let _ = writeln!(
+            table,
+            "| {} | {values} | {} | {} |",
+            operation.name,
+            optional(operation.target),
+            optional(operation.pistachio)
+        );
+    }
+    table
+}
+
+/// What was counted of the marked regions, in Markdown: columns that are zero everywhere are left out.
+pub(crate) fn regions_table(report: &Report) -> String {
+    let mut table = String::new();
+    let columns: Vec<_> = COLUMNS
+        .iter()
+        .filter(|(counter, _)| {
+            report.regions.iter().any(|region| {
+                region.user.get(*counter).is_some_and(|&n| n > 0)
+                    || region.kernel.get(*counter).is_some_and(|&n| n > 0)
+            })
+        })
+        .collect();
+    if columns.is_empty() {
+        return table;
+    }
+    let headings: Vec<&str> = columns.iter().map(|(_, heading)| *heading).collect();
+    let _ = writeln!(
+        table,
+        "| operation | | {} |\n|---|---|{}",
+        headings.join(" | "),
+        "---|".repeat(columns.len())
+    );
+    for region in &report.regions {
+        for (mode, counts) in [("kernel", &region.kernel), ("user", &region.user)] {
+            let cells: Vec<String> =
+                columns.iter().map(|(counter, _)| number(round(region.of(counts, counter)))).collect();
+            let processor =
+                if region.processor == 0 { String::new() } else { format!(" ({})", region.processor) };
+            let _ = writeln!(table, "| {}{processor} | {mode} | {} |", region.name, cells.join(" | "));
+        }
+    }
+    table
+}
+
+/// To one decimal: a region contains the loop around its operations, and now and then a timer.
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// The table of series in Markdown.
+fn series_table(report: &Report) -> String {
+    let mut table = String::from(
+        "| test | counter | smallest | largest | fixed | per unit | residual | repeats |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    for series in &report.series {
+        let at = |point: super::series::Point| format!("{} at {}", number(point.value), point.parameter);
+        let fit = series.fit.map_or_else(
+            || " | | ".to_string(),
+            |fit| format!("{:.1} | {:.3} | {:.1}", fit.fixed, fit.unit, fit.residual),
+        );
+        let repeats = if series.repeats { "yes" } else { "NO" };
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {fit} | {repeats} |",
+            series.test,
+            series.counter,
+            at(series.smallest()),
+            at(series.largest())
+        );
+    }
+    table
+}
+
+fn papers_table(references: &References) -> String {
+    let mut table = String::from("| figure | value | hardware | where |\n|---|---|---|---|\n");
+    for paper in &references.papers {
+        let note = paper.erratum.as_ref().map(|erratum| format!(" (erratum: {erratum})")).unwrap_or_default();
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {}{note} |",
+            paper.figure, paper.value, paper.hardware, paper.source
+        );
+    }
+    table
+}
+
+/// What the counters of the region table mean.
+const REGIONS_NOTE: &str = "Per operation, but cache lines (of 64 bytes), which operations share: those are of the whole \
+    region. Counted by the plugin for kernel and user apart; misses are those of its model.";
+
+/// The whole report as Markdown.
+pub(crate) fn markdown(report: &Report, references: &References) -> String {
+    let mut text = format!(
+        "# Benchmark report\n\n{}. Compiler: {}. Emulator: {}.\n",
+        report.method, report.compiler, report.emulator
+    );
+    let operations = operations_table(report, references);
+    let _ = write!(text, "\n## Operations\n\n{operations}");
+    if !report.regions.is_empty() {
+        let _ = write!(text, "\n## What instructions hide\n\n{REGIONS_NOTE}\n\n{}", regions_table(report));
+    }
+    let _ = write!(text, "\n## All series\n\n{}", series_table(report));
+    let _ = write!(
+        text,
+        "\n## The papers\n\nOther hardware, other units: for orientation only.\n\n{}",
+        papers_table(references)
+    );
+    text
+}
+
+/// The whole report as a page that needs nothing else.
+pub(crate) fn html(report: &Report, references: &References) -> String {
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Macadamia: benchmarks</title>\n<style>\
+         body{{font:15px/1.5 sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}}\
+         table{{border-collapse:collapse;font-size:13px}}td,th{{border-bottom:1px solid #ddd;padding:.2rem .6rem;text-align:right}}\
+         td:first-child,th:first-child{{text-align:left}}svg{{max-width:44rem;display:block}}.wide{{overflow-x:auto}}</style></head>\n\
+         <body><h1>Macadamia: benchmarks</h1>\n<p>{}. Compiler: {}. Emulator: {}.</p>\n",
+        escape(&report.method),
+        escape(&report.compiler),
+        escape(&report.emulator)
+    );
+    let _ = write!(page, "<h2>Operations</h2>\n{}", table_html(&operations_table(report, references)));
+    for chart in &references.charts {
+        let lines: Vec<Line<'_>> = chart
+            .tests
+            .iter()
+            .filter_map(|test| report.series.iter().find(|series| series.test == *test))
+            .filter(|series| series.points.len() > 1)
+            .map(|series| Line { name: &series.test, points: &series.points })
+            .collect();
+        if !lines.is_empty() {
+            let _ = write!(
+                page,
+                "<h2>{}</h2>\n{}",
+                escape(&chart.title),
+                chart::svg(&lines, &chart.across, "instructions")
+            );
+        }
+    }
+    if !report.regions.is_empty() {
+        let _ = write!(
+            page,
+            "<h2>What instructions hide</h2>\n<p>{}</p>\n{}",
+            escape(REGIONS_NOTE),
+            table_html(&regions_table(report))
+        );
+    }
+    let _ = write!(page, "<h2>All series</h2>\n{}", table_html(&series_table(report)));
+    let _ = write!(
+        page,
+        "<h2>The papers</h2>\n<p>Other hardware, other units: for orientation only.</p>\n{}</body></html>\n",
+        table_html(&papers_table(references))
+    );
+    page
+}
+
+/// One of our Markdown tables as HTML.
+fn table_html(markdown: &str) -> String {
+    let mut table = String::from("<div class=\"wide\"><table>\n");
+    for (index, line) in markdown.lines().enumerate() {
+        if index == 1 {
+            continue;
+        }
+        let tag = if index == 0 { "th" } else { "td" };
+        let cells: Vec<String> = line
+            .trim_matches('|')
+            .split('|')
+            .map(|cell| format!("<{tag}>{}</{tag}>", escape(cell.trim())))
+            .collect();
+        let _ = writeln!(table, "<tr>{}</tr>", cells.concat());
+    }
+    table.push_str("</table></div>\n");
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::references;
+    use crate::bench::regions::is_shared;
+    use crate::bench::series::{Measurement, collect};
+
+    fn report() -> Report {
+        let measured = |test: &str, parameter, value| Measurement {
+            test: test.into(),
+            parameter,
+            counter: "instructions".into(),
+            value,
+        };
+        let series = collect(&[
+            measured("thread-switch-nil", 32.0, 3200.0),
+            measured("thread-switch-nil", 64.0, 6400.0),
+            measured("thread-switch-nil", 128.0, 12800.0),
+            measured("ipc-one-way-across-spaces", 0.0, 100.0),
+            measured("ipc-one-way-across-spaces", 63.0, 163.0),
+        ]);
+        let counts =
+            |pairs: &[(&str, u64)]| pairs.iter().map(|&(name, count)| (name.into(), count)).collect();
+        let region = Region {
+            name: "thread-switch-nil".into(),
+            processor: 0,
+            operations: 64,
+            user: counts(&[("instructions", 640)]),
+            kernel: counts(&[("instructions", 6400), ("swapgs", 128), ("data_lines", 9)]),
+        };
+        Report { method: METHOD.into(), series, regions: vec![region], ..Report::default() }
+    }
+
+    #[test]
+    fn tables_have_the_values_beside_target_and_relative() {
+        let table = operations_table(&report(), &references::read().unwrap());
+        assert!(table.contains("| ThreadSwitch(nil) | 100 | 60 | 122 |"), "{table}");
+        assert!(
+            table.contains("0 / 63 words | 100 / 163 | | |") || table.contains("| 100 / 163 |"),
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn regions_are_per_operation_but_for_shared_lines() {
+        let table = regions_table(&report());
+        assert!(table.contains("| thread-switch-nil | kernel | 100 | 2 | 9 |"), "{table}");
+        assert!(table.contains("| thread-switch-nil | user | 10 | 0 | 0 |"), "{table}");
+        assert!(is_shared("data_lines") && !is_shared("swapgs"));
+    }
+
+    #[test]
+    fn the_page_is_complete_and_escapes_what_it_shows() {
+        let mut report = report();
+        report.compiler = "<b>".into();
+        let page = html(&report, &references::read().unwrap());
+        assert!(page.contains("<svg") && page.ends_with("</html>\n") && page.contains("Compiler: &lt;b&gt;"));
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(number(14612.4), "14 612");
+        assert_eq!(number(1335.0), "1335");
+        assert_eq!(number(80.25), "80.2");
+    }
+}
