@@ -112,6 +112,8 @@ impl<M: Machine> Call<'_, M> {
 
     /// Waits for `future` unless a signal comes first: then the call ends as `rule` says.
     pub(crate) async fn wait<T>(&self, rule: Rule, future: impl Future<Output = T>) -> Result<T, Stop> {
+        // Pinned here, so that what waits for it holds a pointer and not the future once more.
+        let future = core::pin::pin!(future);
         let done = self.system().processes.interruptible(self.tid(), future).await;
         done.ok_or(Stop::Outcome(Outcome::Interrupted(rule)))
     }
@@ -122,7 +124,10 @@ impl<M: Machine> Call<'_, M> {
         buffer: &mut B,
         transfer: impl AsyncFnOnce(&mut B) -> Result<usize>,
     ) -> Done {
-        let done = self.system().processes.interruptible(self.tid(), transfer(buffer)).await;
+        let done = {
+            let moving = core::pin::pin!(transfer(buffer));
+            self.system().processes.interruptible(self.tid(), moving).await
+        };
         match done {
             Some(result) => {
                 let result = result.inspect_err(|error| self.signal_for(*error));

@@ -74,7 +74,9 @@ impl<M: Machine> Linux<M> {
     pub async fn perform(&self, thread: &Arc<Thread<M>>, request: Request) -> Outcome {
         let call = Call { linux: self, thread, arguments: request.arguments };
         let tid = thread.tid();
-        match thread.system().processes.killable(tid, calls::dispatch(&call, request.number)).await {
+        // Pinned here, so that what waits for it holds a pointer and not the future once more.
+        let performing = core::pin::pin!(calls::dispatch(&call, request.number));
+        match thread.system().processes.killable(tid, performing).await {
             Some(Ok(value)) => Outcome::Return(value),
             Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
             Some(Err(Stop::Outcome(outcome))) => outcome,

@@ -25,10 +25,8 @@ use unix_server::options::Options;
 use unix_server::start::{self, Command, Parts};
 use unix_server::{Server, console};
 
-l4::program!(run, kip = start_page::KIP, stack = STACK);
-
-/// Bytes of the worker's stack: tasks are made on it before they move to the heap.
-const STACK: usize = 1 << 20;
+// The worker's stack: tasks are made on it before they move to the heap.
+l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
 
 // What is needed before root has given memory.
 rt::heap!(1 << 20, grow = grow_heap);

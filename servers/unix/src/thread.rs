@@ -127,7 +127,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
             Event::PageFault { address, access } => {
                 let trap = Trap { error: page_fault_error(access), number: PAGE_FAULT, address };
                 // A thread that has to end does not wait for memory.
-                let resolving = thread.page_fault(trap, access);
+                let resolving = core::pin::pin!(thread.page_fault(trap, access));
                 let _ = thread.system().processes.killable(tid, resolving).await;
             }
             Event::Exception { vector: DEVICE_NOT_AVAILABLE, .. } => thread.out_of_memory(),
