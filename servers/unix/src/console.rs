@@ -3,9 +3,9 @@
 use crate::Driver;
 use alloc::sync::Arc;
 use mach::Machine;
-use unix::NotDone;
 use unix::poll::{Readiness, until_ready};
 use unix::tty::Terminal;
+use unix::{Environment, NotDone};
 
 /// Bytes shown in one go.
 const PIECE: usize = 480;
@@ -22,6 +22,29 @@ pub async fn show<M: Machine, D: Driver<M>>(terminal: Arc<Terminal>, driver: &D)
         });
         if let Ok(count) = count.await {
             driver.show(&bytes[..count]).await;
+        }
+    }
+}
+
+/// Brings what is typed to `terminal`, for ever.
+pub async fn listen<M: Machine, D: Driver<M>>(
+    terminal: Arc<Terminal>,
+    driver: &D,
+    environment: &dyn Environment,
+) {
+    let mut bytes = [0; PIECE];
+    loop {
+        let count = driver.typed(&mut bytes).await;
+        let mut done = 0;
+        while done < count {
+            done += terminal.receive(&bytes[done..count], environment.monotonic());
+            if done < count {
+                let room = until_ready(terminal.driver_queue(), Readiness::WRITE, || {
+                    if terminal.can_receive() { Ok(()) } else { Err(NotDone::NotReady) }
+                });
+                // Its attempt fails in no other way.
+                let _ = room.await;
+            }
         }
     }
 }

@@ -1,15 +1,14 @@
 //! What the server needs of the machine beside memory: threads, tasks, the console.
 
 use crate::bounce::Library;
+use crate::port::Port;
 use crate::program_thread::{ProgramThread, error};
 use crate::report::say;
-use alloc::string::String;
 use alloc::sync::Arc;
-use core::fmt::{self, Write};
+use core::fmt;
 use core::future::Future;
 use mach::{KernError, Machine};
 use machine::L4Machine;
-use rt::root::Console;
 use unix::memory::Memory;
 use unix::{Error, Result};
 use unix_server::Driver;
@@ -21,6 +20,7 @@ const WORKER: usize = 0;
 /// The L4 machine as the server drives it.
 pub(crate) struct L4Driver {
     machine: L4Machine,
+    port: Arc<Port>,
     /// Bytes of a thread's extended state, at most.
     extended_size: usize,
     /// Whether the log is kept from the console.
@@ -31,12 +31,17 @@ pub(crate) struct L4Driver {
 
 impl L4Driver {
     /// `ENOMEM`.
-    pub(crate) fn new(machine: L4Machine, extended_size: usize, options: &Options) -> Result<L4Driver> {
+    pub(crate) fn new(
+        machine: L4Machine,
+        port: Arc<Port>,
+        extended_size: usize,
+        options: &Options,
+    ) -> Result<L4Driver> {
         let library = match options.mode {
             Mode::Exception => None,
             Mode::Bounce => Some(Library::new(&machine)?),
         };
-        Ok(L4Driver { machine, extended_size, quiet: options.quiet, library })
+        Ok(L4Driver { machine, port, extended_size, quiet: options.quiet, library })
     }
 
     /// Runs a task that serves the system as a whole. `ENOMEM`.
@@ -65,9 +70,11 @@ impl Driver<L4Machine> for L4Driver {
     }
 
     async fn show(&self, bytes: &[u8]) {
-        // Root's console makes its own carriage returns, and knows text only.
-        let text = String::from_utf8_lossy(bytes).replace('\r', "");
-        let _ = Console.write_str(&text);
+        self.port.write(bytes).await;
+    }
+
+    async fn typed(&self, buffer: &mut [u8]) -> usize {
+        self.port.read(buffer).await
     }
 
     fn log(&self, line: fmt::Arguments<'_>) {

@@ -7,6 +7,7 @@ extern crate alloc;
 mod bounce;
 mod driver;
 mod environment;
+mod port;
 mod processor;
 mod program_thread;
 mod report;
@@ -15,7 +16,8 @@ use alloc::sync::Arc;
 use driver::L4Driver;
 use environment::L4Environment;
 use mach::vm::Vm;
-use machine::{Configuration, L4Machine, NoOthers};
+use machine::{Configuration, L4Machine};
+use port::{Port, PortEvents};
 use report::{Failure, say};
 use rt::root::{self, End};
 use rt::start_page;
@@ -23,7 +25,7 @@ use unix::Environment;
 use unix::exec::Layout;
 use unix_server::options::Options;
 use unix_server::start::{self, Command, Parts};
-use unix_server::{Server, console};
+use unix_server::{Server, console as terminal_console};
 
 // The worker's stack: tasks are made on it before they move to the heap.
 l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
@@ -65,8 +67,9 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let machine = L4Machine::start(&configuration).map_err(Failure::Machine)?;
     let vm = Vm::new(machine.clone()).map_err(|_| Failure::NoMemory)?;
     let processor = processor::describe();
-    let driver =
-        L4Driver::new(machine.clone(), processor.extended_size, &options).map_err(|_| Failure::NoMemory)?;
+    let port = Port::open();
+    let driver = L4Driver::new(machine.clone(), port.clone(), processor.extended_size, &options)
+        .map_err(|_| Failure::NoMemory)?;
     let server = Server::new(driver, processor, options.trace);
     let layout = configuration.layout;
     let environment: Arc<dyn Environment> = Arc::new(L4Environment::new(machine.clone(), options.time));
@@ -77,7 +80,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         layout: Layout { low: LOWEST, high: layout.kernel_interface.min(layout.utcb_area), randomise: true },
         max_threads: heap as usize / HEAP_PER_THREAD,
     };
-    let life = live(server, parts, options);
+    let life = live(server, parts, options, port.clone());
     let started = machine.spawn(0, async move {
         match life.await {
             Ok(status) => {
@@ -92,7 +95,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         }
     });
     started.map_err(|_| Failure::NoMemory)?;
-    machine.serve(0, &mut NoOthers)
+    machine.serve(0, &mut PortEvents(port))
 }
 
 /// Runs the command on a new system: its exit status.
@@ -100,12 +103,17 @@ async fn live(
     server: Arc<Server<L4Machine, L4Driver>>,
     parts: Parts<L4Machine>,
     options: Options,
+    port: Arc<Port>,
 ) -> unix::Result<u8> {
     let (vm, environment) = (parts.vm.clone(), parts.environment.clone());
+    let clock = environment.clone();
     let driver = server.driver();
     let started = start::system(&server, parts).await?;
     let (terminal, showing) = (started.terminal.clone(), server.clone());
-    driver.run_beside(async move { console::show(terminal, showing.driver()).await })?;
+    driver.run_beside(async move { terminal_console::show(terminal, showing.driver()).await })?;
+    let (terminal, listening) = (started.terminal.clone(), server.clone());
+    driver
+        .run_beside(async move { terminal_console::listen(terminal, listening.driver(), &*clock).await })?;
     let system = started.system.clone();
     driver.run_beside(async move {
         system.timers.drive(&*environment, &system.processes).await;
@@ -120,6 +128,7 @@ async fn live(
     };
     // A terminal that was hung up has nothing more to show.
     let _ = started.terminal.drain().await;
+    port.drain().await;
     Ok(status)
 }
 

@@ -28,6 +28,9 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// Shows bytes on the console, after those of earlier calls.
     fn show(&self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
 
+    /// Takes bytes that were typed on the console, at least one; waits for them. At most one such future exists.
+    fn typed(&self, buffer: &mut [u8]) -> impl Future<Output = usize> + Send;
+
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
 

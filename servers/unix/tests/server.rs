@@ -6,6 +6,7 @@ use mach::machine::{Machine, Protection, ThreadState};
 use mach::vm::Vm;
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt::Arguments;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -141,6 +142,7 @@ struct TestDriver {
     script: Script,
     tasks: Mutex<Vec<Task>>,
     shown: Mutex<Vec<u8>>,
+    keyboard: Mutex<VecDeque<u8>>,
     log: Mutex<Vec<String>>,
     made: Mutex<usize>,
     alive: Arc<Mutex<usize>>,
@@ -172,6 +174,15 @@ impl Driver<Simulated> for TestDriver {
 
     async fn show(&self, bytes: &[u8]) {
         self.shown.lock().unwrap().extend_from_slice(bytes);
+    }
+
+    async fn typed(&self, buffer: &mut [u8]) -> usize {
+        let taken = poll_fn(|_| match self.keyboard.lock().unwrap().pop_front() {
+            Some(byte) => Poll::Ready(byte),
+            None => Poll::Pending,
+        });
+        buffer[0] = taken.await;
+        1
     }
 
     fn log(&self, line: Arguments<'_>) {
@@ -257,12 +268,22 @@ fn run(
     arguments: &[&str],
     script: impl Fn(&TestThread, usize, Resume) -> Step + Send + Sync + 'static,
 ) -> Run {
+    run_typing("", arguments, script)
+}
+
+/// The same, with `typed` on the console.
+fn run_typing(
+    typed: &str,
+    arguments: &[&str],
+    script: impl Fn(&TestThread, usize, Resume) -> Step + Send + Sync + 'static,
+) -> Run {
     let machine = Simulated::new(4096);
     let driver = TestDriver {
         machine: machine.clone(),
         script: Arc::new(script),
         tasks: Mutex::default(),
         shown: Mutex::default(),
+        keyboard: Mutex::new(typed.bytes().collect()),
         log: Mutex::default(),
         made: Mutex::default(),
         alive: Arc::default(),
@@ -281,10 +302,21 @@ fn run(
         arguments: arguments.iter().map(|text| text.as_bytes().to_vec()).collect(),
         environment: Vec::new(),
     };
+    let environment = parts.environment.clone();
     let (main_server, main_status) = (server.clone(), status.clone());
     executor.spawn(async move {
         let started = start::system(&main_server, parts).await.unwrap();
         let shower = unix_server::console::show(started.terminal.clone(), main_server.driver());
+        let listener =
+            unix_server::console::listen(started.terminal.clone(), main_server.driver(), &*environment);
+        let shower = async {
+            let (mut shower, mut listener) = (Box::pin(shower), Box::pin(listener));
+            poll_fn(|cx| {
+                let _ = shower.as_mut().poll(cx);
+                listener.as_mut().poll(cx)
+            })
+            .await
+        };
         let running = start::run_command(&main_server, &started, command);
         let ended = futures_select(running, shower).await;
         started.terminal.drain().await.unwrap();
@@ -323,6 +355,7 @@ async fn futures_select<T>(main: impl Future<Output = T>, beside: impl Future<Ou
     done
 }
 
+const READ: u64 = 0;
 const WRITE: u64 = 1;
 const GETPID: u64 = 39;
 const FORK: u64 = 57;
@@ -353,6 +386,19 @@ fn a_program_faults_writes_and_exits() {
         }
     });
     assert_eq!((run.status, &*run.shown), (7, "hello\r\n"));
+}
+
+#[test]
+fn what_is_typed_arrives() {
+    let run = run_typing("typed\n", &["program"], |thread, run, resume| match run {
+        0 => thread.call(READ, &[0, DATA, 100]),
+        1 => {
+            assert_eq!(resume, Resume::Return(6));
+            thread.call(WRITE, &[1, DATA, 6])
+        }
+        _ => thread.call(EXIT, &[0]),
+    });
+    assert!(run.shown.contains("typed\r\n"), "{:?}", run.shown);
 }
 
 #[test]

@@ -1,0 +1,111 @@
+//! The way to the console: the driver's rings where there is a driver, else root's console.
+
+use crate::report::say;
+use alloc::string::String;
+use alloc::sync::Arc;
+use console::client::{self, Input, Output};
+use core::fmt::Write;
+use machine::{OtherMessage, Others, UserMessage};
+use rt::root::{Console, Status};
+use unix::NotDone;
+use unix::poll::{PollQueue, Readiness, until_ready};
+use unix::sync::SpinLock;
+
+/// The server that drives the console.
+const NAME: &str = "console";
+/// Where the memory lies that is shared with it.
+const AREA: u64 = 0x0500_0000_0000;
+/// The notification bit for news of it; bit 0 is the executor's.
+const NEWS: u64 = 2;
+
+/// The console's driver, and who waits for it.
+pub(crate) struct Port {
+    /// None: there is no driver.
+    ends: Option<(SpinLock<Output>, SpinLock<Input>)>,
+    /// Those who wait for input or for room.
+    queue: PollQueue,
+}
+
+impl Port {
+    /// Opens the console for the calling thread, the worker. Waits for the driver's start.
+    pub(crate) fn open() -> Arc<Port> {
+        let ends = match client::open(NAME, AREA, l4::utcb::my_global_id(), NEWS) {
+            Ok((output, input)) => Some((SpinLock::new(output), SpinLock::new(input))),
+            Err(Status::NotFound) => None,
+            Err(status) => {
+                say(format_args!("unix: the console cannot be opened: {status:?}"));
+                None
+            }
+        };
+        Arc::new(Port { ends, queue: PollQueue::new() })
+    }
+
+    /// Sends all of `bytes`.
+    pub(crate) async fn write(&self, bytes: &[u8]) {
+        let Some((output, _)) = &self.ends else { return print(bytes) };
+        let mut done = 0;
+        while done < bytes.len() {
+            let written = self.until(Readiness::WRITE, || {
+                let mut output = output.lock();
+                let count = output.write(&bytes[done..]);
+                if count > 0 {
+                    return Some(count);
+                }
+                output.wait();
+                Some(output.write(&bytes[done..])).filter(|&count| count > 0)
+            });
+            done += written.await;
+        }
+    }
+
+    /// Waits until everything that was written has left.
+    pub(crate) async fn drain(&self) {
+        let Some((output, _)) = &self.ends else { return };
+        let drained = self.until(Readiness::WRITE, || {
+            let output = output.lock();
+            output.wait();
+            output.is_drained().then_some(())
+        });
+        drained.await;
+    }
+
+    /// Takes what was typed, at least a byte of it. Without a driver nothing ever comes.
+    pub(crate) async fn read(&self, buffer: &mut [u8]) -> usize {
+        let Some((_, input)) = &self.ends else { return core::future::pending().await };
+        let taken =
+            self.until(Readiness::READ, || Some(input.lock().read(buffer)).filter(|&count| count > 0));
+        taken.await
+    }
+
+    async fn until<T>(&self, interest: Readiness, mut attempt: impl FnMut() -> Option<T> + Unpin) -> T {
+        loop {
+            let ready = until_ready(&self.queue, interest, || attempt().ok_or(NotDone::NotReady));
+            if let Ok(value) = ready.await {
+                return value;
+            }
+        }
+    }
+}
+
+/// The worker's ear for the driver.
+pub(crate) struct PortEvents(pub(crate) Arc<Port>);
+
+impl Others for PortEvents {
+    fn message(&mut self, _message: OtherMessage) -> Option<UserMessage> {
+        // Nobody has anything to ask of this server.
+        None
+    }
+
+    fn notification(&mut self, bits: u64) {
+        if bits & NEWS != 0 {
+            self.0.queue.wake(Readiness::READ | Readiness::WRITE);
+        }
+    }
+}
+
+/// Root's console makes its own carriage returns, and knows text only.
+fn print(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes).replace('\r', "");
+    // Nobody could be told that it does not work.
+    let _ = Console.write_str(&text);
+}
