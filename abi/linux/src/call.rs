@@ -210,7 +210,7 @@ impl<M: Machine> Call<'_, M> {
 
     /// The limit on descriptors.
     pub(crate) fn descriptor_limit(&self) -> usize {
-        let limit = self.thread.limits().soft(unix::process::Resource::Files);
+        let limit = self.thread.soft_limit(unix::process::Resource::Files);
         usize::try_from(limit).unwrap_or(usize::MAX)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::call::{Call, Done, Stop};
 use crate::layout::Fields;
-use crate::layout::file::{CLOSE_ON_EXEC, EntryLayout, open_flags, to_open_flags};
+use crate::layout::file::{CLOSE_ON_EXEC, EntryLayout, KNOWN_FLAGS, open_flags, to_open_flags};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
@@ -53,7 +53,12 @@ pub(crate) async fn openat2<M: Machine>(call: &Call<'_, M>) -> Done {
     }
     let path = call.path(1).await?;
     let flags = u32::try_from(how.u64_at(0)?).map_err(|_| Error::EINVAL)?;
-    open_at(call, call.at_for(0, &path)?, path, flags, how.u64_at(8)?).await
+    let mode = how.u64_at(8)?;
+    let makes = open_flags(flags).intersects(OpenFlags::CREATE | OpenFlags::TEMPORARY);
+    if flags & !KNOWN_FLAGS != 0 || mode & !0o7777 != 0 || (mode != 0 && !makes) {
+        return Err(Error::EINVAL.into());
+    }
+    open_at(call, call.at_for(0, &path)?, path, flags, mode).await
 }
 
 pub(crate) fn close<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -140,16 +140,35 @@ pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
+/// mlock2(2); pages are locked when they are first used in either case.
+pub(crate) async fn mlock2<M: Machine>(call: &Call<'_, M>) -> Done {
+    const ON_FAULT: u32 = 1;
+    if call.uint(2) & !ON_FAULT != 0 {
+        return Err(Error::EINVAL.into());
+    }
+    mlock(call, true).await
+}
+
 pub(crate) async fn mlock<M: Machine>(call: &Call<'_, M>, lock: bool) -> Done {
     let privileged = call.thread.credentials().is_privileged();
     call.memory().lock(call.arg(0), call.arg(1), lock, &call.thread.limits(), privileged).await?;
     Ok(0)
 }
 
-pub(crate) async fn mlockall<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
-    if flags & !7 != 0 || flags == 4 {
+pub(crate) async fn mlockall<M: Machine>(call: &Call<'_, M>) -> Done {
+    const ON_FAULT: u32 = 4;
+    let flags = call.uint(0);
+    if flags & !7 != 0 || flags & !ON_FAULT == 0 {
         return Err(Error::EINVAL.into());
     }
+    lock_all(call, flags).await
+}
+
+pub(crate) async fn munlockall<M: Machine>(call: &Call<'_, M>) -> Done {
+    lock_all(call, 0).await
+}
+
+async fn lock_all<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     let privileged = call.thread.credentials().is_privileged();
     let (current, future) = (flags & 1 != 0, flags & 2 != 0);
     call.memory().lock_all(current, future, &call.thread.limits(), privileged).await?;

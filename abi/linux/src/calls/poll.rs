@@ -89,7 +89,7 @@ async fn poll_array<M: Machine>(
     deadline: Option<Duration>,
     rule: Rule,
 ) -> Done {
-    if count > call.thread.limits().soft(Resource::Files) {
+    if count > call.thread.soft_limit(Resource::Files) {
         return Err(Error::EINVAL.into());
     }
     let mut entries = call.memory().read_bytes(array, count as usize * 8).await?;

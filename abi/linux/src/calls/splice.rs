@@ -7,7 +7,7 @@ use mach::Machine;
 use unix::file::{OpenFile, transfer};
 use unix::pipe::PipeEnd;
 use unix::signal::Rule;
-use unix::vfs::OpenFlags;
+use unix::vfs::{FileType, OpenFlags};
 use unix::{Error, Result};
 
 /// What one call moves at most.
@@ -73,7 +73,11 @@ pub(crate) async fn copy_file_range<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.uint(5) != 0 {
         return Err(Error::EINVAL.into());
     }
-    move_bytes(call, (file(call, 0)?, file(call, 2)?), (1, Some(3)), call.arg(4)).await
+    let (source, target) = (file(call, 0)?, file(call, 2)?);
+    if !matches!(target.file_type(), FileType::Regular | FileType::Directory) {
+        return Err(Error::EINVAL.into());
+    }
+    move_bytes(call, (source, target), (1, Some(3)), call.arg(4)).await
 }
 
 pub(crate) async fn splice<M: Machine>(call: &Call<'_, M>) -> Done {

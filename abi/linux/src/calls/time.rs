@@ -127,7 +127,8 @@ pub(crate) async fn clock_nanosleep<M: Machine>(call: &Call<'_, M>) -> Done {
     let clock = clock(call, call.int(0))?;
     let time = timespec(&call.read::<16>(call.arg(2)).await?)?;
     match clock {
-        Clock::ThreadTime(tid) if tid == call.tid() => return Err(Error::EINVAL.into()),
+        // The calling thread's own, by its fixed number.
+        Clock::ThreadTime(_) if call.int(0) >= 0 => return Err(Error::EOPNOTSUPP.into()),
         Clock::ThreadTime(_) => return Err(Error::EINVAL.into()),
         Clock::ProcessTime(_) => return processor_sleep(call, clock, time).await,
         Clock::Realtime | Clock::Monotonic => {}

@@ -27,6 +27,9 @@ const FLAGS: [(u32, OpenFlags); 15] = [
     (0o20000000, OpenFlags::TEMPORARY),
 ];
 
+/// All flags of open(2) that there are.
+pub const KNOWN_FLAGS: u32 = 0o37777703;
+
 /// The flags of open(2), without O_CLOEXEC. Unknown ones are ignored, as open does.
 pub fn open_flags(bits: u32) -> OpenFlags {
     let mut flags = match bits & ACCESS_MODE {

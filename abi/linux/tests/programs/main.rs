@@ -1,5 +1,6 @@
 //! Programs on the simulated machine, from system call to memory and back.
 
+mod costs;
 mod files;
 mod sockets;
 mod traces;

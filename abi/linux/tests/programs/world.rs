@@ -154,7 +154,7 @@ pub(crate) struct World {
     machine: Simulated,
     host: Arc<TestHost>,
     pub(crate) system: Arc<System<Simulated>>,
-    linux: Linux<Simulated>,
+    pub(crate) linux: Linux<Simulated>,
     code: RefCell<BTreeMap<u64, Code>>,
     next_address: Cell<u64>,
     init: RefCell<Option<Arc<Thread<Simulated>>>>,

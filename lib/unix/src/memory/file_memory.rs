@@ -1,5 +1,6 @@
 //! Files in Mach objects: one page cache for read, write and mappings (U7).
 
+use super::user::at_once;
 use super::{PAGE, map_error};
 use crate::sync::SpinLock;
 use crate::vfs::{FileMemory, InitialContents, MemoryProvider, Quota};
@@ -77,11 +78,83 @@ pub struct ObjectMemory<M: Machine> {
 
 /// Bytes copied at a time between an object and a buffer.
 const PIECE: usize = PAGE as usize;
+/// The same where nothing is waited for: small enough for any stack.
+const PIECE_AT_ONCE: usize = 1024;
+/// Bytes moved so before others have their turn.
+const MOST_AT_ONCE: usize = 16 * PIECE;
 
 impl<M: Machine> ObjectMemory<M> {
     /// The object, for mapping.
     pub fn object(&self) -> &Arc<VmObject<M>> {
         &self.object
+    }
+
+    /// Reads what needs no waiting, without a future of its own; `None`: nothing.
+    fn read_at_once(
+        &self,
+        offset: u64,
+        length: usize,
+        to: &mut dyn UserBuffer,
+    ) -> Option<Result<usize, NotDone>> {
+        let mut piece = [0; PIECE_AT_ONCE];
+        let length = length.min(to.remaining()).min(MOST_AT_ONCE);
+        let mut done = 0;
+        while done < length {
+            let at = offset + done as u64;
+            let bytes = &mut piece[..(length - done).min(PIECE_AT_ONCE - (at as usize % PIECE_AT_ONCE))];
+            let got = match self.state.lock().size > at {
+                true => at_once(self.object.read(at, bytes)),
+                false => Some(Ok(0)),
+            };
+            let Some(Ok(got)) = got else { break };
+            // Bytes of the file beyond what the object has are zeros.
+            bytes[got..].fill(0);
+            match to.copy_out(bytes) {
+                Ok(copied) => {
+                    done += copied;
+                    if copied < bytes.len() {
+                        break;
+                    }
+                }
+                Err(_) if done > 0 => break,
+                Err(error) => return Some(Err(error.into())),
+            }
+        }
+        (done > 0).then_some(Ok(done))
+    }
+
+    /// As [`ObjectMemory::read_at_once`], for writing.
+    fn write_at_once(
+        &self,
+        offset: u64,
+        length: usize,
+        from: &mut dyn UserBuffer,
+    ) -> Option<Result<usize, NotDone>> {
+        let mut piece = [0; PIECE_AT_ONCE];
+        let length = length.min(from.remaining()).min(MOST_AT_ONCE);
+        let mut done = 0;
+        while done < length {
+            let at = offset + done as u64;
+            let count = (length - done).min(PIECE_AT_ONCE - (at as usize % PIECE_AT_ONCE));
+            let copied = match from.copy_in(&mut piece[..count]) {
+                Ok(0) => break,
+                Ok(copied) => copied,
+                Err(_) if done > 0 => break,
+                Err(error) => return Some(Err(error.into())),
+            };
+            match at_once(self.store(at, &piece[..copied])) {
+                Some(Ok(())) => done += copied,
+                // What has to be waited for begins anew, with these bytes.
+                stopped => {
+                    from.retreat(copied);
+                    match stopped {
+                        Some(Err(error)) if done == 0 => return Some(Err(error.into())),
+                        _ => break,
+                    }
+                }
+            }
+        }
+        (done > 0).then_some(Ok(done))
     }
 
     async fn read_some(&self, offset: u64, length: usize, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
@@ -195,7 +268,10 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
         length: usize,
         to: &'a mut dyn UserBuffer,
     ) -> Answer<'a, Result<usize, NotDone>> {
-        Answer::later(self.read_some(offset, length, to))
+        match self.read_at_once(offset, length, to) {
+            Some(done) => Answer::now(done),
+            None => Answer::later(self.read_some(offset, length, to)),
+        }
     }
 
     fn write<'a>(
@@ -204,7 +280,10 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
         length: usize,
         from: &'a mut dyn UserBuffer,
     ) -> Answer<'a, Result<usize, NotDone>> {
-        Answer::later(self.write_some(offset, length, from))
+        match self.write_at_once(offset, length, from) {
+            Some(done) => Answer::now(done),
+            None => Answer::later(self.write_some(offset, length, from)),
+        }
     }
 
     fn truncate(&self, size: u64) -> Answer<'_, ()> {

@@ -95,7 +95,7 @@ impl<M: Machine> Memory<M> {
 }
 
 /// What a future gives at once, if it does.
-fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+pub(super) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,
@@ -105,8 +105,7 @@ fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
 /// Ranges of a program's memory as a transfer's buffer.
 pub struct UserRanges<M: Machine> {
     memory: Arc<Memory<M>>,
-    /// Address and length of each.
-    ranges: Vec<(u64, usize)>,
+    ranges: Ranges,
     /// The range at the cursor, and how much of it is done.
     index: usize,
     within: usize,
@@ -114,16 +113,37 @@ pub struct UserRanges<M: Machine> {
     total: usize,
 }
 
+/// Address and length of each range: most buffers have one, which needs no allocation.
+enum Ranges {
+    One((u64, usize)),
+    Many(Vec<(u64, usize)>),
+}
+
+impl core::ops::Deref for Ranges {
+    type Target = [(u64, usize)];
+
+    fn deref(&self) -> &[(u64, usize)] {
+        match self {
+            Ranges::One(range) => core::slice::from_ref(range),
+            Ranges::Many(ranges) => ranges,
+        }
+    }
+}
+
 impl<M: Machine> UserRanges<M> {
+    fn new(memory: &Arc<Memory<M>>, ranges: Ranges) -> UserRanges<M> {
+        let total = ranges.iter().map(|(_, length)| length).sum();
+        UserRanges { memory: memory.clone(), ranges, index: 0, within: 0, transferred: 0, total }
+    }
+
     /// A buffer over one range.
     pub fn one(memory: &Arc<Memory<M>>, address: u64, length: usize) -> UserRanges<M> {
-        UserRanges::many(memory, alloc::vec![(address, length)])
+        UserRanges::new(memory, Ranges::One((address, length)))
     }
 
     /// A buffer over several ranges, whose lengths together do not overflow.
     pub fn many(memory: &Arc<Memory<M>>, ranges: Vec<(u64, usize)>) -> UserRanges<M> {
-        let total = ranges.iter().map(|(_, length)| length).sum();
-        UserRanges { memory: memory.clone(), ranges, index: 0, within: 0, transferred: 0, total }
+        UserRanges::new(memory, Ranges::Many(ranges))
     }
 
     /// The address at the cursor and how many bytes lie together there, at most to the end of the page.

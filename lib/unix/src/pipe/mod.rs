@@ -115,10 +115,10 @@ impl Pipe {
     /// Sets the capacity (F_SETPIPE_SZ), rounded up to a power of two pages; returns what it became. `EPERM` above the
     /// maximum for the unprivileged, `EBUSY` if more is in the pipe.
     pub fn set_capacity(&self, identity: &Identity, capacity: usize) -> Result<usize> {
-        if capacity == 0 || capacity > 1 << 31 {
+        if capacity > 1 << 31 {
             return Err(Error::EINVAL);
         }
-        let capacity = capacity.next_multiple_of(PAGE_SIZE).next_power_of_two();
+        let capacity = capacity.max(1).next_multiple_of(PAGE_SIZE).next_power_of_two();
         let mut state = self.state.lock();
         if capacity > CAPACITY_MAXIMUM && !identity.has(Capability::Resource) {
             return Err(Error::EPERM);

@@ -119,7 +119,7 @@ fn the_capacity_can_be_changed() {
     assert_eq!(end.pipe().set_capacity(&user, 4096), Err(Error::EBUSY));
     assert_eq!(end.pipe().set_capacity(&user, CAPACITY_MAXIMUM + 1), Err(Error::EPERM));
     assert_eq!(end.pipe().set_capacity(&Identity::superuser(), CAPACITY_MAXIMUM + 1), Ok(2 << 20));
-    assert_eq!(end.pipe().set_capacity(&user, 0), Err(Error::EINVAL));
+    assert_eq!(end.pipe().set_capacity(&user, (1 << 31) + 1), Err(Error::EINVAL));
     assert_eq!(w.read(&read, 9000).unwrap().len(), 8192);
 }
 

@@ -305,8 +305,10 @@ impl UnixSocket {
     pub(super) fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, NotDone> {
         let mut state = self.state.lock();
         if self.kind != SocketType::Datagram && !matches!(state.role, Role::Connected(_)) {
+            // As Linux has it.
             let listening = matches!(state.role, Role::Listening { .. });
-            return Err(if listening { Error::EINVAL } else { Error::ENOTCONN }.into());
+            let invalid = listening || self.kind == SocketType::Stream;
+            return Err(if invalid { Error::EINVAL } else { Error::ENOTCONN }.into());
         }
         if state.inbox.is_empty() {
             if let Some(error) = state.error.take() {

@@ -189,13 +189,10 @@ impl UnixSocket {
     }
 
     /// Ends one half of the connection, or both (shutdown(2)).
-    pub fn shutdown(&self, how: Shutdown) -> Result<()> {
+    pub fn shutdown(&self, how: Shutdown) {
         let (read, write) = (how != Shutdown::Write, how != Shutdown::Read);
         {
             let mut state = self.state.lock();
-            if matches!(state.role, Role::Idle) && self.kind != SocketType::Datagram {
-                return Err(Error::ENOTCONN);
-            }
             state.read_ended |= read;
             state.write_ended |= write;
         }
@@ -209,7 +206,6 @@ impl UnixSocket {
             peer.queue.wake(Readiness::ALL);
         }
         self.queue.wake(Readiness::ALL);
-        Ok(())
     }
 
     /// Tells the senders that wait for room.

@@ -96,7 +96,7 @@ impl<M: Machine> Thread<M> {
         }
         if request.store_pid_file != 0 {
             let file = PidFile::create(system, tid, OpenFlags::empty())?;
-            let limit = usize::try_from(self.limits().soft(Resource::Files)).unwrap_or(usize::MAX);
+            let limit = usize::try_from(self.soft_limit(Resource::Files)).unwrap_or(usize::MAX);
             let descriptors = self.descriptors();
             let number = descriptors.insert(file, true, limit)?;
             if let Err(error) = own_memory.copy_out(request.store_pid_file, &number.to_le_bytes()).await {

@@ -2,7 +2,8 @@
 
 use super::{System, Thread};
 use crate::Identity;
-use crate::process::{Pid, Resource};
+use crate::credentials::Credentials;
+use crate::process::{Limit, Pid, Resource};
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
 use crate::signal::{Signal, SignalInformation};
 use crate::tty::Terminal;
@@ -23,19 +24,29 @@ pub struct CallContext<M: Machine> {
 impl<M: Machine> Thread<M> {
     /// The thread as files see it.
     pub fn context(&self) -> CallContext<M> {
-        self.context_as(self.credentials().identity())
+        self.context_with(|credentials| credentials.identity())
     }
 
     /// The thread as files see it, with another identity (access(2), and the loading of programs).
     pub fn context_as(&self, identity: Identity) -> CallContext<M> {
-        CallContext {
-            system: self.system.clone(),
-            tid: self.tid(),
-            pid: self.pid(),
-            identity,
-            directories: self.directories(),
-            file_size_limit: self.limits().soft(Resource::FileSize),
-        }
+        self.context_with(|_| identity)
+    }
+
+    /// One look at the thread and one at the table: every call on files begins with this.
+    fn context_with(&self, identity: impl FnOnce(&Credentials) -> Identity) -> CallContext<M> {
+        let (tid, pid, directories) = {
+            let inner = self.inner.lock();
+            (inner.tid, inner.pid, inner.directories.clone())
+        };
+        let (identity, file_size_limit) = self.system.processes.with(|table| {
+            let limit = table.process(pid).map(|process| process.limits.soft(Resource::FileSize));
+            let identity = match table.thread(tid) {
+                Ok(thread) => identity(thread.credentials()),
+                Err(_) => identity(&Credentials::nobody()),
+            };
+            (identity, limit.unwrap_or(Limit::INFINITE))
+        });
+        CallContext { system: self.system.clone(), tid, pid, identity, directories, file_size_limit }
     }
 }
 

@@ -28,7 +28,7 @@ use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
 use crate::futex::Futexes;
 use crate::memory::{Memory, ObjectProvider};
-use crate::process::{Control, Limits, Pid, Processes};
+use crate::process::{Control, Limit, Limits, Pid, Processes, Resource};
 use crate::signal::{Fault, Signal, SignalInformation};
 use crate::sync::SpinLock;
 use crate::timer::Timers;
@@ -385,6 +385,16 @@ impl<M: Machine> Thread<M> {
             .processes
             .with(|table| table.process(pid).map(|process| process.limits.clone()))
             .unwrap_or_default()
+    }
+
+    /// One soft limit of its process.
+    pub fn soft_limit(&self, resource: Resource) -> u64 {
+        let pid = self.pid();
+        let limit = self
+            .system
+            .processes
+            .with(|table| table.process(pid).map(|process| process.limits.soft(resource)));
+        limit.unwrap_or(Limit::INFINITE)
     }
 
     /// Answers a page fault of its program; what cannot be answered becomes a signal.

@@ -31,3 +31,8 @@ fn a_script_of_bash() {
 fn tar_find_and_sed() {
     replay(include_str!("../../traces/files.tree"), include_str!("../../traces/files.trace"), 500);
 }
+
+#[test]
+fn calls_at_the_edges_of_what_they_accept() {
+    replay(include_str!("../../traces/errors.tree"), include_str!("../../traces/errors.trace"), 400);
+}

@@ -362,7 +362,7 @@ impl Replay {
         record: &Record,
     ) -> Result<Option<i64>, Gone> {
         let signal = word(record, 0);
-        let mut new = 0;
+        let mut new = word(record, 1);
         if let Value::Structure(_) = &record.arguments[1].1 {
             let action = &record.arguments[1].1;
             let handler = match field(action, "sa_handler") {
@@ -376,7 +376,7 @@ impl Replay {
             p.store(new, &bytes(&words)).await?;
         }
         let old = if record.arguments[2].1 == Value::Number(0) { 0 } else { SCRATCH + SLOT };
-        p.call(13, &[signal, new, old, 8]).await.map(Some)
+        p.call(13, &[signal, new, old, word(record, 3)]).await.map(Some)
     }
 
     /// read: what comes out of a pipe comes in pieces that need not be those of the trace.
@@ -391,8 +391,13 @@ impl Replay {
             return Ok(if got > 0 { None } else { Some(got) });
         }
         if !is_pipe || expected <= 0 {
-            let got = p.call(0, &[descriptor, SCRATCH, room.min(SLOT)]).await?;
-            self.compare(p, record, 1, SCRATCH, got).await?;
+            // Bad addresses are small.
+            let address = match record.arguments[1].1 {
+                Value::Number(address) if address < 1 << 32 => address,
+                _ => SCRATCH,
+            };
+            let got = p.call(0, &[descriptor, address, room.min(SLOT)]).await?;
+            self.compare(p, record, 1, address, got).await?;
             return Ok(Some(got));
         }
         let mut got = 0;
@@ -444,7 +449,8 @@ impl Replay {
             arguments.push(match value {
                 // Addresses of the traced program.
                 Value::Number(value) if *value >= 1 << 32 && *value < 1 << 47 && name != "lseek" => {
-                    self.addresses.borrow()[&pid].here(*value).unwrap_or(slot)
+                    // Misaligned ones stay so.
+                    self.addresses.borrow()[&pid].here(*value).unwrap_or(slot + value % 8)
                 }
                 Value::Number(value) => match name {
                     "kill" | "setpgid" | "getpgid" | "tgkill" => {
@@ -454,15 +460,20 @@ impl Replay {
                 },
                 Value::Text(text, cut) => {
                     let mut text = text.clone();
-                    if let (true, Some((_, Value::Number(length)))) = (*cut, record.arguments.get(index + 1))
-                    {
+                    let sized = matches!(name, "write" | "pwrite64" | "sendto" | "setxattr" | "fsetxattr");
+                    let next = record.arguments.get(index + 1);
+                    if let (true, Some((_, Value::Number(length)))) = (*cut && sized, next) {
                         text.resize(*length as usize, b'.');
+                    }
+                    if *cut && text.len() == 200 {
+                        // A long path.
+                        text.resize(5000, text[text.len() - 1]);
                     }
                     text.push(0);
                     p.store(slot, &text).await?;
                     slot
                 }
-                Value::List(_) | Value::Not(_) if name.starts_with("rt_sig") => {
+                Value::List(_) | Value::Not(_) if name.starts_with("rt_sig") || name == "signalfd4" => {
                     p.store(slot, &bytes(&[set(value)])).await?;
                     slot
                 }
@@ -541,30 +552,33 @@ impl Replay {
                 p.store(data, text).await?;
             }
             words.extend([data, length]);
-            data += length.next_multiple_of(8);
+            data += length.min(0x1000).next_multiple_of(8);
         }
         p.store(slot, &bytes(&words)).await
     }
 
-    /// Structures that go into calls: times, limits, addresses of sockets. Others are for results.
+    /// A structure that goes into a call (or is overwritten by its result).
     async fn structure(&self, p: &mut Program, value: &Value, at: u64) -> Result<(), Gone> {
         let Value::Structure(fields) = value else { return Ok(()) };
-        let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
-        match names[..] {
-            ["tv_sec", "tv_nsec"] | ["tv_sec", "tv_usec"] | ["rlim_cur", "rlim_max"] => {
-                p.store(at, &bytes(&[number(&fields[0].1), number(&fields[1].1)])).await
+        let bytes = match fields.first().map(|(name, _)| name.as_str()) {
+            Some("sa_family") => {
+                let Some((_, Value::Text(path, _))) = fields.get(1) else { return Ok(()) };
+                let mut path = path.clone();
+                path.resize(126, 0);
+                [&(field(value, "sa_family") as u16).to_le_bytes()[..], &path].concat()
             }
-            ["ss_sp", "ss_flags", "ss_size"] => {
-                let [base, flags, size] = [0, 1, 2].map(|index| number(&fields[index].1));
-                p.store(at, &bytes(&[base, flags, size])).await
+            Some("l_type") => {
+                let kinds = field(value, "l_type") & 0xffff | (field(value, "l_whence") & 0xffff) << 16;
+                bytes(&[kinds, field(value, "l_start"), field(value, "l_len"), 0])
             }
-            ["sa_family", "sun_path"] => {
-                let Value::Text(path, _) = &fields[1].1 else { return Ok(()) };
-                let family = (number(&fields[0].1) as u16).to_le_bytes();
-                p.store(at, &[&family[..], path, &[0; 108][..108 - path.len()]].concat()).await
+            Some("events") => [&(field(value, "events") as u32).to_le_bytes()[..], &[0; 8]].concat(),
+            _ => {
+                let mut words = Vec::new();
+                flatten(value, &mut words);
+                bytes(&words)
             }
-            _ => Ok(()),
-        }
+        };
+        p.store(at, &bytes).await
     }
 
     async fn compare_status(
@@ -605,6 +619,14 @@ fn word(record: &Record, index: usize) -> u64 {
 fn field_value<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let Value::Structure(fields) = value else { return None };
     fields.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+/// All numbers in a structure, each a word.
+fn flatten(value: &Value, words: &mut Vec<u64>) {
+    match value {
+        Value::Structure(fields) => fields.iter().for_each(|(_, value)| flatten(value, words)),
+        other => words.push(number(other)),
+    }
 }
 
 fn field(value: &Value, name: &str) -> u64 {
