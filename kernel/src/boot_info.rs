@@ -2,11 +2,14 @@
 use x2::boot_info::{OutOfSpace, Segment, SimpleExec, Writer};
 
 use crate::boot::BootInformation;
+use crate::config;
 use crate::elf::Executable;
 
 /// Bytes that are always enough: 32 modules, all command lines, the two programs.
 pub const SIZE: u64 = 8192;
 
+/// The kernel's option that is sigma0's (K13).
+const SIGMA0_OPEN: &[u8] = b" sigma0=open";
 /// `flags` of a program record: a 64-bit ELF file.
 const ELF_64: u64 = 2;
 const EXECUTE: u32 = 1;
@@ -22,6 +25,13 @@ pub fn write(
     for (index, module) in boot.modules().iter().enumerate() {
         let command_line = boot.module_command_line(module).as_bytes();
         match index {
+            0 if config::get().sigma0_open => {
+                let (mut line, length) = ([0; 1024], command_line.len());
+                line.get_mut(..length).ok_or(OutOfSpace)?.copy_from_slice(command_line);
+                let end = length + SIGMA0_OPEN.len();
+                line.get_mut(length..end).ok_or(OutOfSpace)?.copy_from_slice(SIGMA0_OPEN);
+                writer.simple_exec(record(sigma0), &line[..end])?;
+            }
             0 => writer.simple_exec(record(sigma0), command_line)?,
             1 => writer.simple_exec(record(root), command_line)?,
             _ => writer.module(module.start, module.end - module.start, command_line)?,

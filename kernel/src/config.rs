@@ -13,6 +13,7 @@
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
 //! | `exception-error-code` | exception messages carry the error code as a 20th word |
 //! | `quota=SIZE` | kernel memory that each space other than the initial servers' may use; default: no limit |
+//! | `sigma0=open` | passed on to sigma0, which then serves every thread (K13); not by kickstart |
 //! | `kdb` | programs that may use the kernel debugger enter it by INT3 (otherwise their message is printed) |
 //! | `trace=EVENTS` | record these events from the start: names separated by commas, `ipc-*`, `all` |
 //! | `fastpath=off` | every IPC takes the general path; `fastpath=portable`: only the one in assembly is off |
@@ -59,6 +60,8 @@ pub struct Config {
     pub exception_error_code: bool,
     /// Bytes of kernel memory that a space may use, if limited.
     pub space_quota: Option<u64>,
+    /// sigma0 is to serve everybody.
+    pub sigma0_open: bool,
     /// Events to record.
     pub trace: EventSet,
     /// Which fast paths IPC may take.
@@ -90,6 +93,7 @@ impl Config {
         enter_kdb: false,
         exception_error_code: false,
         space_quota: None,
+        sigma0_open: false,
         trace: EventSet::NONE,
         fast_path: FastPath::Assembly,
         exit_on_panic: false,
@@ -118,6 +122,7 @@ impl Config {
             Some(("trace", events)) => self.trace = EventSet::parse(events).ok()?,
             Some(("fastpath", "off")) => self.fast_path = FastPath::Off,
             Some(("fastpath", "portable")) => self.fast_path = FastPath::Portable,
+            Some(("sigma0", "open")) => self.sigma0_open = true,
             Some(("kdb", "user")) => self.user_kdb = true,
             Some(("kdb", "test")) => self.test_kdb = true,
             None if word == "legacy-io" => self.legacy_io = true,

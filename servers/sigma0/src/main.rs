@@ -37,6 +37,7 @@ fn answer(server: &mut Server<'_>, request: Received) -> Option<Message> {
             let base = fpage.region().map_or(0, |region| region.base);
             MapItem::map(fpage, base)
         }
+        Answer::Grant(fpage) => MapItem::grant(fpage, fpage.region().map_or(0, |region| region.base)),
         Answer::Map { .. } | Answer::Refused => MapItem::map(Fpage::NIL, 0),
     };
     Some(Message::new(0).map_item(item))
@@ -70,10 +71,13 @@ fn server() -> Server<'static> {
         .expect("the initial table has nodes for every descriptor");
     let mut ports = Ports::new(physical::ports());
     ports.set(0, 0xffff, State::OnRequest).expect("the table is empty");
-    Server::new(physical::enlarge(memory), ports, page.root(), clients())
+    let threads = page.thread_info();
+    let kernel = threads.system_base..threads.user_base;
+    Server::new(physical::enlarge(memory), ports, page.root(), kernel, clients())
 }
 
-/// Whom to serve: the word `sigma0=open` on sigma0's command line opens it to everybody (K13).
+/// Whom to serve: the word `sigma0=open` on sigma0's command line, or on the kernel's, which passes it on, opens it to
+/// everybody (K13).
 fn clients() -> Clients {
     let open = physical::with_boot_info(|info| {
         info.records().any(|record| match record {

@@ -5,6 +5,9 @@
 //! so the trie is as small as the states allow. Every inner node knows the largest free block below it, which makes the
 //! search for any block of a size a single descent.
 //!
+//! Page faults come one after the other at neighbouring addresses, so the way to the last unit is remembered: the next one
+//! begins where the ways part, and ends where nothing changes any more above.
+//!
 //! Nodes come from a table that the owner of the pool provides; when it is full, requests that would need more are
 //! refused and nothing changes.
 
@@ -58,6 +61,19 @@ pub struct Pool<'a, const TOP: u32, const UNIT: u32> {
     fresh: u32,
     available: u32,
     root: Entry,
+    way: Way,
+}
+
+/// The inner nodes from the root on, on the way to a unit; the first `length` are valid.
+#[derive(Debug)]
+struct Way {
+    address: u64,
+    length: usize,
+    nodes: [u32; 64],
+}
+
+impl Way {
+    const NONE: Self = Self { address: 0, length: 0, nodes: [0; 64] };
 }
 
 /// 2^`order` - 1.
@@ -69,7 +85,14 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
     /// A pool that keeps its nodes in `nodes` (more than 2^32 are not used).
     pub fn new(nodes: &'a mut [Node]) -> Self {
         let available = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-        Self { nodes, unused: None, fresh: 0, available, root: Entry::Leaf(State::Unavailable) }
+        Self {
+            nodes,
+            unused: None,
+            fresh: 0,
+            available,
+            root: Entry::Leaf(State::Unavailable),
+            way: Way::NONE,
+        }
     }
 
     /// The same pool in a larger table.
@@ -78,7 +101,7 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         nodes[..used].copy_from_slice(&self.nodes[..used]);
         let length = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
         let available = self.available + (length - self.nodes.len() as u32);
-        Pool { nodes, unused: self.unused, fresh: self.fresh, available, root: self.root }
+        Pool { nodes, unused: self.unused, fresh: self.fresh, available, root: self.root, way: Way::NONE }
     }
 
     /// Nodes left in the table.
@@ -119,6 +142,84 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
                 }
             }
         }
+    }
+
+    /// The state of the unit at `address`; cheaper than [`Pool::state`] near the last unit.
+    pub fn next_state(&mut self, address: u64) -> State {
+        match self.go(address) {
+            Entry::Leaf(state) => state,
+            Entry::Inner(_) => unreachable!("a way ends at a leaf"),
+        }
+    }
+
+    /// Goes to the leaf of `address`, from where its way parts from the last one.
+    fn go(&mut self, address: u64) -> Entry {
+        let address = address & mask(TOP);
+        let common =
+            (((address ^ self.way.address) << (64 - TOP)) | (mask(64 - TOP))).leading_zeros() as usize;
+        let mut depth = self.way.length.min(common + 1);
+        let mut entry = match depth {
+            0 => self.root,
+            _ => self.child(self.way.nodes[depth - 1], depth - 1, address),
+        };
+        while let Entry::Inner(index) = entry {
+            self.way.nodes[depth] = index;
+            entry = self.child(index, depth, address);
+            depth += 1;
+        }
+        (self.way.address, self.way.length) = (address, depth);
+        entry
+    }
+
+    /// The child towards `address` of the node `index` at `depth`.
+    fn child(&self, index: u32, depth: usize, address: u64) -> Entry {
+        self.nodes[index as usize].children[Self::side(depth, address)]
+    }
+
+    fn side(depth: usize, address: u64) -> usize {
+        (address >> (TOP as usize - 1 - depth) & 1) as usize
+    }
+
+    /// Gives the unit at `address` to `owner` if it is free; cheaper than [`Pool::take`] near the last unit.
+    pub fn take_unit(&mut self, address: u64, owner: ThreadId) -> Result<(), OutOfNodes> {
+        let entry = self.go(address);
+        if !matches!(entry, Entry::Leaf(State::Conventional | State::OnRequest)) {
+            return Ok(());
+        }
+        self.need(TOP)?;
+        for depth in self.way.length..(TOP - UNIT) as usize {
+            let index = self.allocate(entry);
+            self.way.nodes[depth] = index;
+        }
+        let mut depth = (TOP - UNIT) as usize;
+        let new_from = core::mem::replace(&mut self.way.length, depth);
+        let mut below = Entry::Leaf(State::Owned(owner));
+        while depth > 0 {
+            depth -= 1;
+            let (index, order) = (self.way.nodes[depth], TOP - 1 - depth as u32);
+            let side = Self::side(depth, address);
+            let base = |side: usize| address & !mask(order + 1) | (side as u64) << order;
+            let largest = self.largest_of(below, base(side), order);
+            let other = self.nodes[index as usize].children[1 - side];
+            if depth >= new_from {
+                self.nodes[index as usize].largest[1 - side] = self.largest_of(other, base(1 - side), order);
+            }
+            if matches!((below, other), (Entry::Leaf(below), Entry::Leaf(other)) if below == other) {
+                self.release(index);
+                self.way.length = depth;
+                continue;
+            }
+            let node = &mut self.nodes[index as usize];
+            let same = node.largest[side] == largest && node.children[side] == below;
+            node.children[side] = below;
+            node.largest[side] = largest;
+            if same && depth < new_from {
+                return Ok(());
+            }
+            below = Entry::Inner(index);
+        }
+        self.root = below;
+        Ok(())
     }
 
     /// Whether `allowed` holds for every unit of the aligned block at `base`.
@@ -206,6 +307,7 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
     /// Replaces the state of every unit in `first ..= last`, whose ends are ends of units. The caller has made sure that
     /// there are nodes for both ends.
     fn replace(&mut self, first: u64, last: u64, new: &impl Fn(State) -> State) {
+        self.way.length = 0;
         self.root = self.replace_below(self.root, 0, TOP, first, last, new);
     }
 
@@ -298,6 +400,21 @@ mod tests {
 
     type Small<'a> = Pool<'a, 16, 8>;
 
+    impl Pool<'_, 16, 8> {
+        /// What every inner node knows is so, and no siblings could be one.
+        fn check(&self, entry: Entry, base: u64, order: u32) {
+            let Entry::Inner(index) = entry else { return };
+            let node = self.nodes[index as usize];
+            for (side, child) in node.children.into_iter().enumerate() {
+                let child_base = base + ((side as u64) << (order - 1));
+                assert_eq!(node.largest[side], self.largest_of(child, child_base, order - 1));
+                self.check(child, child_base, order - 1);
+            }
+            let [low, high] = node.children;
+            assert!(matches!(low, Entry::Inner(_)) || low != high, "equal siblings at {base:#x}");
+        }
+    }
+
     fn thread(number: u32) -> ThreadId {
         ThreadId::interrupt(number)
     }
@@ -376,6 +493,7 @@ mod tests {
         Set(u64, u64, u8),
         Take(u64, u32, u32),
         TakeAny(u32, u32),
+        TakeUnit(u64, u32),
     }
 
     fn operation() -> impl Strategy<Value = Operation> {
@@ -384,6 +502,7 @@ mod tests {
             (0..256u64, 8..=16u32, 1..4u32)
                 .prop_map(|(unit, order, thread)| Operation::Take(unit, order, thread)),
             (7..=17u32, 1..4u32).prop_map(|(order, thread)| Operation::TakeAny(order, thread)),
+            (0..0x1_0000u64, 1..4u32).prop_map(|(address, thread)| Operation::TakeUnit(address, thread)),
         ]
     }
 
@@ -418,6 +537,14 @@ mod tests {
                             }
                         }
                     }
+                    Operation::TakeUnit(address, number) => {
+                        let state = &mut model[(address >> 8) as usize];
+                        prop_assert_eq!(pool.next_state(address), *state);
+                        pool.take_unit(address, thread(number)).unwrap();
+                        if matches!(state, State::Conventional | State::OnRequest) {
+                            *state = State::Owned(thread(number));
+                        }
+                    }
                     Operation::TakeAny(order, number) => {
                         let fits = |base: u64| {
                             base != 0 && (base >> 8..=(base | mask(order)) >> 8)
@@ -437,7 +564,9 @@ mod tests {
                 }
                 for unit in 0..256u64 {
                     prop_assert_eq!(pool.state(unit << 8), model[unit as usize]);
+                    prop_assert_eq!(pool.next_state(unit << 8), model[unit as usize]);
                 }
+                pool.check(pool.root, 0, 16);
             }
             pool.set(0, 0xffff, State::Shared).unwrap();
             prop_assert_eq!(pool.available_nodes(), 1024);

@@ -2,6 +2,7 @@
 
 use crate::memory_map::Memory;
 use crate::pool::{Pool, State};
+use core::ops::Range;
 use x2::fpage::Region;
 use x2::protocol::{self, sigma0};
 use x2::{Fpage, FpageKind, MessageTag, PortRange, Rights, ThreadId};
@@ -28,6 +29,8 @@ pub enum Answer {
         /// Attributes, 0 = default.
         attributes: u64,
     },
+    /// A grant item with this fpage, at its own address: memory that becomes the kernel's.
+    Grant(Fpage),
     /// A map item with nilpage.
     Refused,
     /// An empty message.
@@ -41,6 +44,9 @@ pub mod extended {
     pub const ANNOUNCE_THREAD: u64 = 3;
 }
 
+/// log2 of the bytes of kernel memory that sigma0 recommends to a kernel that leaves the amount to it: 4 MiB.
+const RECOMMENDED: u32 = 22;
+
 /// Threads that root can announce.
 pub const MAX_ANNOUNCED: usize = 32;
 
@@ -50,14 +56,21 @@ pub struct Server<'a> {
     memory: Memory<'a>,
     ports: Ports<'a>,
     root: ThreadId,
+    kernel: Range<u32>,
     clients: Clients,
     announced: [ThreadId; MAX_ANNOUNCED],
 }
 
 impl<'a> Server<'a> {
-    /// A server for that memory and those ports.
-    pub fn new(memory: Memory<'a>, ports: Ports<'a>, root: ThreadId, clients: Clients) -> Self {
-        Self { memory, ports, root, clients, announced: [ThreadId::NIL; MAX_ANNOUNCED] }
+    /// A server for that memory and those ports. The thread numbers `kernel` are the kernel's.
+    pub fn new(
+        memory: Memory<'a>,
+        ports: Ports<'a>,
+        root: ThreadId,
+        kernel: Range<u32>,
+        clients: Clients,
+    ) -> Self {
+        Self { memory, ports, root, kernel, clients, announced: [ThreadId::NIL; MAX_ANNOUNCED] }
     }
 
     /// Answers the message of `from` with `words` = MR1, MR2. Nothing means no answer: the sender is not served, or the
@@ -65,6 +78,10 @@ impl<'a> Server<'a> {
     pub fn serve(&mut self, from: ThreadId, tag: MessageTag, words: [u64; 2]) -> Option<Answer> {
         if tag.typed() != 0 || !matches!(tag.untyped(), 2 | 3) {
             return None;
+        }
+        if from.is_global() && self.kernel.contains(&from.number()) {
+            let asks = protocol::of(tag) == protocol::SIGMA0_RPC;
+            return asks.then(|| self.kernel_memory(Fpage::from_raw(words[0])));
         }
         let client = self.client(from)?;
         match protocol::of(tag) {
@@ -109,12 +126,13 @@ impl<'a> Server<'a> {
     /// X.2 rule 12.5: the page at `address`, if it is conventional, shared or the client's own.
     fn page_fault(&mut self, client: ThreadId, address: u64) -> Answer {
         let page = Region::containing(address, Fpage::MIN_SIZE_LOG2);
-        let state = self.memory.state(page.base);
-        let allowed = matches!(state, State::Conventional | State::Shared) || state == State::Owned(client);
-        if !allowed || self.memory.take(page.base, page.size_log2, client).is_err() {
-            return Answer::Refused;
-        }
-        give(page, 0)
+        let allowed = match self.memory.next_state(page.base) {
+            State::Conventional => self.memory.take_unit(page.base, client).is_ok(),
+            State::Shared => true,
+            State::Owned(owner) => owner == client,
+            State::OnRequest | State::Unavailable => false,
+        };
+        if allowed { give(page, 0) } else { Answer::Refused }
     }
 
     fn request(&mut self, client: ThreadId, fpage: Fpage, attributes: u64) -> Answer {
@@ -130,6 +148,18 @@ impl<'a> Server<'a> {
                 give(region, attributes)
             }
             _ => Answer::Refused,
+        }
+    }
+
+    /// X.2 rule 12.4 c: memory for the kernel itself, which no user will ever get. The base does not matter.
+    fn kernel_memory(&mut self, fpage: Fpage) -> Answer {
+        let order = if fpage.size_field() == 0 { RECOMMENDED } else { fpage.size_field() };
+        let Ok(Some(base)) = self.memory.take_any(order, self.root) else { return Answer::Refused };
+        let region = Region { base, size_log2: order };
+        match self.memory.set(base, region.last(), State::Unavailable) {
+            Ok(()) => Answer::Grant(Fpage::from_region(region, Rights::ALL)),
+            // It is root's then: nobody else gets it, and root does not know of it.
+            Err(_) => Answer::Refused,
         }
     }
 
@@ -176,6 +206,7 @@ mod tests {
     use x2::protocol::label;
 
     const ROOT: ThreadId = ThreadId::interrupt(0x3a);
+    const KERNEL: ThreadId = ThreadId::interrupt(0x18);
     const OTHER: ThreadId = ThreadId::interrupt(0x40);
     const RPC: MessageTag = sigma0::REQUEST_TAG;
 
@@ -189,7 +220,7 @@ mod tests {
         memory.set(0x20_0000, 0x20_0fff, State::OnRequest).unwrap();
         let mut ports = Ports::new(&mut port_nodes);
         ports.set(0, 0xffff, State::OnRequest).unwrap();
-        test(&mut Server::new(memory, ports, ROOT, clients));
+        test(&mut Server::new(memory, ports, ROOT, 0x18..0x38, clients));
     }
 
     fn fault(server: &mut Server<'_>, from: ThreadId, address: u64) -> Option<Answer> {
@@ -248,6 +279,21 @@ mod tests {
             assert_eq!(ask(server, ROOT, sigma0::any(11)), Answer::Refused);
             assert_eq!(ask(server, ROOT, sigma0::any(63)), Answer::Refused);
             assert_eq!(ask(server, ROOT, sigma0::any(1)), Answer::Refused);
+        });
+    }
+
+    #[test]
+    fn the_kernel_gets_memory_that_is_nobodys() {
+        with_server(Clients::Root, |server| {
+            for (asked, bits) in [(Fpage::NIL, RECOMMENDED), (sigma0::any(20), 20), (sigma0::any(12), 12)] {
+                let Answer::Grant(fpage) = ask(server, KERNEL, asked) else { panic!("{asked:?}") };
+                let region = fpage.region().unwrap();
+                assert_eq!((region.size_log2, fpage.rights()), (bits, Rights::ALL));
+                assert_eq!(fault(server, ROOT, region.base), Some(Answer::Refused));
+                assert_eq!(ask(server, ROOT, fpage), Answer::Refused);
+            }
+            assert_eq!(ask(server, KERNEL, sigma0::any(30)), Answer::Refused, "there is not so much");
+            assert_eq!(fault(server, KERNEL, 0x1000), None, "the kernel has no faults");
         });
     }
 
