@@ -1,9 +1,11 @@
 //! From a handler's decision to the thread that runs: chooses, carries kernel activity of the chosen thread on until
 //! one is to return to user level, and makes its space and registers the processor's.
 
+use x2::Time;
+
 use crate::processor;
 use crate::scheduler::Next;
-use crate::thread::{Continuation, ThreadRef, exception, flag, ipc};
+use crate::thread::{Continuation, IpcKind, ThreadRef, exception, flag, ipc, pending};
 use crate::trace::{self, Event};
 use crate::{arch, syscall};
 
@@ -37,6 +39,7 @@ pub fn dispatch(next: Next) -> Outcome {
         let chosen = this.scheduler.choose(this.current.get(), next);
         this.current.set(chosen);
         let Some(thread) = chosen else {
+            this.scheduler.meter(None);
             this.scheduler.set_timer();
             trace::event(Event::Idle, 0, 0);
             return Outcome::Idle;
@@ -56,7 +59,9 @@ pub fn dispatch(next: Next) -> Outcome {
                 // Whoever set it, it is the thread that cannot go there (K14).
                 exception::report(thread, exception::GENERAL_PROTECTION, 0)
             }
+            Continuation::ReturnToUser if thread.pending.get() != 0 => attend(thread),
             Continuation::ReturnToUser => {
+                this.scheduler.meter(Some(thread));
                 load(thread);
                 this.scheduler.set_timer();
                 return Outcome::Resume(thread);
@@ -79,6 +84,26 @@ pub fn switch_directly(thread: ThreadRef) {
     this.scheduler.switch_directly(thread);
     this.current.set(Some(thread));
     load(thread);
+}
+
+/// What `thread`, which would return to user level, has to do before.
+#[cold]
+fn attend(thread: ThreadRef) -> Next {
+    if thread.is_pending(pending::STOPPED) {
+        return Next::Schedule;
+    }
+    if thread.is_pending(pending::OUT_OF_QUANTUM) {
+        thread.set_pending(pending::OUT_OF_QUANTUM, false);
+        thread.set_pending(pending::STOPPED, true);
+        thread.fault[0].set(thread.quantum_over_at.get());
+        return ipc::tell(thread, IpcKind::Quantum, thread.scheduler.get(), Time::NEVER);
+    }
+    thread.set_pending(pending::PREEMPTED, false);
+    thread.fault[0].set(thread.preempted_at.get());
+    match thread.exception_handler() {
+        handler if handler.is_nil() => Next::Return,
+        handler => ipc::tell(thread, IpcKind::Preemption, handler, Time::ZERO),
+    }
 }
 
 /// Makes the thread's space and registers those of the processor.
@@ -113,10 +138,14 @@ pub fn timer_interrupt() -> Next {
         }
     }
     let current = this.current.get();
-    if this.scheduler.end_timeslice(now, current) { Next::Schedule } else { after_interrupt() }
+    if this.scheduler.end_special(now) || !this.scheduler.end_timeslice(now, current) {
+        after_interrupt()
+    } else {
+        Next::Schedule
+    }
 }
 
 /// What follows an interrupt that the current thread, if any, has nothing to do with.
 pub fn after_interrupt() -> Next {
-    if processor::this().current.get().is_some() { Next::Return } else { Next::Schedule }
+    if processor::this().current.get().is_some() { Next::ReturnFromEvent } else { Next::Schedule }
 }

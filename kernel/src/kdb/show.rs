@@ -341,6 +341,8 @@ impl fmt::Display for Purpose {
             IpcKind::PortFault => " (port fault)",
             IpcKind::Exception => " (exception)",
             IpcKind::SystemCall => " (foreign system call)",
+            IpcKind::Quantum => " (total quantum)",
+            IpcKind::Preemption => " (preemption)",
             IpcKind::Start => " (start)",
         };
         write!(formatter, "{}{why}", self.1)

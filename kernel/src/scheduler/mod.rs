@@ -4,6 +4,8 @@
 //! The running thread is in no queue. A timeslice belongs to the thread that the scheduler last picked from the ready
 //! queue; when that thread blocks towards a partner, the partner runs on what is left of it.
 
+mod preemption;
+mod quantum;
 pub mod ready_queue;
 pub mod timeouts;
 
@@ -11,6 +13,7 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr::eq;
 
+use self::preemption::Verdict;
 use self::ready_queue::ReadyQueue;
 use self::timeouts::{Microseconds, NEVER, Timeouts};
 use crate::arch;
@@ -20,8 +23,11 @@ use crate::thread::ThreadRef;
 #[derive(Clone, Copy)]
 #[must_use]
 pub enum Next {
-    /// The current thread goes on, unless one of higher priority is ready.
+    /// The current thread goes on, unless one of higher priority is ready, by what it did itself.
     Return,
+    /// The same after something that the current thread has nothing to do with, or that it did as a scheduler: if it
+    /// loses the processor, that is a preemption which it can be told of (X.2 rule 4.1).
+    ReturnFromEvent,
     /// The current thread cannot go on, or waits in the ready queue already: `0` runs on its timeslice.
     SwitchTo(ThreadRef),
     /// The current thread lets `0`, which is in the ready queue, run on its time, whatever their priorities
@@ -49,6 +55,16 @@ pub struct Scheduler {
     running_priority: Cell<u8>,
     /// For when the timer is set.
     timer: Cell<Microseconds>,
+    /// The running thread, if its total quantum is finite, and since when it runs.
+    metered: Cell<Option<ThreadRef>>,
+    metered_since: Cell<Microseconds>,
+    /// The running thread, if it should have lost the processor and has delayed that, and until when.
+    delayed: Cell<Option<ThreadRef>>,
+    delay_end: Cell<Microseconds>,
+    /// The earlier end of these two.
+    special_end: Cell<Microseconds>,
+    /// Whose running was ended by the end of a timeslice, until another thread is picked.
+    slice_loser: Cell<Option<ThreadRef>>,
 }
 
 impl Scheduler {
@@ -66,6 +82,12 @@ impl Scheduler {
             slice_end: Cell::new(NEVER),
             running_priority: Cell::new(0),
             timer: Cell::new(NEVER),
+            metered: Cell::new(None),
+            metered_since: Cell::new(0),
+            delayed: Cell::new(None),
+            delay_end: Cell::new(NEVER),
+            special_end: Cell::new(NEVER),
+            slice_loser: Cell::new(None),
         }
     }
 
@@ -80,9 +102,14 @@ impl Scheduler {
     ///
     /// `current` is the thread that ran until now.
     pub fn choose(&self, current: Option<ThreadRef>, next: Next) -> Option<ThreadRef> {
+        let stays = matches!(next, Next::Return | Next::ReturnFromEvent);
+        let asynchronous = matches!(next, Next::ReturnFromEvent);
+        if !stays && self.delayed.get().is_some() {
+            self.end_delay();
+        }
         let candidate = match next {
-            Next::Return => current,
             Next::Switched(thread) => return Some(thread),
+            Next::Return | Next::ReturnFromEvent => current,
             Next::SwitchTo(thread) => {
                 self.ready.remove(thread);
                 self.running_priority.set(thread.priority.get());
@@ -104,6 +131,9 @@ impl Scheduler {
         };
         match (candidate, self.ready.highest_priority()) {
             (Some(thread), Some(highest)) if highest > self.running_priority.get() => {
+                if stays && self.preempt(thread, highest, asynchronous) == Verdict::GoesOn {
+                    return Some(thread);
+                }
                 // Preempted: it keeps the rest of its timeslice and its place at the front (X.2 rule 3.4).
                 self.ready.push_front(thread);
                 self.pick()
@@ -125,6 +155,11 @@ impl Scheduler {
         let now = arch::clock();
         self.charge(now);
         let thread = self.ready.pop();
+        if let Some(loser) = self.slice_loser.take()
+            && !thread.is_some_and(|thread| eq(thread, loser))
+        {
+            self.timeslice_lost(loser);
+        }
         self.slice_owner.set(thread);
         self.slice_end.set(thread.map_or(NEVER, |thread| now.saturating_add(thread.timeslice_left.get())));
         self.running_priority.set(thread.map_or(0, |thread| thread.priority.get()));
@@ -175,6 +210,10 @@ impl Scheduler {
 
     /// The current thread gives up the rest of its timeslice (X.2 rule 3.24).
     pub fn yield_current(&self, current: ThreadRef) -> Next {
+        if self.delayed.get().is_some() {
+            // The postponed preemption takes place here (X.2 rule 4.8).
+            self.end_delay();
+        }
         self.ready.push_back(current);
         // What it gives up may be another thread's, which then starts afresh too.
         if let Some(owner) = self.slice_owner.take() {
@@ -188,9 +227,29 @@ impl Scheduler {
     pub fn forget(&self, thread: ThreadRef) {
         self.ready.remove(thread);
         self.timeouts.remove(thread);
-        if self.slice_owner.get().is_some_and(|owner| eq(owner, thread)) {
-            self.slice_owner.set(None);
+        for place in [&self.slice_owner, &self.metered, &self.delayed, &self.slice_loser] {
+            if place.get().is_some_and(|other| eq(other, thread)) {
+                place.set(None);
+            }
         }
+        self.update_special();
+    }
+
+    /// When the quantum or the delay of the running thread ends, or `NEVER`.
+    fn update_special(&self) {
+        let delay_end = if self.delayed.get().is_some() { self.delay_end.get() } else { NEVER };
+        self.special_end.set(delay_end.min(self.quantum_end()));
+    }
+
+    /// The timer has fired at `now`: a total quantum ends. Returns whether the delay of a preemption does.
+    pub fn end_special(&self, now: Microseconds) -> bool {
+        if now < self.special_end.get() {
+            return false;
+        }
+        self.end_quantum(now);
+        let over = self.delay_is_over(now);
+        self.update_special();
+        over
     }
 
     /// Whether the present timeslice is over. If so its owner gets a new one behind the others of its priority, and
@@ -208,13 +267,14 @@ impl Scheduler {
             }
         }
         current.inspect(|thread| self.ready.push_back(thread));
+        self.slice_loser.set(current);
         true
     }
 
     /// Sets the timer for the next event, if that is not later than what it is set for. An event that was dropped
     /// meanwhile costs one interrupt without consequence.
     pub fn set_timer(&self) {
-        let next = self.slice_end.get().min(self.timeouts.first_deadline());
+        let next = self.slice_end.get().min(self.timeouts.first_deadline()).min(self.special_end.get());
         if next < self.timer.get() {
             self.timer.set(next);
             arch::set_timer(next);

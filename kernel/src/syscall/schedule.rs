@@ -1,6 +1,8 @@
 //! Schedule(RDI dest, RDX time control, R8 processor control, RSI priority control, R9 preemption control): result in
 //! RAX, remaining times in RDX (X.2 rules 3.5 to 3.17).
 
+use core::ptr::eq;
+
 use x2::control::{
     PreemptionControl, ThreadState, TimeControl, UNCHANGED, priority_control, processor_control,
 };
@@ -17,6 +19,7 @@ use crate::{arch, interrupt};
 struct Request {
     thread: ThreadRef,
     timeslice: Option<Microseconds>,
+    quantum: Option<Microseconds>,
     priority: Option<u8>,
     preemption: Option<PreemptionControl>,
 }
@@ -47,7 +50,8 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     };
     current.registers.rax().set(state as u64);
     current.registers.rdx.set(times);
-    Next::Return
+    // Whoever schedules itself away is preempted (X.2 rule 3.17).
+    Next::ReturnFromEvent
 }
 
 fn decode(current: ThreadRef) -> Result<Decoded, ErrorCode> {
@@ -68,25 +72,27 @@ fn decode(current: ThreadRef) -> Result<Decoded, ErrorCode> {
     let priority = priority_control(registers.rsi.get());
     let preemption = PreemptionControl::from_raw(registers.r9().get());
     let highest = if privileged { u8::MAX } else { current.priority.get() };
-    let timeslice = timeslice(TimeControl::from_raw(registers.rdx.get()))?;
+    let (timeslice, quantum) = times(TimeControl::from_raw(registers.rdx.get()))?;
     if processor_control(registers.r8.get()).is_some_and(|number| u32::from(number) >= arch::cpu_count())
         || priority.is_some_and(|priority| priority > highest)
         || preemption.is_some_and(|control| control.sensitive_priority > highest)
     {
         return Err(ErrorCode::InvalidParameter);
     }
-    Ok(Decoded::Change(Request { thread, timeslice, priority, preemption }))
+    Ok(Decoded::Change(Request { thread, timeslice, quantum, priority, preemption }))
 }
 
-/// The new length of a timeslice. Finite total quanta come with the rest of the interface.
-fn timeslice(control: TimeControl) -> Result<Option<Microseconds>, ErrorCode> {
+/// The new timeslice length and the new total quantum.
+fn times(control: TimeControl) -> Result<(Option<Microseconds>, Option<Microseconds>), ErrorCode> {
     if control.raw() == UNCHANGED {
-        return Ok(None);
+        return Ok((None, None));
     }
-    if control.total_quantum().is_some_and(|quantum| !quantum.is_never()) {
-        return Err(ErrorCode::InvalidParameter);
-    }
-    match control.timeslice() {
+    Ok((length(control.timeslice())?, length(control.total_quantum())?))
+}
+
+/// A length of time, which is not zero and no point.
+fn length(time: Option<Time>) -> Result<Option<Microseconds>, ErrorCode> {
+    match time {
         None => Ok(None),
         Some(Time::NEVER) => Ok(Some(NEVER)),
         Some(period) => match period.micros() {
@@ -101,6 +107,15 @@ fn perform(current: ThreadRef, request: &Request) {
     let scheduler = &processor::this().scheduler;
     if let Some(length) = request.timeslice {
         scheduler.set_timeslice(thread, length);
+    }
+    if let Some(quantum) = request.quantum {
+        scheduler.set_quantum(thread, quantum);
+        if thread.continuation() == Continuation::Send(IpcKind::Quantum) {
+            // Nobody has heard yet that it had none left (X.2 rule 3.22).
+            ipc::cancel_send(thread);
+        } else if thread.is_runnable() && !eq(thread, current) {
+            scheduler.make_ready(thread);
+        }
     }
     if let Some(priority) = request.priority {
         // A sender's place in its receiver's queue depends on its priority.
@@ -132,11 +147,14 @@ pub(super) fn state(thread: ThreadRef) -> ThreadState {
     }
 }
 
-/// Rest of the timeslice in bits 16..31, of the total quantum (infinite) in 0..15, as time periods.
+/// Rest of the timeslice in bits 16..31, of the total quantum in 0..15, as time periods (X.2 rule 3.15).
 fn remaining_times(thread: ThreadRef) -> u64 {
-    let left = match processor::this().scheduler.timeslice_left(thread) {
+    let scheduler = &processor::this().scheduler;
+    let period = |left| match left {
         NEVER => Time::NEVER,
+        0 => Time::ZERO,
         left => Time::period_rounded_down(left),
     };
-    u64::from(left.raw()) << 16 | u64::from(Time::NEVER.raw())
+    let (slice, quantum) = (period(scheduler.timeslice_left(thread)), period(scheduler.quantum_left(thread)));
+    u64::from(slice.raw()) << 16 | u64::from(quantum.raw())
 }

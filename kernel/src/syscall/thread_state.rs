@@ -189,7 +189,10 @@ fn state(thread: ThreadRef) -> u64 {
         .continuation()
         .receiving()
         .or(thread.continuation().sending())
-        .is_some_and(|kind| !matches!(kind, IpcKind::User | IpcKind::Start));
+        .is_some_and(|kind| matches!(
+                kind,
+                IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall
+            ));
     schedule::state(thread) as u64
         | if thread.has(flag::HALTED) { control::IS_HALTED } else { 0 }
         | if awaits_answer { control::AWAITS_ANSWER } else { 0 }

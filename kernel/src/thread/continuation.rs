@@ -14,6 +14,10 @@ pub enum IpcKind {
     Exception,
     /// The kernel tells the thread's exception handler of a foreign system call and awaits the answer (K9).
     SystemCall,
+    /// The kernel tells the thread's scheduler that its total quantum is used up (X.2 rule 3.19). Nothing is awaited.
+    Quantum,
+    /// The kernel tells the thread's exception handler that it was preempted (X.2 rule 4.9). Nothing is awaited.
+    Preemption,
     /// An activated thread awaits its first IP and SP from its pager (X.2 rule 5.12).
     Start,
 }

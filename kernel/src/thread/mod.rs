@@ -22,6 +22,6 @@ pub use continuation::{Continuation, IpcKind};
 pub use offer::Offer;
 #[cfg(test)]
 pub(crate) use tcb::test_thread;
-pub use tcb::{Registers, TCB_SIZE, Tcb, ThreadRef, USER_FLAGS, flag};
+pub use tcb::{Registers, TCB_SIZE, Tcb, ThreadRef, USER_FLAGS, flag, pending};
 pub use transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
 pub use utcb::Utcb;

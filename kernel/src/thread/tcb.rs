@@ -41,6 +41,16 @@ pub mod flag {
     pub const RECALLED: u8 = 1 << 3;
 }
 
+/// What a thread has to attend to before it returns to user level.
+pub mod pending {
+    /// Its total quantum is used up: it tells its scheduler and stops (X.2 rule 3.19).
+    pub const OUT_OF_QUANTUM: u8 = 1 << 0;
+    /// It has told so: it waits for a new total quantum.
+    pub const STOPPED: u8 = 1 << 1;
+    /// It has lost the processor, and tells its exception handler (X.2 rule 4.9).
+    pub const PREEMPTED: u8 = 1 << 2;
+}
+
 /// The registers with which a thread runs at user level, as saved at its last entry into the kernel.
 ///
 /// The order is that of use: the message registers of an IPC fill one cache line, what else SYSRET needs the next.
@@ -188,6 +198,8 @@ pub struct Tcb {
     pub maximum_delay: Cell<u16>,
     /// Priority up to which a preemption can be delayed.
     pub sensitive_priority: Cell<u8>,
+    /// See [`pending`].
+    pub pending: Cell<u8>,
     /// The words of the page fault (address, access) or exception (number, error code) being reported.
     pub fault: [Cell<u64>; 2],
     /// x87, SSE and AVX registers; `None` until first used (K14).
@@ -202,11 +214,17 @@ pub struct Tcb {
     pub notification: AtomicU64,
     /// Where an interrupted search of the senders goes on; `None` = at the first.
     pub search: Cell<Option<ThreadRef>>,
-    /// Room for the mailbox node (K6), total quantum and redirection.
+    /// The rest of the total quantum in microseconds, as far as it has been counted; `NEVER` = infinite.
+    pub quantum_left: Cell<Microseconds>,
+    /// When the total quantum was used up.
+    pub quantum_over_at: Cell<Microseconds>,
+    /// When the thread lost the processor, for the message about that.
+    pub preempted_at: Cell<Microseconds>,
+    /// Room for the mailbox node (K6) and redirection.
     room: [u64; ROOM],
 }
 
-const ROOM: usize = 8;
+const ROOM: usize = 5;
 
 /// Size of a TCB in bytes (K4).
 pub const TCB_SIZE: usize = 512;
@@ -250,6 +268,7 @@ impl Tcb {
             scheduler: Cell::new(ThreadId::NIL),
             maximum_delay: Cell::new(0),
             sensitive_priority: Cell::new(0),
+            pending: Cell::new(0),
             fault: [const { Cell::new(0) }; 2],
             extended_state: Cell::new(None),
             transfer_record: Cell::new(None),
@@ -257,6 +276,9 @@ impl Tcb {
             owned_exception_handler: Cell::new(ThreadId::NIL),
             notification: AtomicU64::new(0),
             search: Cell::new(None),
+            quantum_left: Cell::new(NEVER),
+            quantum_over_at: Cell::new(0),
+            preempted_at: Cell::new(0),
             room: [0; ROOM],
         }
     }
@@ -286,6 +308,10 @@ impl Tcb {
         self.scheduler.set(ThreadId::NIL);
         self.maximum_delay.set(0);
         self.sensitive_priority.set(0);
+        self.pending.set(0);
+        self.quantum_left.set(NEVER);
+        self.quantum_over_at.set(0);
+        self.preempted_at.set(0);
         self.fault.iter().for_each(|word| word.set(0));
         self.extended_state.set(None);
         self.transfer_record.set(None);
@@ -377,12 +403,38 @@ impl Tcb {
         self.flags.set(if value { self.flags.get() | flag } else { self.flags.get() & !flag });
     }
 
+    /// Whether something of [`pending`] is.
+    #[inline]
+    pub fn is_pending(&self, what: u8) -> bool {
+        self.pending.get() & what != 0
+    }
+
+    /// Sets or clears something of [`pending`].
+    pub fn set_pending(&self, what: u8, value: bool) {
+        self.pending.set(if value { self.pending.get() | what } else { self.pending.get() & !what });
+    }
+
+    /// The program's preemption flags ([`utcb::preempt_flags`]) now.
+    pub fn preempt_flags(&self) -> u8 {
+        self.utcb.get().map_or(0, |block| block.read(utcb::FLAGS) as u8)
+    }
+
+    /// Sets some of the program's preemption flags.
+    pub fn add_preempt_flags(&self, flags: u8) {
+        self.utcb.get().inspect(|block| block.write(utcb::FLAGS, block.read(utcb::FLAGS) | u64::from(flags)));
+    }
+
+    /// Clears some of the program's preemption flags.
+    pub fn clear_preempt_flags(&self, flags: u8) {
+        self.utcb.get().inspect(|block| block.write(utcb::FLAGS, block.read(utcb::FLAGS) & !u64::from(flags)));
+    }
+
     /// Whether the thread could do something with the processor, were it given it.
     ///
     /// A halted thread carries its kernel activity on, but does not return to user level (X.2 rule 5.30).
     pub fn is_runnable(&self) -> bool {
         match self.continuation.get() {
-            Continuation::ReturnToUser => !self.has(flag::HALTED),
+            Continuation::ReturnToUser => !self.has(flag::HALTED) && !self.is_pending(pending::STOPPED),
             Continuation::RaiseException | Continuation::SystemCall => true,
             _ => false,
         }

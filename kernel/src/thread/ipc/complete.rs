@@ -72,6 +72,7 @@ pub(super) fn received(
             }
         }
         IpcKind::SystemCall => redirect::answered(thread, tag),
+        IpcKind::Quantum | IpcKind::Preemption => debug_assert!(false, "these have no receive phase"),
         IpcKind::Start => {
             if failure.is_some() || tag.untyped() != start::WORDS || tag.typed() != 0 {
                 return Received::Again;
@@ -98,18 +99,16 @@ pub(super) fn receive_failed(thread: ThreadRef, kind: IpcKind, failure: Failure,
             thread.set_flag(flag::HALTED, true);
         }
         // Cancelled: it goes on at its user IP (X.2 rule 5.31).
-        IpcKind::PageFault
-        | IpcKind::PortFault
-        | IpcKind::Exception
-        | IpcKind::SystemCall
-        | IpcKind::Start => {}
+        _ => {}
     }
 }
 
 /// The send phase of `thread` was successful and no receive phase follows.
-pub(super) fn sent(thread: ThreadRef) {
+pub(super) fn sent(thread: ThreadRef, kind: IpcKind) {
     thread.set_continuation(Continuation::ReturnToUser);
-    return_user(thread, MessageTag::EMPTY, ThreadId::NIL);
+    if kind == IpcKind::User {
+        return_user(thread, MessageTag::EMPTY, ThreadId::NIL);
+    }
 }
 
 /// The send phase of `thread` fails. `tag` is that of the message after a partial transfer, else empty.
@@ -120,16 +119,10 @@ pub(super) fn send_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, ta
             let tag = tag.without_flags().with_error(true);
             fail_user(thread, IpcPhase::Send, failure, tag);
         }
-        IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall
-            if failure.kind == IpcErrorKind::NonExistingPartner =>
-        {
-            thread.set_flag(flag::HALTED, true);
-        }
-        IpcKind::PageFault
-        | IpcKind::PortFault
-        | IpcKind::Exception
-        | IpcKind::SystemCall
-        | IpcKind::Start => {}
+        // A preemption that nobody hears of is forgotten (X.2 rule 4.9).
+        IpcKind::Preemption | IpcKind::Start => {}
+        _ if failure.kind == IpcErrorKind::NonExistingPartner => thread.set_flag(flag::HALTED, true),
+        _ => {}
     }
 }
 

@@ -32,6 +32,10 @@ impl Message {
             }
             IpcKind::PageFault => protocol::page_fault_tag(Rights::from_bits(self.thread.fault[1].get())),
             IpcKind::PortFault => protocol::IO_PAGE_FAULT_TAG,
+            IpcKind::Quantum | IpcKind::Preemption => protocol::PREEMPTION_TAG,
+            IpcKind::Exception if self.thread.fault[0].get() == exception::PREEMPTION_NUMBER => {
+                exception::PREEMPTION_TAG
+            }
             IpcKind::Exception if crate::config::get().exception_error_code => {
                 exception::TAG.with_words(exception::WORDS_WITH_ERROR_CODE, 0)
             }
@@ -53,7 +57,10 @@ impl Message {
             IpcKind::User => {
                 self.thread.utcb.get().map_or(0, |block| block.read(utcb::message_register(index)))
             }
-            IpcKind::PageFault | IpcKind::PortFault if index == 1 => self.thread.fault[0].get(),
+            IpcKind::PageFault | IpcKind::PortFault | IpcKind::Quantum | IpcKind::Preemption if index == 1 => {
+                self.thread.fault[0].get()
+            }
+            IpcKind::Quantum | IpcKind::Preemption => 0,
             IpcKind::PageFault | IpcKind::PortFault => self.thread.registers.rip.get(),
             IpcKind::Exception if index == exception::NUMBER => self.thread.fault[0].get(),
             IpcKind::Exception if index == exception::ERROR_CODE => self.thread.fault[1].get(),
@@ -74,7 +81,7 @@ impl Message {
                     block.write(utcb::message_register(index), value);
                 }
             }
-            IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall => {}
+            _ => {}
         }
     }
 
@@ -98,7 +105,6 @@ impl Message {
                 set_exception_registers(self.thread, |index| source.word(index));
             }
             (_, IpcKind::SystemCall) => receive_answer(self.thread, source, tag),
-            (_, IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception) => {}
             (_, IpcKind::User | IpcKind::Start) => {
                 for index in 1..=count {
                     self.set_word(index, source.word(index));
@@ -109,6 +115,7 @@ impl Message {
                     }
                 }
             }
+            _ => {}
         }
     }
 
@@ -120,7 +127,7 @@ impl Message {
             }),
             IpcKind::PageFault => Acceptor::COMPLETE,
             IpcKind::PortFault => Acceptor::new(Fpage::COMPLETE_IO, false),
-            IpcKind::Exception | IpcKind::SystemCall | IpcKind::Start => Acceptor::UNTYPED_WORDS,
+            _ => Acceptor::UNTYPED_WORDS,
         }
     }
 }

@@ -77,7 +77,7 @@ pub fn system_call(current: ThreadRef) -> Next {
     } else if !current.receive_from.get().is_nil() {
         receive(current, IpcKind::User, None)
     } else {
-        complete::sent(current);
+        complete::sent(current, IpcKind::User);
         Next::Return
     }
 }
@@ -91,6 +91,13 @@ pub fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Next {
     current.receive_from.set(to);
     current.receive_timeout.set(Time::NEVER.raw());
     send(current, kind, to, Time::NEVER)
+}
+
+/// The current thread tells `to` something that needs no answer, waiting for it up to `timeout`. The word of the message is
+/// in `current.fault`.
+pub fn tell(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next {
+    current.receive_from.set(ThreadId::NIL);
+    send(current, kind, to, timeout)
 }
 
 /// Puts a thread that has just been activated into the wait for its start message (X.2 rule 5.12). It must be neither
@@ -205,7 +212,7 @@ fn send(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next 
 /// The current thread's send phase was successful: its receive phase, if it has one.
 fn after_send(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
     if current.receive_from.get().is_nil() {
-        complete::sent(current);
+        complete::sent(current, kind);
         return resume_or_switch(current, woken);
     }
     receive(current, kind, woken)
@@ -384,7 +391,7 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
     }
     let sender_runs = match failure {
         None if sender.thread.receive_from.get().is_nil() => {
-            complete::sent(sender.thread);
+            complete::sent(sender.thread, sender.kind);
             sender.thread.is_runnable()
         }
         None => receive_later(sender.thread, sender.kind),

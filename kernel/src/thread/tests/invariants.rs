@@ -48,7 +48,7 @@ fn check_readiness(thread: ThreadRef, current: bool) {
             thread.id()
         );
         assert!(
-            what != Continuation::ReturnToUser || !thread.has(flag::HALTED),
+            what != Continuation::ReturnToUser || thread.is_runnable(),
             "{:?} is halted",
             thread.id()
         );

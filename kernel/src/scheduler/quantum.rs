@@ -1,0 +1,80 @@
+//! Total quanta (X.2 rules 3.18 to 3.23): the time that a thread may use at all. It is used up by the thread that runs,
+//! whoever's timeslice that is. Only threads with a finite quantum cost anything.
+
+use core::ptr::eq;
+
+use super::Scheduler;
+use super::timeouts::{Microseconds, NEVER};
+use crate::arch;
+use crate::thread::{ThreadRef, pending};
+
+impl Scheduler {
+    /// `thread` (nobody: the processor idles) runs from now on.
+    #[inline]
+    pub fn meter(&self, thread: Option<ThreadRef>) {
+        if self.metered.get().is_some() || thread.is_some_and(|thread| thread.quantum_left.get() != NEVER) {
+            self.meter_another(thread);
+        }
+    }
+
+    #[cold]
+    fn meter_another(&self, thread: Option<ThreadRef>) {
+        let before = self.metered.get();
+        if before.is_some_and(|before| thread.is_some_and(|thread| eq(before, thread))) {
+            return;
+        }
+        let now = arch::clock();
+        before.inspect(|before| self.use_quantum(before, now));
+        let finite = |thread: &ThreadRef| !matches!(thread.quantum_left.get(), 0 | NEVER);
+        self.metered.set(thread.filter(finite));
+        self.metered_since.set(now);
+        self.update_special();
+    }
+
+    /// Books what the metered thread has used until `now`.
+    fn use_quantum(&self, thread: ThreadRef, now: Microseconds) {
+        let used = now.saturating_sub(self.metered_since.get());
+        let left = thread.quantum_left.get().saturating_sub(used);
+        thread.quantum_left.set(left);
+        if left == 0 {
+            thread.quantum_over_at.set(now);
+            thread.set_pending(pending::OUT_OF_QUANTUM, true);
+        }
+    }
+
+    /// When the metered thread's quantum is used up.
+    pub(super) fn quantum_end(&self) -> Microseconds {
+        self.metered
+            .get()
+            .map_or(NEVER, |thread| self.metered_since.get().saturating_add(thread.quantum_left.get()))
+    }
+
+    /// If the metered thread's quantum is used up at `now`, it stops before it returns to user level.
+    pub(super) fn end_quantum(&self, now: Microseconds) {
+        if let Some(thread) = self.metered.get()
+            && now >= self.quantum_end()
+        {
+            self.use_quantum(thread, now);
+            self.metered.set(None);
+        }
+    }
+
+    /// The rest of `thread`'s total quantum; `NEVER` = infinite.
+    pub fn quantum_left(&self, thread: ThreadRef) -> Microseconds {
+        if self.metered.get().is_some_and(|metered| eq(metered, thread)) {
+            return self.quantum_end().saturating_sub(arch::clock());
+        }
+        thread.quantum_left.get()
+    }
+
+    /// Gives `thread` a new total quantum, more than 0, in place of the rest of the old one.
+    pub fn set_quantum(&self, thread: ThreadRef, quantum: Microseconds) {
+        if self.metered.get().is_some_and(|metered| eq(metered, thread)) {
+            // It is metered anew when it goes on.
+            self.metered.set(None);
+            self.update_special();
+        }
+        thread.quantum_left.set(quantum);
+        thread.set_pending(pending::OUT_OF_QUANTUM | pending::STOPPED, false);
+    }
+}
