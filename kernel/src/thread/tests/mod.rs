@@ -6,6 +6,7 @@ mod invariants;
 mod preemption;
 mod propagation;
 mod random;
+mod scheduling;
 
 use core::cell::Cell;
 

@@ -1,0 +1,317 @@
+//! Preemption and total quanta, to the microsecond (X.2 rules 3.18-3.23, 4.1-4.14).
+
+use x2::control::{PreemptionControl, TimeControl, UNCHANGED};
+use x2::protocol::{self, exception};
+use x2::utcb::preempt_flags::{DELAY, PENDING, SIGNAL};
+use x2::{MessageTag, ThreadId, Time, Timeouts, utcb};
+
+use super::Register::*;
+use super::{World, id, invariants};
+use crate::dispatch;
+use crate::scheduler::timeouts::NEVER;
+use crate::syscall::Call;
+use crate::thread::{Continuation, IpcKind, ThreadRef, pending};
+use crate::{arch, processor};
+
+/// A thread that runs, one of higher priority that sleeps until 5 ms, and an exception handler of a priority in between.
+struct Scene {
+    world: World,
+    runner: ThreadRef,
+    preemptor: ThreadRef,
+    handler: ThreadRef,
+}
+
+fn same(one: Option<ThreadRef>, other: ThreadRef) -> bool {
+    one.is_some_and(|one| core::ptr::eq(one, other))
+}
+
+impl Scene {
+    fn new(flags: u8, delay: u16, sensitive: u8) -> Self {
+        let world = World::new();
+        let root = world.root();
+        let [runner, preemptor, handler] =
+            [10, 11, 12].map(|number| world.spawn(id(number, 1), root.id()));
+        let scheduler = &processor::this().scheduler;
+        for (thread, priority) in [(preemptor, 120), (handler, 110), (runner, 100)] {
+            scheduler.set_priority(thread, priority, None);
+        }
+        scheduler.set_timeslice(runner, NEVER);
+        let block = runner.utcb.get().expect("active");
+        block.write(utcb::FLAGS, 0xab00 | u64::from(flags));
+        block.write(utcb::EXCEPTION_HANDLER, handler.id().raw());
+        runner.maximum_delay.set(delay);
+        runner.sensitive_priority.set(sensitive);
+        let scene = Self { world, runner, preemptor, handler };
+        for thread in [scene.world.thread(id(0, 1)), root, handler] {
+            scene.wait(thread);
+        }
+        let sleep = Timeouts::new(Time::NEVER, Time::period(5000)).raw();
+        scene.world.call(Call::Ipc, preemptor, &[(Rsi, 0), (Rdx, preemptor.id().raw()), (R8, sleep)]);
+        assert!(same(scene.world.proceed(), runner));
+        scene
+    }
+
+    /// `thread` waits for anybody; who runs then.
+    fn wait(&self, thread: ThreadRef) -> Option<ThreadRef> {
+        self.world.call(Call::Ipc, thread, &[(Rsi, 0), (Rdx, ThreadId::ANY.raw()), (R8, 0)])
+    }
+
+    /// The timer fires at `now`; who runs then.
+    fn tick(&self, now: u64) -> Option<ThreadRef> {
+        arch::set_clock(now);
+        let next = self.world.run(dispatch::timer_interrupt());
+        invariants::check();
+        next
+    }
+
+    fn flags(&self) -> u8 {
+        let word = self.runner.utcb.get().expect("active").read(utcb::FLAGS);
+        assert_eq!(word & !0xff, 0xab00, "only the flags change");
+        word as u8
+    }
+
+    fn heard(&self, thread: ThreadRef) -> (MessageTag, u64, bool) {
+        let registers = &thread.registers;
+        let from = ThreadId::from_raw(registers.rsi.get());
+        let from_runner = from == ThreadId::local(self.runner.local_id.get());
+        (MessageTag::from_raw(registers.message[0].get()), registers.message[1].get(), from_runner)
+    }
+
+    /// The preemptor waits; the runner goes on, and tells its handler of the preemption at `time`, or nobody.
+    fn expect_fault(&self, time: Option<u64>) {
+        let next = self.wait(self.preemptor);
+        if let Some(time) = time {
+            // The handler is more urgent; whether it may run at once is again the runner's say.
+            assert!(same(next, self.handler) || self.flags() & PENDING != 0);
+            assert_eq!(self.heard(self.handler), (protocol::PREEMPTION_TAG, time, true));
+            assert!(same(self.wait(self.handler), self.runner));
+            assert_eq!(self.runner.pending.get(), 0, "once");
+        } else {
+            assert!(same(next, self.runner));
+            assert_eq!(self.handler.continuation(), Continuation::Receive(IpcKind::User));
+        }
+    }
+
+    /// The runner waits for the handler's answer to its preemption exception.
+    fn expect_exception(&self) {
+        assert_eq!(self.runner.continuation(), Continuation::Receive(IpcKind::Exception));
+        assert!(same(self.wait(self.preemptor), self.handler));
+        let (tag, _, from_runner) = self.heard(self.handler);
+        assert_eq!((tag, from_runner), (exception::PREEMPTION_TAG, true));
+        let block = self.handler.utcb.get().expect("active");
+        let number = block.read(utcb::message_register(exception::NUMBER));
+        assert_eq!(number, exception::PREEMPTION_NUMBER);
+        let reply = MessageTag::new(0, exception::REPLY_WORDS, 0).raw();
+        let arguments = [(Rsi, self.runner.id().raw()), (Rdx, 0), (R8, 0), (R9, reply)];
+        assert!(same(self.world.call(Call::Ipc, self.handler, &arguments), self.handler));
+        assert!(same(self.wait(self.handler), self.runner));
+    }
+}
+
+#[test]
+fn without_flags_the_preemption_is_silent() {
+    let scene = Scene::new(0, 10_000, 150);
+    assert!(same(scene.tick(5000), scene.preemptor));
+    scene.expect_fault(None);
+}
+
+#[test]
+fn a_signalled_preemption_is_told_when_the_thread_goes_on() {
+    for (flags, sensitive) in [(SIGNAL, 150), (SIGNAL | DELAY, 119)] {
+        let scene = Scene::new(flags, 10_000, sensitive);
+        assert!(same(scene.tick(5000), scene.preemptor), "sensitive below {sensitive}");
+        assert_eq!(scene.flags(), flags);
+        arch::set_clock(7000);
+        scene.expect_fault(Some(5000));
+    }
+}
+
+#[test]
+fn a_delayed_preemption_takes_place_when_the_delay_is_over() {
+    for flags in [DELAY, DELAY | SIGNAL] {
+        let scene = Scene::new(flags, 10_000, 120);
+        assert!(same(scene.tick(5000), scene.runner));
+        assert_eq!(scene.flags(), flags | PENDING);
+        assert_eq!(arch::timer(), 15_000);
+        // Another one does not prolong it.
+        assert!(same(scene.tick(9000), scene.runner));
+        assert!(same(scene.tick(14_999), scene.runner));
+        assert!(same(scene.tick(15_000), scene.preemptor));
+        assert_eq!(scene.flags(), flags & SIGNAL);
+        if flags & SIGNAL == 0 {
+            scene.expect_fault(None);
+        } else {
+            scene.expect_exception();
+        }
+    }
+}
+
+#[test]
+fn a_delay_ends_with_the_timeslice() {
+    for flags in [DELAY, DELAY | SIGNAL] {
+        let scene = Scene::new(flags, 10_000, 150);
+        processor::this().scheduler.set_timeslice(scene.runner, 8000);
+        scene.world.switch_to(scene.runner);
+        processor::this().current.set(None);
+        processor::this().scheduler.make_ready(scene.runner);
+        assert!(same(scene.world.proceed(), scene.runner), "on a timeslice of its own");
+        assert!(same(scene.tick(5000), scene.runner));
+        assert!(same(scene.tick(7999), scene.runner));
+        assert!(same(scene.tick(8000), scene.preemptor));
+        assert_eq!(scene.flags(), flags & SIGNAL);
+    }
+}
+
+#[test]
+fn without_a_delay_allowed_a_signalled_preemption_is_an_exception_at_once() {
+    let scene = Scene::new(DELAY | SIGNAL, 0, 150);
+    assert!(same(scene.tick(5000), scene.preemptor));
+    assert_eq!(scene.flags(), SIGNAL);
+    scene.expect_exception();
+    drop(scene);
+    let scene = Scene::new(DELAY, 0, 150);
+    assert!(same(scene.tick(5000), scene.preemptor));
+    assert_eq!(scene.flags(), DELAY, "it is never seen pending");
+    scene.expect_fault(None);
+}
+
+#[test]
+fn flags_that_change_during_the_delay_count_at_its_end() {
+    let block = |scene: &Scene| scene.runner.utcb.get().expect("active");
+    let scene = Scene::new(DELAY | SIGNAL, 10_000, 150);
+    scene.tick(5000);
+    block(&scene).write(utcb::FLAGS, 0xab00 | u64::from(DELAY | PENDING));
+    assert!(same(scene.tick(15_000), scene.preemptor));
+    scene.expect_fault(None);
+    drop(scene);
+    let scene = Scene::new(DELAY | SIGNAL, 10_000, 150);
+    scene.tick(5000);
+    block(&scene).write(utcb::FLAGS, 0xab00 | u64::from(SIGNAL | PENDING));
+    assert!(same(scene.tick(14_999), scene.runner), "the delay goes on");
+    assert!(same(scene.tick(15_000), scene.preemptor));
+    scene.expect_fault(Some(15_000));
+}
+
+#[test]
+fn giving_up_the_processor_ends_the_delay() {
+    let scene = Scene::new(DELAY | SIGNAL, 10_000, 150);
+    assert!(same(scene.tick(5000), scene.runner));
+    assert!(same(scene.world.call(Call::ThreadSwitch, scene.runner, &[(Rdi, 0)]), scene.preemptor));
+    assert_eq!(scene.flags(), DELAY | SIGNAL);
+    scene.expect_fault(None);
+    assert!(same(scene.tick(15_000), scene.runner), "nothing is left of the delay");
+}
+
+#[test]
+fn one_above_the_sensitive_priority_ends_the_delay() {
+    let scene = Scene::new(DELAY | SIGNAL, 10_000, 120);
+    assert!(same(scene.tick(5000), scene.runner));
+    let other = scene.world.root();
+    let wake = Timeouts::new(Time::NEVER, Time::period(1000)).raw();
+    super::super::ipc::cancel_receive(other);
+    scene.world.call(Call::Ipc, other, &[(Rsi, 0), (Rdx, other.id().raw()), (R8, wake)]);
+    // Root has interrupted the runner here, which ends the delay as well: begin another.
+    scene.wait(scene.preemptor);
+    assert!(same(scene.tick(7000), other));
+}
+
+#[test]
+fn the_end_of_a_timeslice_is_told_if_another_thread_runs() {
+    let scene = Scene::new(SIGNAL, 0, 100);
+    let root = scene.world.root();
+    super::super::ipc::cancel_receive(root);
+    let rival = scene.world.spawn(id(13, 1), root.id());
+    let scheduler = &processor::this().scheduler;
+    for thread in [scene.runner, rival] {
+        scheduler.set_timeslice(thread, 1000);
+    }
+    let mut now = 1000;
+    if same(scene.wait(root), rival) {
+        assert!(same(scene.tick(now), scene.runner));
+        now += 1000;
+    }
+    assert!(same(scene.tick(now), rival));
+    assert_eq!((scene.runner.pending.get(), scene.runner.preempted_at.get()), (pending::PREEMPTED, now));
+    // Alone it goes on, and nothing is lost.
+    scene.wait(rival);
+    assert_eq!(scene.heard(scene.handler), (protocol::PREEMPTION_TAG, now, true));
+    assert!(same(scene.wait(scene.handler), scene.runner));
+    assert!(same(scene.tick(now + 1000), scene.runner));
+    assert_eq!(scene.runner.pending.get(), 0);
+}
+
+fn schedule(scene: &Scene, quantum: u64, preemption: u64) -> (u64, u64) {
+    let root = scene.world.root();
+    let time = TimeControl::new(None, Some(Time::period(quantum))).raw();
+    let arguments = [(Rdi, scene.runner.id().raw()), (Rdx, time), (R8, UNCHANGED), (Rsi, UNCHANGED)];
+    let [a, b, c, d] = arguments;
+    super::super::ipc::cancel_receive(root);
+    scene.world.call(Call::Schedule, root, &[a, b, c, d, (R9, preemption)]);
+    (root.registers.rax().get(), root.registers.rdx.get() & 0xffff)
+}
+
+#[test]
+fn a_thread_that_has_used_its_quantum_tells_its_scheduler_and_stops() {
+    let scene = Scene::new(0, 0, 100);
+    let root = scene.world.root();
+    let control = PreemptionControl { max_delay: 7, sensitive_priority: 100 }.raw();
+    assert_eq!(schedule(&scene, 3000, control), (3, u64::from(Time::NEVER.raw())));
+    assert!(same(scene.wait(root), scene.runner));
+    assert_eq!(arch::timer(), 3000);
+    assert!(same(scene.tick(2999), scene.runner));
+    assert!(same(scene.tick(3000), root), "the scheduler is more urgent");
+    assert_eq!(scene.heard(root), (protocol::PREEMPTION_TAG, 3000, true));
+    assert!(scene.wait(root).is_none(), "nobody can run");
+    // Neither a switch nor being resumed helps.
+    let resume = x2::control::ExchangeControl::RESUME.raw();
+    super::super::ipc::cancel_receive(root);
+    scene.world.call(Call::ExchangeRegisters, root, &[(Rax, scene.runner.id().raw()), (Rsi, resume)]);
+    assert!(same(scene.world.call(Call::ThreadSwitch, root, &[(Rdi, scene.runner.id().raw())]), root));
+    assert_eq!(schedule(&scene, 500, UNCHANGED), (3, u64::from(Time::ZERO.raw())));
+    assert!(same(scene.wait(root), scene.runner));
+    assert!(same(scene.tick(3500), root), "it has used the new one, too");
+}
+
+#[test]
+fn only_running_uses_a_quantum() {
+    let scene = Scene::new(0, 0, 100);
+    let root = scene.world.root();
+    schedule(&scene, 6000, UNCHANGED);
+    scene.wait(root);
+    assert!(same(scene.tick(5000), scene.preemptor));
+    arch::set_clock(9000);
+    assert!(same(scene.wait(scene.preemptor), scene.runner));
+    assert!(same(scene.tick(9999), scene.runner));
+    assert!(same(scene.tick(10_000), root));
+    // The message is in the runner's name, and does not touch its registers.
+    assert_eq!(scene.runner.registers.rsi.get(), 0);
+}
+
+#[test]
+fn a_new_quantum_takes_back_what_nobody_has_heard() {
+    let scene = Scene::new(0, 0, 100);
+    let root = scene.world.root();
+    schedule(&scene, 1000, UNCHANGED);
+    // Root sleeps: it does not listen.
+    let sleep = [(Rsi, 0), (Rdx, root.id().raw()), (R8, 0)];
+    assert!(same(scene.world.call(Call::Ipc, root, &sleep), scene.runner));
+    assert!(scene.tick(1000).is_none());
+    assert_eq!(scene.runner.continuation(), Continuation::Send(IpcKind::Quantum));
+    assert_eq!(schedule(&scene, 1000, UNCHANGED), (3, u64::from(Time::ZERO.raw())));
+    assert!(same(scene.wait(root), scene.runner), "there is nothing to hear");
+    super::super::ipc::cancel_receive(root);
+    scene.world.call(Call::Ipc, root, &sleep);
+    assert!(scene.tick(2000).is_none());
+    super::super::ipc::cancel_send(scene.runner);
+    assert!(scene.tick(2001).is_none(), "without the message it stays where it is");
+}
+
+#[test]
+fn without_a_scheduler_it_is_halted() {
+    let scene = Scene::new(0, 0, 100);
+    schedule(&scene, 1000, UNCHANGED);
+    scene.wait(scene.world.root());
+    scene.runner.scheduler.set(id(99, 1));
+    assert!(scene.tick(1000).is_none());
+    assert!(scene.runner.has(crate::thread::flag::HALTED));
+}
