@@ -19,6 +19,10 @@ const USER: u64 = 1 << 2;
 const ACCESSED: u64 = 1 << 5;
 const DIRTY: u64 = 1 << 6;
 const LARGE: u64 = 1 << 7;
+/// The memory type's three bits; the third is elsewhere in small pages and large ones.
+const TYPE_LOW: u64 = 3 << 3;
+const TYPE_HIGH_SMALL: u64 = 1 << 7;
+const TYPE_HIGH_LARGE: u64 = 1 << 12;
 const NO_EXECUTE: u64 = 1 << 63;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
@@ -57,6 +61,31 @@ pub const fn page_bits(level: u32) -> u32 {
 #[inline]
 pub const fn index(address: u64, level: u32) -> usize {
     (address >> page_bits(level)) as usize & (ENTRIES - 1)
+}
+
+/// How memory is cached: an index into the processor's page-attribute table, which [`MemoryType::TABLE`] fills.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemoryType(u8);
+
+impl MemoryType {
+    /// Write-back, as far as the machine's own ranges allow: device registers are not cached.
+    pub const USUAL: Self = Self(0);
+    /// Write-through.
+    pub const WRITE_THROUGH: Self = Self(1);
+    /// Not cached.
+    pub const UNCACHEABLE: Self = Self(3);
+    /// Not cached, writes are combined.
+    pub const WRITE_COMBINING: Self = Self(4);
+    /// Reads are cached, writes are not.
+    pub const WRITE_PROTECTED: Self = Self(5);
+
+    /// The page-attribute table: the first half as after reset, then write-combining, write-protected, and the rest again.
+    pub const TABLE: u64 = 0x0007_0501_0007_0406;
+
+    const fn bits(self, level: u32) -> u64 {
+        let high = if level == 1 { TYPE_HIGH_SMALL } else { TYPE_HIGH_LARGE };
+        (self.0 as u64 & 3) << 3 | if self.0 & 4 != 0 { high } else { 0 }
+    }
 }
 
 /// One page-table entry.
@@ -140,6 +169,20 @@ impl PageEntry {
         Self(self.0 & !(WRITABLE | NO_EXECUTE) | Self::rights_bits(rights))
     }
 
+    /// How the page of `level` is cached.
+    #[inline]
+    pub const fn memory_type(self, level: u32) -> MemoryType {
+        let high = if level == 1 { TYPE_HIGH_SMALL } else { TYPE_HIGH_LARGE };
+        MemoryType((self.0 >> 3 & 3) as u8 | if self.0 & high != 0 { 4 } else { 0 })
+    }
+
+    /// The same page of `level`, cached in another way.
+    #[inline]
+    #[must_use]
+    pub const fn with_memory_type(self, level: u32, memory_type: MemoryType) -> Self {
+        Self(self.0 & !TYPE_LOW & !MemoryType(4).bits(level) | memory_type.bits(level))
+    }
+
     /// What was done to the page since its status was last cleared: read, written.
     #[inline]
     pub const fn status(self) -> Rights {
@@ -167,7 +210,9 @@ impl PageEntry {
     #[must_use]
     pub const fn part(self, part: usize, level: u32) -> Self {
         let size = if level > 2 { LARGE } else { 0 };
-        Self((self.0 & !LARGE | size) + ((part as u64) << page_bits(level - 1)))
+        let memory_type = self.memory_type(level).bits(level - 1);
+        let rest = self.0 & !LARGE & !TYPE_LOW & !TYPE_HIGH_LARGE;
+        Self((rest | size | memory_type) + ((part as u64) << page_bits(level - 1)))
     }
 }
 
@@ -217,6 +262,39 @@ mod tests {
             let rights = Rights::from_bits(bits);
             assert_eq!(effective(rights), PageEntry::page(PhysAddr::new(0x1000), 1, rights).rights());
             assert!(effective(rights).contains(rights));
+        }
+    }
+
+    #[test]
+    fn memory_types_survive_everything_but_their_change() {
+        let _machine = machine();
+        let types = [
+            MemoryType::USUAL,
+            MemoryType::WRITE_THROUGH,
+            MemoryType::UNCACHEABLE,
+            MemoryType::WRITE_COMBINING,
+            MemoryType::WRITE_PROTECTED,
+        ];
+        for (number, memory_type) in types.into_iter().enumerate() {
+            // Write-back 6, write-through 4, uncacheable 0, write-combining 1, write-protected 5.
+            let kind = MemoryType::TABLE >> (8 * memory_type.0) & 0xff;
+            assert_eq!(kind, [6, 4, 0, 1, 5][number]);
+            for level in 1..=3 {
+                let address = PhysAddr::new(0x7f << page_bits(level));
+                let page = PageEntry::page(address, level, Rights::ALL);
+                let typed = page.with_memory_type(level, memory_type);
+                assert_eq!(typed.memory_type(level), memory_type);
+                assert!(typed.is_page(level) && typed.rights() == page.rights() && typed.status().is_none());
+                assert_eq!(typed.address().align_down(page_bits(level)), address);
+                assert_eq!(typed.with_rights(Rights::READ).memory_type(level), memory_type);
+                assert_eq!(typed.with_memory_type(level, MemoryType::USUAL), page);
+                if level > 1 {
+                    let part = typed.part(511, level);
+                    assert!(part.is_page(level - 1));
+                    assert_eq!(part.memory_type(level - 1), memory_type);
+                    assert_eq!(part.with_memory_type(level - 1, MemoryType::USUAL), page.part(511, level));
+                }
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use super::changes::Changes;
 use super::node::NodeId;
 use super::tree;
 use super::walk::{Revoke, Walk};
+use crate::arch::page_entry::MemoryType;
 
 /// The outcome of a call of a preemptible operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +105,19 @@ impl Cursor {
     pub(super) fn walk(&mut self, own: NodeId, range: Region, what: Revoke) -> Option<Rights> {
         let mut changes = Changes::new();
         self.walk = Walk::new(own, range, what, &mut changes);
+        self.run(&mut changes)
+    }
+
+    /// Begins a walk that changes the memory type of everything derived from `root` in `range`, under the tree lock: `Some` if
+    /// it is over already, else it is suspended.
+    pub(super) fn walk_for_type(
+        &mut self,
+        root: NodeId,
+        range: Region,
+        memory_type: MemoryType,
+    ) -> Option<Rights> {
+        let mut changes = Changes::new();
+        self.walk = Walk::for_type(root, range, memory_type, &mut changes);
         self.run(&mut changes)
     }
 

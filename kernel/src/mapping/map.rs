@@ -6,6 +6,7 @@ use x2::{Fpage, MapItem, Region, Rights};
 
 use super::changes::Changes;
 use super::cursor::{Cursor, Progress};
+use super::memory_type;
 use super::node::{NodeId, Status};
 use super::ports;
 use super::space::SpaceMemory;
@@ -14,7 +15,7 @@ use super::tree;
 use super::unmap::to_boundary;
 use super::walk::Revoke;
 use crate::arch;
-use crate::arch::page_entry::{ENTRIES, PageEntry, largest_level, page_bits};
+use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, largest_level, page_bits};
 use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
 
 /// A transfer of a range's pages from one space to another.
@@ -55,6 +56,7 @@ struct Source {
     address: PhysAddr,
     level: u32,
     rights: Rights,
+    memory_type: MemoryType,
     /// The page's node; none for sigma0, whose root may not exist yet.
     node: NodeId,
 }
@@ -278,7 +280,13 @@ impl Transfer {
         }
         let offset = address.value() & ((1 << bits) - 1);
         let start = place.entry.address().align_down(bits);
-        Ok(Source { address: start.offset(offset), level: place.level, rights: place.entry.rights(), node })
+        Ok(Source {
+            address: start.offset(offset),
+            level: place.level,
+            rights: place.entry.rights(),
+            memory_type: place.entry.memory_type(place.level),
+            node,
+        })
     }
 
     /// There is something at the target. `Advance`: the right page with the right rights.
@@ -407,7 +415,8 @@ impl Transfer {
         match (anchor, at) {
             (Ok(anchor), Ok(at)) => {
                 let _space = self.to.lock();
-                at.install(PageEntry::page(page.address, level, rights), node);
+                let entry = PageEntry::page(page.address, level, rights);
+                at.install(entry.with_memory_type(level, page.memory_type), node);
                 node.set_entry(at);
                 node.link(anchor, page.address, false);
                 Ok(())
@@ -439,7 +448,8 @@ impl Transfer {
         let entry = old.at.remove(&mut changes);
         page.node.add_status(Status::fresh(entry.status()));
         let _space = self.to.lock();
-        at.install(PageEntry::page(page.address, level, rights), page.node);
+        let entry = PageEntry::page(page.address, level, rights).with_memory_type(level, page.memory_type);
+        at.install(entry, page.node);
         page.node.set_entry(at);
         Ok(())
     }
@@ -450,11 +460,15 @@ impl Transfer {
 fn find_sigma0_page(space: SpaceMemory, address: VirtAddr, mut level: u32) -> Result<Source, u64> {
     let physical = PhysAddr::new(address.value());
     if space.is_ports() {
-        return Ok(Source { address: physical, level, rights: Rights::ALL, node: NodeId::NONE });
+        return Ok(sigma0_page(physical, level, MemoryType::USUAL));
     }
     loop {
         match tree::reserved_in(physical.align_down(page_bits(level)), page_bits(level)) {
-            None => return Ok(Source { address: physical, level, rights: Rights::ALL, node: NodeId::NONE }),
+            None => match memory_type::of(physical.align_down(page_bits(level)), page_bits(level)) {
+                Some(memory_type) => return Ok(sigma0_page(physical, level, memory_type)),
+                // Types differ by pages at least.
+                None => level -= 1,
+            },
             Some(end) if level == 1 => {
                 let end = PhysAddr::new(end.value().saturating_add(0xfff)).align_down(12);
                 return Err(end.value() - address.value());
@@ -462,4 +476,8 @@ fn find_sigma0_page(space: SpaceMemory, address: VirtAddr, mut level: u32) -> Re
             Some(_) => level -= 1,
         }
     }
+}
+
+fn sigma0_page(address: PhysAddr, level: u32, memory_type: MemoryType) -> Source {
+    Source { address, level, rights: Rights::ALL, memory_type, node: NodeId::NONE }
 }

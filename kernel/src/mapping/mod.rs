@@ -9,6 +9,7 @@
 //! | `control` | MapControl: an owner arranges its spaces' memory |
 //! | `sigma0` | sigma0's page faults |
 //! | `ports` | I/O ports: a second forest with the same rules |
+//! | `memory_type` | how memory is cached |
 //! | `cursor` | how far a preempted operation has come |
 //! | `walk` | the walk through everything derived from a page |
 //! | `tree` | the forest: roots, splitting, freeing |
@@ -29,6 +30,7 @@ mod changes;
 mod control;
 mod cursor;
 mod map;
+mod memory_type;
 mod node;
 mod ports;
 mod sigma0;
@@ -41,6 +43,7 @@ mod walk;
 pub use control::control;
 pub use cursor::{Cursor, Progress};
 pub use map::map;
+pub use memory_type::set_memory_type;
 pub use node::usage;
 pub use ports::held_ports;
 pub use sigma0::sigma0_fault;

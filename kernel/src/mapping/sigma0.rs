@@ -6,7 +6,7 @@ use x2::Rights;
 
 use super::node::NodeId;
 use super::space::SpaceMemory;
-use super::{table, tree};
+use super::{memory_type, table, tree};
 use crate::arch;
 use crate::arch::page_entry::{PageEntry, page_bits};
 use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
@@ -38,6 +38,7 @@ pub fn sigma0_fault(space: SpaceMemory, address: VirtAddr) -> Result<bool, OutOf
         {
             continue;
         }
+        let Some(memory_type) = memory_type::of(physical, bits) else { continue };
         let at = match table::make(space, address, level) {
             Ok(at) => at,
             Err(error) => {
@@ -47,7 +48,8 @@ pub fn sigma0_fault(space: SpaceMemory, address: VirtAddr) -> Result<bool, OutOf
         };
         let _tree = tree::lock(physical);
         let _space = space.lock();
-        at.install(PageEntry::page(physical, level, Rights::ALL), NodeId::NONE);
+        let page = PageEntry::page(physical, level, Rights::ALL).with_memory_type(level, memory_type);
+        at.install(page, NodeId::NONE);
         return Ok(true);
     }
     Ok(false)

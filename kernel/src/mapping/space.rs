@@ -1,5 +1,6 @@
 //! The memory of an address space: its page tables, who pays for them, and what in it is not mappable.
 use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use x2::{Region, Rights};
 
@@ -69,6 +70,8 @@ const ALIGNMENT: u64 = align_of::<State>() as u64;
 const _: () = assert!(size_of::<State>() == 64);
 
 static SPACES: ObjectSlab<State> = ObjectSlab::new(Use::Spaces);
+/// sigma0's; 0 = not made yet.
+static SIGMA0: AtomicU32 = AtomicU32::new(0);
 
 impl SpaceId {
     pub(super) fn raw(self) -> u32 {
@@ -106,7 +109,14 @@ impl SpaceMemory {
     pub fn new_sigma0(account: Account) -> Result<Self, OutOfMemory> {
         let memory = Self::create(account, true, None)?;
         memory.make_ports()?;
+        SIGMA0.store(memory.0.raw(), Ordering::Relaxed);
         Ok(memory)
+    }
+
+    /// The memory of sigma0, which is made once and stays.
+    pub(super) fn sigma0() -> Option<Self> {
+        // Relaxed: it was stored by the processor that booted, before others ran.
+        Some(SIGMA0.load(Ordering::Relaxed)).filter(|&raw| raw != 0).map(|raw| Self(SpaceId(raw)))
     }
 
     /// Memory, or the ports of `memory`.

@@ -16,7 +16,7 @@ use super::changes::Changes;
 use super::node::{NodeId, alloc_array, array_words, free_array};
 use super::space::{SpaceId, SpaceMemory};
 use crate::arch;
-use crate::arch::page_entry::{ENTRIES, PageEntry, index, page_bits};
+use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, index, page_bits};
 use crate::memory::frame::{self, Use};
 use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, VirtAddr};
 
@@ -216,6 +216,22 @@ impl EntryRef {
         while let Err(now) = word.compare_exchange_weak(
             entry.raw(),
             entry.with_rights(rights).raw(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        ) {
+            entry = PageEntry::from_raw(now);
+        }
+    }
+
+    /// Sets how a page is cached. The caller lets the TLBs know.
+    pub(super) fn set_memory_type(self, memory_type: MemoryType) {
+        let level = self.table().level();
+        let word = self.word();
+        // The processor may add status bits meanwhile.
+        let mut entry = self.load();
+        while let Err(now) = word.compare_exchange_weak(
+            entry.raw(),
+            entry.with_memory_type(level, memory_type).raw(),
             Ordering::Relaxed,
             Ordering::Relaxed,
         ) {

@@ -11,6 +11,7 @@ use core::cell::Cell;
 use x2::Rights;
 
 use super::changes::Changes;
+use super::memory_type;
 use super::node::{NodeId, Status, alloc_array, array_words};
 use super::ports::PORT_BASE;
 use super::table::Table;
@@ -53,6 +54,7 @@ static RESERVED: SpinLock<Reserved> = SpinLock::new(Reserved {
 /// If there are more than 32 ranges: the boot code merges them.
 pub fn init(reserved: &[PhysRange]) {
     *ROOTS.lock() = [0; DIRECTORY];
+    memory_type::init();
     let mut state = RESERVED.lock();
     state.ranges[..reserved.len()].copy_from_slice(reserved);
     state.count = reserved.len();

@@ -17,7 +17,7 @@ use super::changes::Changes;
 use super::node::{NodeId, Status};
 use super::tree;
 use crate::arch;
-use crate::arch::page_entry::{ENTRIES, index, page_bits};
+use crate::arch::page_entry::{ENTRIES, MemoryType, index, page_bits};
 use crate::memory::PhysAddr;
 use crate::sync::SpinLock;
 
@@ -65,6 +65,8 @@ pub(super) struct Walk {
     result: Rights,
     /// What status of the holder is reset.
     forget: Rights,
+    /// The memory type that pages get, instead of losing rights.
+    memory_type: Option<MemoryType>,
     /// Memory that is affected: 2^`bits` bytes from `start` on.
     start: PhysAddr,
     bits: u8,
@@ -93,6 +95,7 @@ impl Walk {
         revoke: Rights::NONE,
         result: Rights::NONE,
         forget: Rights::NONE,
+        memory_type: None,
         start: PhysAddr::new(0),
         bits: 0,
         done: true,
@@ -118,6 +121,17 @@ impl Walk {
             }
         }
         walk
+    }
+
+    /// A walk that gives everything derived from `root` in `range` a memory type.
+    pub(super) fn for_type(
+        root: NodeId,
+        range: Region,
+        memory_type: MemoryType,
+        changes: &mut Changes,
+    ) -> Self {
+        let nothing = Revoke { rights: Rights::NONE, flush: false, forget: Rights::NONE, own_use: true };
+        Self { memory_type: Some(memory_type), ..Self::new(root, range, nothing, changes) }
     }
 
     /// What the holder of the top had not seen, of status in the range.
@@ -201,6 +215,9 @@ impl Walk {
         if !node.is_mapped() || self.in_holding(node) {
             return false;
         }
+        if let Some(memory_type) = self.memory_type {
+            return self.change_type(node, memory_type, changes);
+        }
         if !self.whole.is_none() {
             act(node, Rights::ALL, changes);
         } else if node.bits() <= u32::from(self.bits) {
@@ -217,6 +234,22 @@ impl Walk {
                 return true;
             }
         }
+        false
+    }
+
+    /// Gives the page of a mapped node its memory type; a larger one than the range is split, or changes as a whole. Whether
+    /// it took long.
+    #[cold]
+    fn change_type(&self, node: NodeId, memory_type: MemoryType, changes: &mut Changes) -> bool {
+        let at = node.entry();
+        if at.load().memory_type(node.level()) == memory_type {
+            return false;
+        }
+        if node.bits() > u32::from(self.bits) && tree::split(node, changes).is_ok() {
+            return true;
+        }
+        at.set_memory_type(memory_type);
+        changes.invalidate(at.table().space().memory(), at.virtual_address());
         false
     }
 

@@ -65,7 +65,8 @@ impl Scheduler {
         if self.delayed.get().is_none() || now < self.delay_end.get() {
             return false;
         }
-        let wanted = self.ready.highest_priority().is_some_and(|highest| highest > self.running_priority.get());
+        let wanted =
+            self.ready.highest_priority().is_some_and(|highest| highest > self.running_priority.get());
         if !wanted {
             self.end_delay();
         }

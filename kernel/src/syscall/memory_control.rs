@@ -1,15 +1,89 @@
-//! MemoryControl: privileged. It comes with the rest of the interface; until then every parameter is invalid
-//! (X.2 rule 9.1). The result is in RDX; MR1 stays in RAX, the stub moves MR0 to RCX.
+//! MemoryControl(RDX control, attributes 0 to 3; fpages in MR0..MRk): memory types, for privileged callers (X.2 rules 9.1
+//! to 9.4). The stub has moved the attributes from RCX and R11 to RBP and RDI. The result is in RDX; MR1 stays in RAX, the
+//! stub moves MR0 to RCX.
 
-use x2::ErrorCode;
+use x2::control::MemoryAttribute;
+use x2::{ErrorCode, Fpage, FpageKind, Region};
 
+use super::unmap::message_register;
 use super::{check_privilege, set_error};
+use crate::arch::page_entry::MemoryType;
+use crate::mapping::{self, Progress};
 use crate::scheduler::Next;
-use crate::thread::ThreadRef;
+use crate::thread::{ThreadRef, Work, lifecycle};
+use crate::{arch, memory};
+
+/// Highest index of a message register in the control word.
+const LAST_REGISTER: u64 = 63;
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    set_error(current, check_privilege(current).err().unwrap_or(ErrorCode::InvalidParameter));
-    current.registers.rdx.set(0);
+    match check(current) {
+        Ok(()) => resume(current, 0),
+        Err(error) => finish(current, Err(error)),
+    }
+}
+
+/// Checks everything before the first change.
+fn check(current: ThreadRef) -> Result<(), ErrorCode> {
+    check_privilege(current)?;
+    let control = current.registers.rdx.get();
+    if control > LAST_REGISTER {
+        return Err(ErrorCode::InvalidParameter);
+    }
+    (0..=control as usize).try_for_each(|index| item(current, index).map(drop))
+}
+
+/// The memory that message register `index` names, unless it is none, and its type.
+fn item(current: ThreadRef, index: usize) -> Result<Option<(Region, MemoryType)>, ErrorCode> {
+    let fpage = Fpage::from_raw(message_register(current, index));
+    let region = match fpage.kind() {
+        FpageKind::Nil => return Ok(None),
+        FpageKind::Memory(region) => region,
+        FpageKind::Io(_) | FpageKind::Unusable => return Err(ErrorCode::InvalidParameter),
+    };
+    let registers = &current.registers;
+    let attributes = [&registers.rbp, &registers.rsi, &registers.r8, &registers.rdi];
+    let attribute = attributes[(fpage.raw() & 3) as usize].get();
+    let memory_type = match MemoryAttribute::from_raw(attribute).ok_or(ErrorCode::InvalidParameter)? {
+        MemoryAttribute::Default | MemoryAttribute::WriteBack => MemoryType::USUAL,
+        MemoryAttribute::Uncacheable => MemoryType::UNCACHEABLE,
+        MemoryAttribute::WriteCombining => MemoryType::WRITE_COMBINING,
+        MemoryAttribute::WriteThrough => MemoryType::WRITE_THROUGH,
+        MemoryAttribute::WriteProtected => MemoryType::WRITE_PROTECTED,
+    };
+    Ok(Some((region, memory_type)))
+}
+
+/// Preemption point between pages.
+pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
+    let (Some(space), Some(record)) = (current.space.get(), current.transfer_record.get()) else {
+        return Next::Return;
+    };
+    for index in usize::from(first)..=(current.registers.rdx.get() & LAST_REGISTER) as usize {
+        // What another thread has made of it since the check is skipped if it is nonsense.
+        let Ok(Some((region, memory_type))) = item(current, index) else { continue };
+        let progress =
+            record.with_cursor(|cursor| mapping::set_memory_type(cursor, space.memory, region, memory_type));
+        match progress {
+            Progress::Done(Ok(())) => {}
+            Progress::Done(Err(memory::OutOfMemory)) => return finish(current, Err(ErrorCode::NoMemory)),
+            Progress::Preempted => {
+                lifecycle::save_work(current, Work::MemoryControl(index as u8));
+                return Next::Interrupted;
+            }
+        }
+    }
+    finish(current, Ok(()))
+}
+
+fn finish(current: ThreadRef, result: Result<(), ErrorCode>) -> Next {
+    if let Err(error) = result {
+        set_error(current, error);
+    } else {
+        // What was cached in another way must not be found any more.
+        arch::flush_caches();
+    }
+    current.registers.rdx.set(u64::from(result.is_ok()));
     current.registers.rdi.set(current.local_id.get());
     Next::Return
 }

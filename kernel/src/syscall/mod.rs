@@ -146,6 +146,7 @@ pub fn resume(current: ThreadRef) -> Next {
     current.set_continuation(Continuation::ReturnToUser);
     match work {
         Work::Unmap(index) => unmap::resume(current, index),
+        Work::MemoryControl(index) => memory_control::resume(current, index),
         Work::MapControl(within) => map_control::resume(current, within),
         Work::FlushAreas(first) => space_control::resume(current, first),
         Work::EndRelations { .. } | Work::DestroySpace(_) => thread_control::resume(current, work),

@@ -185,14 +185,10 @@ fn perform(current: ThreadRef, request: &Request) -> usize {
 
 /// What the thread does, before the call changes anything.
 fn state(thread: ThreadRef) -> u64 {
-    let awaits_answer = thread
-        .continuation()
-        .receiving()
-        .or(thread.continuation().sending())
-        .is_some_and(|kind| matches!(
-                kind,
-                IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall
-            ));
+    let awaits_answer =
+        thread.continuation().receiving().or(thread.continuation().sending()).is_some_and(|kind| {
+            matches!(kind, IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall)
+        });
     schedule::state(thread) as u64
         | if thread.has(flag::HALTED) { control::IS_HALTED } else { 0 }
         | if awaits_answer { control::AWAITS_ANSWER } else { 0 }

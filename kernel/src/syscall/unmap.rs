@@ -34,7 +34,8 @@ pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
     Next::Return
 }
 
-fn message_register(thread: ThreadRef, index: usize) -> u64 {
+/// Message register `index` of a call that has the first ones in registers.
+pub(super) fn message_register(thread: ThreadRef, index: usize) -> u64 {
     match thread.registers.message.get(index) {
         Some(register) => register.get(),
         None => thread.utcb.get().map_or(0, |block| block.read(utcb::message_register(index))),

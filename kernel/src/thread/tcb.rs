@@ -426,7 +426,9 @@ impl Tcb {
 
     /// Clears some of the program's preemption flags.
     pub fn clear_preempt_flags(&self, flags: u8) {
-        self.utcb.get().inspect(|block| block.write(utcb::FLAGS, block.read(utcb::FLAGS) & !u64::from(flags)));
+        self.utcb
+            .get()
+            .inspect(|block| block.write(utcb::FLAGS, block.read(utcb::FLAGS) & !u64::from(flags)));
     }
 
     /// Whether the thread could do something with the processor, were it given it.

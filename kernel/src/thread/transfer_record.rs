@@ -18,6 +18,8 @@ pub enum Work {
     Idle,
     /// Unmap: the message register whose fpage is half done.
     Unmap(u8),
+    /// MemoryControl: the message register whose fpage is half done.
+    MemoryControl(u8),
     /// MapControl, within an item for this space or between two items.
     MapControl(Option<&'static Space>),
     /// SpaceControl flushes what is mapped in the areas it is about to set; the index of the area.

@@ -41,6 +41,17 @@ pub unsafe fn flush(fpages: &mut [Fpage]) {
     unsafe { unmap_raw(fpages, true) }
 }
 
+/// MemoryControl (privileged): gives the memory that this space has in each fpage (up to 64) the attribute whose number, 0 to
+/// 3, is in the fpage's two lowest bits ([`x2::control::MemoryAttribute`]).
+pub fn memory_control(fpages: &[Fpage], attributes: [u64; 4]) -> thread::Result<()> {
+    for (index, fpage) in fpages.iter().enumerate() {
+        utcb::set_message_register(index, fpage.raw());
+    }
+    let control = fpages.len().wrapping_sub(1) as u64;
+    // SAFETY: what Rust code relies on is the content of memory, not how fast it is; the UTCB pointer is this thread's.
+    thread::check(unsafe { syscall::memory_control(control, attributes, utcb::pointer()) }).map(drop)
+}
+
 /// # Safety
 /// As [`flush`] when `flush` is set.
 unsafe fn unmap_raw(fpages: &mut [Fpage], flush: bool) {

@@ -213,6 +213,39 @@ impl PreemptionControl {
     }
 }
 
+/// Attribute of MemoryControl and of requests to sigma0: how memory is cached (X.2 rule 9.3).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u64)]
+pub enum MemoryAttribute {
+    /// As the machine has it: memory is cached, devices are not.
+    Default = 0,
+    /// Not cached.
+    Uncacheable = 1,
+    /// Not cached; writes may be combined and delayed.
+    WriteCombining = 2,
+    /// Reads are cached, writes go through.
+    WriteThrough = 5,
+    /// Reads are cached, writes are not.
+    WriteProtected = 6,
+    /// Cached.
+    WriteBack = 7,
+}
+
+impl MemoryAttribute {
+    /// The attribute with this value, if there is one.
+    pub const fn from_raw(raw: u64) -> Option<Self> {
+        Some(match raw {
+            0 => Self::Default,
+            1 => Self::Uncacheable,
+            2 => Self::WriteCombining,
+            5 => Self::WriteThrough,
+            6 => Self::WriteProtected,
+            7 => Self::WriteBack,
+            _ => return None,
+        })
+    }
+}
+
 /// Result of Schedule: what the thread was doing (X.2 rule 3.12). 0 is an error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u64)]

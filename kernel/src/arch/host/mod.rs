@@ -20,6 +20,7 @@ pub use cpu_local::{
 };
 pub use interrupts::{POLL_INTERVAL, interrupt_pending};
 pub use machine::{Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
+pub use tlb::flush_caches;
 
 /// First address that is not the user's.
 pub const USER_END: u64 = (1 << 47) - 4096;

@@ -32,6 +32,9 @@ pub fn activate(root: PhysAddr) {
     ACTIVE.store(root.value(), Ordering::Relaxed);
 }
 
+/// The model has no caches.
+pub fn flush_caches() {}
+
 /// Changed translations, collected until [`Flush::finish`].
 pub struct Flush {
     pages: Vec<(PhysAddr, VirtAddr)>,

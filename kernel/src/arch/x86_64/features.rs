@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::gdt;
 use super::instructions::{cpuid, msr, read_cr0, read_cr4, read_msr, write_cr0, write_cr4, write_msr};
+use crate::arch::page_entry::MemoryType;
 use crate::log;
 
 bitflags! {
@@ -149,6 +150,7 @@ pub fn enable() {
         write_msr(msr::STAR, gdt::STAR);
         write_msr(msr::SFMASK, CLEARED_FLAGS);
         write_msr(msr::SYSENTER_CS, 0);
+        write_msr(msr::PAGE_ATTRIBUTES, MemoryType::TABLE);
         write_msr(msr::EFER, read_msr(msr::EFER) | SYSTEM_CALL_ENABLE | automatic_ibrs);
         if has(Features::ENHANCED_IBRS) {
             write_msr(msr::SPECULATION_CONTROL, 1);

@@ -8,6 +8,8 @@ pub mod msr {
     pub const APIC_BASE: u32 = 0x1b;
     /// Speculation control: bit 0 IBRS.
     pub const SPECULATION_CONTROL: u32 = 0x48;
+    /// Page-attribute table.
+    pub const PAGE_ATTRIBUTES: u32 = 0x277;
     /// What the processor is not vulnerable to.
     pub const ARCH_CAPABILITIES: u32 = 0x10a;
     /// SYSENTER code segment: 0 makes SYSENTER refuse.

@@ -42,6 +42,7 @@ pub use layout::{USER_END, image_to_phys, phys_to_virt, virt_to_phys};
 pub use paging::{is_direct_mapped, kernel_half, kernel_root};
 pub use thread_state::{drop_thread_state, switch_thread_state};
 pub use time::{bus_khz, clock, set_timer, time_stamp_khz};
+pub use tlb::flush_caches;
 
 /// The port of the emulator's `isa-debug-exit` device, as the test harness configures it.
 const DEBUG_EXIT_PORT: u16 = 0xf4;

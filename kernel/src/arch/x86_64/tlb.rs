@@ -22,6 +22,12 @@ pub fn activate(root: PhysAddr) {
     }
 }
 
+/// Writes back and empties the executing processor's caches, and those that it shares.
+pub fn flush_caches() {
+    // SAFETY: no more than time is lost.
+    unsafe { asm!("wbinvd", options(nostack, preserves_flags)) };
+}
+
 /// Changed translations, collected until [`Flush::finish`].
 pub struct Flush {
     /// The first `count` are initialised.

@@ -2,6 +2,7 @@
 mod check;
 mod exhaustion;
 mod map_control;
+mod memory_type;
 mod model;
 mod ports;
 mod random;

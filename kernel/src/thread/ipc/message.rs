@@ -57,7 +57,9 @@ impl Message {
             IpcKind::User => {
                 self.thread.utcb.get().map_or(0, |block| block.read(utcb::message_register(index)))
             }
-            IpcKind::PageFault | IpcKind::PortFault | IpcKind::Quantum | IpcKind::Preemption if index == 1 => {
+            IpcKind::PageFault | IpcKind::PortFault | IpcKind::Quantum | IpcKind::Preemption
+                if index == 1 =>
+            {
                 self.thread.fault[0].get()
             }
             IpcKind::Quantum | IpcKind::Preemption => 0,

@@ -47,11 +47,7 @@ fn check_readiness(thread: ThreadRef, current: bool) {
             "{:?} is ready in {what:?}",
             thread.id()
         );
-        assert!(
-            what != Continuation::ReturnToUser || thread.is_runnable(),
-            "{:?} is halted",
-            thread.id()
-        );
+        assert!(what != Continuation::ReturnToUser || thread.is_runnable(), "{:?} is halted", thread.id());
     }
     if current {
         assert!(what == Continuation::ReturnToUser && !thread.has(flag::HALTED));

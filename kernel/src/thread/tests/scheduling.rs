@@ -29,8 +29,7 @@ impl Scene {
     fn new(flags: u8, delay: u16, sensitive: u8) -> Self {
         let world = World::new();
         let root = world.root();
-        let [runner, preemptor, handler] =
-            [10, 11, 12].map(|number| world.spawn(id(number, 1), root.id()));
+        let [runner, preemptor, handler] = [10, 11, 12].map(|number| world.spawn(id(number, 1), root.id()));
         let scheduler = &processor::this().scheduler;
         for (thread, priority) in [(preemptor, 120), (handler, 110), (runner, 100)] {
             scheduler.set_priority(thread, priority, None);

@@ -12,7 +12,9 @@ mod ipc;
 mod kip;
 mod map;
 mod map_control;
+mod memory_control;
 mod notify;
+mod preemption;
 mod redirect;
 mod registers;
 mod schedule;
@@ -44,5 +46,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "redirect", tests: redirect::TESTS },
     Chapter { name: "thread-state", tests: thread_state::TESTS },
     Chapter { name: "schedule", tests: schedule::TESTS },
+    Chapter { name: "preemption", tests: preemption::TESTS },
+    Chapter { name: "memory-control", tests: memory_control::TESTS },
     Chapter { name: "sigma0", tests: sigma0::TESTS },
 ];

@@ -15,13 +15,18 @@ tests! {
     SIG0004 "device memory is shared" shared_memory;
     SIG0005 "malformed messages get no answer" malformed;
     SIG0006 "sigma0 survives senders that do not wait for its answer" deserters;
+    SIG0007 "memory comes with the attributes asked for; with wrong ones it is refused" attributes;
 }
 
 /// Asks for `fpage`; nilpage if refused.
 fn ask(fpage: Fpage) -> Fpage {
+    ask_with(fpage, 0)
+}
+
+fn ask_with(fpage: Fpage, attributes: u64) -> Fpage {
     // SAFETY: what these tests ask for lies outside of this program.
     unsafe { utcb::accept(Acceptor::COMPLETE) };
-    let message = Message::with_words(sigma0::REQUEST_TAG.label(), &[fpage.raw(), 0]);
+    let message = Message::with_words(sigma0::REQUEST_TAG.label(), &[fpage.raw(), attributes]);
     let answer =
         ipc::call_timeouts(kip().sigma0(), message, Timeouts::new(Time::NEVER, Time::period(300_000)));
     utcb::accept_untyped_words();
@@ -105,4 +110,17 @@ fn deserters() {
         ipc::send(kip().sigma0(), message).expect("sigma0 receives");
     }
     assert!(!ask(sigma0::any(12)).is_nil());
+}
+
+fn attributes() {
+    for attribute in [0, 1, 2, 5, 6, 7] {
+        let region = ask_with(sigma0::any(12), attribute).region().expect("a page");
+        arena::write_at(region.base, 0x55 + attribute);
+        assert_eq!(arena::read_at(region.base), 0x55 + attribute);
+        // The page goes back to no one: the next test does not meet it as it is.
+        assert!(!ask_with(Fpage::memory(region.base, 12), 7).is_nil());
+    }
+    for attribute in [3, 4, 8, u64::MAX] {
+        assert!(ask_with(sigma0::any(12), attribute).is_nil(), "{attribute}");
+    }
 }

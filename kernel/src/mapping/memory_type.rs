@@ -1,0 +1,244 @@
+//! Memory types: how processors cache physical memory (X.2 rules 9.1 to 9.4).
+//!
+//! A type belongs to the memory, not to a mapping of it: two mappings of one page with different types are not allowed on
+//! this machine. So MemoryControl by whoever holds a page changes the entries of everybody who has it, and the type is kept
+//! for mappings to come: an entry that is derived from another one takes its type over, and for sigma0, which has no
+//! entries for what it gives away, there is a list of the ranges whose type is not the usual one.
+use core::pin::Pin;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use x2::Region;
+
+use super::changes::Changes;
+use super::cursor::{Cursor, Progress};
+use super::space::SpaceMemory;
+use super::table;
+use super::tree::{self, TREE_LEVEL};
+use super::unmap::to_boundary;
+use crate::arch;
+use crate::arch::page_entry::{MemoryType, page_bits};
+use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
+use crate::sync::SpinLock;
+
+/// How many ranges can have an unusual type. Only privileged programs ask for them.
+const RANGES: usize = 64;
+
+#[derive(Clone, Copy)]
+struct Range {
+    first: u64,
+    last: u64,
+    memory_type: MemoryType,
+}
+
+/// Ranges that do not overlap, and no two that could be one.
+struct List {
+    ranges: [Range; RANGES],
+    count: usize,
+}
+
+static LIST: SpinLock<List> = SpinLock::new(List {
+    ranges: [Range { first: 0, last: 0, memory_type: MemoryType::USUAL }; RANGES],
+    count: 0,
+});
+/// How many there are, to be read without the lock.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Forgets everything: a new machine.
+pub(super) fn init() {
+    LIST.lock().count = 0;
+    COUNT.store(0, Ordering::Relaxed);
+}
+
+/// The type of all of the 2^`bits` bytes at `start`; `None`: parts of it differ.
+#[inline]
+pub(super) fn of(start: PhysAddr, bits: u32) -> Option<MemoryType> {
+    // Relaxed: types change by system calls of programs that know what they do.
+    if COUNT.load(Ordering::Relaxed) == 0 { Some(MemoryType::USUAL) } else { find(start, bits) }
+}
+
+#[cold]
+fn find(start: PhysAddr, bits: u32) -> Option<MemoryType> {
+    let list = LIST.lock();
+    let (first, last) = (start.value(), start.value() + ((1 << bits) - 1));
+    let mut ranges = list.ranges[..list.count].iter();
+    match ranges.find(|range| range.first <= last && first <= range.last) {
+        None => Some(MemoryType::USUAL),
+        Some(range) if range.first <= first && last <= range.last => Some(range.memory_type),
+        Some(_) => None,
+    }
+}
+
+impl List {
+    /// Sets the type of a range. On failure nothing has changed.
+    fn set(&mut self, first: u64, last: u64, memory_type: MemoryType) -> Result<(), OutOfMemory> {
+        let mut new = Range { first, last, memory_type };
+        let mut ranges = [new; RANGES + 2];
+        let mut count = 0;
+        let mut keep = |range: Range| {
+            if range.first <= range.last && count < ranges.len() {
+                ranges[count] = range;
+                count += 1;
+            }
+        };
+        for &range in &self.ranges[..self.count] {
+            let same = range.memory_type == memory_type;
+            let touches = range.first <= last.saturating_add(1) && first <= range.last.saturating_add(1);
+            if same && touches {
+                (new.first, new.last) = (new.first.min(range.first), new.last.max(range.last));
+            } else if range.first <= last && first <= range.last {
+                if range.first < first {
+                    keep(Range { last: first - 1, ..range });
+                }
+                if range.last > last {
+                    keep(Range { first: last + 1, ..range });
+                }
+            } else {
+                keep(range);
+            }
+        }
+        if memory_type != MemoryType::USUAL {
+            keep(new);
+        }
+        if count > RANGES {
+            return Err(OutOfMemory);
+        }
+        self.ranges[..count].copy_from_slice(&ranges[..count]);
+        self.count = count;
+        COUNT.store(count, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Gives the memory that `space` has in `region` the type: for everybody, now and for mappings to come. Holes are skipped.
+/// A large page of somebody else's that cannot be split for want of memory changes as a whole. Preemption point.
+///
+/// [`OutOfMemory`]: too many ranges have types of their own; what was done stays.
+pub fn set_memory_type(
+    cursor: Pin<&mut Cursor>,
+    space: SpaceMemory,
+    region: Region,
+    memory_type: MemoryType,
+) -> Progress<Result<(), OutOfMemory>> {
+    let cursor = cursor.project();
+    if cursor.is_walking() {
+        match cursor.continue_walk() {
+            None => return Progress::Preempted,
+            Some(_) => cursor.offset += 1 << cursor.advance,
+        }
+    }
+    let end = if space.is_sigma0() { super::ports::PORT_BASE } else { arch::USER_END };
+    loop {
+        let address = VirtAddr::new(region.base.saturating_add(cursor.offset));
+        if address.value() > region.last() || address.value() >= end {
+            return cursor.finish(Ok(()));
+        }
+        if arch::interrupt_pending() && cursor.offset != 0 {
+            return Progress::Preempted;
+        }
+        let left = region.last() - address.value();
+        let (physical, bits) = match block_at(space, address, left) {
+            Ok(block) => block,
+            Err(hole) => {
+                cursor.offset = cursor.offset.saturating_add(hole);
+                continue;
+            }
+        };
+        if let Err(error) =
+            LIST.lock().set(physical.value(), physical.value() + ((1 << bits) - 1), memory_type)
+        {
+            return cursor.finish(Err(error));
+        }
+        forget_sigma0s_pages(physical, bits);
+        cursor.advance = bits as u8;
+        let _tree = tree::lock(physical);
+        let root = tree::root(physical);
+        let range = Region { base: physical.value(), size_log2: bits };
+        if !root.is_none() && cursor.walk_for_type(root, range, memory_type).is_none() {
+            return Progress::Preempted;
+        }
+        cursor.offset += 1 << bits;
+    }
+}
+
+/// The largest naturally aligned block of physical memory that `space` has at `address`, within the `left` bytes that
+/// follow. Else how far the hole there goes.
+fn block_at(space: SpaceMemory, address: VirtAddr, left: u64) -> Result<(PhysAddr, u32), u64> {
+    let fits = left.saturating_add(1).ilog2().min(address.value().trailing_zeros());
+    if space.is_sigma0() {
+        return Ok((PhysAddr::new(address.value()), fits.min(page_bits(TREE_LEVEL))));
+    }
+    let place = table::find(space, address, 1);
+    let bits = page_bits(place.level);
+    if !place.entry.is_page(place.level) || place.at.node().is_none() {
+        return Err(to_boundary(address, bits));
+    }
+    let offset = address.value() & ((1 << bits) - 1);
+    Ok((place.entry.address().align_down(bits).offset(offset), fits.min(bits)))
+}
+
+/// Removes sigma0's own pages that reach into a block of memory: it gets them anew, with their type.
+fn forget_sigma0s_pages(physical: PhysAddr, bits: u32) {
+    let Some(sigma0) = SpaceMemory::sigma0() else { return };
+    let last = physical.value() + ((1 << bits) - 1);
+    let mut address = VirtAddr::new(physical.value());
+    let mut changes = Changes::new();
+    while address.value() <= last && address.value() < arch::USER_END {
+        let place = table::find(sigma0, address, 1);
+        let next = to_boundary(address, page_bits(place.level));
+        if place.entry.is_page(place.level)
+            && place.at.node().is_none()
+            && sigma0.area_in(Region::containing(address.value(), page_bits(1))).is_none()
+        {
+            place.at.remove(&mut changes);
+        }
+        address = address.offset(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TYPES: [MemoryType; 3] = [MemoryType::USUAL, MemoryType::UNCACHEABLE, MemoryType::WRITE_COMBINING];
+
+    proptest! {
+        /// The list behaves like an array of types.
+        #[test]
+        fn behaves_like_an_array(changes in prop::collection::vec((0..60u64, 0..60u64, 0..3usize), 1..40)) {
+            let _machine = crate::arch::Machine::new(1 << 20);
+            init();
+            let mut model = [MemoryType::USUAL; 64];
+            for (one, other, which) in changes {
+                let (first, last) = (one.min(other), one.max(other));
+                LIST.lock().set(first, last, TYPES[which]).unwrap();
+                model[first as usize..=last as usize].fill(TYPES[which]);
+                for unit in 0..64 {
+                    prop_assert_eq!(of(PhysAddr::new(unit), 0), Some(model[unit as usize]));
+                }
+                let mut runs = 0;
+                for unit in 0..64 {
+                    let begins = unit == 0 || model[unit] != model[unit - 1];
+                    runs += usize::from(begins && model[unit] != MemoryType::USUAL);
+                }
+                prop_assert_eq!(LIST.lock().count, runs, "no more ranges than needed");
+            }
+            init();
+        }
+    }
+
+    #[test]
+    fn a_full_list_changes_nothing() {
+        let _machine = crate::arch::Machine::new(1 << 20);
+        init();
+        for range in 0..RANGES as u64 {
+            LIST.lock().set(range * 100, range * 100 + 9, MemoryType::UNCACHEABLE).unwrap();
+        }
+        assert!(LIST.lock().set(50, 59, MemoryType::UNCACHEABLE).is_err());
+        assert!(LIST.lock().set(105, 106, MemoryType::USUAL).is_err(), "a hole makes two of one");
+        assert_eq!(of(PhysAddr::new(105), 0), Some(MemoryType::UNCACHEABLE));
+        LIST.lock().set(100, 109, MemoryType::USUAL).unwrap();
+        LIST.lock().set(50, 59, MemoryType::UNCACHEABLE).unwrap();
+        init();
+    }
+}
