@@ -16,8 +16,10 @@ pub struct Processor {
     pub loaded_space: Cell<Option<&'static Space>>,
     /// The thread whose FS base, GS base and extended state the processor holds.
     pub loaded_thread: Cell<Option<ThreadRef>>,
-    /// Whether system calls may take the fast path. Off by boot option, and while events are traced that it would miss.
+    /// Whether system calls may take the fast path. Off by boot option, while events are traced that it would miss, and
+    /// while a thread has a finite total quantum, which it would not meter.
     pub fast_path: Cell<bool>,
+    fast_path_wanted: Cell<bool>,
     /// Ready threads, timeslices and timeouts.
     pub scheduler: Scheduler,
 }
@@ -30,12 +32,20 @@ impl Processor {
             loaded_space: Cell::new(None),
             loaded_thread: Cell::new(None),
             fast_path: Cell::new(false),
+            fast_path_wanted: Cell::new(false),
             scheduler: Scheduler::new(),
         }
     }
 
     /// Allows the fast path, as far as the boot options do, or forbids it.
     pub fn allow_fast_path(&self, allowed: bool) {
+        self.fast_path_wanted.set(allowed);
+        self.update_fast_path();
+    }
+
+    /// Something has changed that the fast path depends on.
+    pub fn update_fast_path(&self) {
+        let allowed = self.fast_path_wanted.get() && !self.scheduler.has_finite_quanta();
         let allowed = if allowed { config::get().fast_path } else { FastPath::Off };
         self.fast_path.set(allowed >= FastPath::Portable);
         arch::allow_fast_entry(allowed == FastPath::Assembly);

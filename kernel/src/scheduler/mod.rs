@@ -58,6 +58,8 @@ pub struct Scheduler {
     /// The running thread, if its total quantum is finite, and since when it runs.
     metered: Cell<Option<ThreadRef>>,
     metered_since: Cell<Microseconds>,
+    /// How many threads have a finite total quantum.
+    finite_quanta: Cell<u32>,
     /// The running thread, if it should have lost the processor and has delayed that, and until when.
     delayed: Cell<Option<ThreadRef>>,
     delay_end: Cell<Microseconds>,
@@ -84,6 +86,7 @@ impl Scheduler {
             timer: Cell::new(NEVER),
             metered: Cell::new(None),
             metered_since: Cell::new(0),
+            finite_quanta: Cell::new(0),
             delayed: Cell::new(None),
             delay_end: Cell::new(NEVER),
             special_end: Cell::new(NEVER),
@@ -233,6 +236,7 @@ impl Scheduler {
             }
         }
         self.update_special();
+        self.count_quantum(thread, NEVER);
     }
 
     /// When the quantum or the delay of the running thread ends, or `NEVER`.

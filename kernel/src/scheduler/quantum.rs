@@ -5,8 +5,8 @@ use core::ptr::eq;
 
 use super::Scheduler;
 use super::timeouts::{Microseconds, NEVER};
-use crate::arch;
 use crate::thread::{ThreadRef, pending};
+use crate::{arch, processor};
 
 impl Scheduler {
     /// `thread` (nobody: the processor idles) runs from now on.
@@ -67,6 +67,22 @@ impl Scheduler {
         thread.quantum_left.get()
     }
 
+    /// `thread`'s total quantum is `quantum` from now on.
+    pub(super) fn count_quantum(&self, thread: ThreadRef, quantum: Microseconds) {
+        let before = thread.quantum_left.replace(quantum) != NEVER;
+        let after = quantum != NEVER;
+        if before != after {
+            let count = self.finite_quanta.get();
+            self.finite_quanta.set(if after { count + 1 } else { count - 1 });
+            processor::this().update_fast_path();
+        }
+    }
+
+    /// Whether some thread must be metered whenever it runs.
+    pub fn has_finite_quanta(&self) -> bool {
+        self.finite_quanta.get() != 0
+    }
+
     /// Gives `thread` a new total quantum, more than 0, in place of the rest of the old one.
     pub fn set_quantum(&self, thread: ThreadRef, quantum: Microseconds) {
         if self.metered.get().is_some_and(|metered| eq(metered, thread)) {
@@ -74,7 +90,7 @@ impl Scheduler {
             self.metered.set(None);
             self.update_special();
         }
-        thread.quantum_left.set(quantum);
+        self.count_quantum(thread, quantum);
         thread.set_pending(pending::OUT_OF_QUANTUM | pending::STOPPED, false);
     }
 }

@@ -7,8 +7,10 @@ use x2::extension::SystemCallMode;
 
 use super::cpu_local::{CpuLocal, cpu_local};
 use super::features::{self, Features};
+use super::gdt::TaskState;
 use super::instructions::{msr, read_cr2, write_msr};
 use super::layout::{STUB_PAGE, USER_END};
+use super::ports::Owner;
 use super::{Interrupt, gdt, poll_interrupt, take_interrupt, wait_for_interrupt};
 use crate::arch::exit::{self, Exit};
 use crate::dispatch::{Outcome, after_interrupt, dispatch, timer_interrupt};
@@ -80,6 +82,11 @@ global_asm!(
     r8 = const register!(r8),
     r11 = const register!(r11),
     entered_by_syscall = const offset_of!(Tcb, entered_by_syscall),
+    port_owner = const offset_of!(CpuLocal, ports) + Owner::ROOT,
+    task_state = const offset_of!(CpuLocal, task_state),
+    bitmap_offset = const TaskState::BITMAP_OFFSET,
+    bitmap = const TaskState::BITMAP,
+    no_bitmap = const TaskState::NO_BITMAP,
     user_data = const gdt::USER_DATA,
     user_code = const gdt::USER_CODE,
     features = sym features::PRESENT,

@@ -68,6 +68,9 @@ fast_ipc:
     // POINT OF NO RETURN.
     mov     cr3, r11
     mov     gs:[{loaded_space}], rdi
+    cmp     qword ptr gs:[{port_owner}], 0
+    jne     fast_ports
+7:
     mov     rsi, [rsp + {id}]
 4:  // The current thread waits for RDX.
     mov     [rsp + {partner}], rdx
@@ -139,6 +142,16 @@ fast_restricted:
     cmp     r11, rdi                        // a confined program reaches its owner
     je      3b
     jmp     not_fast
+
+// The bitmap of I/O ports counts only in the space, with the root in R11, that it was filled for.
+fast_ports:
+    mov     edi, {no_bitmap}
+    cmp     r11, gs:[{port_owner}]
+    mov     r11d, {bitmap}
+    cmove   edi, r11d
+    mov     r11, gs:[{task_state}]
+    mov     [r11 + {bitmap_offset}], di
+    jmp     7b
 
 fast_fs_base:
     wrfsbase r11
