@@ -1,5 +1,6 @@
 //! The run-time of native programs and servers.
 //!
+//! * [`backtrace`]: where a thread is, for a server's last words.
 //! * [`executor`]: asynchronous tasks over one worker thread per processor (ARCHITECTURE U6). It knows nothing of L4: a
 //!   server's main loop drives its worker and tells the [`executor::Platform`] how to notify another one.
 //! * [`heap`]: the global allocator.
@@ -10,6 +11,7 @@
 
 extern crate alloc;
 
+pub mod backtrace;
 pub mod executor;
 pub mod heap;
 pub mod root;

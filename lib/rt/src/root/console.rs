@@ -20,14 +20,50 @@ impl Write for Console {
     }
 }
 
-/// What a server does on a panic: the message goes to the console, then it exits with this status.
+/// What a server does on a panic: message and backtrace go to the console, then it exits with this status.
 pub const PANIC_STATUS: u64 = 101;
+
+/// Frames of a backtrace that are printed.
+const FRAMES: usize = 16;
 
 /// From now on a panic is printed through root and ends the server. Call it first in a server.
 pub fn report_panics() {
     l4::start::set_panic_hook(|info| {
-        // The console cannot be told if it does not work.
-        let _ = writeln!(Console, "{}: {info}", crate::start_page::read().map_or("?", |(name, _)| name));
+        let name = crate::start_page::read().map_or("?", |(name, _)| name);
+        let mut text = Text::new();
+        // What does not fit is left out, and the console cannot be told if it does not work.
+        let _ = text.write_str("backtrace:\n");
+        for address in crate::backtrace::frames().take(FRAMES) {
+            let _ = writeln!(text, "  at {address:#x}");
+        }
+        let _ = writeln!(Console, "{name}: {info}");
+        let _ = Console.write_str(text.as_str());
         exit(PANIC_STATUS)
     });
+}
+
+/// Text of one request, so that no other server's comes in between: a panic must not allocate.
+struct Text {
+    bytes: [u8; TEXT],
+    length: usize,
+}
+
+impl Text {
+    const fn new() -> Text {
+        Text { bytes: [0; TEXT], length: 0 }
+    }
+
+    fn as_str(&self) -> &str {
+        // Whole pieces of text only are in it.
+        core::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let place = self.bytes.get_mut(self.length..self.length + text.len()).ok_or(fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.length += text.len();
+        Ok(())
+    }
 }
