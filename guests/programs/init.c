@@ -2,10 +2,14 @@
  * login shell on the console, waits for it and for every orphan, and ends the system.
  *
  *   init                 runs the command of /run/command (its words, each followed by NUL), or a login shell
+ *   init -- COMMAND ...  not as the first process: runs the command on the terminal that it has
  *   poweroff, reboot     the same program under another name
  *
  * The variables ROWS and COLUMNS say how large the terminal is. Under Linux, whose command line gives the variables LOG and TERMINAL, the command's status is written to LOG as
- * "guest: status N" before the machine is switched off, and the command runs on TERMINAL, after "guest: ready 0". */
+ * "guest: status N" before the machine is switched off, and the command runs on TERMINAL.
+ *
+ * A command's output is to arrive unchanged, and its input is not to be shown: before it begins, the terminal is set so, and
+ * a control sequence that shows nothing is written there for whoever types. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -67,6 +71,29 @@ static char **command(void)
     return count > 0 ? list : 0;
 }
 
+/* Its size; for a command, that what it prints and reads passes as it is. */
+static void set_terminal(int unchanged)
+{
+    struct winsize size = {0};
+    if (getenv("ROWS") && getenv("COLUMNS")) {
+        size.ws_row = (unsigned short)atoi(getenv("ROWS"));
+        size.ws_col = (unsigned short)atoi(getenv("COLUMNS"));
+        ioctl(0, TIOCSWINSZ, &size);
+    }
+    struct termios settings;
+    if (unchanged && tcgetattr(0, &settings) == 0) {
+        settings.c_oflag &= ~OPOST;
+        settings.c_lflag &= ~(tcflag_t)ECHO;
+        cfsetspeed(&settings, B115200);
+        tcsetattr(0, TCSANOW, &settings);
+        static const char ready[] = "\033_guest ready\033\\";
+        if (write(1, ready, sizeof ready - 1) < 0)
+            perror("init: the terminal");
+    }
+    unsetenv("ROWS");
+    unsetenv("COLUMNS");
+}
+
 /* A session of its own on the terminal; what it prints goes there unchanged if a command's output is wanted. */
 static void take_terminal(int unchanged)
 {
@@ -84,19 +111,16 @@ static void take_terminal(int unchanged)
         }
     }
     ioctl(0, TIOCSCTTY, 0);
-    struct winsize size = {0};
-    if (getenv("ROWS") && getenv("COLUMNS")) {
-        size.ws_row = (unsigned short)atoi(getenv("ROWS"));
-        size.ws_col = (unsigned short)atoi(getenv("COLUMNS"));
-        ioctl(0, TIOCSWINSZ, &size);
-    }
-    struct termios settings;
-    if (unchanged && tcgetattr(0, &settings) == 0) {
-        settings.c_oflag &= ~OPOST;
-        settings.c_lflag &= ~(tcflag_t)ECHO;
-        cfsetspeed(&settings, B115200);
-        tcsetattr(0, TCSANOW, &settings);
-    }
+    set_terminal(unchanged);
+}
+
+/* Becomes the program, or fails as shells do. */
+static void execute(const char *program, char **arguments)
+{
+    execvp(program, arguments);
+    int error = errno;
+    fprintf(stderr, "%s: %s\n", program, strerror(error));
+    _exit(error == ENOENT ? 127 : 126);
 }
 
 /* Writes a line for whoever started the system. */
@@ -123,19 +147,13 @@ static int run(char **words)
     }
     if (child == 0) {
         take_terminal(words != 0);
-        report("ready", 0);
         unsetenv("LOG");
         unsetenv("TERMINAL");
-        unsetenv("ROWS");
-        unsetenv("COLUMNS");
         setenv("HOME", "/root", 1);
         setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
         setenv("TERM", getenv("TERM") ? getenv("TERM") : "vt100", 1);
         chdir("/root");
-        execvp(program, arguments);
-        int error = errno;
-        fprintf(stderr, "%s: %s\n", program, strerror(error));
-        _exit(error == ENOENT ? 127 : 126);
+        execute(program, arguments);
     }
     for (;;) {
         int status;
@@ -152,12 +170,15 @@ static int run(char **words)
 
 int main(int argc, char **argv)
 {
-    (void)argc;
     const char *name = strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
     if (strcmp(name, "poweroff") == 0 || strcmp(name, "halt") == 0)
         end_system(RB_POWER_OFF);
     if (strcmp(name, "reboot") == 0)
         end_system(RB_AUTOBOOT);
+    if (getpid() != 1 && argc > 2 && strcmp(argv[1], "--") == 0) {
+        set_terminal(1);
+        execute(argv[2], argv + 2);
+    }
     if (getpid() != 1) {
         fprintf(stderr, "%s: this is not how it is used: the kernel starts init\n", name);
         return 1;

@@ -43,6 +43,8 @@ const LOWEST: u64 = 0x1_0000;
 const HEAP_PART: u64 = 8;
 /// Bytes of the server's heap that a thread of a program may need.
 const HEAP_PER_THREAD: usize = 32 << 10;
+/// The largest status with which root ends the system.
+const LARGEST_STATUS: u8 = 127;
 /// Status of a system that could not be started.
 const FAILED: u8 = 125;
 
@@ -134,7 +136,8 @@ async fn live(
 
 /// Ends the whole system.
 fn end(status: u8) -> ! {
-    let refused = root::end_system(End::PowerOff(status));
+    // An emulator's own status has no room for more; whoever wants to know all of it reads the log.
+    let refused = root::end_system(End::PowerOff(status.min(LARGEST_STATUS)));
     say(format_args!("unix: the system could not be ended: {refused:?}"));
     root::exit(status.into())
 }

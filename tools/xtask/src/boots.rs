@@ -210,7 +210,7 @@ impl Console {
 }
 
 /// The line without cursor movements, colours and what else steers a terminal.
-fn without_control_sequences(line: &str) -> String {
+pub(crate) fn without_control_sequences(line: &str) -> String {
     let mut plain = String::new();
     let mut characters = line.chars().peekable();
     while let Some(character) = characters.next() {

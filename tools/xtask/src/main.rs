@@ -60,6 +60,8 @@ enum Verb {
     Packages(guest::PackagesOptions),
     /// Record what the guest tests print under Debian's own kernel
     Record(guest::RecordOptions),
+    /// Type at a shell of Linux programs as a person would, by the scripts of tests/interactive
+    Interact(guest::InteractOptions),
     /// Make a table of a trace that the kernel debugger dumped
     Trace(trace::Options),
 }
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Verb::Image(options) => done(run::image(&options)),
         Verb::Packages(options) => done(guest::packages(&options)),
         Verb::Record(options) => done(guest::record(&options)),
+        Verb::Interact(options) => done(guest::interact(&options)),
         Verb::Trace(options) => done(trace::run(&options)),
     };
     match result {

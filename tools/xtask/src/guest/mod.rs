@@ -8,6 +8,7 @@ mod archive;
 mod definitions;
 mod go;
 mod image;
+mod interact;
 mod linux;
 mod lock;
 mod package;
@@ -21,6 +22,7 @@ mod terminal;
 mod tree;
 
 pub(crate) use image::{Request, make};
+pub(crate) use interact::{Options as InteractOptions, run as interact};
 pub(crate) use packages::{Options as PackagesOptions, run as packages};
 pub(crate) use record::{Options as RecordOptions, run as record};
 pub(crate) use run::{Options as RunOptions, run};

@@ -1,6 +1,6 @@
 //! `./mac run` for guests: a command or a shell, with its terminal in this one.
 
-use super::session::{Kernel, Log, Mode, Printed, Session, Start, log_file};
+use super::session::{Kernel, Log, Mode, Printed, Readiness, Session, Start, log_file};
 use super::terminal::{self, Terminal};
 use super::{Request, make};
 use crate::qemu::Machine;
@@ -73,8 +73,10 @@ pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
     };
     let session = start.start("run")?;
     let terminal = Terminal::take(options.command.is_empty());
-    let log = Log::of(options.kernel);
-    let result = Run { session, log, verbose: options.verbose }.pass_through(options.command.is_empty());
+    let interactive = options.command.is_empty();
+    let readiness = Readiness::of(interactive);
+    let run = Run { session, log: Log::default(), readiness, verbose: options.verbose };
+    let result = run.pass_through(interactive);
     drop(terminal);
     let status = result?;
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
@@ -99,6 +101,8 @@ fn environment() -> Vec<(String, String)> {
 struct Run {
     session: Session,
     log: Log,
+    /// A shell takes what is typed from the beginning.
+    readiness: Readiness,
     verbose: bool,
 }
 
@@ -124,6 +128,7 @@ impl Run {
         loop {
             match self.session.printed.recv_timeout(Duration::from_millis(20)) {
                 Ok(Printed::Terminal(bytes)) => {
+                    let bytes = self.readiness.take(bytes);
                     terminal.write_all(&bytes)?;
                     terminal.flush()?;
                 }
@@ -137,8 +142,8 @@ impl Run {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            // Before the guest has its terminal, nobody would get what is typed.
-            while self.log.ready
+            // Before the command has its terminal, nobody would get what is typed.
+            while self.readiness.ready
                 && let Ok(typed) = typed.try_recv()
             {
                 match typed {

@@ -140,7 +140,8 @@ impl Start {
         let mut words = vec![format!("mode={}", self.mode.name()), format!("time={time}")];
         words.extend(self.environment.iter().map(|(name, value)| format!("env={name}={}", escaped(value))));
         if !self.command.is_empty() {
-            words.push("--".into());
+            // The image's init sets the terminal for a command, whatever system it is.
+            words.push("-- /sbin/init --".into());
             words.extend(self.command.iter().map(|word| escaped(word)));
         }
         Ok(CONFIGURATION.replace("ARGUMENTS", &words.join(" ")))
@@ -219,17 +220,10 @@ impl Session {
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     partial: Vec<u8>,
-    /// Whether the guest's terminal is as the command wants it.
-    pub(crate) ready: bool,
     pub(crate) status: Option<i32>,
 }
 
 impl Log {
-    /// The log of a system that has just been started. Only Linux has to say when it is ready.
-    pub(crate) fn of(kernel: Kernel) -> Log {
-        Log { ready: kernel == Kernel::Macadamia, ..Log::default() }
-    }
-
     /// Takes what has been printed.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         for byte in bytes {
@@ -238,16 +232,44 @@ impl Log {
                 continue;
             }
             let line = String::from_utf8_lossy(&self.partial);
-            match line.trim().split_once(' ') {
-                Some(("guest:", "ready 0")) => self.ready = true,
-                Some(("guest:", said)) => {
-                    let status = said.strip_prefix("status ").and_then(|status| status.parse().ok());
-                    self.status = status.or(self.status);
-                }
-                _ => {}
-            }
+            let status = line.trim().strip_prefix("guest: status ").and_then(|status| status.parse().ok());
+            self.status = status.or(self.status);
             self.partial.clear();
         }
+    }
+}
+
+/// What the image's init writes to the terminal once it is as a command wants it: a control sequence that shows nothing.
+const READY: &[u8] = b"\x1b_guest ready\x1b\\";
+
+/// Waits for the moment from which on a command gets what is typed.
+#[derive(Debug)]
+pub(crate) struct Readiness {
+    pub(crate) ready: bool,
+    /// What may be the beginning of the sign.
+    kept: Vec<u8>,
+}
+
+impl Readiness {
+    /// For a shell there is nothing to wait for.
+    pub(crate) fn of(interactive: bool) -> Readiness {
+        Readiness { ready: interactive, kept: Vec::new() }
+    }
+
+    /// Takes what the terminal showed; returns it without the sign.
+    pub(crate) fn take(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        if self.ready {
+            return bytes;
+        }
+        self.kept.extend(bytes);
+        if let Some(at) = self.kept.windows(READY.len()).position(|part| part == READY) {
+            self.ready = true;
+            self.kept.drain(at..at + READY.len());
+            return std::mem::take(&mut self.kept);
+        }
+        let open =
+            (0..self.kept.len()).find(|&at| READY.starts_with(&self.kept[at..])).unwrap_or(self.kept.len());
+        self.kept.drain(..open).collect()
     }
 }
 
@@ -268,13 +290,21 @@ mod tests {
     }
 
     #[test]
+    fn the_sign_is_taken_out() {
+        let shown = [b"before ", READY, b"after"].concat();
+        for size in 1..shown.len() {
+            let mut readiness = Readiness::of(false);
+            let seen: Vec<u8> = shown.chunks(size).flat_map(|chunk| readiness.take(chunk.to_vec())).collect();
+            assert_eq!(seen, b"before after");
+            assert!(readiness.ready);
+        }
+    }
+
+    #[test]
     fn the_status_is_found_in_the_log() {
         let mut log = Log::default();
         log.take(b"[ 1.0] up\r\nguest: sta");
         log.take(b"tus 137\r\n[ 2.0] Power down\r\n");
         assert_eq!(log.status, Some(137));
-        assert!(!log.ready);
-        log.take(b"\r\nguest: ready 0\r\n");
-        assert!(log.ready);
     }
 }

@@ -115,16 +115,16 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     fs::create_dir_all(log.parent().unwrap_or(Path::new("/")))?;
     let started = Instant::now();
     let mut session = start.start(&run.name)?;
-    let (printed, trouble) = watch(&mut session, run, kernel, &log)?;
+    let (printed, trouble) = watch(&mut session, run, &log)?;
     drop(session);
     Ok(Outcomes { ended: ended(&printed), trouble, seconds: started.elapsed().as_secs_f64(), log })
 }
 
 /// Reads both ports until the machine ends, keeping them in the log file; returns what the terminal showed, and why it was
 /// not enough.
-fn watch(session: &mut Session, run: &Run, kernel: Kernel, log: &Path) -> Result<(Vec<u8>, Option<String>)> {
+fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Option<String>)> {
     let mut file = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
-    let mut said = Log::of(kernel);
+    let mut said = Log::default();
     let mut terminal = Vec::new();
     let started = Instant::now();
     loop {
