@@ -17,5 +17,6 @@
 pub mod cache;
 pub mod counts;
 pub mod decode;
+pub mod latency;
 mod plugin;
 pub mod settings;

@@ -3,6 +3,7 @@
 
 use crate::counts::{Access, Processor};
 use crate::decode::{self, Kind, Special};
+use crate::latency::{Effect, Latency};
 use crate::settings::Settings;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fs::File;
@@ -73,12 +74,16 @@ struct Instruction {
     address: u64,
     place: u64,
     kind: Kind,
+    /// What it does to a stretch without interrupts.
+    effect: Effect,
 }
 
 struct State {
     processors: Vec<Mutex<Processor>>,
     out: Mutex<File>,
     counting: AtomicBool,
+    /// For each processor, if latency is what is measured.
+    latency: Option<Vec<Mutex<Latency>>>,
 }
 
 static STATE: OnceLock<State> = OnceLock::new();
@@ -129,7 +134,10 @@ fn prepare(info: &Info, arguments: &[String]) -> Result<State, String> {
     let out =
         File::create(&settings.out).map_err(|error| format!("cannot write {}: {error}", settings.out))?;
     let processors = (0..info.max_vcpus.max(1)).map(|_| Mutex::new(Processor::new(&settings))).collect();
-    Ok(State { processors, out: Mutex::new(out), counting: AtomicBool::new(false) })
+    let latency = settings
+        .latency
+        .then(|| (0..info.max_vcpus.max(1)).map(|_| Mutex::new(Latency::default())).collect());
+    Ok(State { processors, out: Mutex::new(out), counting: AtomicBool::new(false), latency })
 }
 
 extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
@@ -142,10 +150,16 @@ extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
                 qemu_plugin_insn_data(instruction),
                 qemu_plugin_insn_size(instruction),
             );
+            let kind = decode::kind(bytes);
             let data = Box::leak(Box::new(Instruction {
                 address: qemu_plugin_insn_vaddr(instruction),
                 place: qemu_plugin_insn_haddr(instruction) as u64,
-                kind: decode::kind(bytes),
+                kind,
+                effect: match kind {
+                    Kind::Special(Special::Iret | Special::Sysret) => Effect::Leaves,
+                    _ if matches!(bytes.first(), Some(0xfb | 0xf4)) => Effect::Opens,
+                    _ => Effect::None,
+                },
             }));
             let data = std::ptr::from_mut(data).cast();
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, executed, NO_REGISTERS, data);
@@ -163,6 +177,12 @@ fn instruction_of(data: *mut c_void) -> &'static Instruction {
 extern "C" fn executed(processor: c_uint, data: *mut c_void) {
     let Some(state) = STATE.get() else { return };
     let instruction = instruction_of(data);
+    if let Some(latency) = &state.latency {
+        if let Some(Ok(mut latency)) = latency.get(processor as usize).map(Mutex::lock) {
+            latency.instruction(instruction.address, instruction.effect);
+        }
+        return;
+    }
     if let Kind::Mark(kind, region) = instruction.kind {
         state.mark(kind, region);
     } else if state.counting.load(Ordering::Relaxed) {
@@ -176,6 +196,19 @@ extern "C" fn executed(processor: c_uint, data: *mut c_void) {
 
 extern "C" fn accessed(processor: c_uint, information: u32, address: u64, data: *mut c_void) {
     let Some(state) = STATE.get() else { return };
+    if let Some(latency) = &state.latency {
+        // SAFETY: as below.
+        unsafe {
+            let place = qemu_plugin_get_hwaddr(information, address);
+            if !place.is_null()
+                && qemu_plugin_hwaddr_is_io(place)
+                && let Some(Ok(mut latency)) = latency.get(processor as usize).map(Mutex::lock)
+            {
+                latency.device_load(qemu_plugin_hwaddr_phys_addr(place));
+            }
+        }
+        return;
+    }
     if !state.counting.load(Ordering::Relaxed) {
         return;
     }
@@ -199,6 +232,15 @@ extern "C" fn accessed(processor: c_uint, information: u32, address: u64, data: 
 }
 
 extern "C" fn exiting(_id: PluginId, _data: *mut c_void) {
+    if let Some(state) = STATE.get()
+        && let (Some(latency), Ok(mut out)) = (&state.latency, state.out.lock())
+    {
+        for (number, latency) in latency.iter().enumerate() {
+            if let Ok(latency) = latency.lock() {
+                let _ = writeln!(out, "{}", latency.report(number));
+            }
+        }
+    }
     if let Some(state) = STATE.get().filter(|state| state.counting.load(Ordering::Relaxed)) {
         // A region that never ended: say so instead of leaving a file that looks complete.
         let _ =

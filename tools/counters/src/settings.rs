@@ -17,11 +17,14 @@ pub struct Settings {
     pub itlb: Geometry,
     /// TLB of data accesses.
     pub dtlb: Geometry,
+    /// Measure for how long the kernel does not look for interrupts, from the first user instruction to the end, and
+    /// nothing else.
+    pub latency: bool,
 }
 
 impl Settings {
     /// Reads `key=value` arguments: `out=FILE` (required), `l1i`, `l1d`, `l2` = BYTES/WAYS, `itlb`, `dtlb` =
-    /// ENTRIES/WAYS.
+    /// ENTRIES/WAYS, `latency=on`.
     ///
     /// # Errors
     /// A sentence for the person who wrote the arguments.
@@ -33,6 +36,7 @@ impl Settings {
             l2: Geometry { sets: 1024, ways: 16, line_log2: 6 },
             itlb: Geometry { sets: 16, ways: 8, line_log2: 12 },
             dtlb: Geometry { sets: 16, ways: 4, line_log2: 12 },
+            latency: false,
         };
         for argument in arguments {
             let (key, value) =
@@ -44,8 +48,11 @@ impl Settings {
                 "l2" => settings.l2 = geometry(value, 6)?,
                 "itlb" => settings.itlb = geometry(value, 12)?,
                 "dtlb" => settings.dtlb = geometry(value, 12)?,
+                "latency" => settings.latency = value == "on",
                 _ => {
-                    return Err(format!("unknown argument `{key}`; there are out, l1i, l1d, l2, itlb, dtlb"));
+                    return Err(format!(
+                        "unknown argument `{key}`; there are out, l1i, l1d, l2, itlb, dtlb, latency"
+                    ));
                 }
             }
         }

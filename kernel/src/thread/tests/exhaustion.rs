@@ -69,3 +69,20 @@ fn deletion_needs_no_memory() {
     }
     assert_eq!(Account::KERNEL.used(), used);
 }
+
+/// What the book says ("Results", on memory).
+#[test]
+fn what_threads_and_spaces_cost() {
+    let world = World::new();
+    let space = world.spawn(id(5, 1), id(5, 1));
+    let used = || space.account.get().used();
+    let (thread, utcbs, tables, objects) = (512 + 128, 4096, 5 * (4096 + 2048), 144 + 64);
+    assert_eq!(used(), thread + utcbs + tables + objects);
+    for number in 6..14 {
+        let before = used();
+        world.spawn(id(number, 1), id(5, 1));
+        // Four UTCBs share a frame.
+        let frame = if number % 4 == 0 { utcbs } else { 0 };
+        assert_eq!(used() - before, thread + frame, "thread {number}");
+    }
+}

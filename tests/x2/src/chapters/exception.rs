@@ -21,6 +21,8 @@ tests! {
     EXC0007 "the message registers are what they were" message_registers_survive;
     EXC0008 "a non-canonical instruction pointer harms only its thread" non_canonical_ip;
     EXC0009 "CLI, STI, HLT and privileged registers are refused" privileged_instructions;
+    EXC0011 "every exception that a program can raise here has its vector and instruction pointer" all_vectors;
+    EXC0012 "an aborted exception message goes on at the instruction, which raises it again" aborted;
     EXC0010 "deleting a handler that owes the reply halts the thread" handler_deleted;
 }
 
@@ -259,4 +261,69 @@ fn handler_deleted() {
     thread::delete(handler).unwrap();
     await_state(thread, ThreadState::Inactive);
     assert_eq!(ipc::send(handler, Message::new(0)).unwrap_err().kind, IpcErrorKind::NonExistingPartner);
+}
+
+code! {
+    x87_error: "fninit", "push 0x37b", "fldcw [rsp]", "fld1", "fldz", "fdivp", "2:", "fwait";
+    breakpoint: "int3";
+    breakpoint_by_number: ".byte 0xcd, 3";
+    overflow_by_number: "int 4";
+    debug_trap: ".byte 0xf1";
+    task_selector: "mov eax, 0x38", "mov ds, eax";
+    kernel_selector: "mov eax, 0x10", "mov es, eax";
+    wide_jump: "mov rax, 0x7fffffffffff", "push rax", "mov rax, 0x900000000000", "mov [rsp], rax", "ret";
+    system_register: "mov eax, 1", "mov cr8, rax";
+    debug_register: "mov rax, dr7";
+    wrmsr: "mov ecx, 0xc0000082", "wrmsr";
+    swap_gs: "swapgs";
+    system_return: "sysretq";
+    interrupt_return: "push 0x10", "push 0", "push 2", "push 8", "push 0", "iretq";
+    load_table: "sub rsp, 16", "lgdt [rsp]";
+    lock_prefix: ".byte 0xf0", "mov rax, rbx";
+    undefined: ".byte 0x0f, 0xff";
+    legacy: ".byte 0x06";
+    old_entry: "sysenter";
+}
+
+/// Which instruction the pointer in the frame is at: the one that raised the exception, or, for traps, the next.
+fn all_vectors() {
+    for (code, vector, trap_length) in [
+        (x87_error as extern "C" fn() -> !, 16, None),
+        (breakpoint, 3, Some(1)),
+        (breakpoint_by_number, 3, Some(2)),
+        (overflow_by_number, 13, None),
+        (task_selector, 13, None),
+        (kernel_selector, 13, None),
+        (system_register, 13, None),
+        (debug_register, 13, None),
+        (wrmsr, 13, None),
+        (swap_gs, 13, None),
+        (system_return, 13, None),
+        (interrupt_return, 13, None),
+        (load_table, 13, None),
+        (lock_prefix, 6, None),
+        (undefined, 6, None),
+        (legacy, 6, None),
+    ] {
+        let received = exception_of(code);
+        let (number, ip) = (register(&received, NUMBER), register(&received, RIP));
+        let begin = code as *const () as u64;
+        assert_eq!(number, vector, "at {:#x} behind {begin:#x}", ip - begin);
+        match trap_length {
+            Some(length) => assert_eq!(ip, begin + length, "behind the instruction"),
+            None => assert!(ip >= begin && ip < begin + 32, "at {ip:#x}, the code is at {begin:#x}"),
+        }
+    }
+    // Where the emulator and processors differ in the vector, it is an exception of the thread all the same.
+    for code in [wide_jump as extern "C" fn() -> !, old_entry, debug_trap] {
+        assert!(matches!(register(&exception_of(code), NUMBER), 1 | 6 | 13));
+    }
+}
+
+fn aborted() {
+    let received = exception_of(fill_registers);
+    let ip = register(&received, RIP);
+    thread::abort_ipc(received.from).expect("its thread is of this space");
+    let again = ipc::receive(received.from).expect("the exception again");
+    assert_eq!((again.tag, register(&again, RIP), register(&again, RBX)), (TAG, ip, 0x102));
 }

@@ -3,6 +3,7 @@
 use crate::framework::Chapter;
 
 mod confinement;
+mod error_code;
 mod exception;
 mod exhaustion;
 mod fault;
@@ -15,6 +16,7 @@ mod map_control;
 mod memory_control;
 mod notify;
 mod preemption;
+mod propagation;
 mod redirect;
 mod registers;
 mod schedule;
@@ -31,6 +33,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "thread", tests: thread::TESTS },
     Chapter { name: "space", tests: space::TESTS },
     Chapter { name: "ipc", tests: ipc::TESTS },
+    Chapter { name: "propagation", tests: propagation::TESTS },
     Chapter { name: "fault", tests: fault::TESTS },
     Chapter { name: "map", tests: map::TESTS },
     Chapter { name: "unmap", tests: unmap::TESTS },
@@ -49,4 +52,5 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "preemption", tests: preemption::TESTS },
     Chapter { name: "memory-control", tests: memory_control::TESTS },
     Chapter { name: "sigma0", tests: sigma0::TESTS },
+    Chapter { name: "error-code", tests: error_code::TESTS },
 ];

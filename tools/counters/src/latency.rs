@@ -1,0 +1,133 @@
+//! For how long the kernel does not look for interrupts: the longest stretch of kernel instructions between two moments
+//! at which an interrupt would have been noticed.
+//!
+//! Such moments are: an instruction of a user program (interrupts are open there), STI and HLT (the kernel waits), and a
+//! load from the interrupt request registers of the local APIC, by which the kernel's long operations poll. What follows
+//! a poll that has found something counts as a new stretch, up to the STI at which the interrupt is taken: so the bound
+//! for an interrupt is two stretches.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// Physical addresses of the local APIC's interrupt request registers.
+const REQUESTS: std::ops::Range<u64> = 0xfee0_0200..0xfee0_0280;
+/// What an instruction does to the stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// STI or HLT.
+    Opens,
+    /// SYSRET or IRET.
+    Leaves,
+}
+
+/// How many of a stretch's most executed lines of code are reported.
+const PLACES: usize = 8;
+
+/// One stretch.
+#[derive(Clone, Debug, Default)]
+struct Stretch {
+    instructions: u64,
+    /// How many instructions of each 64 bytes of code.
+    lines: HashMap<u64, u64>,
+}
+
+/// The stretches of one processor.
+#[derive(Clone, Debug, Default)]
+pub struct Latency {
+    /// The kernel has left for a user program: what came before is the start of the machine.
+    started: bool,
+    present: Stretch,
+    longest: Stretch,
+    /// Stretches by the binary logarithm of their lengths.
+    lengths: [u64; 32],
+}
+
+impl Latency {
+    /// The processor executes an instruction at `address`.
+    pub fn instruction(&mut self, address: u64, effect: Effect) {
+        if address >> 63 == 0 {
+            self.noticed();
+        } else if self.started {
+            self.present.instructions += 1;
+            *self.present.lines.entry(address >> 6).or_default() += 1;
+            if effect == Effect::Opens {
+                self.noticed();
+            }
+        } else if effect == Effect::Leaves {
+            self.started = true;
+        }
+    }
+
+    /// The processor loads from the physical address of a device.
+    pub fn device_load(&mut self, address: u64) {
+        if REQUESTS.contains(&address) {
+            self.noticed();
+        }
+    }
+
+    /// An interrupt would have been noticed now.
+    fn noticed(&mut self) {
+        if self.present.instructions == 0 {
+            return;
+        }
+        self.lengths[self.present.instructions.ilog2().min(31) as usize] += 1;
+        if self.present.instructions > self.longest.instructions {
+            std::mem::swap(&mut self.present, &mut self.longest);
+        }
+        self.present.instructions = 0;
+        self.present.lines.clear();
+    }
+
+    /// One line of JSON: the longest stretch, where most of its instructions were, and how many stretches had which length.
+    pub fn report(&self, processor: usize) -> String {
+        let mut places: Vec<_> = self.longest.lines.iter().collect();
+        places.sort_unstable_by_key(|&(line, count)| (std::cmp::Reverse(count), line));
+        let mut text =
+            format!("{{\"processor\":{processor},\"longest\":{},\"places\":{{", self.longest.instructions);
+        for (index, (line, count)) in places.iter().take(PLACES).enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            let _ = write!(text, "{comma}\"{:#x}\":{count}", *line << 6);
+        }
+        text.push_str("},\"lengths\":{");
+        let used = self.lengths.iter().enumerate().filter(|&(_, &count)| count != 0);
+        for (index, (log2, count)) in used.enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            let _ = write!(text, "{comma}\"{}\":{count}", 1u64 << log2);
+        }
+        text.push_str("}}");
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: u64 = 0xffff_ffff_8080_0000;
+
+    fn run(latency: &mut Latency, instructions: u64) {
+        (0..instructions).for_each(|_| latency.instruction(KERNEL, Effect::None));
+    }
+
+    #[test]
+    fn a_stretch_ends_where_an_interrupt_would_be_noticed() {
+        let mut latency = Latency::default();
+        run(&mut latency, 1000);
+        latency.instruction(KERNEL, Effect::Leaves);
+        latency.instruction(0x1000, Effect::None);
+        run(&mut latency, 30);
+        latency.device_load(0xfee0_0210);
+        run(&mut latency, 40);
+        latency.device_load(0xfee0_0380);
+        run(&mut latency, 10);
+        latency.instruction(0x1000, Effect::None);
+        run(&mut latency, 20);
+        latency.instruction(KERNEL, Effect::Opens);
+        let line = latency.report(0);
+        assert!(line.starts_with("{\"processor\":0,\"longest\":50,"), "not the boot's 1000: {line}");
+        assert!(line.ends_with("\"lengths\":{\"16\":2,\"32\":1}}"), "{line}");
+        assert!(line.contains("\"places\":{\"0xffffffff80800000\":50}"), "{line}");
+    }
+}
