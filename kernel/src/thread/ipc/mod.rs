@@ -438,6 +438,7 @@ fn look_again(thread: ThreadRef) {
         }
         thread.withdraw_offer();
         scheduler.timeouts.remove(thread);
+        thread.withdraw_offer();
         scheduler.make_ready(thread);
     }
 }

@@ -1,7 +1,7 @@
 //! What each thread has of the processor for itself (K5, K14), and what it keeps when it moves (X.2 rule 5.18).
 
 use crate::framework::fixture::{Space, spawn};
-use crate::framework::tests;
+use crate::framework::{failure, tests};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
@@ -12,6 +12,8 @@ use x2::{ErrorCode, ThreadId, Time};
 tests! {
     REG0001 "x87 and SSE registers are each thread's own" extended_state;
     REG0002 "GS base always leads to the thread's own UTCB pointer" gs_base;
+    REG0004 "FS base, which a program sets, stays with its thread" fs_base;
+    REG0005 "a thread that sets another GS base harms nobody else" other_gs_base;
     REG0003 "a thread moves to another space and takes its words along" moves;
 }
 
@@ -92,4 +94,69 @@ fn moves() {
     await_pointer(location + x2::utcb::MR0_OFFSET);
     // It lives in another space now, but its pager in this one.
     assert_eq!(thread::inspect(thread).unwrap().handle, 0x1234);
+}
+
+/// Skips the test on processors where programs cannot set the bases.
+fn require_base_instructions() {
+    // Leaf 7 exists where leaf 0 says so.
+    let present =
+        core::arch::x86_64::__cpuid(0).eax >= 7 && core::arch::x86_64::__cpuid_count(7, 0).ebx & 1 != 0;
+    if !present {
+        failure::skip("the processor lacks FSGSBASE");
+    }
+}
+
+fn fs_base() {
+    require_base_instructions();
+    let me = utcb::my_global_id();
+    let worker = move |base: u64| {
+        move || {
+            // SAFETY: nothing here uses FS.
+            unsafe { asm!("wrfsbase {}", in(reg) base) };
+            for _ in 0..20 {
+                thread::yield_now();
+                ipc::sleep(Time::period(300));
+                let found: u64;
+                // SAFETY: reads a register.
+                unsafe { asm!("rdfsbase {}", out(reg) found) };
+                assert_eq!(found, base);
+            }
+            ipc::send(me, Message::new(1)).unwrap();
+        }
+    };
+    let threads = [spawn(worker(0x1000)), spawn(worker(0)), Space::new().spawn(worker(0x7fff_0000_0000))];
+    for thread in threads {
+        assert_eq!(ipc::receive(thread).unwrap().tag.label(), 1);
+    }
+}
+
+fn other_gs_base() {
+    require_base_instructions();
+    POINTER.store(0, Ordering::Relaxed);
+    let vandals = [0x1000u64, 0, 0x7fff_0000_0000].map(|base| {
+        spawn(move || {
+            loop {
+                // SAFETY: from here on this thread uses nothing that needs GS.
+                unsafe { asm!("wrgsbase {}", in(reg) base) };
+                POINTER.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    });
+    let pointer = pointer_at_gs();
+    let witness = Space::new().spawn(|| {
+        let pointer = pointer_at_gs();
+        for _ in 0..20 {
+            thread::yield_now();
+            assert_eq!(pointer_at_gs(), pointer);
+        }
+        POINTER.fetch_or(1 << 63, Ordering::Relaxed);
+        l4::start::halt()
+    });
+    while POINTER.load(Ordering::Relaxed) >> 63 == 0 || POINTER.load(Ordering::Relaxed) << 1 == 0 {
+        thread::yield_now();
+        assert_eq!(pointer_at_gs(), pointer);
+    }
+    for thread in vandals.into_iter().chain([witness]) {
+        thread::delete(thread).unwrap();
+    }
 }
