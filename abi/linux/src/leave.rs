@@ -3,6 +3,7 @@
 use crate::call::{Call, Done, Outcome, Stop};
 use crate::layout::signal::{self as layout, SavedContext};
 use crate::{Linux, errno, names};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
@@ -76,7 +77,7 @@ impl<M: Machine> Linux<M> {
                 Registers::All(state)
             }
             Outcome::Exit(status) => {
-                thread.exit(status).await;
+                Box::pin(thread.exit(status)).await;
                 return Next::Ended;
             }
         };
@@ -103,7 +104,9 @@ impl<M: Machine> Linux<M> {
                     Err(gone) => Err(gone),
                 },
                 Delivery::Handler(frame) => {
-                    let delivered = self.deliver(thread, &mut registers, interrupted.take(), &frame).await;
+                    // In memory of its own, as most calls end without a signal.
+                    let delivering = self.deliver(thread, &mut registers, interrupted.take(), &frame);
+                    let delivered = Box::pin(delivering).await;
                     delivered.map(|entered| {
                         if !entered {
                             let tid = thread.tid();
@@ -114,7 +117,7 @@ impl<M: Machine> Linux<M> {
                 // `Processes::leave` waits while the thread is stopped.
                 Delivery::Stopped => Ok(()),
                 Delivery::Exit(status) => {
-                    thread.exit(status).await;
+                    Box::pin(thread.exit(status)).await;
                     return Next::Ended;
                 }
             };
@@ -123,7 +126,7 @@ impl<M: Machine> Linux<M> {
                 let pid = thread.pid();
                 let killed = ExitStatus::Killed(Signal::KILL);
                 system.processes.with(|table| table.begin_exit(pid, killed));
-                thread.exit(killed).await;
+                Box::pin(thread.exit(killed)).await;
                 return Next::Ended;
             }
             system.log_reports();

@@ -3,6 +3,7 @@
 use crate::start::{self, Command};
 use crate::thread::UserThread;
 use abi_linux::{Linux, Next, Processor, Registers};
+use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::fmt::Arguments;
 use core::future::Future;
@@ -72,7 +73,7 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
         &'a self,
         memory: &'a Arc<Memory<M>>,
     ) -> BoxFuture<'a, Result<Arc<dyn unix::thread::UserThread>>> {
-        alloc::boxed::Box::pin(async move {
+        Box::pin(async move {
             let thread = self.driver.create_thread(memory).await?;
             let thread: Arc<dyn unix::thread::UserThread> = Arc::new(thread);
             Ok(thread)
@@ -86,7 +87,7 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
         let task = async move {
             let next = match first {
                 None => server.linux.leave(&thread, Registers::All(state), None).await,
-                Some(command) => start::execute(&server, &thread, command).await,
+                Some(command) => Box::pin(start::execute(&server, &thread, command)).await,
             };
             // A thread that was killed before it ran has no use for its machine thread.
             if !matches!(next, Next::Ended) {

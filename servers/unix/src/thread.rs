@@ -3,6 +3,7 @@
 use crate::Driver;
 use crate::server::Server;
 use abi_linux::{Next, Registers, Request};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::future::Future;
 use mach::Machine;
@@ -118,7 +119,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
         if let Event::SystemCall(request) = event {
             return match self.trace {
                 false => self.linux.serve_call(thread, request).await,
-                true => self.serve_traced(thread, request).await,
+                true => Box::pin(self.serve_traced(thread, request)).await,
             };
         }
         thread.system().processes.with(|table| table.enter(tid));
@@ -127,7 +128,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
             Event::PageFault { address, access } => {
                 let trap = Trap { error: page_fault_error(access), number: PAGE_FAULT, address };
                 // A thread that has to end does not wait for memory.
-                let resolving = core::pin::pin!(thread.page_fault(trap, access));
+                let resolving = Box::pin(thread.page_fault(trap, access));
                 let _ = thread.system().processes.killable(tid, resolving).await;
             }
             Event::Exception { vector: DEVICE_NOT_AVAILABLE, .. } => thread.out_of_memory(),

@@ -2,6 +2,7 @@
 
 use super::time::until;
 use crate::call::{Call, Done};
+use alloc::boxed::Box;
 use core::time::Duration;
 use mach::Machine;
 use unix::clock::{Clock, When};
@@ -72,7 +73,9 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
             let deadline = deadline(call, clock, false).await?;
             let lives = |tid| Pid::new(tid).is_some_and(|tid| call.table(|table| table.thread(tid).is_ok()));
             let locking = futexes.lock(&words, address, shared, thread, lives);
-            let done = call.wait(Rule::Always, until(&*call.system().environment, deadline, locking)).await;
+            // A wait in memory of its own; what need not wait is done without.
+            let locking = Box::pin(until(&*call.system().environment, deadline, locking));
+            let done = call.wait(Rule::Always, locking).await;
             match done {
                 Ok(Some(locked)) => locked.map(|()| 0).map_err(Into::into),
                 Ok(None) => {
@@ -122,7 +125,8 @@ pub(crate) async fn wait_until<M: Machine>(
     let words = MemoryWords(&*memory);
     let waiting = system.futexes.wait(&words, address, shared, expected, bits);
     let rule = if deadline.is_some() { Rule::Continue } else { Rule::IfAsked };
-    match call.wait(rule, until(&*system.environment, deadline, waiting)).await {
+    let waiting = Box::pin(until(&*system.environment, deadline, waiting));
+    match call.wait(rule, waiting).await {
         Ok(Some(woken)) => woken.map(|()| 0).map_err(Into::into),
         Ok(None) => Err(Error::ETIMEDOUT.into()),
         Err(stop) => {
