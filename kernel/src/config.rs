@@ -11,6 +11,7 @@
 //! | `processors=N` | use at most this many processors; default 1 |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
+//! | `kdb=off` | nobody enters the kernel debugger, not even a kernel that stops; INT3 is an exception |
 //! | `exception-error-code` | exception messages carry the error code as a 20th word |
 //! | `quota=SIZE` | kernel memory that each space other than the initial servers' may use; default: no limit |
 //! | `sigma0=open` | passed on to sigma0, which then serves every thread (K13); not by kickstart |
@@ -56,6 +57,8 @@ pub struct Config {
     pub test_kdb: bool,
     /// The enter operation of INT3 enters the kernel debugger.
     pub enter_kdb: bool,
+    /// There is no kernel debugger.
+    pub no_kdb: bool,
     /// Exception messages carry the processor's error code as word 20.
     pub exception_error_code: bool,
     /// Bytes of kernel memory that a space may use, if limited.
@@ -91,6 +94,7 @@ impl Config {
         user_kdb: false,
         test_kdb: false,
         enter_kdb: false,
+        no_kdb: false,
         exception_error_code: false,
         space_quota: None,
         sigma0_open: false,
@@ -124,6 +128,7 @@ impl Config {
             Some(("fastpath", "portable")) => self.fast_path = FastPath::Portable,
             Some(("sigma0", "open")) => self.sigma0_open = true,
             Some(("kdb", "user")) => self.user_kdb = true,
+            Some(("kdb", "off")) => self.no_kdb = true,
             Some(("kdb", "test")) => self.test_kdb = true,
             None if word == "legacy-io" => self.legacy_io = true,
             None if word == "kdb" => self.enter_kdb = true,

@@ -22,6 +22,14 @@ pub(super) enum Command {
     Queues,
     /// Kernel memory.
     Memory,
+    /// Kernel memory by who pays for it.
+    Accounts,
+    /// The pages of a thread's space: number, first address.
+    Pages(u32, u64),
+    /// The page-table entries for an address in a thread's space.
+    Entries(u32, u64),
+    /// Who has the memory at a physical address, from whom.
+    Frame(u64),
     /// Interrupt lines that have handlers.
     Interrupts,
     /// Memory of a thread's space: number, address.
@@ -36,6 +44,8 @@ pub(super) enum Command {
     Go,
     /// Ends the emulator.
     Exit,
+    /// Restarts the machine.
+    Reset,
 }
 
 /// Why a line is no command.
@@ -60,19 +70,24 @@ impl fmt::Display for CommandError<'_> {
 }
 
 /// Letter, word, what it does.
-pub(super) const HELP: [(&str, &str, &str); 13] = [
+pub(super) const HELP: [(&str, &str, &str); 18] = [
     ("h", "help", "this list"),
     ("t", "threads", "all threads"),
     ("t N", "thread N", "one thread, by number (0x... or decimal)"),
     ("s", "spaces", "all address spaces"),
     ("q", "queues", "ready threads and timeouts"),
     ("m", "memory", "kernel memory"),
+    ("a", "accounts", "kernel memory by who pays for it"),
+    ("p N A", "pages N A", "pages of the space of thread N, from address A on"),
+    ("pt N A", "entries N A", "page-table entries for address A in the space of thread N"),
+    ("f A", "frame A", "who has the memory at physical address A, from whom"),
     ("i", "interrupts", "interrupt lines with handlers"),
     ("r N A", "read N A", "64 bytes at address A in the space of thread N"),
     ("", "trace", "dump the trace buffer"),
     ("", "trace EV", "record these events: all, none, or names such as ipc-*,switch"),
     ("", "crash HOW", "make the kernel go wrong: panic fault stack code alias data"),
     ("g", "go", "leave the debugger"),
+    ("", "reset", "restart the machine"),
     ("e", "exit", "end the emulator"),
 ];
 
@@ -99,6 +114,16 @@ pub(super) fn parse(line: &str) -> Result<Command, CommandError<'_>> {
         "s" | "spaces" => Command::Spaces,
         "q" | "queues" => Command::Queues,
         "m" | "memory" => Command::Memory,
+        "a" | "accounts" => Command::Accounts,
+        "p" | "pages" => {
+            let thread = thread_number(argument("the thread's number")?)?;
+            Command::Pages(thread, argument("").map_or(Ok(0), number)?)
+        }
+        "pt" | "entries" => {
+            let thread = thread_number(argument("the thread's number")?)?;
+            Command::Entries(thread, number(argument("the address")?)?)
+        }
+        "f" | "frame" => Command::Frame(number(argument("the address")?)?),
         "i" | "interrupts" => Command::Interrupts,
         "r" | "read" => {
             let thread = thread_number(argument("the thread's number")?)?;
@@ -115,6 +140,7 @@ pub(super) fn parse(line: &str) -> Result<Command, CommandError<'_>> {
         }
         "g" | "go" => Command::Go,
         "e" | "exit" => Command::Exit,
+        "reset" => Command::Reset,
         _ => return Err(CommandError::Unknown(name)),
     })
 }

@@ -13,8 +13,8 @@ mod user;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::arch;
 use crate::console::{self, Console};
+use crate::{arch, config};
 
 use command::Command;
 pub use user::breakpoint as user_breakpoint;
@@ -39,7 +39,7 @@ pub fn overview() {
 
 /// Takes commands until one says how to go on: `go` returns. Polls the serial port; interrupts stay off.
 pub fn enter() {
-    if !READY.load(Ordering::Relaxed) {
+    if !READY.load(Ordering::Relaxed) || config::get().no_kdb {
         return;
     }
     console::print(format_args!("kernel debugger; h for help\n"));
@@ -52,6 +52,7 @@ pub fn enter() {
             Ok(Command::Go) => return,
             Ok(Command::Crash(how)) => arch::crash(how),
             Ok(Command::Exit) => arch::debug_exit(EXIT_CODE),
+            Ok(Command::Reset) => arch::reset(),
             Ok(command) => show::execute(command, &mut Console),
             Err(error) => console::print(format_args!("{error}; h for help\n")),
         }

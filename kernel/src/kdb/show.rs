@@ -6,7 +6,8 @@ use ::trace::EventSet;
 use x2::{ThreadId, utcb};
 
 use super::command::{Command, HELP};
-use crate::memory::{Account, OutOfMemory, PAGE_SIZE, Use, frame};
+use crate::mapping::inspect;
+use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, Use, VirtAddr, frame};
 use crate::scheduler::timeouts::NEVER;
 use crate::space::Space;
 use crate::thread::table::threads;
@@ -28,11 +29,15 @@ pub(super) fn execute(command: Command, out: &mut impl Write) {
         Command::Spaces => spaces(out),
         Command::Queues => queues(out),
         Command::Memory => memory(out),
+        Command::Accounts => accounts(out),
+        Command::Pages(number, address) => pages(out, number, address),
+        Command::Entries(number, address) => entries(out, number, address),
+        Command::Frame(address) => frame_holders(out, address),
         Command::Interrupts => interrupts(out),
         Command::Read(number, address) => read(out, number, address),
         Command::Trace => trace::dump(out),
         Command::Record(set) => record(out, set),
-        Command::Nothing | Command::Crash(_) | Command::Go | Command::Exit => Ok(()),
+        Command::Nothing | Command::Crash(_) | Command::Go | Command::Exit | Command::Reset => Ok(()),
     };
 }
 
@@ -203,6 +208,82 @@ fn memory(out: &mut impl Write) -> fmt::Result {
         writeln!(out, "{:10} KiB  {name}", u64::from(statistics.of(usage)) * PAGE_SIZE / 1024)?;
     }
     writeln!(out, "the kernel's own account: {} bytes", Account::KERNEL.used())
+}
+
+fn accounts(out: &mut impl Write) -> fmt::Result {
+    writeln!(out, "account  bytes used        limit  references  spaces of threads")?;
+    for (number, used, limit, references) in Account::all().take(LONGEST_QUEUE) {
+        write!(out, "{number:7}  {used:10}  {:>11}  {references:10} ", Bytes(limit))?;
+        for thread in threads().iter() {
+            let pays = thread.space.get().is_some_and(|space| space.account().number() == number);
+            if pays {
+                write!(out, " {}", Id(thread.id()))?;
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Lines of one command that can have many.
+const LINES: usize = 40;
+
+fn space_of(out: &mut impl Write, number: u32) -> Result<&'static Space, fmt::Error> {
+    let space = threads().by_number(number).and_then(|thread| thread.space.get());
+    if space.is_none() {
+        writeln!(out, "there is no thread {number}")?;
+    }
+    space.ok_or(fmt::Error)
+}
+
+fn pages(out: &mut impl Write, number: u32, from: u64) -> fmt::Result {
+    let space = space_of(out, number)?;
+    let mut lines = 0;
+    for (address, page) in inspect::pages(space.memory, VirtAddr::new(from)) {
+        if lines == LINES {
+            return writeln!(out, "... more from {:#x} on", address.value());
+        }
+        lines += 1;
+        let physical = page.address.align_down(page.page_bits).value();
+        writeln!(
+            out,
+            "{:#018x}  {:?}  {:#014x}  2^{}",
+            address.value(),
+            page.rights,
+            physical,
+            page.page_bits
+        )?;
+    }
+    writeln!(out, "no more pages")
+}
+
+fn entries(out: &mut impl Write, number: u32, address: u64) -> fmt::Result {
+    let space = space_of(out, number)?;
+    for (level, entry) in inspect::entries(space.memory, VirtAddr::new(address)) {
+        writeln!(out, "level {level}: {entry:#018x}")?;
+    }
+    Ok(())
+}
+
+fn frame_holders(out: &mut impl Write, address: u64) -> fmt::Result {
+    let mut lines = 0;
+    for holding in inspect::tree(PhysAddr::new(address)).take(LINES) {
+        lines += 1;
+        write!(out, "{:width$}", "", width = 2 * holding.depth.min(20))?;
+        match holding.page {
+            Some((root, at, rights)) => {
+                let lives = |thread: &ThreadRef| {
+                    thread.space.get().is_some_and(|space| space.memory.page_table_root() == root)
+                };
+                let owner = threads().iter().find(lives).map_or(ThreadId::NIL, |thread| thread.id());
+                write!(out, "space of {} at {:#x} {rights:?}", Id(owner), at.value())?;
+            }
+            None if holding.depth == 0 => write!(out, "sigma0")?,
+            None => write!(out, "not mapped as a whole")?,
+        }
+        writeln!(out, "  2^{}{}", holding.bits, if holding.is_part { ", a part" } else { "" })?;
+    }
+    if lines == 0 { writeln!(out, "nobody has it from sigma0") } else { writeln!(out, "{lines} nodes") }
 }
 
 fn summary(out: &mut impl Write) -> fmt::Result {

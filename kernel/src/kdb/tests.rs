@@ -16,6 +16,8 @@ fn commands_have_letters_and_words() {
     assert_eq!(parse("r 58"), Err(CommandError::Missing("the address")));
     assert_eq!(parse("r 58 x"), Err(CommandError::Number("x")));
     assert_eq!(parse("t 0x1ffffffff"), Err(CommandError::Number("0x1ffffffff")));
+    assert_eq!(parse("p 58"), Ok(Command::Pages(58, 0)));
+    assert_eq!(parse("pt 58"), Err(CommandError::Missing("the address")));
     assert_eq!(parse("crash stack"), Ok(Command::Crash(Crash::Stack)));
     assert_eq!(parse("crash car"), Err(CommandError::Unknown("car")));
     assert_eq!(parse("frobnicate"), Err(CommandError::Unknown("frobnicate")));
@@ -40,6 +42,7 @@ fn help_names_commands_that_exist() {
 fn an_empty_machine_can_be_looked_at() {
     let _machine = Machine::new(1 << 20);
     threads().clear();
+    crate::mapping::init(&[]);
     let print = |command| {
         let mut text = String::new();
         show::execute(command, &mut text);
@@ -48,6 +51,11 @@ fn an_empty_machine_can_be_looked_at() {
     assert!(print(Command::Threads).starts_with("thread "));
     assert_eq!(print(Command::Thread(5)), "there is no thread 5\n");
     assert_eq!(print(Command::Read(5, 0)), "there is no thread 5\n");
+    for command in [Command::Pages(5, 0), Command::Entries(5, 0)] {
+        assert_eq!(print(command), "there is no thread 5\n");
+    }
+    assert_eq!(print(Command::Frame(0x1000)), "nobody has it from sigma0\n");
+    assert!(print(Command::Accounts).contains("none"), "the kernel's own has no limit");
     assert!(print(Command::Memory).contains("KiB free"));
     assert!(print(Command::Queues).contains("running: none"));
     assert!(print(Command::Help).contains("threads"));

@@ -10,6 +10,7 @@
 //! | `sigma0` | sigma0's page faults |
 //! | `ports` | I/O ports: a second forest with the same rules |
 //! | `memory_type` | how memory is cached |
+//! | `inspect` | what the debugger shows |
 //! | `cursor` | how far a preempted operation has come |
 //! | `walk` | the walk through everything derived from a page |
 //! | `tree` | the forest: roots, splitting, freeing |
@@ -29,6 +30,7 @@
 mod changes;
 mod control;
 mod cursor;
+pub mod inspect;
 mod map;
 mod memory_type;
 mod node;

@@ -91,6 +91,21 @@ impl Account {
         self.state().references.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// All accounts in use, for the debugger: number, bytes used, limit, references.
+    pub fn all() -> impl Iterator<Item = (u16, u64, u64, u32)> {
+        let end = SLOTS.try_lock().map_or(0, |slots| slots.ever_used);
+        (0..end).map(|id| Self(id as u16)).filter_map(|account| {
+            let references = account.state().references.load(Ordering::Relaxed);
+            let free = references == u32::MAX || references == 0 && account.used() == 0;
+            (!free).then(|| (account.0, account.used(), account.limit(), references))
+        })
+    }
+
+    /// The account's number.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
     /// Drops a reference. What is still charged keeps the account until it is returned.
     pub fn release(self) {
         let state = self.state();

@@ -90,10 +90,11 @@ fn use_extended_state(current: ThreadRef) -> bool {
 /// INT3 operations of the kernel debugger work for privileged spaces, for others only by boot option (issue of the
 /// kernel debugger: no program can stop the machine).
 fn may_use_debugger(current: ThreadRef) -> bool {
-    current
-        .space
-        .get()
-        .is_some_and(|space| space.is_privileged() || config::get().user_kdb && !space.is_owned())
+    !config::get().no_kdb
+        && current
+            .space
+            .get()
+            .is_some_and(|space| space.is_privileged() || config::get().user_kdb && !space.is_owned())
 }
 
 /// Whether the thread's program has no business with the kernel's own conventions (K13).

@@ -36,6 +36,11 @@ pub fn flags() -> u64 {
 /// The model has no entry code.
 pub fn allow_fast_entry(_allowed: bool) {}
 
+/// Restarts the machine: in the model, the test fails.
+pub fn reset() -> ! {
+    unreachable!("the machine was restarted")
+}
+
 /// Stops the processor: in the model, the test fails.
 pub fn stop() -> ! {
     unreachable!("the processor was stopped")

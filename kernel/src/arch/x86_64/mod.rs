@@ -54,6 +54,22 @@ pub fn debug_exit(code: u32) {
     unsafe { instructions::out32(DEBUG_EXIT_PORT, code) }
 }
 
+/// Restarts the machine: by the keyboard controller, as a PC is, and if that does not help by its reset register.
+pub fn reset() -> ! {
+    const KEYBOARD: u16 = 0x64;
+    const PULSE_RESET: u8 = 0xfe;
+    const RESET_REGISTER: u16 = 0xcf9;
+    // SAFETY: nothing runs any more after this.
+    unsafe {
+        instructions::out8(KEYBOARD, PULSE_RESET);
+        for _ in 0..1_000_000 {
+            core::hint::spin_loop();
+        }
+        instructions::out8(RESET_REGISTER, 6);
+    }
+    stop()
+}
+
 /// Can the word at `address` be read without a fault? For backtraces: true for kernel stacks and the image's data.
 pub fn is_stack_word(address: u64) -> bool {
     address.is_multiple_of(8)

@@ -1,6 +1,7 @@
 //! Tests of the mapping rules, each named by its rule, and of random operations against a plain model.
 mod check;
 mod exhaustion;
+mod inspect;
 mod map_control;
 mod memory_type;
 mod model;
