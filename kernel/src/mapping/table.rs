@@ -39,6 +39,21 @@ pub(super) struct Place {
     pub(super) entry: PageEntry,
 }
 
+impl Place {
+    /// Where the walk ended at an empty entry: bytes of the empty entries behind it in its table, of a few at most, so that
+    /// whoever looks for pages goes over large holes in few steps.
+    #[inline]
+    pub(super) fn empty_behind(&self) -> u64 {
+        const MOST: usize = 15;
+        if self.entry != PageEntry::EMPTY {
+            return 0;
+        }
+        let left = (ENTRIES - 1 - self.at.index()).min(MOST) as u32;
+        let empty = (1..=left).take_while(|&number| self.at.later(number).load() == PageEntry::EMPTY).count();
+        (empty as u64) << page_bits(self.level)
+    }
+}
+
 impl Table {
     /// An empty table of `level` for `space`, mapping from `address`.
     pub(super) fn alloc(

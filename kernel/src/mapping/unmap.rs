@@ -163,7 +163,7 @@ impl Revocation {
         if place.entry.is_page(place.level) {
             return self.page(cursor, address, place);
         }
-        cursor.offset += to_boundary(address, page_bits(place.level));
+        cursor.offset += to_boundary(address, page_bits(place.level)) + place.empty_behind();
         true
     }
 

@@ -57,7 +57,7 @@ pub(super) fn resume(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next 
         match perform(current, &request, &item) {
             Progress::Done(Ok(answer)) => {
                 let address = request.items + index * ITEM + ANSWER;
-                user_memory::write(request.own, address, &answer.to_le_bytes());
+                user_memory::write_word(request.own, address, answer);
             }
             Progress::Done(Err(error)) => return end(current, index, Err(error)),
             Progress::Preempted => {
@@ -93,10 +93,8 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
 
 /// Reads an item. A page of the array that has gone since it was checked reads as an item that is refused.
 fn read_item(own: &Space, address: u64) -> MapItem {
-    let mut bytes = [0; ITEM as usize];
-    user_memory::read(own, address, &mut bytes);
-    let word = |index: usize| u64::from_le_bytes(core::array::from_fn(|byte| bytes[index * 8 + byte]));
-    MapItem { target: word(0), control: word(1), source: word(2), answer: 0 }
+    let [target, control, source, _] = user_memory::read_words(own, address).unwrap_or_default();
+    MapItem { target, control, source, answer: 0 }
 }
 
 /// Keeps the item that gives way to an interrupt, as other threads can change what lies in memory: in the registers that

@@ -40,6 +40,30 @@ pub fn write(space: &Space, address: u64, bytes: &[u8]) -> usize {
     done
 }
 
+/// Reads `N` words at `address`, a multiple of their size, which is a power of two; `None`: they are not readable, or no
+/// ordinary memory.
+pub fn read_words<const N: usize>(space: &Space, address: u64) -> Option<[u64; N]> {
+    let source = words::<N>(space, address, Rights::READ)?;
+    // SAFETY: as in `read`; the alignment puts all words into one page.
+    Some(core::array::from_fn(|index| unsafe { source.add(index).read_volatile() }))
+}
+
+/// Writes the word at `address`, a multiple of 8. False: the user may not, or it is no ordinary memory.
+pub fn write_word(space: &Space, address: u64, word: u64) -> bool {
+    let target = words::<1>(space, address, Rights::WRITE);
+    // SAFETY: as in `write`.
+    target.map(|target| unsafe { target.write_volatile(word) }).is_some()
+}
+
+/// Where `N` words lie whose alignment puts them into one page.
+fn words<const N: usize>(space: &Space, address: u64, access: Rights) -> Option<*mut u64> {
+    let size = const { (N * size_of::<u64>()) as u64 };
+    assert!(size.is_power_of_two() && size <= PAGE_SIZE && address.is_multiple_of(size));
+    let translation = space.memory.lookup(VirtAddr::new(address))?;
+    translation.rights.contains(access).then_some(())?;
+    arch::user_memory_to_virt(translation.address).map(<*mut u8>::cast)
+}
+
 /// Where the byte `done` of a buffer of `end` bytes at `address` lies, and how many bytes lie in the same page; `None`:
 /// the user has no such access there.
 fn piece(space: &Space, address: u64, done: usize, end: usize, access: Rights) -> Option<(*mut u8, usize)> {

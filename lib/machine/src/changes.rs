@@ -7,6 +7,9 @@ use mach::machine::{PAGE_SHIFT, PhysicalPage, PmapChange, PmapFull, Protection};
 /// Most pages in one item: what an item can count, with room.
 const MOST_PAGES: u64 = 1 << 30;
 
+/// The largest page that an item can name, as a shift.
+const LARGEST_SHIFT: u32 = 30;
+
 /// Rights of a mapping as the kernel names them. Hardware pages that can be used at all can be read.
 pub(crate) fn rights(protection: Protection) -> Rights {
     if protection.is_empty() {
@@ -79,11 +82,19 @@ impl<const N: usize, F: FnMut(&mut [MapItem]) -> Result<(), usize>> Batch<N, F> 
         length: u64,
         rights: Rights,
     ) -> Result<(), PmapFull> {
-        let (mut address, mut pages) = (address, length >> PAGE_SHIFT);
+        // What one item of base pages cannot count is, as a rule, whole pages of the largest size.
+        let shift =
+            if length >> PAGE_SHIFT <= MOST_PAGES || !(address | length).is_multiple_of(1 << LARGEST_SHIFT) {
+                PAGE_SHIFT
+            } else {
+                LARGEST_SHIFT
+            };
+        let (mut address, mut pages) = (address, length >> shift);
         while pages > 0 {
             let now = pages.min(MOST_PAGES);
-            self.add(index, item(operation, address, now as u32, rights))?;
-            address += now << PAGE_SHIFT;
+            let target = Fpage::memory(address, shift).with_rights(rights);
+            self.add(index, MapItem::new(operation, target, now as u32, 0))?;
+            address += now << shift;
             pages -= now;
         }
         Ok(())
@@ -215,10 +226,12 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_ranges_are_cut() {
+    fn the_largest_ranges_are_one_item_or_cut() {
         let everything = PmapChange::Remove { address: 0, length: 1 << 47 };
-        let items = batches::<16>(&[everything]).concat();
-        assert_eq!(items.iter().map(|item| u64::from(item.2)).sum::<u64>(), 1 << 35);
+        assert_eq!(batches::<1>(&[everything]), [[(MapOperation::Unmap, 0, 1 << 17, 0, 0)]]);
+        let odd = PmapChange::Remove { address: 0x1000, length: (1 << 47) - 0x1000 };
+        let items = batches::<16>(&[odd]).concat();
+        assert_eq!(items.iter().map(|item| u64::from(item.2)).sum::<u64>(), (1 << 35) - 1);
         assert!(items.iter().all(|item| u64::from(item.2) <= MOST_PAGES));
     }
 

@@ -216,7 +216,8 @@ impl L4Machine {
         let handler = self.0.executor.platform().worker(worker);
         let record = &space.0;
         let place = match record.find_thread()? {
-            Found::Parked(thread, place) => match renew(thread) {
+            Found::Parked { thread, place, used: false } => return Ok((thread, place)),
+            Found::Parked { thread, place, used: true } => match renew(thread) {
                 Ok(()) => return Ok((thread, place)),
                 // It is still in the midst of a system call.
                 Err(_) if thread == record.anchor => {

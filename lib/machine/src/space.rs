@@ -44,14 +44,17 @@ enum Place {
     /// Of a thread that is about to be made.
     Taken,
     Used(ThreadId),
-    /// Of a thread that is stopped and belongs to nobody.
-    Parked(ThreadId),
+    /// Of a thread that is stopped and belongs to nobody; `used`: it has belonged to somebody.
+    Parked {
+        thread: ThreadId,
+        used: bool,
+    },
 }
 
 /// A thread for a new [`UserThread`](crate::UserThread).
 pub(crate) enum Found {
-    /// One that was parked, at this place; its registers hold what its last user left.
-    Parked(ThreadId, u32),
+    /// One that was parked, at this place; `used`: its registers hold what its last user left.
+    Parked { thread: ThreadId, place: u32, used: bool },
     /// None, but a place for one.
     Place(u32),
 }
@@ -65,7 +68,7 @@ impl SpaceRecord {
     ) -> KernResult<SpaceRecord> {
         let mut places = Vec::new();
         places.try_reserve(1).map_err(|_| KernError::ResourceShortage)?;
-        places.push(Place::Parked(anchor));
+        places.push(Place::Parked { thread: anchor, used: false });
         let threads = Threads { alive: true, places, most, parked: 1 };
         Ok(SpaceRecord { handle, anchor, threads: SpinLock::new(threads) })
     }
@@ -81,10 +84,10 @@ impl SpaceRecord {
         }
         if threads.parked > 0 {
             for (index, place) in threads.places.iter_mut().enumerate() {
-                if let Place::Parked(thread) = *place {
+                if let Place::Parked { thread, used } = *place {
                     *place = Place::Used(thread);
                     threads.parked -= 1;
-                    return Ok(Found::Parked(thread, index as u32));
+                    return Ok(Found::Parked { thread, place: index as u32, used });
                 }
             }
         }
@@ -117,7 +120,8 @@ impl SpaceRecord {
             return false;
         }
         let keep = thread == self.anchor || stopped && threads.parked < MOST_PARKED;
-        threads.places[place as usize] = if keep { Place::Parked(thread) } else { Place::Taken };
+        threads.places[place as usize] =
+            if keep { Place::Parked { thread, used: true } } else { Place::Taken };
         threads.parked += usize::from(keep);
         !keep
     }

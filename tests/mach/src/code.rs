@@ -5,28 +5,40 @@
 use core::arch::global_asm;
 
 /// The system call by which the servant asks for its next command: RDI is the result of the last.
-pub(crate) const NEXT: u64 = 0;
+pub const NEXT: u64 = 0;
+
+/// System calls of the servant's loops.
+pub const ALLOCATE: u64 = 100;
+/// See [`ALLOCATE`].
+pub const DEALLOCATE: u64 = 101;
+/// See [`ALLOCATE`].
+pub const NOTHING: u64 = 102;
 
 /// Commands of the servant, in RAX.
-pub(crate) mod command {
+pub mod command {
     /// RDI = address: the result is the word there.
-    pub(crate) const LOAD: u64 = 1;
+    pub const LOAD: u64 = 1;
     /// RDI = address, RSI = word.
-    pub(crate) const STORE: u64 = 2;
+    pub const STORE: u64 = 2;
     /// RDI = address: counts up the word there, for ever.
-    pub(crate) const COUNT: u64 = 3;
+    pub const COUNT: u64 = 3;
     /// An undefined instruction; then the result is RDI.
-    pub(crate) const UNDEFINED: u64 = 4;
+    pub const UNDEFINED: u64 = 4;
     /// Counts RBX up for ever, without touching memory.
-    pub(crate) const SPIN: u64 = 5;
+    pub const SPIN: u64 = 5;
     /// RDI = address, RCX = pages: writes into the first word of each its number plus RSI.
-    pub(crate) const FILL: u64 = 6;
+    pub const FILL: u64 = 6;
     /// RDI = address, RCX = pages: the result is how many have not what FILL has written.
-    pub(crate) const CHECK: u64 = 7;
+    pub const CHECK: u64 = 7;
     /// Calls the stub at R11 with all other registers as they are; the result is R9.
-    pub(crate) const CALL: u64 = 8;
+    pub const CALL: u64 = 8;
     /// Adds 1 to XMM0; the result is its low word.
-    pub(crate) const VECTOR: u64 = 9;
+    pub const VECTOR: u64 = 9;
+    /// RBX times: system call [`ALLOCATE`](super::ALLOCATE), writes to the address that it returns, system call
+    /// [`DEALLOCATE`](super::DEALLOCATE) with it in RDI.
+    pub const ALLOCATE_LOOP: u64 = 10;
+    /// RBX times: a system call that does nothing ([`NOTHING`](super::NOTHING)).
+    pub const CALL_LOOP: u64 = 11;
 }
 
 global_asm!(
@@ -54,6 +66,10 @@ global_asm!(
     "    je 18f",
     "    cmp eax, 9",
     "    je 19f",
+    "    cmp eax, 10",
+    "    je 20f",
+    "    cmp eax, 11",
+    "    je 21f",
     "    hlt",
     "11: mov rdi, [rdi]",
     "    jmp 1b",
@@ -88,12 +104,26 @@ global_asm!(
     "    inc rdi",
     "    movq xmm0, rdi",
     "    jmp 1b",
+    "20: mov eax, 100",
+    "    syscall",
+    "    mov [rax], rbx",
+    "    mov rdi, rax",
+    "    mov eax, 101",
+    "    syscall",
+    "    dec rbx",
+    "    jnz 20b",
+    "    jmp 1b",
+    "21: mov eax, 102",
+    "    syscall",
+    "    dec rbx",
+    "    jnz 21b",
+    "    jmp 1b",
     "servant_code_end:",
     ".popsection",
 );
 
 /// The code of the servant. Its entry is its first byte.
-pub(crate) fn servant() -> &'static [u8] {
+pub fn servant() -> &'static [u8] {
     unsafe extern "C" {
         static servant_code: u8;
         static servant_code_end: u8;

@@ -4,12 +4,11 @@
 
 extern crate alloc;
 
-mod code;
 mod report;
-mod servant;
 mod system;
 mod tests;
 
+use mach_tests::{code, servant};
 use machine::NoOthers;
 use rt::root;
 

@@ -6,22 +6,23 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use mach::machine::{Protection, ThreadState};
 use mach::vm::{Inheritance, MapRequest, Placement, VmMap};
 use mach::{KernError, KernResult, Task, Thread};
-use machine::{Event, L4Machine, Resume, UserThread};
+use machine::{Event, L4Machine, Resume, SystemCall, UserThread};
 
 use crate::code::{self, command};
 
-pub(crate) type Map = VmMap<L4Machine>;
+/// A task's memory.
+pub type Map = VmMap<L4Machine>;
 
 /// Where the code lies in every program.
-pub(crate) const CODE: u64 = 0x10_0000;
+pub const CODE: u64 = 0x10_0000;
 /// Where programs end.
-pub(crate) const TOP: u64 = 0x7fff_0000_0000;
+pub const TOP: u64 = 0x7fff_0000_0000;
 /// Where a program's stack ends: for calls of stubs only.
 const STACK: u64 = 0x20_1000;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// With this result.
     Done(u64),
     /// By a fault that its map does not allow.
@@ -34,18 +35,23 @@ pub(crate) enum Outcome {
     Ended,
     /// By a message of its own.
     Message(u64),
+    /// By another system call.
+    Call(SystemCall),
 }
 
 /// A thread that carries out commands.
-pub(crate) struct Servant {
-    pub(crate) task: Arc<Task<L4Machine>>,
-    pub(crate) thread: Arc<Thread<L4Machine>>,
-    pub(crate) user: UserThread,
+pub struct Servant {
+    /// The task.
+    pub task: Arc<Task<L4Machine>>,
+    /// The thread, as the library has it.
+    pub thread: Arc<Thread<L4Machine>>,
+    /// The thread, as the machine has it.
+    pub user: UserThread,
     faults: AtomicU32,
 }
 
 /// Maps the servant's code, shared with whatever inherits it, and a stack.
-pub(crate) async fn load(map: &Map) -> KernResult {
+pub async fn load(map: &Map) -> KernResult {
     let fixed =
         |size, at| MapRequest { inheritance: Inheritance::Share, ..MapRequest::anonymous(size) }.at(at);
     map.map(&fixed(4096, Placement::Fixed(CODE))).await?;
@@ -56,7 +62,7 @@ pub(crate) async fn load(map: &Map) -> KernResult {
 
 impl Servant {
     /// A thread in a task whose memory has the code; it waits for its first command.
-    pub(crate) async fn start(task: &Arc<Task<L4Machine>>) -> KernResult<Servant> {
+    pub async fn start(task: &Arc<Task<L4Machine>>) -> KernResult<Servant> {
         // Calls of stubs need the stack, and tests do not always wait for what a call does.
         task.map().fault(STACK - 8, Protection::WRITE).await?;
         let thread = task.create_thread().await?;
@@ -71,12 +77,13 @@ impl Servant {
         }
     }
 
-    pub(crate) fn map(&self) -> &Arc<Map> {
+    /// The task's memory.
+    pub fn map(&self) -> &Arc<Map> {
         self.task.map()
     }
 
     /// Lets the thread go on, if it is to, and serves it until it is done with a command or something else happens.
-    pub(crate) async fn serve(&self, resume: Option<Resume>) -> Outcome {
+    pub async fn serve(&self, resume: Option<Resume>) -> Outcome {
         if let Some(resume) = resume {
             self.user.answer(resume);
         }
@@ -92,7 +99,7 @@ impl Servant {
                 Event::SystemCall(call) if call.number == code::NEXT => {
                     return Outcome::Done(call.arguments[0]);
                 }
-                Event::SystemCall(_) => return Outcome::Exception(u64::MAX),
+                Event::SystemCall(call) => return Outcome::Call(call),
                 Event::Exception(exception) => return Outcome::Exception(exception.vector),
                 Event::Recalled => return Outcome::Recalled,
                 Event::Message(message) => return Outcome::Message(message.label),
@@ -102,12 +109,12 @@ impl Servant {
     }
 
     /// Page faults so far.
-    pub(crate) fn faults(&self) -> u32 {
+    pub fn faults(&self) -> u32 {
         self.faults.load(Ordering::Relaxed)
     }
 
     /// Begins a command.
-    pub(crate) fn begin(&self, command: u64, set: impl FnOnce(&mut ThreadState)) {
+    pub fn begin(&self, command: u64, set: impl FnOnce(&mut ThreadState)) {
         if let Ok(mut state) = self.user.state() {
             state.rax = command;
             set(&mut state);
@@ -116,39 +123,41 @@ impl Servant {
     }
 
     /// Carries out a command.
-    pub(crate) async fn command(&self, command: u64, set: impl FnOnce(&mut ThreadState)) -> Outcome {
+    pub async fn command(&self, command: u64, set: impl FnOnce(&mut ThreadState)) -> Outcome {
         self.begin(command, set);
         self.serve(None).await
     }
 
-    pub(crate) async fn load(&self, address: u64) -> Outcome {
+    /// The word at an address.
+    pub async fn load(&self, address: u64) -> Outcome {
         self.command(command::LOAD, |state| state.rdi = address).await
     }
 
-    pub(crate) async fn store(&self, address: u64, word: u64) -> Outcome {
+    /// Writes a word.
+    pub async fn store(&self, address: u64, word: u64) -> Outcome {
         self.command(command::STORE, |state| (state.rdi, state.rsi) = (address, word)).await
     }
 
     /// Writes numbers from `seed` on into the first words of pages.
-    pub(crate) async fn fill(&self, address: u64, pages: u64, seed: u64) -> Outcome {
+    pub async fn fill(&self, address: u64, pages: u64, seed: u64) -> Outcome {
         let set = |state: &mut ThreadState| (state.rdi, state.rcx, state.rsi) = (address, pages, seed);
         self.command(command::FILL, set).await
     }
 
     /// How many pages do not have those numbers.
-    pub(crate) async fn check(&self, address: u64, pages: u64, seed: u64) -> Outcome {
+    pub async fn check(&self, address: u64, pages: u64, seed: u64) -> Outcome {
         let set = |state: &mut ThreadState| (state.rdi, state.rcx, state.rsi) = (address, pages, seed);
         self.command(command::CHECK, set).await
     }
 
     /// After a failed command: back to where commands are asked for. Returns once it asks.
-    pub(crate) async fn recover(&self) -> Outcome {
+    pub async fn recover(&self) -> Outcome {
         let state = ThreadState { rip: CODE, rsp: STACK, ..ThreadState::default() };
         self.serve(Some(Resume::Registers(state))).await
     }
 }
 
 /// The vector of an undefined instruction.
-pub(crate) const UNDEFINED_INSTRUCTION: u64 = 6;
+pub const UNDEFINED_INSTRUCTION: u64 = 6;
 /// The vector of a general protection fault.
-pub(crate) const GENERAL_PROTECTION: u64 = 13;
+pub const GENERAL_PROTECTION: u64 = 13;

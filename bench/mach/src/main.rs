@@ -1,0 +1,288 @@
+//! What the Mach library costs on L4, in instructions: programs, kernel, machine layer and library together.
+//!
+//! A result over a number of pages, rounds or entries is the whole cost at that number, to be read by its fit: the cost of
+//! one more. Clearing and copying of pages are inside the intervals (512 instructions a page by the processor's string
+//! instructions, as the emulator counts).
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+extern crate alloc;
+
+use alloc::format;
+use alloc::sync::Arc;
+use core::arch::x86_64::_rdtsc;
+use core::fmt::Write;
+
+use mach::machine::{PAGE_SIZE, Protection};
+use mach::thread::PriorityRange;
+use mach::vm::{MapRequest, Placement, Settings, Vm};
+use mach::{Host, KernError, KernResult, Task};
+use mach_tests::code::{self, command};
+use mach_tests::servant::{self, Outcome, Servant, TOP};
+use machine::{Configuration, L4Machine, NoOthers, Resume, SpaceLayout};
+use rt::executor::YieldNow;
+use rt::root::{self, Console};
+
+l4::program!(run, kip = rt::start_page::KIP);
+
+rt::heap!(256 << 10, grow = grow_heap);
+
+const HERE: u64 = 0x4000_0000;
+/// Rounds of operations whose cost does not depend on anything.
+const ROUNDS: [u64; 3] = [32, 64, 128];
+
+fn run() -> ! {
+    root::report_panics();
+    let configuration = Configuration {
+        workers: 1,
+        frames: Some(96 << 20),
+        heap: Some(48 << 20),
+        grow_heap,
+        layout: SpaceLayout::default(),
+    };
+    let machine = L4Machine::start(&configuration).unwrap_or_else(|error| panic!("{error}"));
+    // One page a fault, as those whose figures are compared.
+    let settings = Settings { fault_around: 1, cluster: 8, free_target: 64, large_pages: false };
+    let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the table of frames");
+    let host = Host::new(vm, PriorityRange::default(), 10_000);
+    let bench = Bench { machine: machine.clone(), host };
+    machine.spawn(0, bench.run()).expect("memory for a task");
+    machine.serve(0, &mut NoOthers)
+}
+
+struct Bench {
+    machine: L4Machine,
+    host: Arc<Host<L4Machine>>,
+}
+
+fn now() -> u64 {
+    // SAFETY: every program may read the time-stamp counter.
+    unsafe { _rdtsc() }
+}
+
+fn say(line: core::fmt::Arguments<'_>) {
+    // A console that does not work cannot be told so.
+    let _ = Console.write_str(&format!("{line}\n"));
+}
+
+fn report(test: &str, parameter: u64, counter: &str, value: u64) {
+    say(format_args!(
+        "{{\"test\":\"{test}\",\"parameter\":{parameter},\"counter\":\"{counter}\",\"value\":{value}}}"
+    ));
+}
+
+fn instructions(test: &str, parameter: u64, since: u64) {
+    report(test, parameter, "instructions", now() - since);
+}
+
+/// An outcome that must be a result.
+fn done(outcome: Outcome) -> KernResult {
+    if matches!(outcome, Outcome::Done(_)) { Ok(()) } else { Err(KernError::Failure) }
+}
+
+impl Bench {
+    async fn run(self) {
+        say(format_args!("1..1"));
+        let result = self.measure().await;
+        if let Err(error) = &result {
+            say(format_args!("# {error:?}"));
+        }
+        let not = if result.is_ok() { "" } else { "not " };
+        say(format_args!("{not}ok 1 - BMAC0001 every operation succeeded"));
+    }
+
+    async fn measure(&self) -> KernResult {
+        self.system_call().await?;
+        self.zero_fill().await?;
+        self.copy_on_write().await?;
+        self.allocate_touch_deallocate().await?;
+        self.tasks().await?;
+        self.threads().await?;
+        self.fork().await?;
+        self.look_up().await
+    }
+
+    async fn task(&self) -> KernResult<Arc<Task<L4Machine>>> {
+        let task = self.host.create_task(PAGE_SIZE, TOP).await?;
+        servant::load(task.map()).await?;
+        Ok(task)
+    }
+
+    /// A task with a thread whose faults are answered without its task where they need not wait.
+    async fn servant(&self) -> KernResult<Servant> {
+        let servant = Servant::start(&self.task().await?).await?;
+        servant.user.set_fault_handler(Some(servant.map().clone()));
+        Ok(servant)
+    }
+
+    /// The end of a task, and of its space at root.
+    async fn end(&self, task: &Task<L4Machine>) {
+        task.terminate().await;
+        YieldNow::default().await;
+    }
+
+    fn region(pages: u64) -> MapRequest<L4Machine> {
+        MapRequest::anonymous(pages * PAGE_SIZE).at(Placement::Fixed(HERE))
+    }
+
+    /// A foreign system call that does nothing, answered by the thread's task.
+    async fn system_call(&self) -> KernResult {
+        let servant = self.servant().await?;
+        for rounds in ROUNDS {
+            let start = now();
+            let mut outcome = servant.command(command::CALL_LOOP, |state| state.rbx = rounds).await;
+            while let Outcome::Call(call) = outcome {
+                outcome = servant.serve(Some(Resume::Return(call.number))).await;
+            }
+            instructions("system-call", rounds, start);
+            done(outcome)?;
+        }
+        self.end(&servant.task).await;
+        Ok(())
+    }
+
+    /// First touches of pages; and touches of pages that are in memory but not mapped.
+    async fn zero_fill(&self) -> KernResult {
+        let servant = self.servant().await?;
+        for pages in ROUNDS {
+            let map = servant.map();
+            map.map(&Self::region(pages)).await?;
+            // The entry's object, page table and page index are there then: one page of each run is not measured.
+            let start = now();
+            done(servant.fill(HERE, pages, 1).await)?;
+            instructions("zero-fill-fault", pages, start);
+            let space = map.space().ok_or(KernError::Terminated)?;
+            let (kernel, reserved) = (self.machine.kernel_memory(&space)?, self.machine.reserved_memory());
+            report("kernel-memory-of-mapped-pages", pages, "bytes", kernel);
+            report("server-memory-of-mapped-pages", pages, "bytes", reserved as u64);
+            map.protect(HERE, pages * PAGE_SIZE, Protection::NONE, false).await?;
+            map.protect(HERE, pages * PAGE_SIZE, Protection::DEFAULT, false).await?;
+            let start = now();
+            done(servant.check(HERE, pages, 1).await)?;
+            instructions("fault-on-resident-page", pages, start);
+            let start = now();
+            map.deallocate(HERE, pages * PAGE_SIZE).await?;
+            instructions("deallocate", pages, start);
+        }
+        self.end(&servant.task).await;
+        Ok(())
+    }
+
+    /// Writes to pages shared with a copy.
+    async fn copy_on_write(&self) -> KernResult {
+        for pages in ROUNDS {
+            let parent = self.servant().await?;
+            parent.map().map(&Self::region(pages)).await?;
+            done(parent.fill(HERE, pages, 1).await)?;
+            let child = Servant::start(&parent.task.create_task(true).await?).await?;
+            child.user.set_fault_handler(Some(child.map().clone()));
+            let start = now();
+            done(child.fill(HERE, pages, 2).await)?;
+            instructions("copy-on-write-fault", pages, start);
+            self.end(&child.task).await;
+            self.end(&parent.task).await;
+        }
+        Ok(())
+    }
+
+    /// A program that asks for a page, writes to it and gives it back, by system calls.
+    async fn allocate_touch_deallocate(&self) -> KernResult {
+        let servant = self.servant().await?;
+        let map = servant.map();
+        for rounds in ROUNDS {
+            let start = now();
+            let mut outcome = servant.command(command::ALLOCATE_LOOP, |state| state.rbx = rounds).await;
+            while let Outcome::Call(call) = outcome {
+                let result = match call.number {
+                    code::ALLOCATE => map.allocate(Placement::Above(HERE), PAGE_SIZE).await?,
+                    _ => {
+                        map.deallocate(call.arguments[0], PAGE_SIZE).await?;
+                        0
+                    }
+                };
+                outcome = servant.serve(Some(Resume::Return(result))).await;
+            }
+            instructions("allocate-touch-deallocate", rounds, start);
+            done(outcome)?;
+        }
+        self.end(&servant.task).await;
+        Ok(())
+    }
+
+    async fn tasks(&self) -> KernResult {
+        let parent = self.servant().await?;
+        for rounds in ROUNDS {
+            let start = now();
+            for _ in 0..rounds {
+                let child = parent.task.create_task(true).await?;
+                self.end(&child).await;
+            }
+            instructions("task-create-terminate", rounds, start);
+        }
+        self.end(&parent.task).await;
+        Ok(())
+    }
+
+    async fn threads(&self) -> KernResult {
+        let servant = self.servant().await?;
+        for rounds in ROUNDS {
+            let start = now();
+            for _ in 0..rounds {
+                let thread = servant.task.create_thread().await?;
+                thread.terminate();
+            }
+            instructions("thread-create-terminate", rounds, start);
+        }
+        self.end(&servant.task).await;
+        Ok(())
+    }
+
+    /// Fork of a region with so many pages in memory, all mapped and dirty, and the child's end.
+    async fn fork(&self) -> KernResult {
+        for pages in [100, 1000, 10_000] {
+            let parent = self.servant().await?;
+            parent.map().map(&Self::region(pages)).await?;
+            done(parent.fill(HERE, pages, 1).await)?;
+            let start = now();
+            let child = parent.task.create_task(true).await?;
+            instructions("fork-of-pages", pages, start);
+            let start = now();
+            self.end(&child).await;
+            instructions("end-of-forked-child", pages, start);
+            let start = now();
+            self.end(&parent.task).await;
+            instructions("end-of-task-with-pages", pages, start);
+        }
+        Ok(())
+    }
+
+    /// Faults on resident pages of a map with so many entries, never twice in the same: the average of one.
+    async fn look_up(&self) -> KernResult {
+        const FAULTS: u64 = 256;
+        for entries in [16, 256, 4096, 65_536] {
+            let task = self.task().await?;
+            let map = task.map();
+            let before = self.machine.reserved_memory();
+            for entry in 0..entries {
+                // Entries of different rights do not join.
+                let protection = if entry % 2 == 0 { Protection::DEFAULT } else { Protection::READ };
+                let request = MapRequest::anonymous(PAGE_SIZE)
+                    .at(Placement::Fixed(HERE + entry * PAGE_SIZE))
+                    .protection(protection);
+                map.map(&request).await?;
+            }
+            let bytes = (self.machine.reserved_memory() - before) as u64 / entries;
+            report("server-memory-of-an-entry", entries, "bytes", bytes);
+            let place = |number: u64| HERE + (number * 2_654_435_761 % entries) * PAGE_SIZE;
+            for number in 0..FAULTS {
+                map.fault(place(number), Protection::READ).await?;
+            }
+            let start = now();
+            for number in 0..FAULTS {
+                map.fault(place(number), Protection::READ).await?;
+            }
+            report("fault-among-entries", entries, "instructions", (now() - start) / FAULTS);
+            self.end(&task).await;
+        }
+        Ok(())
+    }
+}
