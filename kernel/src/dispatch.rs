@@ -67,9 +67,11 @@ pub fn dispatch(next: Next) -> Outcome {
                 return Outcome::Resume(thread);
             }
             Continuation::RaiseException => exception::report_again(thread),
-            Continuation::Receive(_) | Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => {
-                ipc::resume(thread)
-            }
+            Continuation::RaiseFault => ipc::raise_transfer_fault(thread),
+            Continuation::Receive(_)
+            | Continuation::SendTransfer(_)
+            | Continuation::ReceiveTransfer(_)
+            | Continuation::ResumeTransfer => ipc::resume(thread),
             Continuation::SystemCall => syscall::resume(thread),
             Continuation::Inactive | Continuation::Send(_) => Next::Schedule,
         };

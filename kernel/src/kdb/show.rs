@@ -398,6 +398,10 @@ impl fmt::Display for State {
             Continuation::Receive(kind) => write!(formatter, "{} from {partner}", Purpose(kind, "receives"))?,
             Continuation::SendTransfer(_) => write!(formatter, "transfers to {partner}")?,
             Continuation::ReceiveTransfer(_) => write!(formatter, "gets a transfer from {partner}")?,
+            Continuation::RaiseFault => {
+                write!(formatter, "faults in a transfer at {:#x}", thread.fault[0].get())?
+            }
+            Continuation::ResumeTransfer => write!(formatter, "goes on with a transfer")?,
             Continuation::RaiseException => write!(formatter, "raises exception {}", thread.fault[0].get())?,
             Continuation::SystemCall => formatter.write_str("in a long system call")?,
         }

@@ -261,6 +261,15 @@ impl SpaceMemory {
         arch::tlb::activate(self.page_table_root());
     }
 
+    /// The same as [`Self::lookup`] for an access that the kernel makes for a user who may make it, `access` being one right:
+    /// it shows in the page's status. `None`: the user may not.
+    pub fn access(self, address: VirtAddr, access: Rights) -> Option<Translation> {
+        let translation = self.lookup(address).filter(|page| page.rights.contains(access))?;
+        let place = table::find(self, address, 1);
+        place.at.touch(place.entry, access.contains(Rights::WRITE));
+        Some(translation)
+    }
+
     /// What `address` means in this space now.
     pub fn lookup(self, address: VirtAddr) -> Option<Translation> {
         if address.value() >= arch::USER_END {

@@ -254,6 +254,13 @@ impl EntryRef {
         }
     }
 
+    /// Notes an access by the kernel on behalf of a user in the status of `page`, if that is what is still there.
+    pub(super) fn touch(self, page: PageEntry, write: bool) {
+        // If it is not, the page has just changed or been touched by its user.
+        let touched = page.touched(write).raw();
+        let _ = self.word().compare_exchange(page.raw(), touched, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     /// Clears a page's status and returns the entry as it was. The caller lets the TLBs know.
     pub(super) fn take_status(self) -> PageEntry {
         let clear = PageEntry::from_raw(u64::MAX).without_status().raw();

@@ -88,11 +88,12 @@ fn may_set_pager(current: ThreadRef, thread: ThreadRef) -> bool {
 fn perform(current: ThreadRef, request: &Request) -> Next {
     let &Request { thread, block, control, .. } = request;
     let registers = &thread.registers;
+    // A transfer goes on while its side tells its pager of a missing page.
+    let doing = ipc::transfer_continuation(thread).unwrap_or(thread.continuation());
     let before = ExchangeState {
         halted: thread.has(flag::HALTED),
-        receiving: thread.continuation().receiving().is_some(),
-        sending: thread.continuation().sending().is_some()
-            || thread.continuation() == Continuation::RaiseException,
+        receiving: doing.receiving().is_some(),
+        sending: doing.sending().is_some() || doing == Continuation::RaiseException,
     };
     let old = [
         before.raw(),

@@ -124,7 +124,10 @@ fn decode_image(
 fn runs(thread: ThreadRef) -> bool {
     match thread.continuation() {
         Continuation::ReturnToUser => !thread.has(flag::HALTED),
-        Continuation::SystemCall | Continuation::RaiseException => true,
+        Continuation::SystemCall
+        | Continuation::RaiseException
+        | Continuation::RaiseFault
+        | Continuation::ResumeTransfer => true,
         _ => false,
     }
 }

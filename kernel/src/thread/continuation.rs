@@ -45,6 +45,10 @@ pub enum Continuation {
     ReceiveTransfer(IpcKind),
     /// Sends the exception message for the exception in `fault`.
     RaiseException,
+    /// Tells its pager of the page in `fault`, which is missing in a transfer that it is a side of.
+    RaiseFault,
+    /// Goes on with a transfer, after it has told its pager.
+    ResumeTransfer,
     /// Goes on with a system call that gave way to an interrupt; its state is in the transfer record.
     SystemCall,
 }

@@ -437,7 +437,10 @@ impl Tcb {
     pub fn is_runnable(&self) -> bool {
         match self.continuation.get() {
             Continuation::ReturnToUser => !self.has(flag::HALTED) && !self.is_pending(pending::STOPPED),
-            Continuation::RaiseException | Continuation::SystemCall => true,
+            Continuation::RaiseException
+            | Continuation::RaiseFault
+            | Continuation::ResumeTransfer
+            | Continuation::SystemCall => true,
             _ => false,
         }
     }

@@ -6,8 +6,9 @@ use core::pin::Pin;
 
 use x2::ThreadId;
 
-use super::ThreadRef;
+use super::{Continuation, ThreadRef};
 use crate::mapping::Cursor;
+use crate::scheduler::timeouts::Microseconds;
 use crate::space::Space;
 
 /// An interrupted system call. (An interrupted transfer is a [`super::Continuation`] of its two threads.)
@@ -41,6 +42,72 @@ pub enum Work {
     DestroySpace(&'static Space),
 }
 
+/// A place in a string: a descriptor, by its message or buffer register, a substring of it, and how much of that is done.
+#[derive(Clone, Copy, Default)]
+pub struct Place {
+    /// Register of the descriptor.
+    pub descriptor: u8,
+    /// Number of the substring.
+    pub substring: u8,
+    /// Bytes of it that are done.
+    pub done: u64,
+}
+
+/// How long the page faults of a transfer may take (X.2 rules 1.15, 1.16). Counted from the first.
+#[derive(Clone, Copy)]
+pub struct Limit {
+    /// When the time is over.
+    pub deadline: Microseconds,
+    /// Whether it is the receiver's limit: it is smaller than the sender's.
+    pub receivers: bool,
+}
+
+/// How far the string items of a message are moved.
+#[derive(Clone, Copy)]
+pub struct StringProgress {
+    /// Whether an item is under way.
+    pub begun: bool,
+    /// Buffer register of the present receive string; 0: none was used yet.
+    pub buffer: u8,
+    /// Where to read next.
+    pub source: Place,
+    /// Where to write next.
+    pub target: Place,
+    /// Where the next byte of the present substring goes if it is in one piece.
+    pub expected: u64,
+    /// Bytes of all items.
+    pub moved: u64,
+    /// Set at the first page fault.
+    pub limit: Option<Limit>,
+}
+
+impl StringProgress {
+    /// Nothing yet.
+    pub const NONE: Self = {
+        const START: Place = Place { descriptor: 0, substring: 0, done: 0 };
+        Self { begun: false, buffer: 0, source: START, target: START, expected: 0, moved: 0, limit: None }
+    };
+}
+
+/// What a thread was doing that tells its pager of a page missing in a transfer.
+#[derive(Clone, Copy)]
+pub struct Outer {
+    /// Its part in the transfer.
+    pub continuation: Continuation,
+    /// The other side.
+    pub peer: ThreadRef,
+    /// Its partner.
+    pub partner: ThreadId,
+    /// Its receive phase.
+    pub receive_from: ThreadId,
+    /// The receive phase's timeout.
+    pub receive_timeout: u16,
+    /// The receive phase's deadline.
+    pub receive_deadline: Microseconds,
+    /// Whether it propagates.
+    pub propagated: bool,
+}
+
 /// Room for one interrupted operation of a thread.
 pub struct TransferRecord {
     /// The other side of an interrupted transfer. Both sides keep it.
@@ -49,11 +116,15 @@ pub struct TransferRecord {
     pub item: Cell<u8>,
     /// The system call to go on with.
     pub work: Cell<Work>,
+    /// String items. Kept by the sender.
+    pub string: Cell<StringProgress>,
+    /// What the thread was doing before a page fault in a transfer.
+    pub outer: Cell<Option<Outer>>,
     cursor: UnsafeCell<Cursor>,
 }
 
-/// Size of a transfer record (K4).
-pub const TRANSFER_RECORD_SIZE: usize = 128;
+/// Size of a transfer record (K4, which thought of half of that: a cursor alone takes 88 bytes).
+pub const TRANSFER_RECORD_SIZE: usize = 320;
 const _: () = assert!(size_of::<TransferRecord>() <= TRANSFER_RECORD_SIZE);
 
 impl TransferRecord {
@@ -63,6 +134,8 @@ impl TransferRecord {
             peer: Cell::new(None),
             item: Cell::new(0),
             work: Cell::new(Work::Idle),
+            string: Cell::new(StringProgress::NONE),
+            outer: Cell::new(None),
             cursor: UnsafeCell::new(Cursor::new()),
         }
     }
@@ -78,6 +151,7 @@ impl TransferRecord {
     pub fn cancel(&'static self) {
         self.peer.set(None);
         self.work.set(Work::Idle);
+        self.string.set(StringProgress::NONE);
         self.with_cursor(Cursor::cancel);
     }
 }

@@ -33,6 +33,12 @@ pub fn flags() -> u64 {
     0
 }
 
+/// Users' memory has no contents in the model.
+///
+/// # Safety
+/// Nothing is copied.
+pub unsafe fn copy_user_memory(_to: *mut u8, _from: *const u8, _size: usize) {}
+
 /// The model has no entry code.
 pub fn allow_fast_entry(_allowed: bool) {}
 

@@ -125,6 +125,28 @@ pub fn user_memory_to_virt(address: PhysAddr) -> Option<*mut u8> {
     is_direct_mapped(PhysRange::new(address, address.offset(1))).then(|| phys_to_virt(address))
 }
 
+/// Copies `size` bytes of users' memory, lowest address first. Users may be changing both.
+///
+/// # Safety
+/// Both ranges are memory that belongs to users, reached through the direct map.
+#[inline]
+pub unsafe fn copy_user_memory(to: *mut u8, from: *const u8, size: usize) {
+    // SAFETY: the caller's promise. Instructions and not a Rust copy, because users' other threads write concurrently. DF
+    // is clear in the kernel.
+    unsafe {
+        asm!(
+            "rep movsq",
+            "mov ecx, {rest:e}",
+            "rep movsb",
+            rest = in(reg) size % 8,
+            inout("rcx") size / 8 => _,
+            inout("rdi") to => _,
+            inout("rsi") from => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
 /// Makes the kernel's own space the active one.
 pub fn load_kernel_space() {
     tlb::activate(kernel_root());

@@ -6,9 +6,9 @@
 use x2::{IpcErrorKind, MessageTag, ThreadId};
 
 use super::message::Message;
-use super::{Failure, complete};
+use super::{Failure, complete, transfer_fault};
 use crate::processor;
-use crate::thread::{Continuation, IpcKind, ThreadRef};
+use crate::thread::{Continuation, IpcKind, ThreadRef, flag};
 use crate::trace::{self, Event};
 
 /// Makes a thread ready whose IPC has ended, if nothing else stops it.
@@ -31,6 +31,9 @@ pub fn expire(thread: ThreadRef) {
 
 /// ExchangeRegisters with S: ends a send in progress (X.2 rule 5.27). Returns whether there was one.
 pub fn cancel_send(thread: ThreadRef) -> bool {
+    if transfer_fault::outer(thread).is_some() {
+        return end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
+    }
     match thread.continuation() {
         Continuation::Send(_) | Continuation::SendTransfer(_) => {
             end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted)
@@ -47,6 +50,9 @@ pub fn cancel_send(thread: ThreadRef) -> bool {
 /// ExchangeRegisters with R: ends a receive in progress. Returns whether there was one.
 pub fn cancel_receive(thread: ThreadRef) -> bool {
     let mut cancelled = false;
+    if transfer_fault::outer(thread).is_some() {
+        cancelled = end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
+    }
     // Twice for a thread that awaits its start, whose wait survives the end of a transfer: it runs where it stands.
     while thread.continuation().receiving().is_some() {
         cancelled |= end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
@@ -90,6 +96,10 @@ pub fn partner_disappears(thread: ThreadRef, id: ThreadId) {
 /// Ends the IPC of `thread` with `before` if no transfer has begun, else ends it for both sides with `midway`.
 fn end(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
     let timeouts = &processor::this().scheduler.timeouts;
+    if transfer_fault::outer(thread).is_some() {
+        end_fault(thread, before);
+        return true;
+    }
     match thread.continuation() {
         Continuation::Send(kind) => {
             if let Some(receiver) = thread.senders_node.receiver() {
@@ -105,22 +115,50 @@ fn end(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
             settle(thread);
         }
         Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => {
-            let peer = thread.transfer_record.get().and_then(|record| record.peer.take());
-            let tag = [Some(thread), peer].into_iter().flatten().find_map(|side| {
-                let kind = side.continuation().sending()?;
-                Some(Message { thread: side, kind }.tag().without_flags())
+            end_transfer(thread, |sender| Failure {
+                kind: midway,
+                ..transfer_fault::failure(sender, midway)
             });
-            for side in [Some(thread), peer].into_iter().flatten() {
-                end_midway(side, Failure::new(midway), tag.unwrap_or(MessageTag::EMPTY));
-            }
         }
         _ => return false,
     }
     true
 }
 
+/// Ends the transfer in the midst of which `thread` tells its pager of a missing page, because that ends with `cause`
+/// instead of an answer. Without a pager the thread is halted (X.2 rule 5.34).
+pub(super) fn end_fault(thread: ThreadRef, cause: IpcErrorKind) {
+    transfer_fault::leave(thread);
+    if cause == IpcErrorKind::NonExistingPartner {
+        thread.set_flag(flag::HALTED, true);
+    }
+    end_transfer(thread, |sender| transfer_fault::failure(sender, cause));
+}
+
+/// Ends the transfer that `thread` is a side of for both; `failure` is the sender's, given the sender.
+fn end_transfer(thread: ThreadRef, failure: impl FnOnce(Option<ThreadRef>) -> Failure) {
+    let peer = thread.transfer_record.get().and_then(|record| record.peer.take());
+    peer.inspect(|peer| transfer_fault::leave(peer));
+    let sides = [Some(thread), peer];
+    let sender = sides.into_iter().flatten().find(|side| side.continuation().sending().is_some());
+    let (failure, tag) = (failure(sender), tag_of(sides));
+    for side in sides.into_iter().flatten() {
+        let is_sender = side.continuation().sending().is_some();
+        end_midway(side, if is_sender { failure } else { failure.for_receiver() }, tag);
+    }
+}
+
+/// The tag of the message in a transfer between these.
+pub(super) fn tag_of(sides: [Option<ThreadRef>; 2]) -> MessageTag {
+    let tag = sides.into_iter().flatten().find_map(|side| {
+        let kind = side.continuation().sending()?;
+        Some(Message { thread: side, kind }.tag().without_flags())
+    });
+    tag.unwrap_or(MessageTag::EMPTY)
+}
+
 /// Ends one side of an interrupted transfer.
-fn end_midway(side: ThreadRef, failure: Failure, tag: MessageTag) {
+pub(super) fn end_midway(side: ThreadRef, failure: Failure, tag: MessageTag) {
     if let Some(record) = side.transfer_record.get() {
         record.cancel();
     }

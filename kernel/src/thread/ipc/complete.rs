@@ -3,9 +3,9 @@
 use x2::protocol::{exception, start};
 use x2::{IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, utcb};
 
-use super::Failure;
 use super::message::Message;
 use super::rendezvous::id_seen_by;
+use super::{Failure, cancel, transfer_fault};
 use crate::thread::exception::{GENERAL_PROTECTION, PAGE_FAULT};
 use crate::thread::{Continuation, IpcKind, ThreadRef, flag, redirect};
 use crate::trace::{self, Event};
@@ -58,6 +58,10 @@ pub(super) fn received(
                 block.write(utcb::ACTUAL_SENDER, id_seen_by(thread, origin.sender).raw());
             }
         }
+        IpcKind::PageFault if transfer_fault::outer(thread).is_some() => match failure {
+            None => thread.set_continuation(Continuation::ResumeTransfer),
+            Some(_) => cancel::end_fault(thread, IpcErrorKind::Aborted),
+        },
         IpcKind::PageFault | IpcKind::PortFault => {
             if failure.is_some_and(|failure| failure.out_of_memory) {
                 let is_page_fault = kind == IpcKind::PageFault;
@@ -89,6 +93,9 @@ pub(super) fn received(
 
 /// The receive phase of `thread` ends without a transfer, or in the midst of one (`tag`).
 pub(super) fn receive_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, tag: MessageTag) {
+    if kind == IpcKind::PageFault && transfer_fault::outer(thread).is_some() {
+        return cancel::end_fault(thread, failure.kind);
+    }
     thread.set_continuation(Continuation::ReturnToUser);
     match kind {
         IpcKind::User => fail_user(thread, IpcPhase::Receive, failure, tag.with_error(true)),
@@ -113,6 +120,9 @@ pub(super) fn sent(thread: ThreadRef, kind: IpcKind) {
 
 /// The send phase of `thread` fails. `tag` is that of the message after a partial transfer, else empty.
 pub(super) fn send_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, tag: MessageTag) {
+    if kind == IpcKind::PageFault && transfer_fault::outer(thread).is_some() {
+        return cancel::end_fault(thread, failure.kind);
+    }
     thread.set_continuation(Continuation::ReturnToUser);
     match kind {
         IpcKind::User => {

@@ -11,6 +11,8 @@
 //! | `rendezvous` | which ids name whom, who accepts whom |
 //! | `message` | where words come from and go to |
 //! | `transfer` | moving them, with typed items |
+//! | `string` | string items |
+//! | `transfer_fault` | page faults of string items |
 //! | `complete` | how a phase ends, by kind of IPC |
 //! | `cancel` | timeouts, cancellation, partners that disappear |
 //! | `fast` | the frequent cases, done in one go |
@@ -20,7 +22,9 @@ mod complete;
 pub mod fast;
 mod message;
 mod rendezvous;
+mod string;
 mod transfer;
+mod transfer_fault;
 
 use core::ptr::eq;
 use core::sync::atomic::Ordering;
@@ -36,6 +40,7 @@ pub use self::message::{exception_register, set_exception_registers, user_flags}
 use self::rendezvous::Partner;
 pub use self::rendezvous::{is_user_number, reaches, resolve_thread};
 use self::transfer::Transfer;
+pub use self::transfer_fault::raise as raise_transfer_fault;
 use super::{Continuation, IpcKind, Offer, ThreadRef, flag};
 use crate::arch;
 use crate::interrupt;
@@ -57,6 +62,16 @@ pub struct Failure {
 impl Failure {
     const fn new(kind: IpcErrorKind) -> Self {
         Self { kind, offset: 0, out_of_memory: false }
+    }
+
+    /// What the receiver learns when this is the sender's failure.
+    fn for_receiver(self) -> Self {
+        let kind = match self.kind {
+            IpcErrorKind::XferTimeoutOwn => IpcErrorKind::XferTimeoutPartner,
+            IpcErrorKind::XferTimeoutPartner => IpcErrorKind::XferTimeoutOwn,
+            kind => kind,
+        };
+        Self { kind, ..self }
     }
 }
 
@@ -112,6 +127,9 @@ pub fn await_start(thread: ThreadRef, pager: ThreadId) {
 
 /// Goes on with an IPC of the current thread that gave way to an interrupt, or whose receive phase was left to it.
 pub fn resume(current: ThreadRef) -> Next {
+    if current.continuation() == Continuation::ResumeTransfer {
+        transfer_fault::restore(current);
+    }
     let peer = current.transfer_record.get().and_then(|record| record.peer.get());
     match (current.continuation(), peer) {
         (Continuation::Receive(kind), _) => look(current, kind, None),
@@ -129,6 +147,17 @@ pub fn resume(current: ThreadRef) -> Next {
         }
         _ => Next::Schedule,
     }
+}
+
+/// The thread's part in a transfer while it tells its pager of a page missing there.
+pub fn transfer_continuation(thread: ThreadRef) -> Option<Continuation> {
+    transfer_fault::outer(thread).map(|outer| outer.continuation)
+}
+
+/// The two threads of a transfer in which one is telling its pager of a missing page: that one's other side.
+#[cfg(test)]
+pub(crate) fn transfer_peer(thread: ThreadRef) -> Option<ThreadRef> {
+    transfer_fault::outer(thread).map(|outer| outer.peer)
 }
 
 /// When a timeout given as `time` ends: 0 = at once.
@@ -158,6 +187,16 @@ fn resume_or_switch(current: ThreadRef, woken: Option<ThreadRef>) -> Next {
 
 /// The send phase of the current thread.
 fn send(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next {
+    send_until(current, kind, to, |()| instant(timeout))
+}
+
+/// The send phase of the current thread; `deadline` is asked if it has to wait.
+fn send_until(
+    current: ThreadRef,
+    kind: IpcKind,
+    to: ThreadId,
+    deadline: impl FnOnce(()) -> Microseconds,
+) -> Next {
     let fail = |error| {
         complete::send_failed(current, kind, Failure::new(error), MessageTag::EMPTY);
         resume_or_switch(current, None)
@@ -194,7 +233,7 @@ fn send(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next 
         let outcome = transfer::start(message, receiver);
         return finish(message, receiver, outcome, None);
     }
-    let deadline = instant(timeout);
+    let deadline = deadline(());
     if deadline == 0 {
         return fail(IpcErrorKind::Timeout);
     }
@@ -346,21 +385,23 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
     let failure = match outcome {
         Transfer::Ended(failure) => failure,
         Transfer::Interrupted => {
-            for (side, peer, continuation) in [
-                (sender, receiver, Continuation::SendTransfer(sender.kind)),
-                (receiver, sender, Continuation::ReceiveTransfer(receiver.kind)),
-            ] {
-                side.thread.set_continuation(continuation);
-                // Only the current thread goes on with it: the other may have been about to look for senders.
-                this.scheduler.ready.remove(side.thread);
-                if let Some(record) = side.thread.transfer_record.get() {
-                    record.peer.set(Some(peer.thread));
-                }
-            }
+            suspend(sender, receiver);
             if let Some(woken) = woken {
                 this.scheduler.make_ready(woken);
             }
             return Next::Interrupted;
+        }
+        Transfer::Missing(page) => {
+            suspend(sender, receiver);
+            match transfer_fault::begin(sender, receiver, page) {
+                Ok(side) => {
+                    if let Some(woken) = woken {
+                        this.scheduler.make_ready(woken);
+                    }
+                    return if this.is_current(side) { Next::Return } else { Next::SwitchTo(side) };
+                }
+                Err(failure) => Some(failure),
+            }
         }
     };
     let tag = sender.tag();
@@ -371,7 +412,7 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
     if failure.is_none() {
         turn_originator(origin, receiver.thread);
     }
-    let received = complete::received(receiver, origin, tag, failure);
+    let received = complete::received(receiver, origin, tag, failure.map(Failure::for_receiver));
     let again =
         matches!(received, complete::Received::Again) && receive_later(receiver.thread, receiver.kind);
     let receiver_runs = again || receiver.thread.is_runnable();
@@ -408,6 +449,21 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
         this.scheduler.make_ready(receiver.thread);
     }
     resume_or_switch(receiver.thread, woken)
+}
+
+/// The transfer stops here for a while: both sides remember it.
+fn suspend(sender: Message, receiver: Message) {
+    for (side, peer, continuation) in [
+        (sender, receiver, Continuation::SendTransfer(sender.kind)),
+        (receiver, sender, Continuation::ReceiveTransfer(receiver.kind)),
+    ] {
+        side.thread.set_continuation(continuation);
+        // Only the current thread goes on with it: the other may have been about to look for senders.
+        processor::this().scheduler.ready.remove(side.thread);
+        if let Some(record) = side.thread.transfer_record.get() {
+            record.peer.set(Some(peer.thread));
+        }
+    }
 }
 
 /// X.2 rule 7.16: an originator that waits for the thread that propagated in its name now waits for the receiver.

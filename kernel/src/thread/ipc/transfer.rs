@@ -1,12 +1,14 @@
 //! Moving a message from a sender to a receiver that have met (X.2 rules 7.26-7.38).
 
 use x2::message::TypedItemKind;
-use x2::{Fpage, IpcErrorKind, MapItem};
+use x2::{Fpage, IpcErrorKind, MapItem, Rights};
 
 use super::Failure;
 use super::message::Message;
+use super::string;
 use crate::mapping::{self, Cursor, Progress};
 use crate::memory::OutOfMemory;
+use crate::thread::transfer_record::StringProgress;
 use crate::thread::{ThreadRef, TransferRecord};
 use crate::trace::{self, Event};
 
@@ -16,11 +18,24 @@ pub(super) enum Transfer {
     Ended(Option<Failure>),
     /// An interrupt is pending. [`resume`] goes on.
     Interrupted,
+    /// A page is missing. [`resume`] goes on when its holder's pager has been told.
+    Missing(MissingPage),
+}
+
+/// A page that a transfer needs and that is not there, or does not allow the access.
+#[derive(Clone, Copy)]
+pub(super) struct MissingPage {
+    /// Whether the receiver lacks it, else the sender.
+    pub of_receiver: bool,
+    /// The address.
+    pub address: u64,
+    /// What for: one right.
+    pub access: Rights,
 }
 
 /// Moves the message of `sender` to `receiver`.
 ///
-/// Preemption point, once per mapped page. Nothing else can fail or wait: UTCBs are always present.
+/// Preemption point, once per mapped page and per few pages of strings. UTCBs are always present, but strings can fault.
 pub(super) fn start(sender: Message, receiver: Message) -> Transfer {
     let tag = sender.tag();
     trace::event(Event::IpcTransfer, receiver.thread.id().raw(), tag.raw());
@@ -33,6 +48,7 @@ pub(super) fn start(sender: Message, receiver: Message) -> Transfer {
         return Transfer::Ended(Some(Failure::new(IpcErrorKind::MessageOverflow)));
     };
     record.item.set(first as u8);
+    record.string.set(StringProgress::NONE);
     resume(sender, receiver)
 }
 
@@ -46,7 +62,9 @@ pub(super) fn resume(sender: Message, receiver: Message) -> Transfer {
         match transfer_item(record, sender, receiver, usize::from(record.item.get())) {
             Item::Done(words) => record.item.set(record.item.get() + words),
             Item::Interrupted => return Transfer::Interrupted,
+            Item::Missing(page) => return Transfer::Missing(page),
             Item::Failed(failure) => {
+                let failure = Failure { offset: record.string.get().moved, ..failure };
                 // The item may have been changed while it was under way: nothing of it is left to the next one.
                 record.with_cursor(Cursor::cancel);
                 return Transfer::Ended(Some(failure));
@@ -56,10 +74,14 @@ pub(super) fn resume(sender: Message, receiver: Message) -> Transfer {
     Transfer::Ended(None)
 }
 
-enum Item {
+pub(super) enum Item {
     /// The item took this many words.
     Done(u8),
+    /// See [`Transfer::Interrupted`].
     Interrupted,
+    /// See [`Transfer::Missing`].
+    Missing(MissingPage),
+    /// It is the last one.
     Failed(Failure),
 }
 
@@ -90,11 +112,7 @@ fn transfer_item(record: &'static TransferRecord, sender: Message, receiver: Mes
                 Progress::Preempted => Item::Interrupted,
             }
         }
-        TypedItemKind::String(descriptor) => {
-            // The receiver learns of the string that did not come (X.2 rule 7.30).
-            receiver.set_word(index, descriptor.with_continues(false).raw());
-            overflow
-        }
+        TypedItemKind::String(_) => string::transfer(record, sender, receiver, index),
         _ => overflow,
     }
 }

@@ -23,6 +23,7 @@ mod schedule;
 mod sigma0;
 mod space;
 mod state;
+mod string;
 mod thread;
 mod thread_state;
 mod unmap;
@@ -34,6 +35,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "space", tests: space::TESTS },
     Chapter { name: "ipc", tests: ipc::TESTS },
     Chapter { name: "propagation", tests: propagation::TESTS },
+    Chapter { name: "string", tests: string::TESTS },
     Chapter { name: "fault", tests: fault::TESTS },
     Chapter { name: "map", tests: map::TESTS },
     Chapter { name: "unmap", tests: unmap::TESTS },

@@ -1,0 +1,652 @@
+//! String items: simple and compound, buffers, overflow, page faults in the transfer, transfer timeouts, aborts (X.2 rules
+//! 1.15, 1.16, 7.11-7.13, 7.21-7.31; ABI 8, 11.6).
+
+use crate::framework::arena;
+use crate::framework::fixture::{Space, await_state, image_fault_answer, spawn};
+use crate::framework::tests;
+use core::sync::atomic::{AtomicU64, Ordering};
+use l4::ipc::{self, Message};
+use l4::{thread, utcb};
+use x2::control::ThreadState;
+use x2::message::StringDescriptor;
+use x2::{
+    Acceptor, Fpage, IpcError, IpcErrorKind, IpcPhase, MapItem, MessageTag, Rights, ThreadId, Time, Timeouts,
+    protocol,
+};
+
+tests! {
+    STR0001 "a string arrives in the receiver's buffer, within a space and from another" simple;
+    STR0002 "pieces of any sizes go to pieces of any sizes, in order" compound;
+    STR0003 "each string goes to a buffer of its own, and the rest of a buffer stays as it was" several;
+    STR0004 "a string for a receiver that accepts none overflows; the words before it arrive" not_accepted;
+    STR0005 "a second string without a buffer overflows behind the first" no_second_buffer;
+    STR0006 "a buffer that is too small is filled" too_small;
+    STR0007 "a string without bytes uses up a buffer" empty;
+    STR0008 "a string item that is longer than its message overflows" beyond_the_message;
+    STR0009 "items of no kind overflow" unknown_items;
+    STR0010 "the sender faults at every page of a string, and the string arrives" sender_faults;
+    STR0011 "the receiver faults at every page of a buffer, and the string arrives" receiver_faults;
+    STR0012 "both sides fault at every page" both_fault;
+    STR0013 "a page that may only be read is a fault of the receiver" read_only_buffer;
+    STR0014 "with a transfer timeout of zero the first fault ends the transfer, on either side" zero_timeout;
+    STR0015 "with a transfer timeout of zero a transfer without faults succeeds" zero_timeout_without_fault;
+    STR0016 "a period and a point end a transfer whose pager is silent, not before their time" finite_timeouts;
+    STR0017 "the error tells whose timeout it was" whose_timeout;
+    STR0018 "the sender's transfer is aborted, on both sides, with the bytes moved" abort;
+    STR0019 "a pager that goes ends the transfer" pager_goes;
+    STR0020 "a partner that goes ends the transfer and the fault" partner_goes;
+    STR0021 "the other words of a message are as they were after faults" words_are_kept;
+    STR0022 "a call with strings in both directions" call;
+    STR0023 "map items before and after a string are performed in their order" with_map_items;
+}
+
+/// Bytes of the areas that tests use.
+const AREA_LOG2: u32 = 15;
+
+/// An area of memory, the same in every space once its pages are mapped there.
+#[derive(Clone, Copy)]
+struct Area(u64);
+
+impl Area {
+    fn new() -> Self {
+        Self(arena::block(AREA_LOG2))
+    }
+
+    /// Byte `index`.
+    fn at(self, index: u64) -> *mut u8 {
+        assert!(index < 1 << AREA_LOG2, "within the area");
+        (self.0 + index) as *mut u8
+    }
+
+    fn read(self, index: u64) -> u8 {
+        // SAFETY: of the arena, which nobody has a reference to.
+        unsafe { self.at(index).read_volatile() }
+    }
+
+    /// Fills it with bytes that differ from those of other areas and places.
+    fn fill(self, seed: u64) -> Self {
+        for index in 0..1 << AREA_LOG2 {
+            // SAFETY: as above.
+            unsafe { self.at(index).write_volatile(pattern(seed, index)) };
+        }
+        self
+    }
+
+    /// Whether `size` bytes from `at` are those of a filled area from `from`.
+    fn check(self, at: u64, size: u64, seed: u64, from: u64) {
+        for index in 0..size {
+            assert_eq!(self.read(at + index), pattern(seed, from + index), "byte {index} of {size}");
+        }
+    }
+}
+
+fn pattern(seed: u64, index: u64) -> u8 {
+    (index.wrapping_mul(31) ^ index >> 8 ^ seed.wrapping_mul(97)) as u8
+}
+
+fn simple_words(address: u64, size: u64) -> [u64; 2] {
+    [StringDescriptor::new(size, 1, false).raw(), address]
+}
+
+/// Accepts strings into the buffers that `words` describe, from BR1 on.
+fn accept(words: &[u64]) {
+    // SAFETY: the buffers lie in the arena, and no mappings are accepted.
+    unsafe {
+        utcb::accept(Acceptor::new(Fpage::NIL, true));
+        for (index, &word) in words.iter().enumerate() {
+            utcb::set_buffer_register(1 + index, word);
+        }
+    }
+}
+
+/// What the last receiver of [`receiver`] got: error word, tag, MR1...
+static GOT: [AtomicU64; 66] = [const { AtomicU64::new(0) }; 66];
+
+fn got(index: usize) -> u64 {
+    GOT[index].load(Ordering::Relaxed)
+}
+
+fn got_word(register: usize) -> u64 {
+    got(1 + register)
+}
+
+/// Receives from `from` into `buffers`, notes what comes, and tells `from`, which must be a thread of the test.
+fn receive_and_note(from: ThreadId, buffers: &[u64], timeouts: Timeouts) {
+    utcb::set_xfer_timeouts(timeouts);
+    accept(buffers);
+    let error = ipc::receive(from).map_or_else(|error| error.raw(), |_| 0);
+    GOT[0].store(error, Ordering::Relaxed);
+    for register in 0..64 {
+        GOT[1 + register].store(utcb::message_register(register), Ordering::Relaxed);
+    }
+    let _ = ipc::send(from, Message::new(0x77));
+}
+
+/// A thread in `space` (none: that of the test) that receives once from the test.
+fn receiver<const N: usize>(
+    space: Option<(&Space, ThreadId)>,
+    buffers: [u64; N],
+    timeouts: Timeouts,
+) -> ThreadId {
+    let me = utcb::my_global_id();
+    let body = move || receive_and_note(me, &buffers, timeouts);
+    let thread = match space {
+        None => spawn(body),
+        Some((space, pager)) => space.spawn_paged_by(pager, body),
+    };
+    await_state(thread, ThreadState::Waiting);
+    thread
+}
+
+/// Sends and waits until the receiver has noted. Returns the error, if any.
+fn send_noted(to: ThreadId, message: Message) -> Option<IpcError> {
+    let error = ipc::send(to, message).err();
+    ipc::receive(to).expect("the receiver tells");
+    error
+}
+
+fn send_error(kind: IpcErrorKind, offset: u64) -> Option<IpcError> {
+    Some(IpcError::with_offset(IpcPhase::Send, kind, offset))
+}
+
+fn receive_error(kind: IpcErrorKind, offset: u64) -> u64 {
+    IpcError::with_offset(IpcPhase::Receive, kind, offset).raw()
+}
+
+/// Faults that the pager of a test has answered, or not: addresses in the arena.
+static FAULTS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+static FAULT_COUNT: AtomicU64 = AtomicU64::new(0);
+
+fn faults() -> impl Iterator<Item = u64> {
+    (0..FAULT_COUNT.load(Ordering::Relaxed) as usize).map(|index| FAULTS[index].load(Ordering::Relaxed))
+}
+
+/// A pager in the test's space, which maps what is asked for at its own address: of the arena the first `answers` pages.
+/// It notes faults in the arena: the address, bit 0 set for a write fault.
+fn pager(answers: u64) -> ThreadId {
+    FAULT_COUNT.store(0, Ordering::Relaxed);
+    spawn(move || {
+        let mut answer: Option<(ThreadId, Message)> = None;
+        loop {
+            let request = match answer.take() {
+                Some((to, message)) => ipc::ipc(to, ThreadId::ANY, Timeouts::NEVER, message.tag()),
+                None => ipc::wait(),
+            };
+            let Ok(request) = request else { continue };
+            if let Some(message) = image_fault_answer(request) {
+                answer = Some((request.from, message));
+                continue;
+            }
+            assert_eq!(protocol::of(request.tag), protocol::PAGE_FAULT);
+            let (address, write) = (request.word(0), protocol::fault_access(request.tag) == Rights::WRITE);
+            let count = FAULT_COUNT.load(Ordering::Relaxed);
+            FAULTS[count as usize].store(address & !1 | u64::from(write), Ordering::Relaxed);
+            FAULT_COUNT.store(count + 1, Ordering::Relaxed);
+            if count < answers {
+                let page = Fpage::memory(address & !0xfff, 12).with_rights(Rights::ALL);
+                answer = Some((request.from, Message::new(0).map_item(MapItem::map(page, address & !0xfff))));
+            }
+        }
+    })
+}
+
+/// A thread in a space of its own that sends `message`, made by `make`, to the test, with transfer timeouts, and then its
+/// error word.
+fn sender(pager: ThreadId, timeouts: Timeouts, make: impl Fn() -> Message + 'static) -> ThreadId {
+    let me = utcb::my_global_id();
+    Space::new().spawn_paged_by(pager, move || {
+        utcb::set_xfer_timeouts(timeouts);
+        let error = ipc::send(me, make()).map_or_else(|error| error.raw(), |()| 0);
+        let _ = ipc::send(me, Message::with_words(0x78, &[error]));
+    })
+}
+
+/// Receives from `from` into `buffers`.
+fn receive(from: ThreadId, buffers: &[u64]) -> ipc::Result<ipc::Received> {
+    accept(buffers);
+    let received = ipc::receive(from);
+    utcb::accept_untyped_words();
+    received
+}
+
+/// The error word that a [`sender`] has told.
+fn senders_error(sender: ThreadId) -> u64 {
+    ipc::receive(sender).expect("the sender tells").word(0)
+}
+
+fn simple() {
+    let (from, to) = (Area::new().fill(1), Area::new());
+    for (offset, size) in [(0, 1), (1, 7), (5, 4096), (4090, 20), (3, 20_000)] {
+        let partner = receiver(None, simple_words(to.0 + 2 * offset, size), Timeouts::NEVER);
+        let message = Message::with_words(9, &[42]).typed_words(&simple_words(from.0 + offset, size));
+        assert_eq!(send_noted(partner, message), None);
+        assert_eq!((got(0), got_word(0)), (0, MessageTag::new(9, 1, 2).raw()));
+        assert_eq!((got_word(1), got_word(2), got_word(3)), (42, size << 10, to.0 + 2 * offset));
+        to.check(2 * offset, size, 1, offset);
+    }
+    let to = Area::new();
+    let far =
+        sender(pager(64), Timeouts::NEVER, move || Message::new(3).typed_words(&simple_words(from.0, 9000)));
+    let received = receive(far, &simple_words(to.0 + 1, 9000)).expect("the string");
+    assert_eq!(received.tag, MessageTag::new(3, 0, 2));
+    to.check(1, 9000, 1, 0);
+    assert_eq!(senders_error(far), 0);
+}
+
+fn compound() {
+    let (from, to) = (Area::new().fill(2), Area::new());
+    // Two descriptors: three pieces of 100 bytes, two of 1000; they go to pieces of 50, 50, 2000 and 400 bytes.
+    let pieces = [0, 500, 1000, 2000, 4000].map(|offset| from.0 + offset);
+    let send = [
+        StringDescriptor::new(100, 3, true).raw(),
+        pieces[0],
+        pieces[1],
+        pieces[2],
+        StringDescriptor::new(1000, 2, false).raw(),
+        pieces[3],
+        pieces[4],
+    ];
+    let buffers = [
+        StringDescriptor::new(50, 2, true).raw(),
+        to.0,
+        to.0 + 100,
+        StringDescriptor::new(1900, 1, true).raw(),
+        to.0 + 1000,
+        StringDescriptor::new(400, 1, false).raw(),
+        to.0 + 5000,
+    ];
+    let partner = receiver(None, buffers, Timeouts::NEVER);
+    assert_eq!(send_noted(partner, Message::new(1).typed_words(&send)), None);
+    to.check(0, 50, 2, 0);
+    to.check(100, 50, 2, 50);
+    to.check(1000, 100, 2, 500);
+    to.check(1100, 100, 2, 1000);
+    to.check(1200, 1000, 2, 2000);
+    to.check(2200, 700, 2, 4000);
+    to.check(5000, 300, 2, 4700);
+    assert_eq!(got_word(1), send[0]);
+    // Where a piece is in one piece, its pointer says where; the others' are 0.
+    let pointers = [2, 3, 4, 6, 7].map(got_word);
+    assert_eq!(pointers, [0, to.0 + 1000, to.0 + 1100, to.0 + 1200, 0]);
+}
+
+fn several() {
+    let (from, to) = (Area::new().fill(3), Area::new().fill(4));
+    let mut buffers = [0; 6];
+    for (index, buffer) in buffers.chunks_exact_mut(2).enumerate() {
+        let descriptor = StringDescriptor::new(1000, 1, false).with_continues(index < 2);
+        buffer.copy_from_slice(&[descriptor.raw(), to.0 + 2000 * index as u64]);
+    }
+    let partner = receiver(None, buffers, Timeouts::NEVER);
+    let message = [(10, 300), (700, 1000), (5000, 1)]
+        .into_iter()
+        .fold(Message::new(1), |message, (at, size)| message.typed_words(&simple_words(from.0 + at, size)));
+    assert_eq!(send_noted(partner, message), None);
+    for (index, (at, size)) in [(10, 300), (700, 1000), (5000, 1)].into_iter().enumerate() {
+        let place = 2000 * index as u64;
+        to.check(place, size, 3, at);
+        to.check(place + size, 1000 - size, 4, place + size);
+        assert_eq!(got_word(1 + 2 * index), size << 10 | u64::from(index < 2), "bit C in all but the last");
+        assert_eq!(got_word(2 + 2 * index), to.0 + place);
+    }
+}
+
+fn not_accepted() {
+    let from = Area::new().fill(5);
+    let me = utcb::my_global_id();
+    let partner = spawn(move || {
+        utcb::accept_untyped_words();
+        let error = ipc::receive(me).map_or_else(|error| error.raw(), |_| 0);
+        let words = [error, utcb::message_register(0), utcb::message_register(1), utcb::message_register(3)];
+        ipc::send(me, Message::with_words(1, &words)).unwrap();
+    });
+    await_state(partner, ThreadState::Waiting);
+    let message = Message::with_words(6, &[0x99]).typed_words(&simple_words(from.0, 10));
+    assert_eq!(ipc::send(partner, message).err(), send_error(IpcErrorKind::MessageOverflow, 0));
+    let tag = MessageTag::new(6, 1, 2).with_error(true);
+    assert_eq!(utcb::message_register(0), tag.raw());
+    let told = ipc::receive(partner).unwrap();
+    let expected = [receive_error(IpcErrorKind::MessageOverflow, 0), tag.raw(), 0x99, 0];
+    assert_eq!([0, 1, 2, 3].map(|index| told.word(index)), expected);
+}
+
+fn no_second_buffer() {
+    let (from, to) = (Area::new().fill(6), Area::new());
+    let partner = receiver(None, simple_words(to.0, 3000), Timeouts::NEVER);
+    let message =
+        Message::new(1).typed_words(&simple_words(from.0, 2500)).typed_words(&simple_words(from.0, 5));
+    assert_eq!(send_noted(partner, message), send_error(IpcErrorKind::MessageOverflow, 2500));
+    assert_eq!(got(0), receive_error(IpcErrorKind::MessageOverflow, 2500));
+    to.check(0, 2500, 6, 0);
+}
+
+fn too_small() {
+    let (from, to) = (Area::new().fill(7), Area::new().fill(8));
+    let partner = receiver(None, simple_words(to.0, 252), Timeouts::NEVER);
+    let message = Message::new(1).typed_words(&simple_words(from.0, 256));
+    assert_eq!(send_noted(partner, message), send_error(IpcErrorKind::MessageOverflow, 252));
+    assert_eq!(got(0), receive_error(IpcErrorKind::MessageOverflow, 252));
+    to.check(0, 252, 7, 0);
+    to.check(252, 100, 8, 252);
+}
+
+fn empty() {
+    let (from, to) = (Area::new().fill(9), Area::new());
+    let first = [StringDescriptor::new(100, 1, false).with_continues(true).raw(), to.0];
+    let second = simple_words(to.0 + 1000, 100);
+    let partner = receiver(None, [first[0], first[1], second[0], second[1]], Timeouts::NEVER);
+    let message =
+        Message::new(1).typed_words(&simple_words(from.0, 0)).typed_words(&simple_words(from.0, 50));
+    assert_eq!(send_noted(partner, message), None);
+    to.check(1000, 50, 9, 0);
+    assert_eq!(to.read(0), 0);
+}
+
+fn beyond_the_message() {
+    let (from, to) = (Area::new().fill(10), Area::new());
+    let missing_pointer = StringDescriptor::new(10, 2, false).raw();
+    let missing_descriptor = StringDescriptor::new(10, 1, true).raw();
+    for word in [missing_pointer, missing_descriptor] {
+        let partner = receiver(None, simple_words(to.0, 100), Timeouts::NEVER);
+        let message = Message::new(1).typed_words(&[word, from.0]);
+        assert_eq!(send_noted(partner, message), send_error(IpcErrorKind::MessageOverflow, 0));
+        assert_eq!((got(0), to.read(0)), (receive_error(IpcErrorKind::MessageOverflow, 0), 0));
+    }
+}
+
+fn unknown_items() {
+    let to = Area::new();
+    for kind in [0xc, 0xe] {
+        let partner = receiver(None, simple_words(to.0, 100), Timeouts::NEVER);
+        let message = Message::new(1).typed_words(&[kind, 0]);
+        assert_eq!(send_noted(partner, message), send_error(IpcErrorKind::MessageOverflow, 0));
+    }
+}
+
+/// Where strings of the fault tests begin and how long they are: five pages, neither end at a page's.
+const START: u64 = 300;
+const LENGTH: u64 = 4 * 4096 + 100;
+
+/// The faults of such a string at `base`, in order.
+fn expected_faults(base: u64, write: bool) -> impl Iterator<Item = u64> {
+    let first = base + START;
+    let rest = (1..=4).map(move |page| base + 4096 * page);
+    core::iter::once(first).chain(rest).map(move |address| address & !1 | u64::from(write))
+}
+
+fn sender_faults() {
+    let (from, to) = (Area::new().fill(11), Area::new());
+    let far = sender(pager(64), Timeouts::NEVER, move || {
+        Message::with_words(4, &[1]).typed_words(&simple_words(from.0 + START, LENGTH))
+    });
+    let received = receive(far, &simple_words(to.0 + 77, LENGTH)).expect("the string");
+    assert_eq!(received.from, far);
+    to.check(77, LENGTH, 11, START);
+    assert!(faults().eq(expected_faults(from.0, false)));
+    assert_eq!(senders_error(far), 0);
+}
+
+fn receiver_faults() {
+    let (from, to) = (Area::new().fill(12), Area::new());
+    let space = Space::new();
+    let partner = receiver(Some((&space, pager(64))), simple_words(to.0 + START, LENGTH), Timeouts::NEVER);
+    assert_eq!(send_noted(partner, Message::new(4).typed_words(&simple_words(from.0 + 77, LENGTH))), None);
+    assert_eq!((got(0), got_word(2)), (0, to.0 + START));
+    to.check(START, LENGTH, 12, 77);
+    assert!(faults().eq(expected_faults(to.0, true)));
+}
+
+fn both_fault() {
+    let (from, to) = (Area::new().fill(13), Area::new());
+    let pager = pager(64);
+    let me = utcb::my_global_id();
+    let receiving = Space::new().spawn_paged_by(pager, move || {
+        let from = ipc::receive(me).expect("who sends").word(0);
+        accept(&simple_words(to.0 + START, LENGTH));
+        let result = ipc::receive(ThreadId::from_raw(from));
+        ipc::send(me, Message::with_words(result.is_ok().into(), &[])).unwrap();
+    });
+    let sending = Space::new().spawn_paged_by(pager, move || {
+        let message = Message::new(4).typed_words(&simple_words(from.0 + START + 1, LENGTH));
+        ipc::send(receiving, message).expect("it arrives");
+    });
+    ipc::send(receiving, Message::with_words(0, &[sending.raw()])).unwrap();
+    assert_eq!(ipc::receive(receiving).unwrap().tag.label(), 1);
+    to.check(START, LENGTH, 13, START + 1);
+    assert_eq!(faults().filter(|fault| fault & 1 == 0).count(), 5);
+    assert_eq!(faults().filter(|fault| fault & 1 == 1).count(), 5);
+}
+
+fn read_only_buffer() {
+    let (from, to) = (Area::new().fill(14), Area::new());
+    let (space, pager) = (Space::new(), pager(64));
+    let me = utcb::my_global_id();
+    let partner = space.spawn_paged_by(pager, move || {
+        // SAFETY: of the arena.
+        unsafe { utcb::accept(Acceptor::new(Fpage::memory(to.0, 12), false)) };
+        ipc::receive(me).expect("the page, to be read");
+        receive_and_note(me, &simple_words(to.0, 64), Timeouts::NEVER);
+    });
+    let item = MapItem::map(Fpage::memory(to.0, 12).with_rights(Rights::READ), to.0);
+    ipc::send(partner, Message::new(0).map_item(item)).unwrap();
+    assert_eq!(send_noted(partner, Message::new(4).typed_words(&simple_words(from.0, 64))), None);
+    to.check(0, 64, 14, 0);
+    assert!(faults().eq([to.0 | 1]));
+}
+
+fn zero_timeout() {
+    let (from, to) = (Area::new().fill(15), Area::new());
+    let zero = Timeouts::ZERO;
+    // The first page is there, the second is not.
+    let far = sender(pager(1), zero, move || {
+        crate::framework::arena::read_at(from.0);
+        Message::new(4).typed_words(&simple_words(from.0, LENGTH))
+    });
+    let error = receive(far, &simple_words(to.0, LENGTH)).expect_err("the second page is missing");
+    assert_eq!(error.raw(), receive_error(IpcErrorKind::XferTimeoutPartner, 4096));
+    assert_eq!(utcb::message_register(0), MessageTag::new(4, 0, 2).with_error(true).raw());
+    assert_eq!(senders_error(far), send_error(IpcErrorKind::XferTimeoutOwn, 4096).unwrap().raw());
+    to.check(0, 4096, 15, 0);
+    assert!(faults().eq([from.0]), "the pager is not told");
+    let space = Space::new();
+    let partner = receiver(Some((&space, pager(64))), simple_words(to.0 + START, LENGTH), zero);
+    let message = Message::new(4).typed_words(&simple_words(from.0, LENGTH));
+    assert_eq!(send_noted(partner, message), send_error(IpcErrorKind::XferTimeoutPartner, 0));
+    assert_eq!(got(0), receive_error(IpcErrorKind::XferTimeoutOwn, 0));
+    assert_eq!(faults().count(), 0);
+}
+
+fn zero_timeout_without_fault() {
+    let (from, to) = (Area::new().fill(16), Area::new());
+    let partner = receiver(None, simple_words(to.0, LENGTH), Timeouts::ZERO);
+    utcb::set_xfer_timeouts(Timeouts::ZERO);
+    let message = Message::new(4).typed_words(&simple_words(from.0 + 5, LENGTH));
+    assert_eq!(send_noted(partner, message), None);
+    to.check(0, LENGTH, 16, 5);
+}
+
+fn finite_timeouts() {
+    const WAIT: u64 = 20_000;
+    let (from, to) = (Area::new().fill(17), Area::new());
+    for point in [false, true] {
+        // Two faults are answered, the third is not.
+        let silent = pager(2);
+        let before = thread::system_clock();
+        let time = move || {
+            let now = thread::system_clock();
+            if point { Time::point(now, now + WAIT).expect("near") } else { Time::period(WAIT) }
+        };
+        let far = sender(silent, Timeouts::NEVER, move || {
+            utcb::set_xfer_timeouts(Timeouts::new(time(), Time::NEVER));
+            Message::new(4).typed_words(&simple_words(from.0 + START, LENGTH))
+        });
+        let error = receive(far, &simple_words(to.0, LENGTH)).expect_err("the pager is silent");
+        let moved = 2 * 4096 - START;
+        assert_eq!(error.raw(), receive_error(IpcErrorKind::XferTimeoutPartner, moved));
+        // A point can be one of its steps early.
+        assert!(thread::system_clock() - before >= WAIT - 32);
+        assert_eq!(senders_error(far), send_error(IpcErrorKind::XferTimeoutOwn, moved).unwrap().raw());
+        assert_eq!(faults().count(), 3);
+        to.check(0, moved, 17, START);
+    }
+}
+
+fn whose_timeout() {
+    let (from, to) = (Area::new().fill(18), Area::new());
+    let long = Time::period(5_000_000);
+    let short = Time::period(10_000);
+    let own = IpcErrorKind::XferTimeoutOwn;
+    let partners = IpcErrorKind::XferTimeoutPartner;
+    // The sender faults; error 5 is for the thread whose timeout is smaller, for the sender if they are equal.
+    for (sends, receives, expected) in [
+        (short, long, partners),
+        (long, short, own),
+        (short, Time::NEVER, partners),
+        (Time::NEVER, short, own),
+    ] {
+        let far = sender(pager(0), Timeouts::new(sends, Time::ZERO), move || {
+            Message::new(4).typed_words(&simple_words(from.0, 100))
+        });
+        utcb::set_xfer_timeouts(Timeouts::new(Time::ZERO, receives));
+        let error = receive(far, &simple_words(to.0, 100)).expect_err("nobody answers");
+        assert_eq!(error.raw(), receive_error(expected, 0), "{sends:?} {receives:?}");
+        let other = if expected == own { partners } else { own };
+        assert_eq!(senders_error(far), send_error(other, 0).unwrap().raw());
+    }
+}
+
+/// Waits until the pager has noted `count` faults.
+fn await_faults(count: u64) {
+    while FAULT_COUNT.load(Ordering::Relaxed) < count {
+        ipc::sleep(Time::period(500));
+    }
+}
+
+fn abort() {
+    let (from, to) = (Area::new().fill(19), Area::new());
+    let me = utcb::my_global_id();
+    // The receiver is of the test's space, so that the test can abort its side; the sender's pager is, too.
+    for abort_receiver in [false, true] {
+        let silent = pager(1);
+        let partner = spawn(move || {
+            let from = ipc::receive(me).expect("who sends").word(0);
+            accept(&simple_words(to.0, LENGTH));
+            let error = ipc::receive(ThreadId::from_raw(from)).map_or_else(|error| error.raw(), |_| 0);
+            ipc::send(me, Message::with_words(1, &[error])).unwrap();
+        });
+        let far = Space::new().spawn_paged_by(silent, move || {
+            let message = Message::new(4).typed_words(&simple_words(from.0, LENGTH));
+            let error = ipc::send(partner, message).map_or_else(|error| error.raw(), |()| 0);
+            ipc::send(me, Message::with_words(1, &[error])).unwrap();
+        });
+        ipc::send(partner, Message::with_words(0, &[far.raw()])).unwrap();
+        await_faults(2);
+        let before = thread::abort_ipc(if abort_receiver { partner } else { far }).expect("in reach");
+        assert!(if abort_receiver { before.state.receiving } else { before.state.sending });
+        let mut errors = [0; 2];
+        for _ in 0..2 {
+            let told = ipc::wait().expect("both tell");
+            errors[usize::from(told.from == far)] = told.word(0);
+        }
+        assert_eq!(errors[0], receive_error(IpcErrorKind::Aborted, 4096));
+        assert_eq!(errors[1], send_error(IpcErrorKind::Aborted, 4096).unwrap().raw());
+    }
+}
+
+fn pager_goes() {
+    let (from, to) = (Area::new().fill(20), Area::new());
+    let silent = pager(1);
+    let far =
+        sender(silent, Timeouts::NEVER, move || Message::new(4).typed_words(&simple_words(from.0, LENGTH)));
+    spawn(move || {
+        await_faults(2);
+        thread::delete(silent).unwrap();
+    });
+    let error = receive(far, &simple_words(to.0, LENGTH)).expect_err("the pager goes");
+    assert_eq!(error.raw(), receive_error(IpcErrorKind::Aborted, 4096));
+    await_state(far, ThreadState::Inactive);
+}
+
+fn partner_goes() {
+    let (from, to) = (Area::new().fill(21), Area::new());
+    let me = utcb::my_global_id();
+    for sender_goes in [false, true] {
+        let silent = pager(1);
+        let (error_of_far, error_of_near) = (&GOT[0], &GOT[1]);
+        let partner = spawn(move || {
+            let from = ipc::receive(me).expect("who sends").word(0);
+            accept(&simple_words(to.0, LENGTH));
+            let error = ipc::receive(ThreadId::from_raw(from)).map_or_else(|error| error.raw(), |_| 0);
+            error_of_near.store(error, Ordering::Relaxed);
+            ipc::send(me, Message::new(1)).unwrap();
+        });
+        let far = Space::new().spawn_paged_by(silent, move || {
+            let message = Message::new(4).typed_words(&simple_words(from.0, LENGTH));
+            let error = ipc::send(partner, message).map_or_else(|error| error.raw(), |()| 0);
+            error_of_far.store(error, Ordering::Relaxed);
+            ipc::send(me, Message::new(1)).unwrap();
+        });
+        ipc::send(partner, Message::with_words(0, &[far.raw()])).unwrap();
+        await_faults(2);
+        thread::delete(if sender_goes { far } else { partner }).unwrap();
+        ipc::wait().expect("the other goes on");
+        let expected = if sender_goes {
+            receive_error(IpcErrorKind::Aborted, 4096)
+        } else {
+            send_error(IpcErrorKind::Aborted, 4096).unwrap().raw()
+        };
+        assert_eq!(if sender_goes { got(1) } else { got(0) }, expected);
+    }
+}
+
+fn words_are_kept() {
+    let (from, to) = (Area::new().fill(22), Area::new());
+    let space = Space::new();
+    let partner = receiver(Some((&space, pager(64))), simple_words(to.0 + START, LENGTH), Timeouts::NEVER);
+    let message = (0..61).fold(Message::new(5), |message, word| message.word(word * 0x1234_5678));
+    let message = message.typed_words(&simple_words(from.0, LENGTH));
+    assert_eq!(send_noted(partner, message), None);
+    for word in 0..61 {
+        assert_eq!(got_word(1 + word), word as u64 * 0x1234_5678);
+    }
+    assert_eq!(got_word(63), to.0 + START);
+}
+
+fn call() {
+    let (from, to, back) = (Area::new().fill(23), Area::new(), Area::new());
+    let me = utcb::my_global_id();
+    let server = Space::new().spawn_paged_by(pager(64), move || {
+        accept(&simple_words(to.0, LENGTH));
+        ipc::receive(me).expect("a request");
+        let answer = Message::new(2).typed_words(&simple_words(to.0 + 10, LENGTH - 10));
+        ipc::send(me, answer).expect("the client waits");
+    });
+    await_state(server, ThreadState::Waiting);
+    accept(&simple_words(back.0 + 3, LENGTH));
+    let answer = ipc::call(server, Message::new(1).typed_words(&simple_words(from.0 + 1, LENGTH))).unwrap();
+    assert_eq!(answer.tag, MessageTag::new(2, 0, 2));
+    back.check(3, LENGTH - 10, 23, 11);
+    utcb::accept_untyped_words();
+}
+
+fn with_map_items() {
+    const WINDOW: u64 = 0x5000_0000_0000;
+    let (from, to, pages) = (Area::new().fill(24), Area::new(), [arena::page(), arena::page()]);
+    pages.iter().enumerate().for_each(|(index, page)| page.write(0, 0x100 + index as u64));
+    let me = utcb::my_global_id();
+    let partner = Space::new().spawn_paged_by(pager(64), move || {
+        accept(&simple_words(to.0, 100));
+        // SAFETY: nothing lies in the window.
+        unsafe { utcb::accept(Acceptor::new(Fpage::memory(WINDOW, 13), true)) };
+        ipc::receive(me).expect("three items");
+        let words = [0, 1].map(|page| arena::read_at(WINDOW + 4096 * page));
+        ipc::send(me, Message::with_words(1, &words)).unwrap();
+    });
+    await_state(partner, ThreadState::Waiting);
+    let item = |index: usize| MapItem::map(pages[index].fpage(Rights::READ), 4096 * index as u64);
+    let message = Message::new(1).map_item(item(0)).typed_words(&simple_words(from.0, 100)).map_item(item(1));
+    ipc::send(partner, message).expect("it arrives");
+    let told = ipc::receive(partner).unwrap();
+    assert_eq!([told.word(0), told.word(1)], [0x100, 0x101]);
+    to.check(0, 100, 24, 0);
+}
