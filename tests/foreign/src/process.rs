@@ -197,6 +197,8 @@ impl Process {
             _ if protocol::of(request.tag) == protocol::ARCHITECTURE_EXCEPTION => {
                 Err(End::Exception(request.word(exception::NUMBER - 1)))
             }
+            // A port: no program has one.
+            _ if protocol::of(request.tag) == protocol::IO_PAGE_FAULT => Err(End::Exception(13)),
             _ => Err(End::Confused),
         }
     }
