@@ -231,9 +231,10 @@ static int memory(void)
     fflush(stdout);
     child = fork();
     if (child == 0) {
+        /* A system that chooses whom to end is to choose this one; where there is no such choice, nothing is lost. */
         int file = open("/proc/self/oom_score_adj", O_WRONLY);
-        if (file >= 0 && write(file, "1000", 4) < 0)
-            _exit(2);
+        ssize_t unimportant = write(file, "1000", 4);
+        (void)unimportant;
         for (;;) {
             char *more = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (more == MAP_FAILED)

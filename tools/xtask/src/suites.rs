@@ -65,6 +65,9 @@ pub(crate) struct Suite {
     /// The ways of delivering system calls in which guests run.
     #[serde(default = "default_modes")]
     modes: Vec<Mode>,
+    /// Why the suite is not run yet, though it is recorded: said, and counted as skipped.
+    #[serde(default)]
+    pub(crate) pending: Option<String>,
     /// Accelerators that cannot run the suite, each with the reason.
     #[serde(default)]
     not_under: BTreeMap<String, String>,
