@@ -1,0 +1,89 @@
+/* What system calls cost a Linux program: instructions (under -icount shift=0 the time-stamp counter counts them), each the
+ * mean of so many calls after three that are not counted. Built as a static program with musl; docs/src/results.md has the
+ * figures. As the program "x" of its own exec it does nothing. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <unistd.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/syscall.h>
+static inline uint64_t now(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("lfence; rdtsc" : "=a"(low), "=d"(high)::"memory");
+    return (uint64_t)high << 32 | low;
+}
+
+#define MEASURE(name, count, code)                                    \
+    do {                                                              \
+        for (int i = 0; i < 3; i++) {                                 \
+            code;                                                     \
+        }                                                             \
+        uint64_t start = now();                                       \
+        for (int i = 0; i < (count); i++) {                           \
+            code;                                                     \
+        }                                                             \
+        printf("%-30s %10.0f\n", name, (double)(now() - start) / (count)); \
+    } while (0)
+
+static void ignore(int signal)
+{
+    (void)signal;
+}
+
+static void run(const char *path, const char *argument)
+{
+    pid_t child = vfork();
+    if (child == 0) {
+        execl(path, path, argument, (char *)0);
+        _exit(9);
+    }
+    waitpid(child, 0, 0);
+}
+
+int main(int argc, char **argv)
+{
+    char byte[64];
+    struct stat status;
+    int there[2], back[2];
+    if (argc > 1 && argv[1][0] == 'x')
+        return 0;
+    int zero = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_WRONLY);
+    MEASURE("getpid", 1000, syscall(SYS_getpid));
+    MEASURE("getppid", 1000, syscall(SYS_getppid));
+    MEASURE("read 1 byte of /dev/zero", 1000, read(zero, byte, 1));
+    MEASURE("write 1 byte to /dev/null", 1000, write(null, byte, 1));
+    MEASURE("open and close /dev/null", 200, close(open("/dev/null", O_RDONLY)));
+    MEASURE("stat /", 200, stat("/", &status));
+    MEASURE("stat /usr/bin/env", 200, stat("/usr/bin/env", &status));
+    if (pipe(there) || pipe(back))
+        return 1;
+    MEASURE("pipe, write and read", 300, (write(there[1], byte, 1), read(there[0], byte, 1)));
+    if (fork() == 0) {
+        while (read(there[0], byte, 1) == 1)
+            write(back[1], byte, 1);
+        _exit(0);
+    }
+    MEASURE("pipe round trip", 200, (write(there[1], byte, 1), read(back[0], byte, 1)));
+    MEASURE("sigaction", 500, signal(SIGUSR1, ignore));
+    MEASURE("signal to itself", 200, kill(getpid(), SIGUSR1));
+    MEASURE("fork, exit, wait", 30, {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(0);
+        waitpid(child, 0, 0);
+    });
+    MEASURE("vfork, exec static, wait", 20, run(argv[0], "x"));
+    if (access("/usr/bin/true", X_OK) == 0)
+        MEASURE("vfork, exec dynamic, wait", 10, run("/usr/bin/true", 0));
+    char *memory = mmap(0, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int page = 0;
+    MEASURE("page fault, zeros", 500, memory[4096 * page++] = 1);
+    MEASURE("mmap and munmap 64 KiB", 200,
+            munmap(mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 65536));
+    return 0;
+}
