@@ -681,6 +681,14 @@ fn what_proc_tells() {
                 let status = text(p, "/proc/2/status").await?;
                 assert!(status.contains("PPid:\t1\n") && status.contains("Uid:\t0\t0\t0\t0\n"), "{status}");
                 assert_eq!(text(p, "/proc/self/cmdline").await?, "init\0");
+                let path = p.string(DATA, "/proc/self/oom_score_adj").await?;
+                let number = p.string(DATA + 0x80, "1000").await?;
+                let file = p.call(2, &[path, 0o1001, 0]).await? as u64;
+                assert_eq!(p.call(1, &[file, number, 4]).await?, 4);
+                let wrong = p.string(DATA + 0x80, "1001").await?;
+                assert_eq!(p.call(1, &[file, wrong, 4]).await?, -22);
+                assert_eq!(p.call(3, &[file]).await?, 0);
+                assert_eq!(text(p, "/proc/self/oom_score_adj").await?, "1000\n");
                 let maps = text(p, "/proc/self/maps").await?;
                 assert!(
                     maps.contains("00400000-00401000 r-xp 00000000")

@@ -123,6 +123,9 @@ pub struct Process {
     pub limits: Limits,
     /// Nice value, -20..=19.
     pub nice: i8,
+    /// How readily it wants to be ended when memory is short, -1000..=1000. Shown and inherited; without effect, because the
+    /// process that finds no memory is the one that ends.
+    pub memory_adjustment: i16,
     /// Orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
     pub is_subreaper: bool,
     /// Whether its memory may be inspected (PR_SET_DUMPABLE).

@@ -6,7 +6,7 @@ use crate::process::Pid;
 use crate::process_context::ProcessContext;
 use crate::vfs::{
     DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, NAME_MAXIMUM,
-    PAGE_SIZE, Vnode, VnodeRef,
+    PAGE_SIZE, Vnode, VnodeRef, WriteAt,
 };
 use crate::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
 use alloc::format;
@@ -29,6 +29,9 @@ impl<M: Machine> System<M> {
     }
 }
 
+/// The file that is written, too.
+const MEMORY_ADJUSTMENT: &str = "oom_score_adj";
+
 /// What a process's directory holds besides links and directories: name and mode.
 const PROCESS_FILES: [(&str, u16); 20] = [
     ("auxv", 0o400),
@@ -42,7 +45,7 @@ const PROCESS_FILES: [(&str, u16); 20] = [
     ("mountinfo", 0o444),
     ("mounts", 0o444),
     ("oom_score", 0o444),
-    ("oom_score_adj", 0o444),
+    (MEMORY_ADJUSTMENT, 0o644),
     ("personality", 0o400),
     ("schedstat", 0o444),
     ("smaps", 0o444),
@@ -229,6 +232,12 @@ impl<M: Machine> Node<M> {
                 "limits" => system.limits_text(pid).map(Into::into),
                 "maps" => system.maps_text(pid).await,
                 "mountinfo" => Ok(proc_text::mount_information(&system, pid)),
+                MEMORY_ADJUSTMENT => {
+                    let adjustment = system
+                        .processes
+                        .with(|table| table.process(pid).map(|process| process.memory_adjustment));
+                    Ok(format!("{}\n", adjustment?).into())
+                }
                 "personality" => Ok(b"00000000\n".to_vec()),
                 "schedstat" => system.schedule_text(pid).map(Into::into),
                 "smaps" => system.region_usage_text(pid, false).await,
@@ -241,6 +250,38 @@ impl<M: Machine> Node<M> {
                 _ => Ok(b"0\n".to_vec()),
             },
             _ => Err(Error::EISDIR),
+        }
+    }
+
+    /// Whether this is the file that can be written; if so, whose.
+    fn writable(&self) -> Option<Pid> {
+        match self.kind {
+            Kind::ProcessFile(pid, index) if PROCESS_FILES[index].0 == MEMORY_ADJUSTMENT => Some(pid),
+            _ => None,
+        }
+    }
+
+    /// Takes a decimal number in one piece. `EINVAL` for anything else.
+    fn write_number(&self, from: &mut dyn UserBuffer) -> Result<(usize, u64), NotDone> {
+        let pid = self.writable().ok_or(Error::EINVAL)?;
+        let mut bytes = [0; 16];
+        let count = from.copy_in(&mut bytes)?;
+        let text = core::str::from_utf8(&bytes[..count]).ok();
+        let number =
+            text.and_then(|text| text.trim().parse().ok()).filter(|number| (-1000..=1000).contains(number));
+        let stored = number.ok_or(Error::EINVAL).and_then(|number: i16| {
+            let system = self.system()?;
+            system.processes.with(|table| {
+                table.process_mut(pid)?.memory_adjustment = number;
+                Ok(())
+            })
+        });
+        match stored {
+            Ok(()) => Ok((count, count as u64)),
+            Err(error) => {
+                from.retreat(count);
+                Err(error.into())
+            }
         }
     }
 
@@ -479,5 +520,19 @@ impl<M: Machine> Vnode for Node<M> {
 
     fn read<'a>(&'a self, offset: u64, to: &'a mut dyn UserBuffer) -> Answer<'a, Result<usize, NotDone>> {
         Answer::later(self.read_text(offset, to))
+    }
+
+    fn write<'a>(
+        &'a self,
+        _at: WriteAt,
+        _limit: u64,
+        from: &'a mut dyn UserBuffer,
+    ) -> Answer<'a, Result<(usize, u64), NotDone>> {
+        Answer::now(self.write_number(from))
+    }
+
+    /// Opening to be rewritten (O_TRUNC) changes nothing yet.
+    fn truncate(&self, _size: u64) -> Answer<'_, Result<()>> {
+        Answer::now(if self.writable().is_some() { Ok(()) } else { Err(Error::EINVAL) })
     }
 }
