@@ -1,12 +1,14 @@
 //! IPC: one way and round trip, within and across spaces, by the number of untyped words.
 
 use core::arch::{asm, naked_asm};
+use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{AVERAGED, fixture, measure, measure_at, now, report};
 use l4::ipc::{self, Message};
 use l4::{kip, syscall, utcb};
-use x2::{MessageTag, ThreadId, Timeouts};
+use x2::message::StringDescriptor;
+use x2::{Acceptor, Fpage, MessageTag, ThreadId, Timeouts};
 
 /// Answers every message of the root task with its own length.
 extern "C" fn echo() -> ! {
@@ -79,6 +81,46 @@ fn bare_round_trips(partner: ThreadId, tag: MessageTag, rounds: u64) {
     }
 }
 
+const STRING_LOG2: u32 = 18;
+
+#[repr(C, align(4096))]
+struct Area(UnsafeCell<[u8; 1 << STRING_LOG2]>);
+
+// SAFETY: nothing forms a reference to the content.
+unsafe impl Sync for Area {}
+
+static SOURCE: Area = Area(UnsafeCell::new([0; 1 << STRING_LOG2]));
+static TARGET: Area = Area(UnsafeCell::new([0; 1 << STRING_LOG2]));
+
+/// Takes strings and answers with an empty message.
+extern "C" fn take_strings() -> ! {
+    let root = kip().root();
+    // SAFETY: the buffer is for strings only.
+    unsafe {
+        utcb::accept(Acceptor::new(Fpage::NIL, true));
+        utcb::set_buffer_register(1, StringDescriptor::new(1 << STRING_LOG2, 1, false).raw());
+        utcb::set_buffer_register(2, TARGET.0.get() as u64);
+    }
+    let mut received = ipc::receive(root);
+    loop {
+        received = match received {
+            Ok(_) => ipc::call(root, Message::new(0)),
+            Err(_) => ipc::receive(root),
+        };
+    }
+}
+
+/// A string and the empty answer, by the string's size.
+fn strings() {
+    let partner = fixture::here(take_strings);
+    for size in [1, 64, 512, 4096, 16384, 65536, 262_144] {
+        let words = [StringDescriptor::new(size, 1, false).raw(), SOURCE.0.get() as u64];
+        measure_at("string-and-answer", size, 1, || {
+            ipc::call(partner, Message::new(0).typed_words(&words)).expect("the string arrives");
+        });
+    }
+}
+
 /// One way, as the papers measure it: both sides are loops in assembly around the stub.
 fn bare() {
     ROOT.store(kip().root().raw(), Ordering::Relaxed);
@@ -106,6 +148,7 @@ pub(crate) fn run() {
         }
     }
     bare();
+    strings();
     // The bare stub: message registers in processor registers, nothing copied to or from the UTCB.
     let registers = [0; 8];
     let pointer = utcb::pointer();
