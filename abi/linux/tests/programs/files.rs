@@ -102,6 +102,23 @@ fn memory_files_and_splices() {
 }
 
 #[test]
+fn files_without_names_and_their_ends() {
+    run(async |p| {
+        let root = p.string(DATA, "/").await?;
+        let named = p.string(DATA + 0x40, "/named").await?;
+        let empty = p.string(DATA + 0x80, "").await?;
+        assert_eq!(p.call(2, &[root, 0o20200002, 0o640]).await?, 0, "O_TMPFILE, which contains O_DIRECTORY");
+        assert_eq!(p.call(18, &[0, DATA, 3, 100_000]).await?, 3);
+        assert_eq!(p.call(8, &[0, 100_001, 4]).await?, 100_003, "the end is a hole");
+        assert_eq!(p.call(8, &[0, 100_003, 4]).await?, -6);
+        assert_eq!(p.call(265, &[0, empty, u64::MAX - 99, named, 0x1000]).await?, 0);
+        assert_eq!(p.call(4, &[named, DATA + 0x100]).await?, 0);
+        assert_eq!(p.load_u64(DATA + 0x100 + 48).await?, 100_003);
+        Ok(())
+    });
+}
+
+#[test]
 fn processes_by_descriptor() {
     run(async |p| {
         assert_eq!(p.call(434, &[99, 0]).await?, -3);

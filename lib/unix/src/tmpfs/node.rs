@@ -262,7 +262,9 @@ impl Node {
         if offset >= size {
             return Err(Error::ENXIO);
         }
-        memory.seek(offset, size, hole).map(|found| found.min(size)).ok_or(Error::ENXIO)
+        // The end of a file counts as a hole.
+        let end = hole.then_some(size);
+        memory.seek(offset, size, hole).map(|found| found.min(size)).or(end).ok_or(Error::ENXIO)
     }
 
     pub(super) fn change_attributes(&self, change: &AttributeChange) {

@@ -195,7 +195,9 @@ impl Caller<'_> {
         let attributes = self.new_attributes(&directory, mode, false)?;
         let vnode = directory.vnode.create_unnamed(attributes).await?;
         let location = Location { mount: directory.mount, vnode };
-        let file = self.open_found(location, None, flags.difference(OpenFlags::TEMPORARY), true).await?;
+        // O_TMPFILE contains O_DIRECTORY, which is about where, not what.
+        let flags = flags.difference(OpenFlags::TEMPORARY | OpenFlags::DIRECTORY);
+        let file = self.open_found(location, None, flags, true).await?;
         if flags.contains(OpenFlags::EXCLUSIVE) {
             file.forbid_linking();
         }
