@@ -210,15 +210,19 @@ pub(crate) async fn execute<M: Machine, D: Driver<M>>(
     }
 }
 
-/// A session of its own, with the console as its terminal and as descriptors 0, 1 and 2.
+/// A session of its own, with the console as its terminal and as descriptors 0, 1 and 2. The first process gets no
+/// terminal of its own: it is there for the sessions that it starts.
 async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
     let pid = thread.pid();
-    if pid != Pid::INIT {
+    let mut flags = OpenFlags::READ_WRITE;
+    if pid == Pid::INIT {
+        flags |= OpenFlags::NO_CONTROLLING_TERMINAL;
+    } else {
         thread.system().processes.with(|table| table.set_session(pid))?;
     }
     let context = thread.context();
     let caller = context.caller();
-    let file = caller.open(&At::Current, LINE_PATH, OpenFlags::READ_WRITE, Mode::new(0)).await?;
+    let file = caller.open(&At::Current, LINE_PATH, flags, Mode::new(0)).await?;
     for _ in 0..3 {
         thread.descriptors().insert(file.clone(), false, 3)?;
     }
