@@ -27,8 +27,11 @@
 static void end_system(int how)
 {
     sync();
-    reboot(how);
+    if (reboot(how) == 0)
+        for (;;)
+            pause();
     perror("init: the system cannot be ended");
+    exit(1);
 }
 
 /* A system that has them mounted answers EBUSY; one whose initial root has them built in has no need for mount at all. */

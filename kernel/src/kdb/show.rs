@@ -238,12 +238,10 @@ fn space_of(out: &mut impl Write, number: u32) -> Result<&'static Space, fmt::Er
 
 fn pages(out: &mut impl Write, number: u32, from: u64) -> fmt::Result {
     let space = space_of(out, number)?;
-    let mut lines = 0;
-    for (address, page) in inspect::pages(space.memory, VirtAddr::new(from)) {
-        if lines == LINES {
+    for (line, (address, page)) in inspect::pages(space.memory, VirtAddr::new(from)).enumerate() {
+        if line == LINES {
             return writeln!(out, "... more from {:#x} on", address.value());
         }
-        lines += 1;
         let physical = page.address.align_down(page.page_bits).value();
         writeln!(
             out,

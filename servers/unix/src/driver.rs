@@ -10,6 +10,7 @@ use core::future::Future;
 use mach::{KernError, Machine};
 use machine::L4Machine;
 use unix::memory::Memory;
+use unix::thread::End;
 use unix::{Error, Result};
 use unix_server::Driver;
 use unix_server::options::{Mode, Options};
@@ -81,6 +82,17 @@ impl Driver<L4Machine> for L4Driver {
         if !self.quiet {
             say(format_args!("unix: {line}"));
         }
+    }
+
+    fn end(&self, how: End) -> Result<()> {
+        let port = self.port.clone();
+        self.run_beside(async move {
+            port.drain().await;
+            match how {
+                End::Restart => crate::restart(),
+                End::Halt | End::PowerOff => crate::end(0),
+            }
+        })
     }
 
     fn processors(&self) -> usize {

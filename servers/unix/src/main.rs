@@ -85,11 +85,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let life = live(server, parts, options, port.clone());
     let started = machine.spawn(0, async move {
         match life.await {
-            Ok(status) => {
-                // Where whoever started the machine finds it, whatever the emulator's exit status can hold.
-                say(format_args!("guest: status {status}"));
-                end(status)
-            }
+            Ok(status) => end(status),
             Err(error) => {
                 say(format_args!("unix: cannot start: {error:?}"));
                 end(FAILED)
@@ -135,9 +131,19 @@ async fn live(
 }
 
 /// Ends the whole system.
-fn end(status: u8) -> ! {
+pub(crate) fn end(status: u8) -> ! {
+    // Where whoever started the machine finds it, whatever the emulator's exit status can hold.
+    say(format_args!("guest: status {status}"));
     // An emulator's own status has no room for more; whoever wants to know all of it reads the log.
     let refused = root::end_system(End::PowerOff(status.min(LARGEST_STATUS)));
     say(format_args!("unix: the system could not be ended: {refused:?}"));
     root::exit(status.into())
+}
+
+/// Starts the whole machine anew.
+pub(crate) fn restart() -> ! {
+    say(format_args!("unix: the machine starts anew"));
+    let refused = root::end_system(End::Reboot);
+    say(format_args!("unix: the machine could not be restarted: {refused:?}"));
+    end(FAILED)
 }

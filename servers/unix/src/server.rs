@@ -11,8 +11,8 @@ use mach::Machine;
 use mach::machine::ThreadState;
 use unix::memory::Memory;
 use unix::sync::SpinLock;
-use unix::thread::{Host, Thread};
-use unix::{BoxFuture, Result};
+use unix::thread::{End, Host, Thread};
+use unix::{BoxFuture, Error, Result};
 
 /// What the server needs of the system below it, beside [`Machine`].
 pub trait Driver<M: Machine>: Send + Sync + 'static {
@@ -34,6 +34,12 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
 
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
+
+    /// Begins to end the system, after what the console still has to show. `ENOSYS` where that cannot be done.
+    fn end(&self, how: End) -> Result<()> {
+        let _ = how;
+        Err(Error::ENOSYS)
+    }
 
     /// Processors that threads may run on.
     fn processors(&self) -> usize;
@@ -102,6 +108,10 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
 
     fn log(&self, line: Arguments<'_>) {
         self.driver.log(line);
+    }
+
+    fn end(&self, how: End) -> Result<()> {
+        self.driver.end(how)
     }
 
     fn processors(&self) -> usize {

@@ -45,8 +45,8 @@ pub(crate) struct ImageOptions {
 
 /// Runs a command or a shell of Linux programs, or boots another system with its console in this terminal.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
-    let guest =
-        options.choice.system.is_none() && (options.guest.wanted() || tree::boot().join("unix").is_file());
+    // The system for people, unless another is named.
+    let guest = options.choice.system.is_none();
     if guest {
         if options.guest.kernel == guest::Kernel::Macadamia {
             build::everything(&build::Options::default())?;

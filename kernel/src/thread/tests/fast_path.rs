@@ -70,7 +70,7 @@ fn some_thread(random: &mut Random) -> ThreadId {
 
 fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
     // Even numbers are servers, which answer whoever was last; odd ones call them. Mostly.
-    let server = thread.id().number() % 2 == 0;
+    let server = thread.id().number().is_multiple_of(2);
     let to = match random.below(8) {
         0..=4 if server => ThreadId::from_raw(thread.registers.rsi.get()),
         5 => ThreadId::NIL,

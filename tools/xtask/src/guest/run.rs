@@ -71,6 +71,12 @@ pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
         environment: environment(),
         machine,
     };
+    if options.command.is_empty() {
+        eprintln!(
+            "mac: booting; Ctrl-A X leaves, `poweroff` ends it, {} has the system's log",
+            log_file().display()
+        );
+    }
     let session = start.start("run")?;
     let terminal = Terminal::take(options.command.is_empty());
     let interactive = options.command.is_empty();
