@@ -64,7 +64,7 @@ fn many_fpages() {
     let block = arena::block(18);
     let fpages: [Fpage; 64] = core::array::from_fn(|index| match index % 8 {
         7 => Fpage::NIL,
-        _ => Fpage::from_raw(Fpage::memory(block + index as u64 * 4096, 12).raw() | index as u64 % 4),
+        _ => Fpage::from_raw(Fpage::memory(block + index as u64 * 4096, 12).raw() | (index as u64 % 4)),
     });
     assert_eq!(space::memory_control(&fpages, [1, 2, 5, 6]), Ok(()));
     for page in (block..block + (1 << 18)).step_by(4096) {

@@ -103,10 +103,9 @@ pub(in crate::arch::x86_64) fn start(boot: &BootInformation, ids: &[u32]) {
         log::warning!("no memory below 640 KiB: the other processors cannot be started");
         return;
     };
-    for other in 1..number {
+    for (other, top) in processor_stacks.iter().enumerate().take(number).skip(1) {
         // SAFETY: once for each number; the frames are the kernel's for ever.
-        let stack = unsafe { cpu_local::prepare(other as u32, allocate_page) };
-        processor_stacks[other].store(stack, Ordering::Relaxed);
+        top.store(unsafe { cpu_local::prepare(other as u32, allocate_page) }, Ordering::Relaxed);
     }
     processor_count.store(number as u32, Ordering::Relaxed);
     processor_root.store(paging::kernel_root().value(), Ordering::Relaxed);
@@ -119,9 +118,9 @@ pub(in crate::arch::x86_64) fn start(boot: &BootInformation, ids: &[u32]) {
         place_trampoline(copy, page);
     }
     RUNNING.store(0, Ordering::Relaxed);
-    for other in 1..number {
+    for state in processor_states.iter().take(number).skip(1) {
         // Release: who sees itself awaited sees all of the above.
-        processor_states[other].store(AWAITED, Ordering::Release);
+        state.store(AWAITED, Ordering::Release);
     }
     send_messages(number, page);
     let came = await_all(number);
