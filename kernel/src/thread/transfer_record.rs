@@ -124,8 +124,8 @@ pub struct TransferRecord {
 }
 
 /// Size of a transfer record (K4, which thought of half of that: a cursor alone takes 88 bytes).
-pub const TRANSFER_RECORD_SIZE: usize = 320;
-const _: () = assert!(size_of::<TransferRecord>() <= TRANSFER_RECORD_SIZE);
+pub const TRANSFER_RECORD_SIZE: usize = 240;
+const _: () = assert!(size_of::<TransferRecord>() == TRANSFER_RECORD_SIZE);
 
 impl TransferRecord {
     /// An unused record.
