@@ -84,18 +84,11 @@ pub(crate) fn compare(before: &Report, after: &Report, threshold: f64) -> Compar
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::series::{Measurement, collect};
+    use crate::bench::series::{collect, measured};
 
     fn report(values: &[(&str, f64, f64)]) -> Report {
-        let measurements: Vec<Measurement> = values
-            .iter()
-            .map(|&(test, parameter, value)| Measurement {
-                test: test.into(),
-                parameter,
-                counter: "instructions".into(),
-                value,
-            })
-            .collect();
+        let measurements: Vec<_> =
+            values.iter().map(|&(test, parameter, value)| measured(test, parameter, value)).collect();
         Report { series: collect(&measurements), ..Report::default() }
     }
 

@@ -90,7 +90,7 @@ pub(crate) fn read() -> Result<References> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::series::{Measurement, collect};
+    use crate::bench::series::{collect, measured};
 
     #[test]
     fn the_file_of_the_tree_is_well_formed() {
@@ -107,12 +107,6 @@ mod tests {
 
     #[test]
     fn a_value_is_the_cost_per_round_or_at_a_parameter() {
-        let measured = |test: &str, parameter, value| Measurement {
-            test: test.into(),
-            parameter,
-            counter: "instructions".into(),
-            value,
-        };
         let series = collect(&[
             measured("rounds", 1.0, 30.0),
             measured("rounds", 2.0, 50.0),

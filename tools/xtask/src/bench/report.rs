@@ -270,15 +270,9 @@ mod tests {
     use super::*;
     use crate::bench::references;
     use crate::bench::regions::is_shared;
-    use crate::bench::series::{Measurement, collect};
+    use crate::bench::series::{collect, measured};
 
     fn report() -> Report {
-        let measured = |test: &str, parameter, value| Measurement {
-            test: test.into(),
-            parameter,
-            counter: "instructions".into(),
-            value,
-        };
         let series = collect(&[
             measured("thread-switch-nil", 32.0, 3200.0),
             measured("thread-switch-nil", 64.0, 6400.0),

@@ -103,12 +103,18 @@ fn fit(points: &[Point]) -> Option<Fit> {
     Some(Fit { fixed, unit, residual: points.iter().map(distance).fold(0.0, f64::max) })
 }
 
+/// A measurement in instructions, for tests.
+#[cfg(test)]
+pub(crate) fn measured(test: &str, parameter: f64, value: f64) -> Measurement {
+    Measurement { test: test.into(), parameter, counter: "instructions".into(), value }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn measured(parameter: f64, value: f64) -> Measurement {
-        Measurement { test: "t".into(), parameter, counter: "c".into(), value }
+        super::measured("t", parameter, value)
     }
 
     #[test]
