@@ -214,19 +214,14 @@ fn await_all(number: usize) -> u32 {
                 continue;
             }
             let id = processor_ids[other].load(Ordering::Relaxed);
-            let given_up = current.compare_exchange(AWAITED, ABSENT, Ordering::Relaxed, Ordering::Relaxed);
-            if given_up.is_ok() {
-                local_apic::send_reset(id);
-                log::warning!(
-                    "processor with local APIC id {id} does not start: it and later ones are not used"
-                );
-                // Numbers have no gaps: what came up behind the gap is reset, too.
-                for later in other + 1..number {
-                    processor_states[later].store(ABSENT, Ordering::Relaxed);
-                    local_apic::send_reset(processor_ids[later].load(Ordering::Relaxed));
-                }
-                return other as u32;
+            log::warning!("processor with local APIC id {id} does not start: it and later ones are not used");
+            // Numbers have no gaps: what came up behind the gap is reset, too. Whoever begins late finds itself absent and
+            // stops; whoever has begun already, how far ever, is reset.
+            for late in other..number {
+                processor_states[late].store(ABSENT, Ordering::Relaxed);
+                local_apic::send_reset(processor_ids[late].load(Ordering::Relaxed));
             }
+            return other as u32;
         }
     }
     number as u32
