@@ -6,7 +6,7 @@
 use crate::packages::{Kind, Package};
 use crate::toolchain::{TARGET, Toolchain};
 use crate::{command, guests, kickstart, packages, programs_c, toolchain, tree};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// Builds the kernel and all programs; returns the boot files.
 pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
+    let profile = profile()?;
     let toolchain = toolchain::find()?;
     let packages = packages::all(&toolchain.cargo)?;
     let mut files = Vec::new();
@@ -36,7 +37,9 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
             continue;
         }
         let mut cargo = set.cargo(&toolchain, "build");
-        cargo.arg("--release");
+        // Code that only the linker script asks for is found in one unit alone: the kernel is always the release.
+        let profile = if matches!(set.kind, Kind::Kernel) { RELEASE } else { profile };
+        cargo.args(["--profile", profile]);
         for package in &chosen {
             cargo.args(["--package", &package.name]);
         }
@@ -45,7 +48,7 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
         }
         command::run(&mut cargo, &format!("building {}", set.what))?;
         for binary in chosen.iter().flat_map(|package| &package.binaries) {
-            let built = set.directory().join(TARGET).join("release").join(binary);
+            let built = set.directory().join(TARGET).join(profile).join(binary);
             files.push(install(&built, binary)?);
         }
     }
@@ -61,6 +64,21 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
     }
     remove_others(&files)?;
     Ok(files)
+}
+
+/// The profile of the kernel, and of the programs that published figures are of.
+pub(crate) const RELEASE: &str = "release";
+
+/// The profile that the programs are built with: `MAC_PROFILE`, else [`RELEASE`].
+///
+/// # Errors
+/// It names no profile of ours.
+pub(crate) fn profile() -> Result<&'static str> {
+    match std::env::var("MAC_PROFILE").as_deref() {
+        Err(_) | Ok("" | RELEASE) => Ok(RELEASE),
+        Ok("quick") => Ok("quick"),
+        Ok(other) => bail!("MAC_PROFILE is {other}; it can be release (the default) or quick"),
+    }
 }
 
 /// The boot configurations that tests boot root with.

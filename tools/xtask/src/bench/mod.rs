@@ -51,6 +51,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some([before, after]) = options.compare.as_deref() {
         return compare_files(before, after, options.threshold);
     }
+    if build::profile()? != build::RELEASE {
+        bail!("MAC_PROFILE is {}: only the release profile is measured", build::profile()?);
+    }
     build::everything(&build::Options::default())?;
     let chosen = |name: &suites::Suite| options.filter.as_deref().is_none_or(|filter| name.matches(filter));
     let benchmarks: Vec<_> = suites::read(suites::BENCHMARKS)?.into_iter().filter(chosen).collect();
