@@ -1,5 +1,7 @@
 //! Random sequences of operations on several maps, compared byte for byte with a reference model (see `model/`).
 
+#[path = "model/contents.rs"]
+mod contents;
 #[path = "model/driver.rs"]
 mod driver;
 #[path = "model/pagers.rs"]

@@ -1,6 +1,8 @@
 //! Any bytes are a sequence of map operations; the first byte says how much memory there is and whether there is swap.
 #![no_main]
 
+#[path = "../../tests/model/contents.rs"]
+mod contents;
 #[path = "../../tests/model/driver.rs"]
 mod driver;
 #[path = "../../tests/model/pagers.rs"]
