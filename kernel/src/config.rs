@@ -11,6 +11,7 @@
 //! | `processors=N` | use at most this many processors; default 1 |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
+//! | `kdb=break` | a break on the first serial line, or Escape, enters the kernel debugger, which takes the line's interrupt |
 //! | `kdb=off` | nobody enters the kernel debugger, not even a kernel that stops; INT3 is an exception |
 //! | `exception-error-code` | exception messages carry the error code as a 20th word |
 //! | `quota=SIZE` | kernel memory that each space other than the initial servers' may use; default: no limit |
@@ -57,6 +58,8 @@ pub struct Config {
     pub test_kdb: bool,
     /// The enter operation of INT3 enters the kernel debugger.
     pub enter_kdb: bool,
+    /// The first serial line's interrupt is the kernel debugger's break key.
+    pub break_key: bool,
     /// There is no kernel debugger.
     pub no_kdb: bool,
     /// Exception messages carry the processor's error code as word 20.
@@ -94,6 +97,7 @@ impl Config {
         user_kdb: false,
         test_kdb: false,
         enter_kdb: false,
+        break_key: false,
         no_kdb: false,
         exception_error_code: false,
         space_quota: None,
@@ -129,6 +133,7 @@ impl Config {
             Some(("sigma0", "open")) => self.sigma0_open = true,
             Some(("kdb", "user")) => self.user_kdb = true,
             Some(("kdb", "off")) => self.no_kdb = true,
+            Some(("kdb", "break")) => self.break_key = true,
             Some(("kdb", "test")) => self.test_kdb = true,
             None if word == "legacy-io" => self.legacy_io = true,
             None if word == "kdb" => self.enter_kdb = true,

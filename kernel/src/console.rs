@@ -2,6 +2,7 @@
 use core::fmt::{self, Write};
 
 use crate::arch::serial;
+use crate::kdb;
 
 /// Writes text. Never blocks for long: a stuck device loses characters.
 pub struct Console;
@@ -18,9 +19,9 @@ pub fn write_bytes(bytes: &[u8]) {
     bytes.iter().copied().for_each(serial::write_byte);
 }
 
-/// A byte from the serial port, if one has arrived.
+/// A byte from the serial port, if one has arrived. Where the port interrupts, only what the interrupt has brought.
 pub fn read_byte() -> Option<u8> {
-    serial::read_byte()
+    if kdb::serves_serial_port() { kdb::take_byte() } else { serial::read_byte() }
 }
 
 /// Formats to the console.

@@ -10,9 +10,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use x2::kip::ThreadInfo;
 use x2::{IpcErrorKind, ThreadId};
 
-use crate::arch;
 use crate::thread::{ThreadRef, flag, ipc};
 use crate::trace::{self, Event};
+use crate::{arch, kdb};
 
 /// The most lines that the kernel can serve.
 pub const MAX_LINES: usize = 256;
@@ -80,13 +80,18 @@ pub fn user_base() -> u32 {
     system_base() + ThreadInfo::KERNEL_NUMBERS
 }
 
-/// The interrupt that `id` names, associated or not.
+/// The interrupt that `id` names, associated or not. The kernel's own (`kdb=break`) has no name.
 pub fn find(id: ThreadId) -> Option<&'static Interrupt> {
-    INTERRUPTS.0[..system_base() as usize].get(id.number() as usize).filter(|interrupt| interrupt.id() == id)
+    INTERRUPTS.0[..system_base() as usize]
+        .get(id.number() as usize)
+        .filter(|interrupt| interrupt.id() == id && !kdb::takes_interrupt(interrupt.line.get()))
 }
 
 /// A line has raised an interrupt, which the controller driver has masked and acknowledged.
 pub fn occurred(line: u32) {
+    if kdb::takes_interrupt(line) {
+        return kdb::console_interrupt();
+    }
     let Some(interrupt) = find(ThreadId::interrupt(line)) else { return };
     let (State::Open, Some(handler)) = (interrupt.state.get(), interrupt.handler.get()) else { return };
     trace::event(Event::Interrupt, u64::from(line), handler.id().raw());

@@ -54,7 +54,7 @@ pub fn leave() -> ! {
     if !EXIT.load(Ordering::Relaxed) {
         // The report is complete: what goes wrong now is reported anew.
         NESTED.store(0, Ordering::Relaxed);
-        kdb::enter();
+        kdb::after_the_end();
     }
     end()
 }

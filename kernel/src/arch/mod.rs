@@ -1,11 +1,13 @@
 //! The machine. `crate::arch` is the only name by which the rest of the kernel knows it: the real processor when built
 //! for the bare target, a model of it on the host, where everything above is tested as ordinary Rust.
 
+mod breakpoint;
 pub mod exit;
 pub mod extended_image;
 pub mod page_entry;
 pub mod port_instruction;
 
+pub use breakpoint::{BREAKPOINTS, Breakpoint, DebugStatus, RESUME_FLAG, STEP_FLAG, StopAt};
 pub use exit::is_canonical;
 
 #[cfg(not(target_os = "none"))]

@@ -3,7 +3,7 @@ use core::fmt;
 
 use ::trace::EventSet;
 
-use crate::arch::Crash;
+use crate::arch::{Breakpoint, Crash, StopAt};
 
 /// What to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,14 @@ pub(super) enum Command {
     Record(EventSet),
     /// Makes the kernel go wrong, to see that it says so.
     Crash(Crash),
+    /// The breakpoints there are.
+    Breakpoints,
+    /// Sets a breakpoint.
+    Stop(Breakpoint),
+    /// Removes the breakpoint of this number.
+    Clear(u64),
+    /// Goes on for one instruction.
+    Step,
     /// Goes on.
     Go,
     /// Ends the emulator.
@@ -70,7 +78,7 @@ impl fmt::Display for CommandError<'_> {
 }
 
 /// Letter, word, what it does.
-pub(super) const HELP: [(&str, &str, &str); 18] = [
+pub(super) const HELP: [(&str, &str, &str); 23] = [
     ("h", "help", "this list"),
     ("t", "threads", "all threads"),
     ("t N", "thread N", "one thread, by number (0x... or decimal)"),
@@ -85,6 +93,11 @@ pub(super) const HELP: [(&str, &str, &str); 18] = [
     ("r N A", "read N A", "64 bytes at address A in the space of thread N"),
     ("", "trace", "dump the trace buffer"),
     ("", "trace EV", "record these events: all, none, or names such as ipc-*,switch"),
+    ("b", "breakpoints", "the breakpoints there are"),
+    ("b A", "break A", "stop before the instruction at address A, of any space or the kernel"),
+    ("w A", "watch A", "stop after a write into the 8 bytes at address A (watch A SIZE: 1, 2, 4, 8)"),
+    ("c N", "clear N", "remove breakpoint N"),
+    ("n", "step", "execute one instruction of what has stopped"),
     ("", "crash HOW", "make the kernel go wrong: panic fault stack code alias data"),
     ("g", "go", "leave the debugger"),
     ("", "reset", "restart the machine"),
@@ -138,6 +151,18 @@ pub(super) fn parse(line: &str) -> Result<Command, CommandError<'_>> {
             let known = CRASHES.iter().find(|(name, _)| *name == word);
             Command::Crash(known.ok_or(CommandError::Unknown(word))?.1)
         }
+        "b" | "break" | "breakpoints" => match argument("") {
+            Ok(word) => Command::Stop(Breakpoint { address: number(word)?, at: StopAt::Execution }),
+            Err(_) => Command::Breakpoints,
+        },
+        "w" | "watch" => {
+            let address = number(argument("the address")?)?;
+            let size = argument("").unwrap_or("8");
+            let bytes = number(size)?.try_into().map_err(|_| CommandError::Number(size))?;
+            Command::Stop(Breakpoint { address, at: StopAt::Write { bytes } })
+        }
+        "c" | "clear" => Command::Clear(number(argument("the breakpoint's number")?)?),
+        "n" | "step" => Command::Step,
         "g" | "go" => Command::Go,
         "e" | "exit" => Command::Exit,
         "reset" => Command::Reset,

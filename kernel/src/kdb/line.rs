@@ -1,4 +1,5 @@
 //! A line from the serial console, with echo and backspace.
+use crate::arch::serial;
 use crate::console;
 
 /// Longest line.
@@ -11,7 +12,8 @@ const DELETE: u8 = 0x7f;
 pub(super) fn read(buffer: &mut [u8; LENGTH]) -> &str {
     let mut length = 0;
     loop {
-        let Some(byte) = console::read_byte() else {
+        // The port's interrupt does not come meanwhile.
+        let Some(byte) = console::read_byte().or_else(serial::read_byte) else {
             core::hint::spin_loop();
             continue;
         };

@@ -1,11 +1,14 @@
 //! The kernel debugger, on the serial console.
 //!
 //! It is entered when the kernel has stopped (panic, exception in the kernel), and with the boot option `kdb` also by
-//! programs that may (the enter form of INT3, ABI 15.1). Everything else stands still meanwhile. A non-maskable interrupt
+//! programs that may (the enter form of INT3, ABI 15.1), with `kdb=break` also by a break on the serial line, and by
+//! breakpoints and steps that it was told. Everything else stands still meanwhile. A non-maskable interrupt
 //! prints the [`overview`] and goes on: so a machine that hangs can be asked where it is.
 //!
 //! Commands look at kernel structures as they are, possibly in the middle of a change: they print what they find, follow
 //! only links that cannot dangle (thread control blocks are type-stable, K12), and stop after a bounded number.
+mod break_key;
+mod breakpoints;
 mod command;
 mod line;
 mod show;
@@ -14,8 +17,13 @@ mod user;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::console::{self, Console};
+use crate::thread::ThreadRef;
 use crate::{arch, config};
 
+pub use break_key::{
+    occurred as console_interrupt, serves_serial_port, take as take_byte, takes as takes_interrupt,
+};
+pub use breakpoints::{kernel_debug_exception, user_debug_exception};
 use command::Command;
 pub use user::breakpoint as user_breakpoint;
 
@@ -28,6 +36,7 @@ static READY: AtomicBool = AtomicBool::new(false);
 /// The kernel's structures are set up. Called once, at the end of boot.
 pub fn init() {
     READY.store(true, Ordering::Relaxed);
+    break_key::init();
 }
 
 /// Prints what an engineer wants to see first of a machine that has stopped or hangs.
@@ -37,19 +46,66 @@ pub fn overview() {
     }
 }
 
-/// Takes commands until one says how to go on: `go` returns. Polls the serial port; interrupts stay off.
-pub fn enter() {
+/// What stands still while the debugger is entered.
+#[derive(Clone, Copy)]
+enum Stopped {
+    /// The kernel, for good.
+    Dead,
+    /// The kernel, at a breakpoint or after a step.
+    Kernel,
+    /// Nothing: no thread is ready.
+    Idle,
+    /// The current thread, at user level.
+    Thread(ThreadRef),
+}
+
+/// How to go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Resume {
+    Go,
+    Step,
+}
+
+/// The kernel has stopped and said why: the engineer may look around.
+pub fn after_the_end() {
+    enter(Stopped::Dead);
+}
+
+/// Takes commands until one says how to go on. Polls the serial port; interrupts stay off.
+fn enter(stopped: Stopped) -> Resume {
     if !READY.load(Ordering::Relaxed) || config::get().no_kdb {
-        return;
+        return Resume::Go;
     }
+    breakpoints::suspend();
     console::print(format_args!("kernel debugger; h for help\n"));
+    if let Stopped::Thread(thread) = stopped {
+        breakpoints::show_stopped(thread);
+    }
+    let resume = commands(stopped);
+    breakpoints::resume(resume);
+    resume
+}
+
+fn commands(stopped: Stopped) -> Resume {
     loop {
         console::print(format_args!("kdb> "));
         let mut buffer = [0; line::LENGTH];
         let line = line::read(&mut buffer);
         match command::parse(line) {
             Ok(Command::Nothing) => {}
-            Ok(Command::Go) => return,
+            Ok(Command::Go) => return Resume::Go,
+            Ok(Command::Step) if matches!(stopped, Stopped::Kernel | Stopped::Thread(_)) => {
+                return Resume::Step;
+            }
+            Ok(Command::Step) => console::print(format_args!("nothing has stopped that could go on\n")),
+            Ok(Command::Stop(breakpoint)) => match breakpoints::set(breakpoint) {
+                Ok(number) => console::print(format_args!("breakpoint {number}\n")),
+                Err(error) => console::print(format_args!("{error}\n")),
+            },
+            Ok(Command::Clear(number)) if !breakpoints::clear(number) => {
+                console::print(format_args!("there is no breakpoint {number}\n"));
+            }
+            Ok(Command::Clear(_)) => {}
             Ok(Command::Crash(how)) => arch::crash(how),
             Ok(Command::Exit) => arch::debug_exit(EXIT_CODE),
             Ok(Command::Reset) => arch::reset(),

@@ -5,6 +5,7 @@ use core::ptr::eq;
 use ::trace::EventSet;
 use x2::{ThreadId, utcb};
 
+use super::breakpoints;
 use super::command::{Command, HELP};
 use crate::mapping::inspect;
 use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, Use, VirtAddr, frame};
@@ -37,7 +38,15 @@ pub(super) fn execute(command: Command, out: &mut impl Write) {
         Command::Read(number, address) => read(out, number, address),
         Command::Trace => trace::dump(out),
         Command::Record(set) => record(out, set),
-        Command::Nothing | Command::Crash(_) | Command::Go | Command::Exit | Command::Reset => Ok(()),
+        Command::Breakpoints => breakpoints::list(out),
+        Command::Nothing
+        | Command::Stop(_)
+        | Command::Clear(_)
+        | Command::Step
+        | Command::Crash(_)
+        | Command::Go
+        | Command::Exit
+        | Command::Reset => Ok(()),
     };
 }
 
@@ -329,7 +338,7 @@ fn read(out: &mut impl Write, number: u32, address: u64) -> fmt::Result {
 }
 
 /// An id in a column: number.version.
-struct Id(ThreadId);
+pub(super) struct Id(pub(super) ThreadId);
 
 impl fmt::Display for Id {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

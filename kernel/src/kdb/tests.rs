@@ -1,9 +1,10 @@
 //! Commands and what they print.
 use std::string::String;
 
+use super::breakpoints::{self, SetError};
 use super::command::{Command, CommandError, HELP, parse};
 use super::show;
-use crate::arch::{Crash, Machine};
+use crate::arch::{Breakpoint, Crash, Machine, StopAt};
 use crate::thread::table::threads;
 
 #[test]
@@ -59,4 +60,32 @@ fn an_empty_machine_can_be_looked_at() {
     assert!(print(Command::Memory).contains("KiB free"));
     assert!(print(Command::Queues).contains("running: none"));
     assert!(print(Command::Help).contains("threads"));
+}
+
+#[test]
+fn breakpoints_are_set_listed_and_cleared() {
+    let code = |address| Breakpoint { address, at: StopAt::Execution };
+    let write = |address, bytes| Breakpoint { address, at: StopAt::Write { bytes } };
+    assert_eq!(parse("b 0x10"), Ok(Command::Stop(code(0x10))));
+    assert_eq!(parse("w 0x10"), Ok(Command::Stop(write(0x10, 8))));
+    assert_eq!(parse("w 0x10 2"), Ok(Command::Stop(write(0x10, 2))));
+    assert_eq!(parse("w 0x10 256"), Err(CommandError::Number("256")));
+    let list = || {
+        let mut text = String::new();
+        breakpoints::list(&mut text).unwrap();
+        text
+    };
+    assert_eq!(breakpoints::set(write(0x10, 3)), Err(SetError::Shape));
+    assert_eq!(breakpoints::set(write(0x11, 2)), Err(SetError::Shape));
+    assert_eq!(breakpoints::set(code(1 << 47)), Err(SetError::Address));
+    assert_eq!(list(), "no breakpoints\n");
+    for number in 0..4 {
+        assert_eq!(breakpoints::set(write(0x10, 1 << number)), Ok(number));
+    }
+    assert_eq!(breakpoints::set(code(0x10)), Err(SetError::Full));
+    assert!(breakpoints::clear(2));
+    assert!(!breakpoints::clear(2) && !breakpoints::clear(4));
+    assert_eq!(breakpoints::set(code(0x10)), Ok(2));
+    assert!(list().contains("2: execution at 0x0000000000000010\n"));
+    assert!((0..4).all(breakpoints::clear));
 }

@@ -2,6 +2,7 @@
 
 use x2::kdebug;
 
+use super::{break_key, breakpoints};
 use crate::memory::{self, Use};
 use crate::scheduler::Next;
 use crate::space::{self, Space};
@@ -40,7 +41,7 @@ pub fn breakpoint(current: ThreadRef) -> Next {
                 return processor::this().scheduler.yield_current(current);
             }
         },
-        (COMPARE_AL, kdebug::TOGGLE_BREAK_IN) if length == 2 => {}
+        (COMPARE_AL, kdebug::TOGGLE_BREAK_IN) if length == 2 => break_key::toggle(),
         (COMPARE_AL, kdebug::READ_STATISTIC) if length == 2 && may_test(space) => {
             registers.rax().set(statistic(registers.rax().get()).map_or(u64::MAX, u64::from));
         }
@@ -52,7 +53,7 @@ pub fn breakpoint(current: ThreadRef) -> Next {
         (JUMP, _) if length == 2 => {
             message(space, registers.rip.get() + 2);
             if config::get().enter_kdb {
-                super::enter();
+                breakpoints::stop_thread(current);
             }
         }
         (NOP, _) if length >= 1 => {}

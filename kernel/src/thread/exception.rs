@@ -17,6 +17,7 @@ pub const GENERAL_PROTECTION: u64 = 13;
 
 /// Vectors that this module knows.
 mod vector {
+    pub(super) const DEBUG: u64 = 1;
     pub(super) const BREAKPOINT: u64 = 3;
     pub(super) const INVALID_OPCODE: u64 = 6;
     pub(super) const DEVICE_NOT_AVAILABLE: u64 = 7;
@@ -29,6 +30,7 @@ const KERNEL_INTERFACE: [u8; 2] = [0xf0, 0x90];
 pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
     let handled = match vector {
         vector::INVALID_OPCODE if !is_confined(current) => kernel_interface(current),
+        vector::DEBUG => kdb::user_debug_exception(current),
         vector::DEVICE_NOT_AVAILABLE => use_extended_state(current),
         vector::BREAKPOINT if may_use_debugger(current) => return kdb::user_breakpoint(current),
         GENERAL_PROTECTION => match port_fault::general_protection(current) {

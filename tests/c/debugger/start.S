@@ -17,7 +17,8 @@ _start:
     int3
     jmp     1f
     mov     $message, %rax
-1:  lea     farewell(%rip), %rax
+1:  call    marked
+    lea     farewell(%rip), %rax
     int3
     cmpb    $1, %al
 2:  int3                                // what is typed is echoed, for ever
@@ -25,6 +26,16 @@ _start:
     int3
     cmpb    $0, %al
     jmp     2b
+
+    .balign 256                         // tests name this address, 0x1000800: it moves if what is before it grows
+marked:
+    addq    $3, counter(%rip)
+    addq    $4, counter(%rip)
+    ret
+
+    .data                               // and this one: 0x1002000
+counter:
+    .quad   0
 
     .section .rodata
 greeting:

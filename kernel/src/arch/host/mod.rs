@@ -10,6 +10,7 @@ pub mod ports;
 pub mod serial;
 pub mod tlb;
 
+use crate::arch::{BREAKPOINTS, Breakpoint, DebugStatus};
 use crate::memory::PhysAddr;
 
 pub use cpu_local::{
@@ -38,6 +39,17 @@ pub fn flags() -> u64 {
 /// # Safety
 /// Nothing is copied.
 pub unsafe fn copy_user_memory(_to: *mut u8, _from: *const u8, _size: usize) {}
+
+/// The model has no debug registers.
+pub fn load_breakpoints(_breakpoints: &[Option<Breakpoint>; BREAKPOINTS]) {}
+
+/// The model has no debug registers.
+pub fn disable_breakpoints() {}
+
+/// In the model every debug exception is the program's own.
+pub fn take_debug_status() -> DebugStatus {
+    DebugStatus { breakpoints: 0, step: false }
+}
 
 /// The model has no entry code.
 pub fn allow_fast_entry(_allowed: bool) {}

@@ -15,6 +15,23 @@ pub fn take_output() -> String {
     String::from_utf8_lossy(&OUTPUT.take()).into_owned()
 }
 
+/// What came over the line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Received {
+    /// A byte.
+    Byte(u8),
+    /// The other side held the line for longer than any byte.
+    Break,
+}
+
+/// The model's port never interrupts.
+pub fn enable_receive_interrupt() {}
+
+/// Nothing ever arrives.
+pub fn receive() -> Option<Received> {
+    None
+}
+
 /// No byte ever arrives.
 pub fn read_byte() -> Option<u8> {
     None

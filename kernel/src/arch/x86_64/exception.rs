@@ -26,6 +26,7 @@ const REGISTER_NAMES: [&str; 15] =
     ["r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rdi", "rsi", "rbp", "rbx", "rdx", "rcx", "rax"];
 const RBP: usize = 10;
 const INTERRUPT_FLAG: u64 = 1 << 9;
+const DEBUG: u64 = 1;
 const NON_MASKABLE: u64 = 2;
 const FIRST_INTERRUPT: u64 = 32;
 
@@ -67,6 +68,10 @@ extern "C" fn kernel_mode_interrupt(frame: &mut Frame) {
             log::warning!("{frame}");
             panic::backtrace(frame.rip, frame.registers[RBP]);
             kdb::overview();
+        }),
+        DEBUG => with_kernel_gs(|| match kdb::kernel_debug_exception(frame.rip, frame, frame.rflags) {
+            Some(flags) => frame.rflags = flags,
+            None => report(frame),
         }),
         // The kernel opens interrupts only in wait_for_interrupt, which finds the vector here and interrupts off again.
         vector if vector >= FIRST_INTERRUPT => {

@@ -2,6 +2,7 @@
 pub mod boot;
 mod cpu_local;
 mod crash;
+mod debug_registers;
 pub mod entry;
 pub mod exception;
 mod extended_state;
@@ -28,6 +29,7 @@ use crate::memory::{PhysAddr, PhysRange};
 
 pub use cpu_local::{CpuLocal, cpu_local};
 pub use crash::{Crash, crash};
+pub use debug_registers::{disable_breakpoints, load_breakpoints, take_debug_status};
 pub use entry::allow_fast_entry;
 pub use extended_state::{
     ExtendedState, allocate_extended_state, enter_extended_state, extended_components, extended_state_size,

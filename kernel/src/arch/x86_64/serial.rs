@@ -15,6 +15,7 @@ const SCRATCH: u16 = PORT + 7;
 const DEBUG_PORT: u16 = 0xe9;
 
 const DATA_READY: u8 = 1 << 0;
+const BREAK: u8 = 1 << 4;
 const TRANSMITTER_EMPTY: u8 = 1 << 5;
 
 /// Polls of the line status before a character is given up: above the time of 16 characters at 115200 baud on any bus.
@@ -71,11 +72,47 @@ fn send(byte: u8) {
     }
 }
 
-/// A byte from the serial port, if one has arrived. Does not wait.
-pub fn read_byte() -> Option<u8> {
+/// What came over the line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Received {
+    /// A byte.
+    Byte(u8),
+    /// The other side held the line for longer than any byte.
+    Break,
+}
+
+/// From now on what arrives raises the port's interrupt.
+pub fn enable_receive_interrupt() {
+    if PRESENT.load(Ordering::Relaxed) {
+        // SAFETY: the port is present; its interrupt goes to a line that the caller serves.
+        unsafe { out8(INTERRUPT_ENABLE, 1) }
+    }
+}
+
+/// What has arrived first, if anything. Does not wait.
+pub fn receive() -> Option<Received> {
     if !PRESENT.load(Ordering::Relaxed) {
         return None;
     }
-    // SAFETY: the port is present; the data register is read only when it holds a byte.
-    unsafe { if in8(LINE_STATUS) & DATA_READY != 0 { Some(in8(PORT)) } else { None } }
+    // SAFETY: the port is present; the data register is read only when it holds a byte, a zero for a break.
+    unsafe {
+        match in8(LINE_STATUS) {
+            status if status & DATA_READY == 0 => None,
+            status if status & BREAK != 0 => {
+                in8(PORT);
+                Some(Received::Break)
+            }
+            _ => Some(Received::Byte(in8(PORT))),
+        }
+    }
+}
+
+/// A byte from the serial port, if one has arrived. Does not wait.
+pub fn read_byte() -> Option<u8> {
+    loop {
+        match receive()? {
+            Received::Byte(byte) => return Some(byte),
+            Received::Break => {}
+        }
+    }
 }

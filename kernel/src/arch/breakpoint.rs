@@ -1,0 +1,40 @@
+//! What the processor can watch for the kernel debugger.
+
+/// How many places it can watch at a time.
+pub const BREAKPOINTS: usize = 4;
+
+/// Executes one instruction, then raises a debug exception: RFLAGS.TF.
+pub const STEP_FLAG: u64 = 1 << 8;
+
+/// Does not stop at an execution breakpoint for one instruction: RFLAGS.RF.
+pub const RESUME_FLAG: u64 = 1 << 16;
+
+/// What to stop at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StopAt {
+    /// Before the instruction at the address.
+    Execution,
+    /// After an instruction has written into so many bytes, 1, 2, 4 or 8, at the address, a multiple of their number.
+    Write {
+        /// Their number.
+        bytes: u8,
+    },
+}
+
+/// A place to stop at, in every space.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Breakpoint {
+    /// The linear address, user's or kernel's.
+    pub address: u64,
+    /// What must happen there.
+    pub at: StopAt,
+}
+
+/// Why a debug exception came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DebugStatus {
+    /// A bit for each breakpoint that was met.
+    pub breakpoints: u8,
+    /// One instruction has been executed.
+    pub step: bool,
+}

@@ -1,0 +1,87 @@
+//! With the boot option `kdb=break` the kernel takes the first serial port's interrupt: a break on the line, or Escape,
+//! enters the debugger whatever runs. Other bytes wait for whoever reads the console.
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+
+use super::breakpoints;
+use super::{Stopped, enter};
+use crate::arch::serial::{self, Received};
+use crate::{arch, config, console, interrupt, processor};
+
+/// The interrupt line of the first serial port.
+const LINE: u32 = 4;
+const ESCAPE: u8 = 0x1b;
+/// Bytes that wait at most; later ones are lost.
+const LENGTH: usize = 64;
+
+/// The line is the kernel's.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Breaks are heeded (INT3 operation 3 switches that).
+static HEEDED: AtomicBool = AtomicBool::new(true);
+
+// Bytes from the head to the tail wait. One processor at a time serves the line and reads the console, with interrupts off.
+static BYTES: [AtomicU8; LENGTH] = [const { AtomicU8::new(0) }; LENGTH];
+static HEAD: AtomicUsize = AtomicUsize::new(0);
+static TAIL: AtomicUsize = AtomicUsize::new(0);
+
+/// Takes the line if the boot options say so. Called once, at the end of boot.
+pub(super) fn init() {
+    if !config::get().break_key || config::get().no_kdb || LINE >= interrupt::system_base() {
+        return;
+    }
+    TAKEN.store(true, Ordering::Relaxed);
+    serial::enable_receive_interrupt();
+    arch::unmask_interrupt(LINE);
+}
+
+/// Whether `line` is the kernel's own: no thread can be its handler.
+pub fn takes(line: u32) -> bool {
+    line == LINE && serves_serial_port()
+}
+
+/// Whether the serial port interrupts, so that nobody else may ask it for bytes.
+pub fn serves_serial_port() -> bool {
+    TAKEN.load(Ordering::Relaxed)
+}
+
+/// The serial port has interrupted; its line is masked.
+pub fn occurred() {
+    let mut entered = false;
+    while let Some(received) = serial::receive() {
+        match received {
+            Received::Break | Received::Byte(ESCAPE) if HEEDED.load(Ordering::Relaxed) => entered = true,
+            Received::Break => {}
+            Received::Byte(byte) => push(byte),
+        }
+    }
+    if entered {
+        console::print(format_args!("break\n"));
+        match processor::this().current.get() {
+            Some(thread) => breakpoints::stop_thread(thread),
+            None => _ = enter(Stopped::Idle),
+        }
+    }
+    arch::unmask_interrupt(LINE);
+}
+
+/// Heeds breaks no more, or again.
+pub(super) fn toggle() {
+    HEEDED.fetch_xor(true, Ordering::Relaxed);
+}
+
+/// A byte that came with the interrupt.
+pub fn take() -> Option<u8> {
+    let head = HEAD.load(Ordering::Relaxed);
+    if head == TAIL.load(Ordering::Relaxed) {
+        return None;
+    }
+    HEAD.store(head + 1, Ordering::Relaxed);
+    Some(BYTES[head % LENGTH].load(Ordering::Relaxed))
+}
+
+fn push(byte: u8) {
+    let tail = TAIL.load(Ordering::Relaxed);
+    if tail - HEAD.load(Ordering::Relaxed) < LENGTH {
+        BYTES[tail % LENGTH].store(byte, Ordering::Relaxed);
+        TAIL.store(tail + 1, Ordering::Relaxed);
+    }
+}
