@@ -114,7 +114,7 @@ pub fn is_pending_for(handler: ThreadRef) -> bool {
 }
 
 fn pending_for(handler: ThreadRef) -> Option<&'static Interrupt> {
-    let from = handler.partner.get();
+    let from = handler.partner();
     pending(handler).find(|interrupt| from.is_any() || from == interrupt.id())
 }
 

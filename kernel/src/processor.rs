@@ -12,9 +12,9 @@ use crate::thread::ThreadRef;
 pub struct Processor {
     /// The thread that runs or on whose behalf the kernel works; `None` while idle.
     pub current: Cell<Option<ThreadRef>>,
-    /// The space whose page table is loaded; `None` = the kernel's own.
+    /// The space whose page table is loaded; `None` = the kernel's own. While a program runs it is the current thread's.
     pub loaded_space: Cell<Option<&'static Space>>,
-    /// The thread whose FS base, GS base and extended state the processor holds.
+    /// The thread whose FS base, GS base and extended state the processor holds. While a program runs it is the current one.
     pub loaded_thread: Cell<Option<ThreadRef>>,
     /// Whether system calls may take the fast path. Off by boot option, while events are traced that it would miss, and
     /// while a thread has a finite total quantum, which it would not meter.
@@ -49,6 +49,13 @@ impl Processor {
         let allowed = if allowed { config::get().fast_path } else { FastPath::Off };
         self.fast_path.set(allowed >= FastPath::Portable);
         arch::allow_fast_entry(allowed == FastPath::Assembly);
+    }
+
+    /// The kernel was entered from the current thread's program, which the fast path in assembly may have switched to.
+    #[inline]
+    pub fn entered_from(&self, current: ThreadRef) {
+        self.loaded_thread.set(Some(current));
+        self.loaded_space.set(current.space.get());
     }
 
     /// Whether `thread` is the one on whose behalf the kernel works.

@@ -7,7 +7,7 @@ use crate::arch::layout;
 use crate::boot::{BootInformation, Protocol, kickstart, preparation, reserved};
 use crate::memory::PhysRange;
 use crate::syscall::Call;
-use crate::thread::initial;
+use crate::thread::{initial, table};
 use crate::{arch, config, interrupt, kdb, kip, log, mapping, memory, trace};
 
 /// SystemBase is at least this: the interrupt lines of a PC's old controllers, whether or not there are so many.
@@ -50,6 +50,7 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
     log::info!("sigma0 at {:#x}, root task at {:#x}", sigma0.ip, root.ip);
     let lines = kip::thread_info().system_base;
     interrupt::init(lines);
+    table::threads().init();
     arch::page_entry::configure(features::has(Features::GIANT_PAGES), features::has(Features::NO_EXECUTE));
     mapping::init(reserved::ranges());
     arch::entry::init();

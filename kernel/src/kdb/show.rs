@@ -397,7 +397,7 @@ struct State(ThreadRef);
 impl fmt::Display for State {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let thread = self.0;
-        let partner = Id(thread.partner.get());
+        let partner = Id(thread.partner());
         match thread.continuation() {
             Continuation::Inactive => formatter.write_str("inactive")?,
             Continuation::ReturnToUser => formatter.write_str("user")?,

@@ -55,6 +55,8 @@ pub struct Ownership {
     mode: Cell<SystemCallMode>,
     emulation_entry: Cell<u64>,
     sees_physical: Cell<bool>,
+    /// Whether pagers and exception handlers are those that the kernel keeps, not those in the UTCBs: there is an owner.
+    keeps_handlers: Cell<bool>,
     /// The part of the quota that is taken out of the owner's.
     reserved: Cell<u64>,
 }
@@ -64,6 +66,9 @@ impl Ownership {
     pub const MODE: usize = offset_of!(Self, mode);
     /// Where entry code finds the emulation entry.
     pub const EMULATION_ENTRY: usize = offset_of!(Self, emulation_entry);
+
+    /// Where entry code finds whether threads report to whom the kernel keeps for them (a byte).
+    pub const KEEPS_HANDLERS: usize = offset_of!(Self, keeps_handlers);
 
     pub(super) const fn new() -> Self {
         Self {
@@ -75,6 +80,7 @@ impl Ownership {
             mode: Cell::new(SystemCallMode::None),
             emulation_entry: Cell::new(0),
             sees_physical: Cell::new(false),
+            keeps_handlers: Cell::new(false),
             reserved: Cell::new(0),
         }
     }
@@ -138,7 +144,7 @@ impl Space {
         self.tell_entry_code();
     }
 
-    /// Says how the fast path in assembly may leave and enter the space.
+    /// Tells the fast path in assembly how it may leave and enter the space, and whom threads report to.
     fn tell_entry_code(&self) {
         let root = self.memory.page_table_root().value();
         let (restriction, root) = match self.ownership.owner.get() {
@@ -148,6 +154,7 @@ impl Space {
             Owner::Gone => (Some(NonNull::from(self)), 0),
         };
         self.restriction.set(restriction);
+        self.ownership.keeps_handlers.set(self.is_owned());
         self.entry_root.set(root);
     }
 

@@ -26,19 +26,17 @@ pub enum IpcKind {
 ///
 /// A thread whose continuation is `Send` or a `Transfer` it does not drive is never ready. `Receive` is waiting, or,
 /// when the thread is in the ready queue, "look at the senders first": in both cases a sender may deliver to it.
-///
-/// Entry code knows the layout: the number of the variant, then that of the [`IpcKind`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Continuation {
     /// Not activated: it has no UTCB and never runs.
     Inactive,
     /// Runs at user level with the registers in its TCB.
-    ReturnToUser = Self::RETURN_TO_USER,
+    ReturnToUser,
     /// Queued at `partner`, until that thread receives from it.
     Send(IpcKind),
     /// Receives from `partner`.
-    Receive(IpcKind) = Self::RECEIVE,
+    Receive(IpcKind),
     /// Its message is being moved to its partner; an interrupt came in between.
     SendTransfer(IpcKind),
     /// Its partner's message is being moved to it; an interrupt came in between.
@@ -54,12 +52,6 @@ pub enum Continuation {
 }
 
 impl Continuation {
-    /// The number of `ReturnToUser`.
-    pub const RETURN_TO_USER: u8 = 1;
-    const RECEIVE: u8 = 3;
-    /// The two bytes of `Receive(IpcKind::User)`.
-    pub const RECEIVE_USER: u16 = Self::RECEIVE as u16 | (IpcKind::User as u16) << 8;
-
     /// The IPC that the thread is sending, or waiting to send, in.
     pub fn sending(self) -> Option<IpcKind> {
         match self {
@@ -73,28 +65,6 @@ impl Continuation {
         match self {
             Self::Receive(kind) | Self::ReceiveTransfer(kind) => Some(kind),
             _ => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn entry_code_knows_the_layout() {
-        let bytes = |continuation: Continuation| {
-            let first = core::ptr::from_ref(&continuation).cast::<u8>();
-            // SAFETY: with this representation the first byte is the variant's number.
-            unsafe { *first }
-        };
-        assert_eq!(bytes(Continuation::ReturnToUser), Continuation::RETURN_TO_USER);
-        for kind in [IpcKind::User, IpcKind::Start] {
-            let continuation = Continuation::Receive(kind);
-            let both = core::ptr::from_ref(&continuation).cast::<[u8; 2]>();
-            // SAFETY: with this representation the second byte is the only field of this variant.
-            let both = u16::from_le_bytes(unsafe { *both });
-            assert_eq!(both == Continuation::RECEIVE_USER, kind == IpcKind::User);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! From thread number to thread: one flat table, so that a lookup is one load (and the comparison of the id).
 
-use core::ptr::null_mut;
+use core::ptr::{eq, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use x2::ThreadId;
@@ -23,6 +23,14 @@ pub struct ThreadTable {
     end: AtomicU32,
 }
 
+/// Who is in the table where no thread is: entry code compares ids without looking for null.
+struct Nobody(Tcb);
+
+// SAFETY: it has no id by which anybody could find it, so nothing in it ever changes.
+unsafe impl Sync for Nobody {}
+
+static NOBODY: Nobody = Nobody(Tcb::new());
+
 /// The table, at its beginning the pointers, for entry code.
 pub static THREADS: ThreadTable = ThreadTable::new();
 
@@ -43,8 +51,13 @@ impl ThreadTable {
     pub fn by_number(&self, number: u32) -> Option<ThreadRef> {
         // Acquire: pairs with the release in `set`, so that the TCB's first contents are visible.
         let thread = self.threads.get(number as usize)?.load(Ordering::Acquire);
-        // SAFETY: the table holds null or pointers made from `ThreadRef`s, which live for ever.
-        unsafe { thread.as_ref() }
+        // SAFETY: the table holds null or pointers made from references that live for ever.
+        unsafe { thread.as_ref() }.filter(|&thread| !eq(thread, &raw const NOBODY.0))
+    }
+
+    /// Makes the table one that entry code can look into.
+    pub fn init(&self) {
+        (0..NUMBERS as u32).for_each(|number| self.set(number, None));
     }
 
     /// The thread that `id`, a global id, names.
@@ -55,7 +68,7 @@ impl ThreadTable {
 
     /// Makes `thread` the thread with this number, which must be below [`NUMBERS`].
     pub fn set(&self, number: u32, thread: Option<ThreadRef>) {
-        let pointer = thread.map_or(null_mut(), |thread| core::ptr::from_ref(thread).cast_mut());
+        let pointer = core::ptr::from_ref(thread.unwrap_or(&NOBODY.0)).cast_mut();
         // Release: see `by_number`.
         self.threads[number as usize].store(pointer, Ordering::Release);
         if thread.is_some() {

@@ -142,16 +142,16 @@ pub struct Tcb {
     // Line 0: identity and IPC state, all that a fast path reads of a partner beside its registers.
     /// The global id; nil while the TCB is not in use. Any processor may read it.
     pub(crate) id: AtomicU64,
-    /// What the thread does next or waits for.
-    pub(crate) continuation: Cell<Continuation>,
+    /// What the thread does next or waits for, unless `offer` says that.
+    continuation: Cell<Continuation>,
     /// See [`flag`].
     pub flags: Cell<u8>,
     /// The processor whose scheduler and IPC the thread belongs to. Any processor may read it (K12).
     pub home: AtomicU16,
     /// 0 to 255, 255 is the most urgent.
     pub priority: Cell<u8>,
-    /// `Send`: whom to; `Receive`: whom from, as given but with local ids made global.
-    pub partner: Cell<ThreadId>,
+    /// `Send`: whom to; `Receive`: whom from, unless `offer` says that.
+    partner: Cell<ThreadId>,
     /// The address space. `None` only while the TCB is not in use.
     pub space: Cell<Option<&'static Space>>,
     /// The user's address of MR0, which is the thread's local id; 0 without UTCB.
@@ -161,12 +161,15 @@ pub struct Tcb {
     /// Threads waiting to send to this one.
     pub senders: SendQueue,
     /// Whose message the thread takes on the fast path. Withdrawn whenever anything changes that the fast path relies on.
+    ///
+    /// While there is one it stands for the continuation `Receive` (the field then says `ReturnToUser`), the partner, and how
+    /// the thread entered: so a fast path changes one word of each thread.
     pub(crate) offer: Cell<Offer>,
 
     // Lines 1 to 3: the user's registers.
     /// Saved registers.
     pub registers: Registers,
-    /// Whether the last entry was a SYSCALL, whose clobbered registers allow SYSRET.
+    /// Whether the last entry was a SYSCALL, whose clobbered registers allow SYSRET; unless `offer` says that.
     pub(crate) entered_by_syscall: Cell<bool>,
     /// Which IPC timeout the receive phase has, kept while the send phase waits (X.2 rule 1.10).
     pub receive_timeout: Cell<u16>,
@@ -290,7 +293,7 @@ impl Tcb {
         self.flags.set(0);
         self.home.store(0, Ordering::Relaxed);
         self.priority.set(0);
-        self.partner.set(ThreadId::NIL);
+        self.set_partner(ThreadId::NIL);
         self.space.set(None);
         self.local_id.set(0);
         self.utcb.set(None);
@@ -336,14 +339,33 @@ impl Tcb {
     /// What the thread does next or waits for.
     #[inline]
     pub fn continuation(&self) -> Continuation {
-        self.continuation.get()
+        match self.offer.get().wait() {
+            Some((kind, _)) => Continuation::Receive(kind),
+            None => self.continuation.get(),
+        }
     }
 
     /// Sets what the thread does next or waits for.
     #[inline]
     pub fn set_continuation(&self, continuation: Continuation) {
+        self.withdraw_offer();
         self.continuation.set(continuation);
-        self.offer.set(Offer::NONE);
+    }
+
+    /// `Send`: whom to; `Receive`: whom from, as given but with local ids made global.
+    #[inline]
+    pub fn partner(&self) -> ThreadId {
+        match self.offer.get().wait() {
+            Some((_, partner)) => partner,
+            None => self.partner.get(),
+        }
+    }
+
+    /// Sets whom the thread sends to or receives from.
+    #[inline]
+    pub fn set_partner(&self, partner: ThreadId) {
+        self.withdraw_offer();
+        self.partner.set(partner);
     }
 
     /// Whose message the thread takes on the fast path.
@@ -352,37 +374,49 @@ impl Tcb {
         self.offer.get()
     }
 
-    /// Lets others reach the thread on the fast path: it waits in the receive phase of an Ipc, or for the answer to a
-    /// foreign system call, without a timeout, and returns by SYSRET to an address that is canonical when it has the
-    /// message.
+    /// The thread waits as `offer` says, and others reach it on the fast path: it waits without a timeout, and returns to
+    /// an address that is canonical when it has the message, by SYSRET if it does not wait for a mapping.
     #[inline]
     pub fn make_offer(&self, offer: Offer) {
-        debug_assert!(self.entered_by_syscall.get() && !self.ready.is_queued());
+        debug_assert!(
+            !self.ready.is_queued()
+                && offer
+                    .wait()
+                    .is_some_and(|(kind, _)| self.entered_by_syscall.get() != (kind == IpcKind::PageFault))
+        );
+        self.continuation.set(Continuation::ReturnToUser);
         self.offer.set(offer);
     }
 
     /// Something has changed in a waiting thread that the fast path relies on: it is reached by the general path.
     #[inline]
     pub fn withdraw_offer(&self) {
-        self.offer.set(Offer::NONE);
+        if let Some((kind, partner)) = self.offer.replace(Offer::NONE).wait() {
+            self.continuation.set(Continuation::Receive(kind));
+            self.partner.set(partner);
+            self.entered_by_syscall.set(kind != IpcKind::PageFault);
+        }
     }
 
     /// Whether the thread's registers allow that it returns to user level by SYSRET.
     #[inline]
     pub fn returns_by_sysret(&self) -> bool {
-        self.entered_by_syscall.get()
+        match self.offer.get().wait() {
+            Some((kind, _)) => kind != IpcKind::PageFault,
+            None => self.entered_by_syscall.get(),
+        }
     }
 
     /// All of the thread's registers, or its user address, count from now on: it returns to user level by IRETQ.
     pub fn return_with_all_registers(&self) {
-        self.entered_by_syscall.set(false);
         self.withdraw_offer();
+        self.entered_by_syscall.set(false);
     }
 
     /// The IPC in whose receive phase the thread waits or is about to look for senders.
     #[inline]
     pub fn awaits_message(&self) -> Option<IpcKind> {
-        match self.continuation.get() {
+        match self.continuation() {
             Continuation::Receive(kind) => Some(kind),
             _ => None,
         }
@@ -435,7 +469,7 @@ impl Tcb {
     ///
     /// A halted thread carries its kernel activity on, but does not return to user level (X.2 rule 5.30).
     pub fn is_runnable(&self) -> bool {
-        match self.continuation.get() {
+        match self.continuation() {
             Continuation::ReturnToUser => !self.has(flag::HALTED) && !self.is_pending(pending::STOPPED),
             Continuation::RaiseException
             | Continuation::RaiseFault
@@ -499,7 +533,7 @@ impl Tcb {
 
     /// Whether the thread has been activated (has a UTCB).
     pub fn is_active(&self) -> bool {
-        self.continuation.get() != Continuation::Inactive
+        self.continuation() != Continuation::Inactive
     }
 }
 

@@ -9,11 +9,12 @@
 .global system_call_entry
 system_call_entry:
     swapgs
-    mov     gs:[{scratch}], rsp
-    mov     rsp, gs:[{current}]
     cmp     rcx, gs:[{ipc_return}]
     je      fast_ipc
-    jmp     not_ipc
+    mov     gs:[{scratch}], rsp
+    mov     rsp, gs:[{current}]
+    cmp     rcx, gs:[{foreign_limit}]       // not in the stub page
+    jb      foreign
 general_entry:
     mov     [rsp + {message} + 0], r9
     mov     [rsp + {message} + 8], rax
@@ -31,10 +32,11 @@ general_entry:
     mov     [rsp + {rbp}], rbp
     mov     [rsp + {rdx}], rdx
     mov     [rsp + {r8}], r8
+    mov     rax, gs:[{scratch}]
+    mov     [rsp + {rsp}], rax
+saved_entry:
     mov     byte ptr [rsp + {entered_by_syscall}], 1
     mov     rdi, rsp
-    mov     rax, gs:[{scratch}]
-    mov     [rdi + {rsp}], rax
     mov     rsp, gs:[{stack_top}]
     xor     ebp, ebp
     call    system_call_entered
@@ -76,6 +78,9 @@ entry_from_user:
     jz      2f
     clac                                    // a program may have set AC, which lifts SMAP (K14)
 2:
+    cmp     esi, {page_fault}
+    je      fast_fault
+saved_interrupt:
     mov     rsp, gs:[{stack_top}]
     xor     ebp, ebp
     call    interrupt_entered

@@ -4,22 +4,24 @@ use core::mem::offset_of;
 
 use x2::Rights;
 use x2::extension::SystemCallMode;
+use x2::message::REGISTER_MESSAGE_REGISTERS;
+use x2::protocol::page_fault_tag;
 
 use super::cpu_local::{CpuLocal, cpu_local};
+use super::extended_state;
 use super::features::{self, Features};
-use super::gdt::TaskState;
 use super::instructions::{msr, read_cr2, write_msr};
 use super::layout::{STUB_PAGE, USER_END};
-use super::ports::Owner;
 use super::{Interrupt, gdt, poll_interrupt, take_interrupt, wait_for_interrupt};
 use crate::arch::exit::{self, Exit};
 use crate::dispatch::{Outcome, after_interrupt, dispatch, timer_interrupt};
 use crate::interrupt;
-use crate::processor::Processor;
+use crate::processor::{self, Processor};
 use crate::scheduler::{Next, Scheduler};
 use crate::space::{Ownership, Space};
 use crate::syscall::{self, Call, MEMORY_CONTROL_PREFIX};
-use crate::thread::{Continuation, Registers, Tcb, ThreadRef, exception, fault, flag, table};
+use crate::thread::ipc::SYSTEM_CALL_TAG;
+use crate::thread::{Registers, Tcb, ThreadRef, exception, fault, flag, table};
 
 /// A field of the executing processor's [`Processor`], relative to GS.
 macro_rules! processor {
@@ -42,8 +44,6 @@ global_asm!(
     ipc_return = const offset_of!(CpuLocal, ipc_return),
     foreign_limit = const offset_of!(CpuLocal, foreign_limit),
     current = const processor!(current),
-    loaded_space = const processor!(loaded_space),
-    loaded_thread = const processor!(loaded_thread),
     highest_ready = const processor!(scheduler) + Scheduler::HIGHEST_READY,
     running_priority = const processor!(scheduler) + Scheduler::RUNNING_PRIORITY,
     threads = sym table::THREADS,
@@ -56,10 +56,6 @@ global_asm!(
     named = const flag::NAMED,
     extended_state = const offset_of!(Tcb, extended_state),
     space = const offset_of!(Tcb, space),
-    partner = const offset_of!(Tcb, partner),
-    continuation = const offset_of!(Tcb, continuation),
-    receive_user = const Continuation::RECEIVE_USER,
-    return_to_user = const Continuation::RETURN_TO_USER,
     local_id = const offset_of!(Tcb, local_id),
     pending_interrupts = const offset_of!(Tcb, pending_interrupts),
     notification = const offset_of!(Tcb, notification),
@@ -68,6 +64,23 @@ global_asm!(
     system_call_mode = const offset_of!(Space, ownership) + Ownership::MODE,
     emulation_entry = const offset_of!(Space, ownership) + Ownership::EMULATION_ENTRY,
     bounce = const SystemCallMode::Bounce as u64,
+    exception = const SystemCallMode::Exception as u64,
+    keeps_handlers = const offset_of!(Space, ownership) + Ownership::KEEPS_HANDLERS,
+    exception_handler = const offset_of!(Tcb, owned_exception_handler),
+    pager = const offset_of!(Tcb, owned_pager),
+    fault = const offset_of!(Tcb, fault),
+    system_call_tag = const SYSTEM_CALL_TAG.raw(),
+    page_fault_tag = const page_fault_tag(Rights::NONE).raw(),
+    page_fault = const PAGE_FAULT,
+    read = const Rights::READ.bits(),
+    write = const Rights::WRITE.bits(),
+    execute = const Rights::EXECUTE.bits(),
+    // Beyond the counts of words in registers.
+    end_call = const REGISTER_MESSAGE_REGISTERS,
+    end_fault = const REGISTER_MESSAGE_REGISTERS + 1,
+    components = sym extended_state::COMPONENTS,
+    initial_state = sym extended_state::INITIAL,
+    task_switched = const extended_state::TASK_SWITCHED,
     fs_base = const register!(fs_base),
     gs_base = const register!(gs_base),
     message = const register!(message),
@@ -82,11 +95,6 @@ global_asm!(
     r8 = const register!(r8),
     r11 = const register!(r11),
     entered_by_syscall = const offset_of!(Tcb, entered_by_syscall),
-    port_owner = const offset_of!(CpuLocal, ports) + Owner::ROOT,
-    task_state = const offset_of!(CpuLocal, task_state),
-    bitmap_offset = const TaskState::BITMAP_OFFSET,
-    bitmap = const TaskState::BITMAP,
-    no_bitmap = const TaskState::NO_BITMAP,
     user_data = const gdt::USER_DATA,
     user_code = const gdt::USER_CODE,
     features = sym features::PRESENT,
@@ -124,6 +132,7 @@ pub fn init() {
 /// Called by `entry.S` on the empty kernel stack with the registers of the current thread saved.
 #[unsafe(no_mangle)]
 extern "C" fn system_call_entered(current: &'static Tcb) -> ! {
+    processor::this().entered_from(current);
     let offset = current.registers.rip.get().wrapping_sub(STUB_PAGE);
     leave(syscall::entered(current, offset))
 }
@@ -134,6 +143,7 @@ const FIRST_INTERRUPT: u64 = 32;
 /// Called by `entry.S` on the empty kernel stack with the registers of the current thread saved.
 #[unsafe(no_mangle)]
 extern "C" fn interrupt_entered(current: &'static Tcb, vector: u64, error_code: u64) -> ! {
+    processor::this().entered_from(current);
     leave(match vector {
         PAGE_FAULT => fault::page_fault(current, read_cr2(), faulting_access(error_code)),
         vector if vector >= FIRST_INTERRUPT => serve(vector as u8),

@@ -17,7 +17,8 @@ use crate::{arch, memory};
 
 const LARGEST: usize = LARGEST_EXTENDED_STATE;
 const LEGACY: u32 = 512;
-const TASK_SWITCHED: u64 = 1 << 3;
+/// CR0.TS.
+pub(super) const TASK_SWITCHED: u64 = 1 << 3;
 
 /// A thread's extended registers, in XSAVE's standard format (FXSAVE's on processors without XSAVE).
 #[repr(C, align(64))]
@@ -28,8 +29,8 @@ unsafe impl Sync for ExtendedState {}
 
 static SLAB: Slab = Slab::new(Use::ExtendedState, LARGEST as u32);
 /// What XSAVE and XRSTOR handle; 0 = the processor has only FXSAVE.
-static COMPONENTS: AtomicU64 = AtomicU64::new(0);
-static INITIAL: ExtendedState = ExtendedState::initial();
+pub(super) static COMPONENTS: AtomicU64 = AtomicU64::new(0);
+pub(super) static INITIAL: ExtendedState = ExtendedState::initial();
 
 impl ExtendedState {
     const fn initial() -> Self {

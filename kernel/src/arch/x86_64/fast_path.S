@@ -1,51 +1,15 @@
-// The fast path of Ipc in assembly (K10): a message of at most seven untyped words, in registers, from the current thread
-// to one that waits for it, and the current thread's wait. The message stays in the processor's registers.
+// The fast path of IPC in assembly (K10): a message of at most seven words, in registers, from the current thread to one
+// that waits for it, and the current thread's wait. The message is an Ipc's, or the kernel's about a foreign system call
+// (K9) or a page fault in an owned space; or it is the answer to one of these.
 //
-// docs/src/ipc-fast-path.md says what each check is for. Until POINT OF NO RETURN nothing has changed that counts; a call
-// that does not qualify goes to general_entry with the registers as the user left them. RSP is no stack here: it points to
-// the current thread, RCX to the receiver. RDI and R11 are scratch.
+// docs/src/ipc-fast-path.md says what each check is for. Until POINT OF NO RETURN nothing has changed that counts; what
+// does not qualify goes on in entry.S as if it had not been here. RSP is no stack here: it points to the current thread,
+// RCX to the receiver. RDI, RBP and R11 are scratch (an Ipc destroys RBP, ABI 5).
 //
 //   R9 MR0, RAX MR1, RBX MR2, R10 MR3, R12-R15 MR4-MR7; RSI to, RDX from, R8 timeouts
 
-fast_ipc:
-    test    r9d, 0xfff8                     // more than seven words, typed items, or flags
-    jnz     general_entry
-    test    r8w, r8w                        // a receive timeout
-    jnz     general_entry
-    btr     r11, 10                         // DF is 0 after a system call (ABI 5)
-    mov     [rsp + {rip}], rcx
-    mov     [rsp + {rflags}], r11
-    // The receiver, by its global id.
-    mov     rcx, rsi
-    shr     rcx, 32
-    cmp     ecx, {thread_numbers}
-    jae     not_fast
-    mov     rcx, [{threads} + rcx * 8]
-    test    rcx, rcx
-    jz      not_fast
-    cmp     [rcx + {id}], rsi
-    jne     not_fast
-    // It takes this message.
-    mov     rdi, [rcx + {offer}]
-    cmp     rdi, [rsp + {id}]
-    je      1f
-    cmp     rdi, -1
-    jne     not_fast
-1:  // It may run now.
-    movzx   edi, byte ptr [rcx + {priority}]
-    cmp     edi, gs:[{highest_ready}]
-    jl      not_fast
-    // The current thread finds nothing to receive.
-    cmp     rdx, rsi
-    jne     fast_open_wait
-    cmp     qword ptr [rsp + {senders}], 0
-    jne     not_fast
-    or      byte ptr [rcx + {flags}], {named}
-2:  // No registers of x87, SSE and AVX to switch.
-    mov     rdi, [rsp + {extended_state}]
-    or      rdi, [rcx + {extended_state}]
-    jnz     not_fast
-    // No selectors: the receiver is not to find the sender's.
+// Goes to `other` unless DS, ES, FS and GS are null: the receiver is not to find the sender's.
+.macro check_selectors other
     mov     edi, ds
     mov     r11d, es
     or      edi, r11d
@@ -53,50 +17,117 @@ fast_ipc:
     or      edi, r11d
     mov     r11d, gs
     or      edi, r11d
-    jnz     not_fast
+    jnz     \other
+.endm
+
+// The receiver's priority, in EBP: goes to `other` if a thread of a higher one is ready.
+.macro check_priority other
+    movzx   ebp, byte ptr [rcx + {priority}]
+    cmp     ebp, gs:[{highest_ready}]
+    jl      \other
+.endm
+
+// The thread with the id in `id`, in RCX: goes to `other` if there is none.
+.macro find_receiver id, other
+    mov     rcx, \id
+    shr     rcx, 32
+    cmp     ecx, {thread_numbers}
+    jae     \other
+    mov     rcx, [{threads} + rcx * 8]
+    cmp     [rcx + {id}], \id
+    jne     \other
+.endm
+
+// The registers of x87, SSE and AVX from the current thread's to the receiver's, of which at least one has some.
+// RDI and R11 changed.
+.macro switch_extended_registers
+    mov     gs:[{scratch2}], rax
+    mov     r11, rdx
+    mov     eax, [rip + {components}]
+    xor     edx, edx
+    mov     rdi, [rsp + {extended_state}]
+    test    rdi, rdi
+    jz      5f
+    xsave64 [rdi]
+    mov     rdi, [rcx + {extended_state}]
+    test    rdi, rdi
+    jnz     6f
+    lea     rdi, [rip + {initial_state}]
+    xrstor64 [rdi]
+    mov     rdi, cr0
+    or      rdi, {task_switched}
+    mov     cr0, rdi
+    jmp     7f
+5:  clts
+    mov     rdi, [rcx + {extended_state}]
+6:  xrstor64 [rdi]
+7:  mov     rdx, r11
+    mov     rax, gs:[{scratch2}]
+.endm
+
+fast_ipc:
+    mov     rbp, rsp
+    mov     rsp, gs:[{current}]
+    test    r9d, 0xfff8                     // more than seven words, typed items, or flags
+    jnz     not_fast_yet
+    test    r8w, r8w                        // a receive timeout
+    jnz     not_fast_yet
+    btr     r11, 10                         // DF is 0 after a system call (ABI 5)
+    mov     [rsp + {rip}], rcx
+    mov     [rsp + {rflags}], r11
+    mov     [rsp + {rsp}], rbp
+    find_receiver rsi, not_fast
+    // It takes this message.
+    mov     rdi, [rcx + {offer}]
+    cmp     rdi, [rsp + {id}]
+    je      fast_partner
+    cmp     rdi, -1
+    jne     fast_answer
+fast_partner:
+    check_priority not_fast
+    // The current thread finds nothing to receive.
+    cmp     rdx, rsi
+    jne     fast_open_wait
+    cmp     qword ptr [rsp + {senders}], 0
+    jne     not_fast
+    or      byte ptr [rcx + {flags}], {named}
+fast_waits:
+    check_selectors not_fast
     // Spaces: confinement, and what forbids to enter the receiver's.
     mov     r11, [rsp + {space}]
     mov     rdi, [rcx + {space}]
     cmp     rdi, r11
     je      fast_same_space
-    mov     r11, [r11 + {restriction}]
-    test    r11, r11
-    jnz     fast_restricted
-3:  mov     r11, [rdi + {entry_root}]
+    cmp     qword ptr [r11 + {restriction}], 0
+    jne     fast_restricted
+fast_reaches:
+    mov     r11, [rdi + {entry_root}]
     test    r11, r11
     jz      not_fast
+    mov     rdi, [rsp + {extended_state}]
+    or      rdi, [rcx + {extended_state}]
+    jnz     fast_extended
     // POINT OF NO RETURN.
+fast_enter:
     mov     cr3, r11
-    mov     gs:[{loaded_space}], rdi
-    cmp     qword ptr gs:[{port_owner}], 0
-    jne     fast_ports
-7:
     mov     rsi, [rsp + {id}]
-4:  // The current thread waits for RDX.
-    mov     [rsp + {partner}], rdx
+fast_switch:
     mov     [rsp + {offer}], rdx
-    mov     word ptr [rsp + {continuation}], {receive_user}
-    mov     byte ptr [rsp + {entered_by_syscall}], 1
-    mov     rdi, gs:[{scratch}]
-    mov     [rsp + {rsp}], rdi
     rdfsbase rdi
     mov     [rsp + {fs_base}], rdi
     // The receiver runs.
-    mov     byte ptr [rcx + {continuation}], {return_to_user}
     mov     qword ptr [rcx + {offer}], 0
     mov     gs:[{current}], rcx
-    mov     gs:[{loaded_thread}], rcx
-    movzx   r11d, byte ptr [rcx + {priority}]
-    mov     gs:[{running_priority}], r11b
-    mov     r11, [rcx + {fs_base}]
-    cmp     r11, rdi
+    mov     gs:[{running_priority}], bpl
+    cmp     [rcx + {fs_base}], rdi
     jne     fast_fs_base
-5:  swapgs
+fast_bases:
+    swapgs
     mov     r11, [rcx + {gs_base}]
     wrgsbase r11
     // Message registers behind the message are 0.
     movzx   edi, r9w
-    jmp     [fast_clear + rdi * 8]
+    jmp     [fast_end + rdi * 8]
 fast_clear_1:
     xor     eax, eax
 fast_clear_2:
@@ -121,9 +152,50 @@ fast_clear_none:
     mov     rcx, [rcx + {rip}]
     sysretq
 
-fast_same_space:
-    mov     rsi, [rsp + {local_id}]         // within a space threads see each other's local ids
-    jmp     4b
+// The receiver waits for no message of an Ipc, but perhaps for an answer. R9 becomes how it goes on.
+fast_answer:
+    mov     r11, rdi
+    not     r11
+    cmp     r11, [rsp + {id}]
+    jne     2f
+    lea     rdi, [r9 - 1]                   // label 0, one word or more: a result
+    cmp     rdi, 6
+    ja      not_fast
+    mov     gs:[{scratch}], r9
+    mov     r9d, {end_call}
+    jmp     fast_partner
+2:  btr     rdi, 63
+    jnc     not_fast
+    cmp     rdi, [rsp + {id}]
+    jne     not_fast
+    mov     gs:[{scratch}], r9
+    mov     r9d, {end_fault}
+    jmp     fast_partner
+
+// The thread made a foreign system call, whose result is in RAX.
+fast_end_call:
+    mov     r9, [rcx + {message} + 0]
+    mov     rbx, [rcx + {message} + 16]
+    mov     r10, [rcx + {message} + 24]
+    mov     r12, [rcx + {message} + 32]
+    mov     r13, [rcx + {message} + 40]
+    mov     r14, [rcx + {message} + 48]
+    mov     r15, [rcx + {message} + 56]
+    mov     rsi, [rcx + {rsi}]
+    mov     rbp, [rcx + {rbp}]
+    mov     rdx, [rcx + {rdx}]
+    mov     r8, [rcx + {r8}]
+    mov     r11, [rcx + {rflags}]
+    mov     rdi, [rcx + {rdi}]
+    mov     rsp, [rcx + {rsp}]
+    mov     rcx, [rcx + {rip}]
+    sysretq
+
+// The thread repeats its access to memory.
+fast_end_fault:
+    swapgs
+    mov     rdi, rcx
+    jmp     resume_by_iret
 
 fast_open_wait:
     cmp     rdx, -1
@@ -131,40 +203,56 @@ fast_open_wait:
     mov     rdi, [rsp + {senders}]
     or      rdi, [rsp + {pending_interrupts}]
     or      rdi, [rsp + {notification}]
-    jz      2b
+    jz      fast_waits
 not_fast:
+    movzx   edi, r9w
+    cmp     edi, {end_call}
+    cmovae  r9, gs:[{scratch}]              // it is an answer, whose tag was put aside
     mov     rcx, [rsp + {rip}]
     mov     r11, [rsp + {rflags}]
+    mov     rbp, [rsp + {rsp}]
     mov     rdi, [rsp + {local_id}]         // what it was by ABI 5
+not_fast_yet:
+    mov     gs:[{scratch}], rbp
+    xor     ebp, ebp
     jmp     general_entry
 
+fast_same_space:
+    mov     rdi, [rsp + {extended_state}]
+    or      rdi, [rcx + {extended_state}]
+    jnz     3f
+2:  mov     rsi, [rsp + {local_id}]         // within a space threads see each other's local ids
+    jmp     fast_switch
+3:  cmp     dword ptr [rip + {components}], 0
+    je      not_fast                        // no XSAVE
+    switch_extended_registers
+    jmp     2b
+
 fast_restricted:
-    cmp     r11, rdi                        // a confined program reaches its owner
-    je      3b
+    cmp     [r11 + {restriction}], rdi      // a confined program reaches its owner
+    je      fast_reaches
     jmp     not_fast
 
-// The bitmap of I/O ports counts only in the space, with the root in R11, that it was filled for.
-fast_ports:
-    mov     edi, {no_bitmap}
-    cmp     r11, gs:[{port_owner}]
-    mov     r11d, {bitmap}
-    cmove   edi, r11d
-    mov     r11, gs:[{task_state}]
-    mov     [r11 + {bitmap_offset}], di
-    jmp     7b
+fast_extended:
+    cmp     dword ptr [rip + {components}], 0
+    je      not_fast                        // no XSAVE
+    switch_extended_registers
+    mov     rdi, [rcx + {space}]
+    mov     r11, [rdi + {entry_root}]
+    jmp     fast_enter
 
 fast_fs_base:
+    mov     r11, [rcx + {fs_base}]
     wrfsbase r11
-    jmp     5b
+    jmp     fast_bases
 
-// A foreign system call in a space that answers them itself (K9): it continues there as if it had called the entry.
-not_ipc:
-    cmp     rcx, gs:[{foreign_limit}]       // not in the stub page
-    jae     general_entry
+// A foreign system call (K9). RSP points to the current thread, the user's stack pointer is in the scratch word.
+foreign:
     mov     rsp, [rsp + {space}]
     cmp     dword ptr [rsp + {system_call_mode}], {bounce}
+    jne     2f
+    // The space answers it itself: the thread continues there as if it had called the entry.
     mov     rsp, [rsp + {emulation_entry}]
-    jne     6f
     mov     gs:[{scratch2}], rsp
     btr     r11, 10
     mov     rsp, gs:[{stack_top}]
@@ -175,12 +263,109 @@ not_ipc:
     push    qword ptr gs:[{scratch2}]
     swapgs
     iretq
-6:  mov     rsp, gs:[{current}]
-    jmp     general_entry
+2:  cmp     dword ptr [rsp + {system_call_mode}], {exception}
+    mov     rsp, gs:[{current}]
+    jne     general_entry
+    // All registers, as whoever answers may want to see them.
+    mov     [rsp + {message} + 0], r9
+    mov     [rsp + {message} + 8], rax
+    mov     [rsp + {message} + 16], rbx
+    mov     [rsp + {message} + 24], r10
+    mov     [rsp + {message} + 32], r12
+    mov     [rsp + {message} + 40], r13
+    mov     [rsp + {message} + 48], r14
+    mov     [rsp + {message} + 56], r15
+    btr     r11, 10
+    mov     [rsp + {rip}], rcx
+    mov     [rsp + {rcx}], rcx
+    mov     [rsp + {rflags}], r11
+    mov     [rsp + {r11}], r11
+    mov     [rsp + {rdi}], rdi
+    mov     [rsp + {rsi}], rsi
+    mov     [rsp + {rbp}], rbp
+    mov     [rsp + {rdx}], rdx
+    mov     [rsp + {r8}], r8
+    mov     rcx, gs:[{scratch}]
+    mov     [rsp + {rsp}], rcx
+    // The message: RAX, RDI, RSI, RDX, R10, R8, R9.
+    mov     r15, r9
+    mov     r14, r8
+    mov     r13, r10
+    mov     r12, rdx
+    mov     r10, rsi
+    mov     rbx, rdi
+    movabs  r9, {system_call_tag}
+    mov     rsi, [rsp + {exception_handler}]
+    mov     rdx, rsi
+    not     rdx
+    lea     r8, [rip + saved_entry]
+
+// Sends the kernel's message in the current thread's name, whose registers are saved, to RSI. RDX is what the thread offers
+// then, R8 where it goes on if this does not do.
+fast_report:
+    mov     rdi, [rsp + {space}]
+    cmp     byte ptr [rdi + {keeps_handlers}], 0
+    je      fast_report_fails
+    find_receiver rsi, fast_report_fails
+    mov     rdi, [rcx + {offer}]
+    cmp     rdi, [rsp + {id}]
+    je      2f
+    cmp     rdi, -1
+    jne     fast_report_fails
+2:  check_priority fast_report_fails
+    cmp     qword ptr [rsp + {senders}], 0
+    jne     fast_report_fails
+    check_selectors fast_report_fails
+    mov     rdi, [rcx + {space}]
+    cmp     rdi, [rsp + {space}]
+    je      fast_report_fails
+    mov     r11, [rdi + {entry_root}]
+    test    r11, r11
+    jz      fast_report_fails
+    or      byte ptr [rcx + {flags}], {named}
+    mov     rdi, [rsp + {extended_state}]
+    or      rdi, [rcx + {extended_state}]
+    jz      fast_enter
+    cmp     dword ptr [rip + {components}], 0
+    jne     fast_extended
+fast_report_fails:
+    jmp     r8
+
+// A page fault of the current thread, RDI, whose registers are saved; RDX is the error code.
+fast_fault:
+    cmp     qword ptr gs:[{foreign_limit}], 0
+    je      saved_interrupt
+    mov     rsp, rdi
+    mov     gs:[{scratch}], rdx
+    mov     rax, cr2
+    mov     ecx, {write}
+    test    dl, 1 << 1
+    jnz     2f
+    mov     ecx, {read}
+    test    dl, 1 << 4
+    jz      2f
+    mov     ecx, {execute}
+2:  mov     [rsp + {fault}], rax
+    mov     [rsp + {fault} + 8], rcx
+    shl     ecx, 16
+    movabs  r9, {page_fault_tag}
+    or      r9, rcx
+    mov     rbx, [rsp + {rip}]
+    mov     rsi, [rsp + {pager}]
+    mov     rdx, rsi
+    bts     rdx, 63
+    lea     r8, [rip + general_fault]
+    jmp     fast_report
+general_fault:
+    mov     rdi, rsp
+    mov     esi, {page_fault}
+    mov     rdx, gs:[{scratch}]
+    jmp     saved_interrupt
 
 .section .rodata
 .balign 64
-fast_clear:
+fast_end:
     .quad fast_clear_1, fast_clear_2, fast_clear_3, fast_clear_4
     .quad fast_clear_5, fast_clear_6, fast_clear_7, fast_clear_none
+    .quad fast_end_call, fast_end_fault
 .text

@@ -61,11 +61,9 @@ impl TaskState {
     pub const ENTRY_STACK_OFFSET: usize = offset_of!(Self, rsp0);
 
     /// Where the bitmap is, and where it is not: behind the segment's limit.
-    pub const BITMAP: u16 = offset_of!(Self, closed) as u16;
+    const BITMAP: u16 = offset_of!(Self, closed) as u16;
     /// See [`TaskState::BITMAP`].
-    pub const NO_BITMAP: u16 = size_of::<Self>() as u16;
-    /// Where entry code stores which of the two holds.
-    pub const BITMAP_OFFSET: usize = offset_of!(Self, bitmap_offset);
+    const NO_BITMAP: u16 = size_of::<Self>() as u16;
 
     /// A task state without stacks and ports.
     pub const fn new() -> Self {

@@ -20,9 +20,6 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Where entry code finds the owner's root table; 0 = nobody's.
-    pub(super) const ROOT: usize = core::mem::offset_of!(Self, root);
-
     pub(super) const fn new() -> Self {
         Self { root: Cell::new(NOBODY), first: Cell::new(PORT_WORDS), last: Cell::new(0) }
     }

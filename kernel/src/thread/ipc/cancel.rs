@@ -80,14 +80,14 @@ pub(super) fn refuse(sender: ThreadRef) {
 /// One of the threads that wait in `thread`'s queue to send to it as `id` learns that there is no such thread.
 /// Returns whether there was one.
 pub fn sender_disappears_from_queue(thread: ThreadRef, id: ThreadId) -> bool {
-    let Some(sender) = thread.senders.iter().find(|sender| sender.partner.get() == id) else { return false };
+    let Some(sender) = thread.senders.iter().find(|sender| sender.partner() == id) else { return false };
     end(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted)
 }
 
 /// `thread` learns, if it waits for a message from `id`, that there is no such thread.
 pub fn partner_disappears(thread: ThreadRef, id: ThreadId) {
     if matches!(thread.continuation(), Continuation::Receive(kind) if kind != IpcKind::Start)
-        && thread.partner.get() == id
+        && thread.partner() == id
     {
         end(thread, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
     }
@@ -165,7 +165,7 @@ pub(super) fn end_midway(side: ThreadRef, failure: Failure, tag: MessageTag) {
     match side.continuation() {
         Continuation::SendTransfer(kind) => complete::send_failed(side, kind, failure, tag),
         // It was no start: the wait for one goes on.
-        Continuation::ReceiveTransfer(IpcKind::Start) => return super::await_start(side, side.partner.get()),
+        Continuation::ReceiveTransfer(IpcKind::Start) => return super::await_start(side, side.partner()),
         Continuation::ReceiveTransfer(kind) => complete::receive_failed(side, kind, failure, tag),
         _ => return,
     }

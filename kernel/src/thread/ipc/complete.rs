@@ -139,7 +139,7 @@ pub(super) fn send_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, ta
 fn fail_user(thread: ThreadRef, phase: IpcPhase, failure: Failure, tag: MessageTag) {
     if let Some(block) = thread.utcb.get() {
         let error = IpcError::with_offset(phase, failure.kind, failure.offset);
-        trace::event(Event::IpcError, error.raw(), thread.partner.get().raw());
+        trace::event(Event::IpcError, error.raw(), thread.partner().raw());
         block.write(utcb::ERROR_CODE, error.raw());
     }
     return_user(thread, tag, ThreadId::NIL);

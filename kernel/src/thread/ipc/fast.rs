@@ -14,6 +14,7 @@ use x2::{MessageTag, ThreadId};
 
 use super::message::Message;
 use super::rendezvous::{id_seen_by, reaches};
+use super::transfer_fault;
 use crate::dispatch;
 use crate::processor;
 use crate::thread::table::threads;
@@ -35,20 +36,21 @@ pub fn system_call(current: ThreadRef) -> Option<ThreadRef> {
     }
     let to = ThreadId::from_raw(registers.rsi.get());
     let receiver = resolve(current, to)?;
-    let is_answer = match offer_to(receiver, current)? {
-        IpcKind::User => false,
-        _ if tag.label() == SystemCallAnswer::Return as u64 && tag.untyped() > 0 => true,
-        _ => return None,
-    };
+    let awaited = offer_to(receiver, current)?;
+    let returns = tag.label() == SystemCallAnswer::Return as u64 && tag.untyped() > 0;
+    if awaited == IpcKind::SystemCall && !returns {
+        return None;
+    }
     let from = ThreadId::from_raw(registers.rdx.get());
     if !can_wait(current, receiver, to, from) || !can_switch(current, receiver, IpcKind::User) {
         return None;
     }
     // POINT OF NO RETURN.
-    if is_answer {
-        receiver.registers.rax().set(registers.rax().get());
-    } else {
-        take_words(receiver, current, tag);
+    match awaited {
+        IpcKind::SystemCall => receiver.registers.rax().set(registers.rax().get()),
+        // It repeats its access, whatever the words say.
+        IpcKind::PageFault => {}
+        _ => take_words(receiver, current, tag),
     }
     let (partner, offer) = if from == to {
         receiver.set_flag(flag::NAMED, true);
@@ -77,9 +79,21 @@ pub(super) fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Option<
     target.receive_untyped(source, tag);
     return_message(receiver, current, tag);
     receiver.set_flag(flag::NAMED, true);
-    let offer = if kind == IpcKind::SystemCall { Offer::answer_of(receiver.id()) } else { Offer::NONE };
+    let offer = offer_of_report(current, kind, receiver.id());
     wait_and_switch(current, kind, receiver.id(), offer, receiver);
     Some(receiver)
+}
+
+/// What `current` lets the partner see whose answer to a report of `kind` it waits for.
+pub(super) fn offer_of_report(current: ThreadRef, kind: IpcKind, partner: ThreadId) -> Offer {
+    match kind {
+        IpcKind::SystemCall if current.returns_by_sysret() => Offer::answer_of(partner),
+        // A fault of a transfer is followed by the transfer.
+        IpcKind::PageFault if !current.returns_by_sysret() && transfer_fault::outer(current).is_none() => {
+            Offer::mapping_of(partner)
+        }
+        _ => Offer::NONE,
+    }
 }
 
 /// The thread that `to` names for `current`, if it is found at once.
@@ -97,14 +111,8 @@ fn resolve(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
 /// As what `receiver` would take a message of `sender` on the fast path.
 #[inline]
 fn offer_to(receiver: ThreadRef, sender: ThreadRef) -> Option<IpcKind> {
-    let offer = receiver.offer();
-    if offer == Offer::message_from(sender.id()) || offer == Offer::MESSAGE_FROM_ANY {
-        Some(IpcKind::User)
-    } else if offer == Offer::answer_of(sender.id()) {
-        Some(IpcKind::SystemCall)
-    } else {
-        None
-    }
+    let (kind, partner) = receiver.offer().wait()?;
+    (partner == sender.id() || partner.is_any()).then_some(kind)
 }
 
 /// Whether the receive phase of `current`, after a message to `receiver` as `to`, waits: nothing that it takes is there.
@@ -162,9 +170,10 @@ fn return_message(receiver: ThreadRef, sender: ThreadRef, tag: MessageTag) {
 /// `current` waits for an answer or message from `partner`; `receiver`, which has got its message, runs on its time.
 #[inline]
 fn wait_and_switch(current: ThreadRef, kind: IpcKind, partner: ThreadId, offer: Offer, receiver: ThreadRef) {
-    current.partner.set(partner);
-    current.set_continuation(Continuation::Receive(kind));
-    if current.returns_by_sysret() {
+    if offer == Offer::NONE || kind == IpcKind::User && !current.returns_by_sysret() {
+        current.set_partner(partner);
+        current.set_continuation(Continuation::Receive(kind));
+    } else {
         current.make_offer(offer);
     }
     receiver.set_continuation(Continuation::ReturnToUser);

@@ -135,7 +135,7 @@ impl Message {
 }
 
 /// The message of a foreign system call (K9).
-const SYSTEM_CALL_TAG: MessageTag = MessageTag::new(extension::SYSTEM_CALL_LABEL, 7, 0);
+pub const SYSTEM_CALL_TAG: MessageTag = MessageTag::new(extension::SYSTEM_CALL_LABEL, 7, 0);
 
 /// The register that word `index` (1..=7) of a foreign system call's message carries.
 fn system_call_register(registers: &Registers, index: usize) -> &Cell<u64> {

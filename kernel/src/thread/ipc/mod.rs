@@ -36,7 +36,7 @@ pub use self::cancel::{
 };
 pub use self::complete::return_user;
 use self::message::Message;
-pub use self::message::{exception_register, set_exception_registers, user_flags};
+pub use self::message::{SYSTEM_CALL_TAG, exception_register, set_exception_registers, user_flags};
 use self::rendezvous::Partner;
 pub use self::rendezvous::{is_user_number, reaches, resolve_thread};
 use self::transfer::Transfer;
@@ -237,7 +237,7 @@ fn send_until(
     if deadline == 0 {
         return fail(IpcErrorKind::Timeout);
     }
-    current.partner.set(receiver.id());
+    current.set_partner(receiver.id());
     current.set_continuation(Continuation::Send(kind));
     receiver.senders.insert(receiver, current);
     if propagated {
@@ -290,14 +290,17 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
 fn wait(thread: ThreadRef, kind: IpcKind, deadline: Microseconds) {
     if deadline != NEVER {
         processor::this().scheduler.timeouts.insert(thread, deadline);
-    } else if thread.returns_by_sysret() && !thread.has(flag::HALTED | flag::RECALLED) {
-        let from = thread.partner.get();
-        match kind {
-            IpcKind::User if from.is_any() || from.is_global() => {
-                thread.make_offer(Offer::message_from(from))
+    } else if !thread.has(flag::HALTED | flag::RECALLED) {
+        let from = thread.partner();
+        let offer = match kind {
+            IpcKind::User if thread.returns_by_sysret() && (from.is_any() || from.is_global()) => {
+                Offer::message_from(from)
             }
-            IpcKind::SystemCall => thread.make_offer(Offer::answer_of(from)),
-            _ => {}
+            IpcKind::User => Offer::NONE,
+            _ => fast::offer_of_report(thread, kind, from),
+        };
+        if offer != Offer::NONE {
+            thread.make_offer(offer);
         }
     }
 }
@@ -327,7 +330,7 @@ fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
     if !timeout.is_point() {
         thread.receive_deadline.set(instant(timeout));
     }
-    thread.partner.set(partner);
+    thread.set_partner(partner);
     thread.search.set(None);
     thread.set_continuation(Continuation::Receive(kind));
     true
@@ -472,10 +475,9 @@ fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
     if !eq(sender, originator)
         && !eq(originator, receiver)
         && originator.awaits_message().is_some()
-        && originator.partner.get() == sender.id()
+        && originator.partner() == sender.id()
     {
-        originator.partner.set(receiver.id());
-        originator.withdraw_offer();
+        originator.set_partner(receiver.id());
         receiver.set_flag(flag::NAMED, true);
         if originator.has(flag::PROPAGATED_SENDERS) {
             look_again(originator);
@@ -494,7 +496,6 @@ fn look_again(thread: ThreadRef) {
         }
         thread.withdraw_offer();
         scheduler.timeouts.remove(thread);
-        thread.withdraw_offer();
         scheduler.make_ready(thread);
     }
 }
@@ -529,7 +530,7 @@ fn take_notification(thread: ThreadRef, kind: IpcKind) -> bool {
     // Relaxed: only the home processor takes bits; a bit that comes later finds the thread receiving.
     if thread.notification.load(Ordering::Relaxed) == 0
         || kind != IpcKind::User
-        || !thread.partner.get().is_any()
+        || !thread.partner().is_any()
         || thread
             .utcb
             .get()
@@ -563,7 +564,7 @@ pub fn offer_notification(thread: ThreadRef) {
 
 /// An interrupt has occurred whose handler may be waiting. Returns whether it was delivered.
 pub fn offer_interrupt(handler: ThreadRef, interrupt: &'static interrupt::Interrupt) -> bool {
-    let from = handler.partner.get();
+    let from = handler.partner();
     let Some(kind @ IpcKind::User) = handler.awaits_message() else { return false };
     if !from.is_any() && from != interrupt.id() {
         return false;

@@ -66,7 +66,7 @@ pub(super) fn originator(sender: ThreadRef, receiver: ThreadRef) -> ThreadRef {
 /// Whether `receiver`, which is in a receive phase, takes a message of `originator` (X.2 rules 7.3, 7.15).
 #[inline]
 pub(super) fn accepts(receiver: ThreadRef, originator: ThreadRef) -> bool {
-    let from = receiver.partner.get();
+    let from = receiver.partner();
     from == originator.id() || from.is_any() || from.is_any_local() && originator.shares_space_with(receiver)
 }
 
@@ -79,7 +79,7 @@ enum Known {
 }
 
 fn known_sender(receiver: ThreadRef) -> Known {
-    let from = receiver.partner.get();
+    let from = receiver.partner();
     let Some(first) = receiver.senders.first() else { return Known::Sender(None) };
     if from.is_any() {
         return Known::Sender(Some(first));

@@ -38,7 +38,7 @@ pub(super) fn begin(sender: Message, receiver: Message, page: MissingPage) -> Re
     own.outer.set(Some(Outer {
         continuation: side.continuation(),
         peer,
-        partner: side.partner.get(),
+        partner: side.partner(),
         receive_from: side.receive_from.get(),
         receive_timeout: side.receive_timeout.get(),
         receive_deadline: side.receive_deadline.get(),
@@ -98,7 +98,7 @@ pub(super) fn restore(thread: ThreadRef) {
     let Some(record) = thread.transfer_record.get() else { return };
     let Some(outer) = record.outer.take() else { return };
     record.peer.set(Some(outer.peer));
-    thread.partner.set(outer.partner);
+    thread.set_partner(outer.partner);
     thread.receive_from.set(outer.receive_from);
     thread.receive_timeout.set(outer.receive_timeout);
     thread.receive_deadline.set(outer.receive_deadline);

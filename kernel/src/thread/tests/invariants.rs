@@ -72,14 +72,14 @@ fn check_ipc(thread: ThreadRef) {
                 !ipc::would_accept(receiver, thread),
                 "{:?} waits for {:?}, and {:?} waits to send to it (propagated for {:?}: {})",
                 receiver.id(),
-                receiver.partner.get(),
+                receiver.partner(),
                 thread.id(),
                 thread.virtual_sender.get(),
                 thread.has(flag::PROPAGATED)
             );
         }
     }
-    let from = thread.partner.get();
+    let from = thread.partner();
     let ends = |work| matches!(work, Work::EndRelations { id, .. } if id == from);
     if matches!(thread.continuation(), Continuation::Receive(kind) if kind != IpcKind::Start)
         && ipc::is_user_number(from)
@@ -95,9 +95,8 @@ fn check_ipc(thread: ThreadRef) {
     }
     if thread.offer() != Offer::NONE {
         assert!(
-            matches!(thread.continuation(), Continuation::Receive(IpcKind::User | IpcKind::SystemCall))
-                && thread.timeout.deadline().is_none()
-                && thread.returns_by_sysret()
+            thread.timeout.deadline().is_none()
+                && ipc::transfer_peer(thread).is_none()
                 && !thread.ready.is_queued()
                 && !thread.has(flag::HALTED | flag::RECALLED),
             "{:?} makes an offer in {:?}",

@@ -113,11 +113,13 @@ fn rights() {
 fn unmaps() {
     let space = confined::space();
     map(&space, arena::page(), FAR, Rights::READ_WRITE);
+    let worker = worker(&space);
+    assert_eq!(read(worker, FAR), 0);
     let item = MapItem::new(MapOperation::Unmap, target(FAR, Rights::NONE), 1, 0);
     let answer = MapAnswer(one(&space, item).unwrap());
     assert!(answer.is_mapped() && answer.rights() & Rights::READ_WRITE.bits() == Rights::READ_WRITE.bits());
     assert_eq!(one(&space, item), Ok(0), "nothing is there any more");
-    assert_eq!(fault(worker(&space), 1, FAR), Rights::READ);
+    assert_eq!(fault(worker, 1, FAR), Rights::READ);
 }
 
 fn protects() {
