@@ -133,7 +133,16 @@ async fn recall_waiting(system: &System) -> TestResult {
         ipc(state, MessageTag::EMPTY, 0, own, Timeouts::NEVER, [0, 0]);
     };
     servant.begin(command::CALL, set);
-    pause(system).await;
+    // Until it is in the kernel's stub.
+    loop {
+        pause(system).await;
+        servant.user.stop()?;
+        let ip = servant.user.state()?.rip;
+        servant.user.unstop()?;
+        if ip >> 63 != 0 {
+            break;
+        }
+    }
     servant.user.recall()?;
     same!(servant.serve(None).await, Outcome::Recalled);
     holds!(matches!(servant.serve(Some(machine::Resume::Continue)).await, Outcome::Done(_)));
