@@ -78,6 +78,7 @@ mod tests {
     use crate::elf::tests::file;
     use x2::boot_info::{BootInfo, Record};
 
+    /// Rules: 12.12, 12.13, ABI 1.8.
     #[test]
     fn tells_programs_and_modules() {
         let mut boot = BootInformation::empty(Protocol::Multiboot1);

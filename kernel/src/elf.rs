@@ -180,6 +180,7 @@ pub(crate) mod tests {
         file
     }
 
+    /// Rules: ABI 1.3.
     #[test]
     fn reads_segments_and_span() {
         let file = file(0x100_0004, &[(0x100_0000, b"text", 8), (0x100_2000, b"", 0x1000), (0x1, b"", 0)]);

@@ -113,6 +113,7 @@ mod tests {
         free
     }
 
+    /// Rules: ABI 1.3.
     #[test]
     fn servers_do_not_overlap_the_kernel_or_each_other() {
         let mut free = free();

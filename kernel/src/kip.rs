@@ -249,6 +249,7 @@ mod tests {
     }
 
     /// What kickstart needs in the image (ABI 1.4).
+    /// Rules: ABI 1.4.
     #[test]
     fn kickstart_can_use_the_image() {
         let page = Page::at_image_time();
@@ -258,6 +259,7 @@ mod tests {
         assert!(info.count >= 96 && info.offset + info.count * MemoryDescriptor::SIZE <= SIZE as usize);
     }
 
+    /// Rules: 10.3.
     #[test]
     fn version_string_ends_an_empty_feature_list() {
         let bytes = bytes(&Page::at_image_time());
@@ -269,6 +271,7 @@ mod tests {
         assert!(at + kernel_descriptor::VERSION_STRING + end + 2 <= MEMORY_DESCRIPTORS);
     }
 
+    /// Rules: 10.1.
     #[test]
     fn completing_fills_the_words_that_programs_read() {
         let mut page = Page::at_image_time();

@@ -1,13 +1,15 @@
 //! The trace buffer (K11): per processor, a ring of the latest events. Which events are recorded is a set, empty unless the
 //! boot option `trace=` or the debugger's command says otherwise; an event outside of it costs one load and one branch.
 //! The buffer's memory is taken when the first event is wanted.
+mod ring;
+
 use core::fmt::{self, Write};
 use core::mem::size_of;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub use ::trace::Event;
 use ::trace::{EventSet, Record};
 
+use self::ring::Wanted;
 use crate::kip::MAX_PROCESSORS;
 use crate::memory::{Account, Frame, OutOfMemory, PAGE_SIZE, PhysAddr, Use, frame};
 use crate::{arch, processor};
@@ -18,24 +20,15 @@ const PER_FRAME: u64 = PAGE_SIZE / size_of::<Record>() as u64;
 /// Events that one ring keeps.
 pub const CAPACITY: u64 = FRAMES as u64 * PER_FRAME;
 
-/// One processor's ring. Only that processor writes it, with interrupts off; the debugger reads it while nothing runs.
-struct Ring {
-    /// Frame numbers, set once; 0 = no memory yet.
-    frames: [AtomicU32; FRAMES],
-    /// Events recorded so far.
-    count: AtomicU64,
-}
+type Ring = ring::Ring<FRAMES>;
 
-static WANTED: AtomicU64 = AtomicU64::new(0);
-static RINGS: [Ring; MAX_PROCESSORS] =
-    [const { Ring { frames: [const { AtomicU32::new(0) }; FRAMES], count: AtomicU64::new(0) } };
-        MAX_PROCESSORS];
+static WANTED: Wanted = Wanted::new();
+static RINGS: [Ring; MAX_PROCESSORS] = [const { Ring::new() }; MAX_PROCESSORS];
 
 /// Records an event, with the two words that it means, if it is wanted.
 #[inline]
 pub fn event(event: Event, a: u64, b: u64) {
-    // Relaxed: an event more or less around a change of the set does not matter.
-    if EventSet(WANTED.load(Ordering::Relaxed)).contains(event) {
+    if EventSet(WANTED.get()).contains(event) {
         record(event, a, b);
     }
 }
@@ -44,7 +37,6 @@ pub fn event(event: Event, a: u64, b: u64) {
 fn record(event: Event, a: u64, b: u64) {
     let processor = arch::cpu_number();
     let ring = &RINGS[processor as usize];
-    let number = ring.count.load(Ordering::Relaxed);
     let thread = processor::this().current.get().map_or(0, |thread| thread.id().number());
     let record = Record {
         time: arch::read_time_stamp(),
@@ -56,34 +48,28 @@ fn record(event: Event, a: u64, b: u64) {
         reserved: 0,
     };
     // SAFETY: events are wanted only when every ring has its frames; this processor alone writes the place.
-    unsafe { ring.place(number).write(record) }
-    ring.count.store(number + 1, Ordering::Relaxed);
+    unsafe { place(ring, ring.count()).write(record) }
+    ring.advance();
 }
 
-impl Ring {
-    fn has_memory(&self) -> bool {
-        self.frames[0].load(Ordering::Relaxed) != 0
-    }
+/// Where event `number` of a ring is, or was before the ring came round again. The ring has memory.
+fn place(ring: &Ring, number: u64) -> *mut Record {
+    let index = number % CAPACITY;
+    let frame = ring.frame((index / PER_FRAME) as usize);
+    let base = arch::phys_to_virt(PhysAddr::new(u64::from(frame) * PAGE_SIZE)).cast::<Record>();
+    base.wrapping_add((index % PER_FRAME) as usize)
+}
 
-    /// Where event `number` is, or was before the ring came round again. The ring has memory.
-    fn place(&self, number: u64) -> *mut Record {
-        let index = number % CAPACITY;
-        let frame = self.frames[(index / PER_FRAME) as usize].load(Ordering::Relaxed);
-        let base = arch::phys_to_virt(PhysAddr::new(u64::from(frame) * PAGE_SIZE)).cast::<Record>();
-        base.wrapping_add((index % PER_FRAME) as usize)
+/// Gives a ring its memory, all of it or none.
+fn allocate(ring: &Ring) -> Result<(), OutOfMemory> {
+    let mut frames: [Option<Frame>; FRAMES] = [const { None }; FRAMES];
+    for place in &mut frames {
+        *place = Some(frame::alloc(Account::KERNEL, Use::Kernel)?);
     }
-
-    /// Gives the ring its memory, all of it or none.
-    fn allocate(&self) -> Result<(), OutOfMemory> {
-        let mut frames: [Option<Frame>; FRAMES] = [const { None }; FRAMES];
-        for place in &mut frames {
-            *place = Some(frame::alloc(Account::KERNEL, Use::Kernel)?);
-        }
-        for (place, frame) in self.frames.iter().zip(frames.into_iter().flatten()) {
-            place.store((frame.into_raw().value() / PAGE_SIZE) as u32, Ordering::Relaxed);
-        }
-        Ok(())
-    }
+    ring.set_frames(
+        frames.map(|frame| frame.map_or(0, |frame| (frame.into_raw().value() / PAGE_SIZE) as u32)),
+    );
+    Ok(())
 }
 
 /// Records the events of `set` from now on, and no others.
@@ -91,11 +77,11 @@ pub fn select(set: EventSet) -> Result<(), OutOfMemory> {
     if set != EventSet::NONE {
         for ring in &RINGS[..arch::cpu_count() as usize] {
             if !ring.has_memory() {
-                ring.allocate()?;
+                allocate(ring)?;
             }
         }
     }
-    WANTED.store(set.0, Ordering::Relaxed);
+    WANTED.set(set.0);
     // The fast path records nothing.
     processor::this().allow_fast_path(set == EventSet::NONE);
     Ok(())
@@ -104,10 +90,10 @@ pub fn select(set: EventSet) -> Result<(), OutOfMemory> {
 /// Prints what the rings hold, oldest first, in the form that the host's tools read.
 pub fn dump(out: &mut impl Write) -> fmt::Result {
     for ring in RINGS.iter().filter(|ring| ring.has_memory()) {
-        let end = ring.count.load(Ordering::Relaxed);
+        let end = ring.count();
         for number in end.saturating_sub(CAPACITY)..end {
             // SAFETY: the ring has memory, and nothing runs that would write to it.
-            let record = unsafe { ring.place(number).read() };
+            let record = unsafe { place(ring, number).read() };
             writeln!(out, "{}", record.line())?;
         }
     }
@@ -117,11 +103,8 @@ pub fn dump(out: &mut impl Write) -> fmt::Result {
 /// Forgets the rings of an earlier test's machine.
 #[cfg(test)]
 fn reset() {
-    WANTED.store(0, Ordering::Relaxed);
-    for ring in &RINGS {
-        ring.frames.iter().for_each(|frame| frame.store(0, Ordering::Relaxed));
-        ring.count.store(0, Ordering::Relaxed);
-    }
+    WANTED.set(0);
+    RINGS.iter().for_each(Ring::reset);
 }
 
 #[cfg(test)]

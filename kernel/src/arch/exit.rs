@@ -32,6 +32,7 @@ pub const fn path(entered_by_syscall: bool, rip: u64) -> Exit {
 mod tests {
     use super::*;
 
+    /// Rules: ABI 19.13.
     #[test]
     fn non_canonical_addresses_are_never_returned_to() {
         for address in [1 << 47, 0x0000_8000_0000_0001, 0xffff_7fff_ffff_ffff, 1 << 63, 0x0001_0000_0000_0000]
@@ -41,6 +42,7 @@ mod tests {
         }
     }
 
+    /// Rules: ABI 19.13.
     #[test]
     fn sysret_only_after_syscall() {
         for address in [0, 0x1000, 0x7fff_ffff_ffff, 0xffff_ff00_0000_0002, u64::MAX] {

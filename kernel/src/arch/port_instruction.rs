@@ -60,6 +60,7 @@ mod tests {
         PortAccess::of(code, dx).map(|access| (access.first, access.last))
     }
 
+    /// Rules: 12.8.
     #[test]
     fn every_form() {
         for opcode in [0xe4, 0xe6] {
@@ -89,6 +90,7 @@ mod tests {
         assert_eq!(ports(&too_long[1..], 0), Some((0, 0)));
     }
 
+    /// Rules: 12.8.
     #[test]
     fn beyond_the_last_port() {
         assert_eq!(ports(&[0xec], 0xffff), Some((0xffff, 0xffff)));
@@ -97,6 +99,7 @@ mod tests {
         assert_eq!(ports(&[0xed], 0xfffc), Some((0xfffc, 0xffff)));
     }
 
+    /// Rules: 12.8, ABI 9.2.
     #[test]
     fn fpages_have_all_ports() {
         let fpage = |first, last| PortAccess { first, last }.fpage();

@@ -232,6 +232,7 @@ mod tests {
         }
     }
 
+    /// Rules: ABI 1.3.
     #[test]
     fn obstacles_are_named() {
         let (_machine, mut boot) = machine();

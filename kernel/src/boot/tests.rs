@@ -167,6 +167,7 @@ fn server(low: u64, high: u64) -> InitialServer {
 }
 
 /// The descriptors that kickstart was seen to write (ABI 1.7), and a boot info that leads to the kernel's command line.
+/// Rules: ABI 1.5.
 #[test]
 fn kickstart() {
     let descriptors = [

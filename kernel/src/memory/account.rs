@@ -3,8 +3,9 @@
 //! An [`Account`] is a 16-bit name, small enough for every map node to carry its payer. Its state lives in a table
 //! that grows by frames of kernel memory. It disappears when nobody holds a reference any more and everything charged
 //! to it has been returned.
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
+use super::counters::Counters;
 use super::{OutOfMemory, PAGE_SIZE, PhysAddr, Use, frame};
 use crate::arch;
 use crate::sync::SpinLock;
@@ -17,17 +18,11 @@ pub struct Account(u16);
 pub const UNLIMITED: u64 = u64::MAX;
 
 /// One account; 32 bytes.
-///
-/// The counters are only ever added to and subtracted from, in any order between processors: relaxed atomics.
 #[repr(C)]
 struct State {
-    limit: AtomicU64,
-    used: AtomicU64,
-    /// Spaces (and others) that charge to this account. With none and nothing used the slot is free.
-    references: AtomicU32,
+    counters: Counters,
     /// While the slot is free: the next free slot, plus one.
     next_free: AtomicU32,
-    padding: u64,
 }
 
 const PER_FRAME: usize = PAGE_SIZE as usize / size_of::<State>();
@@ -79,25 +74,21 @@ impl Account {
             id
         };
         let account = Self(id as u16);
-        let state = account.state();
-        state.limit.store(limit, Ordering::Relaxed);
-        state.used.store(0, Ordering::Relaxed);
-        state.references.store(1, Ordering::Relaxed);
+        account.counters().reset(limit);
         Ok(account)
     }
 
     /// Adds a reference (another space that shares the quota).
     pub fn retain(self) {
-        self.state().references.fetch_add(1, Ordering::Relaxed);
+        self.counters().retain();
     }
 
     /// All accounts in use, for the debugger: number, bytes used, limit, references.
     pub fn all() -> impl Iterator<Item = (u16, u64, u64, u32)> {
         let end = SLOTS.try_lock().map_or(0, |slots| slots.ever_used);
         (0..end).map(|id| Self(id as u16)).filter_map(|account| {
-            let references = account.state().references.load(Ordering::Relaxed);
-            let free = references == u32::MAX || references == 0 && account.used() == 0;
-            (!free).then(|| (account.0, account.used(), account.limit(), references))
+            let references = account.counters().references()?;
+            Some((account.0, account.used(), account.limit(), references))
         })
     }
 
@@ -108,47 +99,36 @@ impl Account {
 
     /// Drops a reference. What is still charged keeps the account until it is returned.
     pub fn release(self) {
-        let state = self.state();
-        if state.references.fetch_sub(1, Ordering::Relaxed) == 1 && state.used.load(Ordering::Relaxed) == 0 {
+        if self.counters().release() {
             self.reclaim();
         }
     }
 
     /// Bytes that may be used. More than that may be in use after the limit was lowered.
     pub fn limit(self) -> u64 {
-        self.state().limit.load(Ordering::Relaxed)
+        self.counters().limit()
     }
 
     /// Sets the limit in bytes, [`UNLIMITED`] for none. Takes nothing away.
     pub fn set_limit(self, limit: u64) {
-        self.state().limit.store(limit, Ordering::Relaxed);
+        self.counters().set_limit(limit);
     }
 
     /// Bytes in use.
     pub fn used(self) -> u64 {
-        self.state().used.load(Ordering::Relaxed)
+        self.counters().used()
     }
 
     /// Takes `bytes` out of the quota.
     #[inline]
     pub fn charge(self, bytes: u64) -> Result<(), OutOfMemory> {
-        let state = self.state();
-        let used = state.used.fetch_add(bytes, Ordering::Relaxed).wrapping_add(bytes);
-        if used <= state.limit.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        // Another processor may fail meanwhile although this amount is about to return: at the limit, that is fair.
-        state.used.fetch_sub(bytes, Ordering::Relaxed);
-        Err(OutOfMemory)
+        if self.counters().charge(bytes) { Ok(()) } else { Err(OutOfMemory) }
     }
 
     /// Puts `bytes` back into the quota.
     #[inline]
     pub fn credit(self, bytes: u64) {
-        let state = self.state();
-        let before = state.used.fetch_sub(bytes, Ordering::Relaxed);
-        debug_assert!(before >= bytes, "{self:?}: more returned than taken");
-        if before == bytes && state.references.load(Ordering::Relaxed) == 0 {
+        if self.counters().credit(bytes) {
             self.reclaim();
         }
     }
@@ -157,14 +137,15 @@ impl Account {
     #[cold]
     fn reclaim(self) {
         let mut slots = SLOTS.lock();
-        let state = self.state();
-        // `references` = MAX marks a free slot, so that of two processors that come here only one frees it.
-        let unused = state.used.load(Ordering::Relaxed) == 0
-            && state.references.compare_exchange(0, u32::MAX, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        if unused {
-            state.next_free.store(slots.first_free, Ordering::Relaxed);
+        if self.counters().claim() {
+            self.state().next_free.store(slots.first_free, Ordering::Relaxed);
             slots.first_free = u32::from(self.0) + 1;
         }
+    }
+
+    #[inline]
+    fn counters(self) -> &'static Counters {
+        &self.state().counters
     }
 
     #[inline]

@@ -5,7 +5,7 @@
 //! | `address` | physical and virtual addresses as types |
 //! | `frame` | 4 KiB frames of the region that boot set aside, and what is known about each |
 //! | `slab` | objects of one size, packed into frames |
-//! | `account` | limits on what a space, or a group of spaces, may use |
+//! | `account`, `counters` | limits on what a space, or a group of spaces, may use |
 //! | `reservation` | a system call's worst case, taken before its first state change |
 //! | `injection` | tests make the n-th allocation fail |
 //!
@@ -17,6 +17,7 @@
 //! whose wish, was too big.
 pub mod account;
 pub mod address;
+mod counters;
 pub mod frame;
 pub mod injection;
 pub mod reservation;

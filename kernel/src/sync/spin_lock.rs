@@ -1,8 +1,19 @@
-//! A spin lock for the kernel, which runs with interrupts off and is never preempted while it holds one.
+//! A spin lock for the kernel, which runs with interrupts off and is never preempted while it holds one. Model-checked with
+//! loom.
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(not(loom))]
+use core::{
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, Ordering},
+};
+#[cfg(loom)]
+use loom::{
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 /// Mutual exclusion between processors.
 ///
@@ -17,6 +28,13 @@ unsafe impl<T: Send> Sync for SpinLock<T> {}
 
 impl<T> SpinLock<T> {
     /// A free lock around `value`.
+    #[cfg(loom)]
+    pub fn new(value: T) -> Self {
+        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// A free lock around `value`.
+    #[cfg(not(loom))]
     pub const fn new(value: T) -> Self {
         Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
@@ -27,7 +45,7 @@ impl<T> SpinLock<T> {
         while self.locked.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             // Wait on a shared cache line, without writing to it.
             while self.locked.load(Ordering::Relaxed) {
-                core::hint::spin_loop();
+                spin_loop();
             }
         }
         SpinLockGuard { lock: self }
@@ -70,7 +88,7 @@ impl<T> Drop for SpinLockGuard<'_, T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -181,6 +181,7 @@ fn check_privilege(current: ThreadRef) -> Result<(), ErrorCode> {
 mod tests {
     use super::*;
 
+    /// Rules: EXT 5.4.
     #[test]
     fn calls_are_found_by_their_return_address_only() {
         let found = (0..4096).filter_map(|offset| Call::returning_to(offset).map(|call| (offset, call)));

@@ -179,6 +179,7 @@ mod tests {
         core::ptr::from_ref(thread).addr()
     }
 
+    /// Rules: 7.7.
     #[test]
     fn agrees_with_a_sorted_list() {
         let receiver = test_thread();

@@ -48,6 +48,8 @@ fn every_function_is_called_by_a_test_program() {
     );
     let programs = read("tests/c/x2-c/main.c") + &read("tests/c/x2-extensions/main.c");
     assert_eq!(missing(&c, &programs), Vec::<String>::new());
+    let as_cxx = read("tests/c/x2-c-as-cxx/main.cc");
+    assert!(as_cxx.contains("#include \"../x2-c/main.c\""), "C++ programs call the functions of C too");
     assert_eq!(missing(&cxx, &read("tests/c/x2-cxx/main.cc")), Vec::<String>::new());
 }
 

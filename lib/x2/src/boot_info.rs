@@ -266,6 +266,7 @@ mod tests {
         writer.finish()
     }
 
+    /// Rules: 12.12, 12.13.
     #[test]
     fn reads_what_it_writes() {
         let mut bytes = [0xaa; 4096];

@@ -293,6 +293,7 @@ pub const DEFAULT_TIMESLICE: Time = Time::from_raw(0x1271);
 mod tests {
     use super::*;
 
+    /// Rules: 5.24.
     #[test]
     fn exchange_controls_of_old_programs() {
         assert_eq!(ExchangeControl::START.raw(), 0x11e);
@@ -305,6 +306,7 @@ mod tests {
         }
     }
 
+    /// Rules: 8.2.
     #[test]
     fn unmap_control() {
         assert_eq!(UnmapControl::new(1, false).raw(), 0);
@@ -312,6 +314,7 @@ mod tests {
         assert_eq!((UnmapControl::from_raw(0x7f).fpages(), UnmapControl::from_raw(0x7f).flush()), (64, true));
     }
 
+    /// Rules: 3.7, 3.8.
     #[test]
     fn schedule_unchanged_per_word_and_per_half() {
         assert_eq!(TimeControl::UNCHANGED.timeslice(), None);

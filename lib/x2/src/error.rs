@@ -133,6 +133,7 @@ impl ErrorCode {
 mod tests {
     use super::*;
 
+    /// Rules: 7.10.
     #[test]
     fn ipc_error_word() {
         assert_eq!(IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout).raw(), 3);

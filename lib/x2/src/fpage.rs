@@ -314,6 +314,7 @@ mod tests {
     }
 
     /// (send, send base, window) -> (source, target), the examples of X.2 rule 7.33.
+    /// Rules: 7.33.
     #[test]
     fn placement_examples() {
         const COMPLETE: (u64, u32) = (0, 64);
@@ -335,6 +336,7 @@ mod tests {
         }
     }
 
+    /// Rules: 8.1, ABI 9.2.
     #[test]
     fn size_field_decides_the_kind() {
         assert_eq!(Fpage::from_raw(0xffff_0007).kind(), FpageKind::Nil);
@@ -354,6 +356,7 @@ mod tests {
         assert_eq!(Fpage::COMPLETE_IO.ports(), Some(PortRange::COMPLETE));
     }
 
+    /// Rules: 8.1.
     #[test]
     fn base_bits_below_the_size_are_ignored() {
         assert_eq!(
@@ -365,6 +368,7 @@ mod tests {
         assert_eq!((ports.first, ports.last()), (0x3f8, 0x3ff));
     }
 
+    /// Rules: 8.1.
     #[test]
     fn rights_are_the_low_bits() {
         let fpage = Fpage::memory(0x1000, 12).with_rights(Rights::READ_WRITE);
@@ -384,6 +388,7 @@ mod tests {
         assert!(!top.overlaps(Region::containing(0, 12)));
     }
 
+    /// Rules: 7.41.
     #[test]
     fn port_ranges_intersect_to_the_smaller() {
         let serial = Fpage::io(0x3f8, 3).ports().unwrap();

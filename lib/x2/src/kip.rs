@@ -396,6 +396,7 @@ mod tests {
     use crate::Rights;
 
     /// Words read from a running system (ABI 3).
+    /// Rules: ABI 3.
     #[test]
     fn measured_words() {
         assert_eq!(UtcbInfo::AMD64.raw(), 0x000c_2801);
@@ -411,6 +412,7 @@ mod tests {
         assert_eq!(kernel_descriptor::date(2014, 3, 9), 14 << 9 | 3 << 5 | 9);
     }
 
+    /// Rules: 10.8.
     #[test]
     fn memory_descriptors() {
         let words = [0x9fc00 | 0x2f, 0x9fc00];
@@ -426,6 +428,7 @@ mod tests {
         assert!(MemoryDescriptor::from_words(user.to_words()).is_virtual);
     }
 
+    /// Rules: 2.3.
     #[test]
     fn clock_info() {
         let clock = ClockInfo { read_precision: Time::period(1), schedule_precision: Time::period(100) };

@@ -329,6 +329,7 @@ impl Acceptor {
 mod tests {
     use super::*;
 
+    /// Rules: ABI 8.
     #[test]
     fn tag_fields() {
         let tag = MessageTag::new(0xffff_ffff_ffe2, 2, 0);
@@ -350,6 +351,7 @@ mod tests {
         assert!(!MessageTag::new(0, 63, 63).is_well_formed());
     }
 
+    /// Rules: ABI 8.
     #[test]
     fn map_items() {
         let fpage = Fpage::memory(0x4000_0000, 12).with_rights(Rights::ALL);
@@ -362,6 +364,7 @@ mod tests {
         assert_eq!(TypedItemKind::of(0xe), TypedItemKind::Unknown);
     }
 
+    /// Rules: ABI 8.
     #[test]
     fn string_descriptors() {
         let string = StringDescriptor::new(256, 1, false);
@@ -374,6 +377,7 @@ mod tests {
         }
     }
 
+    /// Rules: ABI 8.
     #[test]
     fn acceptors() {
         assert_eq!(Acceptor::COMPLETE.window().region(), Some(crate::Region::COMPLETE));

@@ -147,6 +147,7 @@ mod tests {
     use super::*;
 
     /// Raw tags of ABI 13 and X.2 rule 12.8.
+    /// Rules: ABI 13, 12.1.
     #[test]
     fn raw_tags() {
         assert_eq!(page_fault_tag(Rights::READ).raw(), 0xffff_ffff_ffe4_0002);
@@ -166,6 +167,7 @@ mod tests {
         assert_eq!(of(MessageTag::new(1 << 4, 0, 0)), 1);
     }
 
+    /// Rules: 12.4.
     #[test]
     fn sigma0_requests_for_any_memory() {
         let fpage = sigma0::any(12);

@@ -111,6 +111,7 @@ mod tests {
         assert_eq!(ThreadId::ANY_LOCAL.raw(), 0xffff_ffff_ffff_ffc0);
     }
 
+    /// Rules: 5.1.
     #[test]
     fn global_ids_keep_number_and_version() {
         let id = ThreadId::global(0x3a, 1).unwrap();
@@ -121,6 +122,7 @@ mod tests {
         assert_eq!(ThreadId::interrupt(4), ThreadId::global(4, 1).unwrap());
     }
 
+    /// Rules: 5.2.
     #[test]
     fn local_ids_are_utcb_pointers() {
         let id = ThreadId::local(0xbf00_0200);

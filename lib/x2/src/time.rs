@@ -194,6 +194,7 @@ impl Timeouts {
 mod tests {
     use super::*;
 
+    /// Rules: 1.1, 1.2.
     #[test]
     fn period_constants() {
         assert_eq!(Time::NEVER.deadline(5), Deadline::Never);
@@ -206,6 +207,7 @@ mod tests {
         }
     }
 
+    /// Rules: 1.1.
     #[test]
     fn periods_round_up_or_down_within_one_unit_of_the_exponent() {
         for micros in (0..70_000).chain((0..40).map(|s| (1u64 << s) + 1)) {
@@ -223,6 +225,7 @@ mod tests {
     }
 
     /// X.2 rule 1.7.
+    /// Rules: 1.3, 1.5, 1.6, 1.7.
     #[test]
     fn point_examples() {
         let point = Time::point(74565, 94565).unwrap();
@@ -235,6 +238,7 @@ mod tests {
         assert_eq!(point.deadline(210_000), Deadline::At(271_040));
     }
 
+    /// Rules: 1.5, 1.6.
     #[test]
     fn points_are_never_late_and_at_most_one_step_early() {
         let mut now = 1u64;
@@ -254,6 +258,7 @@ mod tests {
         assert_eq!(Time::point(5000, 10).unwrap().deadline(5000), Deadline::Immediately);
     }
 
+    /// Rules: 1.10.
     #[test]
     fn timeouts_word() {
         let timeouts = Timeouts::new(Time::ZERO, Time::period(7));

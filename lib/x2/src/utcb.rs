@@ -71,6 +71,7 @@ pub mod preempt_flags {
 mod tests {
     use super::*;
 
+    /// Rules: ABI 7.
     #[test]
     fn byte_offsets_of_the_block() {
         assert_eq!(byte_offset(SELF_POINTER), 8);

@@ -235,6 +235,7 @@ mod tests {
         Answer::Map { fpage: fpage.with_rights(Rights::ALL), attributes: 0 }
     }
 
+    /// Rules: 12.5.
     #[test]
     fn page_faults_give_one_page_at_its_own_address() {
         with_server(Clients::Everybody, |server| {
@@ -248,6 +249,7 @@ mod tests {
         });
     }
 
+    /// Rules: 12.4, 12.14.
     #[test]
     fn specific_requests_mix_free_shared_and_own_memory() {
         with_server(Clients::Everybody, |server| {
@@ -265,6 +267,7 @@ mod tests {
         });
     }
 
+    /// Rules: 12.4.
     #[test]
     fn requests_for_any_memory_end_with_refusal() {
         with_server(Clients::Everybody, |server| {
@@ -297,6 +300,7 @@ mod tests {
         });
     }
 
+    /// Rules: 12.6.
     #[test]
     fn malformed_messages_get_no_answer() {
         with_server(Clients::Everybody, |server| {
@@ -314,6 +318,7 @@ mod tests {
         });
     }
 
+    /// Rules: 9.4.
     #[test]
     fn attributes_are_passed_on() {
         with_server(Clients::Everybody, |server| {
@@ -323,6 +328,7 @@ mod tests {
         });
     }
 
+    /// Rules: EXT 2.8.
     #[test]
     fn closed_sigma0_serves_root_and_whom_root_announces() {
         with_server(Clients::Root, |server| {
@@ -345,6 +351,7 @@ mod tests {
         });
     }
 
+    /// Rules: 12.7.
     #[test]
     fn ports_have_owners_too() {
         with_server(Clients::Everybody, |server| {

@@ -278,6 +278,34 @@ static void control_registers(void)
 static char stack[16384] __attribute__((aligned(16)));
 static L4_ThreadId_t master, partner;
 
+/* What is sent as a string, where the partner receives it, and what comes back. */
+#define LENGTH 6000
+static char text[LENGTH], echoed[LENGTH], back[LENGTH];
+
+/* The partner receives a string from `from` and sends it back in two pieces. */
+static void echo_string(L4_ThreadId_t from)
+{
+    L4_MsgBuffer_t buffer;
+    L4_Msg_t msg;
+    union {
+        L4_StringItem_t item;
+        L4_Word_t words[4];
+    } s;
+    L4_MsgBufferClear(&buffer);
+    L4_MsgBufferAppendSimpleRcvString(&buffer, L4_StringItem(LENGTH, echoed));
+    L4_AcceptStrings(L4_StringItemsAcceptor, &buffer);
+    L4_Reply(from);
+    if (L4_IpcFailed(L4_Receive(from)))
+        return;
+    L4_Accept(L4_UntypedWordsAcceptor);
+    s.item = L4_StringItem(LENGTH / 2, echoed);
+    L4_AddSubstringAddressTo(&s.item, echoed + LENGTH / 2);
+    L4_MsgClear(&msg);
+    L4_MsgAppendStringItem(&msg, &s.item);
+    L4_MsgLoad(&msg);
+    L4_Send(from);
+}
+
 static void partner_code(void)
 {
     L4_ThreadId_t from = master;
@@ -302,6 +330,10 @@ static void partner_code(void)
         case 5:
             L4_Reply(from);
             tag = L4_Receive_Timeout(from, L4_Never);
+            break;
+        case 6:
+            echo_string(from);
+            tag = L4_Wait(&from);
             break;
         default:
             L4_Send_Timeout(from, L4_Never);
@@ -365,6 +397,54 @@ static void ipc(void)
     CHECK(L4_IpcFailed(L4_Receive_Timeout(partner, L4_ZeroTime)) && L4_ErrorCode() == 3);
     load_word(0, 1);
     CHECK(L4_IpcFailed(L4_Send_Timeout(L4_GlobalId(9999, 1), L4_Never)) && L4_ErrorCode() == 4);
+}
+
+static void strings_by_ipc(void)
+{
+    L4_MsgBuffer_t buffer;
+    L4_StringItem_t item;
+    L4_Msg_t msg;
+    L4_MsgTag_t tag;
+    int i, same = 0;
+    for (i = 0; i < LENGTH; i++)
+        text[i] = (char)(i * 7 + 3);
+    load_word(6, 1);
+    CHECK(L4_IpcSucceeded(L4_Call(partner)));
+    L4_MsgClear(&msg);
+    L4_MsgAppendSimpleStringItem(&msg, L4_StringItem(LENGTH, text));
+    L4_MsgLoad(&msg);
+    L4_MsgBufferClear(&buffer);
+    L4_MsgBufferAppendSimpleRcvString(&buffer, L4_StringItem(LENGTH, back));
+    L4_AcceptStrings(L4_StringItemsAcceptor, &buffer);
+    tag = L4_Call(partner);
+    CHECK(L4_IpcSucceeded(tag) && L4_UntypedWords(tag) == 0 && L4_TypedWords(tag) == 3);
+    for (i = 0; i < LENGTH; i++)
+        same += back[i] == text[i];
+    CHECK(same == LENGTH);
+    /* A string that the partner does not take. */
+    L4_Accept(L4_UntypedWordsAcceptor);
+    item = L4_StringItem(10, text);
+    L4_MsgClear(&msg);
+    L4_MsgAppendSimpleStringItem(&msg, item);
+    L4_MsgLoad(&msg);
+    CHECK(L4_IpcFailed(L4_Send(partner)) && L4_ErrorCode() == 8);
+    /* The partner has got an error too, and waits again. */
+    load_word(0, 1);
+    CHECK(L4_IpcSucceeded(L4_Call(partner)) && first_word() == 2);
+}
+
+static void points_by_ipc(void)
+{
+    L4_Clock_t before = L4_SystemClock();
+    L4_Time_t soon = L4_TimePoint(L4_ClockAddUsec(before, 4000));
+    L4_ThreadId_t from;
+    CHECK(L4_IpcFailed(L4_Receive_Timeout(partner, soon)) && L4_ErrorCode() == 3);
+    CHECK(L4_SystemClock().raw - before.raw >= 4000 - 16);
+    /* It has passed. */
+    CHECK(L4_IpcFailed(L4_Wait_Timeout(soon, &from)) && L4_ErrorCode() == 3);
+    load_word(0, 30);
+    soon = L4_TimePoint(L4_ClockAddUsec(L4_SystemClock(), 20000000));
+    CHECK(L4_IpcSucceeded(L4_Call_Timeouts(partner, soon, soon)) && first_word() == 31);
 }
 
 static void other_threads(void)
@@ -470,19 +550,21 @@ static void debugger(void)
 }
 
 static const tap_test_t tests[] = {
-    { "CAPI0001", "fpages", fpages },
-    { "CAPI0002", "thread ids", thread_ids },
-    { "CAPI0003", "clock, periods and points", times },
+    { "CAPI0001", "fpages", fpages }, // Rules: 8.1
+    { "CAPI0002", "thread ids", thread_ids }, // Rules: 13.4
+    { "CAPI0003", "clock, periods and points", times }, // Rules: 1.1, 1.5, 2.1
     { "CAPI0004", "the kernel interface page", kernel_interface },
     { "CAPI0005", "message tags, message objects, map and grant items", messages },
-    { "CAPI0006", "string items and receive buffers", strings },
+    { "CAPI0006", "string items and receive buffers", strings }, // Rules: ABI 8
     { "CAPI0007", "acceptors", acceptors },
-    { "CAPI0008", "control registers of the own thread", control_registers },
-    { "CAPI0009", "every form of IPC with another thread", ipc },
-    { "CAPI0010", "starting, stopping and reading another thread", other_threads },
+    { "CAPI0008", "control registers of the own thread", control_registers }, // Rules: 4.3, 13.1
+    { "CAPI0009", "every form of IPC with another thread", ipc }, // Rules: 7.20
+    { "CAPI0010", "starting, stopping and reading another thread", other_threads }, // Rules: 5.24, 5.27
+    { "CAPI0014", "strings go to another thread and back", strings_by_ipc }, // Rules: 7.29
+    { "CAPI0015", "points as timeouts", points_by_ipc }, // Rules: 1.6, 1.9
     { "CAPI0011", "scheduling and interrupts", scheduling },
     { "CAPI0012", "memory from sigma0, unmapping, spaces, attributes", memory },
-    { "CAPI0013", "console of the kernel debugger", debugger },
+    { "CAPI0013", "console of the kernel debugger", debugger }, // Rules: ABI 15.1
 };
 
 int main(void) { TAP_RUN(tests); }

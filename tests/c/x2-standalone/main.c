@@ -225,14 +225,14 @@ void standalone_main(void)
     page = kernel_interface(words);
     serial_init();
     print("1..8\n");
-    report(finds_the_page(), "lock; nop finds the kernel interface page, a thousand times");
-    report(clock_goes_on(), "the clock goes on and never back");
-    report(ipc_errors(), "failed IPCs leave tag and error code");
-    report(sleeps(), "a thread that waits for itself sleeps");
-    report(pages_come_by_faults(), "sigma0 answers page faults");
-    report(pages_come_by_request(), "sigma0 answers a request");
-    report(thread_answers(), "a thread started by ExchangeRegisters answers 200 calls of 63 words");
-    report(thread_goes(), "a deleted thread is nobody");
+    report(finds_the_page(), "lock; nop finds the kernel interface page, a thousand times"); // "ALONE0001" Rules: ABI 4, 10.2
+    report(clock_goes_on(), "the clock goes on and never back"); // "ALONE0002" Rules: 2.1, 2.2
+    report(ipc_errors(), "failed IPCs leave tag and error code"); // "ALONE0003" Rules: 7.10, 7.9
+    report(sleeps(), "a thread that waits for itself sleeps"); // "ALONE0004" Rules: 7.5
+    report(pages_come_by_faults(), "sigma0 answers page faults"); // "ALONE0005" Rules: 12.5, ABI 2
+    report(pages_come_by_request(), "sigma0 answers a request"); // "ALONE0006" Rules: 12.4, ABI 5
+    report(thread_answers(), "a thread started by ExchangeRegisters answers 200 calls of 63 words"); // "ALONE0007" Rules: ABI 5, ABI 7
+    report(thread_goes(), "a deleted thread is nobody"); // "ALONE0008" Rules: 5.17, ABI 12.2
     for (;;)
         ipc(kip(KIP_IPC), 0, utcb()[-15], 0);
 }

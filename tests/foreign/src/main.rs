@@ -54,7 +54,7 @@ fn run() -> ! {
         if !good {
             println!("# {end:?}");
         }
-        let id = ["FGN0001", "FGN0002", "FGN0003", "FGN0004"][index];
+        let id = ["FGN0001", "FGN0002", "FGN0003", "FGN0004"][index]; // Rules: EXT 5.2, EXT 5.3
         let how = if mode == Mode::Exception { "an exception message" } else { "its emulation library" };
         report.result(good, id, format_args!("{program} runs, its system calls delivered by {how}"));
     }
@@ -63,7 +63,7 @@ fn run() -> ! {
         if end != End::Exited(0) {
             println!("# {end:?}");
         }
-        let id = ["FGN0010", "FGN0011", "FGN0012", "FGN0013"][index];
+        let id = ["FGN0010", "FGN0011", "FGN0012", "FGN0013"][index]; // Rules: EXT 8.1
         report.result(end == End::Exited(0), id, format_args!("attack {attack} gets nothing"));
     }
     for (index, attack) in FATAL.into_iter().enumerate() {
@@ -75,7 +75,7 @@ fn run() -> ! {
         let id = FATAL_IDS[index];
         report.result(good, id, format_args!("attack {attack} ends the attacker, by its server"));
     }
-    report.result(bystander.is_undisturbed(), "FGN0040", format_args!("nobody else notices"));
+    report.result(bystander.is_undisturbed(), "FGN0040", format_args!("nobody else notices")); // Rules: EXT 8.1
     l4::start::halt()
 }
 

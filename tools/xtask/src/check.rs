@@ -2,7 +2,7 @@
 
 use crate::build::FlagSet;
 use crate::packages::{Kind, Package};
-use crate::{bench, book, command, packages, toolchain};
+use crate::{bench, book, command, packages, rules, toolchain};
 use anyhow::Result;
 use std::path::Path;
 
@@ -18,6 +18,7 @@ pub(crate) fn run() -> Result<()> {
         ("lints for the programs", target_lints(&toolchain, &FlagSet::user()?, &packages, Kind::Program)),
         ("links of the book", book::check_links()),
         ("tables of the book", bench::check_tables()),
+        ("index of rules", rules::check()),
     ];
     let mut failed = Vec::new();
     for (what, result) in results {

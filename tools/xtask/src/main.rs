@@ -19,6 +19,7 @@ mod monitor;
 mod packages;
 mod programs_c;
 mod qemu;
+mod rules;
 mod run;
 mod scratch;
 mod suites;
@@ -62,6 +63,8 @@ enum Verb {
     Record(guest::RecordOptions),
     /// Type at a shell of Linux programs as a person would, by the scripts of tests/interactive
     Interact(guest::InteractOptions),
+    /// Write which tests show which rule of the interface into the book
+    Rules,
     /// Make a table of a trace that the kernel debugger dumped
     Trace(trace::Options),
 }
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Verb::Packages(options) => done(guest::packages(&options)),
         Verb::Record(options) => done(guest::record(&options)),
         Verb::Interact(options) => done(guest::interact(&options)),
+        Verb::Rules => done(rules::update()),
         Verb::Trace(options) => done(trace::run(&options)),
     };
     match result {

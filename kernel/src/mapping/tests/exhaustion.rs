@@ -37,6 +37,7 @@ fn each_failure(prepare: impl Fn(&World), from: usize, source: u64, to: usize, t
     assert!(failures > 2);
 }
 
+/// Rules: EXT 9.1.
 #[test]
 fn k4_a_failed_map_item_leaves_nothing_from_sigma0() {
     each_failure(|_| {}, 0, GIB, 1, 0x5000, 12);
@@ -48,6 +49,7 @@ fn k4_a_failed_map_item_leaves_nothing_from_a_large_page() {
     each_failure(prepare, 1, GIB + 0x3000, 2, 0x5000, 21);
 }
 
+/// Rules: EXT 9.1.
 #[test]
 fn k4_a_grant_that_cannot_split_changes_nothing() {
     for nth in (1..6).chain(510..530) {
@@ -74,6 +76,7 @@ fn k4_a_grant_that_cannot_split_changes_nothing() {
     panic!("splitting a page takes fewer allocations");
 }
 
+/// Rules: EXT 9.1.
 #[test]
 fn k4_a_page_that_cannot_be_split_is_unmapped_whole() {
     let world = World::new(3);

@@ -43,6 +43,7 @@ fn world() -> World {
     world
 }
 
+/// Rules: EXT 4.1.
 #[test]
 fn runs_are_mapped_with_exact_rights_and_counted() {
     let world = world();
@@ -67,6 +68,7 @@ fn runs_are_mapped_with_exact_rights_and_counted() {
     world.end();
 }
 
+/// Rules: EXT 4.1.
 #[test]
 fn holes_of_the_source_become_holes_of_the_target() {
     let world = world();
@@ -81,6 +83,7 @@ fn holes_of_the_source_become_holes_of_the_target() {
     world.end();
 }
 
+/// Rules: EXT 4.2.
 #[test]
 fn status_is_the_owners_and_is_cleared_bit_by_bit() {
     let world = world();
@@ -107,6 +110,7 @@ fn status_is_the_owners_and_is_cleared_bit_by_bit() {
 }
 
 /// Space 1 acts on what is derived from its own pages, of which the server's pool of frames may be one large one.
+/// Rules: EXT 4.7.
 #[test]
 fn what_is_derived_from_own_pages_can_be_queried_and_reduced() {
     for bits in [12, 21] {
@@ -170,6 +174,7 @@ fn what_is_derived_from_own_pages_can_be_queried_and_reduced() {
     }
 }
 
+/// Rules: EXT 4.2.
 #[test]
 fn protect_and_unmap_report_what_was() {
     let world = world();
@@ -193,6 +198,7 @@ fn protect_and_unmap_report_what_was() {
     world.end();
 }
 
+/// Rules: EXT 4.3.
 #[test]
 fn wrong_items_are_refused_without_effect() {
     let world = world();

@@ -19,6 +19,7 @@ impl World {
     }
 }
 
+/// Rules: 9.2.
 #[test]
 fn everybody_who_has_a_page_sees_its_type_change() {
     let world = World::new(5);
@@ -74,6 +75,7 @@ fn a_part_of_a_large_page_is_split_off() {
     }
 }
 
+/// Rules: 9.4.
 #[test]
 fn sigma0_maps_memory_with_its_types() {
     let world = World::new(1);

@@ -36,6 +36,7 @@ impl World {
     }
 }
 
+/// Rules: 8.10, 7.39.
 #[test]
 fn sigma0_has_all_ports_and_cannot_lose_them() {
     let world = World::new(2);
@@ -61,6 +62,7 @@ fn all_ports_are_few_nodes() {
     world.end();
 }
 
+/// Rules: 7.41.
 #[test]
 fn memory_and_ports_do_not_meet() {
     let world = World::new(1);
@@ -73,6 +75,7 @@ fn memory_and_ports_do_not_meet() {
     world.end();
 }
 
+/// Rules: 8.10.
 #[test]
 fn the_processor_forgets_what_was_taken() {
     let world = World::new(2);
@@ -167,6 +170,7 @@ impl Model {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+    /// Rules: 8.10, 7.41.
     #[test]
     fn ports_follow_the_model(
         operations in prop::collection::vec(operation(), 1..40),

@@ -326,11 +326,13 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
+    /// Rules: 7.32, 7.34, 7.37, 8.3, 8.5.
     #[test]
     fn small_pages_agree_with_the_model(operations in vec(operation(16), 1..60), seed in any::<u64>()) {
         run_against_model(&operations, seed, true);
     }
 
+    /// Rules: 7.37, 8.4.
     #[test]
     fn large_pages_agree_with_the_model(operations in vec(operation(21), 1..60), seed in any::<u64>()) {
         run_against_model(&operations, seed, false);

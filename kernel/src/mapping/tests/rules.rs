@@ -39,6 +39,7 @@ fn pages_come_and_go() {
     world.end();
 }
 
+/// Rules: 7.32, 7.33.
 #[test]
 fn rule_7_33_placement() {
     let world = World::new(2);
@@ -71,6 +72,7 @@ fn rule_7_33_placement() {
     world.end();
 }
 
+/// Rules: 7.34.
 #[test]
 fn rule_7_34_rights_are_those_of_both_and_add_up() {
     let world = World::new(2);
@@ -92,6 +94,7 @@ fn rule_7_34_rights_are_those_of_both_and_add_up() {
     world.end();
 }
 
+/// Rules: 7.34.
 #[test]
 fn rule_7_34_more_rights_on_a_part_of_a_large_page() {
     let world = World::new(2);
@@ -109,6 +112,7 @@ fn rule_7_34_more_rights_on_a_part_of_a_large_page() {
     world.end();
 }
 
+/// Rules: 7.35.
 #[test]
 fn rule_7_35_no_effect_and_no_error() {
     let mut world = World::new(2);
@@ -159,6 +163,7 @@ fn rule_7_35_no_effect_and_no_error() {
     world.end();
 }
 
+/// Rules: 7.36.
 #[test]
 fn rule_7_36_holes_keep_what_is_there() {
     let world = World::new(2);
@@ -173,6 +178,7 @@ fn rule_7_36_holes_keep_what_is_there() {
     world.end();
 }
 
+/// Rules: 7.37.
 #[test]
 fn rule_7_37_overmapping_at_any_mixture_of_sizes() {
     let sizes = [12, 21, 30];
@@ -200,6 +206,7 @@ fn rule_7_37_overmapping_at_any_mixture_of_sizes() {
     }
 }
 
+/// Rules: 7.37.
 #[test]
 fn rule_7_37_a_large_page_replaces_many_small_ones() {
     let world = World::new(2);
@@ -212,6 +219,7 @@ fn rule_7_37_a_large_page_replaces_many_small_ones() {
     world.end();
 }
 
+/// Rules: 7.38.
 #[test]
 fn rule_7_38_delivered_is_where_the_pages_went() {
     let world = World::new(2);
@@ -223,6 +231,7 @@ fn rule_7_38_delivered_is_where_the_pages_went() {
     world.end();
 }
 
+/// Rules: 7.39.
 #[test]
 fn rule_7_39_grant_moves_the_page_and_keeps_the_children() {
     let mut world = World::new(4);
@@ -246,6 +255,7 @@ fn rule_7_39_grant_moves_the_page_and_keeps_the_children() {
     world.end();
 }
 
+/// Rules: 7.39.
 #[test]
 fn rule_7_39_grant_of_a_part_of_a_large_page() {
     let world = World::new(4);
@@ -274,6 +284,7 @@ fn rule_7_39_grant_of_a_part_of_a_large_page() {
     world.end();
 }
 
+/// Rules: 7.39.
 #[test]
 fn rule_7_39_sigma0_keeps_what_it_grants() {
     let world = World::new(2);
@@ -292,6 +303,7 @@ fn deep(world: &World, depth: u64) {
     }
 }
 
+/// Rules: 7.40, 7.25, ABI 19.9.
 #[test]
 fn rule_7_40_depth_is_unbounded_and_preemptible() {
     let world = World::new(2);
@@ -313,6 +325,7 @@ fn rule_7_40_depth_is_unbounded_and_preemptible() {
     world.end();
 }
 
+/// Rules: 7.40.
 #[test]
 fn rule_7_40_fan_out_is_unbounded() {
     let world = World::new(3);
@@ -334,6 +347,7 @@ fn rule_7_40_fan_out_is_unbounded() {
     world.end();
 }
 
+/// Rules: 8.1.
 #[test]
 fn rule_8_1_unusable_fpages_do_nothing() {
     let world = World::new(1);
@@ -350,6 +364,7 @@ fn rule_8_1_unusable_fpages_do_nothing() {
     world.end();
 }
 
+/// Rules: 8.3.
 #[test]
 fn rule_8_3_rights_are_revoked_from_everything_derived() {
     let world = World::new(3);
@@ -372,6 +387,7 @@ fn rule_8_3_rights_are_revoked_from_everything_derived() {
     world.end();
 }
 
+/// Rules: 8.4.
 #[test]
 fn rule_8_4_large_pages_are_split() {
     for own_bits in [21, 30] {
@@ -397,6 +413,7 @@ fn rule_8_4_large_pages_are_split() {
     }
 }
 
+/// Rules: 8.5.
 #[test]
 fn rule_8_5_status_is_the_union_of_own_and_derived() {
     let world = World::new(3);
@@ -413,6 +430,7 @@ fn rule_8_5_status_is_the_union_of_own_and_derived() {
     world.end();
 }
 
+/// Rules: 8.6.
 #[test]
 fn rule_8_6_each_invoker_has_its_own_status() {
     let world = World::new(3);
@@ -438,6 +456,7 @@ fn rule_8_6_each_invoker_has_its_own_status() {
     world.end();
 }
 
+/// Rules: 8.6.
 #[test]
 fn rule_8_6_pieces_of_a_large_page_keep_their_own_status() {
     let mut world = World::new(2);
@@ -457,6 +476,7 @@ fn rule_8_6_pieces_of_a_large_page_keep_their_own_status() {
     world.end();
 }
 
+/// Rules: 8.7.
 #[test]
 fn rule_8_7_reading_an_executable_page_may_be_executing_it() {
     let world = World::new(2);
@@ -470,6 +490,7 @@ fn rule_8_7_reading_an_executable_page_may_be_executing_it() {
     world.end();
 }
 
+/// Rules: 8.8.
 #[test]
 fn rule_8_8_areas_have_no_status() {
     let world = World::new(1);
@@ -481,6 +502,7 @@ fn rule_8_8_areas_have_no_status() {
     world.end();
 }
 
+/// Rules: 6.6.
 #[test]
 fn rule_6_6_kernel_frames_never_replace_a_users_page() {
     let world = World::new(1);
@@ -520,6 +542,7 @@ fn a_processor_that_cannot_forbid_execution() {
     world.end();
 }
 
+/// Rules: ABI 2.
 #[test]
 fn sigma0_has_everything_but_the_kernels_memory() {
     let world = World::new(1);
@@ -556,6 +579,7 @@ fn sigma0_has_everything_but_the_kernels_memory() {
     world.end();
 }
 
+/// Rules: 5.16.
 #[test]
 fn destruction_revokes_everything_derived() {
     let mut world = World::new(3);

@@ -36,6 +36,7 @@ fn fail_each(world: &World, thread: ThreadRef, call: Call, arguments: &[(super::
     unreachable!()
 }
 
+/// Rules: EXT 9.1, 5.4.
 #[test]
 fn calls_that_run_out_of_memory_change_nothing() {
     let world = World::new();
@@ -55,6 +56,7 @@ fn calls_that_run_out_of_memory_change_nothing() {
     assert!(fail_each(&world, root, Call::ThreadControl, &move_to_root) >= 1);
 }
 
+/// Rules: EXT 9.1.
 #[test]
 fn deletion_needs_no_memory() {
     let world = World::new();

@@ -158,6 +158,7 @@ fn steps(seed: u64, count: usize, fast_path: bool) -> (Vec<u64>, usize) {
     (seen, fast)
 }
 
+/// Rules: ABI 19.10.
 #[test]
 fn the_fast_path_cannot_be_told_from_the_general_path() {
     let mut taken = 0;

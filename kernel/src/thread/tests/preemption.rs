@@ -42,6 +42,7 @@ fn ipc_error(thread: ThreadRef) -> Option<IpcError> {
     IpcError::from_raw(error(thread))
 }
 
+/// Rules: 7.25, ABI 19.9.
 #[test]
 fn an_interrupted_transfer_ends_like_any_other() {
     let world = World::new();
@@ -61,6 +62,7 @@ fn an_interrupted_transfer_ends_like_any_other() {
     }
 }
 
+/// Rules: 5.27, 7.10.
 #[test]
 fn an_aborted_transfer_fails_on_both_sides() {
     for (control, victim_sends) in
@@ -90,6 +92,7 @@ fn an_aborted_transfer_fails_on_both_sides() {
     }
 }
 
+/// Rules: 5.15.
 #[test]
 fn a_transfer_ends_when_its_partner_is_deleted() {
     let world = World::new();
@@ -134,6 +137,7 @@ fn who_deletes_a_deleter_finishes_its_work() {
 }
 
 /// What an owner can write into the registers of a thread that waits to send (K15).
+/// Rules: EXT 6.2.
 #[test]
 fn a_tag_that_is_none_is_sent_as_an_empty_message() {
     let world = World::new();

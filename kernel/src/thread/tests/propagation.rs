@@ -68,6 +68,7 @@ fn message_becomes_the_senders(change: impl FnOnce(&World, ThreadRef)) {
     invariants::check();
 }
 
+/// Rules: 7.14.
 #[test]
 fn a_message_in_the_name_of_a_deleted_thread_becomes_the_senders() {
     message_becomes_the_senders(|world, originator| {
@@ -75,6 +76,7 @@ fn a_message_in_the_name_of_a_deleted_thread_becomes_the_senders() {
     });
 }
 
+/// Rules: 7.14.
 #[test]
 fn a_message_in_the_name_of_a_thread_that_moves_away_becomes_the_senders() {
     message_becomes_the_senders(|world, originator| {
@@ -87,6 +89,7 @@ fn a_message_in_the_name_of_a_thread_that_moves_away_becomes_the_senders() {
     });
 }
 
+/// Rules: 7.16.
 #[test]
 fn an_originator_that_is_turned_to_another_partner_takes_what_waits_from_it() {
     let world = World::new();
@@ -102,6 +105,7 @@ fn an_originator_that_is_turned_to_another_partner_takes_what_waits_from_it() {
     invariants::check();
 }
 
+/// Rules: 7.14.
 #[test]
 fn a_right_to_propagate_that_comes_later_is_not_used() {
     let world = World::new();
@@ -116,6 +120,7 @@ fn a_right_to_propagate_that_comes_later_is_not_used() {
     assert!(!MessageTag::from_raw(receiver.registers.r9().get()).is_propagated());
 }
 
+/// Rules: 7.7.
 #[test]
 fn a_search_among_many_senders_gives_way_and_goes_on() {
     let world = World::new();

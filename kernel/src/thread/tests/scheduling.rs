@@ -107,6 +107,7 @@ impl Scene {
     }
 }
 
+/// Rules: 4.7.
 #[test]
 fn without_flags_the_preemption_is_silent() {
     let scene = Scene::new(0, 10_000, 150);
@@ -114,6 +115,7 @@ fn without_flags_the_preemption_is_silent() {
     scene.expect_fault(None);
 }
 
+/// Rules: 4.7, 4.9, 4.12.
 #[test]
 fn a_signalled_preemption_is_told_when_the_thread_goes_on() {
     for (flags, sensitive) in [(SIGNAL, 150), (SIGNAL | DELAY, 119)] {
@@ -125,6 +127,7 @@ fn a_signalled_preemption_is_told_when_the_thread_goes_on() {
     }
 }
 
+/// Rules: 4.5, 4.7.
 #[test]
 fn a_delayed_preemption_takes_place_when_the_delay_is_over() {
     for flags in [DELAY, DELAY | SIGNAL] {
@@ -145,6 +148,7 @@ fn a_delayed_preemption_takes_place_when_the_delay_is_over() {
     }
 }
 
+/// Rules: 4.5, 4.6.
 #[test]
 fn a_delay_ends_with_the_timeslice() {
     for flags in [DELAY, DELAY | SIGNAL] {
@@ -161,6 +165,7 @@ fn a_delay_ends_with_the_timeslice() {
     }
 }
 
+/// Rules: 4.7, 4.12.
 #[test]
 fn without_a_delay_allowed_a_signalled_preemption_is_an_exception_at_once() {
     let scene = Scene::new(DELAY | SIGNAL, 0, 150);
@@ -174,6 +179,7 @@ fn without_a_delay_allowed_a_signalled_preemption_is_an_exception_at_once() {
     scene.expect_fault(None);
 }
 
+/// Rules: 4.8, 4.14.
 #[test]
 fn flags_that_change_during_the_delay_count_at_its_end() {
     let block = |scene: &Scene| scene.runner.utcb.get().expect("active");
@@ -191,6 +197,7 @@ fn flags_that_change_during_the_delay_count_at_its_end() {
     scene.expect_fault(Some(15_000));
 }
 
+/// Rules: 4.8.
 #[test]
 fn giving_up_the_processor_ends_the_delay() {
     let scene = Scene::new(DELAY | SIGNAL, 10_000, 150);
@@ -201,6 +208,7 @@ fn giving_up_the_processor_ends_the_delay() {
     assert!(same(scene.tick(15_000), scene.runner), "nothing is left of the delay");
 }
 
+/// Rules: 4.5, 4.7.
 #[test]
 fn one_above_the_sensitive_priority_ends_the_delay() {
     let scene = Scene::new(DELAY | SIGNAL, 10_000, 120);
@@ -214,6 +222,7 @@ fn one_above_the_sensitive_priority_ends_the_delay() {
     assert!(same(scene.tick(7000), other));
 }
 
+/// Rules: 4.1.
 #[test]
 fn the_end_of_a_timeslice_is_told_if_another_thread_runs() {
     let scene = Scene::new(SIGNAL, 0, 100);
@@ -249,6 +258,7 @@ fn schedule(scene: &Scene, quantum: u64, preemption: u64) -> (u64, u64) {
     (root.registers.rax().get(), root.registers.rdx.get() & 0xffff)
 }
 
+/// Rules: 3.19, 3.21.
 #[test]
 fn a_thread_that_has_used_its_quantum_tells_its_scheduler_and_stops() {
     let scene = Scene::new(0, 0, 100);
@@ -271,6 +281,7 @@ fn a_thread_that_has_used_its_quantum_tells_its_scheduler_and_stops() {
     assert!(same(scene.tick(3500), root), "it has used the new one, too");
 }
 
+/// Rules: 3.18.
 #[test]
 fn only_running_uses_a_quantum() {
     let scene = Scene::new(0, 0, 100);
@@ -286,6 +297,7 @@ fn only_running_uses_a_quantum() {
     assert_eq!(scene.runner.registers.rsi.get(), 0);
 }
 
+/// Rules: 3.22.
 #[test]
 fn a_new_quantum_takes_back_what_nobody_has_heard() {
     let scene = Scene::new(0, 0, 100);
@@ -305,6 +317,7 @@ fn a_new_quantum_takes_back_what_nobody_has_heard() {
     assert!(scene.tick(2001).is_none(), "without the message it stays where it is");
 }
 
+/// Rules: 3.23.
 #[test]
 fn without_a_scheduler_it_is_halted() {
     let scene = Scene::new(0, 0, 100);

@@ -13,28 +13,28 @@ use x2::protocol::{self, exception};
 use x2::{ErrorCode, Fpage, IpcErrorKind, IpcPhase, Rights, ThreadId, Time};
 
 tests! {
-    CNF0001 "an owned thread reaches its own space and its owner" reaches_owner;
-    CNF0002 "sending anywhere else is like sending to nobody" sends_nowhere_else;
-    CNF0003 "waiting for anybody else is like waiting for nobody" waits_for_nobody_else;
-    CNF0004 "an opened space can be reached until it is closed" open_and_close;
-    CNF0005 "a send that waits when its space is confined fails when it is served" confined_while_waiting;
-    CNF0006 "pager and exception handler in the UTCB are not believed" handlers_are_copies;
-    CNF0007 "KernelInterface and the debugger's instruction are exceptions" no_kernel_conventions;
-    CNF0008 "an owned thread cannot exchange registers of others or set its pager" exchange_registers;
-    CNF0009 "the owner controls the thread by ExchangeRegisters" owner_exchanges_registers;
-    CNF0010 "Schedule and ThreadSwitch do not reach others" schedule_reaches_nobody;
-    CNF0011 "a space cannot own itself, directly or through others" no_circles;
-    CNF0012 "only privileged spaces and the owner use SpaceOptions" privilege;
-    CNF0013 "wrong options and values are errors" wrong_values;
-    CNF0014 "an orphan's threads halt, and a new owner resumes them" orphans;
-    CNF0015 "interrupts are out of reach" no_interrupts;
-    CNF0016 "a deleted space closes itself" deleted_space_closes;
-    CNF0018 "a quota limits what a space costs, and is given back" quota;
-    CNF0019 "a quota is taken out of the owner's" quota_of_owner;
-    CNF0020 "a pager that a program chose does not count once its space is owned" pager_chosen_before;
-    CNF0021 "an owned space reaches the spaces that it owns itself" reaches_owned;
-    CNF0022 "an interrupt is in reach of the owned thread that handles it, and of no other" own_interrupt;
-    CNF0017 "not more than eight spaces can be opened" openings_are_bounded;
+    CNF0001 [EXT 2.2] "an owned thread reaches its own space and its owner" reaches_owner;
+    CNF0002 [EXT 2.2] "sending anywhere else is like sending to nobody" sends_nowhere_else;
+    CNF0003 [EXT 2.2] "waiting for anybody else is like waiting for nobody" waits_for_nobody_else;
+    CNF0004 [EXT 3.3] "an opened space can be reached until it is closed" open_and_close;
+    CNF0005 [EXT 2.3, 7.2] "a send that waits when its space is confined fails when it is served" confined_while_waiting;
+    CNF0006 [EXT 2.1, EXT 2.4] "pager and exception handler in the UTCB are not believed" handlers_are_copies;
+    CNF0007 [EXT 2.6] "KernelInterface and the debugger's instruction are exceptions" no_kernel_conventions;
+    CNF0008 [EXT 2.5] "an owned thread cannot exchange registers of others or set its pager" exchange_registers;
+    CNF0009 [EXT 2.1, EXT 2.5] "the owner controls the thread by ExchangeRegisters" owner_exchanges_registers;
+    CNF0010 [EXT 2.5] "Schedule and ThreadSwitch do not reach others" schedule_reaches_nobody;
+    CNF0011 [EXT 3.1] "a space cannot own itself, directly or through others" no_circles;
+    CNF0012 [EXT 3.1] "only privileged spaces and the owner use SpaceOptions" privilege;
+    CNF0013 [EXT 3.1, EXT 1.2] "wrong options and values are errors" wrong_values;
+    CNF0014 [EXT 2.7] "an orphan's threads halt, and a new owner resumes them" orphans;
+    CNF0015 [EXT 2.2] "interrupts are out of reach" no_interrupts;
+    CNF0016 [EXT 3.3] "a deleted space closes itself" deleted_space_closes;
+    CNF0018 [EXT 3.2] "a quota limits what a space costs, and is given back" quota;
+    CNF0019 [EXT 3.2] "a quota is taken out of the owner's" quota_of_owner;
+    CNF0020 [EXT 2.1] "a pager that a program chose does not count once its space is owned" pager_chosen_before;
+    CNF0021 [EXT 2.2] "an owned space reaches the spaces that it owns itself" reaches_owned;
+    CNF0022 [EXT 2.2] "an interrupt is in reach of the owned thread that handles it, and of no other" own_interrupt;
+    CNF0017 [EXT 3.3] "not more than eight spaces can be opened" openings_are_bounded;
 }
 
 /// What an owned thread's attempt came to: 0 = success, else the error word.

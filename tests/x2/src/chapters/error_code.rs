@@ -8,8 +8,8 @@ use l4::utcb;
 use x2::protocol::{self, exception};
 
 tests! {
-    ERC0001 "the error code follows the exception's number, 0 where the processor has none" error_codes;
-    ERC0002 "an answer of 18 words is enough" answer;
+    ERC0001 [11.3, ABI 19.15] "the error code follows the exception's number, 0 where the processor has none" error_codes;
+    ERC0002 [11.5] "an answer of 18 words is enough" answer;
 }
 
 #[unsafe(naked)]

@@ -12,18 +12,18 @@ use x2::protocol::exception::{self, NUMBER, RAX, RBX, RFLAGS, RIP, RSP, TAG};
 use x2::{IpcErrorKind, ThreadId};
 
 tests! {
-    EXC0001 "an invalid instruction sends the whole frame to the handler" frame;
-    EXC0002 "the reply sets every register" reply_sets_registers;
-    EXC0003 "the reply cannot set flags that are not the user's" reply_masks_flags;
-    EXC0004 "division by zero, non-canonical addresses, INT and single steps have their vectors" vectors;
-    EXC0005 "without a handler the thread is halted" no_handler;
-    EXC0006 "a reply that is too short halts the thread" short_reply;
-    EXC0007 "the message registers are what they were" message_registers_survive;
-    EXC0008 "a non-canonical instruction pointer harms only its thread" non_canonical_ip;
-    EXC0009 "CLI, STI, HLT and privileged registers are refused" privileged_instructions;
-    EXC0011 "every exception that a program can raise here has its vector and instruction pointer" all_vectors;
-    EXC0012 "an aborted exception message goes on at the instruction, which raises it again" aborted;
-    EXC0010 "deleting a handler that owes the reply halts the thread" handler_deleted;
+    EXC0001 [11.1, 11.2, 11.3, ABI 13] "an invalid instruction sends the whole frame to the handler" frame;
+    EXC0002 [11.5, ABI 19.1] "the reply sets every register" reply_sets_registers;
+    EXC0003 [11.5, ABI 19.13] "the reply cannot set flags that are not the user's" reply_masks_flags;
+    EXC0004 [11.4] "division by zero, non-canonical addresses, INT and single steps have their vectors" vectors;
+    EXC0005 [5.34] "without a handler the thread is halted" no_handler;
+    EXC0006 [11.5] "a reply that is too short halts the thread" short_reply;
+    EXC0007 [11.6] "the message registers are what they were" message_registers_survive;
+    EXC0008 [11.5, ABI 19.13] "a non-canonical instruction pointer harms only its thread" non_canonical_ip;
+    EXC0009 [11.4, ABI 19.6] "CLI, STI, HLT and privileged registers are refused" privileged_instructions;
+    EXC0011 [11.1, 11.4] "every exception that a program can raise here has its vector and instruction pointer" all_vectors;
+    EXC0012 [5.31] "an aborted exception message goes on at the instruction, which raises it again" aborted;
+    EXC0010 [5.34, 5.15] "deleting a handler that owes the reply halts the thread" handler_deleted;
 }
 
 /// A thread that runs `code` with this thread as exception handler; returns its first exception.

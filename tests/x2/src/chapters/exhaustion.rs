@@ -13,11 +13,11 @@ use l4::{kip, space};
 use x2::{Acceptor, ErrorCode, Fpage, IpcErrorKind, MapItem, Rights, ThreadId};
 
 tests! {
-    EXH0001 "creating a space fails with error 8 or not at all" create_space;
-    EXH0002 "configuring a space fails with error 8 or not at all" configure_space;
-    EXH0003 "activating a thread fails with error 8 or not at all" activate_thread;
-    EXH0004 "a map item that runs out ends with error 4 for both, and can be sent again" map_item;
-    EXH0005 "Unmap of a page of a large mapping does not fail" unmap_part;
+    EXH0001 [EXT 9.1, 5.4] "creating a space fails with error 8 or not at all" create_space;
+    EXH0002 [EXT 9.1] "configuring a space fails with error 8 or not at all" configure_space;
+    EXH0003 [EXT 9.1, 5.4] "activating a thread fails with error 8 or not at all" activate_thread;
+    EXH0004 [EXT 9.1, 7.13] "a map item that runs out ends with error 4 for both, and can be sent again" map_item;
+    EXH0005 [EXT 9.1] "Unmap of a page of a large mapping does not fail" unmap_part;
 }
 
 const NO_MEMORY: Option<ErrorCode> = Some(ErrorCode::NoMemory);

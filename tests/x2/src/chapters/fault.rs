@@ -12,18 +12,18 @@ use x2::protocol::{self, page_fault_tag};
 use x2::{Acceptor, Fpage, MapItem, Rights, ThreadId};
 
 tests! {
-    FLT0001 "a read fault tells label, address and instruction, and goes on with the mapping" read_fault;
-    FLT0002 "a write fault tells that it was a write" write_fault;
-    FLT0003 "a reply without a mapping lets the thread fault again" reply_without_mapping;
-    FLT0004 "a fault leaves message registers, acceptor and error word alone" fault_preserves_utcb;
-    FLT0005 "writing to a page mapped for reading faults, and mapping it again adds the right" write_to_read_only;
-    FLT0006 "the thread of a pager that does not exist is halted" no_pager;
-    FLT0007 "a pager can grant the page" granting_pager;
-    FLT0008 "writing to the kernel interface page faults and cannot be allowed" write_to_kip;
-    FLT0009 "an address of the kernel's faults like an unmapped one" kernel_address;
-    FLT0010 "code on a page without execute right faults with that access" execute_fault;
-    FLT0011 "the window of a fault is the whole space" window_is_complete;
-    FLT0012 "deleting a pager that owes the reply halts the thread" pager_deleted;
+    FLT0001 [12.2, 12.3, ABI 13] "a read fault tells label, address and instruction, and goes on with the mapping" read_fault;
+    FLT0002 [12.2] "a write fault tells that it was a write" write_fault;
+    FLT0003 [12.3] "a reply without a mapping lets the thread fault again" reply_without_mapping;
+    FLT0004 [12.3, 13.3] "a fault leaves message registers, acceptor and error word alone" fault_preserves_utcb;
+    FLT0005 [7.34] "writing to a page mapped for reading faults, and mapping it again adds the right" write_to_read_only;
+    FLT0006 [5.34] "the thread of a pager that does not exist is halted" no_pager;
+    FLT0007 [12.3] "a pager can grant the page" granting_pager;
+    FLT0008 [6.6] "writing to the kernel interface page faults and cannot be allowed" write_to_kip;
+    FLT0009 [10.9] "an address of the kernel's faults like an unmapped one" kernel_address;
+    FLT0010 [12.2, ABI 19.14] "code on a page without execute right faults with that access" execute_fault;
+    FLT0011 [12.3] "the window of a fault is the whole space" window_is_complete;
+    FLT0012 [5.34, 5.15] "deleting a pager that owes the reply halts the thread" pager_deleted;
 }
 
 /// Where nothing is mapped in a space made by a test.

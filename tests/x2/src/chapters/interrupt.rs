@@ -11,13 +11,13 @@ use x2::protocol::INTERRUPT_TAG;
 use x2::{ErrorCode, IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
 
 tests! {
-    IRQ0001 "an interrupt is a message from its id, and comes again when it is acknowledged" delivery;
-    IRQ0002 "an interrupt that was not acknowledged does not come again" masked_until_acknowledged;
-    IRQ0003 "only the handler can acknowledge, and only what was delivered" acknowledge_errors;
-    IRQ0004 "association needs an interrupt id, a handler that exists and the interrupt as space" association_errors;
-    IRQ0005 "Schedule knows an interrupt only while it is associated" schedule;
-    IRQ0006 "deleting the handler ends the association" handler_deleted;
-    IRQ0007 "a closed receive from an interrupt that nobody handles waits" closed_receive;
+    IRQ0001 [5.20, 12.1] "an interrupt is a message from its id, and comes again when it is acknowledged" delivery;
+    IRQ0002 [5.20] "an interrupt that was not acknowledged does not come again" masked_until_acknowledged;
+    IRQ0003 [5.21] "only the handler can acknowledge, and only what was delivered" acknowledge_errors;
+    IRQ0004 [5.19] "association needs an interrupt id, a handler that exists and the interrupt as space" association_errors;
+    IRQ0005 [3.13] "Schedule knows an interrupt only while it is associated" schedule;
+    IRQ0006 [5.15] "deleting the handler ends the association" handler_deleted;
+    IRQ0007 [7.3] "a closed receive from an interrupt that nobody handles waits" closed_receive;
 }
 
 /// Line of the interval timer behind an I/O APIC.

@@ -10,30 +10,30 @@ use x2::protocol::{self, IO_PAGE_FAULT_TAG, exception};
 use x2::{Acceptor, Fpage, IpcErrorKind, MapItem, Rights, ThreadId};
 
 tests! {
-    IOP0001 "the root task uses the ports that sigma0 gave" root_uses_ports;
-    IOP0002 "every instruction that accesses a port faults, telling ports and address, and goes on with them" every_instruction;
-    IOP0003 "an access that is not aligned names the smallest fpage with all its ports" unaligned;
-    IOP0004 "an access needs all its ports" needs_all_ports;
-    IOP0005 "a reply without ports lets the thread fault again" reply_without_ports;
-    IOP0006 "a fault leaves message registers, acceptor and error word alone" fault_preserves_utcb;
-    IOP0007 "the receiver gets what was sent, accepted and held, and is told what" intersection;
-    IOP0008 "ports do not fit a memory window, nor memory a window of ports" windows;
-    IOP0009 "a space without ports gives none" nothing_to_give;
-    IOP0010 "unmapping takes a port from everybody who has it from there" unmap_is_recursive;
-    IOP0011 "flushing takes it from the space itself too" flush;
-    IOP0012 "ports are removed whatever rights an fpage names, and have no status" rights_do_not_matter;
-    IOP0013 "a granted port leaves its granter, and those above can take it back" grant;
-    IOP0014 "one port out of all is taken, the others stay" one_of_all;
-    IOP0015 "spaces take turns without using each other's ports" isolation;
-    IOP0016 "a space gets no ports of one that was there before" fresh_space;
-    IOP0017 "threads of a space share its ports" shared_by_threads;
-    IOP0018 "an access beyond the last port is an exception" beyond_the_last;
-    IOP0019 "with the ports at hand a bad address of a string instruction is an exception" bad_string;
-    IOP0020 "no program gets I/O privilege" no_privilege_level;
-    IOP0021 "without a pager the thread is halted" no_pager;
-    IOP0022 "the pager of an owned space is whom its owner chose" owned_space;
-    IOP0023 "an item of ports that runs out of kernel memory ends with error 4, and can be sent again" out_of_memory;
-    IOP0024 "a fault whose answer runs out of kernel memory is an exception" fault_out_of_memory;
+    IOP0001 [12.7, 8.10] "the root task uses the ports that sigma0 gave" root_uses_ports;
+    IOP0002 [12.8] "every instruction that accesses a port faults, telling ports and address, and goes on with them" every_instruction;
+    IOP0003 [12.8] "an access that is not aligned names the smallest fpage with all its ports" unaligned;
+    IOP0004 [12.8] "an access needs all its ports" needs_all_ports;
+    IOP0005 [12.8] "a reply without ports lets the thread fault again" reply_without_ports;
+    IOP0006 [12.8] "a fault leaves message registers, acceptor and error word alone" fault_preserves_utcb;
+    IOP0007 [7.41, ABI 9.2] "the receiver gets what was sent, accepted and held, and is told what" intersection;
+    IOP0008 [7.41] "ports do not fit a memory window, nor memory a window of ports" windows;
+    IOP0009 [7.41] "a space without ports gives none" nothing_to_give;
+    IOP0010 [8.10] "unmapping takes a port from everybody who has it from there" unmap_is_recursive;
+    IOP0011 [8.10] "flushing takes it from the space itself too" flush;
+    IOP0012 [8.9] "ports are removed whatever rights an fpage names, and have no status" rights_do_not_matter;
+    IOP0013 [8.10, 7.39] "a granted port leaves its granter, and those above can take it back" grant;
+    IOP0014 [8.9, 8.10] "one port out of all is taken, the others stay" one_of_all;
+    IOP0015 [8.10] "spaces take turns without using each other's ports" isolation;
+    IOP0016 [8.10] "a space gets no ports of one that was there before" fresh_space;
+    IOP0017 [8.10] "threads of a space share its ports" shared_by_threads;
+    IOP0018 [12.8] "an access beyond the last port is an exception" beyond_the_last;
+    IOP0019 [12.8] "with the ports at hand a bad address of a string instruction is an exception" bad_string;
+    IOP0020 [ABI 19.6] "no program gets I/O privilege" no_privilege_level;
+    IOP0021 [5.34, 12.8] "without a pager the thread is halted" no_pager;
+    IOP0022 [EXT 2.1, 12.8] "the pager of an owned space is whom its owner chose" owned_space;
+    IOP0023 [7.13, EXT 9.1] "an item of ports that runs out of kernel memory ends with error 4, and can be sent again" out_of_memory;
+    IOP0024 [12.8, EXT 9.1] "a fault whose answer runs out of kernel memory is an exception" fault_out_of_memory;
 }
 
 /// The scratch register of the first serial port, which keeps what is written to it.

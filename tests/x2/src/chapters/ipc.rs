@@ -9,34 +9,35 @@ use x2::control::ThreadState;
 use x2::{IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
 
 tests! {
-    IPC0001 "all 63 words, label and sender arrive in the same space" words_in_one_space;
-    IPC0002 "all 63 words, label and sender arrive from another space" words_between_spaces;
-    IPC0003 "a send with timeout zero to a thread that does not wait for it fails at once" send_zero_timeout;
-    IPC0004 "a receive with timeout zero and no sender fails at once" receive_zero_timeout;
-    IPC0005 "a send to an id that is nobody's fails" send_to_nobody;
-    IPC0006 "a closed receive from an id that is nobody's fails" receive_from_nobody;
-    IPC0007 "a send timeout does not end before its time" send_timeout;
-    IPC0008 "a receive timeout does not end before its time" receive_timeout;
-    IPC0009 "a closed receive takes only its partner's message" closed_receive;
-    IPC0010 "an open receive takes a sender that was there before" open_receive;
-    IPC0011 "a receive from anylocalthread takes only threads of the own space" any_local;
-    IPC0012 "a server answers many clients with reply-and-wait" server_loop;
-    IPC0013 "an IPC without phases does nothing" no_phase;
-    IPC0014 "receiving from oneself is sleeping" sleeping;
-    IPC0015 "sending to oneself fails" send_to_oneself;
-    IPC0016 "a local id names a thread as destination and as source" local_ids;
-    IPC0017 "a local id of another space names nobody" foreign_local_id;
-    IPC0018 "a tag that announces more words than there are registers is refused" too_many_words;
-    IPC0019 "a failed send phase leaves out the receive phase" failed_send_has_no_receive;
-    IPC0020 "Lipc has the results of Ipc" lipc;
-    IPC0021 "messages in registers leave the message registers in memory alone" register_messages;
-    IPC0022 "waiting senders are served by priority, then in their order" order_of_senders;
-    IPC0023 "no registers but the outputs carry anything from the kernel or the sender" no_leaks;
-    IPC0024 "a thread in a closed receive does not get a third thread's message" third_thread_waits;
-    IPC0025 "a reply to a thread that does not wait is lost" lost_reply;
-    IPC0026 "only the timeout of a phase that takes place counts" timeout_of_other_phase;
-    IPC0027 "a call reaches a partner that replies at once" immediate_reply;
-    IPC0028 "periods of length zero with any exponent do not wait" zero_periods;
+    IPC0001 [7.9, 7.6] "all 63 words, label and sender arrive in the same space" words_in_one_space;
+    IPC0002 [7.9, 7.6] "all 63 words, label and sender arrive from another space" words_between_spaces;
+    IPC0003 [1.12] "a send with timeout zero to a thread that does not wait for it fails at once" send_zero_timeout;
+    IPC0004 [1.12] "a receive with timeout zero and no sender fails at once" receive_zero_timeout;
+    IPC0005 [7.2, 5.1, 5.2, 5.22] "a send to an id that is nobody's fails" send_to_nobody;
+    IPC0006 [7.2, 5.2, 5.22] "a closed receive from an id that is nobody's fails" receive_from_nobody;
+    IPC0007 [1.8] "a send timeout does not end before its time" send_timeout;
+    IPC0008 [1.8] "a receive timeout does not end before its time" receive_timeout;
+    IPC0009 [7.3] "a closed receive takes only its partner's message" closed_receive;
+    IPC0010 [7.3] "an open receive takes a sender that was there before" open_receive;
+    IPC0011 [7.3] "a receive from anylocalthread takes only threads of the own space" any_local;
+    IPC0012 [7.1, 7.20] "a server answers many clients with reply-and-wait" server_loop;
+    IPC0013 [7.1] "an IPC without phases does nothing" no_phase;
+    IPC0014 [7.5] "receiving from oneself is sleeping" sleeping;
+    IPC0015 [7.5] "sending to oneself fails" send_to_oneself;
+    IPC0016 [7.4, 13.5] "a local id names a thread as destination and as source" local_ids;
+    IPC0017 [7.4] "a local id of another space names nobody" foreign_local_id;
+    IPC0018 [7.2] "a tag that announces more words than there are registers is refused" too_many_words;
+    IPC0019 [7.1] "a failed send phase leaves out the receive phase" failed_send_has_no_receive;
+    IPC0020 [7.1, 7.19] "Lipc has the results of Ipc" lipc;
+    IPC0021 [13.6] "messages in registers leave the message registers in memory alone" register_messages;
+    IPC0022 [7.7] "waiting senders are served by priority, then in their order" order_of_senders;
+    IPC0023 [ABI 5] "no registers but the outputs carry anything from the kernel or the sender" no_leaks;
+    IPC0024 [7.3, ABI 19.2] "a thread in a closed receive does not get a third thread's message" third_thread_waits;
+    IPC0025 [1.12, 7.20] "a reply to a thread that does not wait is lost" lost_reply;
+    IPC0026 [1.10] "only the timeout of a phase that takes place counts" timeout_of_other_phase;
+    IPC0027 [7.1] "a call reaches a partner that replies at once" immediate_reply;
+    IPC0028 [1.2] "periods of length zero with any exponent do not wait" zero_periods;
+    IPC0029 [7.18] "flags other than P do not count on a send" flags_of_a_send;
 }
 
 pub(crate) fn error(phase: IpcPhase, kind: IpcErrorKind) -> IpcError {
@@ -442,5 +443,20 @@ fn zero_periods() {
     for exponent in 1..32 {
         let zero = Time::from_raw(exponent << 10);
         assert_eq!(ipc::receive_timeout(ThreadId::ANY, zero), Err(RECEIVE_TIMEOUT));
+    }
+}
+
+fn flags_of_a_send() {
+    let partner = spawn(|| {
+        let mut request = ipc::wait().unwrap();
+        loop {
+            let words = [request.tag.raw()];
+            request = ipc::reply_wait(request.from, Message::with_words(2, &words)).expect("the caller waits");
+        }
+    });
+    for flags in [1 << 13, 1 << 14, 1 << 15, 7 << 13] {
+        let tag = MessageTag::new(5, 0, 0);
+        let answer = ipc::ipc(partner, partner, Timeouts::NEVER, MessageTag::from_raw(tag.raw() | flags));
+        assert_eq!(answer.unwrap().word(0), tag.raw(), "{flags:#x}");
     }
 }

@@ -9,19 +9,21 @@ use x2::kip::{self as layout, MemoryKind, UtcbInfo};
 use x2::{Rights, ThreadId};
 
 tests! {
-    KIP0001 "the page begins with its magic, version and flags" magic_version_flags;
-    KIP0002 "KernelInterface returns the page's own words" kernel_interface_words;
-    KIP0003 "KernelInterface changes no other register" kernel_interface_registers;
-    KIP0004 "UtcbInfo and KipAreaInfo say what this interface has" area_infos;
-    KIP0005 "ThreadInfo leaves room for interrupts and kernel threads" thread_info;
-    KIP0006 "PageInfo offers 4 KiB and 2 MiB pages and independent rights" page_info;
-    KIP0007 "every system call has an entry address in the kernel half" entries;
-    KIP0008 "reserved words are zero" reserved_words;
-    KIP0009 "the memory descriptors give the user area and cover the initial servers" memory_descriptors;
-    KIP0010 "the kernel descriptor has an empty list of features" kernel_descriptor;
-    KIP0011 "every processor has a descriptor" processors;
-    KIP0012 "ClockInfo has two finite periods" clock_info;
-    KIP0013 "the page is the same in another space" same_in_another_space;
+    KIP0001 [10.2, ABI 3] "the page begins with its magic, version and flags" magic_version_flags;
+    KIP0002 [ABI 4] "KernelInterface returns the page's own words" kernel_interface_words;
+    KIP0003 [ABI 4] "KernelInterface changes no other register" kernel_interface_registers;
+    KIP0004 [10.6] "UtcbInfo and KipAreaInfo say what this interface has" area_infos;
+    KIP0005 [10.4] "ThreadInfo leaves room for interrupts and kernel threads" thread_info;
+    KIP0006 [10.5] "PageInfo offers 4 KiB and 2 MiB pages and independent rights" page_info;
+    KIP0007 [ABI 3] "every system call has an entry address in the kernel half" entries;
+    KIP0008 [10.1] "reserved words are zero" reserved_words;
+    KIP0009 [10.8, 10.9, ABI 3] "the memory descriptors give the user area and cover the initial servers" memory_descriptors;
+    KIP0010 [10.3] "the kernel descriptor has an empty list of features" kernel_descriptor;
+    KIP0011 [10.7] "every processor has a descriptor" processors;
+    KIP0012 [2.3, 2.5] "ClockInfo has two finite periods" clock_info;
+    KIP0013 [10.1, ABI 3] "the page is the same in another space" same_in_another_space;
+    KIP0014 [2.4] "the clock's smallest step is what ClockInfo says" clock_step;
+    KIP0015 [EXT 1.1] "the extensions are announced with their version" extensions;
 }
 
 fn magic_version_flags() {
@@ -179,4 +181,23 @@ fn same_in_another_space() {
     assert_eq!((received.from, received.tag.label()), (other, 1));
     assert_ne!(received.from, ThreadId::NIL);
     assert_eq!(SUM.load(Ordering::Relaxed), sum_of_page());
+}
+
+fn clock_step() {
+    let precision = kip().clock_info().read_precision.micros().expect("a period");
+    let (mut last, mut steps) = (l4::thread::system_clock(), 0);
+    while steps < 100 {
+        let now = l4::thread::system_clock();
+        assert!(now == last || now - last >= precision, "{last} and {now}");
+        steps += u32::from(now != last);
+        last = now;
+    }
+}
+
+fn extensions() {
+    for offset in (0x1f8..=0x210).step_by(8) {
+        assert!(kip().word(offset) >= 0xffff_8000_0000_0000, "stub at {offset:#x}");
+    }
+    assert_eq!(kip().word(0x218) & 0xffff, 1, "the version");
+    assert_eq!(kip().word(0x218) >> 17, 0, "reserved bits");
 }

@@ -8,23 +8,23 @@ use l4::{kip, utcb};
 use x2::{Acceptor, Fpage, IpcErrorKind, MapItem, MessageTag, Rights, ThreadId};
 
 tests! {
-    MAP0001 "a page mapped into a window is the same memory" same_memory;
-    MAP0002 "the send base places a small fpage in a large window" small_into_large;
-    MAP0003 "the send base selects a part of a fpage larger than the window" large_into_small;
-    MAP0004 "the receiver sees what was mapped, and where" delivered_item;
-    MAP0005 "a mapping never has more rights than its sender has" rights_are_limited;
-    MAP0006 "a nil item, a nil window and unusable sizes map nothing and are no error" nothing_to_map;
-    MAP0007 "several items in one message are all mapped" several_items;
-    MAP0008 "a granted page leaves its granter" grant_moves;
-    MAP0009 "mapping another page over a page replaces it" overmapping;
-    MAP0010 "2 MiB of memory are mapped at once" large_pages;
-    MAP0011 "a page of a large mapping can be mapped on" page_of_large;
-    MAP0012 "what the sender does not have stays what it was" holes;
-    MAP0013 "an item within one space does nothing" within_one_space;
-    MAP0014 "kernel interface page and UTCBs cannot be mapped, nor mapped over" protected_areas;
-    MAP0015 "an item for a receiver that takes no items is no error" acceptor_of_words;
-    MAP0016 "a typed item of no known type is a message overflow for both" unknown_item;
-    MAP0017 "untyped words before the items arrive too" words_and_items;
+    MAP0001 [7.32] "a page mapped into a window is the same memory" same_memory;
+    MAP0002 [7.32] "the send base places a small fpage in a large window" small_into_large;
+    MAP0003 [7.32] "the send base selects a part of a fpage larger than the window" large_into_small;
+    MAP0004 [7.38] "the receiver sees what was mapped, and where" delivered_item;
+    MAP0005 [7.34, ABI 19.3] "a mapping never has more rights than its sender has" rights_are_limited;
+    MAP0006 [7.35] "a nil item, a nil window and unusable sizes map nothing and are no error" nothing_to_map;
+    MAP0007 [7.26] "several items in one message are all mapped" several_items;
+    MAP0008 [7.39] "a granted page leaves its granter" grant_moves;
+    MAP0009 [7.37] "mapping another page over a page replaces it" overmapping;
+    MAP0010 [7.32] "2 MiB of memory are mapped at once" large_pages;
+    MAP0011 [7.32] "a page of a large mapping can be mapped on" page_of_large;
+    MAP0012 [7.36] "what the sender does not have stays what it was" holes;
+    MAP0013 [7.35] "an item within one space does nothing" within_one_space;
+    MAP0014 [6.6, 7.35] "kernel interface page and UTCBs cannot be mapped, nor mapped over" protected_areas;
+    MAP0015 [7.35] "an item for a receiver that takes no items is no error" acceptor_of_words;
+    MAP0016 [7.13] "a typed item of no known type is a message overflow for both" unknown_item;
+    MAP0017 [7.26] "untyped words before the items arrive too" words_and_items;
 }
 
 /// Where spaces made by tests receive mappings.

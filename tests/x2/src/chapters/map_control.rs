@@ -12,22 +12,22 @@ use x2::protocol;
 use x2::{ErrorCode, Fpage, Rights, ThreadId};
 
 tests! {
-    MCT0001 "the owner maps its pages into the space" maps;
-    MCT0002 "rights are the item's and the owner's both" rights;
-    MCT0003 "unmap takes pages away and tells what they were" unmaps;
-    MCT0004 "protect reduces rights and never adds any" protects;
-    MCT0005 "referenced and dirty are told, and cleared when asked" status;
-    MCT0006 "a run is many pages in one item" run;
-    MCT0007 "a batch ends at the first wrong item; earlier ones stand" wrong_item;
-    MCT0008 "only the owner may" owner_only;
-    MCT0009 "items must be the caller's own memory, aligned, not too many" items_array;
-    MCT0010 "KIP, UTCB area and addresses beyond the user's are refused" forbidden_targets;
-    MCT0011 "physical addresses are told to those who may see them" physical;
-    MCT0012 "a page that the owner does not hold is left out" holes;
-    MCT0013 "the owner's Unmap reaches what it mapped so" unmap_reaches;
-    MCT0014 "a page mapped by a message is replaced, and large pages are used" large_pages;
-    MCT0015 "512 items are one batch" full_batch;
-    MCT0016 "on its own space the caller queries and reduces what is derived from its pages" own_space;
+    MCT0001 [EXT 4.1] "the owner maps its pages into the space" maps;
+    MCT0002 [EXT 4.1] "rights are the item's and the owner's both" rights;
+    MCT0003 [EXT 4.2] "unmap takes pages away and tells what they were" unmaps;
+    MCT0004 [EXT 4.2] "protect reduces rights and never adds any" protects;
+    MCT0005 [EXT 4.2] "referenced and dirty are told, and cleared when asked" status;
+    MCT0006 [EXT 4.1] "a run is many pages in one item" run;
+    MCT0007 [EXT 4.3] "a batch ends at the first wrong item; earlier ones stand" wrong_item;
+    MCT0008 [EXT 4.4] "only the owner may" owner_only;
+    MCT0009 [EXT 4.4] "items must be the caller's own memory, aligned, not too many" items_array;
+    MCT0010 [EXT 4.5] "KIP, UTCB area and addresses beyond the user's are refused" forbidden_targets;
+    MCT0011 [EXT 4.6] "physical addresses are told to those who may see them" physical;
+    MCT0012 [EXT 4.1] "a page that the owner does not hold is left out" holes;
+    MCT0013 [EXT 4.1] "the owner's Unmap reaches what it mapped so" unmap_reaches;
+    MCT0014 [EXT 4.1] "a page mapped by a message is replaced, and large pages are used" large_pages;
+    MCT0015 [EXT 4.4] "512 items are one batch" full_batch;
+    MCT0016 [EXT 4.7] "on its own space the caller queries and reduces what is derived from its pages" own_space;
 }
 
 /// Where nothing is mapped in a space made by a test.

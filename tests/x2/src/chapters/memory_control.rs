@@ -8,12 +8,12 @@ use l4::{kip, space, syscall, thread, utcb};
 use x2::{ErrorCode, Fpage, MapItem, Rights};
 
 tests! {
-    MCT0001 "only privileged spaces may use MemoryControl" memory_privilege;
-    MCT0002 "wrong control words, attributes and fpages are error 5" wrong_parameters;
-    MCT0003 "memory of every type keeps what is written" every_type;
-    MCT0004 "64 fpages with four attributes, nil ones among them" many_fpages;
-    MCT0005 "a page of a large mapping changes for whoever has it, who notices nothing else" page_of_large;
-    MCT0006 "only privileged spaces may use ProcessorControl, on processors that exist" processor_control;
+    MEM0001 [9.1] "only privileged spaces may use MemoryControl" memory_privilege;
+    MEM0002 [9.1, 9.2] "wrong control words, attributes and fpages are error 5" wrong_parameters;
+    MEM0003 [9.3] "memory of every type keeps what is written" every_type;
+    MEM0004 [9.1, 9.2] "64 fpages with four attributes, nil ones among them" many_fpages;
+    MEM0005 [9.2] "a page of a large mapping changes for whoever has it, who notices nothing else" page_of_large;
+    MEM0006 [9.5] "only privileged spaces may use ProcessorControl, on processors that exist" processor_control;
 }
 
 const TYPES: [u64; 6] = [0, 1, 2, 5, 6, 7];

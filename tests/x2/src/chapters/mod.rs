@@ -26,6 +26,7 @@ mod state;
 mod string;
 mod thread;
 mod thread_state;
+mod timeout;
 mod unmap;
 
 /// All chapters, in the order in which they run.
@@ -34,6 +35,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "thread", tests: thread::TESTS },
     Chapter { name: "space", tests: space::TESTS },
     Chapter { name: "ipc", tests: ipc::TESTS },
+    Chapter { name: "timeout", tests: timeout::TESTS },
     Chapter { name: "propagation", tests: propagation::TESTS },
     Chapter { name: "string", tests: string::TESTS },
     Chapter { name: "fault", tests: fault::TESTS },

@@ -10,16 +10,16 @@ use x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
 use x2::{ErrorCode, IpcErrorKind, ThreadId, Time};
 
 tests! {
-    NTF0001 "a waiting thread gets the bits in a message from nobody" waiting;
-    NTF0002 "bits that come before are joined and kept" kept;
-    NTF0003 "a closed receive leaves the bits where they are" closed_receive;
-    NTF0004 "an open receive that does not accept them leaves them" not_accepted;
-    NTF0005 "the word is empty after delivery" cleared;
-    NTF0006 "a thread that does not exist, or is out of reach, is an error" nobody;
-    NTF0007 "an aborted receive loses no bits" aborted;
-    NTF0008 "a new version has no bits of the old one" new_version;
-    NTF0009 "notifications come before senders" before_senders;
-    NTF0010 "notifying no bits wakes nobody" no_bits;
+    NTF0001 [EXT 7.1, EXT 7.2] "a waiting thread gets the bits in a message from nobody" waiting;
+    NTF0002 [EXT 7.1, EXT 7.3] "bits that come before are joined and kept" kept;
+    NTF0003 [EXT 7.3] "a closed receive leaves the bits where they are" closed_receive;
+    NTF0004 [EXT 7.3] "an open receive that does not accept them leaves them" not_accepted;
+    NTF0005 [EXT 7.2] "the word is empty after delivery" cleared;
+    NTF0006 [EXT 7.1] "a thread that does not exist, or is out of reach, is an error" nobody;
+    NTF0007 [EXT 7.3] "an aborted receive loses no bits" aborted;
+    NTF0008 [EXT 7.3] "a new version has no bits of the old one" new_version;
+    NTF0009 [EXT 7.2] "notifications come before senders" before_senders;
+    NTF0010 [EXT 7.1] "notifying no bits wakes nobody" no_bits;
 }
 
 /// Lets this thread's open receives end with notifications.

@@ -12,19 +12,19 @@ use x2::extension::{SYSTEM_CALL_LABEL, SystemCallAnswer, SystemCallMode};
 use x2::protocol::{self, exception};
 
 tests! {
-    RDR0001 "without a mode a foreign system call is exception 6 at the instruction" no_mode;
-    RDR0002 "exception mode sends the registers of a system call" call_message;
-    RDR0003 "the answer 'return' sets RAX, RCX and R11 and nothing else" answer_return;
-    RDR0004 "the answer 'restart' makes the same call once more" answer_restart;
-    RDR0005 "the answer 'registers' sets them all" answer_registers;
-    RDR0006 "the answer 'resume' goes on with what ThreadState wrote" answer_resume;
-    RDR0007 "an answer that is none halts the thread" wrong_answer;
-    RDR0008 "bounce mode goes on at the emulation entry, RCX and R11 as SYSCALL leaves them" bounce;
-    RDR0009 "the emulation entry can be changed at any time" bounce_elsewhere;
-    RDR0010 "the X.2 stubs stay X.2 calls in a space with a mode" stubs;
-    RDR0011 "INT n and SYSENTER are exceptions in a space with a mode" other_instructions;
-    RDR0012 "a handler that goes away halts the thread" handler_gone;
-    RDR0013 "without a handler the thread is halted" no_handler;
+    RDR0001 [EXT 5.1] "without a mode a foreign system call is exception 6 at the instruction" no_mode;
+    RDR0002 [EXT 5.2] "exception mode sends the registers of a system call" call_message;
+    RDR0003 [EXT 5.2] "the answer 'return' sets RAX, RCX and R11 and nothing else" answer_return;
+    RDR0004 [EXT 5.2] "the answer 'restart' makes the same call once more" answer_restart;
+    RDR0005 [EXT 5.2] "the answer 'registers' sets them all" answer_registers;
+    RDR0006 [EXT 5.2] "the answer 'resume' goes on with what ThreadState wrote" answer_resume;
+    RDR0007 [EXT 5.5] "an answer that is none halts the thread" wrong_answer;
+    RDR0008 [EXT 5.3] "bounce mode goes on at the emulation entry, RCX and R11 as SYSCALL leaves them" bounce;
+    RDR0009 [EXT 5.3] "the emulation entry can be changed at any time" bounce_elsewhere;
+    RDR0010 [EXT 5.4] "the X.2 stubs stay X.2 calls in a space with a mode" stubs;
+    RDR0011 [EXT 5.4] "INT n and SYSENTER are exceptions in a space with a mode" other_instructions;
+    RDR0012 [EXT 5.5] "a handler that goes away halts the thread" handler_gone;
+    RDR0013 [EXT 5.5] "without a handler the thread is halted" no_handler;
 }
 
 /// Executes SYSCALL with `number` and six arguments as a Linux program would. Returns (RAX, RCX - address behind the

@@ -10,11 +10,11 @@ use l4::utcb;
 use x2::{ErrorCode, ThreadId, Time};
 
 tests! {
-    REG0001 "x87 and SSE registers are each thread's own" extended_state;
-    REG0002 "GS base always leads to the thread's own UTCB pointer" gs_base;
-    REG0004 "FS base, which a program sets, stays with its thread" fs_base;
-    REG0005 "a thread that sets another GS base harms nobody else" other_gs_base;
-    REG0003 "a thread moves to another space and takes its words along" moves;
+    REG0001 [EXT 9.2] "x87 and SSE registers are each thread's own" extended_state;
+    REG0002 [ABI 7, EXT 9.2] "GS base always leads to the thread's own UTCB pointer" gs_base;
+    REG0004 [EXT 9.2, ABI 16] "FS base, which a program sets, stays with its thread" fs_base;
+    REG0005 [EXT 9.2] "a thread that sets another GS base harms nobody else" other_gs_base;
+    REG0003 [5.18, 13.1] "a thread moves to another space and takes its words along" moves;
 }
 
 fn extended_state() {

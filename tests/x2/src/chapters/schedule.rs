@@ -9,18 +9,21 @@ use x2::control::{ThreadState, TimeControl, UNCHANGED};
 use x2::{ErrorCode, IpcErrorKind, ThreadId, Time};
 
 tests! {
-    SCH0001 "Schedule tells the state of a thread" states;
-    SCH0002 "Schedule on what is no thread" nobody;
-    SCH0003 "only the scheduler's space may call Schedule" foreign_caller;
-    SCH0004 "parameters out of range are error 5 and change nothing" invalid_parameters;
-    SCH0005 "a thread of higher priority runs as soon as it can" higher_priority_first;
-    SCH0006 "raising another thread's priority above the own switches to it" raised_priority;
-    SCH0007 "ThreadSwitch reaches a thread of lower priority" switch_to_lower;
-    SCH0008 "ThreadSwitch to what cannot run is no error" switch_to_nobody;
-    SCH0009 "threads of equal priority share the processor" round_robin;
-    SCH0010 "the time word tells a timeslice and an infinite quantum" time_word;
-    SCH0011 "interrupts are associated, once delivered, and refused when they cannot be" interrupt_threads;
-    SCH0012 "the clock never goes back, between threads neither" monotonic_clock;
+    SCH0001 [3.12] "Schedule tells the state of a thread" states;
+    SCH0002 [3.13] "Schedule on what is no thread" nobody;
+    SCH0003 [3.5] "only the scheduler's space may call Schedule" foreign_caller;
+    SCH0004 [3.3, 3.9, 3.10, 3.11, 3.14] "parameters out of range are error 5 and change nothing" invalid_parameters;
+    SCH0005 [3.1, 3.27] "a thread of higher priority runs as soon as it can" higher_priority_first;
+    SCH0006 [3.17] "raising another thread's priority above the own switches to it" raised_priority;
+    SCH0007 [3.25] "ThreadSwitch reaches a thread of lower priority" switch_to_lower;
+    SCH0008 [3.25, 3.26] "ThreadSwitch to what cannot run is no error" switch_to_nobody;
+    SCH0009 [3.1, 3.4] "threads of equal priority share the processor" round_robin;
+    SCH0010 [3.2, 3.15] "the time word tells a timeslice and an infinite quantum" time_word;
+    SCH0011 [5.19, 5.20, 3.13] "interrupts are associated, once delivered, and refused when they cannot be" interrupt_threads;
+    SCH0012 [2.1, 2.2] "the clock never goes back, between threads neither" monotonic_clock;
+    SCH0013 [3.6, 13.5] "Schedule takes local ids, and threads that are inactive or halted" any_thread;
+    SCH0014 [3.16] "a new timeslice and a new quantum replace what was left" new_times;
+    SCH0015 [3.24] "giving up the processor lets the others of the same priority run" yielding;
 }
 
 fn states() {
@@ -211,4 +214,54 @@ fn monotonic_clock() {
     });
     check();
     ipc::receive(other).unwrap();
+}
+
+fn any_thread() {
+    let inactive = new_id();
+    let root = kip().root();
+    let control = thread::ThreadControl { space: root, scheduler: root, pager: ThreadId::NIL, utcb: None };
+    thread::control(inactive, control).unwrap();
+    thread::set_priority(inactive, 30).expect("inactive");
+    assert_eq!(state_of(inactive), ThreadState::Inactive);
+    let halted = spawn(|| l4::start::halt());
+    await_state(halted, ThreadState::Waiting);
+    let local = thread::local_id_of(halted).unwrap();
+    thread::abort_ipc(halted).unwrap();
+    thread::stop(halted).unwrap();
+    thread::set_priority(local, 30).expect("halted, by its local id");
+    assert_eq!(schedule_nothing(local), schedule_nothing(halted));
+    let foreign = ThreadId::local(utcb::pointer() + 0x40);
+    assert_eq!(schedule_nothing(foreign), Err(Some(ErrorCode::InvalidThread)));
+}
+
+fn new_times() {
+    let other = spawn(|| l4::start::halt());
+    await_state(other, ThreadState::Waiting);
+    for (slice, quantum) in [(9000, 90_000), (3000, 30_000), (5000, 50_000)] {
+        let times = TimeControl::new(Some(Time::period(slice)), Some(Time::period(quantum)));
+        thread::schedule(other, times.raw(), UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
+        let (_, rest) = thread::schedule(other, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
+        for (rest, full) in [(rest >> 16, slice), (rest & 0xffff, quantum)] {
+            let rest = Time::from_raw(rest as u16).micros().expect("a finite period");
+            assert!(rest <= full && rest > full - full / 16, "{rest} of {full} us");
+        }
+    }
+}
+
+fn yielding() {
+    static TURNS: AtomicU64 = AtomicU64::new(0);
+    TURNS.store(0, Ordering::Relaxed);
+    spawn(|| {
+        loop {
+            TURNS.fetch_add(1, Ordering::Relaxed);
+            thread::yield_now();
+        }
+    });
+    // Its timeslice can end just before it counts, now and then.
+    let others_ran = (0..100).filter(|_| {
+        let before = TURNS.load(Ordering::Relaxed);
+        thread::yield_now();
+        TURNS.load(Ordering::Relaxed) > before
+    });
+    assert!(others_ran.count() > 50);
 }

@@ -9,13 +9,13 @@ use x2::protocol::{self, sigma0};
 use x2::{Acceptor, Fpage, IpcErrorKind, MessageTag, Rights, Time, Timeouts};
 
 tests! {
-    SIG0001 "any memory of a size is given, and given once" any_memory;
-    SIG0002 "memory that another thread owns is refused" foreign_memory;
-    SIG0003 "kernel memory is refused, by request and by page fault" kernel_memory;
-    SIG0004 "device memory is shared" shared_memory;
-    SIG0005 "malformed messages get no answer" malformed;
-    SIG0006 "sigma0 survives senders that do not wait for its answer" deserters;
-    SIG0007 "memory comes with the attributes asked for; with wrong ones it is refused" attributes;
+    SIG0001 [12.4] "any memory of a size is given, and given once" any_memory;
+    SIG0002 [12.4] "memory that another thread owns is refused" foreign_memory;
+    SIG0003 [12.4, 12.5] "kernel memory is refused, by request and by page fault" kernel_memory;
+    SIG0004 [12.4, 12.5] "device memory is shared" shared_memory;
+    SIG0005 [12.6] "malformed messages get no answer" malformed;
+    SIG0006 [12.6] "sigma0 survives senders that do not wait for its answer" deserters;
+    SIG0007 [9.4] "memory comes with the attributes asked for; with wrong ones it is refused" attributes;
 }
 
 /// Asks for `fpage`; nilpage if refused.

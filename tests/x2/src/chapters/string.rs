@@ -15,29 +15,32 @@ use x2::{
 };
 
 tests! {
-    STR0001 "a string arrives in the receiver's buffer, within a space and from another" simple;
-    STR0002 "pieces of any sizes go to pieces of any sizes, in order" compound;
-    STR0003 "each string goes to a buffer of its own, and the rest of a buffer stays as it was" several;
-    STR0004 "a string for a receiver that accepts none overflows; the words before it arrive" not_accepted;
-    STR0005 "a second string without a buffer overflows behind the first" no_second_buffer;
-    STR0006 "a buffer that is too small is filled" too_small;
-    STR0007 "a string without bytes uses up a buffer" empty;
-    STR0008 "a string item that is longer than its message overflows" beyond_the_message;
-    STR0009 "items of no kind overflow" unknown_items;
-    STR0010 "the sender faults at every page of a string, and the string arrives" sender_faults;
-    STR0011 "the receiver faults at every page of a buffer, and the string arrives" receiver_faults;
-    STR0012 "both sides fault at every page" both_fault;
-    STR0013 "a page that may only be read is a fault of the receiver" read_only_buffer;
-    STR0014 "with a transfer timeout of zero the first fault ends the transfer, on either side" zero_timeout;
-    STR0015 "with a transfer timeout of zero a transfer without faults succeeds" zero_timeout_without_fault;
-    STR0016 "a period and a point end a transfer whose pager is silent, not before their time" finite_timeouts;
-    STR0017 "the error tells whose timeout it was" whose_timeout;
-    STR0018 "the sender's transfer is aborted, on both sides, with the bytes moved" abort;
-    STR0019 "a pager that goes ends the transfer" pager_goes;
-    STR0020 "a partner that goes ends the transfer and the fault" partner_goes;
-    STR0021 "the other words of a message are as they were after faults" words_are_kept;
-    STR0022 "a call with strings in both directions" call;
-    STR0023 "map items before and after a string are performed in their order" with_map_items;
+    STR0001 [7.29, 7.21, 7.30, ABI 8] "a string arrives in the receiver's buffer, within a space and from another" simple;
+    STR0002 [7.29, 7.30] "pieces of any sizes go to pieces of any sizes, in order" compound;
+    STR0003 [7.29] "each string goes to a buffer of its own, and the rest of a buffer stays as it was" several;
+    STR0004 [7.13, 7.12] "a string for a receiver that accepts none overflows; the words before it arrive" not_accepted;
+    STR0005 [7.13, 7.11] "a second string without a buffer overflows behind the first" no_second_buffer;
+    STR0006 [7.13, 7.11] "a buffer that is too small is filled" too_small;
+    STR0007 [7.29] "a string without bytes uses up a buffer" empty;
+    STR0008 [7.13] "a string item that is longer than its message overflows" beyond_the_message;
+    STR0009 [7.13, 11.8] "items of no kind overflow" unknown_items;
+    STR0010 [7.22] "the sender faults at every page of a string, and the string arrives" sender_faults;
+    STR0011 [7.22] "the receiver faults at every page of a buffer, and the string arrives" receiver_faults;
+    STR0012 [7.22] "both sides fault at every page" both_fault;
+    STR0013 [7.22] "a page that may only be read is a fault of the receiver" read_only_buffer;
+    STR0014 [1.16] "with a transfer timeout of zero the first fault ends the transfer, on either side" zero_timeout;
+    STR0015 [1.16] "with a transfer timeout of zero a transfer without faults succeeds" zero_timeout_without_fault;
+    STR0016 [1.16, 1.9] "a period and a point end a transfer whose pager is silent, not before their time" finite_timeouts;
+    STR0017 [7.24, 1.15] "the error tells whose timeout it was" whose_timeout;
+    STR0018 [5.27, 7.11] "the sender's transfer is aborted, on both sides, with the bytes moved" abort;
+    STR0019 [5.34] "a pager that goes ends the transfer" pager_goes;
+    STR0020 [5.15] "a partner that goes ends the transfer and the fault" partner_goes;
+    STR0021 [12.3] "the other words of a message are as they were after faults" words_are_kept;
+    STR0022 [1.15, 7.29] "a call with strings in both directions" call;
+    STR0023 [7.27] "map items before and after a string are performed in their order" with_map_items;
+    STR0024 [7.28] "cache hints change nothing" cache_hints;
+    STR0025 [7.31] "a string to overlapping memory below is copied upwards" overlapping;
+    STR0026 [1.13] "IPC timeouts do not bound a transfer that has begun" timeouts_end_with_the_wait;
 }
 
 /// Bytes of the areas that tests use.
@@ -649,4 +652,61 @@ fn with_map_items() {
     let told = ipc::receive(partner).unwrap();
     assert_eq!([told.word(0), told.word(1)], [0x100, 0x101]);
     to.check(0, 100, 24, 0);
+}
+
+fn cache_hints() {
+    let (from, to) = (Area::new().fill(25), Area::new());
+    for hint in 1..4 {
+        let hinted = |words: [u64; 2]| [words[0] | hint << 1, words[1]];
+        let partner = receiver(None, hinted(simple_words(to.0, 100)), Timeouts::NEVER);
+        let message = Message::new(1).typed_words(&hinted(simple_words(from.0 + hint, 100)));
+        assert_eq!(send_noted(partner, message), None);
+        to.check(0, 100, 25, hint);
+    }
+}
+
+fn overlapping() {
+    let area = Area::new().fill(26);
+    for distance in [1, 8, 100, 4096] {
+        let area = area.fill(26);
+        let partner = receiver(None, simple_words(area.0, 12_000), Timeouts::NEVER);
+        let message = Message::new(1).typed_words(&simple_words(area.0 + distance, 12_000));
+        assert_eq!(send_noted(partner, message), None);
+        area.check(0, 12_000, 26, distance);
+    }
+}
+
+fn timeouts_end_with_the_wait() {
+    let (from, to) = (Area::new().fill(27), Area::new());
+    let me = utcb::my_global_id();
+    // The pager takes its time; the sender's IPC timeouts are over long before.
+    let slow = spawn(move || {
+        loop {
+            let mut request = ipc::wait().unwrap();
+            loop {
+                let answer = image_fault_answer(request).unwrap_or_else(|| {
+                    let address = request.word(0);
+                    ipc::sleep(Time::period(3000));
+                    let page = Fpage::memory(address & !0xfff, 12).with_rights(Rights::ALL);
+                    Message::new(0).map_item(MapItem::map(page, address & !0xfff))
+                });
+                match ipc::ipc(request.from, ThreadId::ANY, Timeouts::NEVER, answer.tag()) {
+                    Ok(next) => request = next,
+                    Err(_) => break,
+                }
+            }
+        }
+    });
+    let far = Space::new().spawn_paged_by(slow, move || {
+        let message = Message::new(3).typed_words(&simple_words(from.0, 9000));
+        let sent = ipc::send_timeout(me, message, Time::period(50_000));
+        ipc::send(me, Message::with_words(1, &[sent.map_or_else(|error| error.raw(), |()| 0)])).unwrap();
+    });
+    await_state(far, ThreadState::PendingSend);
+    accept(&simple_words(to.0, 9000));
+    let received = ipc::receive_timeout(far, Time::period(1000)).expect("it has begun");
+    assert_eq!(received.tag.label(), 3);
+    utcb::accept_untyped_words();
+    to.check(0, 9000, 27, 0);
+    assert_eq!(ipc::receive(far).unwrap().word(0), 0);
 }

@@ -13,30 +13,35 @@ use x2::control::{ExchangeControl, ThreadState};
 use x2::{ErrorCode, IpcError, IpcErrorKind, IpcPhase, ThreadId, Time};
 
 tests! {
-    THR0001 "the id words of the UTCB are the thread's" own_ids;
-    THR0002 "ExchangeRegisters turns a global id into a local one and back" id_conversion;
-    THR0003 "ExchangeRegisters on what is no thread of the space is error 2" exchange_nobody;
-    THR0004 "only privileged spaces may call ThreadControl" not_privileged;
-    THR0005 "an id that no thread can have is error 2" unavailable_destinations;
-    THR0006 "a space that does not exist is error 3" invalid_spaces;
-    THR0007 "a scheduler that does not exist is error 4" invalid_schedulers;
-    THR0008 "a UTCB location that is none is error 6" invalid_locations;
-    THR0009 "a failed creation leaves no thread behind" failure_changes_nothing;
-    THR0010 "deletion is idempotent, and not of oneself" deletion;
-    THR0011 "a deleted number can be used again, with any version" reuse_of_numbers;
-    THR0012 "a sender to a deleted thread wakes with error 2" deleted_receiver;
-    THR0013 "a receiver from a deleted thread wakes with error 2" deleted_sender;
-    THR0014 "a changed version makes the old id nobody's and wakes its partners" version_change;
-    THR0015 "a thread starts with its registers zero and its UTCB clean" clean_start;
-    THR0016 "a cancelled send or receive ends with error 3 in its phase" cancellation;
-    THR0017 "aborting a phase that there is not has no effect" abort_of_nothing;
-    THR0018 "a halted thread does not run until it is resumed" halting;
-    THR0019 "a thread halted in an IPC still receives" halted_receiver;
-    THR0020 "ExchangeRegisters reads and writes SP, IP, flags, handle and pager" reads_and_writes;
-    THR0021 "flags other than the arithmetic ones cannot be set" flags_are_masked;
-    THR0022 "deleting the last thread deletes the space" last_thread;
-    THR0023 "an inactive thread exists but is nobody's partner yet" inactive_thread;
-    THR0024 "many threads come and go" many_threads;
+    THR0001 [13.1] "the id words of the UTCB are the thread's" own_ids;
+    THR0002 [5.23, 13.4] "ExchangeRegisters turns a global id into a local one and back" id_conversion;
+    THR0003 [5.23, 5.2] "ExchangeRegisters on what is no thread of the space is error 2" exchange_nobody;
+    THR0004 [5.4] "only privileged spaces may call ThreadControl" not_privileged;
+    THR0005 [5.1, 5.5, 5.22] "an id that no thread can have is error 2" unavailable_destinations;
+    THR0006 [5.6] "a space that does not exist is error 3" invalid_spaces;
+    THR0007 [5.7] "a scheduler that does not exist is error 4" invalid_schedulers;
+    THR0008 [5.9] "a UTCB location that is none is error 6" invalid_locations;
+    THR0009 [5.4] "a failed creation leaves no thread behind" failure_changes_nothing;
+    THR0010 [5.6, 5.17, ABI 12.2] "deletion is idempotent, and not of oneself" deletion;
+    THR0011 [5.3] "a deleted number can be used again, with any version" reuse_of_numbers;
+    THR0012 [5.15, 7.8, ABI 19.7] "a sender to a deleted thread wakes with error 2" deleted_receiver;
+    THR0013 [5.15, 7.8] "a receiver from a deleted thread wakes with error 2" deleted_sender;
+    THR0014 [5.14] "a changed version makes the old id nobody's and wakes its partners" version_change;
+    THR0015 [5.13, ABI 19.4, ABI 19.7] "a thread starts with its registers zero and its UTCB clean" clean_start;
+    THR0016 [5.27, 5.28, 7.10] "a cancelled send or receive ends with error 3 in its phase" cancellation;
+    THR0017 [5.27] "aborting a phase that there is not has no effect" abort_of_nothing;
+    THR0018 [5.30] "a halted thread does not run until it is resumed" halting;
+    THR0019 [5.30] "a thread halted in an IPC still receives" halted_receiver;
+    THR0020 [5.24, 5.25, 5.26] "ExchangeRegisters reads and writes SP, IP, flags, handle and pager" reads_and_writes;
+    THR0021 [5.33] "flags other than the arithmetic ones cannot be set" flags_are_masked;
+    THR0022 [5.16] "deleting the last thread deletes the space" last_thread;
+    THR0023 [5.2] "an inactive thread exists but is nobody's partner yet" inactive_thread;
+    THR0024 [5.3, ABI 19.7] "many threads come and go" many_threads;
+    THR0025 [5.8] "the pager of a new thread need not exist" absent_pager;
+    THR0026 [5.10] "the UTCB of an active thread stays where it is" location_stays;
+    THR0027 [5.12] "a new thread waits for its pager's message, and for the right one" start_message;
+    THR0028 [5.29] "a new instruction pointer counts when the IPC is over" pointer_after_ipc;
+    THR0029 [5.32] "one call reads, aborts, writes and halts, in this order" all_at_once;
 }
 
 fn own_ids() {
@@ -431,4 +436,77 @@ fn many_threads() {
             thread::delete(id).unwrap();
         }
     }
+}
+
+fn absent_pager() {
+    let id = new_id();
+    let control = arguments(kip().root(), new_id(), Some(new_root_utcb()));
+    thread::control(id, control).expect("the pager may come later");
+    assert_eq!(state_of(id), ThreadState::Waiting);
+}
+
+fn location_stays() {
+    let id = new_id();
+    let location = new_root_utcb();
+    activate(id, kip().root(), location).unwrap();
+    let elsewhere = arguments(kip().root(), ThreadId::NIL, Some(new_root_utcb()));
+    assert_eq!(thread::control(id, elsewhere), Err(Some(ErrorCode::InvalidUtcbArea)));
+    thread::control(id, arguments(kip().root(), ThreadId::NIL, Some(location))).expect("where it is");
+    assert_eq!(thread::local_id_of(id).unwrap().utcb_pointer(), location + x2::utcb::MR0_OFFSET);
+}
+
+fn start_message() {
+    let me = utcb::my_global_id();
+    let id = new_id();
+    let control = arguments(kip().root(), me, Some(new_root_utcb()));
+    thread::control(id, control).unwrap();
+    let stranger = spawn(move || {
+        let error = ipc::reply(id, Message::with_words(0, &[0x1000, 0x2000])).expect_err("it waits for its pager");
+        ipc::send(me, Message::with_words(1, &[error.raw()])).unwrap();
+    });
+    expect_error(stranger, IpcPhase::Send, IpcErrorKind::Timeout);
+    for wrong in [&[][..], &[1], &[1, 2, 3]] {
+        ipc::reply(id, Message::with_words(0, wrong)).expect("it takes its pager's messages");
+        await_state(id, ThreadState::Waiting);
+    }
+    // Where nothing is mapped: it faults there at once, with what the message says.
+    ipc::reply(id, Message::with_words(0, &[0x1000, 0x2000])).expect("it still waits");
+    let fault = ipc::receive(id).expect("its page fault");
+    assert_eq!((fault.word(0), fault.word(1)), (0x1000, 0x1000));
+    assert_eq!(thread::inspect(id).unwrap().sp, 0x2000);
+}
+
+fn pointer_after_ipc() {
+    let me = utcb::my_global_id();
+    let other = spawn(move || {
+        let _ = ipc::receive(me);
+    });
+    await_state(other, ThreadState::Waiting);
+    let control = ExchangeControl::SP.with(ExchangeControl::IP).with(ExchangeControl::PAGER);
+    let values = ExchangedRegisters { sp: 0x2000, ip: 0x1000, pager: me.raw(), ..Default::default() };
+    // SAFETY: the thread faults there at once, and is deleted.
+    unsafe { thread::exchange_registers(other, control, values) }.unwrap();
+    assert_eq!(state_of(other), ThreadState::Waiting, "the IPC goes on");
+    ipc::send(other, Message::new(1)).expect("it receives");
+    let fault = ipc::receive(other).expect("its page fault");
+    assert_eq!((fault.word(0), fault.word(1)), (0x1000, 0x1000));
+}
+
+fn all_at_once() {
+    let me = utcb::my_global_id();
+    let other = spawn(move || {
+        let _ = ipc::receive(me);
+    });
+    await_state(other, ThreadState::Waiting);
+    let control = ExchangeControl::STOP
+        .with(ExchangeControl::CANCEL_RECEIVE)
+        .with(ExchangeControl::SP)
+        .with(ExchangeControl::IP);
+    let values = ExchangedRegisters { sp: 0x2000, ip: 0x1000, ..Default::default() };
+    // SAFETY: the thread is halted and will be deleted.
+    let old = unsafe { thread::exchange_registers(other, control, values) }.unwrap();
+    assert!(old.state.receiving && !old.state.halted, "what it was doing before");
+    assert!(old.ip != 0x1000 && old.sp != 0x2000);
+    let now = thread::inspect(other).unwrap();
+    assert_eq!((now.ip, now.sp, now.state.receiving, now.state.halted), (0x1000, 0x2000, false, true));
 }

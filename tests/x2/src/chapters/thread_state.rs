@@ -15,23 +15,23 @@ use x2::protocol::{self, exception};
 use x2::{ErrorCode, ThreadId};
 
 tests! {
-    TST0001 "the registers of a waiting thread are read as it will return with them" read_waiting;
-    TST0002 "the registers of a thread that waits for an answer can be written" write_faulted;
-    TST0003 "a running thread's registers are out of reach, a halted one's are not" running;
-    TST0004 "only the owner may" owner_only;
-    TST0005 "addresses that are no user's are refused, and flags are masked" wrong_registers;
-    TST0006 "FS base and GS base are read and written; GS base 0 is the thread's own" bases;
-    TST0007 "the extended state is read and written" extended_state;
-    TST0008 "a thread without extended state has the initial one" initial_extended_state;
-    TST0009 "images that the processor would refuse are refused" wrong_images;
-    TST0010 "buffers that are not the caller's are refused before any change" wrong_buffers;
-    TST0011 "a looping thread is recalled" recall_running;
-    TST0012 "a thread that waits is recalled when its IPC is over" recall_waiting;
-    TST0013 "a thread that waits for an answer is recalled before its next instruction" recall_answered;
-    TST0014 "recalling twice is recalling once" recall_twice;
-    TST0015 "undefined control bits are refused" undefined_bits;
-    TST0017 "a call that reads and writes writes what the caller gave it" exchange;
-    TST0016 "a tag that is none, written to a waiting sender, is sent as an empty message" malformed_tag;
+    TST0001 [EXT 6.1] "the registers of a waiting thread are read as it will return with them" read_waiting;
+    TST0002 [EXT 6.1] "the registers of a thread that waits for an answer can be written" write_faulted;
+    TST0003 [EXT 6.1] "a running thread's registers are out of reach, a halted one's are not" running;
+    TST0004 [EXT 6.4] "only the owner may" owner_only;
+    TST0005 [EXT 6.2] "addresses that are no user's are refused, and flags are masked" wrong_registers;
+    TST0006 [EXT 6.1] "FS base and GS base are read and written; GS base 0 is the thread's own" bases;
+    TST0007 [EXT 6.1] "the extended state is read and written" extended_state;
+    TST0008 [EXT 6.1] "a thread without extended state has the initial one" initial_extended_state;
+    TST0009 [EXT 6.2] "images that the processor would refuse are refused" wrong_images;
+    TST0010 [EXT 6.2, EXT 1.2] "buffers that are not the caller's are refused before any change" wrong_buffers;
+    TST0011 [EXT 6.3] "a looping thread is recalled" recall_running;
+    TST0012 [EXT 6.3] "a thread that waits is recalled when its IPC is over" recall_waiting;
+    TST0013 [EXT 6.3] "a thread that waits for an answer is recalled before its next instruction" recall_answered;
+    TST0014 [EXT 6.3] "recalling twice is recalling once" recall_twice;
+    TST0015 [EXT 6.2] "undefined control bits are refused" undefined_bits;
+    TST0017 [EXT 6.1] "a call that reads and writes writes what the caller gave it" exchange;
+    TST0016 [EXT 6.1] "a tag that is none, written to a waiting sender, is sent as an empty message" malformed_tag;
 }
 
 /// An owned thread that waits for a message from the test.

@@ -10,19 +10,19 @@ use x2::protocol::page_fault_tag;
 use x2::{Fpage, MapItem, Rights, ThreadId};
 
 tests! {
-    UNM0001 "unmap takes a page from those who got it and leaves it here" unmap_takes_from_children;
-    UNM0002 "unmap of the write right leaves the page readable" revoke_write;
-    UNM0003 "unmap reaches the mappings of mappings" unmap_is_recursive;
-    UNM0004 "flush takes the page from this space too" flush_takes_own;
-    UNM0005 "unmap without rights only reads the status" status_only;
-    UNM0006 "the status tells reading from writing, and is reset by reading it" status_bits;
-    UNM0007 "64 fpages in one call are all done" many_fpages;
-    UNM0008 "nil and unusable fpages come back without status" unusable_fpages;
-    UNM0009 "kernel interface page and UTCBs are not affected" protected_areas;
-    UNM0010 "unmapping a page of a large mapping leaves the rest" page_of_large;
-    UNM0011 "a page of which a child lost the last right faults there" fault_after_unmap;
-    UNM0012 "a deep chain of mappings is revoked from its root" deep_chain;
-    UNM0013 "a page mapped to many spaces is revoked in all" wide_fan_out;
+    UNM0001 [8.2, 8.3] "unmap takes a page from those who got it and leaves it here" unmap_takes_from_children;
+    UNM0002 [8.3] "unmap of the write right leaves the page readable" revoke_write;
+    UNM0003 [8.3] "unmap reaches the mappings of mappings" unmap_is_recursive;
+    UNM0004 [8.2] "flush takes the page from this space too" flush_takes_own;
+    UNM0005 [8.3] "unmap without rights only reads the status" status_only;
+    UNM0006 [8.5, 8.6] "the status tells reading from writing, and is reset by reading it" status_bits;
+    UNM0007 [8.2] "64 fpages in one call are all done" many_fpages;
+    UNM0008 [8.8] "nil and unusable fpages come back without status" unusable_fpages;
+    UNM0009 [6.6, 8.8] "kernel interface page and UTCBs are not affected" protected_areas;
+    UNM0010 [8.4] "unmapping a page of a large mapping leaves the rest" page_of_large;
+    UNM0011 [8.3] "a page of which a child lost the last right faults there" fault_after_unmap;
+    UNM0012 [7.40] "a deep chain of mappings is revoked from its root" deep_chain;
+    UNM0013 [7.40] "a page mapped to many spaces is revoked in all" wide_fan_out;
 }
 
 const FAR: u64 = 0x4000_0000_0000;

@@ -27,9 +27,10 @@ pub(crate) struct Chapter {
     pub(crate) tests: &'static [Test],
 }
 
-/// A list of tests: `tests! { ID "sentence" function; ... }`.
+/// A list of tests: `tests! { ID [rules] "sentence" function; ... }`, where the rules are those of the book's index that the
+/// test shows: `[7.1, ABI 5, EXT 2.1]`.
 macro_rules! tests {
-    ($($id:ident $sentence:literal $run:path;)*) => {
+    ($($id:ident $([$($rules:tt)*])? $sentence:literal $run:path;)*) => {
         pub(crate) const TESTS: &[$crate::framework::Test] =
             &[$($crate::framework::Test { id: stringify!($id), sentence: $sentence, run: $run },)*];
     };

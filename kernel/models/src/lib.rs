@@ -1,0 +1,15 @@
+//! Models of what processors share in the kernel: each file of the kernel that is named here is compiled once more, with
+//! loom's atomics in place of the processor's, and the tests explore every interleaving that the memory model allows.
+//!
+//! Built as anything else than `cfg(loom)`, this is empty. See "Model checking" in `docs/src/testing.md`.
+#![cfg(loom)]
+
+#[path = "../../src/memory/counters.rs"]
+pub mod counters;
+#[path = "../../src/trace/ring.rs"]
+pub mod ring;
+#[path = "../../src/sync/spin_lock.rs"]
+pub mod spin_lock;
+
+#[cfg(test)]
+mod tests;

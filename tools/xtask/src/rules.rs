@@ -1,0 +1,221 @@
+//! The index of rules: which tests show which rule of the interface.
+//!
+//! `docs/src/reference/rules.md` states the rules, one row to each; its last column is made here from what the tests cite.
+//! A booted test of `tests! { ID [7.1, ABI 5] "sentence" function; }` cites in brackets; everything else by `Rules: 7.1,
+//! ABI 5` in a comment: on the line of the quoted id, or in the comment of a host test. Rules that no test cites are listed
+//! in the caveats, with the reason.
+
+use crate::{build, tree};
+use anyhow::{Context, Result, bail};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const INDEX: &str = "docs/src/reference/rules.md";
+const CAVEATS: &str = "docs/src/caveats.md";
+/// The section of the caveats that lists the rules without a test, one `- **rule**: reason` to each.
+const WITHOUT: &str = "## Rules without a test";
+/// Where tests that cite rules are.
+const PLACES: [&str; 5] = ["tests", "kernel/src", "lib/x2", "lib/l4", "servers/sigma0"];
+const MARK: &str = "Rules:";
+
+/// Rule, and the tests that cite it, in their order.
+type Citations = BTreeMap<String, BTreeSet<String>>;
+
+/// Writes the index anew.
+pub(crate) fn update() -> Result<()> {
+    let path = tree::root().join(INDEX);
+    let index = renew(&fs::read_to_string(&path).with_context(|| format!("reading {INDEX}"))?, &collect()?)?;
+    build::write_if_changed(&path, index.as_bytes())
+}
+
+/// Checks that the index is what the tests cite, and that the caveats list exactly the rules that no test cites.
+pub(crate) fn check() -> Result<()> {
+    let read = |name: &str| {
+        fs::read_to_string(tree::root().join(name)).with_context(|| format!("reading {name}"))
+    };
+    let index = read(INDEX)?;
+    if renew(&index, &collect()?)? != index {
+        bail!("{INDEX} is not what the tests cite: ./mac rules");
+    }
+    let untested: BTreeSet<&str> = rows(&index).filter(|row| row.tests.is_empty()).map(|row| row.rule).collect();
+    let caveats = read(CAVEATS)?;
+    let listed = listed(&caveats);
+    if let Some(rule) = untested.symmetric_difference(&listed).next() {
+        let state = if listed.contains(rule) { "has tests, or is none," } else { "has no test" };
+        bail!("rule {rule} {state} and the section \"{WITHOUT}\" of {CAVEATS} says otherwise");
+    }
+    Ok(())
+}
+
+/// One rule of the index.
+struct Row<'a> {
+    rule: &'a str,
+    tests: &'a str,
+}
+
+impl<'a> Row<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let mut cells = line.strip_prefix("| ")?.strip_suffix('|')?.split('|').map(str::trim);
+        let rule = cells.next().filter(|rule| is_rule(rule))?;
+        Some(Self { rule, tests: cells.last()? })
+    }
+}
+
+fn rows(index: &str) -> impl Iterator<Item = Row<'_>> {
+    index.lines().filter_map(Row::of)
+}
+
+/// The index with the last column as the tests say.
+fn renew(index: &str, citations: &Citations) -> Result<String> {
+    let known: BTreeSet<&str> = rows(index).map(|row| row.rule).collect();
+    if let Some((rule, tests)) = citations.iter().find(|(rule, _)| !known.contains(rule.as_str())) {
+        bail!("{INDEX} has no rule {rule}, which {} cites", tests.iter().next().map_or("", |test| test));
+    }
+    let mut renewed = String::new();
+    for line in index.lines() {
+        if let Some(row) = Row::of(line) {
+            let tests = citations.get(row.rule).map_or_else(String::new, |tests| {
+                tests.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+            });
+            let statement = &line[..line[..line.len() - 1].rfind('|').context("a row has three cells")?];
+            renewed.push_str(&format!("{statement}| {tests} |"));
+        } else {
+            renewed.push_str(line);
+        }
+        renewed.push('\n');
+    }
+    Ok(renewed)
+}
+
+/// The rules that the caveats list as untested.
+fn listed(caveats: &str) -> BTreeSet<&str> {
+    let section = caveats.split_once(WITHOUT).map_or("", |(_, section)| section);
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let bold = section.lines().filter_map(|line| line.strip_prefix("- **")?.split_once("**"));
+    bold.flat_map(|(rules, _)| rules.split(", ")).collect()
+}
+
+/// What all tests cite.
+fn collect() -> Result<Citations> {
+    let mut citations = Citations::new();
+    for place in PLACES {
+        for path in files(&tree::root().join(place))? {
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            cited(&text, &mut citations).with_context(|| path.display().to_string())?;
+        }
+    }
+    Ok(citations)
+}
+
+fn files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(files(&path)?);
+        } else if path.extension().is_some_and(|it| ["rs", "c", "cc", "toml"].iter().any(|known| it == *known)) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// Adds what the tests of one file cite.
+fn cited(text: &str, citations: &mut Citations) -> Result<()> {
+    // Citations of a comment wait for the test below it.
+    let mut waiting: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        let mark = line.find(MARK).map(|at| &line[at + MARK.len()..]);
+        let (ids, rules): (Vec<String>, Vec<String>) = if let Some((id, rest)) = line.split_once(" [")
+            && is_id(id)
+            && let Some((rules, _)) = rest.split_once("] \"")
+        {
+            (vec![id.into()], parse(rules)?)
+        } else if let Some(name) = line.strip_prefix("fn ").or_else(|| line.strip_prefix("pub fn ")) {
+            let name = name.split('(').next().unwrap_or_default();
+            (vec![format!("`{name}`")], std::mem::take(&mut waiting))
+        } else if let Some(mark) = mark {
+            let quoted: Vec<String> =
+                line.split('"').skip(1).step_by(2).filter(|it| is_id(it)).map(String::from).collect();
+            if quoted.is_empty() && line.starts_with("///") {
+                waiting = parse(mark)?;
+                continue;
+            }
+            (quoted, parse(mark)?)
+        } else {
+            continue;
+        };
+        for rule in rules {
+            citations.entry(rule).or_default().extend(ids.iter().cloned());
+        }
+    }
+    Ok(())
+}
+
+/// A list of rules: `7.1, ABI 5, EXT 2.1`.
+fn parse(list: &str) -> Result<Vec<String>> {
+    let mut rules = Vec::new();
+    for item in list.trim().trim_end_matches(['.', '/', '*', ' ']).split(',').map(str::trim) {
+        if !is_rule(item) {
+            bail!("{item:?} is no rule in {list:?}");
+        }
+        rules.push(item.to_string());
+    }
+    Ok(rules)
+}
+
+/// Whether this looks like the id of a test: capital letters or digits, then four digits.
+fn is_id(word: &str) -> bool {
+    let Some((name, number)) = word.len().checked_sub(4).and_then(|at| word.split_at_checked(at)) else {
+        return false;
+    };
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether this looks like a rule: `7.1`, `ABI 5`, `ABI 11.2`, `EXT 2.1`.
+fn is_rule(text: &str) -> bool {
+    let number = text.strip_prefix("ABI ").or_else(|| text.strip_prefix("EXT "));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = number.unwrap_or(text).split('.').map(is_number);
+    let (count, all) = parts.fold((0, true), |(count, all), is| (count + 1, all && is));
+    all && (count == 2 || count == 1 && text.starts_with("ABI "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn citations_of_every_kind_are_found() {
+        let mut found = Citations::new();
+        let text = "    IPC0001 [7.1, ABI 5] \"words\" words;\n\
+                    { \"CAPI0001\", \"fpages\", fpages }, // Rules: 8.1, 7.10\n\
+                    /// It does.\n/// Rules: 7.1, EXT 2.1.\n#[test]\nfn does_it() {\nfn other() {\n";
+        cited(text, &mut found).unwrap();
+        let of = |rule: &str| found[rule].iter().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(of("7.1"), "IPC0001 `does_it`");
+        assert_eq!([of("ABI 5"), of("8.1"), of("7.10")], ["IPC0001", "CAPI0001", "CAPI0001"]);
+        assert_eq!(of("EXT 2.1"), "`does_it`");
+        assert!(cited("X0001 [seven] \"a\" b;", &mut found).is_err());
+    }
+
+    #[test]
+    fn the_last_column_is_made_anew() {
+        let index = "# Rules\n\n| rule | what holds | tests |\n|---|---|---|\n| 1.1 | a |  |\n| ABI 5 | b | OLD0001 |\n";
+        let citations = Citations::from([("1.1".into(), ["A0001".to_string(), "B0001".into()].into())]);
+        let renewed = renew(index, &citations).unwrap();
+        assert!(renewed.ends_with("| 1.1 | a | A0001, B0001 |\n| ABI 5 | b |  |\n"), "{renewed}");
+        assert_eq!(renew(&renewed, &citations).unwrap(), renewed);
+        let unknown = Citations::from([("1.2".into(), ["A0001".to_string()].into())]);
+        assert!(renew(index, &unknown).unwrap_err().to_string().contains("no rule 1.2"));
+    }
+
+    #[test]
+    fn caveats_list_rules_by_reason() {
+        let caveats = "## Other\n- **1.0**: no\n## Rules without a test\n\n- **1.1, ABI 5**: why.\n\n## Next\n- **2.2**: no";
+        assert_eq!(listed(caveats), BTreeSet::from(["1.1", "ABI 5"]));
+    }
+}
