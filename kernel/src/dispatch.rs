@@ -73,6 +73,7 @@ pub fn dispatch(next: Next) -> Outcome {
             | Continuation::ReceiveTransfer(_)
             | Continuation::ResumeTransfer => ipc::resume(thread),
             Continuation::SystemCall => syscall::resume(thread),
+            Continuation::SendAgain(kind) => ipc::send_again(thread, kind),
             Continuation::Inactive | Continuation::Send(_) => Next::Schedule,
         };
     }

@@ -1,6 +1,7 @@
 //! Address spaces: memory, the KIP and UTCB areas, and the threads that live there.
 
 mod ownership;
+mod redirection;
 
 use core::cell::Cell;
 use core::pin::Pin;
@@ -15,6 +16,7 @@ use crate::thread::{ThreadRef, Utcb, lifecycle, table};
 use crate::{arch, config, kip, processor};
 
 pub use ownership::{MAX_OPENINGS, Ownership};
+pub use redirection::Redirection;
 
 /// How the kernel refers to a space. Whoever holds one keeps the space alive by a thread in it, or is destroying it.
 pub type SpaceRef = &'static Space;
@@ -43,6 +45,7 @@ pub struct Space {
     local_ids: [Cell<Option<ThreadRef>>; REMEMBERED],
     /// Owner and confinement (K13), and what a foreign system call does (K9).
     pub ownership: Ownership,
+    redirection: Redirection,
 }
 
 static SPACES: ObjectSlab<Space> = ObjectSlab::new(Use::Spaces);
@@ -102,6 +105,7 @@ impl Space {
                 privileged: Cell::new(false),
                 local_ids: [const { Cell::new(None) }; REMEMBERED],
                 ownership: Ownership::new(),
+                redirection: Redirection::new(),
             });
             Ok(place.as_ref())
         }

@@ -1,7 +1,7 @@
 //! The trace buffer (K11): per processor, a ring of the latest events. Which events are recorded is a set, empty unless the
 //! boot option `trace=` or the debugger's command says otherwise; an event outside of it costs one load and one branch.
 //! The buffer's memory is taken when the first event is wanted.
-mod ring;
+pub mod ring;
 
 use core::fmt::{self, Write};
 use core::mem::size_of;

@@ -401,7 +401,9 @@ impl fmt::Display for State {
         match thread.continuation() {
             Continuation::Inactive => formatter.write_str("inactive")?,
             Continuation::ReturnToUser => formatter.write_str("user")?,
-            Continuation::Send(kind) => write!(formatter, "{} to {partner}", Purpose(kind, "sends"))?,
+            Continuation::Send(kind) | Continuation::SendAgain(kind) => {
+                write!(formatter, "{} to {partner}", Purpose(kind, "sends"))?
+            }
             Continuation::Receive(kind) => write!(formatter, "{} from {partner}", Purpose(kind, "receives"))?,
             Continuation::SendTransfer(_) => write!(formatter, "transfers to {partner}")?,
             Continuation::ReceiveTransfer(_) => write!(formatter, "gets a transfer from {partner}")?,

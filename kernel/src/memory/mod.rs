@@ -17,7 +17,7 @@
 //! whose wish, was too big.
 pub mod account;
 pub mod address;
-mod counters;
+pub mod counters;
 pub mod frame;
 pub mod injection;
 pub mod reservation;

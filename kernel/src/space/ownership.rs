@@ -145,16 +145,18 @@ impl Space {
     }
 
     /// Tells the fast path in assembly how it may leave and enter the space, and whom threads report to.
-    fn tell_entry_code(&self) {
+    pub(super) fn tell_entry_code(&self) {
         let root = self.memory.page_table_root().value();
         let (restriction, root) = match self.ownership.owner.get() {
             _ if self.has_used_ports.get() => (Some(NonNull::from(self)), 0),
+            Owner::Gone => (Some(NonNull::from(self)), 0),
+            _ if self.is_redirected() => (Some(NonNull::from(self)), root),
             Owner::Nobody => (None, root),
             Owner::Space(owner) => (Some(NonNull::from(owner)), root),
-            Owner::Gone => (Some(NonNull::from(self)), 0),
         };
         self.restriction.set(restriction);
-        self.ownership.keeps_handlers.set(self.is_owned());
+        // A redirected space's reports go another way.
+        self.ownership.keeps_handlers.set(self.is_owned() && !self.is_redirected());
         self.entry_root.set(root);
     }
 

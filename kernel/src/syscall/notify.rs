@@ -27,6 +27,6 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
 
 fn decode(current: ThreadRef) -> Result<ThreadRef, ErrorCode> {
     ipc::resolve_thread(current, ThreadId::from_raw(current.registers.rdi.get()))
-        .filter(|thread| thread.is_active() && ipc::reaches(current, thread))
+        .filter(|thread| thread.is_active() && ipc::reaches_directly(current, thread))
         .ok_or(ErrorCode::InvalidThread)
 }

@@ -110,7 +110,10 @@ fn perform(current: ThreadRef, request: &Request) {
     }
     if let Some(quantum) = request.quantum {
         scheduler.set_quantum(thread, quantum);
-        if thread.continuation() == Continuation::Send(IpcKind::Quantum) {
+        if matches!(
+            thread.continuation(),
+            Continuation::Send(IpcKind::Quantum) | Continuation::SendAgain(IpcKind::Quantum)
+        ) {
             // Nobody has heard yet that it had none left (X.2 rule 3.22).
             ipc::cancel_send(thread);
         } else if thread.is_runnable() && !eq(thread, current) {
@@ -139,7 +142,9 @@ pub(super) fn state(thread: ThreadRef) -> ThreadState {
     match thread.continuation() {
         Continuation::Inactive => ThreadState::Inactive,
         _ if thread.has(flag::HALTED) => ThreadState::Inactive,
-        Continuation::Send(IpcKind::User) => ThreadState::PendingSend,
+        Continuation::Send(IpcKind::User) | Continuation::SendAgain(IpcKind::User) => {
+            ThreadState::PendingSend
+        }
         Continuation::SendTransfer(IpcKind::User) => ThreadState::Sending,
         Continuation::Receive(IpcKind::User | IpcKind::Start) => ThreadState::Waiting,
         Continuation::ReceiveTransfer(IpcKind::User | IpcKind::Start) => ThreadState::Receiving,

@@ -1,6 +1,8 @@
 //! SpaceControl(RDI space, RSI control, RDX KIP area, R8 UTCB area, R9 redirector): result in RAX, old control (none is
 //! defined) in RDX. Privileged (X.2 rules 6.1 to 6.7).
 
+use core::ptr::eq;
+
 use x2::{ErrorCode, Fpage, Region, Rights, ThreadId, kip};
 
 use super::{check_privilege, return_result};
@@ -10,13 +12,22 @@ use crate::memory::PAGE_BITS;
 use crate::scheduler::Next;
 use crate::space::SpaceRef;
 use crate::thread::table::threads;
-use crate::thread::{ThreadRef, Work, ipc, lifecycle};
+use crate::thread::{ThreadRef, Work, flag, ipc, lifecycle};
 
 /// Areas to set; `None` leaves one as it is.
 struct Request {
     space: SpaceRef,
     kip: Option<Region>,
     utcbs: Option<Region>,
+    redirector: Redirector,
+}
+
+/// What happens to the redirector.
+#[derive(Clone, Copy)]
+enum Redirector {
+    Unchanged,
+    None,
+    Thread(ThreadRef),
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
@@ -30,9 +41,11 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
 pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
     let result = match decode(current) {
         Ok(request) => match flush(current, &request, first) {
-            Progress::Done(()) => {
-                request.space.configure(request.kip, request.utcbs).map_err(|_| ErrorCode::NoMemory)
-            }
+            Progress::Done(()) => request
+                .space
+                .configure(request.kip, request.utcbs)
+                .map(|()| redirect(&request))
+                .map_err(|_| ErrorCode::NoMemory),
             Progress::Preempted => return Next::Interrupted,
         },
         Err(error) => {
@@ -72,9 +85,9 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         .and_then(|id| threads().find(id))
         .and_then(|thread| thread.space.get())
         .ok_or(ErrorCode::InvalidSpace)?;
-    check_redirector(ThreadId::from_raw(registers.r9().get()))?;
+    let redirector = redirector(current, ThreadId::from_raw(registers.r9().get()))?;
     if space.has_active_threads() {
-        return Ok(Request { space, kip: None, utcbs: None });
+        return Ok(Request { space, kip: None, utcbs: None, redirector });
     }
     let utcb_area = Fpage::from_raw(registers.r8.get());
     let utcbs = match utcb_area.region() {
@@ -93,7 +106,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     if kip_then.is_some_and(|kip| utcbs_then.is_some_and(|utcbs| kip.overlaps(utcbs))) {
         return Err(ErrorCode::InvalidKipArea);
     }
-    Ok(Request { space, kip, utcbs })
+    Ok(Request { space, kip, utcbs, redirector })
 }
 
 /// Whether the area lies in the user's part of the address space.
@@ -101,9 +114,32 @@ fn is_user(area: Region) -> bool {
     area.size_log2 >= PAGE_BITS && area.last() < arch::USER_END
 }
 
-/// Redirection comes with the rest of the interface: until then a redirector is an error, as it must not fail silently.
-/// Nilthread and the ids that name nobody change nothing; anythread asks for what is the case.
-fn check_redirector(redirector: ThreadId) -> Result<(), ErrorCode> {
-    let names_a_thread = redirector.is_local() || ipc::is_user_number(redirector);
-    if names_a_thread { Err(ErrorCode::InvalidThread) } else { Ok(()) }
+/// What the redirector argument asks for (X.2 rule 6.7). An id that names no thread is an error: it must not fail silently.
+/// Nilthread and the ids that can name none change nothing.
+fn redirector(current: ThreadRef, id: ThreadId) -> Result<Redirector, ErrorCode> {
+    if id.is_any() {
+        return Ok(Redirector::None);
+    }
+    if !id.is_local() && !ipc::is_user_number(id) {
+        return Ok(Redirector::Unchanged);
+    }
+    ipc::resolve_thread(current, id).map(Redirector::Thread).ok_or(ErrorCode::InvalidThread)
+}
+
+/// Sets the redirector. Threads of the space that wait to send look where their messages go now (X.2 rule 6.16).
+fn redirect(request: &Request) {
+    let redirector = match request.redirector {
+        Redirector::Unchanged => return,
+        Redirector::None => None,
+        Redirector::Thread(thread) => {
+            thread.set_flag(flag::NAMED, true);
+            Some(thread.id())
+        }
+    };
+    request.space.set_redirector(redirector);
+    for thread in threads().iter() {
+        if thread.space.get().is_some_and(|space| eq(space, request.space)) {
+            ipc::redirector_changes(thread);
+        }
+    }
 }

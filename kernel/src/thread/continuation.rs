@@ -33,7 +33,8 @@ pub enum Continuation {
     Inactive,
     /// Runs at user level with the registers in its TCB.
     ReturnToUser,
-    /// Queued at `partner`, until that thread receives from it.
+    /// Queued at `partner`, until that thread receives from it; or, if it is redirected, at the redirector, or nowhere if
+    /// there is none.
     Send(IpcKind),
     /// Receives from `partner`.
     Receive(IpcKind),
@@ -49,13 +50,15 @@ pub enum Continuation {
     ResumeTransfer,
     /// Goes on with a system call that gave way to an interrupt; its state is in the transfer record.
     SystemCall,
+    /// Looks once more where its message goes, which it was waiting to send: the redirector has changed.
+    SendAgain(IpcKind),
 }
 
 impl Continuation {
     /// The IPC that the thread is sending, or waiting to send, in.
     pub fn sending(self) -> Option<IpcKind> {
         match self {
-            Self::Send(kind) | Self::SendTransfer(kind) => Some(kind),
+            Self::Send(kind) | Self::SendAgain(kind) | Self::SendTransfer(kind) => Some(kind),
             _ => None,
         }
     }

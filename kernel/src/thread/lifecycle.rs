@@ -214,6 +214,7 @@ pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u
                 if other.scheduler.get() == id {
                     other.scheduler.set(ThreadId::NIL);
                 }
+                other.space.get().inspect(|space| space.forget_redirector(id));
             }
             if number % 16 == 15 && arch::interrupt_pending() {
                 return Err(number + 1);

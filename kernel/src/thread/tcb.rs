@@ -39,6 +39,8 @@ pub mod flag {
     pub const PROPAGATED_SENDERS: u8 = 1 << 4;
     /// The owner wants a full exception message at the next user boundary (K15).
     pub const RECALLED: u8 = 1 << 3;
+    /// The pending send goes to a redirector instead of `partner` (X.2 rule 6.8).
+    pub const REDIRECTED: u8 = 1 << 6;
 }
 
 /// What a thread has to attend to before it returns to user level.
@@ -223,11 +225,13 @@ pub struct Tcb {
     pub quantum_over_at: Cell<Microseconds>,
     /// When the thread lost the processor, for the message about that.
     pub preempted_at: Cell<Microseconds>,
-    /// Room for the mailbox node (K6) and redirection.
+    /// When the send ends that a change of redirectors has interrupted.
+    pub send_deadline: Cell<Microseconds>,
+    /// Room for the mailbox node (K6).
     room: [u64; ROOM],
 }
 
-const ROOM: usize = 5;
+const ROOM: usize = 4;
 
 /// Size of a TCB in bytes (K4).
 pub const TCB_SIZE: usize = 512;
@@ -282,6 +286,7 @@ impl Tcb {
             quantum_left: Cell::new(NEVER),
             quantum_over_at: Cell::new(0),
             preempted_at: Cell::new(0),
+            send_deadline: Cell::new(NEVER),
             room: [0; ROOM],
         }
     }
@@ -315,6 +320,7 @@ impl Tcb {
         self.quantum_left.set(NEVER);
         self.quantum_over_at.set(0);
         self.preempted_at.set(0);
+        self.send_deadline.set(NEVER);
         self.fault.iter().for_each(|word| word.set(0));
         self.extended_state.set(None);
         self.transfer_record.set(None);
@@ -474,7 +480,8 @@ impl Tcb {
             Continuation::RaiseException
             | Continuation::RaiseFault
             | Continuation::ResumeTransfer
-            | Continuation::SystemCall => true,
+            | Continuation::SystemCall
+            | Continuation::SendAgain(_) => true,
             _ => false,
         }
     }

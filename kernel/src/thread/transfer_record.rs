@@ -106,6 +106,8 @@ pub struct Outer {
     pub receive_deadline: Microseconds,
     /// Whether it propagates.
     pub propagated: bool,
+    /// Whether its message goes to a redirector.
+    pub redirected: bool,
 }
 
 /// Room for one interrupted operation of a thread.

@@ -31,14 +31,14 @@ pub(crate) fn update() -> Result<()> {
 
 /// Checks that the index is what the tests cite, and that the caveats list exactly the rules that no test cites.
 pub(crate) fn check() -> Result<()> {
-    let read = |name: &str| {
-        fs::read_to_string(tree::root().join(name)).with_context(|| format!("reading {name}"))
-    };
+    let read =
+        |name: &str| fs::read_to_string(tree::root().join(name)).with_context(|| format!("reading {name}"));
     let index = read(INDEX)?;
     if renew(&index, &collect()?)? != index {
         bail!("{INDEX} is not what the tests cite: ./mac rules");
     }
-    let untested: BTreeSet<&str> = rows(&index).filter(|row| row.tests.is_empty()).map(|row| row.rule).collect();
+    let untested: BTreeSet<&str> =
+        rows(&index).filter(|row| row.tests.is_empty()).map(|row| row.rule).collect();
     let caveats = read(CAVEATS)?;
     let listed = listed(&caveats);
     if let Some(rule) = untested.symmetric_difference(&listed).next() {
@@ -114,7 +114,10 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>> {
         let path = entry?.path();
         if path.is_dir() {
             found.extend(files(&path)?);
-        } else if path.extension().is_some_and(|it| ["rs", "c", "cc", "toml"].iter().any(|known| it == *known)) {
+        } else if path
+            .extension()
+            .is_some_and(|it| ["rs", "c", "cc", "toml"].iter().any(|known| it == *known))
+        {
             found.push(path);
         }
     }

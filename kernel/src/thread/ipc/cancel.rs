@@ -8,6 +8,7 @@ use x2::{IpcErrorKind, MessageTag, ThreadId};
 use super::message::Message;
 use super::{Failure, complete, transfer_fault};
 use crate::processor;
+use crate::scheduler::timeouts::NEVER;
 use crate::thread::{Continuation, IpcKind, ThreadRef, flag};
 use crate::trace::{self, Event};
 
@@ -35,7 +36,7 @@ pub fn cancel_send(thread: ThreadRef) -> bool {
         return end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }
     match thread.continuation() {
-        Continuation::Send(_) | Continuation::SendTransfer(_) => {
+        Continuation::Send(_) | Continuation::SendAgain(_) | Continuation::SendTransfer(_) => {
             end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted)
         }
         Continuation::RaiseException => {
@@ -77,20 +78,48 @@ pub(super) fn refuse(sender: ThreadRef) {
     end(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
 }
 
-/// One of the threads that wait in `thread`'s queue to send to it as `id` learns that there is no such thread.
-/// Returns whether there was one.
+/// One of the threads that wait in `thread`'s queue to send to it as `id` learns that there is no such thread; one whose
+/// message goes to it as a redirector looks where it goes now. Returns whether there was one.
 pub fn sender_disappears_from_queue(thread: ThreadRef, id: ThreadId) -> bool {
-    let Some(sender) = thread.senders.iter().find(|sender| sender.partner() == id) else { return false };
+    let goes = |sender: &ThreadRef| sender.partner() == id || sender.has(flag::REDIRECTED);
+    let Some(sender) = thread.senders.iter().find(goes) else { return false };
+    if sender.has(flag::REDIRECTED) {
+        send_again(sender);
+        return true;
+    }
     end(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted)
 }
 
-/// `thread` learns, if it waits for a message from `id`, that there is no such thread.
+/// `thread` learns, if it waits for a message from `id` or has one for it elsewhere, that there is no such thread.
 pub fn partner_disappears(thread: ThreadRef, id: ThreadId) {
-    if matches!(thread.continuation(), Continuation::Receive(kind) if kind != IpcKind::Start)
-        && thread.partner() == id
-    {
+    let waits_for_it = match thread.continuation() {
+        Continuation::Receive(kind) => kind != IpcKind::Start,
+        Continuation::Send(_) => thread.has(flag::REDIRECTED),
+        _ => false,
+    };
+    if waits_for_it && thread.partner() == id {
         end(thread, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
     }
+}
+
+/// The redirector of `thread`'s space has changed: if it waits to send it looks where its message goes now (X.2 rule 6.16).
+pub fn redirector_changes(thread: ThreadRef) {
+    if matches!(thread.continuation(), Continuation::Send(_)) {
+        send_again(thread);
+    }
+}
+
+/// `sender`, which waits to send, looks where its message goes when it is its turn.
+fn send_again(sender: ThreadRef) {
+    let Continuation::Send(kind) = sender.continuation() else { return };
+    let scheduler = &processor::this().scheduler;
+    if let Some(receiver) = sender.senders_node.receiver() {
+        receiver.senders.remove(sender);
+    }
+    sender.send_deadline.set(sender.timeout.deadline().unwrap_or(NEVER));
+    scheduler.timeouts.remove(sender);
+    sender.set_continuation(Continuation::SendAgain(kind));
+    scheduler.make_ready(sender);
 }
 
 /// Ends the IPC of `thread` with `before` if no transfer has begun, else ends it for both sides with `midway`.
@@ -106,6 +135,10 @@ fn end(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
                 receiver.senders.remove(thread);
             }
             timeouts.remove(thread);
+            complete::send_failed(thread, kind, Failure::new(before), MessageTag::EMPTY);
+            settle(thread);
+        }
+        Continuation::SendAgain(kind) => {
             complete::send_failed(thread, kind, Failure::new(before), MessageTag::EMPTY);
             settle(thread);
         }

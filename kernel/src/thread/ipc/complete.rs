@@ -17,6 +17,8 @@ pub(super) struct Origin {
     pub sender: ThreadRef,
     /// The thread whose message it is, which differs if it was propagated.
     pub originator: ThreadRef,
+    /// Whom it was for, if it was redirected.
+    pub instead_of: Option<ThreadId>,
 }
 
 impl Origin {
@@ -48,7 +50,12 @@ pub(super) fn received(
             match failure {
                 None => {
                     let from = id_seen_by(thread, origin.originator);
-                    return_user(thread, tag.with_propagated(origin.is_propagated()), from);
+                    let tag = tag.with_propagated(origin.is_propagated());
+                    return_user(thread, tag.with_redirected(origin.instead_of.is_some()), from);
+                    if let (Some(id), Some(block)) = (origin.instead_of, thread.utcb.get()) {
+                        // It is in another space than the redirector, which sees it by its global id.
+                        block.write(utcb::INTENDED_RECEIVER, id.raw());
+                    }
                 }
                 Some(failure) => fail_user(thread, IpcPhase::Receive, failure, tag.with_error(true)),
             }

@@ -17,6 +17,7 @@ use super::rendezvous::{id_seen_by, reaches};
 use super::transfer_fault;
 use crate::dispatch;
 use crate::processor;
+use crate::space::Space;
 use crate::thread::table::threads;
 use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, flag};
 
@@ -139,7 +140,9 @@ fn can_switch(current: ThreadRef, receiver: ThreadRef, kind: IpcKind) -> bool {
     this.fast_path.get()
         && this.scheduler.ready.has_none_above(receiver.priority.get())
         && (current.shares_space_with(receiver)
-            || (kind != IpcKind::User || reaches(current, receiver)) && !receiver.is_orphaned())
+            || (kind != IpcKind::User || reaches(current, receiver))
+                && !receiver.is_orphaned()
+                && !current.space.get().is_some_and(Space::is_redirected))
 }
 
 /// Gives `receiver` the message of `sender`, a user's like its own.

@@ -32,15 +32,17 @@ use core::sync::atomic::Ordering;
 use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, Timeouts, extension, utcb};
 
 pub use self::cancel::{
-    cancel_receive, cancel_send, expire, leave_all, partner_disappears, sender_disappears_from_queue,
+    cancel_receive, cancel_send, expire, leave_all, partner_disappears, redirector_changes,
+    sender_disappears_from_queue,
 };
 pub use self::complete::return_user;
 use self::message::Message;
 pub use self::message::{SYSTEM_CALL_TAG, exception_register, set_exception_registers, user_flags};
-use self::rendezvous::Partner;
-pub use self::rendezvous::{is_user_number, reaches, resolve_thread};
+use self::rendezvous::{Destination, Partner};
+pub use self::rendezvous::{is_user_number, reaches, reaches_directly, resolve_thread};
 use self::transfer::Transfer;
 pub use self::transfer_fault::raise as raise_transfer_fault;
+use super::table::threads;
 use super::{Continuation, IpcKind, Offer, ThreadRef, flag};
 use crate::arch;
 use crate::interrupt;
@@ -201,20 +203,34 @@ fn send_until(
         complete::send_failed(current, kind, Failure::new(error), MessageTag::EMPTY);
         resume_or_switch(current, None)
     };
-    let receiver = match rendezvous::resolve(current, kind, to) {
-        Some(Partner::Thread(receiver)) if !eq(receiver, current) => receiver,
-        Some(Partner::Interrupt(interrupt)) => {
-            return match interrupt.acknowledge(current) {
-                Ok(()) => after_send(current, kind, None),
-                Err(error) => fail(error),
+    let message = Message { thread: current, kind };
+    let tag = message.tag();
+    let destination = rendezvous::destination(current, kind, to);
+    if let Some(Destination::Direct(Partner::Interrupt(interrupt))) = destination {
+        return match interrupt.acknowledge(current) {
+            Ok(()) => after_send(current, kind, None),
+            Err(error) => fail(error),
+        };
+    }
+    if destination.is_some() && kind == IpcKind::User && !message.given_tag().is_well_formed() {
+        return fail(IpcErrorKind::MessageOverflow);
+    }
+    let (receiver, instead_of) = match destination {
+        Some(Destination::Direct(Partner::Thread(receiver))) if !eq(receiver, current) => (receiver, None),
+        Some(Destination::Redirected(id, redirector)) => (redirector, Some(id)),
+        Some(Destination::Nowhere(id)) => {
+            let deadline = deadline(());
+            return if deadline == 0 {
+                fail(IpcErrorKind::Timeout)
+            } else {
+                wait_for_redirector(current, kind, id, deadline)
             };
         }
         _ => return fail(IpcErrorKind::NonExistingPartner),
     };
-    let message = Message { thread: current, kind };
-    let tag = message.tag();
-    if kind == IpcKind::User && !message.given_tag().is_well_formed() {
-        return fail(IpcErrorKind::MessageOverflow);
+    current.set_flag(flag::REDIRECTED, instead_of.is_some());
+    if let Some(id) = instead_of {
+        current.set_partner(id);
     }
     let propagated = kind == IpcKind::User && tag.is_propagated();
     current.set_flag(flag::PROPAGATED, propagated);
@@ -237,15 +253,43 @@ fn send_until(
     if deadline == 0 {
         return fail(IpcErrorKind::Timeout);
     }
-    current.set_partner(receiver.id());
+    current.set_partner(instead_of.unwrap_or(receiver.id()));
     current.set_continuation(Continuation::Send(kind));
     receiver.senders.insert(receiver, current);
+    name_redirected(current);
     if propagated {
         receiver.set_flag(flag::PROPAGATED_SENDERS, true);
         originator.set_flag(flag::NAMED, true);
     }
     processor::this().scheduler.timeouts.insert(current, deadline);
     Next::Schedule
+}
+
+/// The current thread waits for a redirector to whom it can send what is for `partner` (X.2 rule 6.15).
+fn wait_for_redirector(current: ThreadRef, kind: IpcKind, partner: ThreadId, deadline: Microseconds) -> Next {
+    current.set_flag(flag::REDIRECTED, true);
+    current.set_partner(partner);
+    current.set_continuation(Continuation::Send(kind));
+    name_redirected(current);
+    processor::this().scheduler.timeouts.insert(current, deadline);
+    Next::Schedule
+}
+
+/// `sender` waits in another queue than that of the thread its message is for, which must be told if that thread goes.
+fn name_redirected(sender: ThreadRef) {
+    if sender.has(flag::REDIRECTED)
+        && let Some(partner) = threads().find(sender.partner())
+    {
+        partner.set_flag(flag::NAMED, true);
+    }
+}
+
+/// Looks once more where the current thread's message goes.
+pub fn send_again(current: ThreadRef, kind: IpcKind) -> Next {
+    let (to, deadline) = (current.partner(), current.send_deadline.get());
+    current.set_continuation(Continuation::ReturnToUser);
+    let over = deadline != NEVER && deadline <= arch::clock();
+    send_until(current, kind, to, |()| if over { 0 } else { deadline })
 }
 
 /// The current thread's send phase was successful: its receive phase, if it has one.
@@ -311,7 +355,7 @@ fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
     let partner = if from.is_any() || from.is_any_local() {
         from
     } else {
-        match rendezvous::resolve(thread, kind, from) {
+        match rendezvous::source(thread, kind, from) {
             Some(Partner::Thread(partner)) => {
                 partner.set_flag(flag::NAMED, true);
                 partner.id()
@@ -356,7 +400,7 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
     if let Some(sender) = sender
         && let Continuation::Send(sender_kind) = sender.continuation()
     {
-        if sender_kind == IpcKind::User && !reaches(sender, current) {
+        if sender_kind == IpcKind::User && !sender.has(flag::REDIRECTED) && !reaches(sender, current) {
             // It was confined while it waited (rights are evaluated again, X.2 rule 7.2). One at a time, so that many
             // such senders do not keep the kernel busy.
             cancel::refuse(sender);
@@ -408,12 +452,18 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
         }
     };
     let tag = sender.tag();
+    let redirected = sender.thread.has(flag::REDIRECTED);
     let origin = complete::Origin {
         sender: sender.thread,
         originator: rendezvous::originator(sender.thread, receiver.thread),
+        instead_of: redirected.then(|| sender.thread.partner()),
     };
     if failure.is_none() {
         turn_originator(origin, receiver.thread);
+        if origin.instead_of == Some(sender.thread.receive_from.get()) {
+            // The redirector can answer itself (X.2 rule 6.12).
+            sender.thread.receive_from.set(receiver.thread.id());
+        }
     }
     let received = complete::received(receiver, origin, tag, failure.map(Failure::for_receiver));
     let again =
@@ -471,7 +521,7 @@ fn suspend(sender: Message, receiver: Message) {
 
 /// X.2 rule 7.16: an originator that waits for the thread that propagated in its name now waits for the receiver.
 fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
-    let complete::Origin { sender, originator } = origin;
+    let complete::Origin { sender, originator, .. } = origin;
     if !eq(sender, originator)
         && !eq(originator, receiver)
         && originator.awaits_message().is_some()

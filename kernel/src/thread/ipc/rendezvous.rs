@@ -1,4 +1,5 @@
-//! Who may meet whom: ids of partners, propagation, and which sender a receiver takes (X.2 rules 7.2-7.7, 7.14).
+//! Who may meet whom: ids of partners, redirection, propagation, and which sender a receiver takes (X.2 rules 6.8-6.17,
+//! 7.2-7.7, 7.14).
 
 use core::ptr::eq;
 
@@ -29,19 +30,94 @@ pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<ThreadRef> {
     }
 }
 
-/// Like [`resolve_thread`], for the partner of an IPC of kind `kind`: it may be an interrupt, and it must be within
-/// reach of a confined program (K13; what the kernel does in a thread's name is not the program's doing): an interrupt is
-/// only for its handler.
-pub(super) fn resolve(thread: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<Partner> {
+/// Like [`resolve_thread`], for the partner of an IPC: it may be an interrupt.
+fn resolve_any(thread: ThreadRef, id: ThreadId) -> Option<Partner> {
     if id.is_global() && id.number() < interrupt::system_base() {
-        let confined = thread.space.get().is_none_or(Space::is_owned);
-        return interrupt::find(id)
-            .filter(|interrupt| !confined || interrupt.handler().is_some_and(|handler| eq(handler, thread)))
-            .map(Partner::Interrupt);
+        return interrupt::find(id).map(Partner::Interrupt);
     }
-    resolve_thread(thread, id)
-        .filter(|partner| kind != IpcKind::User || reaches(thread, partner))
-        .map(Partner::Thread)
+    resolve_thread(thread, id).map(Partner::Thread)
+}
+
+/// Whether `thread`, in an IPC of kind `kind`, may have `partner` (K13): what the kernel does in a thread's name is not the
+/// program's doing, and an interrupt is only for its handler.
+fn may_meet(thread: ThreadRef, kind: IpcKind, partner: &Partner) -> bool {
+    match partner {
+        Partner::Thread(partner) => kind != IpcKind::User || reaches(thread, partner),
+        Partner::Interrupt(interrupt) => {
+            let confined = thread.space.get().is_none_or(Space::is_owned);
+            !confined || interrupt.handler().is_some_and(|handler| eq(handler, thread))
+        }
+    }
+}
+
+/// Whom `id` names as the source of a receive phase.
+pub(super) fn source(thread: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<Partner> {
+    // A redirector answers in its own name, whomever the program reaches (X.2 rule 6.12).
+    let is_redirector = |partner: &Partner| match partner {
+        Partner::Thread(partner) => {
+            let redirector = thread.space.get().and_then(Space::redirector);
+            redirector.is_some_and(|redirector| eq(redirector, *partner))
+        }
+        Partner::Interrupt(_) => false,
+    };
+    resolve_any(thread, id).filter(|partner| may_meet(thread, kind, partner) || is_redirector(partner))
+}
+
+/// Where a message goes.
+pub(super) enum Destination {
+    /// To whom it is for.
+    Direct(Partner),
+    /// Instead of the thread or interrupt with this id, to the redirector of the sender's space.
+    Redirected(ThreadId, ThreadRef),
+    /// To a redirector that does not exist at present: it waits.
+    Nowhere(ThreadId),
+}
+
+/// Where the message of `sender`, of kind `kind`, for `id` goes. `None`: there is nobody of this name, for all that the sender
+/// may know.
+pub(super) fn destination(sender: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<Destination> {
+    let partner = resolve_any(sender, id)?;
+    // The redirector decides first, then confinement (K13).
+    match deflected(sender, &partner) {
+        None => Some(partner).filter(|partner| may_meet(sender, kind, partner)).map(Destination::Direct),
+        Some(redirector) => {
+            let id = match partner {
+                Partner::Thread(partner) => partner.id(),
+                Partner::Interrupt(interrupt) => interrupt.id(),
+            };
+            Some(redirector.map_or(Destination::Nowhere(id), |to| Destination::Redirected(id, to)))
+        }
+    }
+}
+
+/// Whether a message of `sender` for `partner` goes to a redirector, and to which, if there is one at present.
+#[allow(clippy::option_option, reason = "a redirector that has gone is not the same as none")]
+fn deflected(sender: ThreadRef, partner: &Partner) -> Option<Option<ThreadRef>> {
+    let space = sender.space.get().filter(|space| space.is_redirected())?;
+    let redirector = space.redirector();
+    if let Partner::Thread(partner) = partner
+        && (partner.shares_space_with(sender)
+            || redirector.is_some_and(|redirector| partner.shares_space_with(redirector)))
+    {
+        return None;
+    }
+    // One that would redirect to itself goes nowhere.
+    Some(redirector.filter(|redirector| !eq(*redirector, sender)))
+}
+
+/// Whether `thread` may send to, or notify, `partner`, and no redirector stands between them.
+pub fn reaches_directly(thread: ThreadRef, partner: ThreadRef) -> bool {
+    deflected(thread, &Partner::Thread(partner)).is_none() && reaches(thread, partner)
+}
+
+/// How many redirectors a message can pass, one after the other, and still be passed on in its sender's name.
+const LONGEST_CHAIN: usize = 16;
+
+/// Whether `thread` is the redirector of `originator`'s space, or of that one's, and so on.
+fn redirects_for(thread: ThreadRef, originator: ThreadRef) -> bool {
+    let next = |of: &ThreadRef| of.space.get().and_then(Space::redirector);
+    let chain = core::iter::successors(next(&originator), next);
+    chain.take(LONGEST_CHAIN).any(|redirector| eq(redirector, thread))
 }
 
 /// Whether a program in `thread` may send to, or wait for, `partner` (K13).
@@ -59,7 +135,11 @@ pub(super) fn originator(sender: ThreadRef, receiver: ThreadRef) -> ThreadRef {
         return sender;
     }
     resolve_thread(sender, sender.virtual_sender.get())
-        .filter(|originator| originator.shares_space_with(sender) || sender.shares_space_with(receiver))
+        .filter(|originator| {
+            originator.shares_space_with(sender)
+                || sender.shares_space_with(receiver)
+                || redirects_for(sender, originator)
+        })
         .unwrap_or(sender)
 }
 

@@ -43,6 +43,7 @@ pub(super) fn begin(sender: Message, receiver: Message, page: MissingPage) -> Re
         receive_timeout: side.receive_timeout.get(),
         receive_deadline: side.receive_deadline.get(),
         propagated: side.has(flag::PROPAGATED),
+        redirected: side.has(flag::REDIRECTED),
     }));
     side.fault[0].set(page.address);
     side.fault[1].set(page.access.bits());
@@ -103,6 +104,7 @@ pub(super) fn restore(thread: ThreadRef) {
     thread.receive_timeout.set(outer.receive_timeout);
     thread.receive_deadline.set(outer.receive_deadline);
     thread.set_flag(flag::PROPAGATED, outer.propagated);
+    thread.set_flag(flag::REDIRECTED, outer.redirected);
     thread.set_continuation(outer.continuation);
 }
 

@@ -451,7 +451,8 @@ fn flags_of_a_send() {
         let mut request = ipc::wait().unwrap();
         loop {
             let words = [request.tag.raw()];
-            request = ipc::reply_wait(request.from, Message::with_words(2, &words)).expect("the caller waits");
+            request =
+                ipc::reply_wait(request.from, Message::with_words(2, &words)).expect("the caller waits");
         }
     });
     for flags in [1 << 13, 1 << 14, 1 << 15, 7 << 13] {

@@ -18,6 +18,7 @@ mod notify;
 mod preemption;
 mod propagation;
 mod redirect;
+mod redirector;
 mod registers;
 mod schedule;
 mod sigma0;
@@ -51,6 +52,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "notify", tests: notify::TESTS },
     Chapter { name: "map-control", tests: map_control::TESTS },
     Chapter { name: "redirect", tests: redirect::TESTS },
+    Chapter { name: "redirector", tests: redirector::TESTS },
     Chapter { name: "thread-state", tests: thread_state::TESTS },
     Chapter { name: "schedule", tests: schedule::TESTS },
     Chapter { name: "preemption", tests: preemption::TESTS },

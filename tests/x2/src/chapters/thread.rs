@@ -461,7 +461,8 @@ fn start_message() {
     let control = arguments(kip().root(), me, Some(new_root_utcb()));
     thread::control(id, control).unwrap();
     let stranger = spawn(move || {
-        let error = ipc::reply(id, Message::with_words(0, &[0x1000, 0x2000])).expect_err("it waits for its pager");
+        let error =
+            ipc::reply(id, Message::with_words(0, &[0x1000, 0x2000])).expect_err("it waits for its pager");
         ipc::send(me, Message::with_words(1, &[error.raw()])).unwrap();
     });
     expect_error(stranger, IpcPhase::Send, IpcErrorKind::Timeout);
