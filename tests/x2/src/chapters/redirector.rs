@@ -353,7 +353,9 @@ fn circles() {
     });
     for redirectors in [[0, 1], [1, 0]] {
         if redirectors == [0, 1] {
-            threads.iter().for_each(|&thread| drop(ipc::receive(thread).unwrap()));
+            for thread in threads {
+                ipc::receive(thread).unwrap();
+            }
         }
         for (space, index) in ring.iter().zip(redirectors) {
             set(space, threads[index]);
