@@ -78,6 +78,7 @@ fn statistic(which: u64) -> Option<u32> {
             let (nodes, arrays) = mapping::usage();
             nodes + arrays
         }
+        kdebug::statistic::MEMORY => (frames.total - frames.of(Use::Free)) * memory::PAGE_SIZE as u32,
         kdebug::statistic::FLAGS => arch::flags() as u32,
         _ => return None,
     })

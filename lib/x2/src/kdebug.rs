@@ -31,4 +31,6 @@ pub mod statistic {
     pub const MAP_NODES: u64 = 3;
     /// The flags with which the kernel runs just then.
     pub const FLAGS: u64 = 4;
+    /// Bytes of kernel memory in use.
+    pub const MEMORY: u64 = 5;
 }

@@ -11,6 +11,11 @@ pub(crate) const ALL: &[&[Test]] = &[memory::TESTS, threads::TESTS, paging::TEST
 
 /// Lets others run for a moment.
 pub(crate) async fn pause(system: &crate::system::System) {
+    sleep(system, 500).await;
+}
+
+/// Lets programs run for so many microseconds.
+pub(crate) async fn sleep(system: &crate::system::System, micros: u64) {
     use mach::machine::Machine;
-    system.machine.sleep_until(system.machine.now() + 500).await;
+    system.machine.sleep_until(system.machine.now() + micros).await;
 }
