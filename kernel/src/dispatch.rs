@@ -79,6 +79,25 @@ pub fn dispatch(next: Next) -> Outcome {
     }
 }
 
+/// The current thread, if it goes on after what it did itself and there is nothing to do before: what `dispatch` finds for
+/// [`Next::Return`] nearly always.
+#[inline]
+pub fn returning() -> Option<ThreadRef> {
+    let this = processor::this();
+    let thread = this.current.get()?;
+    let returns = thread.returns_to_user()
+        && !thread.has(flag::HALTED | flag::RECALLED)
+        && thread.pending.get() == 0
+        && !thread.is_orphaned()
+        && this.scheduler.goes_on(thread)
+        && this.has_loaded(thread)
+        && arch::is_canonical(thread.registers.rip.get());
+    returns.then(|| {
+        this.scheduler.set_timer();
+        thread
+    })
+}
+
 /// `thread`, which waited, runs now instead of the current thread, which waits: what `dispatch` does for
 /// [`Next::SwitchTo`] where nothing stands in its way. No timer has to be set, because no deadline has changed.
 #[inline]

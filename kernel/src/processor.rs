@@ -1,6 +1,7 @@
 //! What each processor has for itself (K5, K6), apart from what only the architecture knows.
 
 use core::cell::Cell;
+use core::ptr::{eq, from_ref, null};
 
 use crate::arch;
 use crate::config::{self, FastPath};
@@ -58,10 +59,18 @@ impl Processor {
         self.loaded_space.set(current.space.get());
     }
 
+    /// Whether the processor holds the registers of `thread`, and its space.
+    #[inline]
+    pub fn has_loaded(&self, thread: ThreadRef) -> bool {
+        let space = |space: Option<&'static Space>| space.map_or(null(), from_ref);
+        self.loaded_thread.get().is_some_and(|loaded| eq(loaded, thread))
+            && eq(space(self.loaded_space.get()), space(thread.space.get()))
+    }
+
     /// Whether `thread` is the one on whose behalf the kernel works.
     #[inline]
     pub fn is_current(&self, thread: ThreadRef) -> bool {
-        self.current.get().is_some_and(|current| core::ptr::eq(current, thread))
+        self.current.get().is_some_and(|current| eq(current, thread))
     }
 }
 

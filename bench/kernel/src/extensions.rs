@@ -1,11 +1,12 @@
 //! The extensions: foreign system calls in both modes, exceptions, page faults, MapControl, thread state, notification.
 
-use crate::{AVERAGED, fixture, measure, now, report};
+use crate::{AVERAGED, end_region, fixture, measure, now, report};
 use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::extension::{self, Registers};
 use l4::ipc::{self, Message};
+use l4::mark;
 use l4::thread;
 use l4::utcb;
 use x2::extension::{ACCEPT_NOTIFICATION, MapItem, MapOperation, SystemCallAnswer, SystemCallMode};
@@ -54,10 +55,12 @@ fn foreign_calls() {
     extension::set_system_call_mode(first.0, SystemCallMode::Exception).expect("owned");
     let program = fixture::start_first(first, caller);
     let mut received = ipc::receive(program).expect("the program calls");
+    mark::begin();
     while received.tag.label() != 1 {
         received = ipc::call(program, Message::with_words(SystemCallAnswer::Return as u64, &[7]))
             .expect("it goes on");
     }
+    end_region(format_args!("foreign-null-call-exception-mode"), AVERAGED);
     report("foreign-null-call-exception-mode", AVERAGED, MEASURED.load(Ordering::Relaxed) / AVERAGED);
     extension::set_emulation_entry(program, answer_here as *const () as u64).expect("a user address");
     extension::set_system_call_mode(program, SystemCallMode::Bounce).expect("owned");
@@ -123,6 +126,7 @@ fn page_faults() {
     let program = fixture::elsewhere(toucher);
     for (test, by_message) in [("page-fault-by-map-item", true), ("page-fault-by-map-control", false)] {
         let mut received = ipc::receive(program).expect("the program touches");
+        mark::begin();
         while received.tag.label() != 1 {
             let address = received.word(0) & !0xfff;
             let index = (address - FAR) / 4096;
@@ -136,6 +140,7 @@ fn page_faults() {
             };
             received = ipc::call(program, answer).expect("it goes on");
         }
+        end_region(format_args!("{test}"), AVERAGED);
         report(test, AVERAGED, MEASURED.load(Ordering::Relaxed) / AVERAGED);
         let mut items = [MapItem::new(MapOperation::Unmap, target(0), AVERAGED as u32, 0)];
         extension::map_control(program, &mut items).expect("unmapping never fails");

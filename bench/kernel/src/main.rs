@@ -10,10 +10,9 @@ mod extensions;
 mod fixture;
 mod ipc;
 
-use core::arch::asm;
 use core::arch::x86_64::_rdtsc;
 use core::fmt;
-use l4::println;
+use l4::{mark, println};
 
 l4::program!(run);
 
@@ -33,16 +32,9 @@ fn report(test: &str, parameter: u64, cost: u64) {
     );
 }
 
-/// Tells the counting plugin, if there is one, that what it counts begins: a NOP that it knows (tools/counters).
-fn begin_region() {
-    // SAFETY: the instruction does nothing.
-    unsafe { asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x01, 0x4c, 0x4d", options(nostack, preserves_flags)) }
-}
-
-/// Ends what [`begin_region`] began and names it: `operations` of `name` ran in it.
+/// Ends what [`mark::begin`] began and names it: `operations` of `name` ran in it.
 fn end_region(name: fmt::Arguments<'_>, operations: u64) {
-    // SAFETY: the instruction does nothing.
-    unsafe { asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x02, 0x4c, 0x4d", options(nostack, preserves_flags)) }
+    mark::end();
     println!("{{\"region\":\"{name}\",\"operations\":{operations}}}");
 }
 
@@ -50,7 +42,7 @@ fn end_region(name: fmt::Arguments<'_>, operations: u64) {
 fn measure(test: &str, mut operation: impl FnMut()) {
     // Whatever is made at the first use is there then.
     operation();
-    begin_region();
+    mark::begin();
     for _ in 0..AVERAGED {
         operation();
     }
@@ -69,7 +61,7 @@ fn measure(test: &str, mut operation: impl FnMut()) {
 fn measure_at(test: &str, parameter: u64, share: u64, mut operation: impl FnMut()) {
     operation();
     if parameter <= 1 {
-        begin_region();
+        mark::begin();
         for _ in 0..AVERAGED {
             operation();
         }

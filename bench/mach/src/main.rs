@@ -12,6 +12,7 @@ use alloc::sync::Arc;
 use core::arch::x86_64::_rdtsc;
 use core::fmt::Write;
 
+use l4::mark;
 use mach::machine::{PAGE_SIZE, Protection};
 use mach::thread::PriorityRange;
 use mach::vm::{MapRequest, Placement, Settings, Vm};
@@ -28,7 +29,9 @@ rt::heap!(256 << 10, grow = grow_heap);
 
 const HERE: u64 = 0x4000_0000;
 /// Rounds of operations whose cost does not depend on anything.
-const ROUNDS: [u64; 3] = [32, 64, 128];
+const ROUNDS: [u64; 3] = [32, COUNTED, 128];
+/// The number of rounds at which the plugin counts.
+const COUNTED: u64 = 64;
 
 fn run() -> ! {
     root::report_panics();
@@ -70,8 +73,22 @@ fn report(test: &str, parameter: u64, counter: &str, value: u64) {
     ));
 }
 
-fn instructions(test: &str, parameter: u64, since: u64) {
-    report(test, parameter, "instructions", now() - since);
+/// What is measured begins, so many operations: the time, and at one number of them a mark for the plugin that counts.
+fn begin(operations: u64) -> u64 {
+    if operations == COUNTED {
+        mark::begin();
+    }
+    now()
+}
+
+/// What began at `since` ends: `operations` of `test`.
+fn end(test: &str, operations: u64, since: u64) {
+    let cost = now() - since;
+    if operations == COUNTED {
+        mark::end();
+        say(format_args!("{{\"region\":\"{test}\",\"operations\":{operations}}}"));
+    }
+    report(test, operations, "instructions", cost);
 }
 
 /// An outcome that must be a result.
@@ -128,12 +145,12 @@ impl Bench {
     async fn system_call(&self) -> KernResult {
         let servant = self.servant().await?;
         for rounds in ROUNDS {
-            let start = now();
+            let start = begin(rounds);
             let mut outcome = servant.command(command::CALL_LOOP, |state| state.rbx = rounds).await;
             while let Outcome::Call(call) = outcome {
                 outcome = servant.serve(Some(Resume::Return(call.number))).await;
             }
-            instructions("system-call", rounds, start);
+            end("system-call", rounds, start);
             done(outcome)?;
         }
         self.end(&servant.task).await;
@@ -147,21 +164,21 @@ impl Bench {
             let map = servant.map();
             map.map(&Self::region(pages)).await?;
             // The entry's object, page table and page index are there then: one page of each run is not measured.
-            let start = now();
+            let start = begin(pages);
             done(servant.fill(HERE, pages, 1).await)?;
-            instructions("zero-fill-fault", pages, start);
+            end("zero-fill-fault", pages, start);
             let space = map.space().ok_or(KernError::Terminated)?;
             let (kernel, reserved) = (self.machine.kernel_memory(&space)?, self.machine.reserved_memory());
             report("kernel-memory-of-mapped-pages", pages, "bytes", kernel);
             report("server-memory-of-mapped-pages", pages, "bytes", reserved as u64);
             map.protect(HERE, pages * PAGE_SIZE, Protection::NONE, false).await?;
             map.protect(HERE, pages * PAGE_SIZE, Protection::DEFAULT, false).await?;
-            let start = now();
+            let start = begin(pages);
             done(servant.check(HERE, pages, 1).await)?;
-            instructions("fault-on-resident-page", pages, start);
-            let start = now();
+            end("fault-on-resident-page", pages, start);
+            let start = begin(pages);
             map.deallocate(HERE, pages * PAGE_SIZE).await?;
-            instructions("deallocate", pages, start);
+            end("deallocate", pages, start);
         }
         self.end(&servant.task).await;
         Ok(())
@@ -175,9 +192,9 @@ impl Bench {
             done(parent.fill(HERE, pages, 1).await)?;
             let child = Servant::start(&parent.task.create_task(true).await?).await?;
             child.user.set_fault_handler(Some(child.map().clone()));
-            let start = now();
+            let start = begin(pages);
             done(child.fill(HERE, pages, 2).await)?;
-            instructions("copy-on-write-fault", pages, start);
+            end("copy-on-write-fault", pages, start);
             self.end(&child.task).await;
             self.end(&parent.task).await;
         }
@@ -189,7 +206,7 @@ impl Bench {
         let servant = self.servant().await?;
         let map = servant.map();
         for rounds in ROUNDS {
-            let start = now();
+            let start = begin(rounds);
             let mut outcome = servant.command(command::ALLOCATE_LOOP, |state| state.rbx = rounds).await;
             while let Outcome::Call(call) = outcome {
                 let result = match call.number {
@@ -201,7 +218,7 @@ impl Bench {
                 };
                 outcome = servant.serve(Some(Resume::Return(result))).await;
             }
-            instructions("allocate-touch-deallocate", rounds, start);
+            end("allocate-touch-deallocate", rounds, start);
             done(outcome)?;
         }
         self.end(&servant.task).await;
@@ -211,12 +228,12 @@ impl Bench {
     async fn tasks(&self) -> KernResult {
         let parent = self.servant().await?;
         for rounds in ROUNDS {
-            let start = now();
+            let start = begin(rounds);
             for _ in 0..rounds {
                 let child = parent.task.create_task(true).await?;
                 self.end(&child).await;
             }
-            instructions("task-create-terminate", rounds, start);
+            end("task-create-terminate", rounds, start);
         }
         self.end(&parent.task).await;
         Ok(())
@@ -225,12 +242,12 @@ impl Bench {
     async fn threads(&self) -> KernResult {
         let servant = self.servant().await?;
         for rounds in ROUNDS {
-            let start = now();
+            let start = begin(rounds);
             for _ in 0..rounds {
                 let thread = servant.task.create_thread().await?;
                 thread.terminate();
             }
-            instructions("thread-create-terminate", rounds, start);
+            end("thread-create-terminate", rounds, start);
         }
         self.end(&servant.task).await;
         Ok(())
@@ -242,15 +259,15 @@ impl Bench {
             let parent = self.servant().await?;
             parent.map().map(&Self::region(pages)).await?;
             done(parent.fill(HERE, pages, 1).await)?;
-            let start = now();
+            let start = begin(pages);
             let child = parent.task.create_task(true).await?;
-            instructions("fork-of-pages", pages, start);
-            let start = now();
+            end("fork-of-pages", pages, start);
+            let start = begin(pages);
             self.end(&child).await;
-            instructions("end-of-forked-child", pages, start);
-            let start = now();
+            end("end-of-forked-child", pages, start);
+            let start = begin(pages);
             self.end(&parent.task).await;
-            instructions("end-of-task-with-pages", pages, start);
+            end("end-of-task-with-pages", pages, start);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::space::SpaceMemory;
 use super::unmap::Revocation;
 use super::walk::Revoke;
 use crate::arch;
+use crate::arch::page_entry::page_bits;
 use crate::memory::VirtAddr;
 
 /// log2 of the largest page that an item can name: 1 GiB.
@@ -69,6 +70,33 @@ pub fn control(
             revoke_run(cursor, space, &run, what, physical)
         }
     }
+}
+
+/// The most frequent item of MapControl: it maps one small page of `owner`'s to an empty place of `space`, which `owner`
+/// owns. Returns the answer word; with anything else, also what is wrong, `None`, and nothing is done.
+///
+/// Errors: no memory.
+#[inline]
+pub fn map_page(owner: SpaceMemory, space: SpaceMemory, item: &MapItem) -> Option<Result<u64, ErrorCode>> {
+    let target = Fpage::from_raw(item.target);
+    let Region { base, size_log2 } = target.region()?;
+    let rights = target.rights();
+    let is_page = size_log2 == page_bits(1) && VirtAddr::new(item.source).is_aligned(size_log2);
+    let only_page = MapItem::new(MapOperation::Map, target, 1, 0).control;
+    if !is_page || item.control != only_page || rights.is_none() || owner == space {
+        return None;
+    }
+    let last = (1 << size_log2) - 1;
+    let page = Transfer {
+        from: owner,
+        to: space,
+        source: item.source,
+        target: base,
+        last,
+        rights,
+        kind: Kind::Replace,
+    };
+    page.plain_page().map(|result| result.map(|_| 1 << 32).map_err(|_| ErrorCode::NoMemory))
 }
 
 /// The run that an item names, if it lies in the user area and meets no KIP or UTCB area, and the item is well formed.

@@ -124,7 +124,7 @@ impl Transfer {
 
     /// The common case: one small page to an empty place. Anything else: `None`, nothing done.
     #[inline]
-    fn plain_page(&self) -> Option<Result<Transferred, OutOfMemory>> {
+    pub(super) fn plain_page(&self) -> Option<Result<Transferred, OutOfMemory>> {
         let (source, target) = (VirtAddr::new(self.source), VirtAddr::new(self.target));
         if self.kind == Kind::Grant
             || source.value().max(target.value()) >= arch::USER_END

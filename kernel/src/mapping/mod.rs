@@ -42,7 +42,7 @@ mod tree;
 mod unmap;
 mod walk;
 
-pub use control::control;
+pub use control::{control, map_page};
 pub use cursor::{Cursor, Progress};
 pub use map::map;
 pub use memory_type::set_memory_type;

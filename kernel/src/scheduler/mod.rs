@@ -146,6 +146,14 @@ impl Scheduler {
         }
     }
 
+    /// Whether `thread`, which runs, goes on after what it did itself, with nothing to be metered.
+    #[inline]
+    pub fn goes_on(&self, thread: ThreadRef) -> bool {
+        self.ready.has_none_above(self.running_priority.get())
+            && self.metered.get().is_none()
+            && thread.quantum_left.get() == NEVER
+    }
+
     /// The current thread waits and `thread`, than which none of higher priority is ready, runs on what is left of its
     /// timeslice: [`Next::SwitchTo`] on the fast path.
     #[inline]

@@ -144,7 +144,8 @@ impl Space {
         self.tell_entry_code();
     }
 
-    /// Tells the fast path in assembly how it may leave and enter the space, and whom threads report to.
+    /// Tells the fast path in assembly how it may leave and enter the space, and whom threads report to. A restriction is
+    /// the owner, or the space itself where nothing may just so be left or entered.
     pub(super) fn tell_entry_code(&self) {
         let root = self.memory.page_table_root().value();
         let (restriction, root) = match self.ownership.owner.get() {

@@ -1,9 +1,12 @@
 //! MapControl(RDI space, RSI items, RDX number, R8 begin): an owner maps, protects, unmaps and queries pages of its
 //! space in a batch, or what is derived from its own pages (K8). Result in RAX, items done in R8.
+//!
+//! MapControl(RDI space, RSI target, RDX 2^63 + control, R8 source): the same with one item, in registers. Result in RAX,
+//! the item's answer in R8.
 
 use core::ptr::eq;
 
-use x2::extension::{MAX_MAP_ITEMS, MapItem};
+use x2::extension::{MAX_MAP_ITEMS, MapItem, ONE_MAP_ITEM};
 use x2::{ErrorCode, Rights, ThreadId};
 
 use super::return_result;
@@ -30,13 +33,56 @@ struct Request {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    resume(current, None)
+    if has_one_item(current) { one_item(current, None) } else { batch(current, None) }
 }
 
-/// Carries the batch on from item R8, of which a part is done if `interrupted` names the space.
+/// Goes on with a call that gave way to an interrupt; a part of the present item is done if `interrupted` names the space.
+pub(super) fn resume(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
+    if has_one_item(current) { one_item(current, interrupted) } else { batch(current, interrupted) }
+}
+
+fn has_one_item(current: ThreadRef) -> bool {
+    current.registers.rdx.get() & ONE_MAP_ITEM != 0
+}
+
+/// Carries out the item in the registers, which stay as they are until it is done.
+///
+/// Preemption point, within the item.
+#[inline]
+fn one_item(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
+    let registers = &current.registers;
+    let (own, space) = match decode_spaces(current) {
+        Ok((own, space)) if interrupted.is_none_or(|before| eq(before, space)) => (own, space),
+        decoded => {
+            // The space went meanwhile, or its owner changed.
+            cancel(current);
+            return end(current, 0, Err(decoded.err().unwrap_or(ErrorCode::InvalidSpace)));
+        }
+    };
+    let item = MapItem {
+        target: registers.rsi.get(),
+        control: registers.rdx.get() & !ONE_MAP_ITEM,
+        source: registers.r8.get(),
+        answer: 0,
+    };
+    trace::event(Event::MapControl, registers.rdi.get(), 1);
+    if let Some(result) = mapping::map_page(own.memory, space.memory, &item) {
+        return end(current, result.unwrap_or(0), result.map(drop));
+    }
+    match perform(current, own, space, &item) {
+        Progress::Done(Ok(answer)) => end(current, answer, Ok(())),
+        Progress::Done(Err(error)) => end(current, 0, Err(error)),
+        Progress::Preempted => {
+            lifecycle::save_work(current, Work::MapControl(Some(space)));
+            Next::Interrupted
+        }
+    }
+}
+
+/// Carries a batch on from item R8.
 ///
 /// Preemption point: between items and within them.
-pub(super) fn resume(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
+fn batch(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
     let request = match decode(current) {
         Ok(request) if interrupted.is_none_or(|space| eq(space, request.space)) => request,
         decoded => {
@@ -54,7 +100,7 @@ pub(super) fn resume(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next 
             None if index > request.begin && arch::interrupt_pending() => return pause(current, index, None),
             None => read_item(request.own, request.items + index * ITEM),
         };
-        match perform(current, &request, &item) {
+        match perform(current, request.own, request.space, &item) {
             Progress::Done(Ok(answer)) => {
                 let address = request.items + index * ITEM + ANSWER;
                 user_memory::write_word(request.own, address, answer);
@@ -69,10 +115,10 @@ pub(super) fn resume(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next 
     end(current, request.number, Ok(()))
 }
 
-fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
-    let registers = &current.registers;
+/// The caller's space, and the one that it may arrange.
+fn decode_spaces(current: ThreadRef) -> Result<(SpaceRef, SpaceRef), ErrorCode> {
     let own = current.space.get().ok_or(ErrorCode::NoPrivilege)?;
-    let space = Some(ThreadId::from_raw(registers.rdi.get()))
+    let space = Some(ThreadId::from_raw(current.registers.rdi.get()))
         .filter(|id| id.is_global())
         .and_then(|id| threads().find(id))
         .and_then(|thread| thread.space.get())
@@ -80,6 +126,12 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     if !space.is_owned_by(own) && !eq(space, own) {
         return Err(ErrorCode::NoPrivilege);
     }
+    Ok((own, space))
+}
+
+fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
+    let registers = &current.registers;
+    let (own, space) = decode_spaces(current)?;
     let (items, number, begin) = (registers.rsi.get(), registers.rdx.get(), registers.r8.get());
     if !(1..=MAX_MAP_ITEMS).contains(&number)
         || begin >= number
@@ -113,14 +165,17 @@ fn kept_item(current: ThreadRef) -> MapItem {
     MapItem { target, control, source: registers.r11.get(), answer: 0 }
 }
 
-fn perform(current: ThreadRef, request: &Request, item: &MapItem) -> Progress<Result<u64, ErrorCode>> {
+fn perform(
+    current: ThreadRef,
+    own: SpaceRef,
+    space: SpaceRef,
+    item: &MapItem,
+) -> Progress<Result<u64, ErrorCode>> {
     let Some(record) = current.transfer_record.get() else {
         return Progress::Done(Err(ErrorCode::NoMemory));
     };
-    let physical = request.own.ownership.sees_physical();
-    record.with_cursor(|cursor| {
-        mapping::control(cursor, request.own.memory, request.space.memory, item, physical)
-    })
+    let physical = own.ownership.sees_physical();
+    record.with_cursor(|cursor| mapping::control(cursor, own.memory, space.memory, item, physical))
 }
 
 fn cancel(current: ThreadRef) {
@@ -136,8 +191,9 @@ fn pause(current: ThreadRef, index: u64, within: Option<SpaceRef>) -> Next {
     Next::Interrupted
 }
 
-fn end(current: ThreadRef, done: u64, result: Result<(), ErrorCode>) -> Next {
+/// Ends the call; `told` is how many items of a batch are done, or the answer of the one.
+fn end(current: ThreadRef, told: u64, result: Result<(), ErrorCode>) -> Next {
     return_result(current, result);
-    current.registers.r8.set(done);
+    current.registers.r8.set(told);
     Next::Return
 }

@@ -351,6 +351,12 @@ impl Tcb {
         }
     }
 
+    /// Whether the thread neither waits nor has anything to do in the kernel.
+    #[inline]
+    pub fn returns_to_user(&self) -> bool {
+        self.offer.get() == Offer::NONE && self.continuation.get() == Continuation::ReturnToUser
+    }
+
     /// Sets what the thread does next or waits for.
     #[inline]
     pub fn set_continuation(&self, continuation: Continuation) {

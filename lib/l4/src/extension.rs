@@ -49,6 +49,14 @@ pub fn map_control(
     thread::check(result).map_err(|error| (done as usize, error))
 }
 
+/// Carries out one MapControl item on the space of thread `space`, which this space owns, without memory in between.
+/// Returns the answer.
+#[inline]
+pub fn map_control_one(space: ThreadId, item: &MapItem) -> core::result::Result<u64, Option<ErrorCode>> {
+    let (result, answer) = syscall::map_control_one(space.raw(), item);
+    thread::check(result).map(|()| answer)
+}
+
 /// Sets notification bits of a thread. Never blocks.
 pub fn notify(thread: ThreadId, bits: u64) -> thread::Result<()> {
     thread::check(syscall::notify(thread.raw(), bits))

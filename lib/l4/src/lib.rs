@@ -20,6 +20,7 @@
 //! | [`sigma0`] | asking sigma0 for memory and I/O ports |
 //! | [`port`] | using I/O ports |
 //! | [`console`] | printing through the kernel debugger |
+//! | [`mark`] | what the counting plugin counts |
 //! | [`start`] | entry, stack and panic of a program |
 //!
 //! What can break a running program (where a thread goes on, what the memory contains) is `unsafe`; what can only fail,
@@ -30,6 +31,7 @@ pub mod console;
 pub mod extension;
 pub mod ipc;
 pub mod kernel_interface;
+pub mod mark;
 pub mod port;
 pub mod registers;
 pub mod sigma0;

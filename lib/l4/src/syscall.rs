@@ -5,6 +5,7 @@
 //! travels in RBX, passes through RCX.
 
 use core::arch::asm;
+use x2::extension::{MapItem, ONE_MAP_ITEM};
 use x2::message::REGISTER_MESSAGE_REGISTERS;
 
 /// Entry addresses, read from the kernel interface page at start-up.
@@ -272,6 +273,15 @@ pub unsafe fn map_control(space: u64, items: u64, number: u64) -> (u64, u64) {
     // another space only.
     let (result, _, _, done) = unsafe { extension_call!(MAP_CONTROL, space, items, number, 0) };
     (result, done)
+}
+
+/// MapControl with one item, in registers; returns (1 or 0, the answer).
+#[inline(always)]
+pub fn map_control_one(space: u64, item: &MapItem) -> (u64, u64) {
+    // SAFETY: the operands are the call's whole register contract. Mappings change in another space only.
+    let (result, _, _, answer) =
+        unsafe { extension_call!(MAP_CONTROL, space, item.target, ONE_MAP_ITEM | item.control, item.source) };
+    (result, answer)
 }
 
 /// Notify; returns 1 or 0.

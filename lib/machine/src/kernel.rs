@@ -95,6 +95,10 @@ pub(crate) fn schedule(thread: ThreadId, priority: u8, time: u64) -> KernResult 
 
 /// A batch of MapControl items on the space of `thread`; the error is the item that failed.
 pub(crate) fn map_control(thread: ThreadId, items: &mut [MapItem]) -> Result<(), usize> {
+    if let [item] = items {
+        item.answer = extension::map_control_one(thread, item).map_err(|_| 0usize)?;
+        return Ok(());
+    }
     extension::map_control(thread, items).map_err(|(failed, _)| failed)
 }
 

@@ -153,6 +153,9 @@ pub enum MapOperation {
 /// Most items of one MapControl.
 pub const MAX_MAP_ITEMS: u64 = 512;
 
+/// MapControl's number with one item in registers: the item's control word is in the lower bits.
+pub const ONE_MAP_ITEM: u64 = 1 << 63;
+
 /// One item of a MapControl batch, as it lies in the caller's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(32))]

@@ -57,6 +57,10 @@ static void map_control(void)
     CHECK((items[1].answer & 7) == L4_Readable);
     items[0].target = 0;
     CHECK(!L4_MapControl(child, items, 2, &done) && done == 0 && L4_ErrorCode() == 5);
+    CHECK(!L4_MapControlOne(child, &items[0]) && L4_ErrorCode() == 5);
+    items[0] = L4_MapControlItem(L4_MapControlMap, target, 1, (L4_Word_t)page);
+    CHECK(L4_MapControlOne(child, &items[0]) && items[0].answer == 1UL << 32);
+    CHECK(L4_MapControlOne(child, &items[1]) && (items[1].answer & 7) == L4_ReadWriteOnly);
 }
 
 static void thread_state(void)

@@ -14,7 +14,7 @@ use super::instructions::{msr, read_cr2, write_msr};
 use super::layout::{STUB_PAGE, USER_END};
 use super::{Interrupt, gdt, poll_interrupt, take_interrupt, wait_for_interrupt};
 use crate::arch::exit::{self, Exit};
-use crate::dispatch::{Outcome, after_interrupt, dispatch, timer_interrupt};
+use crate::dispatch::{self, Outcome, after_interrupt, timer_interrupt};
 use crate::interrupt;
 use crate::processor::{self, Processor};
 use crate::scheduler::{Next, Scheduler};
@@ -180,10 +180,23 @@ pub fn enter() -> ! {
 }
 
 /// Leaves the kernel as `next` says, or waits for interrupts.
+#[inline]
 fn leave(next: Next) -> ! {
+    match next {
+        Next::Switched(thread) => resume(thread),
+        Next::Return => match dispatch::returning() {
+            Some(thread) => resume(thread),
+            None => leave_by_dispatch(next),
+        },
+        _ => leave_by_dispatch(next),
+    }
+}
+
+#[inline(never)]
+fn leave_by_dispatch(next: Next) -> ! {
     let mut next = next;
     loop {
-        match dispatch(next) {
+        match dispatch::dispatch(next) {
             Outcome::Resume(thread) => resume(thread),
             Outcome::Idle => next = serve(wait_for_interrupt()),
             Outcome::TakeInterrupts => {

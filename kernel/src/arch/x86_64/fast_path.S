@@ -231,6 +231,10 @@ fast_same_space:
 fast_restricted:
     cmp     [r11 + {restriction}], rdi      // a confined program reaches its owner
     je      fast_reaches
+    cmp     [r11 + {restriction}], r11
+    je      not_fast
+    cmp     [rdi + {restriction}], r11      // and spaces that its own space owns
+    je      fast_reaches
     jmp     not_fast
 
 fast_extended:

@@ -99,6 +99,14 @@ L4_INLINE L4_Word_t L4_MapControl(L4_ThreadId_t space, L4_MapControlItem_t *item
     return l4_extension_call(l4_entry_map_control, space.raw, &address, &number, done);
 }
 
+/* Carries out one item, in registers, and sets its answer. */
+L4_INLINE L4_Word_t L4_MapControlOne(L4_ThreadId_t space, L4_MapControlItem_t *item)
+{
+    L4_Word_t target = item->target, control = 1UL << 63 | item->control;
+    item->answer = item->source;
+    return l4_extension_call(l4_entry_map_control, space.raw, &target, &control, &item->answer);
+}
+
 /* ThreadState. The message registers carry the integer registers: MR1 to MR18 as in an exception message, MR19 FS
  * base, MR20 GS base; MR21 the exception handler and MR22 the pager to set. */
 

@@ -28,6 +28,7 @@ tests! {
     MCT0014 [EXT 4.1] "a page mapped by a message is replaced, and large pages are used" large_pages;
     MCT0015 [EXT 4.4] "512 items are one batch" full_batch;
     MCT0016 [EXT 4.7] "on its own space the caller queries and reduces what is derived from its pages" own_space;
+    MCT0017 [EXT 4.1] "one item in registers does what it does in memory" in_registers;
 }
 
 /// Where nothing is mapped in a space made by a test.
@@ -203,6 +204,40 @@ fn items_array() {
         assert_eq!((result, done), (0, 0), "{items:#x} {number}");
         assert_eq!(utcb::error_code(), Some(ErrorCode::InvalidParameter));
     }
+}
+
+fn in_registers() {
+    let space = confined::space();
+    let page = arena::page();
+    page.write(5, 0xfeed);
+    let one = |item: &MapItem| extension::map_control_one(space.first, item);
+    let item = |operation, rights| MapItem::new(operation, target(FAR, rights), 1, page.address);
+    assert_eq!(one(&item(MapOperation::Map, Rights::READ_WRITE)), Ok(1 << 32));
+    assert_eq!(one(&item(MapOperation::Map, Rights::READ_WRITE)), Ok(1 << 32), "it is there already");
+    let worker = worker(&space);
+    assert_eq!(read(worker, FAR + 40), 0xfeed);
+    write(worker, FAR + 48, 9);
+    let answer = |operation, rights| MapAnswer(one(&item(operation, rights)).unwrap());
+    let asked = answer(MapOperation::Query, Rights::NONE);
+    assert!(asked.is_dirty() && asked.rights() & Rights::WRITE.bits() != 0);
+    answer(MapOperation::Protect, Rights::READ);
+    assert_eq!(fault(worker, 2, FAR), Rights::WRITE);
+    let taken = answer(MapOperation::Unmap, Rights::NONE);
+    assert_eq!((taken.is_mapped(), taken.rights()), (true, Rights::READ.bits()));
+    assert!(!answer(MapOperation::Query, Rights::NONE).is_mapped());
+    let refused = Err(Some(ErrorCode::InvalidParameter));
+    let wrong = MapItem { control: 1 << 62 | 1, ..item(MapOperation::Map, Rights::READ) };
+    assert_eq!(one(&wrong), refused);
+    assert_eq!(one(&MapItem { source: page.address + 1, ..item(MapOperation::Map, Rights::READ) }), refused);
+    assert_eq!(one(&item(MapOperation::Map, Rights::NONE)), refused);
+    let kernels = MapItem::new(MapOperation::Map, target(kip().base(), Rights::READ), 1, page.address);
+    assert_eq!(one(&kernels), refused);
+    let nowhere = MapItem { source: FAR, ..item(MapOperation::Map, Rights::READ) };
+    assert_eq!(one(&nowhere), Ok(0), "a hole");
+    let own = extension::map_control_one(utcb::my_global_id(), &item(MapOperation::Map, Rights::READ));
+    assert_eq!(own, refused);
+    let nobody = extension::map_control_one(ThreadId::NIL, &item(MapOperation::Map, Rights::READ));
+    assert_eq!(nobody, Err(Some(ErrorCode::InvalidSpace)));
 }
 
 fn forbidden_targets() {
