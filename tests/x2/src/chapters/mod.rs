@@ -6,6 +6,7 @@ mod confinement;
 mod error_code;
 mod exception;
 mod exhaustion;
+mod fast_path;
 mod fault;
 mod interrupt;
 mod io;
@@ -37,6 +38,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "space", tests: space::TESTS },
     Chapter { name: "ipc", tests: ipc::TESTS },
     Chapter { name: "timeout", tests: timeout::TESTS },
+    Chapter { name: "fast-path", tests: fast_path::TESTS },
     Chapter { name: "propagation", tests: propagation::TESTS },
     Chapter { name: "string", tests: string::TESTS },
     Chapter { name: "fault", tests: fault::TESTS },

@@ -65,7 +65,8 @@ fn caller_until(space: &Space, to: ThreadId, timeout: Time) -> ThreadId {
         let timeouts = x2::Timeouts::new(timeout, Time::NEVER);
         let words = match ipc::call_timeouts(to, Message::with_words(7, &[40]), timeouts) {
             Ok(answer) => {
-                [0, answer.word(0), answer.word(1), answer.word(2), answer.word(3), answer.from.raw()]
+                let word = |index| if index < answer.tag.untyped() { answer.word(index) } else { 0 };
+                [0, word(0), word(1), word(2), word(3), answer.from.raw()]
             }
             Err(error) => [error.raw(), 0, 0, 0, 0, 0],
         };
@@ -154,6 +155,7 @@ fn nobody() {
 fn waits() {
     let (to, space) = (destination(), space_redirected_here());
     let from = caller_until(&space, to, Time::ZERO);
+    await_state(from, ThreadState::PendingSend);
     assert_eq!(told(from)[0], error(IpcErrorKind::Timeout), "the test was not receiving from it");
     let from = caller_until(&space, to, Time::period(2000));
     await_state(from, ThreadState::PendingSend);
@@ -205,6 +207,10 @@ fn redirector_goes() {
     set(&space, redirector);
     thread::delete(redirector).unwrap();
     let from = caller_until(&space, to, Time::period(2000));
+    await_state(from, ThreadState::PendingSend);
+    ipc::sleep(Time::period(6000));
+    // What it tells waits for a redirector, too.
+    set(&space, ThreadId::ANY);
     assert_eq!(told(from)[0], error(IpcErrorKind::Timeout));
 }
 
@@ -334,6 +340,8 @@ fn circles() {
     let busy = spaces[1].spawn(|| l4::start::halt());
     let one = caller_until(&spaces[0], busy, Time::period(3000));
     let two = caller_until(&spaces[1], one, Time::period(3000));
+    await_state(one, ThreadState::PendingSend);
+    await_state(two, ThreadState::PendingSend);
     ipc::sleep(Time::period(8000));
     for caller in [one, two] {
         assert_eq!(told(caller)[0], error(IpcErrorKind::Timeout));

@@ -237,7 +237,7 @@ fn any_thread() {
 fn new_times() {
     let other = spawn(|| l4::start::halt());
     await_state(other, ThreadState::Waiting);
-    for (slice, quantum) in [(9000, 90_000), (3000, 30_000), (5000, 50_000)] {
+    for (slice, quantum) in [(8000, 80_000), (3000, 32_000), (5000, 48_000)] {
         let times = TimeControl::new(Some(Time::period(slice)), Some(Time::period(quantum)));
         thread::schedule(other, times.raw(), UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
         let (_, rest) = thread::schedule(other, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).unwrap();

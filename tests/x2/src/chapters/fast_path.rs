@@ -1,0 +1,495 @@
+//! Calls and answers between waiting threads, which the kernel's fast paths take, in all cases in which they must look closer:
+//! one test for each of their checks (docs/src/ipc-fast-path.md). Every case has the result of the general path.
+
+use crate::framework::arena;
+use crate::framework::confined;
+use crate::framework::fixture::{Space, await_state, spawn, state_of, with_version};
+use crate::framework::{failure, tests};
+use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering};
+use l4::ipc::{self, Message};
+use l4::{extension, kip, thread, utcb};
+use x2::control::ThreadState;
+use x2::extension::{ACCEPT_NOTIFICATION, SystemCallMode};
+use x2::{
+    Acceptor, Fpage, IpcError, IpcErrorKind, IpcPhase, MapItem, MessageTag, Rights, ThreadId, Time, Timeouts,
+};
+
+tests! {
+    FST0001 [7.14, 7.15] "a call in another thread's name" propagated_call;
+    FST0002 [7.32] "a call with a map item" call_with_map_item;
+    FST0003 [7.9] "a call with more words than the processor has registers for" long_call;
+    FST0004 [1.11] "a call with a receive timeout ends with it" call_with_timeout;
+    FST0005 [ABI 5] "the direction flag is clear after a call" direction_flag;
+    FST0006 [5.2] "a call to a waiting thread by a wrong version" wrong_version;
+    FST0007 [7.3, ABI 19.2] "a call to a thread that waits for another" closed_receive;
+    FST0008 [3.1, 3.27] "a ready thread of higher priority runs before the thread that is called" priority;
+    FST0009 [7.15] "a call takes a message in its partner's name that was there before" message_in_partners_name;
+    FST0010 [7.3] "an answer to one takes the message of another that was there before" waiting_sender;
+    FST0011 [EXT 7.2] "an answer takes a notification that was there before" waiting_notification;
+    FST0012 [7.8] "a call ends when the thread that is called is deleted" callee_deleted;
+    FST0013 [EXT 9.2] "extended registers are each thread's own from call to call" extended_registers;
+    FST0014 [ABI 16] "the thread that is called does not find the caller's selectors" selectors;
+    FST0015 [EXT 9.2] "FS base and the UTCB's pointer are each thread's own from call to call" bases;
+    FST0016 [EXT 2.2] "a confined thread's call to a waiting thread out of its reach" out_of_reach;
+    FST0017 [EXT 2.7] "a thread that has lost its owner is called, and does not run" orphan;
+    FST0018 [ABI 5] "registers behind the message, and those that are no outputs, have nothing of the caller's" no_leaks;
+    FST0019 [EXT 5.5] "a wrong answer to a foreign system call, by a handler that waits for the next" wrong_answer;
+    FST0020 [5.30] "a halted thread that waits is called, and does not run before it is resumed" halted;
+    FST0021 [7.5] "a call to oneself" oneself;
+}
+
+/// A thread that answers every call with its word plus one, the word's sender and whether it was propagated.
+fn server() -> ThreadId {
+    let server = spawn(serve);
+    await_state(server, ThreadState::Waiting);
+    server
+}
+
+fn serve() {
+    let mut request = ipc::wait().unwrap();
+    loop {
+        let words = [request.word(0) + 1, request.from.raw(), u64::from(request.tag.is_propagated())];
+        request = ipc::reply_wait(request.from, Message::with_words(2, &words)).expect("the caller waits");
+    }
+}
+
+fn propagated_call() {
+    let me = utcb::my_global_id();
+    let client = spawn(move || {
+        let answer = ipc::receive(me).expect("the server's answer, by the test's");
+        ipc::send(me, Message::with_words(1, &[answer.word(0)])).unwrap();
+    });
+    await_state(client, ThreadState::Waiting);
+    let server = spawn(move || {
+        let request = ipc::wait().unwrap();
+        let words = [request.from.raw(), u64::from(request.tag.is_propagated())];
+        ipc::send(me, Message::with_words(2, &words)).unwrap();
+    });
+    await_state(server, ThreadState::Waiting);
+    let answer = ipc::call(server, Message::with_words(1, &[5]).propagated_for(client)).unwrap();
+    let client = thread::local_id_of(client).unwrap();
+    assert_eq!((answer.word(0), answer.word(1)), (client.raw(), 1));
+}
+
+fn call_with_map_item() {
+    const WINDOW: u64 = 0x5000_0000_0000;
+    let page = arena::page();
+    page.write(0, 0x77);
+    let server = Space::new().spawn(move || {
+        // SAFETY: nothing lies in the window.
+        unsafe { utcb::accept(Acceptor::new(Fpage::memory(WINDOW, 12), false)) };
+        let request = ipc::wait().unwrap();
+        let word = arena::read_at(WINDOW);
+        let _ = ipc::send(request.from, Message::with_words(2, &[word]));
+    });
+    await_state(server, ThreadState::Waiting);
+    let message = Message::with_words(1, &[1, 2]).map_item(MapItem::map(page.fpage(Rights::READ), 0));
+    assert_eq!(ipc::call(server, message).unwrap().word(0), 0x77);
+}
+
+fn long_call() {
+    let server = spawn(|| {
+        let mut request = ipc::wait().unwrap();
+        loop {
+            let sum: u64 = request.words().sum();
+            request =
+                ipc::reply_wait(request.from, Message::with_words(2, &[sum])).expect("the caller waits");
+        }
+    });
+    await_state(server, ThreadState::Waiting);
+    for count in [7, 8, 9, 16, 63] {
+        let message = (1..=count).fold(Message::new(1), Message::word);
+        assert_eq!(ipc::call(server, message).unwrap().word(0), count * (count + 1) / 2, "{count} words");
+    }
+}
+
+fn call_with_timeout() {
+    let silent = spawn(|| {
+        let _ = ipc::wait();
+        l4::start::halt();
+    });
+    await_state(silent, ThreadState::Waiting);
+    let timeouts = Timeouts::new(Time::NEVER, Time::period(1000));
+    let error = ipc::call_timeouts(silent, Message::new(1), timeouts).expect_err("it does not answer");
+    assert_eq!(error, IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout));
+}
+
+/// Calls `to` with one word, `before` being executed before the call and `after` behind it. The stub's address is in R11.
+macro_rules! raw_call {
+    ($to:expr, $before:literal, $after:literal, $($operands:tt)*) => {
+        asm!(
+            "push rbp",
+            "push rbx",
+            $before,
+            "call r11",
+            $after,
+            "pop rbx",
+            "pop rbp",
+            inout("r11") kip().word(x2::kip::IPC) => _,
+            inout("rsi") $to.raw() => _, inout("rdi") utcb::pointer() => _, inout("rdx") $to.raw() => _,
+            inout("r8") 0u64 => _, inout("r9") 1u64 => _, inout("rax") 7u64 => _,
+            out("r10") _, out("r12") _, out("r13") _, out("r14") _, out("r15") _, out("rcx") _,
+            $($operands)*
+        )
+    };
+}
+
+fn direction_flag() {
+    static FLAGS: AtomicU64 = AtomicU64::new(0);
+    let server = server();
+    for _ in 0..3 {
+        FLAGS.store(u64::MAX, Ordering::Relaxed);
+        // SAFETY: an Ipc whose answer is ignored; the flag is clear again before anything else.
+        unsafe {
+            raw_call!(server, "std", "pushfq\n pop rcx\n cld\n mov [rip + {flags}], rcx", flags = sym FLAGS);
+        }
+        assert_eq!(FLAGS.load(Ordering::Relaxed) & 1 << 10, 0);
+    }
+}
+
+fn wrong_version() {
+    let server = server();
+    let wrong = with_version(server.number(), server.version() + 1);
+    let error = ipc::call(wrong, Message::with_words(1, &[1])).expect_err("there is no such thread");
+    assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner));
+    assert_eq!(ipc::call(server, Message::with_words(1, &[1])).unwrap().word(0), 2, "nobody was disturbed");
+}
+
+fn closed_receive() {
+    let other = spawn(|| l4::start::halt());
+    let closed = spawn(move || {
+        let _ = ipc::receive(other);
+    });
+    await_state(closed, ThreadState::Waiting);
+    let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
+    let error = ipc::call_timeouts(closed, Message::with_words(1, &[1]), timeouts).expect_err("not for us");
+    assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout));
+    assert_eq!(state_of(closed), ThreadState::Waiting);
+}
+
+fn priority() {
+    static TRACE: AtomicU64 = AtomicU64::new(0);
+    let trace = |digit| TRACE.store(TRACE.load(Ordering::Relaxed) * 10 + digit, Ordering::Relaxed);
+    TRACE.store(0, Ordering::Relaxed);
+    let me = utcb::my_global_id();
+    let low = spawn(move || {
+        let request = ipc::wait().unwrap();
+        trace(1);
+        let _ = ipc::send(request.from, Message::new(2));
+    });
+    let middle = spawn(move || {
+        let _ = ipc::receive(me);
+        trace(2);
+    });
+    for (thread, priority) in [(low, 50), (middle, 80)] {
+        await_state(thread, ThreadState::Waiting);
+        thread::set_priority(thread, priority).unwrap();
+    }
+    // The second is ready from here on, and cannot run while the test does.
+    ipc::send(middle, Message::new(0)).unwrap();
+    ipc::call(low, Message::with_words(1, &[1])).unwrap();
+    assert_eq!(TRACE.load(Ordering::Relaxed), 21);
+}
+
+fn message_in_partners_name() {
+    let me = utcb::my_global_id();
+    let silent = spawn(|| {
+        let _ = ipc::wait();
+        l4::start::halt();
+    });
+    await_state(silent, ThreadState::Waiting);
+    let helper = spawn(move || {
+        let message = Message::with_words(3, &[33]).propagated_for(silent);
+        ipc::send(me, message).unwrap();
+    });
+    await_state(helper, ThreadState::PendingSend);
+    let answer = ipc::call(silent, Message::with_words(1, &[1])).expect("the helper's, in its name");
+    assert_eq!((answer.from, answer.word(0)), (thread::local_id_of(silent).unwrap(), 33));
+}
+
+fn waiting_sender() {
+    let me = utcb::my_global_id();
+    let client = spawn(move || {
+        let answer = ipc::call(me, Message::with_words(1, &[1])).unwrap();
+        ipc::send(me, Message::with_words(3, &[answer.word(0)])).unwrap();
+    });
+    assert_eq!(ipc::receive(client).unwrap().tag.label(), 1);
+    let other = spawn(move || ipc::send(me, Message::new(4)).unwrap());
+    await_state(other, ThreadState::PendingSend);
+    let next = ipc::reply_wait(client, Message::with_words(2, &[2])).expect("the other's message");
+    assert_eq!(next.tag.label(), 4);
+    assert_eq!(ipc::receive(client).unwrap().word(0), 2);
+}
+
+fn waiting_notification() {
+    let me = utcb::my_global_id();
+    let client = spawn(move || {
+        let _ = ipc::call(me, Message::with_words(1, &[1]));
+        l4::start::halt();
+    });
+    assert_eq!(ipc::receive(client).unwrap().tag.label(), 1);
+    extension::notify(me, 0x50).unwrap();
+    // SAFETY: no memory is accepted.
+    unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
+    let next = ipc::reply_wait(client, Message::with_words(2, &[2])).expect("the notification");
+    utcb::accept_untyped_words();
+    assert_eq!((next.from, next.word(0)), (ThreadId::NIL, 0x50));
+}
+
+fn callee_deleted() {
+    let me = utcb::my_global_id();
+    let silent = spawn(|| {
+        let _ = ipc::wait();
+        l4::start::halt();
+    });
+    await_state(silent, ThreadState::Waiting);
+    let caller = spawn(move || {
+        let error = ipc::call(silent, Message::with_words(1, &[1])).expect_err("it goes");
+        ipc::send(me, Message::with_words(1, &[error.raw()])).unwrap();
+    });
+    await_state(caller, ThreadState::Waiting);
+    thread::delete(silent).unwrap();
+    let expected = IpcError::new(IpcPhase::Receive, IpcErrorKind::NonExistingPartner);
+    assert_eq!(ipc::receive(caller).unwrap().word(0), expected.raw());
+}
+
+/// Exchanges the value of an SSE register that nothing else here uses.
+fn exchange_sse(value: u64) -> u64 {
+    let old;
+    // SAFETY: the register is this test's own.
+    unsafe { asm!("movq {}, xmm9", "movq xmm9, {}", out(reg) old, in(reg) value) };
+    old
+}
+
+fn extended_registers() {
+    for space in [None, Some(Space::new())] {
+        let serve = |with: bool| {
+            move || {
+                let mut request = ipc::wait().unwrap();
+                let mut expected = 0;
+                loop {
+                    // One server has extended registers, the other has not.
+                    let seen = if with { exchange_sse(request.word(0) + 1) } else { expected };
+                    let good = u64::from(seen == expected);
+                    expected = request.word(0) + 1;
+                    request =
+                        ipc::reply_wait(request.from, Message::with_words(2, &[good])).expect("it waits");
+                }
+            }
+        };
+        for with in [true, false] {
+            let server = match &space {
+                None => spawn(serve(with)),
+                Some(space) => space.spawn(serve(with)),
+            };
+            await_state(server, ThreadState::Waiting);
+            let mut last = 0x1234;
+            exchange_sse(last);
+            for round in 0..5 {
+                let answer = ipc::call(server, Message::with_words(1, &[round * 100])).unwrap().word(0);
+                assert_eq!(answer, 1, "the server's own register, round {round}");
+                assert_eq!(exchange_sse(last + 1), last, "the caller's own register");
+                last += 1;
+            }
+        }
+    }
+}
+
+fn selectors() {
+    const USER_DATA: u64 = 0x23;
+    let me = utcb::my_global_id();
+    let server = spawn(move || {
+        let mut request = ipc::wait().unwrap();
+        loop {
+            let (ds, es): (u64, u64);
+            // SAFETY: only reads.
+            unsafe { asm!("mov {}, ds", "mov {}, es", out(reg) ds, out(reg) es) };
+            request = ipc::reply_wait(request.from, Message::with_words(2, &[ds, es])).expect("it waits");
+        }
+    });
+    await_state(server, ThreadState::Waiting);
+    let caller = spawn(move || {
+        // SAFETY: flat data segments, which long mode ignores.
+        unsafe { asm!("mov ds, {0:x}", "mov es, {0:x}", in(reg) USER_DATA) };
+        let answer = ipc::call(server, Message::with_words(1, &[1])).unwrap();
+        let words = [answer.word(0), answer.word(1)];
+        ipc::send(me, Message::with_words(1, &words)).unwrap();
+    });
+    let told = ipc::receive(caller).unwrap();
+    assert_eq!([told.word(0), told.word(1)], [0, 0]);
+}
+
+fn bases() {
+    let present =
+        core::arch::x86_64::__cpuid(0).eax >= 7 && core::arch::x86_64::__cpuid_count(7, 0).ebx & 1 != 0;
+    if !present {
+        failure::skip("the processor lacks FSGSBASE");
+    }
+    let fs_base = || {
+        let base: u64;
+        // SAFETY: only reads.
+        unsafe { asm!("rdfsbase {}", out(reg) base) };
+        base
+    };
+    let pointer = || {
+        let pointer: u64;
+        // SAFETY: the word at GS base is the UTCB's pointer.
+        unsafe { asm!("mov {}, gs:[0]", out(reg) pointer) };
+        pointer
+    };
+    let server = spawn(move || {
+        let mut request = ipc::wait().unwrap();
+        loop {
+            let good = fs_base() == 0 && pointer() == utcb::my_local_id().raw();
+            request =
+                ipc::reply_wait(request.from, Message::with_words(2, &[good.into()])).expect("it waits");
+        }
+    });
+    await_state(server, ThreadState::Waiting);
+    for base in [0x1000, 0x2_0000] {
+        // SAFETY: nothing here uses FS.
+        unsafe { asm!("wrfsbase {}", in(reg) base) };
+        let answer = ipc::call(server, Message::with_words(1, &[1])).unwrap().word(0);
+        assert_eq!((answer, fs_base()), (1, base));
+    }
+}
+
+fn out_of_reach() {
+    let me = utcb::my_global_id();
+    let stranger = Space::new().spawn(serve);
+    await_state(stranger, ThreadState::Waiting);
+    let space = confined::space();
+    let caller = confined::spawn(&space, move || {
+        let error = ipc::call(stranger, Message::with_words(1, &[1])).map_or_else(|error| error.raw(), |_| 0);
+        let _ = ipc::send(me, Message::with_words(1, &[error]));
+    });
+    let expected = IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner);
+    assert_eq!(ipc::receive(caller).unwrap().word(0), expected.raw());
+    assert_eq!(state_of(stranger), ThreadState::Waiting);
+}
+
+fn orphan() {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    RUNS.store(0, Ordering::Relaxed);
+    let (owner, owned) = (Space::new(), Space::new());
+    let server = owned.spawn(|| {
+        let _ = ipc::wait();
+        RUNS.store(1, Ordering::Relaxed);
+        l4::start::halt();
+    });
+    await_state(server, ThreadState::Waiting);
+    extension::set_owner(owned.first, owner.first).unwrap();
+    thread::delete(owner.first).unwrap();
+    spawn(move || {
+        let _ = ipc::call(server, Message::with_words(1, &[1]));
+    });
+    await_state(server, ThreadState::Inactive);
+    ipc::sleep(Time::period(2000));
+    assert_eq!(RUNS.load(Ordering::Relaxed), 0);
+}
+
+/// What the receiver of [`no_leaks`] finds in its registers: MR2..MR7, then RDX, R8, RBP.
+static FOUND: [AtomicU64; 9] = [const { AtomicU64::new(0) }; 9];
+
+fn no_leaks() {
+    const PATTERN: u64 = 0x5ec2_e7ed_5ec2_e7ed;
+    let me = utcb::my_global_id();
+    let receiver = Space::new().spawn(move || {
+        // SAFETY: an open receive, after which the registers are stored and nothing else is done with them.
+        unsafe {
+            asm!(
+                "push rbp",
+                "push rbx",
+                "push r11",
+                "call r11",
+                "pop r11",
+                "lea r11, [rip + {found}]",
+                "mov [r11], rbx",
+                "mov [r11 + 8], r10",
+                "mov [r11 + 16], r12",
+                "mov [r11 + 24], r13",
+                "mov [r11 + 32], r14",
+                "mov [r11 + 40], r15",
+                "mov [r11 + 48], rdx",
+                "mov [r11 + 56], r8",
+                "mov [r11 + 64], rbp",
+                "pop rbx",
+                "pop rbp",
+                found = sym FOUND,
+                inout("r11") kip().word(x2::kip::IPC) => _,
+                inout("rsi") 0u64 => _, inout("rdi") utcb::pointer() => _, inout("rdx") u64::MAX => _,
+                inout("r8") 0u64 => _, inout("r9") 0u64 => _, out("rax") _, out("r10") _, out("r12") _,
+                out("r13") _, out("r14") _, out("r15") _, out("rcx") _,
+            );
+        }
+        let words = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|index: usize| FOUND[index].load(Ordering::Relaxed));
+        let _ = ipc::send(me, Message::with_words(2, &words));
+    });
+    await_state(receiver, ThreadState::Waiting);
+    let caller = spawn(move || {
+        // SAFETY: a call with one word, and the pattern in all registers that are no part of it. It is not answered.
+        unsafe {
+            asm!(
+                "mov rbx, rax",
+                "mov rbp, rax",
+                "mov r10, rax",
+                "mov r12, rax",
+                "mov r13, rax",
+                "mov r14, rax",
+                "mov r15, rax",
+                "call r11",
+                "ud2",
+                in("r11") kip().word(x2::kip::IPC), in("rsi") receiver.raw(), in("rdi") utcb::pointer(),
+                in("rdx") receiver.raw(), in("r8") 0u64, in("r9") 1u64, in("rax") PATTERN,
+                options(noreturn),
+            );
+        }
+    });
+    let told = ipc::receive(receiver).expect("what it found");
+    for (index, name) in ["MR2", "MR3", "MR4", "MR5", "MR6", "MR7", "RDX", "R8", "RBP"].iter().enumerate() {
+        let value = told.word(index);
+        assert!(value != PATTERN && value != caller.raw() && value >> 47 == 0, "{name} is {value:#x}");
+    }
+}
+
+fn wrong_answer() {
+    let space = confined::space();
+    extension::set_system_call_mode(space.first, SystemCallMode::Exception).unwrap();
+    let program = confined::spawn(&space, || {
+        // SAFETY: what the instruction does is the handler's decision: the thread does not go on.
+        unsafe { asm!("syscall", "ud2", out("rcx") _, out("r11") _, in("rax") 1) };
+    });
+    ipc::receive(program).expect("its call");
+    let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
+    let me = utcb::my_global_id();
+    let awakener = spawn(move || {
+        ipc::sleep(Time::period(3000));
+        ipc::send(me, Message::new(0x33)).unwrap();
+    });
+    // Label 5 is no answer.
+    let next = ipc::ipc(program, ThreadId::ANY, timeouts, Message::with_words(5, &[1]).tag()).unwrap();
+    assert_eq!((next.tag.label(), next.from), (0x33, thread::local_id_of(awakener).unwrap()));
+    await_state(program, ThreadState::Inactive);
+}
+
+fn halted() {
+    let server = server();
+    thread::stop(server).unwrap();
+    let me = utcb::my_global_id();
+    let caller = spawn(move || {
+        let word = ipc::call(server, Message::with_words(1, &[1])).unwrap().word(0);
+        ipc::send(me, Message::with_words(1, &[word])).unwrap();
+    });
+    let error = ipc::receive_timeout(caller, Time::period(2000)).expect_err("the server is halted");
+    assert_eq!(error.kind, IpcErrorKind::Timeout);
+    thread::resume(server).unwrap();
+    assert_eq!(ipc::receive(caller).unwrap().word(0), 2);
+}
+
+fn oneself() {
+    for to in [utcb::my_global_id(), utcb::my_local_id()] {
+        let error = ipc::ipc(to, ThreadId::ANY, Timeouts::NEVER, MessageTag::new(1, 0, 0)).unwrap_err();
+        assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner));
+    }
+}
