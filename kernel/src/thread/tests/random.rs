@@ -127,7 +127,8 @@ fn space_control(world: &World, random: &mut Random, thread: ThreadRef) -> Next 
         random.of(&[KIP_AREA | 12 << 4, KIP_AREA | 12 << 4, 0, 0x4000_0000 | 12 << 4, UTCB_AREA | 12 << 4]);
     let utcbs = random.of(&[UTCB_AREA | 18 << 4, UTCB_AREA | 18 << 4, 0, 0x4010_0000 | 16 << 4, 0x10]);
     let arguments = [(Rdi, random.thread_id().raw()), (Rsi, random.next()), (Rdx, kip), (R8, utcbs)];
-    R9.of(thread).set(random.of(&[0, 0, u64::MAX, 0x3a_0000_0001]));
+    let redirector = random.thread_id().raw();
+    R9.of(thread).set(random.of(&[0, 0, u64::MAX, u64::MAX, redirector, 0x3a_0000_0001]));
     world.enter(Call::SpaceControl, thread, &arguments)
 }
 
@@ -352,5 +353,10 @@ fn random_system_calls_keep_everything_consistent() {
 #[test]
 #[ignore = "takes minutes: for changes of the kernel's structures"]
 fn many_random_system_calls_keep_everything_consistent() {
-    many(1000..4000, 3000);
+    // RANDOM_SEEDS=FIRST..END chooses others, of which each makes 3000 calls.
+    let chosen = std::env::var("RANDOM_SEEDS").unwrap_or_else(|_| "1000..4000".into());
+    let seeds = chosen.split_once("..").map(|(first, end)| [first, end].map(str::parse));
+    let Some([Ok(first), Ok(end)]) = seeds else { panic!("RANDOM_SEEDS={chosen} is no FIRST..END") };
+    many(first..end, 3000);
+    std::println!("{} calls from seeds {chosen}", (end - first) * 3000);
 }

@@ -3,14 +3,15 @@
 use crate::framework::arena::{self, read_at};
 use crate::framework::confined;
 use crate::framework::fixture::{Space, await_state, new_id, spawn, state_of};
-use crate::framework::tests;
+use crate::framework::{image, tests};
+use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
 use l4::thread::{self, ThreadControl};
 use l4::{extension, kip, syscall, utcb};
 use x2::control::{ExchangeControl, ThreadState};
 use x2::extension::{MapItem, MapOperation, SpaceOption};
 use x2::protocol::{self, exception};
-use x2::{ErrorCode, Fpage, IpcErrorKind, IpcPhase, Rights, ThreadId, Time};
+use x2::{ErrorCode, Fpage, IpcErrorKind, IpcPhase, Rights, ThreadId, Time, Timeouts};
 
 tests! {
     CNF0001 [EXT 2.2] "an owned thread reaches its own space and its owner" reaches_owner;
@@ -35,6 +36,8 @@ tests! {
     CNF0021 [EXT 2.2] "an owned space reaches the spaces that it owns itself" reaches_owned;
     CNF0022 [EXT 2.2] "an interrupt is in reach of the owned thread that handles it, and of no other" own_interrupt;
     CNF0017 [EXT 3.3] "not more than eight spaces can be opened" openings_are_bounded;
+    CNF0023 [EXT 2.4] "a pager and a handler out of a thread's reach hear of its faults and exceptions, and answer" reports_reach_anybody;
+    CNF0024 [EXT 2.4, 5.12] "a thread of an owned space is started by a pager out of its reach" started_from_afar;
 }
 
 /// What an owned thread's attempt came to: 0 = success, else the error word.
@@ -414,4 +417,68 @@ fn openings_are_bounded() {
     assert_eq!(extension::set_open(space.first, others[8].first, true), Err(Some(ErrorCode::NoMemory)));
     extension::set_open(space.first, others[0].first, false).unwrap();
     extension::set_open(space.first, others[8].first, true).unwrap();
+}
+
+/// A thread in a space of its own that answers page faults on the program with the page, and exceptions with the next
+/// instruction but one byte pair; it counts both.
+fn far_handler(faults: &'static AtomicU64, exceptions: &'static AtomicU64) -> ThreadId {
+    let handler = Space::new().spawn(move || {
+        let mut request = ipc::wait().unwrap();
+        loop {
+            let answer = if protocol::of(request.tag) == protocol::PAGE_FAULT {
+                let address = request.word(0) & !0xfff;
+                image::touch(address);
+                faults.fetch_add(1, Ordering::Relaxed);
+                let page = Fpage::memory(address, 12).with_rights(Rights::ALL);
+                Message::new(0).map_item(x2::MapItem::map(page, address))
+            } else {
+                assert_eq!(protocol::of(request.tag), protocol::ARCHITECTURE_EXCEPTION);
+                exceptions.fetch_add(1, Ordering::Relaxed);
+                let words: [u64; exception::REPLY_WORDS] = core::array::from_fn(|index| request.word(index));
+                let word = |index: usize| words[index] + if index + 1 == exception::RIP { 2 } else { 0 };
+                (0..exception::REPLY_WORDS).fold(Message::new(0), |message, index| message.word(word(index)))
+            };
+            request = ipc::ipc(request.from, ThreadId::ANY, Timeouts::NEVER, answer.tag()).expect("it waits");
+        }
+    });
+    await_state(handler, ThreadState::Waiting);
+    handler
+}
+
+fn reports_reach_anybody() {
+    static COUNTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+    COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+    let handler = far_handler(&COUNTS[0], &COUNTS[1]);
+    let space = confined::space();
+    let me = utcb::my_global_id();
+    let thread = space.spawn(move || {
+        ipc::receive(me).expect("the test lets the thread go");
+        read_at(arena::page().address);
+        // SAFETY: the handler continues behind the instruction.
+        unsafe { core::arch::asm!("ud2") };
+        let refused = outcome(ipc::send(handler, Message::new(1)));
+        ipc::send(me, Message::with_words(1, &[refused])).expect("the owner is in reach");
+    });
+    extension::set_handlers(thread, Some(handler), Some(handler)).expect("the thread is owned");
+    ipc::send(thread, Message::new(0)).expect("the thread waits");
+    assert_eq!(ipc::receive(thread).unwrap().word(0), nobody(IpcPhase::Send));
+    assert!(COUNTS[0].load(Ordering::Relaxed) >= 1);
+    assert_eq!(COUNTS[1].load(Ordering::Relaxed), 1);
+}
+
+fn started_from_afar() {
+    let me = utcb::my_global_id();
+    let pager = Space::new().spawn(move || {
+        let id = ThreadId::from_raw(ipc::receive(me).unwrap().word(0));
+        ipc::reply(id, Message::with_words(0, &[0x1000, 0x2000])).expect("it waits for its start");
+        // Nothing is mapped there.
+        let address = ipc::receive(id).expect("its page fault").word(0);
+        ipc::send(me, Message::with_words(1, &[address])).unwrap();
+    });
+    let space = confined::space();
+    let id = space.first;
+    let control = ThreadControl { space: id, scheduler: kip().root(), pager, utcb: Some(space.utcb_area) };
+    thread::control(id, control).expect("a thread in the owned space");
+    ipc::send(pager, Message::with_words(0, &[id.raw()])).unwrap();
+    assert_eq!(ipc::receive(pager).unwrap().word(0), 0x1000);
 }

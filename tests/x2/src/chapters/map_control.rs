@@ -29,6 +29,7 @@ tests! {
     MCT0015 [EXT 4.4] "512 items are one batch" full_batch;
     MCT0016 [EXT 4.7] "on its own space the caller queries and reduces what is derived from its pages" own_space;
     MCT0017 [EXT 4.1] "one item in registers does what it does in memory" in_registers;
+    MCT0018 [EXT 4.3] "one wrong item among thousands is named, and all others are carried out" wrong_among_thousands;
 }
 
 /// Where nothing is mapped in a space made by a test.
@@ -310,15 +311,19 @@ fn large_pages() {
     assert_eq!(read(worker, FAR + 0x1f_f000), 7);
 }
 
+fn write_item(place: u64, item: MapItem) {
+    for (word, value) in [item.target, item.control, item.source, 0].into_iter().enumerate() {
+        write_at(place + word as u64 * 8, value);
+    }
+}
+
 fn full_batch() {
     let space = confined::space();
     let page = arena::page();
     let place = arena::block(14);
     for index in 0..512 {
         let item = MapItem::new(MapOperation::Map, target(FAR + index * 4096, Rights::READ), 1, page.address);
-        for (word, value) in [item.target, item.control, item.source, 0].into_iter().enumerate() {
-            write_at(place + index * 32 + word as u64 * 8, value);
-        }
+        write_item(place + index * 32, item);
     }
     // SAFETY: the items lie in the arena's block, which this test alone uses.
     let (result, done) = unsafe { syscall::map_control(space.first.raw(), place, 512) };
@@ -355,4 +360,35 @@ fn own_space() {
     write_at(page.address, 10);
     let item = MapItem::new(MapOperation::Map, target(FAR, Rights::READ), 1, page.address);
     assert_eq!(extension::map_control(me, &mut [item]), Err((0, Some(ErrorCode::InvalidParameter))));
+}
+
+fn wrong_among_thousands() {
+    const BATCHES: u64 = 8;
+    const WRONG: u64 = 4 * 512 + 300;
+    let space = confined::space();
+    let page = arena::page();
+    let place = arena::block(14);
+    // SAFETY: the items lie in the arena's block, which this test alone uses.
+    let carry_out = |place, number| unsafe { syscall::map_control(space.first.raw(), place, number) };
+    for batch in 0..BATCHES {
+        for index in 0..512 {
+            let address = FAR + (batch * 512 + index) * 4096;
+            let mut item = MapItem::new(MapOperation::Map, target(address, Rights::READ), 1, page.address);
+            item.control |= u64::from(batch * 512 + index == WRONG) << 5;
+            write_item(place + index * 32, item);
+        }
+        if batch == WRONG / 512 {
+            let wrong = WRONG % 512;
+            assert_eq!(carry_out(place, 512), (0, wrong));
+            assert_eq!(utcb::error_code(), Some(ErrorCode::InvalidParameter));
+            let rest = 511 - wrong;
+            assert_eq!(carry_out(place + (wrong + 1) * 32, rest), (1, rest));
+        } else {
+            assert_eq!(carry_out(place, 512), (1, 512));
+        }
+    }
+    for index in 0..BATCHES * 512 {
+        let is_mapped = query(&space, FAR + index * 4096).is_mapped();
+        assert_eq!(is_mapped, index != WRONG, "item {index}");
+    }
 }
