@@ -5,9 +5,10 @@ use x2::Time;
 
 use crate::processor;
 use crate::scheduler::Next;
-use crate::thread::{Continuation, IpcKind, ThreadRef, exception, flag, ipc, pending};
+use crate::scheduler::ready_queue::Ring;
+use crate::thread::{Continuation, IpcKind, ThreadRef, exception, flag, ipc, location, pending};
 use crate::trace::{self, Event};
-use crate::{arch, syscall};
+use crate::{arch, interrupt, syscall};
 
 /// What the processor does now.
 pub enum Outcome {
@@ -27,6 +28,9 @@ pub fn dispatch(next: Next) -> Outcome {
     let this = processor::this();
     let mut next = next;
     loop {
+        if this.scheduler.ready.has_outbound() {
+            send_home();
+        }
         if let Next::Switched(thread) = next {
             return Outcome::Resume(thread);
         }
@@ -45,6 +49,10 @@ pub fn dispatch(next: Next) -> Outcome {
             return Outcome::Idle;
         };
         next = match thread.continuation() {
+            Continuation::ReturnToUser if !thread.is_home() => {
+                location::depart(thread, thread.home());
+                Next::Schedule
+            }
             Continuation::ReturnToUser if thread.has(flag::HALTED) => Next::Schedule,
             Continuation::ReturnToUser if thread.is_orphaned() => {
                 // Its system calls and faults wait with it until it has an owner who resumes it (K13).
@@ -66,16 +74,100 @@ pub fn dispatch(next: Next) -> Outcome {
                 this.scheduler.set_timer();
                 return Outcome::Resume(thread);
             }
-            Continuation::RaiseException => exception::report_again(thread),
-            Continuation::RaiseFault => ipc::raise_transfer_fault(thread),
-            Continuation::Receive(_)
-            | Continuation::SendTransfer(_)
-            | Continuation::ReceiveTransfer(_)
-            | Continuation::ResumeTransfer => ipc::resume(thread),
-            Continuation::SystemCall => syscall::resume(thread),
-            Continuation::SendAgain(kind) => ipc::send_again(thread, kind),
-            Continuation::Inactive | Continuation::Send(_) => Next::Schedule,
+            _ => go_on(thread),
         };
+    }
+}
+
+/// The current thread carries its kernel activity on.
+fn go_on(thread: ThreadRef) -> Next {
+    match thread.continuation() {
+        Continuation::RaiseException => exception::report_again(thread),
+        Continuation::RaiseFault => ipc::raise_transfer_fault(thread),
+        Continuation::Receive(_)
+        | Continuation::SendTransfer(_)
+        | Continuation::ReceiveTransfer(_)
+        | Continuation::ResumeTransfer => ipc::resume(thread),
+        Continuation::SystemCall => syscall::resume(thread),
+        Continuation::SendAgain(kind) => ipc::send_again(thread, kind),
+        Continuation::Call(call) => {
+            thread.set_continuation(Continuation::ReturnToUser);
+            syscall::call_again(thread, call)
+        }
+        Continuation::Inactive | Continuation::Send(_) | Continuation::ReturnToUser => Next::Schedule,
+    }
+}
+
+/// Lets threads go home whose home is elsewhere.
+#[cold]
+fn send_home() {
+    while let Some(thread) = processor::this().scheduler.ready.pop_from(Ring::Outbound) {
+        location::depart(thread, thread.home());
+    }
+}
+
+/// Other processors have asked for attention. Threads that have come do at once what they came for; the current thread, if
+/// it can, goes on afterwards.
+pub fn receive_mail() -> Next {
+    let this = processor::this();
+    let number = arch::cpu_number() as u16;
+    arch::serve_requests();
+    this.update_fast_path();
+    let interrupted = this.current.take();
+    interrupted.inspect(|thread| this.scheduler.ready.push_front(thread));
+    // Threads first: what was posted before them is in the other mailbox then.
+    let threads = this.public.threads.take();
+    for node in this.public.interrupts.take() {
+        // SAFETY: only interrupts are posted there.
+        unsafe { interrupt::of_mail(node) }.arrive();
+    }
+    for node in threads {
+        // SAFETY: only threads are posted there.
+        let thread = unsafe { location::of_mail(node) };
+        thread.location.arrive(number);
+        this.scheduler.ready.push_to(Ring::Arrived, thread);
+    }
+    while let Some(thread) = this.scheduler.ready.pop_from(Ring::Arrived) {
+        if location::admit(thread) {
+            serve_visitor(thread);
+        }
+        send_home();
+    }
+    match interrupted {
+        Some(thread)
+            if thread.is_here()
+                && thread.ready.is_queued()
+                && thread.continuation() == Continuation::ReturnToUser =>
+        {
+            this.scheduler.ready.remove(thread);
+            this.current.set(Some(thread));
+            Next::ReturnFromEvent
+        }
+        _ => Next::Schedule,
+    }
+}
+
+/// `thread`, which has just come, does what it came for.
+fn serve_visitor(thread: ThreadRef) {
+    let this = processor::this();
+    trace::event(Event::Serve, thread.id().raw(), u64::from(thread.home()));
+    this.current.set(Some(thread));
+    match go_on(thread) {
+        Next::Return | Next::ReturnFromEvent => {
+            this.current.set(None);
+            if thread.is_runnable() {
+                this.scheduler.make_ready(thread);
+            }
+        }
+        Next::SwitchTo(other) | Next::DonateTo(other) => {
+            this.current.set(None);
+            this.scheduler.make_ready(other);
+        }
+        Next::Interrupted => {
+            this.current.take().inspect(|thread| this.scheduler.ready.push_front(thread));
+        }
+        Next::Schedule => this.current.set(None),
+        Next::Switched(_) => debug_assert!(false, "the fast path is for threads at home"),
     }
 }
 
@@ -89,6 +181,8 @@ pub fn returning() -> Option<ThreadRef> {
         && !thread.has(flag::HALTED | flag::RECALLED)
         && thread.pending.get() == 0
         && !thread.is_orphaned()
+        && thread.is_home()
+        && !this.scheduler.ready.has_outbound()
         && this.scheduler.goes_on(thread)
         && this.has_loaded(thread)
         && arch::is_canonical(thread.registers.rip.get());
@@ -118,10 +212,18 @@ fn attend(thread: ThreadRef) -> Next {
         thread.set_pending(pending::OUT_OF_QUANTUM, false);
         thread.set_pending(pending::STOPPED, true);
         thread.fault[0].set(thread.quantum_over_at.get());
-        return ipc::tell(thread, IpcKind::Quantum, thread.scheduler.get(), Time::NEVER);
+        return tell_quantum(thread);
     }
     thread.set_pending(pending::PREEMPTED, false);
     thread.fault[0].set(thread.preempted_at.get());
+    tell_preemption(thread)
+}
+
+fn tell_quantum(thread: ThreadRef) -> Next {
+    ipc::tell(thread, IpcKind::Quantum, thread.scheduler.get(), Time::NEVER)
+}
+
+fn tell_preemption(thread: ThreadRef) -> Next {
     match thread.exception_handler() {
         handler if handler.is_nil() => Next::Return,
         handler => ipc::tell(thread, IpcKind::Preemption, handler, Time::ZERO),
@@ -135,6 +237,7 @@ fn load(thread: ThreadRef) {
     if let Some(space) = thread.space.get()
         && !this.loaded_space.get().is_some_and(|loaded| core::ptr::eq(loaded, space))
     {
+        this.public.active_root.set(space.memory.page_table_root().value());
         space.memory.activate();
         this.loaded_space.set(Some(space));
     }

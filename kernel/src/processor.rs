@@ -2,15 +2,21 @@
 
 use core::cell::Cell;
 use core::ptr::{eq, from_ref, null};
+use core::sync::atomic::AtomicBool;
+
+use handover::{Attention, Mailbox, Node};
 
 use crate::arch;
 use crate::config::{self, FastPath};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, quantum};
 use crate::space::Space;
+use crate::sync::{SharedFlag, SharedWord};
 use crate::thread::ThreadRef;
 
-/// One processor's part of the kernel. Only that processor touches it, with interrupts off.
+/// One processor's part of the kernel. Only that processor touches it, with interrupts off, but for what is public.
 pub struct Processor {
+    /// What others see.
+    pub public: Public,
     /// The thread that runs or on whose behalf the kernel works; `None` while idle.
     pub current: Cell<Option<ThreadRef>>,
     /// The space whose page table is loaded; `None` = the kernel's own. While a program runs it is the current thread's.
@@ -20,7 +26,6 @@ pub struct Processor {
     /// Whether system calls may take the fast path. Off by boot option, while events are traced that it would miss, and
     /// while a thread has a finite total quantum, which it would not meter.
     pub fast_path: Cell<bool>,
-    fast_path_wanted: Cell<bool>,
     /// Ready threads, timeslices and timeouts.
     pub scheduler: Scheduler,
 }
@@ -29,24 +34,18 @@ impl Processor {
     /// An idle processor.
     pub const fn new() -> Self {
         Self {
+            public: Public::new(),
             current: Cell::new(None),
             loaded_space: Cell::new(None),
             loaded_thread: Cell::new(None),
             fast_path: Cell::new(false),
-            fast_path_wanted: Cell::new(false),
             scheduler: Scheduler::new(),
         }
     }
 
-    /// Allows the fast path, as far as the boot options do, or forbids it.
-    pub fn allow_fast_path(&self, allowed: bool) {
-        self.fast_path_wanted.set(allowed);
-        self.update_fast_path();
-    }
-
-    /// Something has changed that the fast path depends on.
+    /// Something has changed that the fast path depends on, or the processor begins to run threads.
     pub fn update_fast_path(&self) {
-        let allowed = self.fast_path_wanted.get() && !self.scheduler.has_finite_quanta();
+        let allowed = !FAST_PATH_FORBIDDEN.get() && !quantum::are_finite();
         let allowed = if allowed { config::get().fast_path } else { FastPath::Off };
         self.fast_path.set(allowed >= FastPath::Portable);
         arch::allow_fast_entry(allowed == FastPath::Assembly);
@@ -78,6 +77,65 @@ impl Default for Processor {
     fn default() -> Self {
         Self::new()
     }
+}
+
+static FAST_PATH_FORBIDDEN: SharedFlag = SharedFlag::new(false);
+
+/// Allows the fast path on all processors, as far as the boot options do, or forbids it.
+pub fn allow_fast_path(allowed: bool) {
+    FAST_PATH_FORBIDDEN.set(!allowed);
+    this().update_fast_path();
+    alert_others();
+}
+
+/// What other processors use of a processor, and see.
+pub struct Public {
+    /// Threads on their way here (K6).
+    pub threads: Mailbox,
+    /// Interrupts on their way here.
+    pub interrupts: Mailbox,
+    /// Whether it looks at its mailboxes by itself.
+    pub attention: Attention,
+    /// The root of the space whose page table is loaded; 0 = the kernel's own. Set before the page table is loaded, so that
+    /// whoever changes the space's pages knows who may remember them.
+    pub active_root: SharedWord,
+    /// Whether another processor has left a request to forget something, and waits.
+    pub requested: AtomicBool,
+    /// Whether the processor serves its mail: it has got as far as running threads.
+    pub runs: SharedFlag,
+}
+
+impl Public {
+    const fn new() -> Self {
+        Self {
+            threads: Mailbox::new(),
+            interrupts: Mailbox::new(),
+            attention: Attention::new(),
+            active_root: SharedWord::new(0),
+            requested: AtomicBool::new(false),
+            runs: SharedFlag::new(false),
+        }
+    }
+
+    /// Whether anything has come.
+    #[inline]
+    pub fn has_mail(&self) -> bool {
+        self.threads.has_mail() || self.interrupts.has_mail()
+    }
+}
+
+/// Posts to a processor: `mailbox` is one of its own. Wakes it if it may not know.
+pub fn post(number: u16, mailbox: impl Fn(&'static Public) -> &'static Mailbox, nodes: &[&'static Node]) {
+    let public = arch::processor(u32::from(number));
+    if mailbox(public).post(nodes) && public.attention.is_needed() {
+        arch::request_attention(u32::from(number));
+    }
+}
+
+/// Interrupts all other processors: each looks at what has changed before it goes on at user level.
+pub fn alert_others() {
+    let here = arch::cpu_number();
+    (0..arch::cpu_count()).filter(|&number| number != here).for_each(arch::request_attention);
 }
 
 /// The executing processor.

@@ -4,6 +4,7 @@ mod ownership;
 mod redirection;
 
 use core::cell::Cell;
+use core::mem::offset_of;
 use core::pin::Pin;
 use core::ptr::{NonNull, eq};
 
@@ -12,27 +13,32 @@ use x2::{Region, Rights, ThreadId, utcb};
 use crate::mapping::{self, Cursor, Progress, SpaceMemory};
 use crate::memory::UNLIMITED;
 use crate::memory::{Account, Frame, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, frame};
-use crate::thread::{ThreadRef, Utcb, lifecycle, table};
-use crate::{arch, config, kip, processor};
+use crate::sync::{SharedFlag, SharedRef, SharedWord, SpinLock};
+use crate::thread::{Tcb, ThreadRef, Utcb, lifecycle, table};
+use crate::{arch, config, kip};
 
 pub use ownership::{MAX_OPENINGS, Ownership};
 pub use redirection::Redirection;
+
+/// Held while a system call changes what threads and spaces there are, and who owns whom; never across a preemption point.
+/// Before every other lock.
+pub static CONTROL: SpinLock<()> = SpinLock::new(());
 
 /// How the kernel refers to a space. Whoever holds one keeps the space alive by a thread in it, or is destroying it.
 pub type SpaceRef = &'static Space;
 
 /// An address space. It exists as long as it has threads.
 ///
-/// The cells belong to the processor that executes a ThreadControl or SpaceControl, of which there is one at a time;
-/// the memory has its own lock.
+/// The cells change under [`CONTROL`], the areas while the space has no active thread, and only then are they read without
+/// it; what any processor reads at any time is shared. The object's memory is never used as anything else.
 pub struct Space {
     /// Page tables and mappings.
     pub memory: SpaceMemory,
     /// What entry code loads to enter the space: its root table, or 0 if threads here may not run just so.
-    pub(crate) entry_root: Cell<u64>,
+    pub(crate) entry_root: SharedWord,
     /// What entry code looks at before a message leaves the space: 0, or the only space that it may go to just so.
-    pub(crate) restriction: Cell<Option<NonNull<Space>>>,
-    has_used_ports: Cell<bool>,
+    pub(crate) restriction: SharedRef<Space>,
+    has_used_ports: SharedFlag,
     /// Pays for the space's kernel memory.
     account: Account,
     kip_area: Cell<Option<Region>>,
@@ -42,13 +48,14 @@ pub struct Space {
     active_threads: Cell<u32>,
     privileged: Cell<bool>,
     /// Threads lately found by their local ids, for the fast path. Who is found here is asked whether it still has that id.
-    local_ids: [Cell<Option<ThreadRef>>; REMEMBERED],
+    local_ids: [SharedRef<Tcb>; REMEMBERED],
     /// Owner and confinement (K13), and what a foreign system call does (K9).
     pub ownership: Ownership,
     redirection: Redirection,
 }
 
-static SPACES: ObjectSlab<Space> = ObjectSlab::new(Use::Spaces);
+/// While a space is free, the slab keeps its link in a word that only processors under the lock read.
+static SPACES: ObjectSlab<Space> = ObjectSlab::stable(Use::Spaces, offset_of!(Space, kip_area));
 
 /// Spaces in use, for leak checks.
 pub fn spaces_in_use() -> u32 {
@@ -94,16 +101,16 @@ impl Space {
         unsafe {
             place.write(Self {
                 memory,
-                entry_root: Cell::new(memory.page_table_root().value()),
-                restriction: Cell::new(None),
-                has_used_ports: Cell::new(false),
+                entry_root: SharedWord::new(memory.page_table_root().value()),
+                restriction: SharedRef::new(),
+                has_used_ports: SharedFlag::new(false),
                 account,
                 kip_area: Cell::new(None),
                 utcb_area: Cell::new(None),
                 threads: Cell::new(0),
                 active_threads: Cell::new(0),
                 privileged: Cell::new(false),
-                local_ids: [const { Cell::new(None) }; REMEMBERED],
+                local_ids: [const { SharedRef::new() }; REMEMBERED],
                 ownership: Ownership::new(),
                 redirection: Redirection::new(),
             });
@@ -115,15 +122,15 @@ impl Space {
     ///
     /// Preemption point: called again after `Preempted`.
     pub fn destroy(&'static self, cursor: Pin<&mut Cursor>) -> Progress<()> {
-        debug_assert!(self.threads.get() == 0);
         if !self.end_ownership() {
             return Progress::Preempted;
         }
-        let this = processor::this();
-        if this.loaded_space.get().is_some_and(|loaded| eq(loaded, self)) {
-            arch::load_kernel_space();
-            this.loaded_space.set(None);
-        }
+        self.destroy_memory(cursor)
+    }
+
+    fn destroy_memory(&'static self, cursor: Pin<&mut Cursor>) -> Progress<()> {
+        debug_assert!(self.threads.get() == 0);
+        arch::tlb::unload(self);
         self.unmap_kip();
         if let Progress::Preempted = mapping::destroy(cursor, self.memory) {
             return Progress::Preempted;
@@ -138,7 +145,7 @@ impl Space {
     /// Destroys a space that has just been created: there is nothing to unmap, so nothing to interrupt.
     pub fn discard(&'static self) {
         let mut cursor = core::pin::pin!(Cursor::new());
-        while self.destroy(cursor.as_mut()) == Progress::Preempted {}
+        while self.destroy_memory(cursor.as_mut()) == Progress::Preempted {}
     }
 
     /// Who pays for what the space needs.
@@ -223,11 +230,17 @@ impl Space {
             && self.utcb_area.get().is_some_and(|area| area.contains(location))
     }
 
+    /// The frame of UTCBs at `page`, which stays while the caller holds [`CONTROL`].
+    fn utcb_frame(&self, page: VirtAddr) -> Option<PhysAddr> {
+        let _walk = arch::tlb::Walk::begin();
+        self.memory.kernel_frame(page)
+    }
+
     /// Takes the UTCB block at `location`, which is a valid location, into use, zeroed. `Ok(None)`: it is in use.
     pub fn allocate_utcb(&self, location: u64) -> Result<Option<&'static Utcb>, OutOfMemory> {
         let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
         let slot = 1u16 << (location / utcb::SIZE % UTCBS_PER_FRAME);
-        let address = match self.memory.kernel_frame(page) {
+        let address = match self.utcb_frame(page) {
             Some(address) => address,
             None => {
                 let frame = frame::alloc(self.account, Use::UserVisible)?;
@@ -250,7 +263,7 @@ impl Space {
     /// Gives the UTCB block at `location` back, and its frame if it was the last in use there.
     pub fn free_utcb(&self, location: u64) {
         let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
-        let Some(address) = self.memory.kernel_frame(page) else { return };
+        let Some(address) = self.utcb_frame(page) else { return };
         let used = slots(address);
         used.set(used.get() & !(1 << (location / utcb::SIZE % UTCBS_PER_FRAME)));
         if used.get() == 0 {
@@ -271,6 +284,7 @@ impl Space {
             return None;
         }
         let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
+        let _walk = arch::tlb::Walk::begin();
         let block = block_in(self.memory.kernel_frame(page)?, location);
         let thread =
             table::threads().find(block.read_id(utcb::MY_GLOBAL_ID)).filter(|thread| self.calls(thread, id));

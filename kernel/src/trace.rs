@@ -83,7 +83,7 @@ pub fn select(set: EventSet) -> Result<(), OutOfMemory> {
     }
     WANTED.set(set.0);
     // The fast path records nothing.
-    processor::this().allow_fast_path(set == EventSet::NONE);
+    processor::allow_fast_path(set == EventSet::NONE);
     Ok(())
 }
 

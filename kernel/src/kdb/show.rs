@@ -413,9 +413,13 @@ impl fmt::Display for State {
             Continuation::ResumeTransfer => write!(formatter, "goes on with a transfer")?,
             Continuation::RaiseException => write!(formatter, "raises exception {}", thread.fault[0].get())?,
             Continuation::SystemCall => formatter.write_str("in a long system call")?,
+            Continuation::Call(call) => write!(formatter, "goes to another processor: {call:?}")?,
         }
         if thread.has(flag::HALTED) {
             formatter.write_str(", halted")?;
+        }
+        if thread.location.processor() != 0 || thread.home() != 0 {
+            write!(formatter, ", at {} of {}", thread.location.processor(), thread.home())?;
         }
         if thread.ready.is_queued() {
             formatter.write_str(", ready")?;

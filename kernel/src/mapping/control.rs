@@ -25,7 +25,7 @@ struct Run {
 }
 
 /// Carries out one item of a MapControl batch by `owner` on `space`, which it owns, and returns the item's answer word
-/// (reference, "MapControl"). `physical`: the caller may see physical addresses. Preemption point.
+/// (reference, "MapControl"). The caller holds [`super::lock()`]. `physical`: the caller may see physical addresses. Preemption point.
 ///
 /// The space must have been declared owned ([`SpaceMemory::set_owned`]), or be the caller's own: then nothing can be
 /// mapped, and the other operations concern what is derived from its pages, by whomever, while these stay and their own

@@ -5,6 +5,7 @@ use core::pin::Pin;
 use x2::{Region, Rights};
 
 use super::changes::Changes;
+use super::lock::lock;
 use super::node::NodeId;
 use super::tree;
 use super::walk::{Revoke, Walk};
@@ -64,6 +65,7 @@ impl Cursor {
 
     /// Gives up the operation in progress, if any. What it has done stays done.
     pub fn cancel(self: Pin<&mut Self>) {
+        let _alone = self.suspended.then(lock);
         self.project().reset();
     }
 

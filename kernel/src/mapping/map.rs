@@ -79,7 +79,7 @@ enum Step {
 /// holes 7.36, other mappings in the way are flushed 7.37, grant 7.39 (which first flushes whatever is in the way).
 ///
 /// [`OutOfMemory`]: the pages so far stay mapped.
-pub fn map(
+pub(super) fn map(
     cursor: Pin<&mut Cursor>,
     from: SpaceMemory,
     to: SpaceMemory,

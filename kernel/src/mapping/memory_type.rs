@@ -113,7 +113,7 @@ impl List {
 /// A large page of somebody else's that cannot be split for want of memory changes as a whole. Preemption point.
 ///
 /// [`OutOfMemory`]: too many ranges have types of their own; what was done stays.
-pub fn set_memory_type(
+pub(super) fn set_memory_type(
     cursor: Pin<&mut Cursor>,
     space: SpaceMemory,
     region: Region,

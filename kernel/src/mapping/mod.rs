@@ -11,6 +11,7 @@
 //! | `ports` | I/O ports: a second forest with the same rules |
 //! | `memory_type` | how memory is cached |
 //! | `inspect` | what the debugger shows |
+//! | `lock` | one processor at a time, and the entry points |
 //! | `cursor` | how far a preempted operation has come |
 //! | `walk` | the walk through everything derived from a page |
 //! | `tree` | the forest: roots, splitting, freeing |
@@ -26,11 +27,12 @@
 //! Operations that can take long are preemptible (K2): they return [`Progress::Preempted`] and are called again.
 //! Kernel memory runs out as an error of the mapping operation only (K4): unmapping never fails.
 //!
-//! Locks (K12): see `tree` (the trees and the entries that map pages) and `table` (structure); order: tree, then space.
+//! Locks (K12): one processor at a time changes mappings (`lock`). Below that see `tree` (the trees and the entries that map pages) and `table` (structure); order: tree, then space.
 mod changes;
 mod control;
 mod cursor;
 pub mod inspect;
+mod lock;
 mod map;
 mod memory_type;
 mod node;
@@ -44,14 +46,10 @@ mod walk;
 
 pub use control::{control, map_page};
 pub use cursor::{Cursor, Progress};
-pub use map::map;
-pub use memory_type::set_memory_type;
+pub use lock::{destroy, held_ports, lock, map, set_memory_type, sigma0_fault, unmap};
 pub use node::usage;
-pub use ports::held_ports;
-pub use sigma0::sigma0_fault;
 pub use space::{KernelPage, SpaceMemory, Translation};
 pub use tree::init;
-pub use unmap::{destroy, unmap};
 
 #[cfg(test)]
 mod tests;

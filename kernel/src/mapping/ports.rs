@@ -95,7 +95,7 @@ pub(super) fn destroy(cursor: &mut Cursor, space: SpaceMemory) -> Progress<()> {
 }
 
 /// Which of the 64 ports from 64 * `word` on `space` has: one bit each.
-pub fn held_ports(space: SpaceMemory, word: usize) -> u64 {
+pub(super) fn held_ports(space: SpaceMemory, word: usize) -> u64 {
     if space.is_sigma0() {
         return !0;
     }

@@ -16,7 +16,7 @@ const USUAL_LEVEL: u32 = 2;
 
 /// Serves a page fault of sigma0. Returns whether there is memory for it at `address` now; if not, the fault is an
 /// error of sigma0's.
-pub fn sigma0_fault(space: SpaceMemory, address: VirtAddr) -> Result<bool, OutOfMemory> {
+pub(super) fn sigma0_fault(space: SpaceMemory, address: VirtAddr) -> Result<bool, OutOfMemory> {
     debug_assert!(space.is_sigma0());
     let page = x2::Region::containing(address.value(), page_bits(1));
     if address.value() >= arch::USER_END || space.area_in(page).is_some() {

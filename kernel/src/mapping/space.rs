@@ -5,13 +5,14 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use x2::{Region, Rights};
 
 use super::changes::Changes;
+use super::lock::lock;
 use super::node::NodeId;
 use super::ports::{PORT_BASE, PORT_ROOT_LEVEL};
 use super::table::{self, EntryRef, Table};
 use crate::arch;
 use crate::arch::page_entry::{PageEntry, ROOT_LEVEL, page_bits};
 use crate::memory::{Account, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr};
-use crate::sync::{SpinLock, SpinLockGuard};
+use crate::sync::{SharedFlag, SpinLock, SpinLockGuard};
 
 /// The memory side of an address space. A plain name, valid until [`super::destroy`] is done with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +57,7 @@ struct State {
     /// These are a space's I/O ports ([`super::ports`]).
     ports: bool,
     /// Whether its pages' status belongs to its owner.
-    owned: Cell<bool>,
+    owned: SharedFlag,
     root_level: u8,
     account: Account,
     root: Table,
@@ -138,7 +139,7 @@ impl SpaceMemory {
                 lock: SpinLock::new(()),
                 sigma0,
                 ports: memory.is_some(),
-                owned: Cell::new(false),
+                owned: SharedFlag::new(false),
                 root_level: root_level as u8,
                 account,
                 root,
@@ -270,7 +271,7 @@ impl SpaceMemory {
         Some(translation)
     }
 
-    /// What `address` means in this space now.
+    /// What `address` means in this space now. The caller holds [`super::lock()`] or is within an [`arch::tlb::Walk`].
     pub fn lookup(self, address: VirtAddr) -> Option<Translation> {
         if address.value() >= arch::USER_END {
             return None;
@@ -288,6 +289,7 @@ impl SpaceMemory {
     /// Declares the KIP and UTCB areas (X.2 rule 6.3 has been checked; `None`: no such area). Mappings of the user in
     /// them must be flushed by the caller *before* ([`super::unmap`]), with the space not having an active thread.
     pub fn set_areas(self, kip: Option<Region>, utcb: Option<Region>) {
+        let _alone = lock();
         self.state().areas[0].set(kip);
         self.state().areas[1].set(utcb);
     }
@@ -315,11 +317,12 @@ impl SpaceMemory {
     /// Makes sure that [`KernelPage::commit`] can put a kernel frame at `address` (a KIP or UTCB page). If something is
     /// mapped there (which was to be flushed), there is no room for it.
     pub fn reserve_kernel_page(self, address: VirtAddr) -> Result<KernelPage, OutOfMemory> {
+        let alone = lock();
         if table::find(self, address, 1).entry != PageEntry::EMPTY {
             return Err(OutOfMemory);
         }
         match table::make(self, address, 1) {
-            Ok(entry) => Ok(KernelPage { space: self, address, entry }),
+            Ok(entry) => Ok(KernelPage { _alone: alone, space: self, address, entry }),
             Err(error) => {
                 table::trim(self, address, &mut Changes::new());
                 Err(error)
@@ -341,6 +344,7 @@ impl SpaceMemory {
     /// Undoes [`SpaceMemory::insert_kernel_frame`]; returns the frame that was there, which no processor can reach
     /// through this space any more.
     pub fn remove_kernel_frame(self, address: VirtAddr) -> Option<PhysAddr> {
+        let _alone = lock();
         let place = table::find(self, address, 1);
         if place.level != 1 || !place.entry.is_present() {
             return None;
@@ -358,6 +362,7 @@ impl SpaceMemory {
 /// A place for a kernel frame in a user space, whose page tables exist. Dropped unused, it leaves no trace. No other
 /// operation on the space may come between reservation and use.
 pub struct KernelPage {
+    _alone: SpinLockGuard<'static, ()>,
     space: SpaceMemory,
     address: VirtAddr,
     entry: EntryRef,

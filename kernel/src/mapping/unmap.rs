@@ -43,7 +43,12 @@ pub(super) struct Seen {
 /// space whose status belongs to its owner ([`SpaceMemory::set_owned`]) nothing is reset.
 ///
 /// I/O ports are always removed, whatever rights the fpage names, and have no status (X.2 rule 8.9).
-pub fn unmap(cursor: Pin<&mut Cursor>, space: SpaceMemory, fpage: Fpage, flush: bool) -> Progress<Rights> {
+pub(super) fn unmap(
+    cursor: Pin<&mut Cursor>,
+    space: SpaceMemory,
+    fpage: Fpage,
+    flush: bool,
+) -> Progress<Rights> {
     let cursor = cursor.project();
     let Some(region) = fpage.region() else {
         return match ports::unmap(cursor, space, fpage, flush) {
@@ -98,7 +103,7 @@ fn plain_page(space: SpaceMemory, region: Region, what: Revoke) -> Option<Rights
 /// Removes all mappings of a space with everything derived from them, then frees it; the name is invalid from then on.
 /// Kernel frames in it are no longer mapped, but not freed. The space must not be active on any processor, and nobody
 /// may map to it any more. Preemption point.
-pub fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
+pub(super) fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
     let cursor = cursor.project();
     if space.ports().is_some()
         && let Progress::Preempted = ports::destroy(cursor, space)

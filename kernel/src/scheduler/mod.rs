@@ -5,7 +5,7 @@
 //! queue; when that thread blocks towards a partner, the partner runs on what is left of it.
 
 mod preemption;
-mod quantum;
+pub mod quantum;
 pub mod ready_queue;
 pub mod timeouts;
 
@@ -14,7 +14,7 @@ use core::mem::offset_of;
 use core::ptr::eq;
 
 use self::preemption::Verdict;
-use self::ready_queue::ReadyQueue;
+use self::ready_queue::{ReadyQueue, Ring};
 use self::timeouts::{Microseconds, NEVER, Timeouts};
 use crate::arch;
 use crate::thread::ThreadRef;
@@ -58,8 +58,6 @@ pub struct Scheduler {
     /// The running thread, if its total quantum is finite, and since when it runs.
     metered: Cell<Option<ThreadRef>>,
     metered_since: Cell<Microseconds>,
-    /// How many threads have a finite total quantum.
-    finite_quanta: Cell<u32>,
     /// The running thread, if it should have lost the processor and has delayed that, and until when.
     delayed: Cell<Option<ThreadRef>>,
     delay_end: Cell<Microseconds>,
@@ -86,7 +84,6 @@ impl Scheduler {
             timer: Cell::new(NEVER),
             metered: Cell::new(None),
             metered_since: Cell::new(0),
-            finite_quanta: Cell::new(0),
             delayed: Cell::new(None),
             delay_end: Cell::new(NEVER),
             special_end: Cell::new(NEVER),
@@ -94,10 +91,35 @@ impl Scheduler {
         }
     }
 
-    /// Puts a runnable thread that is neither running nor queued into the ready queue.
+    /// Puts a runnable thread that is neither running nor queued into the ready queue. One whose home is elsewhere goes there
+    /// when the present handler is done, and is queued here until then.
     pub fn make_ready(&self, thread: ThreadRef) {
-        if !thread.ready.is_queued() {
+        if thread.ready.is_queued() {
+            return;
+        }
+        if thread.is_home() {
             self.ready.push_back(thread);
+        } else {
+            self.ready.push_to(Ring::Outbound, thread);
+        }
+    }
+
+    /// Forgets `thread`, which leaves this processor, and books what it has used.
+    pub fn leave(&self, thread: ThreadRef) {
+        let is_it = |place: &Cell<Option<ThreadRef>>| place.get().is_some_and(|other| eq(other, thread));
+        self.ready.remove(thread);
+        self.timeouts.remove(thread);
+        if is_it(&self.slice_owner) {
+            self.charge(arch::clock());
+        }
+        if is_it(&self.metered) {
+            self.stop_meter();
+        }
+        if is_it(&self.delayed) {
+            self.end_delay();
+        }
+        if is_it(&self.slice_loser) {
+            self.slice_loser.set(None);
         }
     }
 

@@ -2,11 +2,26 @@
 //! whoever's timeslice that is. Only threads with a finite quantum cost anything.
 
 use core::ptr::eq;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::Scheduler;
 use super::timeouts::{Microseconds, NEVER};
 use crate::thread::{ThreadRef, pending};
 use crate::{arch, processor};
+
+/// How many threads have a finite total quantum.
+static FINITE_QUANTA: AtomicU32 = AtomicU32::new(0);
+
+/// Whether some thread must be metered whenever it runs.
+pub fn are_finite() -> bool {
+    FINITE_QUANTA.load(Ordering::Relaxed) != 0
+}
+
+/// Forgets the threads of an earlier test's machine.
+#[cfg(test)]
+pub(crate) fn reset() {
+    FINITE_QUANTA.store(0, Ordering::Relaxed);
+}
 
 impl Scheduler {
     /// `thread` (nobody: the processor idles) runs from now on.
@@ -72,15 +87,22 @@ impl Scheduler {
         let before = thread.quantum_left.replace(quantum) != NEVER;
         let after = quantum != NEVER;
         if before != after {
-            let count = self.finite_quanta.get();
-            self.finite_quanta.set(if after { count + 1 } else { count - 1 });
-            processor::this().update_fast_path();
+            // Relaxed: the processors are told.
+            let change = if after { 1 } else { u32::MAX };
+            let count = FINITE_QUANTA.fetch_add(change, Ordering::Relaxed);
+            if count == u32::from(!after) {
+                processor::this().update_fast_path();
+                processor::alert_others();
+            }
         }
     }
 
-    /// Whether some thread must be metered whenever it runs.
-    pub fn has_finite_quanta(&self) -> bool {
-        self.finite_quanta.get() != 0
+    /// The metered thread runs no more: books what it has used.
+    pub(super) fn stop_meter(&self) {
+        if let Some(thread) = self.metered.take() {
+            self.use_quantum(thread, arch::clock());
+            self.update_special();
+        }
     }
 
     /// Gives `thread` a new total quantum, more than 0, in place of the rest of the old one.

@@ -32,6 +32,19 @@ impl Default for ReadyNode {
     }
 }
 
+/// What the threads of one ring have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(u8)]
+pub enum Ring {
+    /// They run here: one ring for each priority.
+    #[default]
+    Priority,
+    /// They have just come from other processors.
+    Arrived,
+    /// They go home, to other processors, when the present handler is done.
+    Outbound,
+}
+
 const PRIORITIES: usize = 256;
 /// Below every priority.
 const NOBODY: i32 = -1;
@@ -43,6 +56,8 @@ pub struct ReadyQueue {
     highest: Cell<i32>,
     occupied: [Cell<u64>; PRIORITIES / WORD],
     heads: [Cell<Option<ThreadRef>>; PRIORITIES],
+    arrived: Cell<Option<ThreadRef>>,
+    outbound: Cell<Option<ThreadRef>>,
 }
 
 impl ReadyQueue {
@@ -55,28 +70,61 @@ impl ReadyQueue {
             highest: Cell::new(NOBODY),
             occupied: [const { Cell::new(0) }; PRIORITIES / WORD],
             heads: [const { Cell::new(None) }; PRIORITIES],
+            arrived: Cell::new(None),
+            outbound: Cell::new(None),
         }
     }
 
     /// Adds `thread`, which must not be queued, behind the threads of its priority.
     pub fn push_back(&self, thread: ThreadRef) {
-        self.link(thread, false);
+        self.link(thread, Ring::Priority, false);
     }
 
     /// Adds `thread`, which must not be queued, before the threads of its priority.
     pub fn push_front(&self, thread: ThreadRef) {
-        self.link(thread, true);
+        self.link(thread, Ring::Priority, true);
     }
 
-    fn link(&self, thread: ThreadRef, front: bool) {
+    /// Adds `thread`, which must not be queued, behind those of the ring, which is not one of the priorities'.
+    pub fn push_to(&self, ring: Ring, thread: ThreadRef) {
+        self.link(thread, ring, false);
+    }
+
+    /// Takes out the first of the ring.
+    pub fn pop_from(&self, ring: Ring) -> Option<ThreadRef> {
+        let first = self.head(ring, 0).get()?;
+        self.remove(first);
+        Some(first)
+    }
+
+    /// Whether somebody goes home.
+    #[inline]
+    pub fn has_outbound(&self) -> bool {
+        self.outbound.get().is_some()
+    }
+
+    #[inline]
+    fn head(&self, ring: Ring, priority: usize) -> &Cell<Option<ThreadRef>> {
+        match ring {
+            Ring::Priority => &self.heads[priority],
+            Ring::Arrived => &self.arrived,
+            Ring::Outbound => &self.outbound,
+        }
+    }
+
+    fn link(&self, thread: ThreadRef, ring: Ring, front: bool) {
         debug_assert!(!thread.ready.is_queued());
         let priority = usize::from(thread.priority.get());
-        let head = &self.heads[priority];
+        thread.ring.set(ring);
+        let head = self.head(ring, priority);
         match head.get() {
             None => {
                 thread.ready.next.set(Some(thread));
                 thread.ready.previous.set(Some(thread));
                 head.set(Some(thread));
+                if ring != Ring::Priority {
+                    return;
+                }
                 let word = &self.occupied[priority / WORD];
                 word.set(word.get() | 1 << (priority % WORD));
                 self.highest.set(self.highest.get().max(priority as i32));
@@ -101,9 +149,13 @@ impl ReadyQueue {
             return;
         };
         let priority = usize::from(thread.priority.get());
-        let head = &self.heads[priority];
+        let ring = thread.ring.get();
+        let head = self.head(ring, priority);
         if core::ptr::eq(next, thread) {
             head.set(None);
+            if ring != Ring::Priority {
+                return;
+            }
             let word = &self.occupied[priority / WORD];
             word.set(word.get() & !(1 << (priority % WORD)));
             if self.highest.get() == priority as i32 {

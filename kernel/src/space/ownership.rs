@@ -10,12 +10,13 @@ use core::ptr::{NonNull, eq};
 
 use x2::extension::SystemCallMode;
 
-use super::{Space, SpaceRef};
-use crate::arch;
+use super::{CONTROL, Space, SpaceRef};
 use crate::memory::UNLIMITED;
 use crate::memory::{ObjectSlab, OutOfMemory, Use};
+use crate::sync::{SharedFlag, SharedHalf, SharedRef, SharedWord};
+use crate::{arch, processor};
 
-/// Whose a space is.
+/// Whose a space is, as one processor finds it.
 #[derive(Clone, Copy)]
 pub(super) enum Owner {
     /// Nobody's: an ordinary X.2 space.
@@ -31,32 +32,36 @@ struct Opening {
     from: SpaceRef,
     to: SpaceRef,
     /// Next opening of the same `from`.
-    next: Cell<Option<&'static Opening>>,
+    next: SharedRef<Opening>,
     /// Next opening to the same `to`.
-    next_to: Cell<Option<&'static Opening>>,
+    next_to: SharedRef<Opening>,
 }
 
-static OPENINGS: ObjectSlab<Opening> = ObjectSlab::new(Use::Spaces);
+/// While an opening is free, the slab keeps its link where only processors under the lock look.
+static OPENINGS: ObjectSlab<Opening> = ObjectSlab::stable(Use::Spaces, offset_of!(Opening, next_to));
 
 /// How many openings a space can have: each costs a comparison in every send that goes elsewhere.
 pub const MAX_OPENINGS: usize = 8;
 
-/// A space's part in ownership. Like the space's other cells, touched by one SpaceOptions or ThreadControl at a time.
+/// A space's part in ownership. Like the space's other cells, touched under the lock of such calls ([`super::CONTROL`]); what
+/// confines messages is read at any time.
 pub struct Ownership {
-    owner: Cell<Owner>,
+    owner: SharedRef<Space>,
+    /// There was an owner who has gone. Set before `owner` is cleared.
+    orphaned: SharedFlag,
     /// First of the spaces that this one owns.
-    owned: Cell<Option<SpaceRef>>,
+    owned: SharedRef<Space>,
     /// Next space with the same owner.
-    next: Cell<Option<SpaceRef>>,
+    next: SharedRef<Space>,
     /// Spaces that this one's threads may send to.
-    openings: Cell<Option<&'static Opening>>,
+    openings: SharedRef<Opening>,
     /// Openings of others to this one.
-    opened_by: Cell<Option<&'static Opening>>,
-    mode: Cell<SystemCallMode>,
-    emulation_entry: Cell<u64>,
-    sees_physical: Cell<bool>,
+    opened_by: SharedRef<Opening>,
+    mode: SharedHalf,
+    emulation_entry: SharedWord,
+    sees_physical: SharedFlag,
     /// Whether pagers and exception handlers are those that the kernel keeps, not those in the UTCBs: there is an owner.
-    keeps_handlers: Cell<bool>,
+    keeps_handlers: SharedFlag,
     /// The part of the quota that is taken out of the owner's.
     reserved: Cell<u64>,
 }
@@ -72,15 +77,16 @@ impl Ownership {
 
     pub(super) const fn new() -> Self {
         Self {
-            owner: Cell::new(Owner::Nobody),
-            owned: Cell::new(None),
-            next: Cell::new(None),
-            openings: Cell::new(None),
-            opened_by: Cell::new(None),
-            mode: Cell::new(SystemCallMode::None),
-            emulation_entry: Cell::new(0),
-            sees_physical: Cell::new(false),
-            keeps_handlers: Cell::new(false),
+            owner: SharedRef::new(),
+            orphaned: SharedFlag::new(false),
+            owned: SharedRef::new(),
+            next: SharedRef::new(),
+            openings: SharedRef::new(),
+            opened_by: SharedRef::new(),
+            mode: SharedHalf::new(SystemCallMode::None as u32),
+            emulation_entry: SharedWord::new(0),
+            sees_physical: SharedFlag::new(false),
+            keeps_handlers: SharedFlag::new(false),
             reserved: Cell::new(0),
         }
     }
@@ -88,12 +94,12 @@ impl Ownership {
     /// What a SYSCALL instruction outside the stubs does.
     #[inline]
     pub fn mode(&self) -> SystemCallMode {
-        self.mode.get()
+        SystemCallMode::from_word(u64::from(self.mode.get())).unwrap_or(SystemCallMode::None)
     }
 
     /// Sets what a SYSCALL instruction outside the stubs does.
     pub fn set_mode(&self, mode: SystemCallMode) {
-        self.mode.set(mode);
+        self.mode.set(mode as u32);
     }
 
     /// Where bounce mode continues.
@@ -118,42 +124,57 @@ impl Ownership {
     }
 }
 
+impl Ownership {
+    /// Whose the space is now.
+    #[inline]
+    fn owner(&self) -> Owner {
+        match self.owner.get() {
+            Some(owner) => Owner::Space(owner),
+            None if self.orphaned.get() => Owner::Gone,
+            None => Owner::Nobody,
+        }
+    }
+}
+
 impl Space {
     /// Whether the space has, or had, an owner: then its threads are confined.
     #[inline]
     pub fn is_owned(&self) -> bool {
-        !matches!(self.ownership.owner.get(), Owner::Nobody)
+        !matches!(self.ownership.owner(), Owner::Nobody)
     }
 
     /// Whether the owner has gone: the threads are to halt.
     #[inline]
     pub fn is_orphaned(&self) -> bool {
-        matches!(self.ownership.owner.get(), Owner::Gone)
+        matches!(self.ownership.owner(), Owner::Gone)
     }
 
     /// Whether `space` is the owner.
     #[inline]
     pub fn is_owned_by(&self, space: &Space) -> bool {
-        matches!(self.ownership.owner.get(), Owner::Space(owner) if eq(owner, space))
+        self.ownership.owner.get().is_some_and(|owner| eq(owner, space))
     }
 
     /// The space uses I/O ports: from now on its threads do not take the fast path in assembly, which knows nothing of the
     /// permission bitmap.
-    pub fn uses_ports(&self) {
-        self.has_used_ports.set(true);
-        self.tell_entry_code();
+    pub fn uses_ports(&'static self) {
+        if !self.has_used_ports.get() {
+            let _control = CONTROL.lock();
+            self.has_used_ports.set(true);
+            self.tell_entry_code();
+        }
     }
 
     /// Tells the fast path in assembly how it may leave and enter the space, and whom threads report to. A restriction is
     /// the owner, or the space itself where nothing may just so be left or entered.
-    pub(super) fn tell_entry_code(&self) {
+    pub(super) fn tell_entry_code(&'static self) {
         let root = self.memory.page_table_root().value();
-        let (restriction, root) = match self.ownership.owner.get() {
-            _ if self.has_used_ports.get() => (Some(NonNull::from(self)), 0),
-            Owner::Gone => (Some(NonNull::from(self)), 0),
-            _ if self.is_redirected() => (Some(NonNull::from(self)), root),
+        let (restriction, root) = match self.ownership.owner() {
+            _ if self.has_used_ports.get() => (Some(self), 0),
+            Owner::Gone => (Some(self), 0),
+            _ if self.is_redirected() => (Some(self), root),
             Owner::Nobody => (None, root),
-            Owner::Space(owner) => (Some(NonNull::from(owner)), root),
+            Owner::Space(owner) => (Some(owner), root),
         };
         self.restriction.set(restriction);
         // A redirected space's reports go another way.
@@ -164,13 +185,14 @@ impl Space {
     /// Whether a thread of this space can send to, or wait for, a thread of `other` (K13).
     #[inline]
     pub fn reaches(&self, other: &Space) -> bool {
-        match self.ownership.owner.get() {
+        match self.ownership.owner() {
             Owner::Nobody => true,
             owner => {
                 eq(self, other)
                     || matches!(owner, Owner::Space(owner) if eq(owner, other))
                     || other.is_owned_by(self)
-                    || openings(&self.ownership).any(|opening| eq(opening.to, other))
+                    || openings(&self.ownership)
+                        .any(|opening| eq(opening.to, other) && eq(opening.from, self))
             }
         }
     }
@@ -182,10 +204,7 @@ impl Space {
             if eq(space, self) {
                 return false;
             }
-            above = match space.ownership.owner.get() {
-                Owner::Space(next) => Some(next),
-                _ => None,
-            };
+            above = space.ownership.owner.get();
         }
         self.leave_owner();
         self.memory.set_owned(owner.is_some());
@@ -200,8 +219,22 @@ impl Space {
     }
 
     /// Sets whose the space is, and what follows for entry code.
-    fn set_owner_word(&self, owner: Owner) {
-        self.ownership.owner.set(owner);
+    fn set_owner_word(&'static self, owner: Owner) {
+        let ownership = &self.ownership;
+        match owner {
+            Owner::Nobody => {
+                ownership.orphaned.set(false);
+                ownership.owner.set(None);
+            }
+            Owner::Space(owner) => {
+                ownership.owner.set(Some(owner));
+                ownership.orphaned.set(false);
+            }
+            Owner::Gone => {
+                ownership.orphaned.set(true);
+                ownership.owner.set(None);
+            }
+        }
         self.tell_entry_code();
     }
 
@@ -214,7 +247,7 @@ impl Space {
             return false;
         }
         let (before, wanted) = (self.ownership.reserved.get(), if quota == UNLIMITED { 0 } else { quota });
-        if let Owner::Space(owner) = self.ownership.owner.get() {
+        if let Some(owner) = self.ownership.owner.get() {
             let owner = owner.account();
             if wanted > before && owner.charge(wanted - before).is_err() {
                 return false;
@@ -239,7 +272,7 @@ impl Space {
         let place = OPENINGS.alloc(self.account())?;
         // SAFETY: fresh memory for an Opening, freed only by `remove`, which takes it out of both lists.
         let opening: &'static Opening = unsafe {
-            place.write(Opening { from: self, to, next: Cell::new(None), next_to: Cell::new(None) });
+            place.write(Opening { from: self, to, next: SharedRef::new(), next_to: SharedRef::new() });
             place.as_ref()
         };
         opening.next.set(self.ownership.openings.replace(Some(opening)));
@@ -258,6 +291,17 @@ impl Space {
     ///
     /// Preemption point: called again if not.
     pub(super) fn end_ownership(&'static self) -> bool {
+        let _control = CONTROL.lock();
+        let orphans = self.ownership.owned.get().is_some();
+        let done = self.end_relations();
+        if orphans {
+            // Their threads may be running.
+            processor::alert_others();
+        }
+        done
+    }
+
+    fn end_relations(&'static self) -> bool {
         while let Some(space) = self.ownership.owned.get() {
             self.ownership.owned.set(space.ownership.next.take());
             self.account().credit(space.ownership.reserved.take());
@@ -276,10 +320,10 @@ impl Space {
         true
     }
 
-    fn leave_owner(&self) {
+    fn leave_owner(&'static self) {
         let owner = self.ownership.owner.get();
         self.set_owner_word(Owner::Nobody);
-        if let Owner::Space(owner) = owner {
+        if let Some(owner) = owner {
             // The limit stays; from here on it is nobody's.
             owner.account().credit(self.ownership.reserved.take());
             unlink(&owner.ownership.owned, |space| eq(space, self), |space| &space.ownership.next);
@@ -288,7 +332,8 @@ impl Space {
 }
 
 fn openings(ownership: &Ownership) -> impl Iterator<Item = &'static Opening> {
-    core::iter::successors(ownership.openings.get(), |opening| opening.next.get())
+    // Bounded: another processor may be changing the list.
+    core::iter::successors(ownership.openings.get(), |opening| opening.next.get()).take(MAX_OPENINGS)
 }
 
 /// Takes an opening out of both its lists and frees it.
@@ -302,9 +347,9 @@ fn remove(opening: &'static Opening) {
 
 /// Takes the element that `is_it` names out of a singly linked list.
 fn unlink<T>(
-    head: &Cell<Option<&'static T>>,
+    head: &SharedRef<T>,
     is_it: impl Fn(&'static T) -> bool,
-    next: impl Fn(&'static T) -> &'static Cell<Option<&'static T>>,
+    next: impl Fn(&'static T) -> &'static SharedRef<T>,
 ) {
     let mut link = head;
     while let Some(element) = link.get() {

@@ -1,10 +1,9 @@
 //! Redirection: a space whose threads send to a redirector what would leave it (X.2 rules 6.7 to 6.19).
 
-use core::cell::Cell;
-
 use x2::ThreadId;
 
 use super::Space;
+use crate::sync::SharedWord;
 use crate::thread::ThreadRef;
 use crate::thread::table::threads;
 
@@ -19,16 +18,28 @@ pub(super) enum Redirector {
     Gone,
 }
 
-/// A space's redirector. Like the space's other cells, changed by one SpaceControl or ThreadControl at a time.
-pub struct Redirection(Cell<Redirector>);
+const NONE: u64 = 0;
+/// No thread's id.
+const GONE: u64 = u64::MAX;
+
+/// A space's redirector: its id or one of the above.
+pub struct Redirection(SharedWord);
 
 impl Redirection {
     pub(super) const fn new() -> Self {
-        Self(Cell::new(Redirector::None))
+        Self(SharedWord::new(NONE))
     }
 
     pub(super) fn is_on(&self) -> bool {
-        self.0.get() != Redirector::None
+        self.0.get() != NONE
+    }
+
+    fn get(&self) -> Redirector {
+        match self.0.get() {
+            NONE => Redirector::None,
+            GONE => Redirector::Gone,
+            id => Redirector::Thread(ThreadId::from_raw(id)),
+        }
     }
 }
 
@@ -41,7 +52,7 @@ impl Space {
 
     /// The redirector, while it exists.
     pub fn redirector(&self) -> Option<ThreadRef> {
-        match self.redirection.0.get() {
+        match self.redirection.get() {
             Redirector::Thread(id) => threads().find(id),
             Redirector::None | Redirector::Gone => None,
         }
@@ -49,15 +60,15 @@ impl Space {
 
     /// Sets the redirector, a thread's global id, or `None` for none. Who waits to send must be told
     /// ([`crate::thread::ipc::redirector_changes`]).
-    pub fn set_redirector(&self, redirector: Option<ThreadId>) {
-        self.redirection.0.set(redirector.map_or(Redirector::None, Redirector::Thread));
+    pub fn set_redirector(&'static self, redirector: Option<ThreadId>) {
+        self.redirection.0.set(redirector.map_or(NONE, ThreadId::raw));
         self.tell_entry_code();
     }
 
     /// The thread with this id has gone, or has another id now.
     pub fn forget_redirector(&self, id: ThreadId) {
-        if self.redirection.0.get() == Redirector::Thread(id) {
-            self.redirection.0.set(Redirector::Gone);
+        if self.redirection.get() == Redirector::Thread(id) {
+            self.redirection.0.set(GONE);
         }
     }
 }

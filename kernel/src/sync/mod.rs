@@ -1,5 +1,7 @@
 //! Locks. Everything else that processors share is atomics with a written ordering argument at the access.
 
+mod shared;
 mod spin_lock;
 
+pub use shared::{SharedByte, SharedFlag, SharedHalf, SharedRef, SharedWord};
 pub use spin_lock::{SpinLock, SpinLockGuard};

@@ -45,6 +45,9 @@ impl<T> SpinLock<T> {
         while self.locked.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             // Wait on a shared cache line, without writing to it.
             while self.locked.load(Ordering::Relaxed) {
+                // The holder may wait for this processor.
+                #[cfg(not(loom))]
+                crate::arch::serve_requests();
                 spin_loop();
             }
         }

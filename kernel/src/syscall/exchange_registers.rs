@@ -6,7 +6,7 @@ use core::ptr::eq;
 use x2::control::{ExchangeControl, ExchangeState};
 use x2::{ErrorCode, ThreadId, utcb};
 
-use super::set_error;
+use super::{Call, follow, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
@@ -26,6 +26,10 @@ struct Request {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
+    let id = ThreadId::from_raw(current.registers.rax().get());
+    if let Some(next) = follow(current, id, Call::ExchangeRegisters) {
+        return next;
+    }
     match decode(current) {
         Ok(request) => perform(current, &request),
         Err(error) => {

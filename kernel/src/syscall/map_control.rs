@@ -66,9 +66,14 @@ fn one_item(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
         answer: 0,
     };
     trace::event(Event::MapControl, registers.rdi.get(), 1);
-    if let Some(result) = mapping::map_page(own.memory, space.memory, &item) {
+    let alone = mapping::lock();
+    if is_target(current, space)
+        && let Some(result) = mapping::map_page(own.memory, space.memory, &item)
+    {
+        drop(alone);
         return end(current, result.unwrap_or(0), result.map(drop));
     }
+    drop(alone);
     match perform(current, own, space, &item) {
         Progress::Done(Ok(answer)) => end(current, answer, Ok(())),
         Progress::Done(Err(error)) => end(current, 0, Err(error)),
@@ -118,11 +123,7 @@ fn batch(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
 /// The caller's space, and the one that it may arrange.
 fn decode_spaces(current: ThreadRef) -> Result<(SpaceRef, SpaceRef), ErrorCode> {
     let own = current.space.get().ok_or(ErrorCode::NoPrivilege)?;
-    let space = Some(ThreadId::from_raw(current.registers.rdi.get()))
-        .filter(|id| id.is_global())
-        .and_then(|id| threads().find(id))
-        .and_then(|thread| thread.space.get())
-        .ok_or(ErrorCode::InvalidSpace)?;
+    let space = target(current).ok_or(ErrorCode::InvalidSpace)?;
     if !space.is_owned_by(own) && !eq(space, own) {
         return Err(ErrorCode::NoPrivilege);
     }
@@ -141,6 +142,20 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         return Err(ErrorCode::InvalidParameter);
     }
     Ok(Request { own, space, items, number, begin })
+}
+
+/// The space that the call is about.
+fn target(current: ThreadRef) -> Option<SpaceRef> {
+    Some(ThreadId::from_raw(current.registers.rdi.get()))
+        .filter(|id| id.is_global())
+        .and_then(|id| threads().find(id))
+        .and_then(|thread| thread.space.get())
+}
+
+/// Whether `space` still has the thread that the call names. If so it is not gone while the lock on mappings is held: its end
+/// needs it, too.
+fn is_target(current: ThreadRef, space: &Space) -> bool {
+    target(current).is_some_and(|target| eq(target, space))
 }
 
 /// Reads an item. A page of the array that has gone since it was checked reads as an item that is refused.
@@ -175,6 +190,10 @@ fn perform(
         return Progress::Done(Err(ErrorCode::NoMemory));
     };
     let physical = own.ownership.sees_physical();
+    let _alone = mapping::lock();
+    if !is_target(current, space) {
+        return Progress::Done(Err(ErrorCode::InvalidSpace));
+    }
     record.with_cursor(|cursor| mapping::control(cursor, own.memory, space.memory, item, physical))
 }
 

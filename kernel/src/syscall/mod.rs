@@ -17,10 +17,10 @@ mod thread_state;
 mod thread_switch;
 mod unmap;
 
-use x2::{ErrorCode, utcb};
+use x2::{ErrorCode, ThreadId, utcb};
 
 use crate::scheduler::Next;
-use crate::thread::{Continuation, ThreadRef, Work, ipc, redirect};
+use crate::thread::{Continuation, ThreadRef, Work, ipc, location, redirect};
 use crate::trace::{self, Event};
 
 /// Bytes from the stub of one call to that of the next.
@@ -140,6 +140,19 @@ pub fn entered(current: ThreadRef, offset: u64) -> Next {
     }
 }
 
+/// The current thread makes `call` anew, here where it has gone for that.
+pub fn call_again(current: ThreadRef, call: Call) -> Next {
+    call.handler()(current)
+}
+
+/// If the thread that `id` names for the current thread is elsewhere, the current thread goes there and makes `call` anew:
+/// a handler may touch only what is here.
+#[inline]
+fn follow(current: ThreadRef, id: ThreadId, call: Call) -> Option<Next> {
+    let thread = ipc::resolve_thread(current, id)?;
+    if thread.is_here() { None } else { Some(location::follow(current, thread, Continuation::Call(call))) }
+}
+
 /// Goes on with a system call that gave way to an interrupt.
 pub fn resume(current: ThreadRef) -> Next {
     let work = current.transfer_record.get().map_or(Work::Idle, |record| record.work.take());
@@ -149,6 +162,7 @@ pub fn resume(current: ThreadRef) -> Next {
         Work::MemoryControl(index) => memory_control::resume(current, index),
         Work::MapControl(within) => map_control::resume(current, within),
         Work::FlushAreas(first) => space_control::resume(current, first),
+        Work::Redirect { space, processors } => space_control::tell(current, space, processors),
         Work::EndRelations { .. } | Work::DestroySpace(_) => thread_control::resume(current, work),
         Work::Idle => Next::Return,
     }

@@ -5,17 +5,20 @@ use core::sync::atomic::Ordering;
 
 use x2::{ErrorCode, ThreadId};
 
-use super::return_result;
+use super::{Call, follow, return_result};
 use crate::scheduler::Next;
 use crate::thread::{ThreadRef, ipc};
 use crate::trace::{self, Event};
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
+    if let Some(next) = follow(current, ThreadId::from_raw(current.registers.rdi.get()), Call::Notify) {
+        return next;
+    }
     let result = decode(current);
     return_result(current, result.map(|_| ()));
     match result {
         Ok(thread) => {
-            // Relaxed: the thread's home processor reads the word, and on this one that is now.
+            // Relaxed: it is read where the thread is, and that is here now.
             thread.notification.fetch_or(current.registers.rsi.get(), Ordering::Relaxed);
             trace::event(Event::Notify, thread.id().raw(), current.registers.rsi.get());
             ipc::offer_notification(thread);

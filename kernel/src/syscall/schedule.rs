@@ -8,11 +8,11 @@ use x2::control::{
 };
 use x2::{ErrorCode, ThreadId, Time};
 
-use super::{check_privilege, set_error};
+use super::{Call, check_privilege, follow, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
-use crate::thread::{Continuation, IpcKind, ThreadRef, flag, ipc};
+use crate::thread::{Continuation, IpcKind, ThreadRef, flag, ipc, location};
 use crate::{arch, interrupt};
 
 /// Changes that were found right.
@@ -22,6 +22,7 @@ struct Request {
     quantum: Option<Microseconds>,
     priority: Option<u8>,
     preemption: Option<PreemptionControl>,
+    processor: Option<u16>,
 }
 
 /// What the call is about.
@@ -34,6 +35,9 @@ enum Decoded {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
+    if let Some(next) = follow(current, ThreadId::from_raw(current.registers.rdi.get()), Call::Schedule) {
+        return next;
+    }
     let (state, times) = match decode(current) {
         Ok(Decoded::Change(request)) => {
             let before = (state(request.thread), remaining_times(request.thread));
@@ -73,13 +77,14 @@ fn decode(current: ThreadRef) -> Result<Decoded, ErrorCode> {
     let preemption = PreemptionControl::from_raw(registers.r9().get());
     let highest = if privileged { u8::MAX } else { current.priority.get() };
     let (timeslice, quantum) = times(TimeControl::from_raw(registers.rdx.get()))?;
-    if processor_control(registers.r8.get()).is_some_and(|number| u32::from(number) >= arch::cpu_count())
+    let processor = processor_control(registers.r8.get());
+    if processor.is_some_and(|number| u32::from(number) >= arch::cpu_count())
         || priority.is_some_and(|priority| priority > highest)
         || preemption.is_some_and(|control| control.sensitive_priority > highest)
     {
         return Err(ErrorCode::InvalidParameter);
     }
-    Ok(Decoded::Change(Request { thread, timeslice, quantum, priority, preemption }))
+    Ok(Decoded::Change(Request { thread, timeslice, quantum, priority, preemption, processor }))
 }
 
 /// The new timeslice length and the new total quantum.
@@ -134,6 +139,9 @@ fn perform(current: ThreadRef, request: &Request) {
     if let Some(control) = request.preemption {
         thread.maximum_delay.set(control.max_delay);
         thread.sensitive_priority.set(control.sensitive_priority);
+    }
+    if let Some(processor) = request.processor {
+        location::migrate(thread, processor);
     }
 }
 

@@ -10,9 +10,9 @@ use crate::arch;
 use crate::mapping::{self, Progress};
 use crate::memory::PAGE_BITS;
 use crate::scheduler::Next;
-use crate::space::SpaceRef;
+use crate::space::{CONTROL, SpaceRef};
 use crate::thread::table::threads;
-use crate::thread::{ThreadRef, Work, flag, ipc, lifecycle};
+use crate::thread::{Continuation, ThreadRef, Work, ipc, lifecycle, location, mark};
 
 /// Areas to set; `None` leaves one as it is.
 struct Request {
@@ -39,12 +39,13 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
 ///
 /// Preemption point.
 pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
+    let control = CONTROL.lock();
     let result = match decode(current) {
         Ok(request) => match flush(current, &request, first) {
             Progress::Done(()) => request
                 .space
                 .configure(request.kip, request.utcbs)
-                .map(|()| redirect(&request))
+                .map(|()| redirect(&request).then_some(request.space))
                 .map_err(|_| ErrorCode::NoMemory),
             Progress::Preempted => return Next::Interrupted,
         },
@@ -53,9 +54,32 @@ pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
             Err(error)
         }
     };
+    drop(control);
+    match result {
+        Ok(Some(space)) => tell(current, space, lifecycle::other_processors()),
+        result => end(current, result.map(drop)),
+    }
+}
+
+fn end(current: ThreadRef, result: Result<(), ErrorCode>) -> Next {
     return_result(current, result);
     current.registers.rdx.set(0);
     Next::Return
+}
+
+/// Threads of `space`, whose redirector has changed, that wait to send look where their messages go now (X.2 rule 6.16):
+/// those that are here, then those on `processors` other processors. Who is under way looks when it arrives.
+pub(super) fn tell(current: ThreadRef, space: SpaceRef, processors: u16) -> Next {
+    for thread in threads().iter().filter(|thread| thread.is_here()) {
+        if thread.space.get().is_some_and(|other| eq(other, space)) {
+            ipc::redirector_changes(thread);
+        }
+    }
+    if processors == 0 {
+        return end(current, Ok(()));
+    }
+    lifecycle::save_work(current, Work::Redirect { space, processors: processors - 1 });
+    location::visit(current, location::next_processor(), Continuation::SystemCall)
 }
 
 /// Flushes what the user has mapped in the areas that will be the kernel's (X.2 rule 6.4).
@@ -126,20 +150,16 @@ fn redirector(current: ThreadRef, id: ThreadId) -> Result<Redirector, ErrorCode>
     ipc::resolve_thread(current, id).map(Redirector::Thread).ok_or(ErrorCode::InvalidThread)
 }
 
-/// Sets the redirector. Threads of the space that wait to send look where their messages go now (X.2 rule 6.16).
-fn redirect(request: &Request) {
+/// Sets the redirector. Returns whether it has changed.
+fn redirect(request: &Request) -> bool {
     let redirector = match request.redirector {
-        Redirector::Unchanged => return,
+        Redirector::Unchanged => return false,
         Redirector::None => None,
         Redirector::Thread(thread) => {
-            thread.set_flag(flag::NAMED, true);
+            thread.mark(mark::NAMED);
             Some(thread.id())
         }
     };
     request.space.set_redirector(redirector);
-    for thread in threads().iter() {
-        if thread.space.get().is_some_and(|space| eq(space, request.space)) {
-            ipc::redirector_changes(thread);
-        }
-    }
+    true
 }

@@ -8,7 +8,7 @@ use super::{check_privilege, return_result};
 use crate::arch;
 use crate::memory::{Account, UNLIMITED};
 use crate::scheduler::Next;
-use crate::space::SpaceRef;
+use crate::space::{CONTROL, SpaceRef};
 use crate::thread::ThreadRef;
 use crate::thread::table::threads;
 
@@ -28,7 +28,9 @@ enum Request {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
+    let control = CONTROL.lock();
     let result = decode(current).and_then(perform);
+    drop(control);
     let answers = result.unwrap_or([0; 2]);
     return_result(current, result.map(|_| ()));
     current.registers.rdx.set(answers[0]);

@@ -5,14 +5,14 @@ use core::ptr::eq;
 
 use x2::{ErrorCode, ThreadId, utcb};
 
-use super::{check_privilege, return_result};
+use super::{Call, check_privilege, return_result};
 use crate::interrupt::{self, Interrupt};
 use crate::mapping::Progress;
 use crate::memory::{Account, OutOfMemory};
 use crate::scheduler::Next;
-use crate::space::{Space, SpaceRef};
+use crate::space::{CONTROL, Space, SpaceRef};
 use crate::thread::table::{self, threads};
-use crate::thread::{ThreadRef, TransferRecord, Utcb, Work, ipc, lifecycle};
+use crate::thread::{Continuation, ThreadRef, TransferRecord, Utcb, Work, ipc, lifecycle, location};
 
 /// UtcbLocation "unchanged".
 const UNCHANGED: u64 = u64::MAX;
@@ -44,7 +44,12 @@ enum Request {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
+    if let Some(next) = go_to_object(current) {
+        return next;
+    }
+    let control = CONTROL.lock();
     let result = decode(current).and_then(perform);
+    drop(control);
     match result {
         Ok(work) => resume(current, work),
         Err(error) => {
@@ -54,6 +59,22 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     }
 }
 
+/// If the thread or interrupt that the call is about is elsewhere, the current thread goes there.
+fn go_to_object(current: ThreadRef) -> Option<Next> {
+    let id = ThreadId::from_raw(current.registers.rdi.get());
+    if id.is_global() && id.number() < interrupt::system_base() {
+        let interrupt = interrupt::find(id).filter(|interrupt| !interrupt.is_here())?;
+        return Some(location::visit(
+            current,
+            interrupt.processor(),
+            Continuation::Call(Call::ThreadControl),
+        ));
+    }
+    let thread = threads().by_number(id.number())?;
+    let elsewhere = !thread.id().is_nil() && !thread.is_here();
+    elsewhere.then(|| location::follow(current, thread, Continuation::Call(Call::ThreadControl)))
+}
+
 /// Does what remains of a successful call: `work`, and what follows from it.
 ///
 /// Preemption points.
@@ -61,10 +82,24 @@ pub(super) fn resume(current: ThreadRef, work: Work) -> Next {
     let mut work = work;
     loop {
         let progress = match work {
-            Work::EndRelations { thread, id, next, delete, left } => {
+            Work::EndRelations { thread, id, next, delete, left, processors } => {
                 match lifecycle::end_relations(thread, id, next) {
-                    Ok(()) => Ok(if delete { lifecycle::remove(thread, id.number()) } else { left }),
-                    Err(next) => Err(Work::EndRelations { thread, id, next, delete, left }),
+                    Ok(()) if processors > 0 => {
+                        let processors = processors - 1;
+                        let rest = Work::EndRelations { thread, id, next: 0, delete, left, processors };
+                        lifecycle::save_work(current, rest);
+                        return location::visit(
+                            current,
+                            location::next_processor(),
+                            Continuation::SystemCall,
+                        );
+                    }
+                    Ok(()) if delete => {
+                        let _control = CONTROL.lock();
+                        Ok(lifecycle::remove(thread, id.number()))
+                    }
+                    Ok(()) => Ok(left),
+                    Err(next) => Err(Work::EndRelations { thread, id, next, delete, left, processors }),
                 }
             }
             Work::DestroySpace(space) => match destroy(current, space) {
@@ -329,12 +364,13 @@ fn modify(
         lifecycle::set_utcb(thread, block, location);
     }
     let work = match id.map(|id| lifecycle::retire_id(thread, Some(id))) {
-        Some(Work::EndRelations { thread, id, next, delete, .. }) => {
-            Work::EndRelations { thread, id, next, delete, left }
+        Some(Work::EndRelations { thread, id, next, delete, processors, .. }) => {
+            Work::EndRelations { thread, id, next, delete, left, processors }
         }
         // A thread that has moved has left the partners behind in whose name others sent.
         _ if move_to.is_some() => {
-            Work::EndRelations { thread, id: ThreadId::NIL, next: 0, delete: false, left }
+            let processors = lifecycle::other_processors();
+            Work::EndRelations { thread, id: ThreadId::NIL, next: 0, delete: false, left, processors }
         }
         _ => Work::Idle,
     };

@@ -5,7 +5,7 @@ use x2::extension::thread_state as control;
 use x2::protocol::exception;
 use x2::{ErrorCode, Rights, ThreadId, utcb};
 
-use super::{return_result, schedule};
+use super::{Call, follow, return_result, schedule};
 use crate::arch;
 use crate::arch::extended_image::{EXTENDED_STATE_HEADER_END, ExtendedImage};
 use crate::scheduler::Next;
@@ -41,6 +41,9 @@ struct Request {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
+    if let Some(next) = follow(current, ThreadId::from_raw(current.registers.rdi.get()), Call::ThreadState) {
+        return next;
+    }
     match decode(current) {
         Ok(request) => {
             let state = state(request.thread);
@@ -125,6 +128,8 @@ fn runs(thread: ThreadRef) -> bool {
     match thread.continuation() {
         Continuation::ReturnToUser => !thread.has(flag::HALTED),
         Continuation::SystemCall
+        | Continuation::SendAgain(_)
+        | Continuation::Call(_)
         | Continuation::RaiseException
         | Continuation::RaiseFault
         | Continuation::ResumeTransfer => true,

@@ -12,7 +12,12 @@ use crate::thread::{ThreadRef, ipc};
 pub(super) fn system_call(current: ThreadRef) -> Next {
     match ipc::resolve_thread(current, ThreadId::from_raw(current.registers.rdi.get())) {
         Some(destination) if eq(destination, current) => Next::Return,
-        Some(destination) if destination.ready.is_queued() && ipc::reaches(current, destination) => {
+        Some(destination)
+            if destination.is_here()
+                && destination.is_home()
+                && destination.ready.is_queued()
+                && ipc::reaches(current, destination) =>
+        {
             Next::DonateTo(destination)
         }
         _ => processor::this().scheduler.yield_current(current),

@@ -1,5 +1,7 @@
 //! What a thread will do next: the kernel keeps no stack for a thread that waits (K2), only this value.
 
+use crate::syscall::Call;
+
 /// Who performs an IPC, and therefore where its words come from, where they go, and what follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -50,8 +52,11 @@ pub enum Continuation {
     ResumeTransfer,
     /// Goes on with a system call that gave way to an interrupt; its state is in the transfer record.
     SystemCall,
-    /// Looks once more where its message goes, which it was waiting to send: the redirector has changed.
+    /// Looks once more where its message goes, which it was waiting to send: the redirector has changed; or it has gone to the
+    /// processor where its partner is.
     SendAgain(IpcKind),
+    /// Makes a system call anew, on the processor where it has gone for that.
+    Call(Call),
 }
 
 impl Continuation {

@@ -29,7 +29,7 @@ pub fn page_fault(current: ThreadRef, address: u64, access: Rights) -> Next {
 }
 
 /// Reports the fault whose words are in the TCB to the current thread's pager; without one the thread is halted.
-pub(super) fn report(current: ThreadRef, kind: IpcKind) -> Next {
+pub fn report(current: ThreadRef, kind: IpcKind) -> Next {
     match current.pager() {
         pager if pager.is_nil() => halt(current),
         pager => ipc::report(current, kind, pager),

@@ -10,7 +10,7 @@ use x2::control::{DEFAULT_PRIORITY, DEFAULT_TIMESLICE};
 use x2::{ThreadId, utcb};
 
 use super::table::threads;
-use super::tcb::{Tcb, flag};
+use super::tcb::{Tcb, mark};
 use super::transfer_record::{TransferRecord, Work};
 use super::{Continuation, ThreadRef, Utcb, ipc};
 use crate::mapping::Cursor;
@@ -70,11 +70,12 @@ pub fn drop_utcbs_of(space: SpaceRef) {
     }
 }
 
-/// Puts a new thread into the table and `space`.
+/// Puts a new thread into the table and `space`. It lives where its creator does.
 pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, scheduler: ThreadId) {
     thread.set_id(id);
     thread.space.set(Some(space));
     space.add_thread();
+    processor::this().current.get().inspect(|creator| thread.set_home(creator.home()));
     thread.priority.set(DEFAULT_PRIORITY);
     thread.sensitive_priority.set(DEFAULT_PRIORITY);
     let timeslice = DEFAULT_TIMESLICE.micros().unwrap_or(crate::scheduler::timeouts::NEVER);
@@ -89,7 +90,7 @@ pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, scheduler: Thre
 pub fn set_scheduler(thread: ThreadRef, scheduler: ThreadId) {
     thread.scheduler.set(scheduler);
     if let Some(scheduler) = threads().find(scheduler) {
-        scheduler.set_flag(flag::NAMED, true);
+        scheduler.mark(mark::NAMED);
     }
 }
 
@@ -117,7 +118,7 @@ pub fn set_utcb(thread: ThreadRef, block: &'static Utcb, location: u64) {
     thread.local_id.set(pointer);
     block.write(utcb::SELF_POINTER, pointer);
     block.write(utcb::MY_GLOBAL_ID, thread.id().raw());
-    block.write(utcb::PROCESSOR_NUMBER, u64::from(arch::cpu_number()));
+    block.write(utcb::PROCESSOR_NUMBER, u64::from(thread.home()));
     thread.registers.gs_base.set(thread.own_gs_base());
     forget_loaded(thread);
 }
@@ -190,25 +191,44 @@ pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) -> Work {
             trace::event(Event::ThreadDelete, id.raw(), 0);
             thread.set_id(ThreadId::NIL);
             processor::this().scheduler.forget(thread);
+            forget_loaded(thread);
         }
     }
     interrupt::forget_handler(thread);
-    Work::EndRelations { thread, id, next: 0, delete: new.is_none(), left: None }
+    Work::EndRelations {
+        thread,
+        id,
+        next: 0,
+        delete: new.is_none(),
+        left: None,
+        processors: other_processors(),
+    }
 }
 
-/// Goes on with the end of an id (nil: it has only moved): partners learn of it, schedulers' roles end, and a thread
-/// that is deleted disappears with all it had. Returns the number of the thread to look at next if it was interrupted.
+/// How many processors there are beside this one.
+pub fn other_processors() -> u16 {
+    (arch::cpu_count() - 1) as u16
+}
+
+/// Goes on with the end of an id (nil: it has only moved), on each processor in turn: partners learn of it, schedulers'
+/// roles end, and a thread that is deleted disappears with all it had. Returns the number of the thread to look at next if
+/// it was interrupted. A thread that is under way sees to it itself when it arrives.
 ///
 /// Preemption point, once per thread that is told or looked at.
 pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u32> {
-    while !id.is_nil() && ipc::sender_disappears_from_queue(thread, id) {
-        if arch::interrupt_pending() {
-            return Err(next);
+    if thread.is_home() {
+        if !id.is_nil() {
+            interrupt::drop_pending(thread);
+        }
+        while !id.is_nil() && ipc::sender_disappears_from_queue(thread, id) {
+            if arch::interrupt_pending() {
+                return Err(next);
+            }
         }
     }
-    if thread.has(flag::NAMED) {
+    if thread.is_marked(mark::NAMED) {
         for number in next..threads().end() {
-            if let Some(other) = threads().by_number(number) {
+            if let Some(other) = threads().by_number(number).filter(|other| other.is_here()) {
                 ipc::partner_disappears(other, id);
                 ipc::originator_changes(other);
                 if other.scheduler.get() == id {

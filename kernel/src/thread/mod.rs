@@ -6,6 +6,7 @@ pub mod fault;
 pub mod initial;
 pub mod ipc;
 pub mod lifecycle;
+pub mod location;
 mod offer;
 pub mod port_fault;
 pub mod redirect;
@@ -22,6 +23,6 @@ pub use continuation::{Continuation, IpcKind};
 pub use offer::Offer;
 #[cfg(test)]
 pub(crate) use tcb::test_thread;
-pub use tcb::{Registers, TCB_SIZE, Tcb, ThreadRef, USER_FLAGS, flag, pending};
+pub use tcb::{Registers, TCB_SIZE, Tcb, ThreadRef, USER_FLAGS, flag, mark, pending};
 pub use transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
 pub use utcb::Utcb;

@@ -31,10 +31,7 @@ pub fn system_call(current: ThreadRef) -> Next {
         }
         SystemCallMode::Exception => {
             trace::event(Event::Redirect, registers.rax().get(), registers.rip.get());
-            match current.exception_handler() {
-                handler if handler.is_nil() => fault::halt(current),
-                handler => ipc::report(current, IpcKind::SystemCall, handler),
-            }
+            report(current)
         }
         SystemCallMode::Bounce => {
             trace::event(Event::Bounce, registers.rax().get(), registers.rip.get());
@@ -43,6 +40,14 @@ pub fn system_call(current: ThreadRef) -> Next {
             current.return_with_all_registers();
             Next::Return
         }
+    }
+}
+
+/// Tells the current thread's exception handler of the foreign system call that its registers describe.
+pub fn report(current: ThreadRef) -> Next {
+    match current.exception_handler() {
+        handler if handler.is_nil() => fault::halt(current),
+        handler => ipc::report(current, IpcKind::SystemCall, handler),
     }
 }
 

@@ -1,46 +1,56 @@
 //! The thread control block: 512 bytes that hold everything the kernel keeps of a thread (K4).
 //!
 //! TCB memory is type-stable: a TCB is only ever reused as a TCB, so a reference stays usable for ever and whoever
-//! follows one re-checks the id (K12). The fields are grouped by who may touch them. Unless marked otherwise that is
-//! the thread's home processor, with interrupts off; hence cells.
+//! follows one re-checks the id (K12). The fields are grouped by use. Unless marked otherwise a field belongs to the
+//! processor where the thread is located, with interrupts off; hence cells. (See `location` for how threads move.)
 
 use core::cell::Cell;
 use core::mem::{offset_of, size_of};
-use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 
+use handover::{Location, Node};
 use x2::{ThreadId, utcb};
 
 use super::send_queue::{SendNode, SendQueue};
 use super::transfer_record::TransferRecord;
 use super::utcb::Utcb;
 use super::{Continuation, IpcKind, Offer};
-use crate::arch::ExtendedState;
+use crate::arch::{self, ExtendedState};
 use crate::interrupt::Interrupt;
 use crate::memory::Account;
-use crate::scheduler::ready_queue::ReadyNode;
+use crate::scheduler::ready_queue::{ReadyNode, Ring};
 use crate::scheduler::timeouts::{Microseconds, NEVER, TimeoutNode};
 use crate::space::Space;
+use crate::sync::{SharedByte, SharedRef, SharedWord};
 
 /// How the kernel refers to a thread. TCBs are never unmapped or used as anything else.
 pub type ThreadRef = &'static Tcb;
 
-/// Facts about a thread that are neither its continuation nor a register. Home processor only.
+/// Facts about a thread that are neither its continuation nor a register. Written where the thread is located.
 pub mod flag {
     /// Does not run at user level until ExchangeRegisters resumes it (X.2 rule 5.30). Its IPC goes on.
     pub const HALTED: u8 = 1 << 0;
     /// The pending send is propagated: its originator is `virtual_sender`.
     pub const PROPAGATED: u8 = 1 << 1;
-    /// Some thread may hold this one's id, as the partner of a closed receive or as its scheduler: when the id ends,
-    /// such threads must be looked for. Set for ever.
-    pub const NAMED: u8 = 1 << 2;
-    /// Is or was the handler of an interrupt.
-    pub const HANDLES_INTERRUPTS: u8 = 1 << 5;
+    /// Its send has found the receiver not waiting, where that is located: it now goes to wait at the receiver's home.
+    pub const WAITS_AT_HOME: u8 = 1 << 2;
+    /// Its propagated send has been where the originator is located.
+    pub const SAW_ORIGINATOR: u8 = 1 << 5;
     /// Some thread in the queue of senders may be propagating: a closed receive must look through the queue.
     pub const PROPAGATED_SENDERS: u8 = 1 << 4;
     /// The owner wants a full exception message at the next user boundary (K15).
     pub const RECALLED: u8 = 1 << 3;
     /// The pending send goes to a redirector instead of `partner` (X.2 rule 6.8).
     pub const REDIRECTED: u8 = 1 << 6;
+}
+
+/// Facts about a thread that any processor may note.
+pub mod mark {
+    /// Some thread may hold this one's id, as the partner of a closed receive or as its scheduler: when the id ends,
+    /// such threads must be looked for. Set for ever.
+    pub const NAMED: u8 = 1 << 0;
+    /// Is or was the handler of an interrupt.
+    pub const HANDLES_INTERRUPTS: u8 = 1 << 1;
 }
 
 /// What a thread has to attend to before it returns to user level.
@@ -147,20 +157,23 @@ pub struct Tcb {
     /// What the thread does next or waits for, unless `offer` says that.
     continuation: Cell<Continuation>,
     /// See [`flag`].
-    pub flags: Cell<u8>,
-    /// The processor whose scheduler and IPC the thread belongs to. Any processor may read it (K12).
-    pub home: AtomicU16,
+    pub flags: SharedByte,
     /// 0 to 255, 255 is the most urgent.
     pub priority: Cell<u8>,
+    /// The processor on which the thread runs at user level, and which has its queue of senders and its pending
+    /// interrupts. Any processor may read it (K12).
+    pub(super) home: AtomicU16,
+    /// The processor that may touch the thread. Any may read it.
+    pub(crate) location: Location,
     /// `Send`: whom to; `Receive`: whom from, unless `offer` says that.
     partner: Cell<ThreadId>,
-    /// The address space. `None` only while the TCB is not in use.
-    pub space: Cell<Option<&'static Space>>,
-    /// The user's address of MR0, which is the thread's local id; 0 without UTCB.
-    pub local_id: Cell<u64>,
+    /// The address space. `None` only while the TCB is not in use. Any processor may read it.
+    pub space: SharedRef<Space>,
+    /// The user's address of MR0, which is the thread's local id; 0 without UTCB. Any processor may read it.
+    pub local_id: SharedWord,
     /// The kernel's view of the UTCB while the thread is active.
-    pub utcb: Cell<Option<&'static Utcb>>,
-    /// Threads waiting to send to this one.
+    pub utcb: SharedRef<Utcb>,
+    /// Threads waiting to send to this one. The home processor's.
     pub senders: SendQueue,
     /// Whose message the thread takes on the fast path. Withdrawn whenever anything changes that the fast path relies on.
     ///
@@ -173,15 +186,21 @@ pub struct Tcb {
     pub registers: Registers,
     /// Whether the last entry was a SYSCALL, whose clobbered registers allow SYSRET; unless `offer` says that.
     pub(crate) entered_by_syscall: Cell<bool>,
+    /// See [`mark`]. Any processor may set some.
+    pub(crate) marks: AtomicU8,
     /// Which IPC timeout the receive phase has, kept while the send phase waits (X.2 rule 1.10).
     pub receive_timeout: Cell<u16>,
+    /// Which ring of the ready queue the thread is in, if it is in one.
+    pub(crate) ring: Cell<Ring>,
+    /// Where the thread is going to live when it is back at home; [`NOWHERE`] = it stays.
+    pub(super) moves_to: Cell<u16>,
     /// Whom the receive phase that follows the present send phase will be from; nil = none.
     pub receive_from: Cell<ThreadId>,
     /// When the receive phase ends: clock value, 0 = at once, `NEVER`.
     pub receive_deadline: Cell<Microseconds>,
     /// The originator of a propagated send.
     pub virtual_sender: Cell<ThreadId>,
-    /// Interrupts that wait for this thread to receive, lowest line first.
+    /// Interrupts that wait for this thread to receive, lowest line first. The home processor's.
     pub pending_interrupts: Cell<Option<&'static Interrupt>>,
 
     // Lines 4 and 5: queues and scheduling.
@@ -217,7 +236,7 @@ pub struct Tcb {
     pub owned_exception_handler: Cell<ThreadId>,
     /// Pending notification bits (K15). Any processor may set some.
     pub notification: AtomicU64,
-    /// Where an interrupted search of the senders goes on; `None` = at the first.
+    /// Where an interrupted search of the senders goes on; `None` = at the first. The home processor's.
     pub search: Cell<Option<ThreadRef>>,
     /// The rest of the total quantum in microseconds, as far as it has been counted; `NEVER` = infinite.
     pub quantum_left: Cell<Microseconds>,
@@ -225,13 +244,18 @@ pub struct Tcb {
     pub quantum_over_at: Cell<Microseconds>,
     /// When the thread lost the processor, for the message about that.
     pub preempted_at: Cell<Microseconds>,
-    /// When the send ends that a change of redirectors has interrupted.
+    /// When the send ends that a change of redirectors has interrupted, or that goes from processor to processor.
     pub send_deadline: Cell<Microseconds>,
-    /// Room for the mailbox node (K6).
+    /// The thread's place in a mailbox (K6).
+    pub(super) mail: Node,
+    /// Unused.
     room: [u64; ROOM],
 }
 
-const ROOM: usize = 4;
+const ROOM: usize = 3;
+
+/// No processor.
+pub(super) const NOWHERE: u16 = u16::MAX;
 
 /// Size of a TCB in bytes (K4).
 pub const TCB_SIZE: usize = 512;
@@ -250,18 +274,22 @@ impl Tcb {
         Self {
             id: AtomicU64::new(ThreadId::NIL.raw()),
             continuation: Cell::new(Continuation::Inactive),
-            flags: Cell::new(0),
-            home: AtomicU16::new(0),
+            flags: SharedByte::new(0),
             priority: Cell::new(0),
+            home: AtomicU16::new(0),
+            location: Location::new(0),
             partner: Cell::new(ThreadId::NIL),
-            space: Cell::new(None),
-            local_id: Cell::new(0),
-            utcb: Cell::new(None),
+            space: SharedRef::new(),
+            local_id: SharedWord::new(0),
+            utcb: SharedRef::new(),
             senders: SendQueue::new(),
             offer: Cell::new(Offer::NONE),
             registers: Registers::new(),
             entered_by_syscall: Cell::new(false),
+            marks: AtomicU8::new(0),
             receive_timeout: Cell::new(0),
+            ring: Cell::new(Ring::Priority),
+            moves_to: Cell::new(NOWHERE),
             receive_from: Cell::new(ThreadId::NIL),
             receive_deadline: Cell::new(NEVER),
             virtual_sender: Cell::new(ThreadId::NIL),
@@ -287,16 +315,22 @@ impl Tcb {
             quantum_over_at: Cell::new(0),
             preempted_at: Cell::new(0),
             send_deadline: Cell::new(NEVER),
+            mail: Node::new(),
             room: [0; ROOM],
         }
     }
 
-    /// Brings every field into the state of [`Tcb::new`], one by one: another processor may be reading the id.
+    /// Brings every field into the state of [`Tcb::new`], one by one: another processor may be reading the id. The thread
+    /// lives and is on this processor.
     pub fn reset(&self) {
         self.set_id(ThreadId::NIL);
         self.set_continuation(Continuation::Inactive);
         self.flags.set(0);
-        self.home.store(0, Ordering::Relaxed);
+        let here = arch::cpu_number() as u16;
+        self.home.store(here, Ordering::Relaxed);
+        self.location.assign(here);
+        self.marks.store(0, Ordering::Relaxed);
+        self.moves_to.set(NOWHERE);
         self.priority.set(0);
         self.set_partner(ThreadId::NIL);
         self.space.set(None);
@@ -449,6 +483,30 @@ impl Tcb {
         self.flags.set(if value { self.flags.get() | flag } else { self.flags.get() & !flag });
     }
 
+    /// Clears a [`flag`], and says whether it was set.
+    pub fn take_flag(&self, flag: u8) -> bool {
+        let found = self.has(flag);
+        if found {
+            self.set_flag(flag, false);
+        }
+        found
+    }
+
+    /// Notes a [`mark`].
+    #[inline]
+    pub fn mark(&self, mark: u8) {
+        // Relaxed: whoever acts on it has an order with the thread's own processor. Most often it is set already.
+        if self.marks.load(Ordering::Relaxed) & mark == 0 {
+            self.marks.fetch_or(mark, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a [`mark`] was noted.
+    #[inline]
+    pub fn is_marked(&self, mark: u8) -> bool {
+        self.marks.load(Ordering::Relaxed) & mark != 0
+    }
+
     /// Whether something of [`pending`] is.
     #[inline]
     pub fn is_pending(&self, what: u8) -> bool {
@@ -487,6 +545,7 @@ impl Tcb {
             | Continuation::RaiseFault
             | Continuation::ResumeTransfer
             | Continuation::SystemCall
+            | Continuation::Call(_)
             | Continuation::SendAgain(_) => true,
             _ => false,
         }

@@ -37,6 +37,15 @@ pub enum Work {
         delete: bool,
         /// A space that the thread has left as its last one.
         left: Option<&'static Space>,
+        /// How many other processors are still to be visited.
+        processors: u16,
+    },
+    /// SpaceControl tells the threads of a space, which may be gone by now, that its redirector has changed.
+    Redirect {
+        /// The space.
+        space: &'static Space,
+        /// How many other processors are still to be visited.
+        processors: u16,
     },
     /// ThreadControl destroys a space that has lost its last thread.
     DestroySpace(&'static Space),

@@ -3,6 +3,7 @@
 use x2::Rights;
 
 use crate::arch;
+use crate::arch::tlb::Walk;
 use crate::memory::{PAGE_SIZE, VirtAddr};
 use crate::space::Space;
 
@@ -13,6 +14,7 @@ use crate::space::Space;
 pub fn read(space: &Space, address: u64, buffer: &mut [u8]) -> usize {
     let mut done = 0;
     while done < buffer.len() {
+        let _walk = Walk::begin();
         let Some((source, size)) = piece(space, address, done, buffer.len(), Rights::READ) else { break };
         for (offset, byte) in buffer[done..done + size].iter_mut().enumerate() {
             // SAFETY: within one page that is mapped in the space, hence memory that the direct map reaches; reading it
@@ -29,6 +31,7 @@ pub fn read(space: &Space, address: u64, buffer: &mut [u8]) -> usize {
 pub fn write(space: &Space, address: u64, bytes: &[u8]) -> usize {
     let mut done = 0;
     while done < bytes.len() {
+        let _walk = Walk::begin();
         let Some((target, size)) = piece(space, address, done, bytes.len(), Rights::WRITE) else { break };
         for (offset, &byte) in bytes[done..done + size].iter().enumerate() {
             // SAFETY: within one page that is mapped writable in the space, hence memory that the direct map reaches and
@@ -43,6 +46,7 @@ pub fn write(space: &Space, address: u64, bytes: &[u8]) -> usize {
 /// Reads `N` words at `address`, a multiple of their size, which is a power of two; `None`: they are not readable, or no
 /// ordinary memory.
 pub fn read_words<const N: usize>(space: &Space, address: u64) -> Option<[u64; N]> {
+    let _walk = Walk::begin();
     let source = words::<N>(space, address, Rights::READ)?;
     // SAFETY: as in `read`; the alignment puts all words into one page.
     Some(core::array::from_fn(|index| unsafe { source.add(index).read_volatile() }))
@@ -50,6 +54,7 @@ pub fn read_words<const N: usize>(space: &Space, address: u64) -> Option<[u64; N
 
 /// Writes the word at `address`, a multiple of 8. False: the user may not, or it is no ordinary memory.
 pub fn write_word(space: &Space, address: u64, word: u64) -> bool {
+    let _walk = Walk::begin();
     let target = words::<1>(space, address, Rights::WRITE);
     // SAFETY: as in `write`.
     target.map(|target| unsafe { target.write_volatile(word) }).is_some()
@@ -79,6 +84,7 @@ pub fn is_accessible(space: &Space, address: u64, size: u64, access: Rights) -> 
     let Some(end) = address.checked_add(size) else { return false };
     let mut next = address;
     while next < end {
+        let _walk = Walk::begin();
         let translation = space.memory.lookup(VirtAddr::new(next));
         let allowed = translation.is_some_and(|translation| {
             translation.rights.contains(access) && arch::user_memory_to_virt(translation.address).is_some()

@@ -1,44 +1,94 @@
-//! The processor of the model: one per test thread, as statics of the kernel belong to one test at a time.
+//! The processors of the model: each test thread has its own, as statics of the kernel belong to one test at a time. One
+//! of them at a time executes, as the test says: what several do interleaves between entries into the kernel.
 use std::cell::Cell;
 
 use crate::arch::extended_image::{AVX, ExtendedImage, LARGEST_EXTENDED_STATE, X87_SSE};
 use crate::memory::{Account, OutOfMemory, PhysAddr};
-use crate::processor::Processor;
+use crate::processor::{Processor, Public};
+use crate::space::Space;
 use crate::thread::ThreadRef;
 
 /// What the processor has for itself.
 pub struct CpuLocal {
     /// The portable part.
     pub processor: Processor,
-    clock: Cell<u64>,
     timer: Cell<u64>,
+    /// Another processor has asked for attention.
+    attention: Cell<bool>,
 }
 
+/// The most processors of a model.
+const MOST: usize = 4;
+
 thread_local! {
-    static LOCAL: Cell<&'static CpuLocal> = Cell::new(new_processor());
+    static LOCALS: [Cell<&'static CpuLocal>; MOST] = core::array::from_fn(|_| Cell::new(new_processor()));
+    static NUMBER: Cell<u32> = const { Cell::new(0) };
+    static COUNT: Cell<u32> = const { Cell::new(1) };
+    static CLOCK: Cell<u64> = const { Cell::new(0) };
 }
 
 fn new_processor() -> &'static CpuLocal {
     Box::leak(Box::new(CpuLocal {
         processor: Processor::new(),
-        clock: Cell::new(0),
         timer: Cell::new(u64::MAX),
+        attention: Cell::new(false),
     }))
 }
 
-/// The test thread's processor.
-pub fn cpu_local() -> &'static CpuLocal {
-    LOCAL.get()
+fn local(number: u32) -> &'static CpuLocal {
+    LOCALS.with(|locals| locals[number as usize].get())
 }
 
-/// Gives the test thread a new processor, for a new machine.
-pub fn reset_processor() {
-    LOCAL.set(new_processor());
+/// The executing processor of the test thread's machine.
+pub fn cpu_local() -> &'static CpuLocal {
+    local(NUMBER.get())
 }
+
+/// Gives the test thread `count` new processors, for a new machine. The first executes.
+pub fn reset_processors(count: u32) {
+    LOCALS.with(|locals| locals.iter().for_each(|local| local.set(new_processor())));
+    NUMBER.set(0);
+    COUNT.set(count);
+    CLOCK.set(0);
+}
+
+/// From now on processor `number` executes.
+pub fn select_processor(number: u32) {
+    assert!(number < cpu_count());
+    NUMBER.set(number);
+}
+
+/// What others see of a processor.
+pub fn processor(number: u32) -> &'static Public {
+    &local(number).processor.public
+}
+
+/// No processor uses the space any more.
+pub(super) fn unload(space: &'static Space) {
+    for number in 0..cpu_count() {
+        let loaded = &local(number).processor.loaded_space;
+        if loaded.get().is_some_and(|loaded| core::ptr::eq(loaded, space)) {
+            loaded.set(None);
+        }
+    }
+}
+
+/// Interrupts another processor.
+pub fn request_attention(number: u32) {
+    local(number).attention.set(true);
+}
+
+/// Whether the executing processor was asked for attention, which it takes now.
+pub fn take_attention() -> bool {
+    cpu_local().attention.take()
+}
+
+/// Nobody waits for anybody in the model.
+pub fn serve_requests() {}
 
 /// The system clock, which tests advance.
 pub fn clock() -> u64 {
-    cpu_local().clock.get()
+    CLOCK.get()
 }
 
 /// The time-stamp counter: the system clock, here.
@@ -48,7 +98,7 @@ pub fn read_time_stamp() -> u64 {
 
 /// Sets the system clock.
 pub fn set_clock(microseconds: u64) {
-    cpu_local().clock.set(microseconds);
+    CLOCK.set(microseconds);
 }
 
 /// For when the timer is set; `u64::MAX` = for nothing.
@@ -63,12 +113,12 @@ pub fn set_timer(microseconds: u64) {
 
 /// The processor's number.
 pub fn cpu_number() -> u32 {
-    0
+    NUMBER.get()
 }
 
 /// How many processors there are.
 pub fn cpu_count() -> u32 {
-    1
+    COUNT.get()
 }
 
 /// Interrupt lines of the model have no controller.

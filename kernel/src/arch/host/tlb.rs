@@ -13,6 +13,7 @@ use x2::Rights;
 use super::machine::phys_to_virt;
 use crate::arch::page_entry::{PageEntry, ROOT_LEVEL, index, page_bits};
 use crate::memory::{PhysAddr, VirtAddr};
+use crate::space::Space;
 
 /// A remembered page: its entry as last seen or written by the processor.
 #[derive(Clone, Copy)]
@@ -30,6 +31,21 @@ static ACTIVE: AtomicU64 = AtomicU64::new(0);
 /// Makes the space with this root table the active one.
 pub fn activate(root: PhysAddr) {
     ACTIVE.store(root.value(), Ordering::Relaxed);
+}
+
+/// No processor uses the space any more.
+pub fn unload(space: &'static Space) {
+    super::unload(space);
+}
+
+/// A walk through page tables: nobody else runs meanwhile.
+pub struct Walk(());
+
+impl Walk {
+    /// Begins a walk.
+    pub fn begin() -> Self {
+        Self(())
+    }
 }
 
 /// The model has no caches.

@@ -8,9 +8,10 @@ use core::mem::offset_of;
 
 use super::gdt::{DescriptorTable, INTERRUPT_STACKS, InterruptStack, TaskState};
 use super::instructions::{msr, write_msr};
+use super::tlb::Walks;
 use super::{ports, stacks};
 use crate::memory::PhysAddr;
-use crate::processor::Processor;
+use crate::processor::{Processor, Public};
 
 /// What one processor has for itself. The first fields are known to entry code by their offsets.
 ///
@@ -33,6 +34,8 @@ pub struct CpuLocal {
     pub task_state: *mut TaskState,
     /// The processor's number: 0 for the one that booted.
     pub number: u32,
+    /// Walks through page tables in software.
+    pub(super) walks: Walks,
     /// What the architecture does not know of.
     pub processor: Processor,
     /// The vector of the interrupt that ended the last [`super::wait_for_interrupt`]; 0 = none.
@@ -63,6 +66,21 @@ pub fn cpu_local() -> &'static CpuLocal {
     }
 }
 
+/// What others see of processor `number`, which exists.
+#[inline]
+pub fn processor(number: u32) -> &'static Public {
+    let area: *mut ProcessorArea = stacks::area(number);
+    // SAFETY: `prepare` wrote the area, which is never freed; this part is atomics.
+    unsafe { &(*area).local.processor.public }
+}
+
+/// The walks of processor `number`, which exists.
+pub(super) fn walks_of(number: u32) -> &'static Walks {
+    let area: *mut ProcessorArea = stacks::area(number);
+    // SAFETY: as above.
+    unsafe { &(*area).local.walks }
+}
+
 /// Makes the stacks, segments, task state and local data of a processor, on pages of `page`, which are zeroed and never
 /// freed. Returns the top of its kernel stack.
 ///
@@ -83,6 +101,7 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
                 foreign_limit: Cell::new(0),
                 task_state: &raw mut (*area).task,
                 number,
+                walks: Walks::new(),
                 processor: Processor::new(),
                 idle_vector: Cell::new(0),
                 ports: ports::Owner::new(),

@@ -12,16 +12,19 @@ use super::extended_state;
 use super::features::{self, Features};
 use super::instructions::{msr, read_cr2, write_msr};
 use super::layout::{STUB_PAGE, USER_END};
-use super::{Interrupt, gdt, poll_interrupt, take_interrupt, wait_for_interrupt};
+use super::{
+    Interrupt, cpu_count, gdt, poll_interrupt, serve_requests, take_interrupt, tlb, wait_for_interrupt,
+};
 use crate::arch::exit::{self, Exit};
-use crate::dispatch::{self, Outcome, after_interrupt, timer_interrupt};
+use crate::dispatch::{self, Outcome, after_interrupt, receive_mail, timer_interrupt};
 use crate::interrupt;
-use crate::processor::{self, Processor};
+use crate::processor::{self, Processor, Public};
 use crate::scheduler::{Next, Scheduler};
 use crate::space::{Ownership, Space};
 use crate::syscall::{self, Call, MEMORY_CONTROL_PREFIX};
 use crate::thread::ipc::SYSTEM_CALL_TAG;
-use crate::thread::{Registers, Tcb, ThreadRef, exception, fault, flag, table};
+use crate::thread::{Registers, Tcb, ThreadRef, exception, fault, mark, table};
+use crate::trace::{self, Event};
 
 /// A field of the executing processor's [`Processor`], relative to GS.
 macro_rules! processor {
@@ -44,6 +47,7 @@ global_asm!(
     ipc_return = const offset_of!(CpuLocal, ipc_return),
     foreign_limit = const offset_of!(CpuLocal, foreign_limit),
     current = const processor!(current),
+    active_root = const processor!(public) + offset_of!(Public, active_root),
     highest_ready = const processor!(scheduler) + Scheduler::HIGHEST_READY,
     running_priority = const processor!(scheduler) + Scheduler::RUNNING_PRIORITY,
     threads = sym table::THREADS,
@@ -52,8 +56,10 @@ global_asm!(
     offer = const offset_of!(Tcb, offer),
     priority = const offset_of!(Tcb, priority),
     senders = const offset_of!(Tcb, senders),
-    flags = const offset_of!(Tcb, flags),
-    named = const flag::NAMED,
+    marks = const offset_of!(Tcb, marks),
+    named = const mark::NAMED,
+    location = const offset_of!(Tcb, location),
+    number = const offset_of!(CpuLocal, number),
     extended_state = const offset_of!(Tcb, extended_state),
     space = const offset_of!(Tcb, space),
     local_id = const offset_of!(Tcb, local_id),
@@ -170,12 +176,43 @@ fn serve(vector: u8) -> Next {
             interrupt::occurred(line);
             after_interrupt()
         }
-        Interrupt::Request | Interrupt::Spurious => after_interrupt(),
+        Interrupt::Request => {
+            trace::event(Event::IpiReceive, 0, 0);
+            receive_mail()
+        }
+        Interrupt::Spurious => after_interrupt(),
     }
 }
 
-/// Starts the first thread. The boot code's stack is left for good.
+/// How often an idle processor looks for mail before it sleeps: about as long as an interrupt takes.
+const POLLS: u32 = 300;
+
+/// Waits for interrupts and mail.
+fn idle() -> Next {
+    if cpu_count() > 1 {
+        let public = &cpu_local().processor.public;
+        public.attention.start_polling();
+        for _ in 0..POLLS {
+            if public.has_mail() {
+                break;
+            }
+            serve_requests();
+            core::hint::spin_loop();
+        }
+        public.attention.stop_polling();
+        if public.has_mail() {
+            return receive_mail();
+        }
+        tlb::unload_any();
+    }
+    serve(wait_for_interrupt())
+}
+
+/// Starts the first thread, or waits for one. The boot code's stack is left for good.
 pub fn enter() -> ! {
+    let local = cpu_local();
+    local.processor.update_fast_path();
+    local.processor.public.runs.set(true);
     leave(Next::Schedule)
 }
 
@@ -198,7 +235,7 @@ fn leave_by_dispatch(next: Next) -> ! {
     loop {
         match dispatch::dispatch(next) {
             Outcome::Resume(thread) => resume(thread),
-            Outcome::Idle => next = serve(wait_for_interrupt()),
+            Outcome::Idle => next = idle(),
             Outcome::TakeInterrupts => {
                 next = poll_interrupt().map_or(Next::Schedule, serve);
             }

@@ -27,7 +27,7 @@
     jl      \other
 .endm
 
-// The thread with the id in `id`, in RCX: goes to `other` if there is none.
+// The thread with the id in `id`, in RCX: goes to `other` if there is none here. EDI changed.
 .macro find_receiver id, other
     mov     rcx, \id
     shr     rcx, 32
@@ -35,6 +35,9 @@
     jae     \other
     mov     rcx, [{threads} + rcx * 8]
     cmp     [rcx + {id}], \id
+    jne     \other
+    movzx   edi, word ptr [rcx + {location}]
+    cmp     edi, gs:[{number}]              // it is here: what is read of it from now on stays so
     jne     \other
 .endm
 
@@ -90,7 +93,8 @@ fast_partner:
     jne     fast_open_wait
     cmp     qword ptr [rsp + {senders}], 0
     jne     not_fast
-    or      byte ptr [rcx + {flags}], {named}
+    test    byte ptr [rcx + {marks}], {named}
+    jz      not_fast
 fast_waits:
     check_selectors not_fast
     // Spaces: confinement, and what forbids to enter the receiver's.
@@ -109,6 +113,7 @@ fast_reaches:
     jnz     fast_extended
     // POINT OF NO RETURN.
 fast_enter:
+    mov     gs:[{active_root}], r11         // before CR3: who changes the space's pages must know
     mov     cr3, r11
     mov     rsi, [rsp + {id}]
 fast_switch:
@@ -326,7 +331,8 @@ fast_report:
     mov     r11, [rdi + {entry_root}]
     test    r11, r11
     jz      fast_report_fails
-    or      byte ptr [rcx + {flags}], {named}
+    test    byte ptr [rcx + {marks}], {named}
+    jz      fast_report_fails
     mov     rdi, [rsp + {extended_state}]
     or      rdi, [rcx + {extended_state}]
     jz      fast_enter

@@ -18,6 +18,7 @@ pub mod paging;
 mod pic;
 pub mod ports;
 pub mod serial;
+mod shoot_down;
 mod stacks;
 mod thread_state;
 mod time;
@@ -27,7 +28,7 @@ use core::arch::asm;
 
 use crate::memory::{PhysAddr, PhysRange};
 
-pub use cpu_local::{CpuLocal, cpu_local};
+pub use cpu_local::{CpuLocal, cpu_local, processor};
 pub use crash::{Crash, crash};
 pub use debug_registers::{disable_breakpoints, load_breakpoints, take_debug_status};
 pub use entry::allow_fast_entry;
@@ -42,6 +43,7 @@ pub use interrupts::{
 };
 pub use layout::{USER_END, image_to_phys, phys_to_virt, virt_to_phys};
 pub use paging::{is_direct_mapped, kernel_half, kernel_root};
+pub use shoot_down::serve_requests;
 pub use thread_state::{drop_thread_state, switch_thread_state};
 pub use time::{bus_khz, clock, set_timer, time_stamp_khz};
 pub use tlb::flush_caches;

@@ -5,8 +5,8 @@
 //! space costs one store: the bitmap counts only while the space that it was filled for is active. It is never copied.
 use core::cell::Cell;
 
-use super::cpu_local;
 use super::gdt::PORT_WORDS;
+use super::{cpu_local, shoot_down};
 use crate::memory::PhysAddr;
 
 /// No space's root table.
@@ -53,8 +53,14 @@ pub fn load(root: PhysAddr, word: usize, open: u64) {
     task.use_bitmap(true);
 }
 
-/// The space with this root table has lost ports, or is going away: what is known of its ports is void.
+/// The space with this root table has lost ports, or is going away: what any processor knows of its ports is void.
 pub fn forget(root: PhysAddr) {
+    forget_here(root);
+    shoot_down::forget_ports(root);
+}
+
+/// The same for the executing processor.
+pub(super) fn forget_here(root: PhysAddr) {
     let local = cpu_local();
     if local.ports.root.get() == root.value() {
         local.ports.root.set(NOBODY);

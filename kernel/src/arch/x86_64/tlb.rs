@@ -1,16 +1,19 @@
-//! User translations that the processor remembers: switching spaces, and forgetting what changed.
+//! User translations that processors remember: switching spaces, and forgetting what changed, here and elsewhere.
 //!
-//! One processor, no PCIDs: only the active space's translations are remembered, and switching forgets them. What
-//! several processors and PCIDs need goes behind this same interface.
+//! Without PCIDs only the active space's translations are remembered, and switching forgets them. What else needs PCIDs
+//! goes behind this same interface.
 use core::arch::asm;
 use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU32, Ordering, fence};
 
+use super::cpu_local::walks_of;
 use super::instructions::{read_cr3, write_cr3};
-use super::ports;
+use super::{cpu_count, cpu_local, ports, shoot_down};
 use crate::memory::{PhysAddr, VirtAddr};
+use crate::space::Space;
 
 /// From how many pages on it is cheaper to forget everything.
-const MOST_PAGES: usize = 16;
+pub(super) const MOST_PAGES: usize = 16;
 
 /// Makes the space with this root table the active one.
 #[inline]
@@ -22,16 +25,62 @@ pub fn activate(root: PhysAddr) {
     }
 }
 
-/// Writes back and empties the executing processor's caches, and those that it shares.
+/// Makes sure that no processor uses the page tables of `space`, which has no thread any more.
+pub fn unload(space: &'static Space) {
+    unload_here(space.memory.page_table_root());
+    shoot_down::unload(space.memory.page_table_root());
+}
+
+/// The same for the executing processor, and the space with this root table.
+pub(super) fn unload_here(root: PhysAddr) {
+    if read_cr3() == root.value() {
+        unload_any();
+    }
+}
+
+/// The executing processor uses no space's page tables any more: nobody need tell it what changes there.
+pub fn unload_any() {
+    let this = &cpu_local().processor;
+    if this.public.active_root.replace(0) != 0 {
+        super::load_kernel_space();
+        this.loaded_space.set(None);
+    }
+}
+
+/// Writes back and empties the processors' caches.
 pub fn flush_caches() {
+    flush_caches_here();
+    shoot_down::flush_caches();
+}
+
+pub(super) fn flush_caches_here() {
     // SAFETY: no more than time is lost.
     unsafe { asm!("wbinvd", options(nostack, preserves_flags)) };
+}
+
+/// A page of the space with this root table.
+pub(super) type Page = (PhysAddr, VirtAddr);
+
+/// Forgets these pages, as far as they are the active space's; `None`: all pages.
+#[inline]
+pub(super) fn forget(pages: Option<impl Iterator<Item = Page>>) {
+    let active = read_cr3();
+    match pages {
+        Some(pages) => {
+            for (_, page) in pages.filter(|(root, _)| root.value() == active) {
+                // SAFETY: forgetting a translation is always allowed.
+                unsafe { asm!("invlpg [{}]", in(reg) page.value(), options(nostack, preserves_flags)) };
+            }
+        }
+        // SAFETY: the same root again.
+        None => unsafe { write_cr3(active) },
+    }
 }
 
 /// Changed translations, collected until [`Flush::finish`].
 pub struct Flush {
     /// The first `count` are initialised.
-    pages: [MaybeUninit<VirtAddr>; MOST_PAGES],
+    pages: [MaybeUninit<Page>; MOST_PAGES],
     count: usize,
 }
 
@@ -46,9 +95,9 @@ impl Flush {
     /// table above it removed.
     #[inline]
     pub fn page(&mut self, root: PhysAddr, address: VirtAddr) {
-        if read_cr3() == root.value() {
+        if read_cr3() == root.value() || cpu_count() > 1 {
             if let Some(place) = self.pages.get_mut(self.count) {
-                place.write(address);
+                place.write((root, address));
             }
             self.count += 1;
         }
@@ -57,17 +106,15 @@ impl Flush {
     /// Makes the changes known: no access uses an old translation from now on.
     #[inline]
     pub fn finish(&mut self) {
-        if let Some(pages) = self.pages.get(..self.count) {
-            for page in pages {
-                // SAFETY: the first `count` pages were written; forgetting a translation is always allowed.
-                unsafe {
-                    let page = page.assume_init().value();
-                    asm!("invlpg [{}]", in(reg) page, options(nostack, preserves_flags));
-                }
-            }
-        } else {
-            // SAFETY: the same root again.
-            unsafe { write_cr3(read_cr3()) };
+        if self.count == 0 {
+            return;
+        }
+        // SAFETY: the first `count` pages were written.
+        let pages = self.pages.get(..self.count).map(|pages| unsafe { pages.assume_init_ref() });
+        forget(pages.map(|pages| pages.iter().copied()));
+        if cpu_count() > 1 {
+            shoot_down::forget(pages);
+            wait_for_walks();
         }
         self.count = 0;
     }
@@ -76,5 +123,54 @@ impl Flush {
 impl Default for Flush {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// A walk through page tables in software, and the use of the memory found, without the lock on mappings: while it lasts
+/// nobody gives away what it may have found. It is short, and waits for nobody.
+pub struct Walk(());
+
+/// How many walks a processor has begun and ended: odd within one.
+pub struct Walks(AtomicU32);
+
+impl Walks {
+    /// None.
+    pub(super) const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+}
+
+impl Walk {
+    /// Begins a walk. They are not nested.
+    #[inline]
+    pub fn begin() -> Self {
+        if cpu_count() > 1 {
+            // SeqCst: before the first look at a page table.
+            cpu_local().walks.0.fetch_add(1, Ordering::SeqCst);
+        }
+        Self(())
+    }
+}
+
+impl Drop for Walk {
+    #[inline]
+    fn drop(&mut self) {
+        if cpu_count() > 1 {
+            // Release: after the last use of what was found.
+            cpu_local().walks.0.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+/// Waits until no processor is in a walk that began before now.
+fn wait_for_walks() {
+    // Pairs with `Walk::begin`: whoever begins later finds the changes.
+    fence(Ordering::SeqCst);
+    for number in (0..cpu_count()).filter(|&number| number != cpu_local().number) {
+        let walks = &walks_of(number).0;
+        let seen = walks.load(Ordering::Acquire);
+        while seen % 2 == 1 && walks.load(Ordering::Acquire) == seen {
+            core::hint::spin_loop();
+        }
     }
 }

@@ -111,15 +111,21 @@ pub fn redirector_changes(thread: ThreadRef) {
 
 /// `sender`, which waits to send, looks where its message goes when it is its turn.
 fn send_again(sender: ThreadRef) {
-    let Continuation::Send(kind) = sender.continuation() else { return };
-    let scheduler = &processor::this().scheduler;
+    if stop_waiting_to_send(sender) {
+        processor::this().scheduler.make_ready(sender);
+    }
+}
+
+/// `sender`, if it waits to send, leaves the queue in which it does and is to send again. Returns whether it did.
+pub(super) fn stop_waiting_to_send(sender: ThreadRef) -> bool {
+    let Continuation::Send(kind) = sender.continuation() else { return false };
     if let Some(receiver) = sender.senders_node.receiver() {
         receiver.senders.remove(sender);
     }
     sender.send_deadline.set(sender.timeout.deadline().unwrap_or(NEVER));
-    scheduler.timeouts.remove(sender);
+    processor::this().scheduler.timeouts.remove(sender);
     sender.set_continuation(Continuation::SendAgain(kind));
-    scheduler.make_ready(sender);
+    true
 }
 
 /// Ends the IPC of `thread` with `before` if no transfer has begun, else ends it for both sides with `midway`.
@@ -139,6 +145,7 @@ fn end(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
             settle(thread);
         }
         Continuation::SendAgain(kind) => {
+            forget_way(thread);
             complete::send_failed(thread, kind, Failure::new(before), MessageTag::EMPTY);
             settle(thread);
         }
@@ -156,6 +163,11 @@ fn end(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
         _ => return false,
     }
     true
+}
+
+/// `thread` sends no more what it has gone from processor to processor for.
+pub(super) fn forget_way(thread: ThreadRef) {
+    thread.set_flag(flag::WAITS_AT_HOME, false);
 }
 
 /// Ends the transfer in the midst of which `thread` tells its pager of a missing page, because that ends with `cause`

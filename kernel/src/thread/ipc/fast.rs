@@ -19,7 +19,7 @@ use crate::dispatch;
 use crate::processor;
 use crate::space::Space;
 use crate::thread::table::threads;
-use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, flag};
+use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, mark};
 
 /// Bits of a tag that the general path looks at: typed items and flags.
 const TYPED_OR_FLAGS: u64 = 0xffc0;
@@ -54,7 +54,7 @@ pub fn system_call(current: ThreadRef) -> Option<ThreadRef> {
         _ => take_words(receiver, current, tag),
     }
     let (partner, offer) = if from == to {
-        receiver.set_flag(flag::NAMED, true);
+        receiver.mark(mark::NAMED);
         (receiver.id(), Offer::message_from(receiver.id()))
     } else if from.is_any() {
         (from, Offer::MESSAGE_FROM_ANY)
@@ -68,7 +68,7 @@ pub fn system_call(current: ThreadRef) -> Option<ThreadRef> {
 /// Tells `to`, if it waits for that, what the current thread has done: `kind` is not an Ipc of its own. Returns the
 /// receiver, which runs now; `None`: nothing has changed.
 pub(super) fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Option<ThreadRef> {
-    let receiver = resolve(current, to)?;
+    let receiver = resolve(current, to).filter(|_| current.is_home())?;
     let offered = offer_to(receiver, current)? == IpcKind::User;
     if !offered || current.senders.first().is_some() || !can_switch(current, receiver, kind) {
         return None;
@@ -79,7 +79,7 @@ pub(super) fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Option<
     let tag = source.tag();
     target.receive_untyped(source, tag);
     return_message(receiver, current, tag);
-    receiver.set_flag(flag::NAMED, true);
+    receiver.mark(mark::NAMED);
     let offer = offer_of_report(current, kind, receiver.id());
     wait_and_switch(current, kind, receiver.id(), offer, receiver);
     Some(receiver)
@@ -97,16 +97,17 @@ pub(super) fn offer_of_report(current: ThreadRef, kind: IpcKind, partner: Thread
     }
 }
 
-/// The thread that `to` names for `current`, if it is found at once.
+/// The thread that `to` names for `current`, if it is found at once, and here.
 #[inline]
 fn resolve(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
-    if to.is_global() {
+    let thread = if to.is_global() {
         threads().find(to)
     } else if to.is_local() {
         current.space.get()?.remembered_local_id(to)
     } else {
         None
-    }
+    };
+    thread.filter(|thread| thread.is_here())
 }
 
 /// As what `receiver` would take a message of `sender` on the fast path.

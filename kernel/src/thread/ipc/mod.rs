@@ -43,7 +43,7 @@ pub use self::rendezvous::{is_user_number, reaches, reaches_directly, resolve_th
 use self::transfer::Transfer;
 pub use self::transfer_fault::raise as raise_transfer_fault;
 use super::table::threads;
-use super::{Continuation, IpcKind, Offer, ThreadRef, flag};
+use super::{Continuation, IpcKind, Offer, ThreadRef, flag, location, mark};
 use crate::arch;
 use crate::interrupt;
 use crate::processor;
@@ -83,6 +83,7 @@ pub fn system_call(current: ThreadRef) -> Next {
     let to = ThreadId::from_raw(registers.rsi.get());
     let timeouts = Timeouts::from_raw(registers.r8.get());
     trace::event(Event::IpcCall, to.raw(), registers.rdx.get());
+    current.take_flag(flag::SAW_ORIGINATOR);
     current.receive_from.set(ThreadId::from_raw(registers.rdx.get()));
     current.receive_timeout.set(timeouts.receive().raw());
     if timeouts.receive().is_point() {
@@ -157,8 +158,7 @@ pub fn transfer_continuation(thread: ThreadRef) -> Option<Continuation> {
 }
 
 /// The two threads of a transfer in which one is telling its pager of a missing page: that one's other side.
-#[cfg(test)]
-pub(crate) fn transfer_peer(thread: ThreadRef) -> Option<ThreadRef> {
+pub fn transfer_peer(thread: ThreadRef) -> Option<ThreadRef> {
     transfer_fault::outer(thread).map(|outer| outer.peer)
 }
 
@@ -177,9 +177,9 @@ fn instant(time: Time) -> Microseconds {
 /// What runs after the current thread has done what it could; `woken` became runnable meanwhile and is in no queue.
 fn resume_or_switch(current: ThreadRef, woken: Option<ThreadRef>) -> Next {
     match woken {
-        Some(woken) if current.is_runnable() => {
+        Some(woken) if current.is_runnable() || !woken.is_home() => {
             processor::this().scheduler.make_ready(woken);
-            Next::Return
+            if current.is_runnable() { Next::Return } else { Next::Schedule }
         }
         Some(woken) => Next::SwitchTo(woken),
         None if current.is_runnable() => Next::Return,
@@ -203,10 +203,14 @@ fn send_until(
         complete::send_failed(current, kind, Failure::new(error), MessageTag::EMPTY);
         resume_or_switch(current, None)
     };
+    let waits_at_home = current.take_flag(flag::WAITS_AT_HOME);
     let message = Message { thread: current, kind };
     let tag = message.tag();
     let destination = rendezvous::destination(current, kind, to);
     if let Some(Destination::Direct(Partner::Interrupt(interrupt))) = destination {
+        if !interrupt.is_here() {
+            return send_elsewhere(current, kind, interrupt.id(), deadline(()), interrupt.processor());
+        }
         return match interrupt.acknowledge(current) {
             Ok(()) => after_send(current, kind, None),
             Err(error) => fail(error),
@@ -241,7 +245,20 @@ fn send_until(
     // A right that is not there now is not found later, when the send is served (X.2 rule 7.14).
     let propagated = !eq(originator, current);
     current.set_flag(flag::PROPAGATED, propagated);
-    if let Some(receiver_kind) = receiver.awaits_message()
+    let partner = instead_of.unwrap_or(receiver.id());
+    if propagated && !originator.is_here() && !current.has(flag::SAW_ORIGINATOR) {
+        // If it waits for this to be done in its name, it comes along: its partner changes with the delivery.
+        current.set_flag(flag::SAW_ORIGINATOR, true);
+        return send_elsewhere(current, kind, partner, deadline(()), originator.location.processor());
+    }
+    // Who has asked a receiver where it is may wait at its home while it is away.
+    let may_wait =
+        waits_at_home && receiver.is_home() && (!propagated || receiver.has(flag::PROPAGATED_SENDERS));
+    if !receiver.is_here() && !may_wait {
+        return send_elsewhere(current, kind, partner, deadline(()), receiver.location.processor());
+    }
+    if receiver.is_here()
+        && let Some(receiver_kind) = receiver.awaits_message()
         && rendezvous::accepts(receiver, originator)
     {
         let receiver = Message { thread: receiver, kind: receiver_kind };
@@ -253,16 +270,41 @@ fn send_until(
     if deadline == 0 {
         return fail(IpcErrorKind::Timeout);
     }
-    current.set_partner(instead_of.unwrap_or(receiver.id()));
+    if !receiver.is_home() {
+        if propagated {
+            // It must not wait away from home any more, where it would not see this sender.
+            receiver.set_flag(flag::PROPAGATED_SENDERS, true);
+            look_again(receiver);
+        }
+        current.set_flag(flag::WAITS_AT_HOME, true);
+        return send_elsewhere(current, kind, partner, deadline, receiver.home());
+    }
+    current.set_partner(partner);
     current.set_continuation(Continuation::Send(kind));
     receiver.senders.insert(receiver, current);
     name_redirected(current);
     if propagated {
-        receiver.set_flag(flag::PROPAGATED_SENDERS, true);
-        originator.set_flag(flag::NAMED, true);
+        if receiver.is_here() {
+            receiver.set_flag(flag::PROPAGATED_SENDERS, true);
+        }
+        originator.mark(mark::NAMED);
     }
     processor::this().scheduler.timeouts.insert(current, deadline);
     Next::Schedule
+}
+
+/// The current thread goes to another processor to send to `partner` there, until `deadline`.
+#[cold]
+fn send_elsewhere(
+    current: ThreadRef,
+    kind: IpcKind,
+    partner: ThreadId,
+    deadline: Microseconds,
+    processor: u16,
+) -> Next {
+    current.set_partner(partner);
+    current.send_deadline.set(deadline);
+    location::visit(current, processor, Continuation::SendAgain(kind))
 }
 
 /// The current thread waits for a redirector to whom it can send what is for `partner` (X.2 rule 6.15).
@@ -280,7 +322,7 @@ fn name_redirected(sender: ThreadRef) {
     if sender.has(flag::REDIRECTED)
         && let Some(partner) = threads().find(sender.partner())
     {
-        partner.set_flag(flag::NAMED, true);
+        partner.mark(mark::NAMED);
     }
 }
 
@@ -312,13 +354,16 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     if !start_receive(thread, kind) {
         return thread.is_runnable();
     }
-    if kind == IpcKind::User && interrupt::is_pending_for(thread) {
+    if !thread.is_home() {
+        if !location::may_wait_away(thread, kind) {
+            // It looks for what it wants at home.
+            return true;
+        }
+    } else if kind == IpcKind::User && interrupt::is_pending_for(thread) {
         return true;
-    }
-    if take_notification(thread, kind) {
+    } else if take_notification(thread, kind) {
         return thread.is_runnable();
-    }
-    if rendezvous::may_find_sender(thread) {
+    } else if rendezvous::may_find_sender(thread) {
         return true;
     }
     let deadline = thread.receive_deadline.get();
@@ -334,7 +379,7 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
 fn wait(thread: ThreadRef, kind: IpcKind, deadline: Microseconds) {
     if deadline != NEVER {
         processor::this().scheduler.timeouts.insert(thread, deadline);
-    } else if !thread.has(flag::HALTED | flag::RECALLED) {
+    } else if thread.is_home() && !thread.has(flag::HALTED | flag::RECALLED) {
         let from = thread.partner();
         let offer = match kind {
             IpcKind::User if thread.returns_by_sysret() && (from.is_any() || from.is_global()) => {
@@ -357,7 +402,7 @@ fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
     } else {
         match rendezvous::source(thread, kind, from) {
             Some(Partner::Thread(partner)) => {
-                partner.set_flag(flag::NAMED, true);
+                partner.mark(mark::NAMED);
                 partner.id()
             }
             Some(Partner::Interrupt(interrupt)) => interrupt.id(),
@@ -384,6 +429,10 @@ fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
 ///
 /// Preemption point, where it must search its senders.
 fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
+    if !current.is_home() {
+        wait_away(current, kind);
+        return resume_or_switch(current, woken);
+    }
     if kind == IpcKind::User
         && let Some(interrupt) = interrupt::take_pending(current)
     {
@@ -426,6 +475,20 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
     resume_or_switch(current, woken)
 }
 
+/// `thread`, in its receive phase and away from home, waits here if it can, else goes home to look there.
+pub fn wait_away(thread: ThreadRef, kind: IpcKind) {
+    if !location::may_wait_away(thread, kind) {
+        return processor::this().scheduler.make_ready(thread);
+    }
+    let deadline = thread.receive_deadline.get();
+    if deadline == 0 || deadline != NEVER && deadline <= arch::clock() {
+        complete::receive_failed(thread, kind, Failure::new(IpcErrorKind::Timeout), MessageTag::EMPTY);
+        cancel::settle(thread);
+    } else {
+        wait(thread, kind, deadline);
+    }
+}
+
 /// After a step of a transfer between the current thread and another.
 fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<ThreadRef>) -> Next {
     let this = processor::this();
@@ -445,7 +508,14 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
                     if let Some(woken) = woken {
                         this.scheduler.make_ready(woken);
                     }
-                    return if this.is_current(side) { Next::Return } else { Next::SwitchTo(side) };
+                    if this.is_current(side) {
+                        return Next::Return;
+                    }
+                    if side.is_home() {
+                        return Next::SwitchTo(side);
+                    }
+                    this.scheduler.make_ready(side);
+                    return Next::Schedule;
                 }
                 Err(failure) => Some(failure),
             }
@@ -524,11 +594,12 @@ fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
     let complete::Origin { sender, originator, .. } = origin;
     if !eq(sender, originator)
         && !eq(originator, receiver)
+        && originator.is_here()
         && originator.awaits_message().is_some()
         && originator.partner() == sender.id()
     {
         originator.set_partner(receiver.id());
-        receiver.set_flag(flag::NAMED, true);
+        receiver.mark(mark::NAMED);
         if originator.has(flag::PROPAGATED_SENDERS) {
             look_again(originator);
         }
@@ -536,17 +607,55 @@ fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
 }
 
 /// `thread`, which is not current, looks at the senders that wait for it once more, if it waits for a message.
-fn look_again(thread: ThreadRef) {
-    let scheduler = &processor::this().scheduler;
+pub fn look_again(thread: ThreadRef) {
     if thread.awaits_message().is_some() && !thread.ready.is_queued() {
-        if thread.timeout.deadline().is_none() {
-            // The fast path does not say so.
-            thread.receive_deadline.set(NEVER);
-            thread.search.set(None);
-        }
-        thread.withdraw_offer();
-        scheduler.timeouts.remove(thread);
-        scheduler.make_ready(thread);
+        stop_waiting(thread);
+        processor::this().scheduler.make_ready(thread);
+    }
+}
+
+/// `thread`, in its receive phase, is not waiting any more but about to look.
+fn stop_waiting(thread: ThreadRef) {
+    if thread.timeout.deadline().is_none() {
+        // The fast path does not say so.
+        thread.receive_deadline.set(NEVER);
+        thread.search.set(None);
+    }
+    processor::this().scheduler.timeouts.remove(thread);
+    thread.withdraw_offer();
+}
+
+/// The thread in whose name `thread` is about to send, if it is here and waits for that to be done: it stops waiting, to go
+/// where `thread` goes.
+pub fn take_originator_along(thread: ThreadRef) -> Option<ThreadRef> {
+    if !thread.has(flag::PROPAGATED) || thread.continuation() != Continuation::SendAgain(IpcKind::User) {
+        return None;
+    }
+    let originator = resolve_thread(thread, thread.virtual_sender.get())?;
+    let waits = !eq(originator, thread)
+        && originator.is_here()
+        && originator.awaits_message() == Some(IpcKind::User)
+        && originator.partner() == thread.id()
+        && !originator.ready.is_queued();
+    waits.then(|| {
+        stop_waiting(originator);
+        originator
+    })
+}
+
+/// `sender`, which waits in the queue of a thread that moves to `processor`, goes there to wait.
+pub fn follow_receiver(sender: ThreadRef, processor: u16) {
+    if cancel::stop_waiting_to_send(sender) {
+        sender.set_flag(flag::WAITS_AT_HOME, true);
+        location::depart(sender, processor);
+    }
+}
+
+/// `thread`, which has been under way in its receive phase, learns if its partner has gone meanwhile.
+pub fn check_partner(thread: ThreadRef) {
+    let from = thread.partner();
+    if is_user_number(from) && threads().find(from).is_none() {
+        cancel::partner_disappears(thread, from);
     }
 }
 
@@ -555,6 +664,7 @@ fn look_again(thread: ThreadRef) {
 pub fn originator_changes(sender: ThreadRef) {
     if sender.has(flag::PROPAGATED)
         && let Some(receiver) = sender.senders_node.receiver()
+        && receiver.is_here()
     {
         look_again(receiver);
     }

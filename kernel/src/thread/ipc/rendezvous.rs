@@ -166,6 +166,7 @@ fn known_sender(receiver: ThreadRef) -> Known {
     }
     if from.is_global()
         && let Some(partner) = threads().find(from)
+        && partner.is_here()
         && partner.senders_node.receiver().is_some_and(|queue| core::ptr::eq(queue, receiver))
         && core::ptr::eq(originator(partner, receiver), partner)
     {

@@ -11,6 +11,7 @@ use super::Failure;
 use super::message::Message;
 use super::transfer::{Item, MissingPage};
 use crate::arch;
+use crate::arch::tlb::Walk;
 use crate::mapping;
 use crate::memory::{PAGE_SIZE, VirtAddr};
 use crate::thread::transfer_record::{Place, StringProgress};
@@ -171,6 +172,9 @@ fn copy(
             piece(&mut progress.target, |index| buffer_word(receiver.thread, index)).ok_or(OVERFLOW)?;
         let in_page = |address: u64| PAGE_SIZE - address % PAGE_SIZE;
         let size = source.size.min(target.size).min(in_page(source.address)).min(in_page(target.address));
+        serve_sigma0(sender.thread, source.address, Rights::READ);
+        serve_sigma0(receiver.thread, target.address, Rights::WRITE);
+        let _walk = Walk::begin();
         let from = reach(sender.thread, source.address, Rights::READ).map_err(|missing| {
             missing.map_or(OVERFLOW, |page| Item::Missing(MissingPage { of_receiver: false, ..page }))
         })?;
@@ -205,12 +209,23 @@ fn copy(
 fn reach(thread: ThreadRef, address: u64, access: Rights) -> Result<*mut u8, Option<MissingPage>> {
     let missing = MissingPage { of_receiver: false, address, access };
     let memory = thread.space.get().ok_or(Some(missing))?.memory;
-    let place = VirtAddr::new(address);
-    let translation = match memory.access(place, access) {
-        None if memory.is_sigma0() && mapping::sigma0_fault(memory, place) == Ok(true) => {
-            memory.access(place, access)
-        }
-        found => found,
+    let translation = memory.access(VirtAddr::new(address), access).ok_or(Some(missing))?;
+    arch::user_memory_to_virt(translation.address).ok_or(None)
+}
+
+/// Gives sigma0's thread its page at `address`, if it has not touched it yet.
+fn serve_sigma0(thread: ThreadRef, address: u64, access: Rights) {
+    let Some(memory) = thread.space.get().map(|space| space.memory).filter(|memory| memory.is_sigma0())
+    else {
+        return;
     };
-    arch::user_memory_to_virt(translation.ok_or(Some(missing))?.address).ok_or(None)
+    let place = VirtAddr::new(address);
+    let found = {
+        let _walk = Walk::begin();
+        memory.access(place, access).is_some()
+    };
+    if !found {
+        // What is not its own stays missing.
+        let _ = mapping::sigma0_fault(memory, place);
+    }
 }

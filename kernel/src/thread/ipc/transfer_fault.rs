@@ -114,6 +114,7 @@ pub(super) fn leave(thread: ThreadRef) {
         return;
     }
     let scheduler = &processor::this().scheduler;
+    cancel::forget_way(thread);
     match thread.continuation() {
         Continuation::Send(_) => {
             if let Some(receiver) = thread.senders_node.receiver() {

@@ -133,7 +133,7 @@ fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
 /// the fast path.
 fn steps(seed: u64, count: usize, fast_path: bool) -> (Vec<u64>, usize) {
     let world = populated();
-    processor::this().allow_fast_path(fast_path);
+    processor::allow_fast_path(fast_path);
     let mut random = Random(seed);
     let (mut seen, mut fast) = (Vec::new(), 0);
     let mut running = world.proceed();

@@ -16,7 +16,7 @@ use super::table::threads;
 use super::{ThreadRef, initial};
 use crate::arch::Machine;
 use crate::dispatch::{Outcome, dispatch};
-use crate::scheduler::Next;
+use crate::scheduler::{Next, quantum};
 use crate::syscall::{self, Call};
 use crate::{arch, interrupt, mapping, processor};
 
@@ -40,8 +40,9 @@ struct World {
 impl World {
     fn new() -> Self {
         let machine = Machine::new(8 << 20);
-        arch::reset_processor();
-        processor::this().allow_fast_path(true);
+        arch::reset_processors(1);
+        quantum::reset();
+        processor::allow_fast_path(true);
         mapping::init(&[]);
         interrupt::init(LINES);
         threads().clear();

@@ -1,0 +1,208 @@
+//! How threads move between processors (K6, K12).
+//!
+//! A thread's state belongs to the processor where the thread is *located*, and no other reads or writes it, but for a few
+//! words that say so. A thread that has to do with another one which is elsewhere goes there: it leaves with a
+//! continuation that begins the system call or IPC anew, and comes back home, where alone it runs at user level, when
+//! that is done. `lib/handover` has the protocol; this module what goes with a thread.
+//!
+//! A thread is away from home only while it sends or makes a system call, and in a closed receive from a thread that was
+//! located at the same place when the receive began (the answer comes from there). For anything else it goes home first.
+//! So its home has all that anybody may bring it at any time: the queue of senders, and interrupts.
+
+use core::mem::offset_of;
+use core::ptr::eq;
+use core::sync::atomic::Ordering;
+
+use handover::Node;
+use x2::utcb;
+
+use super::table::threads;
+use super::tcb::NOWHERE;
+use super::{Continuation, IpcKind, Tcb, ThreadRef, flag, ipc, lifecycle};
+use crate::arch;
+use crate::interrupt;
+use crate::processor;
+use crate::scheduler::Next;
+use crate::trace::{self, Event};
+
+/// The executing processor's number.
+fn here() -> u16 {
+    arch::cpu_number() as u16
+}
+
+impl Tcb {
+    /// Whether the thread is located at the executing processor, which then may touch it until it sends it away.
+    #[inline]
+    pub fn is_here(&self) -> bool {
+        self.location.is_at(here())
+    }
+
+    /// Whether the executing processor is the thread's home.
+    #[inline]
+    pub fn is_home(&self) -> bool {
+        self.home() == here()
+    }
+
+    /// The thread's home processor.
+    #[inline]
+    pub fn home(&self) -> u16 {
+        // Relaxed: changed by the home itself; for others a hint.
+        self.home.load(Ordering::Relaxed)
+    }
+
+    /// Sets the home of a thread that is here and has nothing at its old home, and tells its program.
+    pub fn set_home(&self, home: u16) {
+        self.home.store(home, Ordering::Relaxed);
+        if let Some(block) = self.utcb.get() {
+            block.write(utcb::PROCESSOR_NUMBER, u64::from(home));
+        }
+    }
+}
+
+/// The thread that lies in a mailbox with this node.
+///
+/// # Safety
+/// The node is the `mail` of a TCB.
+pub unsafe fn of_mail(node: &'static Node) -> ThreadRef {
+    // SAFETY: the caller's promise; TCBs stay TCBs.
+    unsafe { &*core::ptr::from_ref(node).byte_sub(offset_of!(Tcb, mail)).cast::<Tcb>() }
+}
+
+/// The processor behind this one, in a circle: for who visits all.
+pub fn next_processor() -> u16 {
+    ((arch::cpu_number() + 1) % arch::cpu_count()) as u16
+}
+
+/// The current thread goes to `processor`, and does `continuation` there.
+#[cold]
+pub fn visit(current: ThreadRef, processor: u16, continuation: Continuation) -> Next {
+    current.set_continuation(continuation);
+    depart(current, processor);
+    Next::Schedule
+}
+
+/// The current thread goes to where `thread` is. If that is under way to here, the current thread waits behind it.
+#[cold]
+pub fn follow(current: ThreadRef, thread: ThreadRef, continuation: Continuation) -> Next {
+    visit(current, thread.location.processor(), continuation)
+}
+
+/// Sends `thread`, which is here, in no queue of senders and in no timeout that it still needs, to `processor`. It must
+/// not be touched afterwards. Whoever depends on being at the same place goes with it.
+pub fn depart(thread: ThreadRef, processor: u16) {
+    trace::event(Event::Post, u64::from(processor), thread.id().raw());
+    let companion = companion(thread);
+    for leaving in [Some(thread), companion].into_iter().flatten() {
+        let this = processor::this();
+        this.scheduler.leave(leaving);
+        lifecycle::forget_loaded(leaving);
+        if this.is_current(leaving) {
+            this.current.set(None);
+        }
+        leaving.location.leave(processor);
+    }
+    match companion {
+        // First, so that it is there when the thread goes on.
+        Some(companion) => {
+            processor::post(processor, |public| &public.threads, &[&companion.mail, &thread.mail])
+        }
+        None => processor::post(processor, |public| &public.threads, &[&thread.mail]),
+    }
+}
+
+/// Who has to go where `thread` goes: the other side of its transfer, or the thread in whose name it sends, if that waits
+/// for it to do so.
+fn companion(thread: ThreadRef) -> Option<ThreadRef> {
+    if let Some(peer) = ipc::transfer_peer(thread) {
+        return Some(peer);
+    }
+    ipc::take_originator_along(thread)
+}
+
+/// `thread` has just arrived here and is in no queue: what it does now. Returns whether it has something to do at once, as
+/// current thread.
+pub fn admit(thread: ThreadRef) -> bool {
+    match thread.continuation() {
+        Continuation::Inactive | Continuation::Send(_) => false,
+        // Sides of a transfer that the other side carries on.
+        Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => false,
+        Continuation::Receive(_) if partner_has_gone(thread) => false,
+        Continuation::ReturnToUser | Continuation::Receive(_) if thread.is_home() => {
+            let to = thread.moves_to.replace(NOWHERE);
+            if to != NOWHERE && to != here() {
+                migrate(thread, to);
+            } else if thread.is_runnable() || thread.awaits_message().is_some() {
+                processor::this().scheduler.make_ready(thread);
+            }
+            false
+        }
+        Continuation::ReturnToUser => {
+            processor::this().scheduler.make_ready(thread);
+            false
+        }
+        Continuation::Receive(kind) => {
+            ipc::wait_away(thread, kind);
+            false
+        }
+        _ => true,
+    }
+}
+
+/// Whether `thread`, which has arrived in its receive phase, finds that nobody can answer any more. Then that is over.
+fn partner_has_gone(thread: ThreadRef) -> bool {
+    ipc::check_partner(thread);
+    thread.awaits_message().is_none()
+}
+
+/// Moves `thread`, which is here, to live at `processor` (X.2 "Schedule", processor number). A thread that is away from home
+/// moves when it comes back.
+pub fn migrate(thread: ThreadRef, processor: u16) {
+    if !thread.is_home() {
+        thread.moves_to.set(processor);
+        if thread.awaits_message().is_some() {
+            ipc::look_again(thread);
+        }
+        return;
+    }
+    thread.moves_to.set(NOWHERE);
+    if processor == thread.home() {
+        return;
+    }
+    trace::event(Event::Migrate, thread.id().raw(), u64::from(processor));
+    let queued = thread.ready.is_queued();
+    processor::this().scheduler.ready.remove(thread);
+    thread.set_home(processor);
+    match thread.continuation() {
+        // Where it stands in a queue, or in the middle of something: it goes home from there.
+        Continuation::Inactive => {}
+        Continuation::Receive(_) => {
+            if queued {
+                processor::this().scheduler.make_ready(thread);
+            } else {
+                ipc::look_again(thread);
+            }
+        }
+        Continuation::ReturnToUser if !queued => {}
+        Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) | Continuation::SystemCall
+            if queued =>
+        {
+            processor::this().scheduler.ready.push_back(thread);
+        }
+        _ if queued => processor::this().scheduler.make_ready(thread),
+        _ => {}
+    }
+    interrupt::move_pending(thread);
+    while let Some(sender) = thread.senders.first() {
+        ipc::follow_receiver(sender, processor);
+    }
+}
+
+/// Whether `thread`, which begins a closed receive, can wait for its partner here although its home is elsewhere: the
+/// partner is here, so that it does not stand in the queue at home, and nobody there stands in for it.
+pub fn may_wait_away(thread: ThreadRef, kind: IpcKind) -> bool {
+    let from = thread.partner();
+    kind != IpcKind::Start
+        && !thread.has(flag::PROPAGATED_SENDERS)
+        && ipc::is_user_number(from)
+        && threads().find(from).is_some_and(|partner| partner.is_here() && !eq(partner, thread))
+}

@@ -1,0 +1,51 @@
+//! Whether a processor must be interrupted to look at its mail: not while it polls.
+
+#[cfg(not(loom))]
+use core::sync::atomic::{AtomicBool, Ordering, fence};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, Ordering, fence};
+
+/// What an idle processor lets others see.
+#[derive(Debug)]
+pub struct Attention {
+    polling: AtomicBool,
+}
+
+impl Attention {
+    /// A processor that does not poll.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self { polling: AtomicBool::new(false) }
+    }
+
+    /// A processor that does not poll.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self { polling: AtomicBool::new(false) }
+    }
+
+    /// The processor looks at its mailboxes by itself, until [`Attention::stop_polling`].
+    pub fn start_polling(&self) {
+        self.polling.store(true, Ordering::Relaxed);
+    }
+
+    /// The processor is about to sleep, or to do something else. Afterwards, before it does, it looks once more.
+    pub fn stop_polling(&self) {
+        self.polling.store(false, Ordering::Relaxed);
+        // Before the look. A sender posts, then reads this: one sees the other.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether a sender whose [`crate::Mailbox::post`] found the mailbox empty must interrupt the processor.
+    pub fn is_needed(&self) -> bool {
+        // After the post, see `stop_polling`.
+        fence(Ordering::SeqCst);
+        !self.polling.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for Attention {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,80 @@
+//! How a kernel object changes from one processor to another (K6, K12).
+//!
+//! An object has a [`Location`]: the processor that may touch its state, alone and without locks. That processor gives it
+//! away by [`Location::leave`] and then [`Mailbox::post`]; the next one takes the whole mailbox and confirms each object
+//! with [`Location::arrive`]. Nobody else ever changes a location, so a processor that finds an object *here* keeps it for
+//! as long as it wants, and whatever another location says is only a hint of where to ask next.
+//!
+//! | what happens at the same time | who decides |
+//! |---|---|
+//! | two want the same object | both go to its location; the second to arrive finds what the first has left |
+//! | one wants it, it moves away | who finds it gone follows it; it stays in one mailbox until it has arrived |
+//! | it is cancelled, or deleted, while somebody brings it a message | both act where it is, one after the other |
+//! | the target goes to sleep while it gets mail | [`Attention`]: one of the two sees the other |
+#![cfg_attr(not(any(test, loom)), no_std)]
+
+mod attention;
+mod mailbox;
+#[cfg(all(test, loom))]
+mod models;
+
+pub use attention::Attention;
+pub use mailbox::{Letters, Mailbox, Node};
+
+#[cfg(not(loom))]
+use core::sync::atomic::{AtomicU16, Ordering};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU16, Ordering};
+
+/// Marks a location as that of an object under way.
+const IN_TRANSIT: u16 = 1 << 15;
+
+/// Where an object is: the number of the processor that owns it, or that will when it has arrived.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Location(AtomicU16);
+
+impl Location {
+    /// An object at `processor`, which is below 2^15.
+    #[cfg(not(loom))]
+    pub const fn new(processor: u16) -> Self {
+        Self(AtomicU16::new(processor))
+    }
+
+    /// An object at `processor`.
+    #[cfg(loom)]
+    pub fn new(processor: u16) -> Self {
+        Self(AtomicU16::new(processor))
+    }
+
+    /// Whether the object is at `processor`, the executing one. If so it stays until that processor sends it away.
+    #[inline]
+    pub fn is_at(&self, processor: u16) -> bool {
+        // Relaxed: that the answer is yes was written by this processor itself.
+        self.0.load(Ordering::Relaxed) == processor
+    }
+
+    /// The processor that has the object, or gets it: a hint, for others.
+    #[inline]
+    pub fn processor(&self) -> u16 {
+        self.0.load(Ordering::Relaxed) & !IN_TRANSIT
+    }
+
+    /// The owner gives the object away: only its node may be touched from now on, by [`Mailbox::post`].
+    pub fn leave(&self, to: u16) {
+        // Relaxed: the mailbox publishes the object; who reads this early waits at `to` for it.
+        self.0.store(to | IN_TRANSIT, Ordering::Relaxed);
+    }
+
+    /// The object has been taken out of the mailbox of `processor`, the executing one, which owns it from now on.
+    pub fn arrive(&self, processor: u16) {
+        self.0.store(processor, Ordering::Relaxed);
+    }
+
+    /// The owner, or the creator of an object that nobody knows of yet, gives an idle object to `processor`, which learns of
+    /// it in another way that orders what was done before.
+    pub fn assign(&self, processor: u16) {
+        // Release: for whoever finds the object by this.
+        self.0.store(processor, Ordering::Release);
+    }
+}

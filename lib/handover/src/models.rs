@@ -1,0 +1,233 @@
+//! The protocols, explored by loom: every interleaving of two or three processors (with few preemptions where there are
+//! too many). An object's state is an `UnsafeCell` of loom's, which fails when two processors touch it without an order.
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use loom::thread;
+
+use crate::{Attention, Location, Mailbox, Node};
+
+/// An object: a thread, for example.
+#[repr(C)]
+struct Object {
+    node: Node,
+    location: Location,
+    state: UnsafeCell<State>,
+}
+
+// SAFETY: the protocol under test is to make sure of it; loom's cell checks it.
+unsafe impl Sync for Object {}
+// SAFETY: as above.
+unsafe impl Send for Object {}
+
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+struct State {
+    /// What the object is going to do.
+    work: Work,
+    delivered: u32,
+    refused: u32,
+    dead: bool,
+    moves: u32,
+}
+
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+enum Work {
+    #[default]
+    Nothing,
+    /// Brings the target a message.
+    Deliver,
+    /// Ends the target.
+    Delete,
+    /// Sends the target to this processor.
+    Migrate(u16),
+    /// It is over.
+    Done,
+}
+
+fn object(at: u16, work: Work) -> &'static Object {
+    let state = UnsafeCell::new(State { work, ..State::default() });
+    Box::leak(Box::new(Object { node: Node::new(), location: Location::new(at), state }))
+}
+
+/// The object of a node, which is its first field.
+fn object_of(node: &'static Node) -> &'static Object {
+    // SAFETY: all nodes of these models are those of objects.
+    unsafe { &*core::ptr::from_ref(node).cast::<Object>() }
+}
+
+impl Object {
+    fn state(&self) -> State {
+        // SAFETY: only where the object is; loom checks.
+        self.state.with(|state| unsafe { *state })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        // SAFETY: only where the object is; loom checks.
+        self.state.with_mut(|state| change(unsafe { &mut *state }));
+    }
+}
+
+/// Processors, the one target, and how many visitors are not done.
+struct Machine {
+    mailboxes: Vec<Mailbox>,
+    target: &'static Object,
+    left: AtomicU32,
+}
+
+impl Machine {
+    fn new(processors: usize, target: &'static Object, visitors: u32) -> Arc<Self> {
+        let mailboxes = (0..processors).map(|_| Mailbox::new()).collect();
+        Arc::new(Self { mailboxes, target, left: AtomicU32::new(visitors) })
+    }
+
+    fn send(&self, object: &'static Object, to: u16) {
+        object.location.leave(to);
+        self.mailboxes[usize::from(to)].post(&[&object.node]);
+    }
+
+    /// `visitor`, which is here, does its work if the target is here too, else follows it.
+    fn visit(&self, here: u16, visitor: &'static Object) {
+        let target = self.target;
+        if !target.location.is_at(here) {
+            return self.send(visitor, target.location.processor());
+        }
+        match visitor.state().work {
+            Work::Deliver if target.state().dead => visitor.change(|state| state.refused += 1),
+            Work::Deliver => target.change(|state| state.delivered += 1),
+            Work::Delete => target.change(|state| state.dead = true),
+            Work::Migrate(to) => {
+                target.change(|state| state.moves += 1);
+                self.send(target, to);
+            }
+            Work::Nothing | Work::Done => return,
+        }
+        visitor.change(|state| state.work = Work::Done);
+        self.left.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// A processor: it serves its mail until all visitors are done.
+    fn run(&self, here: u16, first: Option<&'static Object>) {
+        if let Some(visitor) = first {
+            self.visit(here, visitor);
+        }
+        while self.left.load(Ordering::Acquire) != 0 {
+            let letters: Vec<_> = self.mailboxes[usize::from(here)].take().map(object_of).collect();
+            letters.iter().for_each(|object| object.location.arrive(here));
+            letters.iter().for_each(|object| self.visit(here, object));
+            if letters.is_empty() {
+                thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Explores two processors with a visitor each, the target being at the second.
+fn race(first: Work, second: Work, check: fn(State, State, State)) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.max_branches = 10_000;
+    model.check(move || {
+        let (a, b) = (object(0, first), object(1, second));
+        let machine = Machine::new(2, object(1, Work::Nothing), 2);
+        let other = {
+            let machine = machine.clone();
+            thread::spawn(move || machine.run(1, Some(b)))
+        };
+        machine.run(0, Some(a));
+        other.join().unwrap();
+        check(machine.target.state(), a.state(), b.state());
+    });
+}
+
+#[test]
+fn loom_delivery_against_delivery() {
+    race(Work::Deliver, Work::Deliver, |target, _, _| assert_eq!(target.delivered, 2));
+}
+
+#[test]
+fn loom_deletion_against_delivery() {
+    race(Work::Deliver, Work::Delete, |target, sender, _| {
+        assert!(target.dead);
+        assert_eq!(target.delivered + sender.refused, 1, "delivered, or told that it was not");
+    });
+}
+
+#[test]
+fn loom_migration_against_delivery() {
+    race(Work::Deliver, Work::Migrate(0), |target, _, _| {
+        assert_eq!((target.delivered, target.moves), (1, 1))
+    });
+}
+
+#[test]
+fn loom_migration_against_deletion() {
+    race(Work::Delete, Work::Migrate(0), |target, _, _| assert!(target.dead && target.moves == 1));
+}
+
+/// An object goes to and fro: its state is never touched by two at once, and nothing is lost.
+#[test]
+fn loom_an_object_has_one_owner() {
+    loom::model(|| {
+        let object = object(0, Work::Nothing);
+        let mailbox = Arc::new(Mailbox::new());
+        object.change(|state| state.moves = 1);
+        object.location.leave(1);
+        let sent = mailbox.clone();
+        let other = thread::spawn(move || {
+            loop {
+                if let Some(node) = mailbox.take().next() {
+                    let object = object_of(node);
+                    object.location.arrive(1);
+                    object.change(|state| state.moves += 1);
+                    return object.state().moves;
+                }
+                thread::yield_now();
+            }
+        });
+        sent.post(&[&object.node]);
+        assert!(!object.location.is_at(0), "whoever gave it away does not own it");
+        assert_eq!(other.join().unwrap(), 2);
+    });
+}
+
+/// Two producers: what each has posted arrives in its order, and all of it.
+#[test]
+fn loom_two_post_at_once() {
+    loom::model(|| {
+        let mailbox = Arc::new(Mailbox::new());
+        let objects: Vec<_> = (0..3).map(|number| object(number, Work::Nothing)).collect();
+        let [a, b, c] = [objects[0], objects[1], objects[2]];
+        let shared = mailbox.clone();
+        let other = thread::spawn(move || u32::from(shared.post(&[&c.node])));
+        let empty = u32::from(mailbox.post(&[&a.node, &b.node]));
+        let empty = empty + other.join().unwrap();
+        let order: Vec<_> = mailbox.take().map(|node| core::ptr::from_ref(object_of(node))).collect();
+        assert_eq!((order.len(), empty), (3, 1), "one of them found it empty");
+        let place = |object: &'static Object| order.iter().position(|&other| core::ptr::eq(other, object));
+        assert_eq!(place(a).unwrap() + 1, place(b).unwrap());
+    });
+}
+
+/// A processor that stops polling and goes to sleep is woken, or has seen the letter.
+#[test]
+fn loom_no_letter_is_slept_over() {
+    loom::model(|| {
+        let mailbox = Arc::new(Mailbox::new());
+        let attention = Arc::new(Attention::new());
+        let interrupted = Arc::new(AtomicBool::new(false));
+        attention.start_polling();
+        let (theirs, asked, interrupt) = (mailbox.clone(), attention.clone(), interrupted.clone());
+        let object = object(0, Work::Nothing);
+        let sender = thread::spawn(move || {
+            if theirs.post(&[&object.node]) && asked.is_needed() {
+                interrupt.store(true, Ordering::SeqCst);
+            }
+        });
+        let polled = mailbox.take().count();
+        attention.stop_polling();
+        let seen = polled != 0 || mailbox.has_mail();
+        sender.join().unwrap();
+        assert!(seen || interrupted.load(Ordering::SeqCst), "it sleeps, and nobody wakes it");
+    });
+}
