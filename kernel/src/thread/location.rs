@@ -129,9 +129,10 @@ pub fn admit(thread: ThreadRef) -> bool {
         Continuation::Receive(_) if partner_has_gone(thread) => false,
         Continuation::ReturnToUser | Continuation::Receive(_) if thread.is_home() => {
             let to = thread.moves_to.replace(NOWHERE);
-            if to != NOWHERE && to != here() {
+            if to != NOWHERE {
                 migrate(thread, to);
-            } else if thread.is_runnable() || thread.awaits_message().is_some() {
+            }
+            if thread.is_runnable() || thread.awaits_message().is_some() {
                 processor::this().scheduler.make_ready(thread);
             }
             false

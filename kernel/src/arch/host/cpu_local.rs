@@ -58,6 +58,11 @@ pub fn select_processor(number: u32) {
     NUMBER.set(number);
 }
 
+/// All of a processor, for tests that look at it from outside.
+pub fn local_processor(number: u32) -> &'static Processor {
+    &local(number).processor
+}
+
 /// What others see of a processor.
 pub fn processor(number: u32) -> &'static Public {
     &local(number).processor.public

@@ -5,11 +5,10 @@ use core::ptr::eq;
 use crate::thread::table::threads;
 use crate::thread::transfer_record::Work;
 use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, flag, ipc};
-use crate::{interrupt, processor};
+use crate::{arch, interrupt};
 
 /// Checks all threads against each other.
 pub(super) fn check() {
-    let this = processor::this();
     for number in 0..threads().end() {
         let Some(thread) = threads().by_number(number) else { continue };
         if thread.id().is_nil() {
@@ -17,12 +16,25 @@ pub(super) fn check() {
             continue;
         }
         assert_eq!(thread.id().number(), number);
-        check_readiness(thread, this.is_current(thread));
+        let at = thread.location.processor();
+        if !thread.location.is_at(at) {
+            // Under way.
+            continue;
+        }
+        let current = arch::local_processor(u32::from(at)).is_current(thread);
+        assert!(!current || thread.home() == at, "{:?} runs away from home", thread.id());
+        check_readiness(thread, current);
+        check_place(thread, at);
         check_ipc(thread);
     }
-    for priority in 0..=255 {
-        for thread in this.scheduler.ready.threads(priority) {
-            assert_eq!(thread.priority.get(), priority);
+    for number in 0..arch::cpu_count() {
+        let scheduler = &arch::local_processor(number).scheduler;
+        assert!(!scheduler.ready.has_outbound());
+        for priority in 0..=255 {
+            for thread in scheduler.ready.threads(priority) {
+                assert_eq!(thread.priority.get(), priority);
+                assert!(thread.location.is_at(number as u16), "{:?} is ready elsewhere", thread.id());
+            }
         }
     }
 }
@@ -36,11 +48,31 @@ fn pending_works() -> impl Iterator<Item = Work> {
     threads().iter().filter_map(|thread| thread.transfer_record.get()).map(|record| record.work.get())
 }
 
+/// Away from home a thread waits only for somebody who is at the same place, or to send.
+fn check_place(thread: ThreadRef, at: u16) {
+    if let Some(receiver) = thread.senders_node.receiver() {
+        assert_eq!(at, receiver.home(), "{:?} waits where its receiver does not live", thread.id());
+    }
+    if thread.home() == at {
+        return;
+    }
+    assert!(thread.offer() == Offer::NONE, "{:?} makes an offer away from home", thread.id());
+    if thread.awaits_message().is_some() && !thread.ready.is_queued() {
+        assert!(ipc::is_user_number(thread.partner()), "{:?} waits for anybody away from home", thread.id());
+    }
+}
+
 fn check_readiness(thread: ThreadRef, current: bool) {
     let what = thread.continuation();
     let queued = thread.ready.is_queued();
     assert!(!(queued && current), "{:?} is running and in the ready queue", thread.id());
-    assert!(!thread.is_runnable() || queued || current, "{:?} ({what:?}) is forgotten", thread.id());
+    assert!(
+        !thread.is_runnable() || queued || current,
+        "{:?} ({what:?}) is forgotten at {} of {}",
+        thread.id(),
+        thread.location.processor(),
+        thread.home()
+    );
     if queued {
         assert!(
             !matches!(what, Continuation::Inactive | Continuation::Send(_)),
@@ -91,6 +123,7 @@ fn check_ipc(thread: ThreadRef) {
     }
     if matches!(thread.continuation(), Continuation::Receive(_))
         && !thread.ready.is_queued()
+        && thread.location.is_at(thread.home())
         && interrupt::is_pending_for(thread)
     {
         panic!("{:?} does not take its interrupt", thread.id());

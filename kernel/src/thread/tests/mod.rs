@@ -4,6 +4,7 @@ mod exhaustion;
 mod fast_path;
 mod invariants;
 mod preemption;
+mod processors;
 mod propagation;
 mod random;
 mod scheduling;
@@ -39,8 +40,12 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::with_processors(1)
+    }
+
+    fn with_processors(count: u32) -> Self {
         let machine = Machine::new(8 << 20);
-        arch::reset_processors(1);
+        arch::reset_processors(count);
         quantum::reset();
         processor::allow_fast_path(true);
         mapping::init(&[]);

@@ -15,7 +15,7 @@ use crate::thread::{ThreadRef, exception, fault, flag, ipc};
 use crate::{interrupt, mapping, processor};
 
 /// Thread numbers above UserBase that random calls use.
-const NUMBERS: u64 = 14;
+pub(super) const NUMBERS: u64 = 14;
 
 /// A generator that repeats.
 pub(super) struct Random(pub(super) u64);
@@ -41,7 +41,7 @@ impl Random {
     }
 
     /// An id that may name a thread: most do, in either form.
-    fn thread_id(&mut self) -> ThreadId {
+    pub(super) fn thread_id(&mut self) -> ThreadId {
         let number = self.below(NUMBERS) as u32;
         let thread = threads().by_number(interrupt::user_base() + number);
         match thread {
@@ -133,7 +133,7 @@ fn space_control(world: &World, random: &mut Random, thread: ThreadRef) -> Next 
 }
 
 /// The current thread does something; what the kernel decides.
-fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
+pub(super) fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
     match random.below(24) {
         0..=8 => ipc_call(world, random, thread),
         9 | 10 => {
@@ -153,7 +153,7 @@ fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
             let arguments = [
                 (Rdi, random.thread_id().raw()),
                 (Rdx, random.of(&[u64::MAX, 0x1271 << 16, 5 << 16, 0])),
-                (R8, random.of(&[u64::MAX, 0, 1])),
+                (R8, random.of(&[u64::MAX, 0, 1, 2])),
                 (Rsi, random.of(&[u64::MAX, 0, 100, 101, 255])),
                 (R9, random.of(&[u64::MAX, 0, 0x64_0010])),
             ];
@@ -206,7 +206,7 @@ fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
 }
 
 /// Whatever the root task is in ends, and it is ready to go on.
-fn revive(root: ThreadRef) {
+pub(super) fn revive(root: ThreadRef) {
     ipc::leave_all(root);
     root.set_flag(flag::HALTED, false);
     // It may have given itself to another space.
@@ -271,18 +271,18 @@ fn wake(world: &World, random: &mut Random) -> Next {
 }
 
 /// Maps the memory that random map items are about.
-fn map_memory(from: SpaceMemory, to: SpaceMemory) {
+pub(super) fn map_memory(from: SpaceMemory, to: SpaceMemory) {
     let mut cursor = core::pin::pin!(mapping::Cursor::new());
     let item = MapItem::map(Fpage::memory(0x200_0000, 23).with_rights(Rights::ALL), 0x200_0000);
     let mapped = mapping::map(cursor.as_mut(), from, to, item, Fpage::COMPLETE);
     assert!(matches!(mapped, mapping::Progress::Done(Ok(_))));
 }
 
-fn memory_of(thread: ThreadRef) -> SpaceMemory {
+pub(super) fn memory_of(thread: ThreadRef) -> SpaceMemory {
     thread.space.get().expect("it lives").memory
 }
 
-fn flush_all(memory: SpaceMemory) {
+pub(super) fn flush_all(memory: SpaceMemory) {
     let mut cursor = core::pin::pin!(mapping::Cursor::new());
     let everything = Fpage::COMPLETE.with_rights(Rights::ALL);
     assert!(mapping::unmap(cursor.as_mut(), memory, everything, true) != mapping::Progress::Preempted);
