@@ -59,6 +59,20 @@ static void make_file_systems(void)
         mount("sysfs", "/sys", "sysfs", 0, 0);
 }
 
+/* The system is called what /etc/hostname says. */
+static void set_name(void)
+{
+    char name[65];
+    int file = open("/etc/hostname", O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? 0 : read(file, name, sizeof name - 1);
+    if (file >= 0)
+        close(file);
+    while (size > 0 && (unsigned char)name[size - 1] <= ' ')
+        size--;
+    if (size > 0)
+        sethostname(name, (size_t)size);
+}
+
 /* The words of /run/command. None: 0. */
 static char **command(void)
 {
@@ -188,6 +202,7 @@ int main(int argc, char **argv)
     }
     umask(022);
     make_file_systems();
+    set_name();
     char **words = command();
     int status = run(words);
     report("status", status);

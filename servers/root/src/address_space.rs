@@ -80,6 +80,11 @@ impl AddressSpace {
         self.quota.used()
     }
 
+    /// How much of it there may be.
+    pub(crate) fn limit(&self) -> u64 {
+        self.quota.used() + self.quota.left()
+    }
+
     /// How many bytes it could still be given.
     pub(crate) fn available(&self, frames: &Frames) -> u64 {
         self.quota.left().min(frames.free())

@@ -10,7 +10,7 @@ use l4::ipc::{Message, Received};
 use l4::{print, utcb};
 use root::spaces::SpaceName;
 use root::thread_numbers::ServerIndex;
-use rt::root::{Status, request};
+use rt::root::{Status, request, with_text};
 use x2::message::MESSAGE_REGISTERS;
 use x2::protocol::{self, exception};
 use x2::{MessageTag, ThreadId};
@@ -98,11 +98,24 @@ impl System {
                 Ok((wait, name)) => self.lookup(index, request.from, &name, wait != 0),
                 Err(status) => Outcome::Answer(refusal(status)),
             },
+            request::SERVER => Outcome::Answer(match request.arguments() {
+                Ok([place]) => self.describe(place),
+                Err(status) => refusal(status),
+            }),
             _ => Outcome::Answer(match self.perform(index, request) {
                 Ok(answer) => message(&answer),
                 Err(status) => refusal(status),
             }),
         }
+    }
+
+    /// What the server at this place of the configuration is and has.
+    fn describe(&self, place: u64) -> Message {
+        let server = usize::try_from(place).ok().and_then(|place| self.servers.get(place));
+        let Some(server) = server else { return refusal(Status::NotFound) };
+        let (runs, memory) = (server.first.is_some(), &server.memory);
+        let words = [Status::Done as u64, memory.used(), memory.limit(), runs.into(), server.restarts.into()];
+        with_text(Message::with_words(request::ANSWER, &words), server.configuration.name.as_bytes())
     }
 
     /// Carries out a request that is answered at once.

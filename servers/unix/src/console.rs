@@ -1,10 +1,12 @@
 //! The console: a terminal whose output the driver shows and whose input the driver brings.
 
 use crate::Driver;
+use crate::telnet::{Decoder, Input};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use mach::Machine;
 use unix::poll::{Readiness, until_ready};
-use unix::tty::Terminal;
+use unix::tty::{Terminal, WindowSize};
 use unix::{Environment, NotDone};
 
 /// Bytes shown in one go.
@@ -26,25 +28,58 @@ pub async fn show<M: Machine, D: Driver<M>>(terminal: Arc<Terminal>, driver: &D)
     }
 }
 
-/// Brings what is typed to `terminal`, for ever.
+/// Brings what is typed to `terminal`, for ever. With `commands`, the line carries them, too: window sizes and
+/// breaks, as in Telnet.
 pub async fn listen<M: Machine, D: Driver<M>>(
     terminal: Arc<Terminal>,
     driver: &D,
     environment: &dyn Environment,
+    commands: bool,
 ) {
     let mut bytes = [0; PIECE];
+    let mut typed = Vec::with_capacity(PIECE);
+    let mut decoder = Decoder::default();
     loop {
         let count = driver.typed(&mut bytes).await;
-        let mut done = 0;
-        while done < count {
-            done += terminal.receive(&bytes[done..count], environment.monotonic());
-            if done < count {
-                let room = until_ready(terminal.driver_queue(), Readiness::WRITE, || {
-                    if terminal.can_receive() { Ok(()) } else { Err(NotDone::NotReady) }
-                });
-                // Its attempt fails in no other way.
-                let _ = room.await;
+        if !commands {
+            receive(&terminal, &bytes[..count], environment).await;
+            continue;
+        }
+        for &byte in &bytes[..count] {
+            let command = match decoder.take(byte) {
+                Some(Input::Typed(byte)) => {
+                    typed.push(byte);
+                    continue;
+                }
+                None => continue,
+                Some(command) => command,
+            };
+            // What was typed before comes before.
+            receive(&terminal, &typed, environment).await;
+            typed.clear();
+            match command {
+                Input::Window { rows, columns } => {
+                    terminal.set_window_size(WindowSize { rows, columns, ..terminal.window_size() });
+                }
+                _ => terminal.receive_break(),
             }
+        }
+        receive(&terminal, &typed, environment).await;
+        typed.clear();
+    }
+}
+
+/// Gives `terminal` all of `bytes`, waiting for room.
+async fn receive(terminal: &Terminal, bytes: &[u8], environment: &dyn Environment) {
+    let mut done = 0;
+    while done < bytes.len() {
+        done += terminal.receive(&bytes[done..], environment.monotonic());
+        if done < bytes.len() {
+            let room = until_ready(terminal.driver_queue(), Readiness::WRITE, || {
+                if terminal.can_receive() { Ok(()) } else { Err(NotDone::NotReady) }
+            });
+            // Its attempt fails in no other way.
+            let _ = room.await;
         }
     }
 }

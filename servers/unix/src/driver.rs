@@ -1,9 +1,11 @@
 //! What the server needs of the machine beside memory: threads, tasks, the console.
 
+use crate::about;
 use crate::bounce::Library;
 use crate::port::Port;
 use crate::program_thread::{ProgramThread, error};
 use crate::report::say;
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
@@ -93,6 +95,10 @@ impl Driver<L4Machine> for L4Driver {
                 End::Halt | End::PowerOff => crate::end(0),
             }
         })
+    }
+
+    fn description(&self) -> String {
+        about::text(self.library.is_some())
     }
 
     fn processors(&self) -> usize {

@@ -12,6 +12,7 @@
 //! | [`options`] | the server's arguments |
 //! | [`console`] | the terminal that output goes to |
 //! | [`random`] | the random source |
+//! | `telnet` | commands on the console's line |
 //! | [`trace`] | system calls in the log |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ pub mod options;
 pub mod random;
 pub mod server;
 pub mod start;
+mod telnet;
 pub mod thread;
 pub mod trace;
 

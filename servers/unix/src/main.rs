@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+mod about;
 mod bounce;
 mod driver;
 mod environment;
@@ -12,9 +13,11 @@ mod processor;
 mod program_thread;
 mod report;
 
+use about::Moments;
 use alloc::sync::Arc;
 use driver::L4Driver;
 use environment::L4Environment;
+use mach::Machine;
 use mach::vm::Vm;
 use machine::{Configuration, L4Machine};
 use port::{Port, PortEvents};
@@ -25,7 +28,7 @@ use unix::Environment;
 use unix::exec::Layout;
 use unix_server::options::Options;
 use unix_server::start::{self, Command, Parts};
-use unix_server::{Server, console as terminal_console};
+use unix_server::{Driver, Server, console as terminal_console};
 
 // The worker's stack: tasks are made on it before they move to the heap.
 l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
@@ -67,9 +70,11 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let configuration =
         Configuration { workers: 1, frames: None, heap: Some(heap), grow_heap, layout: Default::default() };
     let machine = L4Machine::start(&configuration).map_err(Failure::Machine)?;
+    let begun = machine.now();
     let vm = Vm::new(machine.clone()).map_err(|_| Failure::NoMemory)?;
     let processor = processor::describe();
     let port = Port::open();
+    let console = machine.now();
     let driver = L4Driver::new(machine.clone(), port.clone(), processor.extended_size, &options)
         .map_err(|_| Failure::NoMemory)?;
     let server = Server::new(driver, processor, options.trace);
@@ -82,7 +87,8 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         layout: Layout { low: LOWEST, high: layout.kernel_interface.min(layout.utcb_area), randomise: true },
         max_threads: heap as usize / HEAP_PER_THREAD,
     };
-    let life = live(server, parts, options, port.clone());
+    let moments = Moments { begun, console, files: console };
+    let life = live(server, parts, options, port.clone(), moments);
     let started = machine.spawn(0, async move {
         match life.await {
             Ok(status) => end(status),
@@ -102,16 +108,25 @@ async fn live(
     parts: Parts<L4Machine>,
     options: Options,
     port: Arc<Port>,
+    moments: Moments,
 ) -> unix::Result<u8> {
-    let (vm, environment) = (parts.vm.clone(), parts.environment.clone());
+    let (vm, environment, archive) = (parts.vm.clone(), parts.environment.clone(), parts.archive.clone());
     let clock = environment.clone();
     let driver = server.driver();
     let started = start::system(&server, parts).await?;
+    if options.greet {
+        let files = u64::try_from(environment.monotonic().as_micros()).unwrap_or(u64::MAX);
+        let free = u64::from(vm.statistics().free) << 12;
+        let greeting = about::greeting(&Moments { files, ..moments }, (*archive).as_ref(), free);
+        driver.show(greeting.as_bytes()).await;
+    }
     let (terminal, showing) = (started.terminal.clone(), server.clone());
     driver.run_beside(async move { terminal_console::show(terminal, showing.driver()).await })?;
     let (terminal, listening) = (started.terminal.clone(), server.clone());
-    driver
-        .run_beside(async move { terminal_console::listen(terminal, listening.driver(), &*clock).await })?;
+    let commands = options.commands;
+    driver.run_beside(async move {
+        terminal_console::listen(terminal, listening.driver(), &*clock, commands).await
+    })?;
     let system = started.system.clone();
     driver.run_beside(async move {
         system.timers.drive(&*environment, &system.processes).await;

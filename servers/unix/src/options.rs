@@ -1,4 +1,5 @@
-//! The server's arguments: `[mode=exception|bounce] [trace] [quiet] [time=SECONDS] [env=NAME=VALUE].. [-- COMMAND ARG..]`.
+//! The server's arguments: `[mode=exception|bounce] [trace] [quiet] [greet] [line=telnet] [time=SECONDS]
+//! [env=NAME=VALUE].. [-- COMMAND ARG..]`.
 //!
 //! Words are separated by blanks. Within a word `\` and what follows stand for one byte: `\n`, `\t`, `\xHH`, or else the
 //! character itself, a blank or a backslash among them. `\e` stands for nothing, so that a word can be empty.
@@ -25,6 +26,10 @@ pub struct Options {
     pub trace: bool,
     /// Whether the log is kept from the console.
     pub quiet: bool,
+    /// Whether the console says first what has been started.
+    pub greet: bool,
+    /// Whether the console's line carries commands beside what is typed ([`crate::console::listen`]).
+    pub commands: bool,
     /// Seconds since 1970-01-01 00:00:00 UTC at the start of the machine.
     pub time: u64,
     /// Variables for the first program, as `NAME=VALUE`, beside the usual ones.
@@ -47,9 +52,11 @@ impl Options {
             match word.split_once('=') {
                 None if word == "--" => break,
                 None if word == "trace" => options.trace = true,
+                None if word == "greet" => options.greet = true,
                 None if word == "quiet" => options.quiet = true,
                 Some(("mode", "exception")) => options.mode = Mode::Exception,
                 Some(("mode", "bounce")) => options.mode = Mode::Bounce,
+                Some(("line", "telnet")) => options.commands = true,
                 Some(("time", seconds)) => options.time = seconds.parse().map_err(|_| unknown())?,
                 Some(("env", variable)) => options.environment.push(decode(variable).ok_or_else(unknown)?),
                 _ => return Err(unknown()),
@@ -91,12 +98,13 @@ mod tests {
 
     #[test]
     fn options_come_before_the_command() {
-        let options =
-            Options::parse("mode=bounce  time=12 trace env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --")
-                .unwrap();
+        let options = Options::parse(
+            "mode=bounce  time=12 trace line=telnet greet env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
+        )
+        .unwrap();
         assert_eq!(
-            (options.mode, options.trace, options.quiet, options.time),
-            (Mode::Bounce, true, false, 12)
+            (options.mode, options.trace, options.quiet, options.commands && options.greet, options.time),
+            (Mode::Bounce, true, false, true, 12)
         );
         assert_eq!(options.environment, [b"A=b c"]);
         let expected: [&[u8]; 5] = [b"sh", b"-c", b"echo 'a\\b'\n", b"", b"--"];
@@ -106,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_named() {
-        for bad in ["colour", "mode=fast", "time=now", "trace=1", "-- a\\x4", "-- a\\"] {
+        for bad in ["colour", "mode=fast", "time=now", "line=raw", "trace=1", "-- a\\x4", "-- a\\"] {
             let Err(Unknown(word)) = Options::parse(bad) else { panic!("{bad}") };
             assert!(bad.ends_with(&word) && !word.is_empty());
         }

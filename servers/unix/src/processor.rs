@@ -1,6 +1,8 @@
 //! What programs are told of the processor.
 
 use abi_linux::Processor;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
 /// Bit of leaf 7, EBX: instructions that read and write FS and GS base, which the kernel switches on where they are.
@@ -26,6 +28,18 @@ pub(crate) fn describe() -> Processor {
         more_features: if extended & FSGSBASE != 0 { MAY_WRITE_BASES } else { 0 },
         extended_size,
     }
+}
+
+/// The processor's name; empty if it has none.
+pub(crate) fn name() -> String {
+    const FIRST: u32 = 0x8000_0002;
+    const LAST: u32 = FIRST + 2;
+    if __cpuid(0x8000_0000).eax < LAST {
+        return String::new();
+    }
+    let leaves = (FIRST..=LAST).map(__cpuid).flat_map(|leaf| [leaf.eax, leaf.ebx, leaf.ecx, leaf.edx]);
+    let bytes: Vec<u8> = leaves.flat_map(u32::to_le_bytes).take_while(|&byte| byte != 0).collect();
+    String::from(String::from_utf8_lossy(&bytes).trim())
 }
 
 /// Bit of leaf 1, ECX: the processor has a random source.

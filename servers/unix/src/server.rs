@@ -4,6 +4,7 @@ use crate::start::{self, Command};
 use crate::thread::UserThread;
 use abi_linux::{Linux, Next, Processor, Registers};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use core::fmt::Arguments;
 use core::future::Future;
@@ -39,6 +40,11 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
     fn end(&self, how: End) -> Result<()> {
         let _ = how;
         Err(Error::ENOSYS)
+    }
+
+    /// What this system runs on: see [`Host::description`].
+    fn description(&self) -> String {
+        String::new()
     }
 
     /// Processors that threads may run on.
@@ -112,6 +118,10 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
 
     fn end(&self, how: End) -> Result<()> {
         self.driver.end(how)
+    }
+
+    fn description(&self) -> String {
+        self.driver.description()
     }
 
     fn processors(&self) -> usize {

@@ -307,8 +307,12 @@ fn run_typing(
     executor.spawn(async move {
         let started = start::system(&main_server, parts).await.unwrap();
         let shower = unix_server::console::show(started.terminal.clone(), main_server.driver());
-        let listener =
-            unix_server::console::listen(started.terminal.clone(), main_server.driver(), &*environment);
+        let listener = unix_server::console::listen(
+            started.terminal.clone(),
+            main_server.driver(),
+            &*environment,
+            false,
+        );
         let shower = async {
             let (mut shower, mut listener) = (Box::pin(shower), Box::pin(listener));
             poll_fn(|cx| {

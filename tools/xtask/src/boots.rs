@@ -51,6 +51,9 @@ pub(crate) fn run(run: &Run) -> Result<Verdict> {
     if !run.suite.guest.is_empty() {
         return guest::run_tests(run);
     }
+    if !run.suite.interactive.is_empty() {
+        return guest::run_interactive(run);
+    }
     let scratch = Scratch::new(&run.name)?;
     let mut machine = run.machine.clone();
     if !machine.boot.imageless() {

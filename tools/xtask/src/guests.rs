@@ -27,11 +27,12 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 4] = [
+const TESTS: [Program; 5] = [
     program("threads-musl", "tests/guests/threads.c", "musl-gcc"),
     program("threads-glibc", "tests/guests/threads.c", "gcc"),
     program("processes", "tests/guests/processes.c", "musl-gcc"),
     program("hammer", "tests/guests/hammer.c", "gcc"),
+    program("storm", "tests/guests/storm.c", "musl-gcc"),
 ];
 
 /// The first process of every image.
@@ -50,6 +51,11 @@ pub(crate) fn tests() -> Result<Vec<(String, PathBuf)>> {
 /// Builds the first process of guests.
 pub(crate) fn init() -> Result<PathBuf> {
     INIT.build(false)
+}
+
+/// Builds what measures guests.
+pub(crate) fn stopwatch() -> Result<PathBuf> {
+    program("stopwatch", "bench/guests/stopwatch.c", "musl-gcc").build(false)
 }
 
 impl Program {

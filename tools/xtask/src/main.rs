@@ -26,6 +26,7 @@ mod suites;
 mod symbolise;
 mod systems;
 mod tap;
+mod terminal;
 mod test;
 mod toolchain;
 mod trace;
@@ -65,6 +66,8 @@ enum Verb {
     Interact(guest::InteractOptions),
     /// Write which tests show which rule of the interface into the book
     Rules,
+    /// Measure a person's work at the shell in instructions, beside Debian's own kernel
+    Measure(guest::MeasureOptions),
     /// Make a table of a trace that the kernel debugger dumped
     Trace(trace::Options),
 }
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Verb::Record(options) => done(guest::record(&options)),
         Verb::Interact(options) => done(guest::interact(&options)),
         Verb::Rules => done(rules::update()),
+        Verb::Measure(options) => done(guest::measure(&options)),
         Verb::Trace(options) => done(trace::run(&options)),
     };
     match result {

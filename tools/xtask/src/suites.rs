@@ -56,12 +56,15 @@ pub(crate) struct Suite {
     /// What must appear on the console, in this order.
     #[serde(default)]
     pub(crate) expect: Vec<Expectation>,
-    /// The image of guest programs that the suite boots with; then it consists of the scripts in `guest`.
+    /// The image of guest programs that the suite boots with; then it consists of the scripts in `guest` or `interactive`.
     #[serde(default)]
     pub(crate) image: Option<String>,
     /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under Debian's own kernel.
     #[serde(default)]
     pub(crate) guest: Vec<String>,
+    /// Scripts of `tests/interactive`, each a test that a person at the shell plays, one after the other.
+    #[serde(default)]
+    pub(crate) interactive: Vec<String>,
     /// The ways of delivering system calls in which guests run.
     #[serde(default = "default_modes")]
     modes: Vec<Mode>,
@@ -194,13 +197,14 @@ fn parse(text: &str) -> Result<Vec<Suite>> {
 impl Suite {
     /// Refuses a suite that could not fail, or that could never run.
     fn check(&self) -> Result<()> {
-        if self.image.is_some() == self.guest.is_empty() {
-            bail!("`image` and `guest` belong together");
+        let has_scripts = !self.guest.is_empty() || !self.interactive.is_empty();
+        if self.image.is_some() != has_scripts || !self.guest.is_empty() && !self.interactive.is_empty() {
+            bail!("`image` belongs to either `guest` or `interactive`");
         }
-        if !self.guest.is_empty() && (self.tests.is_some() || !self.expect.is_empty()) {
+        if has_scripts && (self.tests.is_some() || !self.expect.is_empty()) {
             bail!("the tests of a suite with guests are its scripts");
         }
-        if self.tests.is_none() && self.expect.is_empty() && self.guest.is_empty() {
+        if self.tests.is_none() && self.expect.is_empty() && !has_scripts {
             bail!("neither `tests` nor `expect`: it could not fail");
         }
         if self.tests == Some(0) {
@@ -227,7 +231,7 @@ impl Suite {
     pub(crate) fn matches(&self, filter: &str) -> bool {
         self.name.contains(filter)
             || self.expect.iter().any(|expectation| expectation.id.contains(filter))
-            || self.guest.iter().any(|test| test.contains(filter))
+            || self.guest.iter().chain(&self.interactive).any(|test| test.contains(filter))
             || self.modules.iter().any(|module| module.contains(filter))
     }
 
@@ -245,7 +249,7 @@ impl Suite {
         let boots = if overrides.uefi { vec![Boot::UefiCd] } else { self.boots.clone() };
         let mut runs = Vec::new();
         // The mode matters to guests only.
-        let modes = if self.guest.is_empty() { &self.modes[..1] } else { &self.modes };
+        let modes = if self.image.is_none() { &self.modes[..1] } else { &self.modes };
         for model in &self.machines {
             for &boot in &boots {
                 for &cpus in &cpus {
@@ -273,7 +277,7 @@ impl Suite {
         if self.cpus.len() > 1 || cpus != 1 {
             marks.push(if cpus == 1 { "1 cpu".into() } else { format!("{cpus} cpus") });
         }
-        if !self.guest.is_empty() {
+        if self.image.is_some() && self.modes.len() > 1 {
             marks.push(mode.name().to_string());
         }
         if self.repeat > 1 {
@@ -318,7 +322,7 @@ mod tests {
     #[test]
     fn the_tables_of_the_tree_are_valid() {
         read(TESTS).unwrap();
-        assert!(read(GUESTS).unwrap().iter().all(|suite| !suite.guest.is_empty()));
+        assert!(read(GUESTS).unwrap().iter().all(|suite| suite.image.is_some()));
         assert!(read(BENCHMARKS).unwrap().iter().all(|benchmark| benchmark.icount));
     }
 

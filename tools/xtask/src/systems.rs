@@ -56,6 +56,9 @@ pub(crate) struct Hardware {
     /// Boot through UEFI and GRUB, from an image, instead of directly
     #[arg(long)]
     uefi: bool,
+    /// A nanosecond for each instruction, and none to wait: hours of sleep pass at once
+    #[arg(long)]
+    virtual_time: bool,
 }
 
 impl Choice {
@@ -110,7 +113,7 @@ impl Hardware {
             elsewhere: BTreeMap::new(),
             foreign: None,
             image: None,
-            icount: false,
+            icount: self.virtual_time,
             extra: Vec::new(),
         }
     }
@@ -123,6 +126,7 @@ impl Hardware {
             accel: Accelerator::Tcg,
             machine: "q35".into(),
             uefi: false,
+            virtual_time: false,
         }
     }
 }

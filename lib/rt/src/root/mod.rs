@@ -17,6 +17,7 @@ pub mod console;
 pub mod device;
 pub mod memory;
 pub mod names;
+pub mod servers;
 pub mod share;
 pub mod space;
 
@@ -76,6 +77,8 @@ pub mod request {
     pub const SHARE_CREATE: u64 = 4020;
     /// Maps what another server shares: share, address. Answered with its size.
     pub const SHARE_MAP: u64 = 4021;
+    /// A server of the system: which. Answered with what [`super::servers::Server`] holds.
+    pub const SERVER: u64 = 4022;
     /// Label of every answer.
     pub const ANSWER: u64 = 4100;
 }
@@ -190,7 +193,7 @@ pub fn end_system(end: End) -> Status {
 }
 
 /// A message whose last words are `text`: its length in bytes, then its bytes, eight a word.
-fn with_text(message: Message, text: &[u8]) -> Message {
+pub fn with_text(message: Message, text: &[u8]) -> Message {
     let message = message.word(text.len() as u64);
     text.chunks(8).fold(message, |message, bytes| {
         let mut word = [0; 8];

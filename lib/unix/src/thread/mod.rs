@@ -37,6 +37,7 @@ use crate::tty::Terminal;
 use crate::vfs::{Directories, MemoryProvider, Vfs, VnodeRef};
 use crate::{BoxFuture, Environment, Error, Result};
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -96,6 +97,11 @@ pub trait Host<M: Machine>: Send + Sync {
     fn end(&self, how: End) -> Result<()> {
         let _ = how;
         Err(Error::ENOSYS)
+    }
+
+    /// What this system runs on, for people: lines of a name, a tabulator and what there is to say (/proc/macadamia).
+    fn description(&self) -> String {
+        String::new()
     }
 
     /// Processors that threads may run on.

@@ -18,6 +18,7 @@ pub(super) const FILES: &[&str] = &[
     "filesystems",
     "interrupts",
     "loadavg",
+    "macadamia",
     "meminfo",
     "modules",
     "mounts",
@@ -86,6 +87,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
             let last = system.process_ids().into_iter().map(Pid::number).max().unwrap_or(0);
             format!("0.00 0.00 0.00 {running}/{threads} {last}\n").into()
         }
+        "macadamia" => system.host.description().into(),
         "meminfo" => memory(system).into(),
         "mounts" => mounts(system, Pid::INIT),
         "partitions" => b"major minor  #blocks  name\n\n".to_vec(),

@@ -3,11 +3,11 @@
 use super::devpts::PtsNode;
 use super::file::TerminalFile;
 use super::terminal::Terminal;
-use crate::file::{FileObject, Io};
+use crate::file::{FileObject, Io, OpenFile};
 use crate::poll::{PollQueue, Readiness};
 use crate::process_context::{FileSignal, ProcessContext, SessionHost};
 use crate::sync::SpinLock;
-use crate::vfs::{DeviceNumber, OpenFlags};
+use crate::vfs::{DeviceNumber, Location, Mount, MountTree, OpenFlags};
 use crate::{Environment, Error, Identity, NotDone, Result, Timestamp, UserBuffer};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
@@ -99,12 +99,28 @@ impl PtyMaster {
         }
     }
 
-    /// Opens the programs' side without its name (TIOCGPTPEER).
-    pub fn open_peer(&self, process: &dyn ProcessContext, flags: OpenFlags) -> Result<Arc<TerminalFile>> {
+    /// Opens the programs' side without looking for its name (TIOCGPTPEER). It has one where the devpts is mounted in
+    /// `tree`: ttyname(3) finds it by that.
+    pub fn open_peer(
+        &self,
+        tree: &MountTree,
+        process: &dyn ProcessContext,
+        flags: OpenFlags,
+    ) -> Result<Arc<OpenFile>> {
         if self.is_locked() {
             return Err(Error::EIO);
         }
-        TerminalFile::open(self.node.terminal(), process, None, flags)
+        let terminal = TerminalFile::open(self.node.terminal(), process, None, flags)?;
+        let is_mine = |mount: &Arc<Mount>| {
+            core::ptr::addr_eq(Arc::as_ptr(&mount.file_system()), Arc::as_ptr(&self.ptys))
+        };
+        Ok(match tree.mounts().into_iter().find(is_mine) {
+            Some(mount) => {
+                let location = Location { mount, vnode: self.node.clone() };
+                OpenFile::of_vnode(location, None, flags, Some(terminal))
+            }
+            None => OpenFile::of_object(terminal, flags),
+        })
     }
 
     fn is_abandoned(&self) -> bool {

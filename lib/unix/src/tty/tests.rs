@@ -498,8 +498,10 @@ fn pseudoterminals_come_and_go() {
     assert!(master.readiness().contains(Readiness::HANGUP | Readiness::READ));
     assert_eq!(s.w.read(&master, 9), Ok(b"bye".to_vec()), "what was written is not lost");
     assert_eq!(s.w.read(&master, 9), Err(Error::EIO));
-    let peer =
-        master.object_as::<PtyMaster>().unwrap().open_peer(&s.w.process, OpenFlags::READ_WRITE).unwrap();
+    let tree = &s.w.vfs.tree;
+    let peer = master.object_as::<PtyMaster>().unwrap();
+    let peer = peer.open_peer(tree, &s.w.process, OpenFlags::READ_WRITE).unwrap();
+    assert_eq!(now(peer.path(&tree.root())), b"/pts/1", "as ttyname(3) looks for it");
     assert_eq!(s.w.read(&master, 9), Err(Error::EAGAIN));
     drop((peer, master));
     assert_eq!(s.w.list("/pts"), Ok(vec!["0".into()]));
@@ -527,16 +529,10 @@ fn a_terminal_that_goes_away_hangs_up() {
     assert_eq!(s.w.write(&again, b"x"), Ok(1));
     // And a closed master is a hang-up with the name gone.
     let second = s.ptys.create(&s.w.identity).unwrap();
-    let peer = OpenFile::of_object(
-        second.open_peer(&s.w.process, OpenFlags::READ).err().map_or_else(
-            || unreachable!(),
-            |_| {
-                second.set_locked(false);
-                second.open_peer(&s.w.process, OpenFlags::READ).unwrap()
-            },
-        ),
-        OpenFlags::READ_WRITE,
-    );
+    let open_peer = || second.open_peer(&s.w.vfs.tree, &s.w.process, OpenFlags::READ_WRITE);
+    assert_eq!(open_peer().err(), Some(Error::EIO), "locked");
+    second.set_locked(false);
+    let peer = open_peer().unwrap();
     drop(second);
     assert_eq!(s.w.read(&peer, 1), Ok(vec![]));
 }

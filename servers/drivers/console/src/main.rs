@@ -51,6 +51,13 @@ struct Client {
 }
 
 impl Line for Client {
+    fn can_receive(&mut self) -> bool {
+        if self.input.room() == 0 {
+            self.input.wait_for_reader();
+        }
+        self.input.room() > 0
+    }
+
     fn receive(&mut self, byte: u8) {
         if self.input.write(&[byte]) == 0 {
             self.area.lost.fetch_add(1, Ordering::Relaxed);
@@ -83,6 +90,10 @@ impl Client {
 struct Nobody;
 
 impl Line for Nobody {
+    fn can_receive(&mut self) -> bool {
+        true
+    }
+
     fn receive(&mut self, _: u8) {}
 
     fn send(&mut self, _: usize, _: &mut dyn FnMut(u8)) -> usize {

@@ -10,7 +10,9 @@ pub trait Registers {
 
 /// Who has bytes for the port and takes those that come.
 pub trait Line {
-    /// A byte has come.
+    /// Whether there is room for a byte. Where there is none, the port is to be served again once there is.
+    fn can_receive(&mut self) -> bool;
+    /// A byte has come, and there was room for it.
     fn receive(&mut self, byte: u8);
     /// Hands out up to `most` bytes, each to `send`. Returns how many.
     fn send(&mut self, most: usize, send: &mut dyn FnMut(u8)) -> usize;
@@ -43,6 +45,8 @@ const DIVISOR_ACCESS: u8 = 0x80;
 const EIGHT_BITS: u8 = 3;
 /// Data terminal ready, request to send, and OUT2, which lets the interrupt through.
 const READY: u8 = 0x0b;
+/// Request to send, without which the other side is to wait.
+const REQUEST_TO_SEND: u8 = 2;
 const LOOPBACK: u8 = 0x10;
 const DATA_READY: u8 = 1;
 const TRANSMITTER_EMPTY: u8 = 0x20;
@@ -59,6 +63,8 @@ pub struct Uart<R> {
     /// Bytes that the transmitter takes at once.
     depth: usize,
     enabled: u8,
+    /// Modem control, as it was written last.
+    control: u8,
 }
 
 impl<R: Registers> Uart<R> {
@@ -77,9 +83,10 @@ impl<R: Registers> Uart<R> {
         registers.write(INTERRUPT_ENABLE, 0);
         registers.write(LINE_CONTROL, EIGHT_BITS);
         registers.write(IDENTIFICATION, QUEUES);
-        registers.write(MODEM_CONTROL, if loopback { READY | LOOPBACK } else { READY });
+        let control = if loopback { READY | LOOPBACK } else { READY };
+        registers.write(MODEM_CONTROL, control);
         let has_queues = registers.read(IDENTIFICATION) & HAS_QUEUES == HAS_QUEUES;
-        let mut uart = Uart { registers, depth: if has_queues { 16 } else { 1 }, enabled: 0 };
+        let mut uart = Uart { registers, depth: if has_queues { 16 } else { 1 }, enabled: 0, control };
         uart.enable(ENABLE_RECEIVED);
         Some(uart)
     }
@@ -93,7 +100,10 @@ impl<R: Registers> Uart<R> {
             if status == NOBODY {
                 return;
             }
-            if status & DATA_READY != 0 {
+            // Without room what comes stays in the port, and the other side is asked to wait.
+            let can_receive = line.can_receive();
+            self.request(can_receive);
+            if can_receive && status & DATA_READY != 0 {
                 line.receive(self.registers.read(DATA));
                 continue;
             }
@@ -102,13 +112,23 @@ impl<R: Registers> Uart<R> {
                 let registers = &mut self.registers;
                 sent = line.send(self.depth, &mut |byte| registers.write(DATA, byte));
             }
-            self.enable(if line.has_more() { ENABLE_RECEIVED | ENABLE_TRANSMITTED } else { ENABLE_RECEIVED });
+            let received = if can_receive { ENABLE_RECEIVED } else { 0 };
+            self.enable(if line.has_more() { received | ENABLE_TRANSMITTED } else { received });
             // Reading these takes back the interrupts that have no data of their own.
             let identification = self.registers.read(IDENTIFICATION);
             self.registers.read(MODEM_STATUS);
             if sent == 0 && identification & NOTHING_PENDING != 0 {
                 return;
             }
+        }
+    }
+
+    /// Asks the other side to send, or to wait.
+    fn request(&mut self, send: bool) {
+        let control = if send { self.control | REQUEST_TO_SEND } else { self.control & !REQUEST_TO_SEND };
+        if self.control != control {
+            self.registers.write(MODEM_CONTROL, control);
+            self.control = control;
         }
     }
 
@@ -205,9 +225,14 @@ mod tests {
     struct Ends {
         received: Vec<u8>,
         to_send: VecDeque<u8>,
+        full: bool,
     }
 
     impl Line for Ends {
+        fn can_receive(&mut self) -> bool {
+            !self.full
+        }
+
         fn receive(&mut self, byte: u8) {
             self.received.push(byte);
         }
@@ -267,6 +292,27 @@ mod tests {
             uart.serve(&mut ends);
         }
         assert_eq!(ends.received, (0..50).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn what_nobody_has_room_for_waits_in_the_port_and_does_not_interrupt() {
+        let mut model = Model { has_queues: true, ..Model::default() };
+        let mut ends = Ends { full: true, to_send: (0..20).collect(), ..Ends::default() };
+        let mut uart = Uart::new(&mut model, false).expect("there is one");
+        uart.registers.received.extend(b"typed");
+        uart.serve(&mut ends);
+        while !uart.registers.transmitting.is_empty() || uart.registers.interrupts() {
+            uart.registers.tick();
+            uart.serve(&mut ends);
+        }
+        assert_eq!((ends.received.len(), uart.registers.sent.len()), (0, 20), "sending goes on");
+        assert_eq!(uart.registers.registers[4] & REQUEST_TO_SEND, 0, "the other side is to wait");
+        ends.full = false;
+        uart.serve(&mut ends);
+        assert_eq!(ends.received, b"typed");
+        assert_eq!(uart.registers.registers[4], READY);
+        uart.registers.received.push_back(b'!');
+        assert!(uart.registers.interrupts());
     }
 
     #[test]

@@ -41,8 +41,9 @@ pub(super) struct Definition {
     /// Directories beyond those of the packages, each with its mode in octal.
     #[serde(default)]
     pub(super) directories: BTreeMap<String, String>,
-    /// A directory of ours whose files are laid over the packages'.
-    pub(super) files: Option<String>,
+    /// Directories of ours whose files are laid over the packages', one after the other.
+    #[serde(default)]
+    pub(super) files: Vec<String>,
 }
 
 /// Which packages are taken.
@@ -129,13 +130,13 @@ impl Definition {
         joined(&mut self.packages, &below.packages);
         joined(&mut self.leave_out, &below.leave_out);
         joined(&mut self.keep, &below.keep);
+        joined(&mut self.files, &below.files);
         for (path, target) in &below.links {
             self.links.entry(path.clone()).or_insert_with(|| target.clone());
         }
         for (path, mode) in &below.directories {
             self.directories.entry(path.clone()).or_insert_with(|| mode.clone());
         }
-        self.files = self.files.or_else(|| below.files.clone());
         self.link_list = self.link_list.or_else(|| below.link_list.clone());
         self
     }
@@ -152,15 +153,15 @@ mod tests {
 
     #[test]
     fn an_image_has_what_the_one_below_has() {
-        let text = "[[image]]\nname='a'\nabout=''\npackages=['x']\nleave-out=['/d']\nfiles='f'\nlinks={'/l'='1'}\n\
-                    [[image]]\nname='b'\nabout=''\nfrom='a'\npackages=['y','x']\nlinks={'/l'='2'}\n\
+        let text = "[[image]]\nname='a'\nabout=''\npackages=['x']\nleave-out=['/d']\nfiles=['f']\nlinks={'/l'='1'}\n\
+                    [[image]]\nname='b'\nabout=''\nfrom='a'\npackages=['y','x']\nfiles=['g']\nlinks={'/l'='2'}\n\
                     [[host]]\nname='h'\nabout=''\ndependencies={only='p'}\n";
         let definitions = Definitions::parse(text).unwrap();
         let image = definitions.image("b").unwrap();
         assert_eq!(image.packages, ["x", "y"]);
         assert_eq!(image.leave_out, ["/d"]);
         assert_eq!(image.links["/l"], "2");
-        assert_eq!(image.files.as_deref(), Some("f"));
+        assert_eq!(image.files, ["f", "g"]);
         assert_eq!(definitions.all().count(), 3);
     }
 

@@ -112,7 +112,7 @@ fn add_own(tree: &mut Tree, definition: &Definition, request: &Request) -> Resul
             }
         }
     }
-    if let Some(files) = &definition.files {
+    for files in &definition.files {
         tree.add_directory(&directory().join(files), "")?;
     }
     for (path, file) in &request.files {

@@ -1,12 +1,15 @@
-//! `./mac interact`: types at a guest's terminal as a person would, and waits for what should appear.
+//! Types at a guest's terminal as a person would, and waits for what should appear; never for a time.
 
-use super::session::{Kernel, Mode, Printed, Session, Start};
+use super::script::{Script, comparable, recording};
+use super::session::{Kernel, Log, Mode, Printed, Session, Start};
 use super::{Request, make};
-use crate::boots::without_control_sequences;
-use crate::systems::Hardware;
-use crate::{build, tap, tree};
+use crate::boots::Verdict;
+use crate::scratch::file_name;
+use crate::suites::{self, Overrides, Run};
+use crate::tap::{Outcome, Test};
+use crate::terminal::{self, Screen};
+use crate::{build, test, tree};
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,67 +19,83 @@ use std::time::{Duration, Instant};
 /// Options of `./mac interact`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only scripts whose file name contains this
+    /// Only suites and scripts whose name contains this
     filter: Option<String>,
     /// The kernel that the programs run on
     #[arg(long, value_enum, default_value = "macadamia")]
     kernel: Kernel,
-    /// How system calls are delivered
-    #[arg(long, value_enum, default_value = "exception")]
-    mode: Mode,
-    #[command(flatten)]
-    hardware: Hardware,
+    /// How system calls are delivered; default: as the suite says
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// Write the pictures that scripts ask for into this directory
+    #[arg(long, value_name = "DIR")]
+    pictures: Option<PathBuf>,
+    /// Write a recording of each suite (asciicast version 2) into this directory
+    #[arg(long, value_name = "DIR")]
+    cast: Option<PathBuf>,
 }
 
-/// One script of `tests/interactive`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Script {
-    id: String,
-    sentence: String,
-    image: String,
-    step: Vec<Step>,
+/// Size of the window at the beginning.
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 80;
+/// What the shell shows when it waits for a command.
+const PROMPT: &str = "ready> ";
+/// How long the machine may take to its first prompt, and to its end.
+const PATIENCE: Duration = Duration::from_secs(180);
+/// How long a person tries each way back to the prompt.
+const RECOVERY: Duration = Duration::from_secs(10);
+/// Memory for Debian's kernel, which unpacks the image into half of it.
+const LINUX_MEMORY: &str = "1G";
+
+/// How a suite is played.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Play {
+    /// Only scripts whose name, or whose suite's, contains this.
+    filter: Option<String>,
+    pictures: Option<PathBuf>,
+    cast: Option<PathBuf>,
 }
 
-/// What a person waits for, and types then.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Step {
-    /// Must appear behind what the steps before have waited for; as shown, without what steers the terminal.
-    expect: String,
-    /// Seconds to wait then: for programs that throw away what was typed before they began.
-    #[serde(default)]
-    wait: f32,
-    /// What is typed.
-    #[serde(default)]
-    send: String,
+/// What became of a script.
+pub(super) struct Played {
+    pub(super) name: String,
+    pub(super) script: Script,
+    /// The screen at its end, or why there is none. `None`: it was not played, for the reason that is given.
+    pub(super) result: Option<Result<String>>,
 }
 
-/// How long a person waits for one thing to appear.
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// Runs the scripts; an error if one of them has failed.
+/// Plays suites; an error if a script has failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.kernel == Kernel::Macadamia {
         build::everything(&build::Options::default())?;
     }
-    let mut failed = 0;
-    let mut count = 0;
-    for path in scripts()? {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if options.filter.as_deref().is_some_and(|filter| !name.contains(filter)) {
+    let play = Play {
+        filter: options.filter.clone(),
+        pictures: options.pictures.clone(),
+        cast: options.cast.clone(),
+    };
+    let (mut count, mut failed) = (0, 0);
+    for suite in suites::read(suites::GUESTS)? {
+        if !suite.interactive.iter().any(|name| play.wants(&suite.name, name)) {
             continue;
         }
-        let script = read(&path)?;
-        count += 1;
-        let started = Instant::now();
-        match play(&script, &name, options) {
-            Ok(()) => {
-                println!("ok - {} {} ({:.1} s)", script.id, script.sentence, started.elapsed().as_secs_f64())
+        let overrides = match options.kernel {
+            Kernel::Linux => Overrides { memory: Some(LINUX_MEMORY.into()), ..Overrides::default() },
+            Kernel::Macadamia => Overrides::default(),
+        };
+        for mut run in suite.runs(&overrides).map_err(|excluded| anyhow::anyhow!(excluded.reason))? {
+            if options.mode.is_some_and(|mode| mode != run.mode) {
+                continue;
             }
-            Err(error) => {
-                failed += 1;
-                println!("not ok - {} {}: {error:#}", script.id, script.sentence);
+            if options.kernel == Kernel::Linux {
+                run.name = format!("{}-linux", suite.name);
+            }
+            let verdict = judge(&run, options.kernel, &play)?;
+            count += verdict.tests.len();
+            failed += verdict.failed();
+            test::show(&run, &verdict);
+            if options.kernel == Kernel::Linux {
+                break;
             }
         }
     }
@@ -87,94 +106,267 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
 }
 
-fn scripts() -> Result<Vec<PathBuf>> {
-    let directory = tree::root().join("tests/interactive");
-    let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    paths.sort();
-    Ok(paths)
+/// Plays a suite on Macadamia and compares the screens with those under Debian's own kernel.
+pub(crate) fn run_suite(run: &Run) -> Result<Verdict> {
+    judge(run, Kernel::Macadamia, &Play::default())
 }
 
-fn read(path: &Path) -> Result<Script> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let script: Script = toml::from_str(&text).with_context(|| path.display().to_string())?;
-    if !tap::is_id(&script.id) {
-        bail!("{}: {:?} is not a test id like SHELL0001", path.display(), script.id);
+fn judge(run: &Run, kernel: Kernel, play: &Play) -> Result<Verdict> {
+    let started = Instant::now();
+    let (played, trouble, log) = play_suite(run, kernel, play)?;
+    let mut verdict =
+        Verdict { seconds: started.elapsed().as_secs_f64(), log, failures: trouble, ..Verdict::default() };
+    for Played { name, script, result } in played {
+        let outcome = match result {
+            None => Outcome::Skipped(script.only_here.clone().unwrap_or_default()),
+            Some(Err(error)) => {
+                verdict.tail.extend(format!("{name}: {error:#}").lines().map(String::from));
+                Outcome::Failed
+            }
+            Some(Ok(screen)) if script.is_compared() => {
+                let expected = fs::read_to_string(recording(&name))
+                    .unwrap_or_else(|error| format!("(not recorded: ./mac record; {error})\n"));
+                if screen == expected {
+                    Outcome::Passed
+                } else {
+                    let text = format!("{name}: the screen under Linux:\n{expected}\nand here:\n{screen}");
+                    verdict.tail.extend(text.lines().map(String::from));
+                    Outcome::Failed
+                }
+            }
+            Some(Ok(_)) => Outcome::Passed,
+        };
+        verdict.tests.push(Test { id: script.id, sentence: script.sentence, outcome });
     }
-    Ok(script)
+    Ok(verdict)
 }
 
-fn play(script: &Script, name: &str, options: &Options) -> Result<()> {
-    let image = make(&Request { name: script.image.clone(), ..Request::default() })?;
-    let start = Start {
-        kernel: options.kernel,
-        mode: options.mode,
-        image: image.path,
-        command: Vec::new(),
-        environment: [("TERM", "vt100"), ("ROWS", "24"), ("COLUMNS", "80")]
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .to_vec(),
-        machine: options.hardware.machine(),
-    };
-    let log = tree::target().join("test-logs").join(format!("interact-{name}.log"));
+/// Boots, plays the scripts of a suite one after the other, and ends the system. Returns what became of each script, what
+/// else went wrong, and where everything that was shown is kept.
+pub(super) fn play_suite(
+    run: &Run,
+    kernel: Kernel,
+    play: &Play,
+) -> Result<(Vec<Played>, Vec<String>, PathBuf)> {
+    let log = tree::target().join("test-logs").join(format!("{}.log", file_name(&run.name)));
     fs::create_dir_all(log.parent().unwrap_or(Path::new("/")))?;
-    let log = fs::File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-    let mut screen = Screen {
-        session: start.start(&format!("interact-{name}"))?,
-        printed: Vec::new(),
-        shown: String::new(),
-        read: 0,
-        log,
-    };
-    for step in &script.step {
-        screen.expect(&step.expect)?;
-        screen.rest(Duration::from_secs_f32(step.wait))?;
-        screen.session.send(step.send.as_bytes());
+    let mut person = Person::sit_down(run, kernel, play, &log)?;
+    let mut played = Vec::new();
+    let mut stuck = person.first_prompt().err();
+    let mut ended = false;
+    for name in run.suite.interactive.iter().filter(|name| play.wants(&run.suite.name, name)) {
+        let script = Script::read(name)?;
+        let result = if kernel == Kernel::Linux && script.only_here.is_some() {
+            None
+        } else if let Some(error) = &stuck {
+            Some(Err(anyhow::anyhow!("not played: {error:#}")))
+        } else {
+            let result = person.play(name, &script);
+            ended |= script.ends;
+            if result.is_err() && person.recover().is_err() {
+                stuck = Some(anyhow::anyhow!("{name} has failed"));
+            }
+            Some(result)
+        };
+        played.push(Played { name: name.clone(), script, result });
     }
-    screen.ended()
+    let mut trouble = Vec::new();
+    if stuck.is_none() && !ended {
+        trouble.extend(person.leave().err().map(|error| format!("{error:#}")));
+    }
+    if let Some(directory) = &play.cast {
+        person.write_cast(&directory.join(format!("{}.cast", file_name(&run.name))))?;
+    }
+    Ok((played, trouble, log))
 }
 
-/// What the terminal has shown so far.
-struct Screen {
+impl Play {
+    fn wants(&self, suite: &str, name: &str) -> bool {
+        self.filter.as_deref().is_none_or(|filter| suite.contains(filter) || name.contains(filter))
+    }
+}
+
+/// Who sits at the terminal: what was shown so far, and how much of it has been waited for.
+struct Person {
     session: Session,
-    /// Everything that was printed.
-    printed: Vec<u8>,
-    /// The same, without what steers the terminal.
-    shown: String,
-    /// How much of it has been waited for.
+    screen: Screen,
+    /// How much of what was ever shown has been waited for.
     read: usize,
     log: fs::File,
+    said: Log,
+    started: Instant,
+    /// When what was shown.
+    cast: Vec<(f64, Vec<u8>)>,
+    pictures: Option<PathBuf>,
 }
 
-impl Screen {
-    fn expect(&mut self, text: &str) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(at) = self.shown[self.read..].find(text) {
-                self.read += at + text.len();
-                return Ok(());
-            }
-            if !self.listen(deadline)? {
-                let tail: Vec<&str> = self.shown[self.read..].lines().rev().take(12).collect();
-                let tail: Vec<&str> = tail.into_iter().rev().collect();
-                bail!("{text:?} did not appear; since the step before:\n{}", tail.join("\n"));
-            }
-        }
+impl Person {
+    fn sit_down(run: &Run, kernel: Kernel, play: &Play, log: &Path) -> Result<Person> {
+        let image =
+            make(&Request { name: run.suite.image.clone().unwrap_or_default(), ..Request::default() })?;
+        let size = [("ROWS", ROWS), ("COLUMNS", COLUMNS)];
+        let mut environment: Vec<_> =
+            size.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        environment.push(("TERM".into(), "xterm-256color".into()));
+        let start = Start {
+            kernel,
+            mode: run.mode,
+            image: image.path,
+            command: Vec::new(),
+            greet: true,
+            environment,
+            machine: run.machine.clone(),
+        };
+        Ok(Person {
+            session: start.start(&run.name)?,
+            screen: Screen::new(ROWS.into(), COLUMNS.into()),
+            read: 0,
+            log: fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?,
+            said: Log::default(),
+            started: Instant::now(),
+            cast: Vec::new(),
+            pictures: play.pictures.clone(),
+        })
     }
 
-    /// Waits for a time.
-    fn rest(&mut self, time: Duration) -> Result<()> {
-        let deadline = Instant::now() + time;
-        while Instant::now() < deadline && self.listen(deadline)? {}
+    /// Waits for the shell.
+    fn first_prompt(&mut self) -> Result<()> {
+        self.until(PATIENCE, "the first prompt", |person| person.waits_behind("#").then_some(()))?;
+        self.picture("boot.svg")
+    }
+
+    /// Keeps a picture of the screen, if pictures are wanted.
+    fn picture(&self, name: &str) -> Result<()> {
+        let Some(directory) = &self.pictures else { return Ok(()) };
+        fs::create_dir_all(directory)?;
+        fs::write(directory.join(name), terminal::svg(&self.screen))
+            .with_context(|| format!("cannot write {name}"))
+    }
+
+    /// Plays a script: what the screen shows at its end.
+    fn play(&mut self, name: &str, script: &Script) -> Result<String> {
+        // Every script begins in an empty directory, with an empty history, on an empty screen.
+        let begin = format!(
+            "PS1='{PROMPT}' PS2='more> '; cd; rm -rf /tmp/play; mkdir /tmp/play; cd /tmp/play; history -c; clear; echo '# {name}'\r"
+        );
+        self.session.send(begin.as_bytes());
+        let title = format!("# {name}");
+        self.until(PATIENCE, "a fresh screen", |person| {
+            (person.screen.line(0) == title && person.waits_behind(PROMPT.trim_end())).then_some(())
+        })?;
+        self.read = self.screen.shown.len();
+        for (number, step) in script.steps.iter().enumerate() {
+            self.step(step).with_context(|| format!("step {}", number + 1))?;
+        }
+        if script.ends {
+            self.ended()?;
+            return Ok(String::new());
+        }
+        Ok(comparable(&self.screen.text()))
+    }
+
+    /// Goes back to the prompt after a script that has failed, if that can be done as a person would.
+    fn recover(&mut self) -> Result<()> {
+        for keys in ["\x03", "q", "\x1b:q!\r", "\x18", "\x04"] {
+            let back = |person: &Person| person.waits_behind(PROMPT.trim_end()).then_some(());
+            if self.until(RECOVERY, "the prompt", back).is_ok() {
+                return Ok(());
+            }
+            self.session.send(keys.as_bytes());
+        }
+        bail!("the shell does not come back")
+    }
+
+    fn step(&mut self, step: &super::script::Step) -> Result<()> {
+        let patience = Duration::from_secs(step.patience);
+        if let Some([rows, columns]) = step.resize {
+            self.screen.resize(rows.into(), columns.into());
+            self.session.resize(rows, columns);
+        }
+        for _ in 0..step.times {
+            self.session.send(step.keys.as_bytes());
+        }
+        for text in &step.expect {
+            self.expect(text, patience)?;
+        }
+        for text in &step.screen {
+            self.until(patience, &format!("{text:?} on the screen"), |person| {
+                let all = |wanted: &String| person.screen.text().contains(wanted);
+                step.screen.iter().all(all).then_some(())
+            })?;
+        }
+        if step.prompt {
+            self.expect_prompt(patience)?;
+        }
+        if let Some(name) = &step.picture {
+            self.picture(name)?;
+        }
         Ok(())
     }
 
+    /// Waits for a text behind those that were waited for before.
+    fn expect(&mut self, text: &str, patience: Duration) -> Result<()> {
+        let end = self.until(patience, &format!("{text:?}"), |person| {
+            person.screen.shown[person.read..].find(text).map(|at| person.read + at + text.len())
+        })?;
+        self.read = end;
+        Ok(())
+    }
+
+    /// Waits for a new prompt on which nothing has been typed.
+    fn expect_prompt(&mut self, patience: Duration) -> Result<()> {
+        let end = self.until(patience, "the prompt", |person| {
+            let at = person.screen.shown[person.read..].rfind(PROMPT)?;
+            person.waits_behind(PROMPT.trim_end()).then_some(person.read + at + PROMPT.len())
+        })?;
+        self.read = end;
+        Ok(())
+    }
+
+    /// Whether the cursor stands behind a line that ends so, and a blank.
+    fn waits_behind(&self, end: &str) -> bool {
+        let (row, column) = self.screen.cursor();
+        let line = self.screen.line(row);
+        line.ends_with(end) && column == line.chars().count() + 1
+    }
+
+    /// Leaves the shell: the system ends.
+    fn leave(&mut self) -> Result<()> {
+        self.session.send(b"cd /; exit 0\r");
+        self.ended()
+    }
+
     /// Waits for the end of the machine.
-    fn ended(mut self) -> Result<()> {
+    fn ended(&mut self) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
-        while self.listen(deadline)? {}
-        if Instant::now() < deadline { Ok(()) } else { bail!("the system did not end after the last step") }
+        while Instant::now() < deadline {
+            if !self.listen(deadline)? && Instant::now() < deadline {
+                return match self.session.status(&self.said)? {
+                    0 => Ok(()),
+                    status => bail!("the system ended with status {status}"),
+                };
+            }
+        }
+        bail!("the system did not end")
+    }
+
+    /// Listens until `found` finds what a person waits for.
+    fn until<T>(
+        &mut self,
+        patience: Duration,
+        what: &str,
+        mut found: impl FnMut(&Person) -> Option<T>,
+    ) -> Result<T> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(value) = found(self) {
+                return Ok(value);
+            }
+            if !self.listen(deadline)? {
+                let why = if Instant::now() < deadline { ": the machine has ended" } else { "" };
+                bail!("{what} did not appear{why}; the screen:\n{}", self.screen.text());
+            }
+        }
     }
 
     /// Takes what is printed next; false if nothing came until then, or nothing will.
@@ -182,35 +374,29 @@ impl Screen {
         match self.session.printed.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Printed::Terminal(bytes)) => {
                 self.log.write_all(&bytes)?;
-                self.printed.extend(bytes);
-                // A control sequence may come in pieces, so it is left out of the whole.
-                self.shown.clear();
-                for part in String::from_utf8_lossy(&self.printed).split_inclusive(['\r', '\n']) {
-                    let end = part.trim_end_matches(['\r', '\n']).len();
-                    self.shown.push_str(&without_control_sequences(&part[..end]));
-                    self.shown.push_str(&part[end..]);
-                }
+                self.screen.write(&bytes);
+                let answers = std::mem::take(&mut self.screen.answers);
+                self.session.send(&answers);
+                self.cast.push((self.started.elapsed().as_secs_f64(), bytes));
                 Ok(true)
             }
             Ok(Printed::Log(bytes)) => {
                 self.log.write_all(&bytes)?;
+                self.said.take(&bytes);
                 Ok(true)
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(false),
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_scripts_of_the_tree_are_valid() {
-        let paths = scripts().unwrap();
-        assert!(!paths.is_empty());
-        let ids: std::collections::HashSet<String> =
-            paths.iter().map(|path| read(path).unwrap().id).collect();
-        assert_eq!(ids.len(), paths.len());
+    /// Keeps the session as a recording that players of asciicasts play.
+    fn write_cast(&self, path: &Path) -> Result<()> {
+        let mut text = format!("{{\"version\": 2, \"width\": {COLUMNS}, \"height\": {ROWS}}}\n");
+        for (time, bytes) in &self.cast {
+            let event = serde_json::json!([time, "o", String::from_utf8_lossy(bytes)]);
+            text += &format!("{event}\n");
+        }
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 }

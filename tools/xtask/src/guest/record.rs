@@ -1,14 +1,15 @@
 //! `./mac record`: runs the guest tests under Debian's own kernel and keeps what they print.
 
 use super::definitions::Definitions;
-use super::linux;
 use super::lock::Lock;
 use super::session::Kernel;
 use super::suite::{self, recording};
+use super::{interact, linux, script};
 use crate::build;
-use crate::suites::{self, Overrides};
+use crate::suites::{self, Overrides, Run};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// Options of `./mac record`.
 #[derive(clap::Args)]
@@ -34,32 +35,62 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let mut runs = chosen.runs(&overrides).map_err(|excluded| anyhow::anyhow!(excluded.reason))?;
         let mut run = runs.swap_remove(0);
         run.name = format!("{}-linux", chosen.name);
-        let outcomes = suite::boot(&run, Kernel::Linux)?;
-        if let Some(trouble) = outcomes.trouble {
-            bail!("{}: {trouble}", chosen.name);
-        }
-        for name in &chosen.guest {
-            let (_, printed) = outcomes
-                .ended
-                .iter()
-                .find(|(ended, _)| ended == name)
-                .with_context(|| format!("{name} has not run to its end"))?;
-            let file = recording(chosen.image.as_deref().unwrap_or_default(), name);
-            let before = std::fs::read_to_string(&file).unwrap_or_default();
-            let same = before == *printed;
+        let (recorded, trouble) = match chosen.interactive.is_empty() {
+            true => (printed(&run)?, None),
+            false => screens(&run)?,
+        };
+        for (name, file, content) in recorded {
+            let same = std::fs::read_to_string(&file).is_ok_and(|before| before == content);
             println!("{} {}: {name}", if same { "same" } else { "DIFFERENT" }, chosen.name);
             if !same {
-                different.push(name.as_str());
                 if !options.check {
-                    build::write_if_changed(&file, printed.as_bytes())?;
+                    build::write_if_changed(&file, content.as_bytes())?;
                 }
+                different.push(name);
             }
+        }
+        if let Some(trouble) = trouble {
+            bail!("{}: {trouble}", run.name);
         }
     }
     if options.check && !different.is_empty() {
         bail!("recorded differently: {}", different.join(" "));
     }
     if options.check { Ok(()) } else { versions() }
+}
+
+/// What is to be recorded: name, file, content.
+type Recorded = (String, PathBuf, String);
+
+/// What the scripts of a suite print.
+fn printed(run: &Run) -> Result<Vec<Recorded>> {
+    let outcomes = suite::boot(run, Kernel::Linux)?;
+    if let Some(trouble) = outcomes.trouble {
+        bail!("{}: {trouble}", run.name);
+    }
+    let image = run.suite.image.as_deref().unwrap_or_default();
+    let printed = |name: &String| {
+        let ended = outcomes.ended.iter().find(|(ended, _)| ended == name);
+        let (_, printed) = ended.with_context(|| format!("{name} has not run to its end"))?;
+        Ok((name.clone(), recording(image, name), printed.clone()))
+    };
+    run.suite.guest.iter().map(printed).collect()
+}
+
+/// What the screen shows after each script of a suite, and what went wrong.
+fn screens(run: &Run) -> Result<(Vec<Recorded>, Option<String>)> {
+    let (played, mut trouble, _) = interact::play_suite(run, Kernel::Linux, &interact::Play::default())?;
+    let mut recorded = Vec::new();
+    for script in played {
+        match script.result {
+            Some(Ok(screen)) if script.script.is_compared() => {
+                recorded.push((script.name.clone(), script::recording(&script.name), screen));
+            }
+            Some(Err(error)) => trouble.push(format!("{}: {error:#}", script.name)),
+            Some(Ok(_)) | None => {}
+        }
+    }
+    Ok((recorded, (!trouble.is_empty()).then(|| trouble.join("\n"))))
 }
 
 /// Keeps what the recordings were made with.

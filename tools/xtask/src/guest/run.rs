@@ -32,6 +32,9 @@ pub(crate) struct Options {
     /// Show what the kernel and the servers say, too
     #[arg(long, short)]
     verbose: bool,
+    /// Show nothing but the shell: neither what starts nor what there is to try
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
     /// Run this command instead of a shell, and end with its status
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -51,7 +54,8 @@ impl Options {
 
 /// Runs the command, or a shell; returns the status with which it ended.
 pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
-    let default = if options.command.is_empty() { "shell" } else { "base" };
+    let interactive = options.command.is_empty();
+    let default = if interactive { "shell" } else { "base" };
     let name = options.image.clone().unwrap_or_else(|| default.into());
     let mut request = Request { name, packages: options.packages.clone(), ..Request::default() };
     if let Some(directory) = &options.with {
@@ -68,18 +72,18 @@ pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
         mode: options.mode,
         image: image.path,
         command: options.command.clone(),
-        environment: environment(),
+        greet: interactive && !options.quiet,
+        environment: environment(options.quiet),
         machine,
     };
-    if options.command.is_empty() {
+    if interactive && !options.quiet {
         eprintln!(
             "mac: booting; Ctrl-A X leaves, `poweroff` ends it, {} has the system's log",
             log_file().display()
         );
     }
     let session = start.start("run")?;
-    let terminal = Terminal::take(options.command.is_empty());
-    let interactive = options.command.is_empty();
+    let terminal = Terminal::take(interactive);
     let readiness = Readiness::of(interactive);
     let run = Run { session, log: Log::default(), readiness, verbose: options.verbose };
     let result = run.pass_through(interactive);
@@ -89,8 +93,11 @@ pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
 }
 
 /// What the guest is told about this terminal, for its init.
-fn environment() -> Vec<(String, String)> {
+fn environment(quiet: bool) -> Vec<(String, String)> {
     let mut variables = Vec::new();
+    if quiet {
+        variables.push(("QUIET".to_string(), "1".to_string()));
+    }
     // A terminal type that is no plain word would not survive the command line of the guest's kernel.
     let plain =
         |term: &String| term.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.+_".contains(&byte));
@@ -131,9 +138,12 @@ impl Run {
         let typed = read_keys(interactive);
         let mut terminal = std::io::stdout();
         let mut leaving = false;
+        // What the guest has been told of this window; before it shows something, nobody there listens.
+        let (mut told, mut listens) = (None, false);
         loop {
             match self.session.printed.recv_timeout(Duration::from_millis(20)) {
                 Ok(Printed::Terminal(bytes)) => {
+                    listens = true;
                     let bytes = self.readiness.take(bytes);
                     terminal.write_all(&bytes)?;
                     terminal.flush()?;
@@ -147,6 +157,10 @@ impl Run {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if let Some((rows, columns)) = terminal::size().filter(|&size| listens && told != Some(size)) {
+                self.session.resize(rows, columns);
+                told = Some((rows, columns));
             }
             // Before the command has its terminal, nobody would get what is typed.
             while self.readiness.ready

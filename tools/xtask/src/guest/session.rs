@@ -2,7 +2,7 @@
 //!
 //! The first port carries what the kernel and the servers say, the second is the guest's terminal.
 
-use super::linux;
+use super::{linux, telnet};
 use crate::qemu::Machine;
 use crate::scratch::{Guard, Scratch};
 use crate::tree;
@@ -52,6 +52,8 @@ pub(crate) struct Start {
     pub(crate) image: PathBuf,
     /// The command and its arguments; none: the image's own init.
     pub(crate) command: Vec<String>,
+    /// Whether the terminal says first what has been started.
+    pub(crate) greet: bool,
     /// Variables for the command.
     pub(crate) environment: Vec<(String, String)>,
     /// The emulated machine; what boots on it is filled in here.
@@ -72,8 +74,10 @@ pub(crate) struct Session {
     child: Guard,
     /// Disconnected once the machine has ended and everything has been read.
     pub(crate) printed: Receiver<Printed>,
-    /// What is written here is typed at the guest's terminal.
-    pub(crate) keyboard: UnixStream,
+    /// What is sent here is typed at the guest's terminal, by a thread of its own: the guest takes it when it likes.
+    keyboard: Sender<Vec<u8>>,
+    /// Whether the line carries commands beside what is typed ([`telnet`]).
+    has_commands: bool,
     _scratch: Scratch,
 }
 
@@ -100,7 +104,8 @@ impl Start {
         let (sender, printed) = channel();
         pass_on(log, sender.clone(), Printed::Log);
         pass_on(terminal, sender, Printed::Terminal);
-        Ok(Session { child, printed, keyboard, _scratch: scratch })
+        let has_commands = self.kernel == Kernel::Macadamia;
+        Ok(Session { child, printed, keyboard: type_on(keyboard), has_commands, _scratch: scratch })
     }
 
     /// The image, for Linux with the command in it.
@@ -137,7 +142,11 @@ impl Start {
     fn configuration(&self) -> Result<String> {
         let time =
             SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?.as_secs();
-        let mut words = vec![format!("mode={}", self.mode.name()), format!("time={time}")];
+        let mut words =
+            vec![format!("mode={}", self.mode.name()), format!("time={time}"), "line=telnet".to_string()];
+        if self.greet {
+            words.push("greet".into());
+        }
         words.extend(self.environment.iter().map(|(name, value)| format!("env={name}={}", escaped(value))));
         if !self.command.is_empty() {
             // The image's init sets the terminal for a command, whatever system it is.
@@ -195,10 +204,31 @@ fn pass_on(mut from: impl Read + Send + 'static, to: Sender<Printed>, what: fn(V
     });
 }
 
+/// Writes what is to be typed as fast as it is taken, until nobody types any more or takes it.
+fn type_on(mut keyboard: UnixStream) -> Sender<Vec<u8>> {
+    let (sender, typed) = channel::<Vec<u8>>();
+    std::thread::spawn(move || {
+        while let Ok(bytes) = typed.recv() {
+            if keyboard.write_all(&bytes).and_then(|()| keyboard.flush()).is_err() {
+                break;
+            }
+        }
+    });
+    sender
+}
+
 impl Session {
     /// Types at the guest's terminal. A machine that has ended takes nothing; that it has is noticed elsewhere.
-    pub(crate) fn send(&mut self, bytes: &[u8]) {
-        let _ = self.keyboard.write_all(bytes).and_then(|()| self.keyboard.flush());
+    pub(crate) fn send(&self, bytes: &[u8]) {
+        let typed = if self.has_commands { telnet::text(bytes) } else { bytes.to_vec() };
+        let _ = self.keyboard.send(typed);
+    }
+
+    /// Tells the guest the size of the window in which its terminal is shown, if the line has a way to say so.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        if self.has_commands {
+            let _ = self.keyboard.send(telnet::window_size(rows, columns));
+        }
     }
 
     /// The status with which the guest ended, after the ports have been read to their ends: from the log if it says it,

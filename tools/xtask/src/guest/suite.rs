@@ -108,6 +108,7 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
         mode: run.mode,
         image: image(run.suite.image.as_deref().unwrap_or_default())?,
         command,
+        greet: false,
         environment: Vec::new(),
         machine: run.machine.clone(),
     };

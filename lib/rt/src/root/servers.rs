@@ -1,0 +1,35 @@
+//! Which servers there are.
+
+use super::{Status, ask, request};
+use alloc::vec::Vec;
+use l4::ipc::Message;
+
+/// A server of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Memory that it has, in bytes.
+    pub used: u64,
+    /// Memory that it may have, in bytes.
+    pub limit: u64,
+    /// Whether it runs.
+    pub runs: bool,
+    /// How often it was started again.
+    pub restarts: u64,
+}
+
+/// The server that comes at this place in the configuration.
+///
+/// # Errors
+/// `NotFound`: there are not so many.
+pub fn describe(index: u64) -> Result<Server, Status> {
+    let answer = ask(Message::with_words(request::SERVER, &[index]))?;
+    let count = answer.tag.untyped();
+    let words: Vec<u64> = (0..count).map(|word| answer.word(word)).collect();
+    let [_, used, limit, runs, restarts, length, ref text @ ..] = words[..] else {
+        return Err(Status::UnknownRequest);
+    };
+    let name = text.iter().flat_map(|word| word.to_le_bytes()).take(length as usize).collect();
+    Ok(Server { name, used, limit, runs: runs != 0, restarts })
+}

@@ -1,0 +1,78 @@
+//! What the system consists of, for whoever asks (/proc/macadamia) and for the first lines on the console.
+
+use crate::processor;
+use alloc::format;
+use alloc::string::String;
+use core::fmt::Write;
+use l4::kip;
+use l4::x2::kip::MemoryKind;
+use rt::root::servers;
+
+/// The version of everything here.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Lines of a name, a tabulator and what there is to say. `bounce`: how system calls are delivered.
+pub(crate) fn text(bounce: bool) -> String {
+    let mut text = format!(
+        "kernel\tMacadamia {VERSION}, L4 X.2\nprocessor\t{}\nprocessors\t{}\nmemory\t{} KiB\ncalls\t{}\n",
+        processor::name(),
+        processors(),
+        memory() >> 10,
+        if bounce { "bounce mode" } else { "exception mode" }
+    );
+    // Writing to a string cannot fail.
+    for name in ["sigma0", "root"] {
+        let _ = writeln!(text, "server\t{name}\truns");
+    }
+    let mut place = 0;
+    while let Ok(server) = servers::describe(place) {
+        let name = String::from_utf8_lossy(&server.name);
+        let state = if server.runs { "runs" } else { "has ended" };
+        let (used, limit) = (server.used >> 10, server.limit >> 10);
+        let _ = writeln!(text, "server\t{name}\t{state}\t{used} KiB\t{limit} KiB");
+        place += 1;
+    }
+    text
+}
+
+/// The moments of the start, in microseconds since the kernel's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moments {
+    /// This server's first.
+    pub(crate) begun: u64,
+    /// The console's driver was found.
+    pub(crate) console: u64,
+    /// The file systems are there.
+    pub(crate) files: u64,
+}
+
+/// What has been started so far, and how long after the machine's start: lines for the console.
+pub(crate) fn greeting(moments: &Moments, archive: &[u8], free: u64) -> String {
+    let seconds = |time: u64| format!("{}.{:02} s", time / 1_000_000, time / 10_000 % 100);
+    let files = unix::initramfs::names(archive).map_or(0, |names| names.len());
+    let (processors, memory) = (processors(), memory() >> 20);
+    let plural = if processors == 1 { "" } else { "s" };
+    format!(
+        "Macadamia {VERSION}\r\n\
+         {:>9}  kernel (L4 X.2), sigma0, root: {processors} processor{plural}, {memory} MiB\r\n\
+         {:>9}  console: this terminal\r\n\
+         {:>9}  unix: {files} files in {} MiB, {} MiB for programs\r\n",
+        seconds(moments.begun),
+        seconds(moments.console),
+        seconds(moments.files),
+        archive.len() >> 20,
+        free >> 20,
+    )
+}
+
+/// Processors of the machine.
+pub(crate) fn processors() -> usize {
+    kip().processor_info().processors as usize
+}
+
+/// Memory of the machine, in bytes.
+pub(crate) fn memory() -> u64 {
+    let descriptors = kip().memory_descriptors();
+    let physical = descriptors.filter(|memory| !memory.is_virtual && memory.kind == MemoryKind::Conventional);
+    physical.map(|memory| memory.last + 1 - memory.low).sum()
+}

@@ -1,0 +1,127 @@
+//! Commands on the console's line, as in Telnet (RFC 854): the size of the window (RFC 1073) and breaks. The emulated
+//! machine's serial port has nothing else that could tell them.
+
+/// The byte before a command; twice it stands for itself.
+const COMMAND: u8 = 255;
+const SUBNEGOTIATION: u8 = 250;
+const BREAK: u8 = 243;
+const END: u8 = 240;
+/// WILL, WON'T, DO, DON'T: an option follows. Nothing is negotiated here.
+const NEGOTIATION: core::ops::RangeInclusive<u8> = 251..=254;
+const WINDOW_SIZE: u8 = 31;
+/// Bytes of the longest subnegotiation that is understood, its option included.
+const LONGEST: usize = 5;
+
+/// What has come on the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// A byte that was typed.
+    Typed(u8),
+    /// The window has this size now.
+    Window {
+        /// Lines.
+        rows: u16,
+        /// Characters in a line.
+        columns: u16,
+    },
+    /// A break.
+    Break,
+}
+
+/// Tells commands from text, whatever the pieces are in which they come.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    state: State,
+    /// What a subnegotiation said so far; how much, which may be more than is kept.
+    said: [u8; LONGEST],
+    length: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum State {
+    #[default]
+    Text,
+    Command,
+    Option,
+    Subnegotiation,
+    CommandInSubnegotiation,
+}
+
+impl Decoder {
+    /// What the next byte of the line means.
+    pub(crate) fn take(&mut self, byte: u8) -> Option<Input> {
+        let (next, input) = match (self.state, byte) {
+            (State::Text, COMMAND) => (State::Command, None),
+            (State::Text, byte) => (State::Text, Some(Input::Typed(byte))),
+            (State::Command, COMMAND) => (State::Text, Some(Input::Typed(COMMAND))),
+            (State::Command, BREAK) => (State::Text, Some(Input::Break)),
+            (State::Command, SUBNEGOTIATION) => {
+                self.length = 0;
+                (State::Subnegotiation, None)
+            }
+            (State::Command, byte) if NEGOTIATION.contains(&byte) => (State::Option, None),
+            (State::Command | State::Option, _) => (State::Text, None),
+            (State::Subnegotiation, COMMAND) => (State::CommandInSubnegotiation, None),
+            (State::Subnegotiation, byte) | (State::CommandInSubnegotiation, byte @ COMMAND) => {
+                if let Some(place) = self.said.get_mut(self.length) {
+                    *place = byte;
+                }
+                self.length = self.length.saturating_add(1);
+                (State::Subnegotiation, None)
+            }
+            (State::CommandInSubnegotiation, END) => (State::Text, self.said()),
+            (State::CommandInSubnegotiation, _) => (State::Text, None),
+        };
+        self.state = next;
+        input
+    }
+
+    /// What the subnegotiation that has ended means.
+    fn said(&self) -> Option<Input> {
+        let [WINDOW_SIZE, a, b, c, d] = self.said else { return None };
+        let (rows, columns) = (u16::from_be_bytes([c, d]), u16::from_be_bytes([a, b]));
+        (self.length == LONGEST).then_some(Input::Window { rows, columns })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn decoded(bytes: &[u8]) -> Vec<Input> {
+        let mut decoder = Decoder::default();
+        bytes.iter().filter_map(|&byte| decoder.take(byte)).collect()
+    }
+
+    #[test]
+    fn text_passes_and_its_commands_are_carried_out() {
+        let text = |bytes: &[u8]| bytes.iter().map(|&byte| Input::Typed(byte)).collect::<Vec<_>>();
+        assert_eq!(decoded(b"a\x1b\xff\xffb"), text(b"a\x1b\xffb"));
+        assert_eq!(
+            decoded(b"a\xff\xfa\x1f\0\x50\0\x18\xff\xf0b"),
+            [Input::Typed(b'a'), Input::Window { rows: 24, columns: 80 }, Input::Typed(b'b')]
+        );
+        // 255 columns: doubled as everywhere.
+        assert_eq!(
+            decoded(b"\xff\xfa\x1f\0\xff\xff\x01\0\xff\xf0"),
+            [Input::Window { rows: 256, columns: 255 }]
+        );
+        assert_eq!(decoded(b"\xff\xf3x"), [Input::Break, Input::Typed(b'x')]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_left_out() {
+        // Negotiation, another option's, too short, too long, nonsense: the text goes on behind each.
+        for command in [
+            &b"\xff\xfb\x1f"[..],
+            b"\xff\xfa\x18\0xterm\xff\xf0",
+            b"\xff\xfa\x1f\0\x50\xff\xf0",
+            b"\xff\xfa\x1f\0\x50\0\x18\0\xff\xf0",
+            b"\xff\xf1",
+            b"\xff\xfa\x1f\xff\xf1",
+        ] {
+            assert_eq!(decoded(&[command, b"x"].concat()), [Input::Typed(b'x')], "{command:x?}");
+        }
+    }
+}
