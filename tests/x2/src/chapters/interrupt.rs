@@ -18,6 +18,7 @@ tests! {
     IRQ0005 [3.13] "Schedule knows an interrupt only while it is associated" schedule;
     IRQ0006 [5.15] "deleting the handler ends the association" handler_deleted;
     IRQ0007 [7.3] "a closed receive from an interrupt that nobody handles waits" closed_receive;
+    IRQ0008 [5.20] "an answer takes an interrupt that was there before" pending_at_answer;
 }
 
 /// Line of the interval timer behind an I/O APIC.
@@ -130,4 +131,20 @@ fn handler_deleted() {
 fn closed_receive() {
     let error = ipc::receive_timeout(timer(), Time::period(1000)).expect_err("nothing comes");
     assert_eq!(error, IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout));
+}
+
+fn pending_at_answer() {
+    let timer = first_interrupt();
+    let me = utcb::my_global_id();
+    let client = spawn(move || {
+        let _ = ipc::call(me, Message::new(1));
+        l4::start::halt();
+    });
+    assert_eq!(ipc::receive(client).unwrap().tag.label(), 1);
+    ipc::send(timer, Message::new(0)).expect("it was delivered");
+    // Asleep, the test receives from nobody.
+    ipc::sleep(LONG);
+    let next = ipc::reply_wait(client, Message::new(2)).expect("the interrupt");
+    assert_eq!((next.from, next.tag), (timer, INTERRUPT_TAG));
+    thread::disassociate_interrupt(timer).unwrap();
 }
