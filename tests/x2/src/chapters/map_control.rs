@@ -2,14 +2,15 @@
 
 use crate::framework::arena::{self, read_at, write_at};
 use crate::framework::confined;
-use crate::framework::fixture::{Space, await_state, new_id};
+use crate::framework::fixture::{Space, await_state, new_id, spawn};
 use crate::framework::tests;
+use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
-use l4::{extension, kip, space, syscall, utcb};
+use l4::{extension, kip, space, syscall, thread, utcb};
 use x2::control::ThreadState;
 use x2::extension::{MapAnswer, MapItem, MapOperation, SpaceOption};
 use x2::protocol;
-use x2::{ErrorCode, Fpage, Rights, ThreadId};
+use x2::{ErrorCode, Fpage, Rights, ThreadId, Time};
 
 tests! {
     MCT0001 [EXT 4.1] "the owner maps its pages into the space" maps;
@@ -30,6 +31,7 @@ tests! {
     MCT0016 [EXT 4.7] "on its own space the caller queries and reduces what is derived from its pages" own_space;
     MCT0017 [EXT 4.1] "one item in registers does what it does in memory" in_registers;
     MCT0018 [EXT 4.3] "one wrong item among thousands is named, and all others are carried out" wrong_among_thousands;
+    MCT0019 [EXT 4.8, ABI 19.9] "a long batch gives way to interrupts, and is carried out whole" gives_way;
 }
 
 /// Where nothing is mapped in a space made by a test.
@@ -390,5 +392,35 @@ fn wrong_among_thousands() {
     for index in 0..BATCHES * 512 {
         let is_mapped = query(&space, FAR + index * 4096).is_mapped();
         assert_eq!(is_mapped, index != WRONG, "item {index}");
+    }
+}
+
+fn gives_way() {
+    const PAGES: u64 = 64;
+    static WAKES: AtomicU64 = AtomicU64::new(0);
+    WAKES.store(0, Ordering::Relaxed);
+    let space = confined::space();
+    let source = arena::block(18);
+    let place = arena::block(14);
+    for index in 0..512 {
+        let address = target(FAR + index * PAGES * 4096, Rights::READ);
+        write_item(place + index * 32, MapItem::new(MapOperation::Map, address, PAGES as u32, source));
+    }
+    let sleeper = spawn(|| {
+        loop {
+            ipc::sleep(Time::period(500));
+            WAKES.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    thread::set_priority(sleeper, 200).unwrap();
+    let before = WAKES.load(Ordering::Relaxed);
+    // SAFETY: the items lie in the arena's block, which this test alone uses.
+    let (result, done) = unsafe { syscall::map_control(space.first.raw(), place, 512) };
+    let wakes = WAKES.load(Ordering::Relaxed) - before;
+    thread::delete(sleeper).unwrap();
+    assert_eq!((result, done), (1, 512));
+    assert!(wakes > 0, "32768 pages take longer than a sleep");
+    for index in 0..512 {
+        assert_eq!(read_at(place + index * 32 + 24), PAGES << 32, "item {index}");
     }
 }
