@@ -1,5 +1,5 @@
-/* A hostile Linux program: attack ATTACK KIP UTCB SERVER. It knows where the kernel interface page and its UTCB are, and
- * its server's thread id. It exits with 0 if the attack got nothing; an attack that ends in an exception or a fault is
+/* A hostile Linux program: attack ATTACK [KIP UTCB SERVER]. It knows where the kernel interface page and its UTCB are, and
+ * its server's thread id, or finds them as the Unix server's programs can; where there is no such thing it faults. It exits with 0 if the attack got nothing; an attack that ends in an exception or a fault is
  * killed by its server. */
 #include <stdint.h>
 #include <stdio.h>
@@ -107,12 +107,18 @@ static void memory_of_sigma0(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 5)
+    if (argc != 2 && argc < 5)
         return 2;
     int attack = atoi(argv[1]);
-    kip = (word *)strtoull(argv[2], 0, 0);
-    mr = (word *)strtoull(argv[3], 0, 0);
-    server = strtoull(argv[4], 0, 0);
+    if (argc == 2) {
+        kip = (word *)0x7fff80000000;
+        __asm__ volatile("movq %%gs:0, %0" : "=r"(mr));
+        server = mr[-11];
+    } else {
+        kip = (word *)strtoull(argv[2], 0, 0);
+        mr = (word *)strtoull(argv[3], 0, 0);
+        server = strtoull(argv[4], 0, 0);
+    }
     own = mr[-15];
     printf("attack %d\n", attack);
     fflush(stdout);

@@ -126,7 +126,7 @@ int main(int argc, char **argv)
         /* It may have stopped itself, blocked everything or wait for ever: it has some seconds. */
         int status, patience = 1000;
         while (waitpid(child, &status, WNOHANG) == 0) {
-            if (patience-- == 0)
+            if (patience-- <= 0)
                 kill(child, SIGKILL);
             usleep(10000);
         }

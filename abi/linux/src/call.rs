@@ -1,6 +1,7 @@
 //! One system call: its arguments, how it ends, and the program's memory as it sees it.
 
 use crate::Linux;
+use crate::calls;
 use crate::layout;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -11,7 +12,7 @@ use mach::machine::ThreadState;
 use unix::memory::{Memory, UserRanges};
 use unix::process::{ExitStatus, Pid, Table};
 use unix::signal::Rule;
-use unix::thread::{Executed, System, Thread};
+use unix::thread::{Executed, Shortage, System, Thread};
 use unix::vfs::{At, PATH_MAXIMUM};
 use unix::{Error, Result, UserBuffer};
 
@@ -69,6 +70,19 @@ pub(crate) struct Call<'a, M: Machine> {
 }
 
 impl<M: Machine> Call<'_, M> {
+    /// Whether the server's memory is too short for this call: those by which a program gives something back, and those
+    /// that need next to nothing, are always served.
+    pub(crate) fn is_refused(&self, number: u64) -> bool {
+        if calls::needs_little(number) {
+            return false;
+        }
+        match self.system().host.shortage() {
+            Shortage::None => false,
+            Shortage::Low => !self.thread.credentials().is_privileged(),
+            Shortage::Critical => true,
+        }
+    }
+
     /// An argument as it is.
     pub(crate) fn arg(&self, index: usize) -> u64 {
         self.arguments[index]

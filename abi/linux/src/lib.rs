@@ -73,6 +73,9 @@ impl<M: Machine> Linux<M> {
     /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
     pub async fn perform(&self, thread: &Arc<Thread<M>>, request: Request) -> Outcome {
         let call = Call { linux: self, thread, arguments: request.arguments };
+        if call.is_refused(request.number) {
+            return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
+        }
         let tid = thread.tid();
         // Pinned here, so that what waits for it holds a pointer and not the future once more.
         let performing = core::pin::pin!(calls::dispatch(&call, request.number));
@@ -82,6 +85,18 @@ impl<M: Machine> Linux<M> {
             Some(Err(Stop::Outcome(outcome))) => outcome,
             // Its end is found out about on the way back.
             None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
+        }
+    }
+
+    /// The result of a call that only asks for something, or moves a few bytes to or from a device that never waits, if
+    /// there is one at once. It sends no signals, and `None` means that nothing was done. For a thread that stays in its
+    /// program as far as others know: neither [`Linux::serve_call`] nor [`Linux::leave`] is part of it.
+    pub fn call_at_once(&self, thread: &Arc<Thread<M>>, request: &Request) -> Option<u64> {
+        let call = Call { linux: self, thread, arguments: request.arguments };
+        match calls::at_once(&call, request.number)? {
+            Ok(value) => Some(value),
+            Err(Stop::Error(error)) => Some(errno::result(Err(error))),
+            Err(Stop::Outcome(_)) => None,
         }
     }
 

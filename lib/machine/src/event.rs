@@ -88,6 +88,9 @@ pub enum Resume {
     Reply(UserMessage),
 }
 
+/// Vector of the exception of an access to a port.
+const GENERAL_PROTECTION: u64 = 13;
+
 /// What kind of message a thread's answer must fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -111,6 +114,11 @@ pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64
         protocol::PAGE_FAULT if count == 2 => {
             let access = protection(protocol::fault_access(tag));
             Some((Origin::PageFault, Event::PageFault(PageFault { address: words[0], access, ip: words[1] })))
+        }
+        // Programs have no ports: what the processor would have raised.
+        protocol::IO_PAGE_FAULT if count == 2 => {
+            let exception = Exception { vector: GENERAL_PROTECTION, error: 0, ip: words[1] };
+            Some((Origin::PageFault, Event::Exception(exception)))
         }
         protocol::ARCHITECTURE_EXCEPTION | protocol::SYSTEM_EXCEPTION if count >= exception::WORDS => {
             let vector = word(exception::NUMBER);
@@ -214,6 +222,9 @@ mod tests {
         let fault = decoded(protocol::page_fault_tag(Rights::WRITE), [0x5008, 0x40_0000, 0, 0, 0, 0, 0]);
         let event = Event::PageFault(PageFault { address: 0x5008, access: Protection::WRITE, ip: 0x40_0000 });
         assert_eq!(fault, Some((Origin::PageFault, event)));
+        let port = decoded(protocol::IO_PAGE_FAULT_TAG, [0x64_0000, 0x40_0002, 0, 0, 0, 0, 0]);
+        let exception = Exception { vector: 13, error: 0, ip: 0x40_0002 };
+        assert_eq!(port, Some((Origin::PageFault, Event::Exception(exception))));
         let words = [0x40_0002, 0, 0, 0, 0, 0, 0];
         let exception = |error| Event::Exception(Exception { vector: 13, error, ip: 0x40_0002 });
         assert_eq!(decoded(exception::TAG, words), Some((Origin::Exception, exception(0))));

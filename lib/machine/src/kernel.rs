@@ -93,6 +93,13 @@ pub(crate) fn schedule(thread: ThreadId, priority: u8, time: u64) -> KernResult 
     thread::schedule(thread, time, UNCHANGED, priority.into(), UNCHANGED).map(drop).map_err(error)
 }
 
+/// The time-stamp counter.
+#[inline]
+pub(crate) fn time_stamp() -> u64 {
+    // SAFETY: reads a counter.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
 /// A batch of MapControl items on the space of `thread`; the error is the item that failed.
 pub(crate) fn map_control(thread: ThreadId, items: &mut [MapItem]) -> Result<(), usize> {
     if let [item] = items {

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -65,6 +65,8 @@ pub(crate) struct Shared {
     /// Bytes of heap that may be reserved, and that are.
     pub(crate) heap: usize,
     pub(crate) reserved: AtomicUsize,
+    /// Time-stamp counter and clock at the start: what a tick is, is what has become of both since then.
+    pub(crate) epoch: (u64, u64),
 }
 
 impl Shared {
@@ -93,14 +95,11 @@ impl Shared {
         self.objects.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The thread of a program that a message comes from.
-    #[inline]
-    pub(crate) fn find(&self, from: ThreadId) -> Option<Arc<Record>> {
-        if !from.is_global() {
-            return None;
-        }
-        let record = self.threads.lock().find(from).and_then(Weak::upgrade)?;
-        (record.id == from).then_some(record)
+    /// Ticks of the time-stamp counter in microseconds.
+    pub(crate) fn microseconds(&self, ticks: u64) -> u64 {
+        let passed = u128::from(kernel::time_stamp().wrapping_sub(self.epoch.0)).max(1);
+        let clock = u128::from(system_clock().saturating_sub(self.epoch.1));
+        u64::try_from(u128::from(ticks) * clock / passed).unwrap_or(u64::MAX)
     }
 
     /// Gives a thread's answer to its worker.
@@ -480,9 +479,9 @@ impl Machine for L4Machine {
         if processor < self.processors() { Ok(()) } else { Err(KernError::InvalidArgument) }
     }
 
-    /// The kernel keeps no account of processor time: 0.
-    fn thread_time(&self, _thread: &UserThread) -> u64 {
-        0
+    fn thread_time(&self, thread: &UserThread) -> u64 {
+        let times = thread.times();
+        times.program + times.server
     }
 
     fn now(&self) -> u64 {

@@ -122,6 +122,7 @@ impl L4Machine {
             objects: AtomicUsize::new(0),
             heap: heap as usize,
             reserved: AtomicUsize::new(0),
+            epoch: (crate::kernel::time_stamp(), l4::thread::system_clock()),
         })))
     }
 }

@@ -1,4 +1,5 @@
-//! Which record belongs to the sender of a message: an array indexed by thread number.
+//! Which record belongs to the sender of a message: an array indexed by thread number. It also counts the processor time
+//! of each, because whoever looks for the sender knows how long it ran.
 
 use alloc::sync::Weak;
 use alloc::vec::Vec;
@@ -6,12 +7,32 @@ use alloc::vec::Vec;
 use l4::x2::ThreadId;
 use rt::executor::OutOfMemory;
 
+/// Processor time of a thread, in ticks of the time-stamp counter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ticks {
+    /// In its program.
+    pub(crate) program: u64,
+    /// In its server, on its behalf.
+    pub(crate) server: u64,
+}
+
+struct Entry<R> {
+    record: Weak<R>,
+    ticks: Ticks,
+}
+
+impl<R> Default for Entry<R> {
+    fn default() -> Entry<R> {
+        Entry { record: Weak::new(), ticks: Ticks::default() }
+    }
+}
+
 /// Records by the numbers of their threads. `R` is told apart from an earlier one with the same number by its own check
 /// of the sender's whole id.
 pub(crate) struct ThreadTable<R> {
     /// Thread number of the first place.
     first: u32,
-    places: Vec<Weak<R>>,
+    places: Vec<Entry<R>>,
 }
 
 impl<R> ThreadTable<R> {
@@ -25,7 +46,12 @@ impl<R> ThreadTable<R> {
         thread.number().checked_sub(self.first).map(|place| place as usize)
     }
 
-    /// Enters a thread.
+    fn entry(&mut self, thread: ThreadId) -> Option<&mut Entry<R>> {
+        let place = self.place(thread)?;
+        self.places.get_mut(place)
+    }
+
+    /// Enters a thread, which has used no time.
     ///
     /// # Errors
     /// There is no memory for its place.
@@ -33,22 +59,42 @@ impl<R> ThreadTable<R> {
         let place = self.place(thread).ok_or(OutOfMemory)?;
         if place >= self.places.len() {
             self.places.try_reserve(place + 1 - self.places.len()).map_err(|_| OutOfMemory)?;
-            self.places.resize_with(place + 1, Weak::new);
+            self.places.resize_with(place + 1, Entry::default);
         }
-        self.places[place] = record;
+        self.places[place] = Entry { record, ticks: Ticks::default() };
         Ok(())
     }
 
     /// The record at the place of a thread that may have sent a message.
     #[inline]
     pub(crate) fn find(&self, thread: ThreadId) -> Option<&Weak<R>> {
-        self.places.get(self.place(thread)?)
+        self.places.get(self.place(thread)?).map(|entry| &entry.record)
+    }
+
+    /// All records.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Weak<R>> {
+        self.places.iter().map(|entry| &entry.record)
+    }
+
+    /// Adds to the time of a thread, if it is in the table.
+    #[inline]
+    pub(crate) fn charge(&mut self, thread: ThreadId, more: Ticks) {
+        if let Some(Entry { ticks, .. }) = self.entry(thread) {
+            ticks.program += more.program;
+            ticks.server += more.server;
+        }
+    }
+
+    /// What a thread has used since it was entered.
+    pub(crate) fn ticks(&self, thread: ThreadId) -> Ticks {
+        let entry = self.place(thread).and_then(|place| self.places.get(place));
+        entry.map_or(Ticks::default(), |entry| entry.ticks)
     }
 
     /// Takes a thread out.
     pub(crate) fn remove(&mut self, thread: ThreadId) {
-        if let Some(place) = self.place(thread).and_then(|place| self.places.get_mut(place)) {
-            *place = Weak::new();
+        if let Some(entry) = self.entry(thread) {
+            *entry = Entry::default();
         }
     }
 }
@@ -78,5 +124,19 @@ mod tests {
         table.remove(id(5000));
         assert_eq!(find(&table, 107), None);
         assert!(table.insert(id(99), Weak::new()).is_err());
+    }
+
+    #[test]
+    fn time_is_counted_from_the_entry_on() {
+        let mut table = ThreadTable::<u32>::new(100);
+        let ticks = |program, server| Ticks { program, server };
+        table.insert(id(103), Weak::new()).unwrap();
+        table.charge(id(103), ticks(5, 7));
+        table.charge(id(103), ticks(1, 0));
+        table.charge(id(104), ticks(9, 9));
+        table.charge(ThreadId::NIL, ticks(9, 9));
+        assert_eq!((table.ticks(id(103)), table.ticks(id(104))), (ticks(6, 7), Ticks::default()));
+        table.insert(id(103), Weak::new()).unwrap();
+        assert_eq!(table.ticks(id(103)), Ticks::default());
     }
 }

@@ -16,7 +16,7 @@ use mach::machine::{Protection, ThreadState};
 use mach::vm::VmMap;
 use mach::{KernError, KernResult};
 
-use crate::event::{self, Event, Origin, Preparation, Resume, Words};
+use crate::event::{self, Event, Origin, Preparation, Resume, SystemCall, Words};
 use crate::machine::Shared;
 use crate::space::Space;
 use crate::{L4Machine, kernel, registers};
@@ -45,6 +45,13 @@ impl FaultHandler for VmMap<L4Machine> {
     }
 }
 
+/// Serves those system calls of a thread that need not wait.
+pub trait CallHandler: Send + Sync {
+    /// The result of a call, if there is one at once; `None`, with nothing done: it becomes an event. Must not block, and must
+    /// not recall or end the thread; called by the worker outside of any task.
+    fn call(&self, call: &SystemCall) -> Option<u64>;
+}
+
 /// Where a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -71,6 +78,7 @@ struct State {
     /// Somebody has asked for a recall.
     recall: bool,
     handler: Option<Arc<dyn FaultHandler>>,
+    calls: Option<Arc<dyn CallHandler>>,
 }
 
 pub(crate) struct Record {
@@ -111,6 +119,7 @@ impl UserThread {
             stopped,
             recall: false,
             handler: None,
+            calls: None,
         };
         UserThread(Arc::new(Record {
             id,
@@ -160,6 +169,11 @@ impl UserThread {
     /// Lets `handler` serve page faults that need not wait, from now on.
     pub fn set_fault_handler(&self, handler: Option<Arc<dyn FaultHandler>>) {
         let _old = core::mem::replace(&mut self.0.state.lock().handler, handler);
+    }
+
+    /// Lets `handler` serve system calls that need not wait, from now on.
+    pub fn set_call_handler(&self, handler: Arc<dyn CallHandler>) {
+        let _old = self.0.state.lock().calls.replace(handler);
     }
 
     /// Makes the thread come to the server with [`Event::Recalled`] before its next instruction at user level, also if it
@@ -242,6 +256,15 @@ impl UserThread {
         kernel::write_extended_state(self.0.id, &small)
     }
 
+    /// The processor time that it has used, in microseconds: as its worker has measured it between messages, and for
+    /// threads that compute side by side their equal shares.
+    pub fn times(&self) -> Times {
+        let record = &self.0;
+        let ticks = record.shared.threads.lock().ticks(record.id);
+        let time = |ticks| record.shared.microseconds(ticks);
+        Times { program: time(ticks.program), server: time(ticks.server) }
+    }
+
     /// Stops the thread: after this it executes no instruction, and its registers can be read, until [`unstop`](Self::unstop).
     /// Its events and their answers go on. Does not block.
     ///
@@ -283,7 +306,22 @@ impl UserThread {
     }
 }
 
+/// Processor time of a thread, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// In its program.
+    pub program: u64,
+    /// In its server, on its behalf.
+    pub server: u64,
+}
+
 impl Record {
+    /// Whether it is with its program.
+    pub(crate) fn runs(&self) -> bool {
+        let state = self.state.lock();
+        state.place == Place::Program && !state.stopped
+    }
+
     /// GS base of a thread that has not set another (K5): the word of the UTCB block that holds the UTCB pointer.
     fn own_gs_base(&self) -> u64 {
         let block = self.shared.layout.utcb_area + u64::from(self.place) * l4::x2::utcb::SIZE;
@@ -299,6 +337,19 @@ impl Record {
         }
         let Some((origin, event)) = event::decode(tag, words, word) else { return Delivered::Ignored };
         match event {
+            Event::SystemCall(call) => {
+                if let Some(handler) = state.calls.clone() {
+                    drop(state);
+                    if let Some(value) = handler.call(&call) {
+                        let (_, tag, words) = event::encode(origin, &Resume::Return(value));
+                        return Delivered::Answer(tag, words);
+                    }
+                    state = self.state.lock();
+                    if state.place != Place::Program {
+                        return Delivered::Ignored;
+                    }
+                }
+            }
             Event::PageFault(fault) => {
                 if let Some(handler) = state.handler.clone() {
                     // No lock is held: the handler may end the thread.
@@ -379,10 +430,10 @@ impl Record {
         state.event = None;
         state.answer = None;
         let waker = state.waker.take();
-        let handler = state.handler.take();
+        let handlers = (state.handler.take(), state.calls.take());
         drop(state);
         self.shared.thread_ended(&self.space, self.place, self.id);
-        drop(handler);
+        drop(handlers);
         if let Some(waker) = waker {
             waker.wake();
         }

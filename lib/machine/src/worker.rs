@@ -8,6 +8,7 @@ use rt::executor::{Platform, Sleep, Worker};
 use crate::event::Words;
 use crate::kernel;
 use crate::machine::L4Machine;
+use crate::meter::Meter;
 use crate::platform::{L4Platform, WAKE};
 use crate::user_thread::Delivered;
 
@@ -63,37 +64,53 @@ impl L4Machine {
         shared.executor.platform().set_worker(worker, l4::utcb::my_global_id());
         accept_words_and_notifications();
         let mut tasks = shared.executor.worker(worker);
+        let mut meter = Meter::new();
         loop {
             tasks.run(BUDGET);
             shared.bury();
-            self.receive(&mut tasks, others);
+            self.receive(&mut tasks, others, &mut meter);
         }
     }
 
     /// Sends the answers that were given, and receives messages until there may be something for the tasks to do.
-    fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others) {
+    fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others, meter: &mut Meter) {
         let shared = self.shared();
         let mut reply = self.give_answers(tasks.index());
         let sleep = tasks.prepare_sleep();
         loop {
-            let timeouts = Timeouts::new(Time::ZERO, timeout(sleep, shared.executor.platform()));
+            let (receive, gift) = match sleep {
+                Sleep::Busy => {
+                    let gift = meter.is_busy();
+                    (if gift > 0 { Time::period(gift) } else { Time::ZERO }, gift)
+                }
+                Sleep::Until(_) => {
+                    meter.sleeps();
+                    (timeout(sleep, shared.executor.platform()), 0)
+                }
+            };
             let message = (reply.tag, reply.words);
-            let received = kernel::ipc(reply.to, ThreadId::ANY, timeouts, message);
+            meter.waits();
+            let received = kernel::ipc(reply.to, ThreadId::ANY, Timeouts::new(Time::ZERO, receive), message);
             reply = Reply::NONE;
+            meter.gave(gift);
             let (from, (tag, words)) = match received {
                 Ok(received) => received,
                 // Whoever does not wait for its answer does not get it.
                 Err(error) if error.phase == IpcPhase::Send => continue,
-                Err(_) => break,
+                Err(_) => {
+                    meter.interrupted(shared);
+                    break;
+                }
             };
             if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
+                meter.interrupted(shared);
                 tasks.awake();
                 if words[0] & !WAKE != 0 {
                     others.notification(words[0] & !WAKE);
                 }
                 break;
             }
-            match shared.find(from) {
+            match meter.received(shared, from) {
                 // A thread that speaks for another says nothing that counts.
                 Some(_) if tag.is_propagated() => {}
                 Some(record) => match record.deliver(tag, &words, l4::utcb::message_register) {

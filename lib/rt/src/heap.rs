@@ -10,7 +10,9 @@ use talc::{OomHandler, Span, Talc};
 /// Defines the program's global allocator with a heap of so many bytes. An allocation that does not fit fails, as Rust
 /// defines it: an error where the caller asks for one (`try_reserve`), else a panic.
 ///
-/// `heap!(SIZE, grow = NAME)` also defines a function `NAME(memory: &'static mut [u8])` that adds memory to the heap.
+/// `heap!(SIZE, grow = NAME)` also defines a function `NAME(memory: &'static mut [u8])` that adds memory to the heap, and
+/// `heap!(SIZE, grow = NAME, free = NAME)` a function `NAME() -> usize` that tells how many bytes are free, in pieces of any
+/// size.
 #[macro_export]
 macro_rules! heap {
     ($size:expr) => {
@@ -29,6 +31,17 @@ macro_rules! heap {
             $crate::heap::grow(&HEAP, memory);
             #[cfg(not(target_os = "none"))]
             let _ = memory;
+        }
+    };
+    ($size:expr, grow = $grow:ident, free = $free:ident) => {
+        $crate::heap!($size, grow = $grow);
+
+        /// Free bytes of the program's heap.
+        fn $free() -> usize {
+            #[cfg(target_os = "none")]
+            return $crate::heap::free(&HEAP);
+            #[cfg(not(target_os = "none"))]
+            usize::MAX
         }
     };
     (@allocator $size:expr, $allocator:ty, $handler:path) => {
@@ -128,6 +141,11 @@ pub type LockedGrowing = talc::Talck<spin::Mutex<()>, Growing>;
 pub fn grow(heap: &Locked, memory: &'static mut [u8]) {
     // SAFETY: the memory is nobody else's, for ever.
     let _ = unsafe { heap.lock().claim(memory.into()) };
+}
+
+/// Free bytes of a heap.
+pub fn free(heap: &Locked) -> usize {
+    heap.lock().get_counters().available_bytes
 }
 
 pub use talc;

@@ -9,6 +9,7 @@
 //! | [`event`] | [`Event`]: a flag that wakes everybody when it is set |
 //! | [`oneshot`] | one value from one sender to one receiver |
 //! | [`channel`] | a bounded queue of values between any number of senders and receivers |
+//! | [`turn`] | [`give_turn`]: long work lets others run in between |
 //!
 //! What holds for all of them:
 //!
@@ -32,10 +33,12 @@ pub mod rwlock;
 pub mod spin;
 #[cfg(test)]
 mod testing;
+pub mod turn;
 pub mod wait;
 
 pub use event::Event;
 pub use mutex::{Mutex, MutexGuard};
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};
 pub use spin::{OwnedSpinGuard, SpinGuard, SpinLock};
+pub use turn::{Turns, give_turn};
 pub use wait::WaitQueue;

@@ -41,7 +41,7 @@ impl Clock {
                 Ok(usage.user_time + usage.system_time)
             }),
             Clock::ThreadTime(tid) => processes.with(|table| {
-                let usage = table.thread(tid).map_err(|_| Error::EINVAL)?.usage;
+                let usage = table.thread(tid).map_err(|_| Error::EINVAL)?.usage();
                 Ok(usage.user_time + usage.system_time)
             }),
         }

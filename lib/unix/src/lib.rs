@@ -27,7 +27,7 @@
 //! Conventions: `error`, `answer`, `environment`, `user_buffer`, `identity`, `sync`.
 //!
 //! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`, `file` (open
-//! file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`, `socket`, `inotify`.
+//! file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`, `socket`, `inotify`, `log`.
 //!
 //! Processes: `process`, `thread`, `credentials`, `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `wait`.
 #![cfg_attr(not(test), no_std)]
@@ -48,6 +48,7 @@ pub mod futex;
 mod identity;
 pub mod initramfs;
 pub mod inotify;
+pub mod log;
 pub mod memory;
 pub mod pipe;
 pub mod poll;

@@ -9,10 +9,11 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
+use core::time::Duration;
 use mach::{KernError, Machine};
 use machine::L4Machine;
 use unix::memory::Memory;
-use unix::thread::End;
+use unix::thread::{End, Shortage};
 use unix::{Error, Result};
 use unix_server::Driver;
 use unix_server::options::{Mode, Options};
@@ -20,12 +21,19 @@ use unix_server::options::{Mode, Options};
 /// The worker that serves everything.
 const WORKER: usize = 0;
 
+/// The part of the heap that must be free for programs without privileges to get something new, and for anybody.
+const LOW_PART: usize = 4;
+const CRITICAL_PART: usize = 8;
+
 /// The L4 machine as the server drives it.
 pub(crate) struct L4Driver {
     machine: L4Machine,
     port: Arc<Port>,
     /// Bytes of a thread's extended state, at most.
     extended_size: usize,
+    /// Bytes of the server's heap at its start, and how many are free now.
+    heap: usize,
+    free_heap: fn() -> usize,
     /// Whether the log is kept from the console.
     quiet: bool,
     /// The emulation library, in bounce mode.
@@ -38,13 +46,15 @@ impl L4Driver {
         machine: L4Machine,
         port: Arc<Port>,
         extended_size: usize,
+        free_heap: fn() -> usize,
         options: &Options,
     ) -> Result<L4Driver> {
         let library = match options.mode {
             Mode::Exception => None,
             Mode::Bounce => Some(Library::new(&machine)?),
         };
-        Ok(L4Driver { machine, port, extended_size, quiet: options.quiet, library })
+        let heap = free_heap();
+        Ok(L4Driver { machine, port, extended_size, heap, free_heap, quiet: options.quiet, library })
     }
 
     /// Runs a task that serves the system as a whole. `ENOMEM`.
@@ -84,6 +94,18 @@ impl Driver<L4Machine> for L4Driver {
         if !self.quiet {
             say(format_args!("unix: {line}"));
         }
+    }
+
+    fn shortage(&self) -> Shortage {
+        match (self.free_heap)() {
+            free if free < self.heap / CRITICAL_PART => Shortage::Critical,
+            free if free < self.heap / LOW_PART => Shortage::Low,
+            _ => Shortage::None,
+        }
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_micros(self.machine.now())
     }
 
     fn end(&self, how: End) -> Result<()> {

@@ -29,4 +29,4 @@ pub mod thread;
 pub mod trace;
 
 pub use server::{Driver, Server};
-pub use thread::{Event, Resume, UserThread};
+pub use thread::{CallsAtOnce, Event, Resume, UserThread};

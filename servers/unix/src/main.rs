@@ -15,6 +15,7 @@ mod report;
 
 use about::Moments;
 use alloc::sync::Arc;
+use core::time::Duration;
 use driver::L4Driver;
 use environment::L4Environment;
 use mach::Machine;
@@ -34,7 +35,7 @@ use unix_server::{Driver, Server, console as terminal_console};
 l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
 
 // What is needed before root has given memory.
-rt::heap!(1 << 20, grow = grow_heap);
+rt::heap!(1 << 20, grow = grow_heap, free = free_heap);
 
 /// Where there is room for the archive: far from the frames and the heap.
 const IMAGE_ROOM: u64 = 0x0600_0000_0000;
@@ -46,6 +47,8 @@ const LOWEST: u64 = 0x1_0000;
 const HEAP_PART: u64 = 8;
 /// Bytes of the server's heap that a thread of a program may need.
 const HEAP_PER_THREAD: usize = 32 << 10;
+/// How often processes' use of the processor is compared with their limits.
+const TIME_CHECK: Duration = Duration::from_secs(1);
 /// The largest status with which root ends the system.
 const LARGEST_STATUS: u8 = 127;
 /// Status of a system that could not be started.
@@ -75,7 +78,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let processor = processor::describe();
     let port = Port::open();
     let console = machine.now();
-    let driver = L4Driver::new(machine.clone(), port.clone(), processor.extended_size, &options)
+    let driver = L4Driver::new(machine.clone(), port.clone(), processor.extended_size, free_heap, &options)
         .map_err(|_| Failure::NoMemory)?;
     let server = Server::new(driver, processor, options.trace);
     let layout = configuration.layout;
@@ -132,6 +135,13 @@ async fn live(
         system.timers.drive(&*environment, &system.processes).await;
     })?;
     driver.run_beside(vm.page_out_daemon())?;
+    let (system, clock) = (started.system.clone(), started.system.environment.clone());
+    driver.run_beside(async move {
+        loop {
+            clock.sleep_until(clock.monotonic() + TIME_CHECK).await;
+            system.processes.with(|table| table.check_time_limits());
+        }
+    })?;
     let status = if options.command.is_empty() {
         start::run_init(&server, &started, options.environment).await;
         0

@@ -7,13 +7,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use mach::machine::ThreadState;
 use mach::{KernError, KernResult};
-use machine::L4Machine;
+use machine::{CallHandler, L4Machine, SystemCall};
 use unix::memory::Memory;
 use unix::process::{Control, Pid};
 use unix::{BoxFuture, Error, Result};
-use unix_server::{Event, Resume};
+use unix_server::{CallsAtOnce, Event, Resume};
 
 /// A thread of a program. It ends when this is dropped.
 pub(crate) struct ProgramThread {
@@ -42,6 +43,15 @@ impl ProgramThread {
     }
 }
 
+/// The server's handler as the machine has it.
+struct Calls(Arc<dyn CallsAtOnce>);
+
+impl CallHandler for Calls {
+    fn call(&self, call: &SystemCall) -> Option<u64> {
+        self.0.call(&Request { number: call.number, arguments: call.arguments })
+    }
+}
+
 /// Errors of the machine as Unix has them.
 pub(crate) fn error(error: KernError) -> Error {
     match error {
@@ -55,6 +65,11 @@ impl Control for ProgramThread {
     fn recall(&self) {
         // One that has ended needs no recall.
         let _ = self.thread.recall();
+    }
+
+    fn times(&self) -> (Duration, Duration) {
+        let times = self.thread.times();
+        (Duration::from_micros(times.program), Duration::from_micros(times.server))
     }
 }
 
@@ -113,6 +128,10 @@ impl unix_server::UserThread for ProgramThread {
         if self.bounces {
             bounce::set_ids(self.thread.id(), pid.number(), tid.number());
         }
+    }
+
+    fn serve_at_once(&self, calls: Arc<dyn CallsAtOnce>) {
+        self.thread.set_call_handler(Arc::new(Calls(calls)));
     }
 
     async fn run(&self, resume: Resume) -> Event {

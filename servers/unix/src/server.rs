@@ -6,13 +6,16 @@ use abi_linux::{Linux, Next, Processor, Registers};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
 use core::fmt::Arguments;
 use core::future::Future;
+use core::time::Duration;
 use mach::Machine;
 use mach::machine::ThreadState;
+use unix::log::Log;
 use unix::memory::Memory;
 use unix::sync::SpinLock;
-use unix::thread::{End, Host, Thread};
+use unix::thread::{End, Host, Shortage, Thread};
 use unix::{BoxFuture, Error, Result};
 
 /// What the server needs of the system below it, beside [`Machine`].
@@ -36,6 +39,14 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
 
+    /// How short the server's own memory is.
+    fn shortage(&self) -> Shortage {
+        Shortage::None
+    }
+
+    /// Time since the start.
+    fn now(&self) -> Duration;
+
     /// Begins to end the system, after what the console still has to show. `ENOSYS` where that cannot be done.
     fn end(&self, how: End) -> Result<()> {
         let _ = how;
@@ -58,6 +69,8 @@ pub struct Server<M: Machine, D: Driver<M>> {
     pub(crate) driver: D,
     /// Whether system calls are written to the log.
     pub(crate) trace: bool,
+    /// What was logged last, for programs.
+    pub(crate) log: Arc<Log>,
     /// What the next thread that is started runs, if that is not decided by its registers: the first program.
     pub(crate) first: SpinLock<Option<Command>>,
 }
@@ -70,6 +83,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
             linux: Linux::new(processor),
             driver,
             trace,
+            log: Log::new(),
             first: SpinLock::new(None),
         })
     }
@@ -113,7 +127,16 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
     }
 
     fn log(&self, line: Arguments<'_>) {
+        self.log.add(self.driver.now(), &alloc::format!("{line}"));
         self.driver.log(line);
+    }
+
+    fn shortage(&self) -> Shortage {
+        self.driver.shortage()
+    }
+
+    fn log_text(&self) -> Vec<u8> {
+        self.log.text()
     }
 
     fn end(&self, how: End) -> Result<()> {

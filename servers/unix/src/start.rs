@@ -11,10 +11,11 @@ use unix::descriptor::DescriptorTable;
 use unix::devfs::{self, LineDriver, Terminals};
 use unix::exec::{Arguments, Layout};
 use unix::initramfs::{self, UnpackError};
+use unix::log::LogDriver;
 use unix::memory::ObjectProvider;
 use unix::process::{ExitStatus, Pid, WaitFor, WaitOptions};
 use unix::signal::{ChildEvent, Signal};
-use unix::thread::{CloneRequest, ExecRequest, System, Thread};
+use unix::thread::{CloneRequest, ExecRequest, Host, System, Thread};
 use unix::tmpfs::TmpfsOptions;
 use unix::tty::{Ptys, Terminal};
 use unix::vfs::{At, Caller, DeviceNumber, FileType, Mode, MountFlags, OpenFlags, Vfs};
@@ -53,6 +54,8 @@ pub struct Started<M: Machine> {
     pub terminal: Arc<Terminal>,
 }
 
+/// The number of /dev/kmsg.
+const LOG: DeviceNumber = DeviceNumber { major: 1, minor: 11 };
 /// The number of the console as a serial line.
 const LINE: DeviceNumber = DeviceNumber { major: 4, minor: 64 };
 /// Its node.
@@ -85,10 +88,10 @@ pub async fn system<M: Machine, D: Driver<M>>(
     match unpacked {
         Ok(()) => {}
         Err(UnpackError::Corrupt(damage)) => {
-            server.driver.log(format_args!("the root file system's archive is damaged: {damage:?}"));
+            server.log(format_args!("the root file system's archive is damaged: {damage:?}"));
         }
         Err(UnpackError::Failed(error)) => {
-            server.driver.log(format_args!("the root file system is not complete: {error:?}"));
+            server.log(format_args!("the root file system is not complete: {error:?}"));
         }
     }
     let root = root.ok_or(Error::ENOMEM)?;
@@ -97,6 +100,8 @@ pub async fn system<M: Machine, D: Driver<M>>(
     let terminal = Terminal::new(LINE, system.session_host());
     let ptys = Ptys::new(environment.clone(), system.session_host(), Default::default());
     vfs.register_device(false, LINE, Arc::new(LineDriver::new(terminal.clone())));
+    let kept = LogDriver { log: server.log.clone(), environment: environment.clone() };
+    vfs.register_device(false, LOG, Arc::new(kept));
     let terminals = Terminals { console: Some(terminal.clone()), ptys: ptys.clone() };
     let devices = devfs::make(&vfs, terminals, memory.clone(), memory_pages).await?;
 

@@ -4,7 +4,7 @@ use crate::Driver;
 use crate::server::Server;
 use abi_linux::{Next, Registers, Request};
 use alloc::boxed::Box;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::future::Future;
 use mach::Machine;
 use mach::machine::{Protection, ThreadState};
@@ -53,9 +53,33 @@ pub trait UserThread: unix::thread::UserThread + Sized + 'static {
     /// Which Unix thread it is, said before it runs for the first time: for what the program can find out by itself.
     fn set_ids(&self, pid: Pid, tid: Pid);
 
+    /// Lets `calls` serve the thread's system calls that need not wait, from now on. May do nothing.
+    fn serve_at_once(&self, calls: Arc<dyn CallsAtOnce>) {
+        let _ = calls;
+    }
+
     /// Lets the thread run until it comes back. At most one such future exists at a time; a recall that comes while
     /// there is none takes effect in the next.
     fn run(&self, resume: Resume) -> impl Future<Output = Event> + Send;
+}
+
+/// Serves those system calls of a thread that need not wait, without its task.
+pub trait CallsAtOnce: Send + Sync {
+    /// The result, if there is one at once; `None`, with nothing done: the call becomes an event.
+    fn call(&self, request: &Request) -> Option<u64>;
+}
+
+/// The server, for one thread.
+struct AtOnce<M: Machine, D: Driver<M>> {
+    server: Weak<Server<M, D>>,
+    /// Its thread of the machine keeps this.
+    thread: Weak<Thread<M>>,
+}
+
+impl<M: Machine, D: Driver<M>> CallsAtOnce for AtOnce<M, D> {
+    fn call(&self, request: &Request) -> Option<u64> {
+        self.server.upgrade()?.linux.call_at_once(&self.thread.upgrade()?, request)
+    }
 }
 
 /// The signal-worthy meaning of a processor exception.
@@ -88,7 +112,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Serves `thread` from now on, `next` being what it does first, until it has ended.
     pub(crate) async fn run(self: Arc<Self>, thread: Arc<Thread<M>>, mut next: Next) {
         let Some(mut user) = self.machine_thread(&thread) else { return };
-        user.set_ids(thread.pid(), thread.tid());
+        self.begin(&thread, &user);
         loop {
             let resume = match next {
                 Next::Return(value) => Resume::Return(value),
@@ -97,13 +121,23 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
                 Next::RunNew(_, state) => {
                     let Some(new) = self.machine_thread(&thread) else { return };
                     user = new;
-                    user.set_ids(thread.pid(), thread.tid());
+                    self.begin(&thread, &user);
                     Resume::Registers(state)
                 }
                 Next::Ended => return,
             };
             let event = user.run(resume).await;
             next = self.serve(&thread, event).await;
+        }
+    }
+
+    /// Before `user` runs for `thread` for the first time.
+    fn begin(self: &Arc<Self>, thread: &Arc<Thread<M>>, user: &Arc<D::Thread>) {
+        user.set_ids(thread.pid(), thread.tid());
+        // A trace is to show every call.
+        if !self.trace {
+            let at_once = AtOnce { server: Arc::downgrade(self), thread: Arc::downgrade(thread) };
+            user.serve_at_once(Arc::new(at_once));
         }
     }
 

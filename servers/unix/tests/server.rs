@@ -189,6 +189,10 @@ impl Driver<Simulated> for TestDriver {
         self.log.lock().unwrap().push(line.to_string());
     }
 
+    fn now(&self) -> core::time::Duration {
+        core::time::Duration::ZERO
+    }
+
     fn processors(&self) -> usize {
         1
     }

@@ -27,13 +27,18 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 5] = [
+const TESTS: [Program; 7] = [
+    program("attack", "tests/guests/attack.c", "musl-gcc"),
+    program("limits", "tests/guests/limits.c", "gcc"),
     program("threads-musl", "tests/guests/threads.c", "musl-gcc"),
     program("threads-glibc", "tests/guests/threads.c", "gcc"),
     program("processes", "tests/guests/processes.c", "musl-gcc"),
     program("hammer", "tests/guests/hammer.c", "gcc"),
     program("storm", "tests/guests/storm.c", "musl-gcc"),
 ];
+
+/// What is measured, in the images of benchmarks.
+const BENCHMARKS: [Program; 1] = [program("calls", "bench/guests/calls.c", "musl-gcc")];
 
 /// The first process of every image.
 const INIT: Program = program("init", "guests/programs/init.c", "musl-gcc");
@@ -46,6 +51,11 @@ pub(crate) fn build(verbose: bool) -> Result<Vec<PathBuf>> {
 /// Builds what guest tests run; returns name and file of each.
 pub(crate) fn tests() -> Result<Vec<(String, PathBuf)>> {
     TESTS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?))).collect()
+}
+
+/// Builds what benchmarks of guests run; returns name and file of each.
+pub(crate) fn benchmarks() -> Result<Vec<(String, PathBuf)>> {
+    BENCHMARKS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?))).collect()
 }
 
 /// Builds the first process of guests.

@@ -308,6 +308,13 @@ pub(crate) async fn flock<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
+/// Whether a read or write moves little, to or from a device whose bytes are always the same or random: it can be begun
+/// again, and sends no signals.
+pub(crate) fn never_waits<M: Machine>(call: &Call<'_, M>) -> bool {
+    const LITTLE: u64 = 4096;
+    call.arg(2) <= LITTLE && file(call, 0).is_ok_and(|file| file.is_memory_device())
+}
+
 pub(crate) async fn read<M: Machine>(call: &Call<'_, M>) -> Done {
     let (file, context) = (file(call, 0)?, call.thread.context());
     let mut buffer = call.buffer(call.arg(1), call.arg(2))?;

@@ -4,6 +4,7 @@ use crate::call::{Call, Done};
 use mach::Machine;
 use unix::exec::elf::Rights;
 use unix::memory::{Advice, Move, NewMapping, Place};
+use unix::sync::Turns;
 use unix::{Error, Result};
 
 fn rights(bits: u64) -> Result<Rights> {
@@ -131,7 +132,9 @@ pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     call.memory().check_mapped(call.arg(0), call.arg(1)).await?;
     let mut left = call.arg(1).div_ceil(4096) as usize;
     let mut at = call.arg(2);
+    let mut turns = Turns::every(64);
     while left > 0 {
+        turns.step().await;
         let count = left.min(256);
         call.write(at, &[1; 256][..count]).await?;
         at += count as u64;

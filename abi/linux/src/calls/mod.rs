@@ -23,6 +23,7 @@ use crate::layout::file::EntryLayout;
 use crate::names::number::*;
 use crate::{errno, leave};
 use core::future::Future;
+use core::task::{Context, Poll, Waker};
 use mach::Machine;
 use path::Named;
 use process::{change_credentials, optional_id};
@@ -325,6 +326,56 @@ table! { call, number:
     reboot => system::reboot(call),
     capget => boxed(system::capget(call)).await,
     capset => boxed(system::capset(call)).await,
+}
+
+/// See [`Linux::call_at_once`](crate::Linux::call_at_once). Calls whose futures can be dropped and begun again.
+#[expect(non_upper_case_globals, reason = "calls go by their own names")]
+pub(crate) fn at_once<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
+    match number {
+        getpid => Some(process::getpid(call)),
+        gettid => Some(process::gettid(call)),
+        getppid => Some(process::getppid(call)),
+        getuid => Some(Ok(call.thread.credentials().user.real.into())),
+        geteuid => Some(Ok(call.thread.credentials().user.effective.into())),
+        getgid => Some(Ok(call.thread.credentials().group.real.into())),
+        getegid => Some(Ok(call.thread.credentials().group.effective.into())),
+        clock_gettime => poll_once(time::clock_gettime(call)),
+        gettimeofday => poll_once(time::gettimeofday(call)),
+        stat => poll_once(path::stat(call, true)),
+        lstat => poll_once(path::stat(call, false)),
+        fstat => poll_once(path::fstat(call)),
+        newfstatat => poll_once(path::newfstatat(call)),
+        access => poll_once(path::access(call)),
+        read if descriptor::never_waits(call) => poll_once(descriptor::read(call)),
+        write if descriptor::never_waits(call) => poll_once(descriptor::write(call)),
+        _ => None,
+    }
+}
+
+/// What a future gives at its first poll, if it does.
+fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match core::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}
+
+/// Whether a call needs no memory of the server's worth mentioning, so that it is served also where that is short.
+#[expect(non_upper_case_globals, reason = "calls go by their own names")]
+pub(crate) fn needs_little(number: u64) -> bool {
+    matches!(
+        number,
+        // What gives something back, or ends.
+        exit | exit_group | close | close_range | munmap | kill | tkill | tgkill | wait4 | waitid | shutdown
+            | timer_delete | inotify_rm_watch | rmdir | unlink | unlinkat | ftruncate | umount2 | reboot
+            // What a program does to go on.
+            | read | readv | pread64 | write | writev | pwrite64 | lseek | rt_sigreturn | rt_sigaction
+            | rt_sigprocmask | sigaltstack | futex | nanosleep | clock_nanosleep | restart_syscall | pause
+            | sched_yield | set_tid_address | arch_prctl
+            // What only asks.
+            | getpid | gettid | getppid | getuid | geteuid | getgid | getegid | clock_gettime | gettimeofday
+            | times | getrusage | uname | sysinfo | fstat | syslog
+    )
 }
 
 /// The calls that change user and group ids.

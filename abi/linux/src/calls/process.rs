@@ -263,7 +263,7 @@ pub(crate) async fn getrusage<M: Machine>(call: &Call<'_, M>) -> Done {
     let usage = match call.int(0) {
         0 => usages(call)?.0,
         -1 => usages(call)?.1,
-        1 => call.table(|table| Ok::<_, Error>(table.thread(call.tid())?.usage))?,
+        1 => call.table(|table| Ok::<_, Error>(table.thread(call.tid())?.usage()))?,
         _ => return Err(Error::EINVAL.into()),
     };
     call.write(call.arg(1), &to_rusage(&usage)).await?;

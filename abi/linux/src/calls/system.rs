@@ -5,6 +5,7 @@ use crate::layout::process::{SystemInformation, to_sysinfo, to_utsname};
 use crate::layout::{Fields, Writer};
 use mach::Machine;
 use unix::Error;
+use unix::sync::Turns;
 use unix::thread::End;
 
 pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -54,6 +55,9 @@ pub(crate) async fn sysinfo<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
+/// Pieces of 256 bytes after which others have their turn.
+const RANDOM_TURN: u32 = 64;
+
 pub(crate) async fn getrandom<M: Machine>(call: &Call<'_, M>) -> Done {
     const NONBLOCK: u32 = 1;
     const RANDOM: u32 = 2;
@@ -67,7 +71,9 @@ pub(crate) async fn getrandom<M: Machine>(call: &Call<'_, M>) -> Done {
     call.transfer(&mut buffer, async |buffer| {
         use unix::{CopyError, UserBuffer};
         let mut bytes = [0; 256];
+        let mut turns = Turns::every(RANDOM_TURN);
         while buffer.remaining() > 0 {
+            turns.step().await;
             let count = bytes.len().min(buffer.remaining());
             environment.fill_random(&mut bytes[..count]);
             match buffer.copy_out(&bytes[..count]) {

@@ -2,6 +2,7 @@
 
 mod costs;
 mod files;
+mod hammer;
 mod signals;
 mod sockets;
 mod traces;
@@ -484,4 +485,50 @@ fn requests_can_move_between_workers() {
     let requests = world.requests();
     drop(can_move(requests.0));
     drop(can_move(requests.1));
+}
+
+#[test]
+fn where_the_servers_memory_is_short_programs_get_nothing_new_and_go_on() {
+    use unix::thread::Shortage;
+    const ENOMEM: i64 = -12;
+    let world = World::new();
+    world.install_devices();
+    run_in(&world, async |p| {
+        let null = p.string(DATA, "/dev/null").await?;
+        let child = p
+            .fork(|p| {
+                Box::pin(async move {
+                    let null = DATA;
+                    assert_eq!(p.call(105, &[1000]).await?, 0);
+                    let file = p.call(2, &[null, 2]).await?;
+                    assert_eq!(file, 0);
+                    p.world.set_shortage(Shortage::Low);
+                    assert_eq!(p.call(2, &[null, 2]).await?, ENOMEM);
+                    assert_eq!(p.call(57, &[]).await?, ENOMEM);
+                    assert_eq!(p.call(9, &[0, 4096, 3, 0x22, u64::MAX, 0]).await?, ENOMEM);
+                    assert_eq!(p.call(1, &[0, null, 1]).await?, 1, "what it has works");
+                    assert_eq!(p.call(3, &[0]).await?, 0, "and can be given back");
+                    p.exit(7).await
+                })
+            })
+            .await?;
+        assert_eq!(p.wait(0).await?, (child, 7 << 8));
+        let file = p.call(2, &[null, 2]).await?;
+        assert_eq!(file, 0, "the superuser still gets something");
+        let child = p
+            .fork(|p| {
+                Box::pin(async move {
+                    p.world.set_shortage(Shortage::Critical);
+                    assert_eq!(p.call(2, &[DATA, 2]).await?, ENOMEM);
+                    // A page that it has never touched.
+                    p.store(DATA + 0x5000, b"x").await?;
+                    panic!("a page fault was served");
+                })
+            })
+            .await?;
+        assert_eq!(p.wait(0).await?, (child, 9), "who needs memory to go on ends");
+        p.world.set_shortage(Shortage::None);
+        assert_eq!(p.call(2, &[null, 2]).await?, 1);
+        Ok(())
+    });
 }

@@ -23,7 +23,8 @@ use unix::exec::{Arguments, Layout};
 use unix::file::{DeviceDriver, FileObject};
 use unix::memory::{Memory, ObjectProvider};
 use unix::process::Control;
-use unix::thread::{ExecRequest, Host, System, Thread, Trap, UserThread};
+use unix::signal::Fault;
+use unix::thread::{ExecRequest, Host, Shortage, System, Thread, Trap, UserThread};
 use unix::tmpfs::{Tmpfs, TmpfsOptions};
 use unix::tty::{Terminal, TerminalFile};
 use unix::vfs::{At, DeviceNumber, FileType, Mode, MountFlags, OpenContext, OpenFlags, Vfs};
@@ -121,6 +122,7 @@ struct TestHost {
     starts: Starts,
     log: Mutex<Vec<String>>,
     alive: Arc<Mutex<usize>>,
+    shortage: Mutex<Option<Shortage>>,
 }
 
 impl Host<Simulated> for TestHost {
@@ -142,6 +144,10 @@ impl Host<Simulated> for TestHost {
 
     fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: ThreadState) {
         self.starts.lock().unwrap().push((thread, state));
+    }
+
+    fn shortage(&self) -> Shortage {
+        self.shortage.lock().unwrap().unwrap_or(Shortage::None)
     }
 
     fn log(&self, line: Text<'_>) {
@@ -236,6 +242,11 @@ impl World {
         (async move { a.serve_call(&first, request).await }, async move {
             b.leave(&second, Registers::Unchanged, None).await
         })
+    }
+
+    /// From now on the server's own memory is so short.
+    pub(crate) fn set_shortage(&self, shortage: Shortage) {
+        *self.host.shortage.lock().unwrap() = Some(shortage);
     }
 
     /// Frames, threads of the machine and log lines.
@@ -377,7 +388,10 @@ impl World {
                 return;
             }
             let code = self.code.borrow().get(&program.state.rip).cloned();
-            let code = code.unwrap_or_else(|| panic!("no code at {:#x}", program.state.rip));
+            let Some(code) = code else {
+                result = program.run_nothing().await;
+                continue;
+            };
             result = code(&mut program).await;
             assert!(result.is_err(), "a program fell off its end");
         }
@@ -415,7 +429,10 @@ impl Program {
                     rip if rip == expected - 2 => return Ok(true),
                     rip => {
                         let code = self.world.code.borrow().get(&rip).cloned();
-                        let code = code.unwrap_or_else(|| panic!("no handler at {rip:#x}"));
+                        let Some(code) = code else {
+                            self.run_nothing().await?;
+                            continue;
+                        };
                         code(self).await?;
                         // The handler's return instruction takes the restorer's address off the stack.
                         self.state.rsp += 8;
@@ -439,6 +456,18 @@ impl Program {
         let next = world.linux.leave(&self.thread, Registers::Unchanged, None).await;
         self.accept(next)?;
         self.settle(expected).await.map(|_| ())
+    }
+
+    /// Executes what is no code: an illegal instruction.
+    async fn run_nothing(&mut self) -> Result<(), Gone> {
+        let tid = self.thread.tid();
+        self.world.system.processes.with(|table| table.enter(tid));
+        let trap = Trap { error: 0, number: 6, address: self.state.rip };
+        self.thread.raise(Fault::IllegalInstruction, trap);
+        let world = self.world.clone();
+        self.show_registers();
+        let next = world.linux.leave(&self.thread, Registers::Unchanged, None).await;
+        self.accept(next)
     }
 
     /// Shows its registers to the server, as the machine does.

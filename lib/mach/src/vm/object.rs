@@ -197,6 +197,11 @@ impl<M: Machine> VmObject<M> {
         total.min(end - first)
     }
 
+    /// The first page from `page` on that the object has of its own, in memory or with its pager.
+    pub fn next_page(&self, page: u64) -> Option<u64> {
+        self.state.lock().pages.next(page).map(|(page, _)| page)
+    }
+
     /// Size in bytes; `u64::MAX` if there is no limit.
     pub fn size(&self) -> u64 {
         self.state.lock().size

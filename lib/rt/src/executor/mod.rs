@@ -194,24 +194,27 @@ impl<P: Platform> Worker<P> {
         Executor(self.group.clone())
     }
 
-    /// Fires the timers that are due, then polls up to `budget` ready tasks. Returns how many were polled; fewer than
-    /// `budget` means that the queue was empty.
-    pub fn run(&mut self, budget: usize) -> usize {
+    /// Fires the timers that are due, then polls up to `budget` ready tasks. A task that gives way is not polled a second
+    /// time: messages come first. Returns how many were polled.
+    pub fn run(&mut self, mut budget: usize) -> usize {
         let shared = &self.group.workers[self.index];
         // The clock is a system call where it cannot be read at user level.
         if shared.timers.earliest().is_some() {
             shared.timers.fire(self.group.platform.now());
         }
-        for polled in 0..budget {
-            let Some(task) = shared.queue.pop() else { return polled };
+        let mut polled = 0;
+        while polled < budget {
+            let Some(task) = shared.queue.pop() else { break };
+            polled += 1;
             let home = task.home();
-            if home == self.index {
-                task.run();
-            } else {
+            if home != self.index {
                 self.group.enqueue(home, task);
+            } else if task.run() {
+                // It is the last in the queue.
+                budget = budget.min(polled + shared.queue.len() - 1);
             }
         }
-        budget
+        polled
     }
 
     /// Announces that this worker is about to sleep: from here on a wake-up notifies it.

@@ -47,6 +47,11 @@ impl<T> RunQueue<T> {
         self.0.lock().ready.pop_front()
     }
 
+    /// How many members are in it.
+    pub(super) fn len(&self) -> usize {
+        self.0.lock().ready.len()
+    }
+
     /// True: the queue is empty and the worker counts as sleeping.
     pub(super) fn prepare_sleep(&self) -> bool {
         let mut state = self.0.lock();

@@ -28,8 +28,9 @@ impl Task {
         self.home.load(Ordering::Relaxed)
     }
 
-    /// Polls the task once. Called by its home worker, which has just taken it from its queue.
-    pub(super) fn run(self: Arc<Self>) {
+    /// Polls the task once. Called by its home worker, which has just taken it from its queue. True: it was woken
+    /// meanwhile and is in the queue again.
+    pub(super) fn run(self: Arc<Self>) -> bool {
         self.state.start();
         let waker = Waker::from(self.clone());
         let mut slot = self.future.lock();
@@ -43,12 +44,14 @@ impl Task {
             self.state.finish();
             drop(future);
             self.wakeups.leave();
-            return;
+            return false;
         }
         drop(slot);
-        if self.state.pause() {
+        let again = self.state.pause();
+        if again {
             self.enqueue();
         }
+        again
     }
 
     fn enqueue(self: Arc<Self>) {

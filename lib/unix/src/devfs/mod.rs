@@ -43,6 +43,7 @@ const NODES: &[(&str, u16, u32, u32)] = &[
     ("full", 0o666, 1, 7),
     ("random", 0o666, 1, 8),
     ("urandom", 0o666, 1, 9),
+    ("kmsg", 0o644, 1, 11),
     ("tty", 0o666, 5, 0),
     ("console", 0o600, 5, 1),
     ("ptmx", 0o666, 5, 2),
@@ -120,7 +121,7 @@ impl DeviceDriver for MemoryDriver {
     }
 }
 
-struct MemoryFile {
+pub(crate) struct MemoryFile {
     device: Memory,
     environment: Arc<dyn Environment>,
 }

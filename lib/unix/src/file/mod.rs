@@ -123,6 +123,11 @@ impl OpenFile {
         self.object.clone()?.into_any().downcast().ok()
     }
 
+    /// Whether it is one of the devices that are made of nothing: reads and writes never wait and leave no trace.
+    pub fn is_memory_device(&self) -> bool {
+        self.object_as::<crate::devfs::MemoryFile>().is_some()
+    }
+
     /// The flags it was opened with and the status flags of now.
     pub fn flags(&self) -> OpenFlags {
         OpenFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))

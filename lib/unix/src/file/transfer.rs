@@ -3,11 +3,10 @@
 use super::{FileObject, Io, OpenFile, Positions};
 use crate::inotify::Events;
 use crate::poll::{Readiness, until_ready_or_deadline};
+use crate::sync::give_turn;
 use crate::vfs::{Access, Caller, FileType, MountFlags, OFFSET_MAXIMUM, OpenFlags, VnodeRef, WriteAt};
 use crate::{Bytes, Error, NotDone, Result, UserBuffer};
 use alloc::sync::Arc;
-use core::pin::Pin;
-use core::task::{Context, Poll};
 
 /// What an offset is relative to (lseek(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,6 +239,7 @@ impl OpenFile {
             if from.remaining() == 0 || !object.writes_all() {
                 return Ok(from.transferred() - start);
             }
+            give_turn().await;
         }
     }
 
@@ -429,20 +429,4 @@ async fn transfer_at(
         give_turn().await;
     }
     Ok(())
-}
-
-/// Lets the executor's other tasks run once.
-async fn give_turn() {
-    struct Turn(bool);
-    impl Future for Turn {
-        type Output = ();
-        fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-            if core::mem::replace(&mut self.0, true) {
-                return Poll::Ready(());
-            }
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        }
-    }
-    Turn(false).await
 }

@@ -2,7 +2,7 @@
 
 use super::user::at_once;
 use super::{PAGE, map_error};
-use crate::sync::SpinLock;
+use crate::sync::{SpinLock, Turns};
 use crate::vfs::{FileMemory, InitialContents, MemoryProvider, Quota};
 use crate::{Answer, Error, NotDone, Result, UserBuffer};
 use alloc::collections::BTreeSet;
@@ -82,6 +82,8 @@ const PIECE: usize = PAGE as usize;
 const PIECE_AT_ONCE: usize = 1024;
 /// Bytes moved so before others have their turn.
 const MOST_AT_ONCE: usize = 16 * PIECE;
+/// Pages that are charged or cleared before others have their turn.
+const TURN: u32 = 256;
 
 impl<M: Machine> ObjectMemory<M> {
     /// The object, for mapping.
@@ -235,6 +237,28 @@ impl<M: Machine> ObjectMemory<M> {
         Ok(())
     }
 
+    /// Makes the bytes of a range zeros. Only pages that may hold something else are looked at, however long the range is.
+    async fn clear(&self, start: u64, end: u64) -> Result<()> {
+        let zeros = [0; PIECE];
+        let mut turns = Turns::every(TURN);
+        let mut at = start;
+        while let Some(page) = self.next_page(at / PAGE).filter(|page| page * PAGE < end) {
+            at = at.max(page * PAGE);
+            let count = ((end - at) as usize).min(PIECE - (at % PAGE) as usize);
+            self.object.write(at, &zeros[..count]).await.map_err(object_error)?;
+            at += count as u64;
+            turns.step().await;
+        }
+        Ok(())
+    }
+
+    /// The first page from `page` on that may hold something: initial contents, what was written, and what a program
+    /// wrote through a mapping.
+    fn next_page(&self, page: u64) -> Option<u64> {
+        let initial = self.state.lock().initial.div_ceil(PAGE);
+        if page < initial { Some(page) } else { self.object.next_page(page) }
+    }
+
     fn charge(&self, page: u64) -> Result<()> {
         let mut state = self.state.lock();
         let is_new = page >= state.initial.div_ceil(PAGE) && !state.written.contains(&page);
@@ -304,20 +328,15 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
         Answer::later(async move {
             let end = offset.saturating_add(length);
             if !punch {
+                let mut turns = Turns::every(TURN);
                 for page in offset / PAGE..end.div_ceil(PAGE) {
                     self.charge(page)?;
+                    turns.step().await;
                 }
                 return self.grow(end).await;
             }
-            let zeros = [0; PIECE];
-            let end = end.min(self.state.lock().size);
-            let mut at = offset;
-            while at < end {
-                let count = ((end - at) as usize).min(PIECE - (at % PAGE) as usize);
-                self.object.write(at, &zeros[..count]).await.map_err(object_error)?;
-                at += count as u64;
-            }
-            Ok(())
+            let size = self.state.lock().size;
+            self.clear(offset, end.min(size)).await
         })
     }
 

@@ -21,7 +21,7 @@ use crate::exec::Layout;
 use crate::exec::elf::Rights;
 use crate::file::OpenFile;
 use crate::process::{Limits, Resource};
-use crate::sync::SpinLock;
+use crate::sync::{SpinLock, Turns};
 use crate::vfs::{Access, MountFlags};
 use crate::{Error, Result};
 use alloc::sync::Arc;
@@ -95,6 +95,8 @@ pub struct Memory<M: Machine> {
     stack_limit: AtomicU64,
 }
 
+/// Pages that are brought in before others have their turn.
+const POPULATE_TURN: u32 = 64;
 /// Pages kept free below a stack.
 const STACK_GUARD: u64 = 256 * PAGE;
 
@@ -392,10 +394,12 @@ impl<M: Machine> Memory<M> {
         if !rights.read && !rights.write {
             return;
         }
+        let mut turns = Turns::every(POPULATE_TURN);
         for address in range.step_by(PAGE as usize) {
             if self.map.fault(address, access).await.is_err() {
                 return;
             }
+            turns.step().await;
         }
     }
 }

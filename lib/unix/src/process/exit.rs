@@ -38,7 +38,7 @@ impl Table {
         self.charge(user, -1, 0);
         let Some(process) = self.processes.get_mut(&pid) else { return nothing };
         process.threads.remove(&tid);
-        process.ended_usage += thread.usage;
+        process.ended_usage += thread.usage();
         process.child_waiters.retain(|waiter| *waiter != tid);
         if tid == pid {
             process.leader_status = Some(status);
@@ -180,7 +180,7 @@ impl Table {
     pub fn usage(&self, process: &super::Process) -> super::Usage {
         let mut usage = process.ended_usage;
         for thread in process.threads.iter().filter_map(|tid| self.threads.get(tid)) {
-            usage += thread.usage;
+            usage += thread.usage();
         }
         usage
     }
@@ -192,7 +192,17 @@ impl Table {
         thread.usage.user_time += user_time;
         thread.usage.system_time += system_time;
         let pid = thread.pid;
-        let Some(process) = self.processes.get(&pid) else { return };
+        self.check_time_limit(pid);
+    }
+
+    /// Looks whether processes have used more processor time than they may. To be called about once a second.
+    pub fn check_time_limits(&mut self) {
+        let pids: Vec<Pid> = self.processes.keys().copied().collect();
+        pids.into_iter().for_each(|pid| self.check_time_limit(pid));
+    }
+
+    fn check_time_limit(&mut self, pid: Pid) {
+        let Some(process) = self.processes.get(&pid).filter(|process| !process.is_zombie()) else { return };
         let limit = process.limits.get(Resource::ProcessorTime);
         if limit.soft == Limit::INFINITE && limit.hard == Limit::INFINITE {
             return;

@@ -15,6 +15,12 @@ pub trait Control: Send + Sync {
     /// Makes the thread come to its server at its next user boundary, on whatever processor it runs, also if it is
     /// only about to enter its program (K15). Does not wait and does not call back.
     fn recall(&self);
+
+    /// The processor time that the thread of the machine has used since it was made: in its program, and in its server on
+    /// its behalf. Does not wait and does not call back.
+    fn times(&self) -> (Duration, Duration) {
+        (Duration::ZERO, Duration::ZERO)
+    }
 }
 
 /// Somebody who wants to know when signals become pending for a process or its threads (signalfd).
@@ -240,8 +246,8 @@ pub struct Thread {
 
     /// Alternate signal stack.
     pub stack: AlternateStack,
-    /// What it used.
-    pub usage: Usage,
+    /// What it used, without the processor time of its present thread of the machine.
+    pub(super) usage: Usage,
     /// Sent to the thread when its parent ends (PR_SET_PDEATHSIG).
     pub parent_death_signal: Option<Signal>,
     /// Where to store 0 and wake a futex at its end (set_tid_address).
@@ -268,7 +274,17 @@ impl Thread {
 
     /// Says how it is reached from now on: exec gives it another thread of the machine.
     pub fn set_control(&mut self, control: Arc<dyn Control>) {
+        self.usage = self.usage();
         self.control = control;
+    }
+
+    /// What it has used until now.
+    pub fn usage(&self) -> Usage {
+        let (user, system) = self.control.times();
+        let mut usage = self.usage;
+        usage.user_time += user;
+        usage.system_time += system;
+        usage
     }
 
     /// Blocked signals.

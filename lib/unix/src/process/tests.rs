@@ -1,5 +1,7 @@
 //! Rules of families, groups, waiting and signals, each against the manual page that states it.
 
+mod time;
+
 use super::*;
 use crate::Error;
 use crate::credentials::{Credentials, Ids};

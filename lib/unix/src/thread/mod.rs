@@ -76,6 +76,19 @@ pub enum End {
     Restart,
 }
 
+/// How short the memory is that the server itself needs for what it does for programs. What a program can make it keep
+/// (descriptors, names, regions, what is under way) is limited for each process or user; that all of them together do
+/// not use it up, and that an allocation in the midst of a request never fails, is what refusing requests early is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shortage {
+    /// There is enough.
+    None,
+    /// Programs without privileges get nothing new.
+    Low,
+    /// Nobody gets anything new, and who needs memory to go on ends.
+    Critical,
+}
+
 /// What runs threads: the server around this library.
 pub trait Host<M: Machine>: Send + Sync {
     /// A thread of the machine in an address space; it does not run yet. `EAGAIN`, `ENOMEM`.
@@ -91,6 +104,11 @@ pub trait Host<M: Machine>: Send + Sync {
     /// What has been logged so far, if that is kept (syslog(2)).
     fn log_text(&self) -> Vec<u8> {
         Vec::new()
+    }
+
+    /// How short the server's own memory is.
+    fn shortage(&self) -> Shortage {
+        Shortage::None
     }
 
     /// Ends the system (reboot(2)), or begins to; `ENOSYS` where that cannot be done.
@@ -407,6 +425,9 @@ impl<M: Machine> Thread<M> {
     pub async fn page_fault(&self, trap: Trap, access: Protection) {
         let tid = self.tid();
         self.system.processes.with(|table| table.account_fault(tid));
+        if self.system.host.shortage() == Shortage::Critical {
+            return self.out_of_memory();
+        }
         match self.memory().resolve(trap.address, access).await {
             Ok(()) => {}
             Err(KernError::ResourceShortage) => self.out_of_memory(),

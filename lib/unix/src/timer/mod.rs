@@ -10,7 +10,7 @@ pub use queue::TimerQueue;
 use crate::clock::{Clock, When};
 use crate::process::{Pid, Processes};
 use crate::signal::{Signal, SignalInformation};
-use crate::sync::SpinLock;
+use crate::sync::{SpinLock, give_turn};
 use crate::{Environment, Error, Result};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -85,6 +85,10 @@ impl Timers {
     pub const LIMIT: u32 = 1024;
     /// How soon a timer of processor time is looked at again, at least.
     const PROCESSOR_TIME_GRAIN: Duration = Duration::from_millis(1);
+    /// How soon a timer that has expired is looked at again, at least: what expires more often is counted, not waited for.
+    const GRAIN: Duration = Duration::from_micros(100);
+    /// Timers that are looked at before others have their turn.
+    const TURN: usize = 64;
 
     /// No timers.
     pub fn new() -> Timers {
@@ -222,9 +226,9 @@ impl Timers {
         })
     }
 
-    /// Sends what is due and returns when the next timer is.
+    /// Sends what is due, of some timers at most, and returns when the next timer is, or was.
     pub fn expire(&self, environment: &dyn Environment, processes: &Processes) -> Option<Duration> {
-        loop {
+        for _ in 0..Timers::TURN {
             let monotonic = environment.monotonic();
             let mut state = self.state.lock();
             let due = state.queue.first()?;
@@ -247,13 +251,15 @@ impl Timers {
             let expirations = timer.expirations(now);
             if let Some(expiry) = timer.expiry.filter(|_| timer.queued.is_none()) {
                 let wait = expiry.saturating_sub(now);
-                let wait = if clock.is_real() { wait } else { wait.max(Timers::PROCESSOR_TIME_GRAIN) };
+                let grain = if clock.is_real() { Timers::GRAIN } else { Timers::PROCESSOR_TIME_GRAIN };
+                let wait = if expirations > 0 || !clock.is_real() { wait.max(grain) } else { wait };
                 timer.queued = Some(state.queue.insert(monotonic.saturating_add(wait), key));
             }
             let notification = timer.notification;
             drop(guard);
             notify(processes, key, notification, expirations);
         }
+        self.state.lock().queue.first()
     }
 
     /// Drives the timers for ever: the one task of the server that does.
@@ -266,6 +272,7 @@ impl Timers {
             let next = self.expire(environment, processes);
             let mut sleep = pin!(async {
                 match next {
+                    Some(deadline) if deadline <= environment.monotonic() => give_turn().await,
                     Some(deadline) => environment.sleep_until(deadline).await,
                     None => core::future::pending().await,
                 }

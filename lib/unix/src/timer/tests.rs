@@ -131,3 +131,36 @@ fn the_driver_wakes_for_earlier_deadlines() {
     driver.waits();
     assert_eq!(world.arrived(), Some((Signal::ALRM, None)));
 }
+
+/// A clock on which every look takes time, as on a real machine.
+struct Passing(Arc<TestEnvironment>);
+
+impl Environment for Passing {
+    fn realtime(&self) -> crate::Timestamp {
+        self.0.realtime()
+    }
+    fn monotonic(&self) -> Duration {
+        self.0.advance(Duration::from_micros(1));
+        self.0.monotonic()
+    }
+    fn fill_random(&self, bytes: &mut [u8]) {
+        self.0.fill_random(bytes);
+    }
+    fn sleep_until(&self, deadline: Duration) -> crate::BoxFuture<'static, ()> {
+        self.0.sleep_until(deadline)
+    }
+}
+
+#[test]
+fn a_timer_that_is_always_due_does_not_keep_the_server() {
+    let world = world();
+    let interval = Duration::from_nanos(1);
+    world.set(TimerId::Real, When::After(interval), interval).unwrap();
+    let passing = Passing(world.environment.clone());
+    for _ in 0..10 {
+        let next = world.timers.expire(&passing, &world.processes).unwrap();
+        assert!(next >= world.environment.monotonic(), "it would be due at once");
+        world.environment.advance(Duration::from_millis(1));
+    }
+    assert_eq!(world.arrived(), Some((Signal::ALRM, None)));
+}

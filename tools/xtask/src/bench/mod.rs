@@ -7,11 +7,13 @@
 //! | `regions` | what the plugin counted |
 //! | `references` | targets, relatives and papers that results stand beside |
 //! | `report`, `chart` | JSON, Markdown, a page with charts |
+//! | `guests` | programs of Linux, under the Unix server and under Linux |
 //! | `compare` | two reports side by side |
 //! | `published` | the committed results, their tables in the book, and that they are still true |
 
 mod chart;
 mod compare;
+mod guests;
 mod published;
 mod references;
 mod regions;
@@ -98,6 +100,9 @@ fn empty_report() -> Result<Report> {
 
 /// Boots one benchmark as often as it says, and collects everything. An error if anything disturbed it.
 fn measure(benchmark: &suites::Suite) -> Result<Report> {
+    if !benchmark.guest.is_empty() {
+        return guests::measure(benchmark);
+    }
     let mut report = empty_report()?;
     let runs = benchmark
         .runs(&Overrides::default())

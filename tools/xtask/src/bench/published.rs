@@ -1,11 +1,11 @@
 //! The results in the tree: `docs/results/NAME.json`, the tables of the book that come from them, and the test that they
 //! are still true.
 //!
-//! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`) and `<!-- end -->`.
+//! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`) and `<!-- end -->`.
 
 use super::references::{self, References};
 use super::report::{self, Report};
-use super::{compare, empty_report, measure};
+use super::{compare, empty_report, guests, measure};
 use crate::{build, suites, tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -74,7 +74,8 @@ fn table(report: &Report, what: &str, references: &References) -> Result<String>
     match what {
         "operations" => Ok(report::operations_table(report, references)),
         "regions" => Ok(report::regions_table(report)),
-        _ => bail!("there is no table of {what}: operations or regions"),
+        "calls" => Ok(guests::table(report)),
+        _ => bail!("there is no table of {what}: operations, regions or calls"),
     }
 }
 
@@ -115,8 +116,9 @@ pub(crate) fn verify() -> Result<Verified> {
     }
     let mut points = 0;
     let mut wrong = Vec::new();
-    for benchmark in
-        suites::read(suites::BENCHMARKS)?.iter().filter(|benchmark| file(&benchmark.name).exists())
+    for benchmark in suites::read(suites::BENCHMARKS)?
+        .iter()
+        .filter(|benchmark| benchmark.guest.is_empty() && file(&benchmark.name).exists())
     {
         let published = read(&benchmark.name)?;
         let compiler = empty_report()?.compiler;

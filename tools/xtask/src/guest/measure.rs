@@ -1,14 +1,12 @@
 //! `./mac measure`: what a person's work at the shell costs, in instructions, on Macadamia and under Debian's own kernel.
 
-use super::session::{Kernel, Log, Mode, Printed, Start};
+use super::session::{Kernel, Mode, Start};
 use super::{Request, make};
 use crate::systems::Hardware;
 use crate::{build, guests, tree};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
 
 /// Options of `./mac measure`.
 #[derive(clap::Args)]
@@ -18,8 +16,6 @@ pub(crate) struct Options {
     publish: bool,
 }
 
-/// What a machine without an answer is given up after.
-const PATIENCE: Duration = Duration::from_secs(900);
 /// KiB of memory of the machine.
 const MEMORY: u64 = 512 << 10;
 /// Where the table stands.
@@ -77,21 +73,7 @@ fn boot(kernel: Kernel, image: &Path, command: Vec<String>) -> Result<Figures> {
     let environment = environment.map(|(name, value)| (name.to_string(), value.to_string())).to_vec();
     let image = image.to_path_buf();
     let start = Start { kernel, mode: Mode::Exception, image, command, greet: true, environment, machine };
-    let mut session = start.start("measure")?;
-    let (mut shown, mut log) = (Vec::new(), Log::default());
-    loop {
-        match session.printed.recv_timeout(PATIENCE) {
-            Ok(Printed::Terminal(bytes)) => shown.extend(bytes),
-            Ok(Printed::Log(bytes)) => log.take(&bytes),
-            Err(RecvTimeoutError::Timeout) => bail!("nothing was shown for {} s", PATIENCE.as_secs()),
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    let shown = String::from_utf8_lossy(&shown);
-    match session.status(&log)? {
-        0 => Ok(figures(&shown)),
-        status => bail!("the system ended with status {status}; it showed:\n{shown}"),
-    }
+    Ok(figures(&start.output("measure")?))
 }
 
 /// The lines of a name, a tabulator and a number.

@@ -1,0 +1,72 @@
+//! Long work that lets others run in between.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+/// Lets the executor's other tasks run once.
+pub fn give_turn() -> Turn {
+    Turn(false)
+}
+
+/// See [`give_turn`]: ready when it is polled again.
+#[derive(Debug)]
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Turn(bool);
+
+impl Future for Turn {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if core::mem::replace(&mut self.0, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// Counts the steps of work whose length a program decides, and gives others their turn after each few of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Turns {
+    every: u32,
+    left: u32,
+}
+
+impl Turns {
+    /// A turn after each `every` steps.
+    pub const fn every(every: u32) -> Turns {
+        Turns { every, left: every }
+    }
+
+    /// Another step was made.
+    pub async fn step(&mut self) {
+        match self.left.checked_sub(1) {
+            Some(left) => self.left = left,
+            None => {
+                self.left = self.every;
+                give_turn().await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::boxed::Box;
+    use core::task::Waker;
+
+    #[test]
+    fn others_run_after_each_few_steps() {
+        let mut work = Box::pin(async {
+            let mut turns = Turns::every(3);
+            for _ in 0..10 {
+                turns.step().await;
+            }
+        });
+        let mut context = Context::from_waker(Waker::noop());
+        let polls = (1..).find(|_| work.as_mut().poll(&mut context).is_ready());
+        assert_eq!(polls, Some(3));
+    }
+}

@@ -1,0 +1,7 @@
+#!/bin/sh
+# GUEST0109 four thousand threads, addresses beyond a program's own, what all share used up, processor time and its limits
+for test in threads places exhaust time; do
+    echo "--- $test"
+    /tests/bin/limits $test
+    echo "status $?"
+done
