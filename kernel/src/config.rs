@@ -8,7 +8,8 @@
 //! | `log=error\|warn\|info\|debug\|trace` | what the kernel prints; default `info` |
 //! | `kmem=SIZE` | kernel memory; default an eighth of the memory, at least 16 MiB |
 //! | `maxmem=SIZE` | ignore memory above this address |
-//! | `processors=N` | use at most this many processors; default 1 |
+//! | `processors=N` | use at most this many processors; default: all that the firmware reports |
+//! | `delays=SEED` | random delays where processors race, for tests; 0: none |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
 //! | `kdb=break` | a break on the first serial line, or Escape, enters the kernel debugger, which takes the line's interrupt |
@@ -27,6 +28,7 @@ use ::trace::EventSet;
 use crate::boot_cell::BootCell;
 use crate::log::{self, Level};
 use crate::panic;
+use crate::sync::delay;
 
 /// The fast paths of IPC (K10), which give the same answers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -50,6 +52,8 @@ pub struct Config {
     pub memory_limit: Option<u64>,
     /// The most processors to use.
     pub processors: u32,
+    /// Seed of random delays; 0 = none.
+    pub delays: u64,
     /// The first serial port is open to every space.
     pub legacy_io: bool,
     /// Unprivileged spaces may use the kernel debugger's console operations.
@@ -92,7 +96,8 @@ impl Config {
         log: Level::Info,
         kernel_memory: None,
         memory_limit: None,
-        processors: 1,
+        processors: u32::MAX,
+        delays: 0,
         legacy_io: false,
         user_kdb: false,
         test_kdb: false,
@@ -127,6 +132,7 @@ impl Config {
             Some(("processors", count)) => {
                 self.processors = count.parse().ok().filter(|&count: &u32| count > 0)?;
             }
+            Some(("delays", seed)) => self.delays = seed.parse().ok()?,
             Some(("trace", events)) => self.trace = EventSet::parse(events).ok()?,
             Some(("fastpath", "off")) => self.fast_path = FastPath::Off,
             Some(("fastpath", "portable")) => self.fast_path = FastPath::Portable,
@@ -173,6 +179,7 @@ pub unsafe fn init(command_line: &str) {
     let config = Config::parse(command_line, |word| log::warning!("{word}"));
     log::set_level(config.log);
     panic::set_exit(config.exit_on_panic);
+    delay::enable(config.delays);
     // SAFETY: the caller's promise.
     unsafe { *CURRENT.get_mut() = config }
 }

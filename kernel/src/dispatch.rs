@@ -6,6 +6,7 @@ use x2::Time;
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::ready_queue::Ring;
+use crate::sync::delay::{self, Point};
 use crate::thread::{Continuation, IpcKind, ThreadRef, exception, flag, ipc, location, pending};
 use crate::trace::{self, Event};
 use crate::{arch, interrupt, syscall};
@@ -127,6 +128,7 @@ pub fn receive_mail() -> Next {
         thread.location.arrive(number);
         this.scheduler.ready.push_to(Ring::Arrived, thread);
     }
+    delay::at(Point::Admit);
     while let Some(thread) = this.scheduler.ready.pop_from(Ring::Arrived) {
         if location::admit(thread) {
             serve_visitor(thread);

@@ -10,6 +10,7 @@ use crate::arch;
 use crate::config::{self, FastPath};
 use crate::scheduler::{Scheduler, quantum};
 use crate::space::Space;
+use crate::sync::delay::{self, Point};
 use crate::sync::{SharedFlag, SharedWord};
 use crate::thread::ThreadRef;
 
@@ -126,6 +127,7 @@ impl Public {
 
 /// Posts to a processor: `mailbox` is one of its own. Wakes it if it may not know.
 pub fn post(number: u16, mailbox: impl Fn(&'static Public) -> &'static Mailbox, nodes: &[&'static Node]) {
+    delay::at(Point::Post);
     let public = arch::processor(u32::from(number));
     if mailbox(public).post(nodes) && public.attention.is_needed() {
         arch::request_attention(u32::from(number));

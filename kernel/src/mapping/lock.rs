@@ -11,6 +11,7 @@ use super::cursor::{Cursor, Progress};
 use super::space::SpaceMemory;
 use crate::arch::page_entry::MemoryType;
 use crate::memory::{OutOfMemory, VirtAddr};
+use crate::sync::delay::{self, Point};
 use crate::sync::{SpinLock, SpinLockGuard};
 
 #[cfg(doc)]
@@ -21,7 +22,9 @@ static LOCK: SpinLock<()> = SpinLock::new(());
 /// Waits until no other processor changes mappings. After the lock of ThreadControl, before every other.
 #[inline]
 pub fn lock() -> SpinLockGuard<'static, ()> {
-    LOCK.lock()
+    let guard = LOCK.lock();
+    delay::at(Point::Lock);
+    guard
 }
 
 /// Performs a map or grant item ([`super::map::map`]). Preemption point.

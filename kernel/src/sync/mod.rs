@@ -1,5 +1,6 @@
 //! Locks. Everything else that processors share is atomics with a written ordering argument at the access.
 
+pub mod delay;
 mod shared;
 mod spin_lock;
 

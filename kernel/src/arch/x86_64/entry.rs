@@ -21,6 +21,7 @@ use crate::interrupt;
 use crate::processor::{self, Processor, Public};
 use crate::scheduler::{Next, Scheduler};
 use crate::space::{Ownership, Space};
+use crate::sync::delay::{self, Point};
 use crate::syscall::{self, Call, MEMORY_CONTROL_PREFIX};
 use crate::thread::ipc::SYSTEM_CALL_TAG;
 use crate::thread::{Registers, Tcb, ThreadRef, exception, fault, mark, table};
@@ -203,6 +204,7 @@ fn idle() -> Next {
         if public.has_mail() {
             return receive_mail();
         }
+        delay::at(Point::Sleep);
         tlb::unload_any();
     }
     serve(wait_for_interrupt())

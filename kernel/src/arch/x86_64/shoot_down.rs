@@ -11,6 +11,7 @@ use super::{cpu_count, cpu_local, ports, processor};
 use crate::memory::{PhysAddr, VirtAddr};
 use crate::processor::Public;
 use crate::sync::SpinLock;
+use crate::sync::delay::{self, Point};
 use crate::trace::{self, Event};
 
 /// Forget the listed pages.
@@ -75,6 +76,7 @@ pub(super) fn flush_caches() {
 /// Sends a request to the processors that it concerns, and waits for them.
 fn send(action: u8, pages: &[Page], root: PhysAddr, concerns: impl Fn(&'static Public) -> bool) {
     let here = cpu_local().number;
+    delay::at(Point::ShootDown);
     // What has changed comes before the look at who may remember it (`Public::active_root`).
     fence(Ordering::SeqCst);
     let concerned = |number: &u32| *number != here && concerns(processor(*number));
@@ -134,6 +136,7 @@ fn serve() {
         CACHES => tlb::flush_caches_here(),
         _ => {}
     }
+    delay::at(Point::Answer);
     // Release: it is done.
     REQUEST.waiting.fetch_sub(1, Ordering::Release);
 }

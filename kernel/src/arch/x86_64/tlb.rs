@@ -11,6 +11,7 @@ use super::instructions::{read_cr3, write_cr3};
 use super::{cpu_count, cpu_local, ports, shoot_down};
 use crate::memory::{PhysAddr, VirtAddr};
 use crate::space::Space;
+use crate::sync::delay::{self, Point};
 
 /// From how many pages on it is cheaper to forget everything.
 pub(super) const MOST_PAGES: usize = 16;
@@ -147,6 +148,7 @@ impl Walk {
         if cpu_count() > 1 {
             // SeqCst: before the first look at a page table.
             cpu_local().walks.0.fetch_add(1, Ordering::SeqCst);
+            delay::at(Point::Walk);
         }
         Self(())
     }

@@ -17,6 +17,7 @@ mod map_control;
 mod memory_control;
 mod notify;
 mod preemption;
+mod processors;
 mod propagation;
 mod redirect;
 mod redirector;
@@ -59,6 +60,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "schedule", tests: schedule::TESTS },
     Chapter { name: "preemption", tests: preemption::TESTS },
     Chapter { name: "memory-control", tests: memory_control::TESTS },
+    Chapter { name: "processors", tests: processors::TESTS },
     Chapter { name: "sigma0", tests: sigma0::TESTS },
     Chapter { name: "error-code", tests: error_code::TESTS },
 ];

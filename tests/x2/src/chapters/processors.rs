@@ -1,0 +1,514 @@
+//! Several processors: threads that live on different ones do to each other whatever they do on one (K6, K12; X.2 rules 3.8,
+//! 5.15, 5.27, 7, 8). With one processor the same, without company.
+
+use crate::framework::arena;
+use crate::framework::fixture::{Space, await_state, receive_as_pager, spawn};
+use crate::framework::tests;
+use core::sync::atomic::{AtomicU64, Ordering};
+use l4::ipc::{self, Message};
+use l4::{extension, kip, space, thread, utcb};
+use x2::control::{ThreadState, UNCHANGED};
+use x2::extension::ACCEPT_NOTIFICATION;
+use x2::message::StringDescriptor;
+use x2::protocol::page_fault_tag;
+use x2::{Acceptor, Fpage, IpcErrorKind, MapItem, Rights, ThreadId, Time, Timeouts};
+
+tests! {
+    SMP0001 [3.8, 13.3] "a thread lives where its scheduler says, and its UTCB says where" placement;
+    SMP0002 [7.1, 7.26] "calls and answers go from every processor to every other" ping_pong;
+    SMP0003 [7.26] "messages of all sizes arrive whole" sizes;
+    SMP0004 [7.7] "one server answers clients on all processors" many_clients;
+    SMP0005 [1.6, 1.7] "timeouts of zero and of some time, in both phases" timeouts;
+    SMP0006 [7.32, 7.35, 12.2] "a page is mapped to another processor's thread, and its loss is seen there at once" unmap_is_seen;
+    SMP0007 [7.29] "strings go from processor to processor" strings;
+    SMP0008 [7.22] "a string arrives although both pagers are elsewhere" string_faults;
+    SMP0009 [5.27, 5.32] "sends and receives are aborted again and again, and go on" aborts;
+    SMP0010 [5.15] "a server is deleted while clients send to it: each of them learns of it" delete_against_deliver;
+    SMP0011 [3.8] "threads that talk are moved about, and talk on" migrate_storm;
+    SMP0012 [3.8, 7.7] "a receiver moves, and those who wait to send to it find it" queue_moves;
+    SMP0013 [EXT 7.1] "notifications reach other processors" notifications;
+    SMP0014 [3.4] "each processor has timeslices and a clock of its own" timeslices;
+    SMP0015 [7.14, 7.16] "a forwarded request is answered by the third thread, wherever the three are" forwarding;
+    SMP0016 [5.12, 5.15] "threads come and go on all processors" creation;
+    SMP0017 [5.30] "a running thread is halted and resumed from another processor" halting;
+}
+
+/// How many processors there are.
+fn processors() -> u64 {
+    u64::from(kip().processor_info().processors)
+}
+
+/// Lets `thread` live on `processor`, modulo how many there are.
+fn place(thread: ThreadId, processor: u64) -> ThreadId {
+    let processor = processor % processors();
+    thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("the processor exists");
+    thread
+}
+
+/// A generator that repeats.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+/// Answers each request with its first word plus one, and where it did so.
+fn serve() {
+    let mut request = ipc::wait();
+    loop {
+        request = match request {
+            Ok(request) => {
+                let words = [request.word(0).wrapping_add(1), utcb::processor_number()];
+                ipc::reply_wait(request.from, Message::with_words(1, &words))
+            }
+            Err(_) => ipc::wait(),
+        };
+    }
+}
+
+fn server(processor: u64) -> ThreadId {
+    place(spawn(serve), processor)
+}
+
+/// Calls `server` `count` times, then tells `boss`.
+fn client(server: ThreadId, count: u64, boss: ThreadId) {
+    for number in 0..count {
+        let answer = ipc::call(server, Message::with_words(0, &[number])).expect("the server answers");
+        assert_eq!(answer.word(0), number + 1);
+    }
+    ipc::send(boss, Message::with_words(2, &[count])).expect("the test waits");
+}
+
+fn expect_report(thread: ThreadId, count: u64) {
+    let report = ipc::receive(thread).expect("the client is done");
+    assert_eq!((report.tag.label(), report.word(0)), (2, count));
+}
+
+fn placement() {
+    let thread = spawn(serve);
+    for processor in (0..processors()).chain((0..processors()).rev()) {
+        place(thread, processor);
+        for _ in 0..3 {
+            let answer = ipc::call(thread, Message::with_words(0, &[7])).unwrap();
+            assert_eq!((answer.word(0), answer.word(1)), (8, processor));
+        }
+    }
+    let me = utcb::my_global_id();
+    for processor in (0..processors()).rev() {
+        place(me, processor);
+        assert_eq!(utcb::processor_number(), processor);
+    }
+}
+
+fn ping_pong() {
+    const ROUNDS: u64 = 200;
+    let me = utcb::my_global_id();
+    for from in 0..processors() {
+        for to in 0..processors() {
+            let server = server(to);
+            let client = place(spawn(move || client(server, ROUNDS, me)), from);
+            expect_report(client, ROUNDS);
+            thread::delete(client).unwrap();
+            thread::delete(server).unwrap();
+        }
+    }
+}
+
+fn sizes() {
+    let echo = place(
+        spawn(|| {
+            let mut request = ipc::wait();
+            loop {
+                let received = request.expect("a request");
+                let mut words = [0; 63];
+                let count = received.tag.untyped();
+                words.iter_mut().zip(received.words()).for_each(|(place, word)| *place = !word);
+                request = ipc::reply_wait(received.from, Message::with_words(5, &words[..count]));
+            }
+        }),
+        1,
+    );
+    for count in 0..=63 {
+        let words: [u64; 63] = core::array::from_fn(|index| (index as u64 + 1) << 32 | count as u64);
+        let answer = ipc::call(echo, Message::with_words(4, &words[..count])).unwrap();
+        assert_eq!((answer.tag.label(), answer.tag.untyped()), (5, count));
+        assert!(answer.words().zip(words).all(|(got, sent)| got == !sent), "{count} words");
+    }
+}
+
+fn many_clients() {
+    const ROUNDS: u64 = 100;
+    const CLIENTS: usize = 12;
+    let me = utcb::my_global_id();
+    for at in 0..processors().min(2) {
+        let server = server(at);
+        let clients: [ThreadId; CLIENTS] =
+            core::array::from_fn(|number| place(spawn(move || client(server, ROUNDS, me)), number as u64));
+        clients.iter().for_each(|client| expect_report(*client, ROUNDS));
+    }
+}
+
+fn timeouts() {
+    let deaf = place(spawn(|| l4::start::halt()), 1);
+    await_state(deaf, ThreadState::Waiting);
+    let kind = |result: ipc::Result<()>| result.map_err(|error| error.kind);
+    let silent = place(
+        spawn(|| {
+            let _ = ipc::receive(kip().root());
+        }),
+        1,
+    );
+    await_state(silent, ThreadState::Waiting);
+    for time in [Time::ZERO, Time::period(3000)] {
+        for _ in 0..5 {
+            let sent = ipc::send_timeout(silent, Message::new(0), time);
+            assert_eq!(kind(sent), Err(IpcErrorKind::Timeout));
+            let got = ipc::receive_timeout(silent, time).map(drop);
+            assert_eq!(kind(got), Err(IpcErrorKind::Timeout));
+        }
+    }
+    // The message arrives, the answer does not, and the caller is back where it lives.
+    let swallow = place(
+        spawn(|| {
+            loop {
+                let _ = ipc::wait();
+            }
+        }),
+        1,
+    );
+    for _ in 0..5 {
+        let timeouts = Timeouts::new(Time::NEVER, Time::period(2000));
+        let called = ipc::call_timeouts(swallow, Message::new(0), timeouts).map(drop);
+        assert_eq!(kind(called), Err(IpcErrorKind::Timeout));
+        let called =
+            ipc::call_timeouts(swallow, Message::new(0), Timeouts::new(Time::NEVER, Time::ZERO)).map(drop);
+        assert_eq!(kind(called), Err(IpcErrorKind::Timeout));
+    }
+}
+
+/// How often the reader has read.
+static READS: AtomicU64 = AtomicU64::new(0);
+
+/// Waits until `counter` has grown by `more`.
+fn await_growth(counter: &AtomicU64, more: u64) {
+    let goal = counter.load(Ordering::Relaxed) + more;
+    while counter.load(Ordering::Relaxed) < goal {
+        thread::yield_now();
+    }
+}
+
+fn unmap_is_seen() {
+    let me = utcb::my_global_id();
+    let page = arena::page();
+    let address = page.fpage(Rights::NONE).region().expect("memory").base;
+    page.write(0, 5);
+    READS.store(0, Ordering::Relaxed);
+    let reader = Space::new().spawn_paged_by(me, move || {
+        loop {
+            assert_eq!(arena::read_at(address), 5);
+            READS.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    place(reader, 1);
+    let mut fault = receive_as_pager(reader).unwrap();
+    for round in 0..60 {
+        assert_eq!((fault.tag, fault.word(0)), (page_fault_tag(Rights::READ), address), "round {round}");
+        let item = MapItem::map(page.fpage(Rights::READ), address);
+        ipc::reply(reader, Message::new(0).map_item(item)).unwrap();
+        await_growth(&READS, 3);
+        space::unmap_one(page.fpage(Rights::ALL));
+        let seen = READS.load(Ordering::Relaxed);
+        fault = receive_as_pager(reader).unwrap();
+        let later = READS.load(Ordering::Relaxed);
+        assert!(later <= seen + 1, "it read {} times after it had lost the page", later - seen);
+    }
+}
+
+fn strings() {
+    const SIZE: usize = 20_000;
+    let (source, target) = (arena::block(15), arena::block(15));
+    let me = utcb::my_global_id();
+    let receiver = place(
+        spawn(move || {
+            loop {
+                // SAFETY: the buffer lies in the arena, and no mappings are accepted.
+                unsafe {
+                    utcb::accept(Acceptor::new(Fpage::NIL, true));
+                    utcb::set_buffer_register(1, StringDescriptor::new(1 << 15, 1, false).raw());
+                    utcb::set_buffer_register(2, target);
+                }
+                let got = ipc::receive(me).expect("the string arrives");
+                utcb::accept_untyped_words();
+                let sum = (0..SIZE as u64 / 8)
+                    .fold(0u64, |sum, index| sum.rotate_left(1) ^ arena::read_at(target + 8 * index));
+                ipc::send(me, Message::with_words(3, &[sum, got.tag.typed() as u64])).unwrap();
+            }
+        }),
+        1,
+    );
+    for seed in 1..20u64 {
+        let mut sum = 0u64;
+        for index in 0..SIZE as u64 / 8 {
+            let word = (index + 1).wrapping_mul(seed);
+            arena::write_at(source + 8 * index, word);
+            sum = sum.rotate_left(1) ^ word;
+        }
+        let words = [StringDescriptor::new(SIZE as u64, 1, false).raw(), source];
+        ipc::send(receiver, Message::new(1).typed_words(&words)).unwrap();
+        let answer = ipc::receive(receiver).unwrap();
+        assert_eq!((answer.word(0), answer.word(1)), (sum, 2), "seed {seed}");
+    }
+}
+
+fn string_faults() {
+    const PAGES: u64 = 4;
+    let block = arena::block(15);
+    let me = utcb::my_global_id();
+    for word in 0..PAGES * 512 {
+        arena::write_at(block + 8 * word, word);
+    }
+    // The receiver's buffer has no page yet; the test, on the first processor, is its pager.
+    let receiver = Space::new().spawn_paged_by(me, move || {
+        // SAFETY: as above.
+        unsafe {
+            utcb::accept(Acceptor::new(Fpage::NIL, true));
+            utcb::set_buffer_register(1, StringDescriptor::new(PAGES << 12, 1, false).raw());
+            utcb::set_buffer_register(2, block + (PAGES << 12));
+        }
+        let got = ipc::wait().expect("the string arrives");
+        utcb::accept_untyped_words();
+        let last = arena::read_at(block + (2 * PAGES << 12) - 8);
+        ipc::send(got.from, Message::with_words(9, &[last])).unwrap();
+        ipc::send(me, Message::with_words(9, &[last])).unwrap();
+    });
+    place(receiver, 1);
+    let sender = place(
+        spawn(move || {
+            let words = [StringDescriptor::new(PAGES << 12, 1, false).raw(), block];
+            let sent = ipc::call(receiver, Message::new(1).typed_words(&words)).expect("it arrives");
+            assert_eq!(sent.word(0), PAGES * 512 - 1);
+        }),
+        2,
+    );
+    loop {
+        let got = receive_as_pager(receiver).unwrap();
+        if got.tag.label() == 9 {
+            assert_eq!(got.word(0), PAGES * 512 - 1);
+            break;
+        }
+        let address = got.word(0) & !0xfff;
+        let item = MapItem::map(Fpage::memory(address, 12).with_rights(Rights::READ_WRITE), address);
+        ipc::reply(receiver, Message::new(0).map_item(item)).unwrap();
+    }
+    await_state(sender, ThreadState::Waiting);
+}
+
+/// Calls that were answered, and those that were aborted.
+static ANSWERED: AtomicU64 = AtomicU64::new(0);
+
+fn aborts() {
+    let server = server(1);
+    let clients: [ThreadId; 3] = core::array::from_fn(|number| {
+        let client = spawn(move || {
+            loop {
+                match ipc::call(server, Message::with_words(0, &[1])) {
+                    Ok(answer) => assert_eq!(answer.word(0), 2),
+                    Err(error) => {
+                        assert!(matches!(error.kind, IpcErrorKind::Cancelled | IpcErrorKind::Aborted));
+                    }
+                }
+                ANSWERED.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        place(client, number as u64)
+    });
+    let mut random = Random(7);
+    for _ in 0..300 {
+        let victim = match random.below(4) {
+            3 => server,
+            number => clients[number as usize],
+        };
+        thread::abort_ipc(victim).unwrap();
+        if random.below(8) == 0 {
+            thread::stop(victim).unwrap();
+            thread::resume(victim).unwrap();
+        }
+    }
+    await_growth(&ANSWERED, 50);
+}
+
+fn delete_against_deliver() {
+    const ROUNDS: usize = 25;
+    let me = utcb::my_global_id();
+    let mut random = Random(3);
+    for round in 0..ROUNDS {
+        let server = server(random.below(4));
+        let clients: [ThreadId; 3] = core::array::from_fn(|_| {
+            let client = spawn(move || {
+                let error = loop {
+                    if let Err(error) = ipc::call(server, Message::with_words(0, &[1])) {
+                        break error;
+                    }
+                };
+                ipc::send(me, Message::with_words(4, &[error.kind as u64])).unwrap();
+            });
+            place(client, random.below(4))
+        });
+        for _ in 0..random.below(40) {
+            thread::yield_now();
+        }
+        thread::delete(server).unwrap();
+        for client in clients {
+            let report = ipc::receive(client).unwrap();
+            assert_eq!(report.word(0), IpcErrorKind::NonExistingPartner as u64, "round {round}");
+            thread::delete(client).unwrap();
+        }
+    }
+}
+
+fn migrate_storm() {
+    const ROUNDS: u64 = 400;
+    const PAIRS: usize = 4;
+    let me = utcb::my_global_id();
+    let servers: [ThreadId; PAIRS] = core::array::from_fn(|number| server(number as u64));
+    let clients: [ThreadId; PAIRS] = core::array::from_fn(|number| {
+        let server = servers[number];
+        place(spawn(move || client(server, ROUNDS, me)), number as u64 + 1)
+    });
+    let mut random = Random(5);
+    for _ in 0..400 {
+        let among = if random.below(2) == 0 { servers } else { clients };
+        place(among[random.below(PAIRS as u64) as usize], random.below(4));
+        if random.below(16) == 0 {
+            place(me, random.below(4));
+        }
+    }
+    clients.iter().for_each(|client| expect_report(*client, ROUNDS));
+    place(me, 0);
+}
+
+fn queue_moves() {
+    let receiver = spawn(|| {
+        l4::ipc::receive(kip().root()).expect_err("it is aborted");
+        serve();
+    });
+    await_state(receiver, ThreadState::Waiting);
+    let me = utcb::my_global_id();
+    let clients: [ThreadId; 6] =
+        core::array::from_fn(|number| place(spawn(move || client(receiver, 20, me)), number as u64));
+    clients.iter().for_each(|client| await_state(*client, ThreadState::PendingSend));
+    for processor in 1..=processors() {
+        place(receiver, processor);
+        clients.iter().for_each(|client| await_state(*client, ThreadState::PendingSend));
+    }
+    place(receiver, 1);
+    thread::abort_ipc(receiver).unwrap();
+    clients.iter().for_each(|client| expect_report(*client, 20));
+}
+
+fn notifications() {
+    let me = utcb::my_global_id();
+    let listener = place(
+        spawn(move || {
+            loop {
+                // SAFETY: the acceptor takes no mappings or strings.
+                unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
+                let bits = ipc::wait().expect("notified").word(0);
+                utcb::accept_untyped_words();
+                ipc::send(me, Message::with_words(6, &[bits])).unwrap();
+            }
+        }),
+        1,
+    );
+    for number in 0..200 {
+        let bits = 1 << (number % 64);
+        extension::notify(listener, bits).unwrap();
+        assert_eq!(ipc::receive(listener).unwrap().word(0), bits);
+    }
+}
+
+static SPINS: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
+
+fn timeslices() {
+    let spinners: [ThreadId; 8] = core::array::from_fn(|number| {
+        let spinner = spawn(move || {
+            loop {
+                SPINS[number].fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        place(spinner, number as u64)
+    });
+    for spins in &SPINS {
+        let before = spins.load(Ordering::Relaxed);
+        while spins.load(Ordering::Relaxed) == before {
+            ipc::sleep(Time::period(1000));
+        }
+    }
+    spinners.iter().for_each(|spinner| thread::delete(*spinner).unwrap());
+}
+
+fn forwarding() {
+    // Client calls the dispatcher, which passes the request on in the client's name; the worker answers the client.
+    let worker = spawn(serve);
+    let dispatcher = spawn(move || {
+        loop {
+            let request = ipc::wait().expect("a request");
+            let message = Message::with_words(0, &[request.word(0)]).propagated_for(request.from);
+            let _ = ipc::send(worker, message);
+        }
+    });
+    let me = utcb::my_global_id();
+    for round in 0..processors() * processors() * processors() {
+        place(worker, round / processors() / processors());
+        place(dispatcher, round / processors());
+        place(me, round);
+        for number in 0..10 {
+            let tag = Message::with_words(0, &[number]).tag();
+            let answer = ipc::ipc(dispatcher, worker, Timeouts::NEVER, tag).expect("the worker answers");
+            assert_eq!(answer.word(0), number + 1);
+            let answer =
+                ipc::call(dispatcher, Message::with_words(0, &[number])).expect("turned to the worker");
+            assert_eq!(answer.word(0), number + 1);
+        }
+    }
+    place(me, 0);
+}
+
+fn creation() {
+    let me = utcb::my_global_id();
+    for round in 0..20u64 {
+        place(me, round);
+        let near = server(round + 1);
+        let space = Space::new();
+        let far = place(space.spawn(serve), round + 2);
+        for thread in [near, far] {
+            assert_eq!(ipc::call(thread, Message::with_words(0, &[round])).unwrap().word(0), round + 1);
+            thread::delete(thread).unwrap();
+        }
+    }
+    place(me, 0);
+}
+
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
+fn halting() {
+    let runner = spawn(|| {
+        loop {
+            RUNS.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    for round in 0..40 {
+        place(runner, round);
+        await_growth(&RUNS, 1);
+        thread::stop(runner).unwrap();
+        let stopped = RUNS.load(Ordering::Relaxed);
+        for _ in 0..20 {
+            thread::yield_now();
+        }
+        assert_eq!(RUNS.load(Ordering::Relaxed), stopped, "it does not run while it is halted");
+        thread::resume(runner).unwrap();
+    }
+}
