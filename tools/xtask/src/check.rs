@@ -2,7 +2,7 @@
 
 use crate::build::FlagSet;
 use crate::packages::{Kind, Package};
-use crate::{bench, book, command, packages, rules, toolchain};
+use crate::{bench, book, command, mutations, packages, rules, toolchain};
 use anyhow::Result;
 use std::path::Path;
 
@@ -19,6 +19,7 @@ pub(crate) fn run() -> Result<()> {
         ("links of the book", book::check_links()),
         ("tables of the book", bench::check_tables()),
         ("index of rules", rules::check()),
+        ("mutations", mutations::check()),
     ];
     let mut failed = Vec::new();
     for (what, result) in results {

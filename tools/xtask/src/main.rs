@@ -16,6 +16,7 @@ mod host_tests;
 mod image;
 mod kickstart;
 mod monitor;
+mod mutations;
 mod packages;
 mod programs_c;
 mod qemu;

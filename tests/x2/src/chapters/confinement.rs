@@ -320,6 +320,8 @@ fn no_interrupts() {
         let to = ThreadId::interrupt(line);
         let send = move || outcome(ipc::send_timeout(to, Message::new(0), Time::ZERO));
         assert_eq!(attempt_in(&space, send), nobody(IpcPhase::Send));
+        let receive = move || outcome(ipc::receive_timeout(to, Time::ZERO).map(drop));
+        assert_eq!(attempt_in(&space, receive), nobody(IpcPhase::Receive));
     }
 }
 
