@@ -67,12 +67,15 @@ fn end(current: ThreadRef, result: Result<(), ErrorCode>) -> Next {
     Next::Return
 }
 
-/// Threads of `space`, whose redirector has changed, that wait to send look where their messages go now (X.2 rule 6.16):
-/// those that are here, then those on `processors` other processors. Who is under way looks when it arrives.
+/// Threads of `space`, whose redirector has changed, that wait to send look where their messages go now (X.2 rule 6.16),
+/// and what others were passing on for them may be their own message now (rule 7.14): those that are here, then those on
+/// `processors` other processors. Who is under way looks when it arrives.
 pub(super) fn tell(current: ThreadRef, space: SpaceRef, processors: u16) -> Next {
     for thread in threads().iter().filter(|thread| thread.is_here()) {
         if thread.space.get().is_some_and(|other| eq(other, space)) {
             ipc::redirector_changes(thread);
+        } else {
+            ipc::originator_changes(thread);
         }
     }
     if processors == 0 {

@@ -659,8 +659,8 @@ pub fn check_partner(thread: ThreadRef) {
     }
 }
 
-/// A thread has gone or moved in whose name `sender` may be waiting to send: the message may be `sender`'s own now
-/// (X.2 rule 7.14), which its receiver may be waiting for.
+/// A thread has gone or moved, or its space has another redirector, in whose name `sender` may be waiting to send: the
+/// message may be `sender`'s own now (X.2 rule 7.14), which its receiver may be waiting for.
 pub fn originator_changes(sender: ThreadRef) {
     if sender.has(flag::PROPAGATED)
         && let Some(receiver) = sender.senders_node.receiver()

@@ -89,6 +89,32 @@ fn a_message_in_the_name_of_a_thread_that_moves_away_becomes_the_senders() {
     });
 }
 
+/// Rules: 6.16, 7.14.
+#[test]
+fn a_message_of_a_redirector_that_is_none_any_more_becomes_its_own() {
+    let world = World::new();
+    let [redirector, originator, receiver] =
+        [4, 5, 6].map(|number| world.spawn(id(number, 1), id(number, 1)));
+    let redirect = |to: ThreadId| {
+        let areas = [(Rsi, 0), (Rdx, 0), (R8, 0)];
+        world.root().registers.rdi.set(originator.id().raw());
+        world.call(Call::SpaceControl, world.root(), &[areas[0], areas[1], areas[2], (R9, to.raw())]);
+        assert_eq!(world.root().registers.rax().get(), 1);
+    };
+    redirect(redirector.id());
+    receive(&world, receiver, redirector.id());
+    send(&world, redirector, receiver, Some(originator));
+    assert_eq!(
+        redirector.continuation(),
+        Continuation::Send(IpcKind::User),
+        "it is the originator's message"
+    );
+    redirect(ThreadId::ANY);
+    let_run(&world, receiver);
+    assert_eq!(sender_seen_by(receiver), redirector.id().raw());
+    invariants::check();
+}
+
 /// Rules: 7.16.
 #[test]
 fn an_originator_that_is_turned_to_another_partner_takes_what_waits_from_it() {

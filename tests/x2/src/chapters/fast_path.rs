@@ -39,10 +39,16 @@ tests! {
     FST0021 [7.5] "a call to oneself" oneself;
 }
 
+/// Waits until `thread` waits, and makes it one that others have waited for: only such a thread is called on the fast path.
+fn await_waiting(thread: ThreadId) {
+    await_state(thread, ThreadState::Waiting);
+    let _ = ipc::receive_timeout(thread, Time::ZERO);
+}
+
 /// A thread that answers every call with its word plus one, the word's sender and whether it was propagated.
 fn server() -> ThreadId {
     let server = spawn(serve);
-    await_state(server, ThreadState::Waiting);
+    await_waiting(server);
     server
 }
 
@@ -60,13 +66,13 @@ fn propagated_call() {
         let answer = ipc::receive(me).expect("the server's answer, by the test's");
         ipc::send(me, Message::with_words(1, &[answer.word(0)])).unwrap();
     });
-    await_state(client, ThreadState::Waiting);
+    await_waiting(client);
     let server = spawn(move || {
         let request = ipc::wait().unwrap();
         let words = [request.from.raw(), u64::from(request.tag.is_propagated())];
         ipc::send(me, Message::with_words(2, &words)).unwrap();
     });
-    await_state(server, ThreadState::Waiting);
+    await_waiting(server);
     let answer = ipc::call(server, Message::with_words(1, &[5]).propagated_for(client)).unwrap();
     let client = thread::local_id_of(client).unwrap();
     assert_eq!((answer.word(0), answer.word(1)), (client.raw(), 1));
@@ -83,7 +89,7 @@ fn call_with_map_item() {
         let word = arena::read_at(WINDOW);
         let _ = ipc::send(request.from, Message::with_words(2, &[word]));
     });
-    await_state(server, ThreadState::Waiting);
+    await_waiting(server);
     let message = Message::with_words(1, &[1, 2]).map_item(MapItem::map(page.fpage(Rights::READ), 0));
     assert_eq!(ipc::call(server, message).unwrap().word(0), 0x77);
 }
@@ -97,7 +103,7 @@ fn long_call() {
                 ipc::reply_wait(request.from, Message::with_words(2, &[sum])).expect("the caller waits");
         }
     });
-    await_state(server, ThreadState::Waiting);
+    await_waiting(server);
     for count in [7, 8, 9, 16, 63] {
         let message = (1..=count).fold(Message::new(1), Message::word);
         assert_eq!(ipc::call(server, message).unwrap().word(0), count * (count + 1) / 2, "{count} words");
@@ -109,7 +115,7 @@ fn call_with_timeout() {
         let _ = ipc::wait();
         l4::start::halt();
     });
-    await_state(silent, ThreadState::Waiting);
+    await_waiting(silent);
     let timeouts = Timeouts::new(Time::NEVER, Time::period(1000));
     let error = ipc::call_timeouts(silent, Message::new(1), timeouts).expect_err("it does not answer");
     assert_eq!(error, IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout));
@@ -161,7 +167,7 @@ fn closed_receive() {
     let closed = spawn(move || {
         let _ = ipc::receive(other);
     });
-    await_state(closed, ThreadState::Waiting);
+    await_waiting(closed);
     let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
     let error = ipc::call_timeouts(closed, Message::with_words(1, &[1]), timeouts).expect_err("not for us");
     assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout));
@@ -183,7 +189,7 @@ fn priority() {
         trace(2);
     });
     for (thread, priority) in [(low, 50), (middle, 80)] {
-        await_state(thread, ThreadState::Waiting);
+        await_waiting(thread);
         thread::set_priority(thread, priority).unwrap();
     }
     // The second is ready from here on, and cannot run while the test does.
@@ -198,7 +204,7 @@ fn message_in_partners_name() {
         let _ = ipc::wait();
         l4::start::halt();
     });
-    await_state(silent, ThreadState::Waiting);
+    await_waiting(silent);
     let helper = spawn(move || {
         let message = Message::with_words(3, &[33]).propagated_for(silent);
         ipc::send(me, message).unwrap();
@@ -283,7 +289,7 @@ fn extended_registers() {
                 None => spawn(serve(with)),
                 Some(space) => space.spawn(serve(with)),
             };
-            await_state(server, ThreadState::Waiting);
+            await_waiting(server);
             let mut last = 0x1234;
             exchange_sse(last);
             for round in 0..5 {
@@ -308,7 +314,7 @@ fn selectors() {
             request = ipc::reply_wait(request.from, Message::with_words(2, &[ds, es])).expect("it waits");
         }
     });
-    await_state(server, ThreadState::Waiting);
+    await_waiting(server);
     let caller = spawn(move || {
         // SAFETY: flat data segments, which long mode ignores.
         unsafe { asm!("mov ds, {0:x}", "mov es, {0:x}", in(reg) USER_DATA) };
@@ -346,7 +352,7 @@ fn bases() {
                 ipc::reply_wait(request.from, Message::with_words(2, &[good.into()])).expect("it waits");
         }
     });
-    await_state(server, ThreadState::Waiting);
+    await_waiting(server);
     for base in [0x1000, 0x2_0000] {
         // SAFETY: nothing here uses FS.
         unsafe { asm!("wrfsbase {}", in(reg) base) };
@@ -358,7 +364,7 @@ fn bases() {
 fn out_of_reach() {
     let me = utcb::my_global_id();
     let stranger = Space::new().spawn(serve);
-    await_state(stranger, ThreadState::Waiting);
+    await_waiting(stranger);
     let space = confined::space();
     let caller = confined::spawn(&space, move || {
         let error = ipc::call(stranger, Message::with_words(1, &[1])).map_or_else(|error| error.raw(), |_| 0);
@@ -378,7 +384,7 @@ fn orphan() {
         RUNS.store(1, Ordering::Relaxed);
         l4::start::halt();
     });
-    await_state(server, ThreadState::Waiting);
+    await_waiting(server);
     extension::set_owner(owned.first, owner.first).unwrap();
     thread::delete(owner.first).unwrap();
     spawn(move || {
@@ -426,7 +432,7 @@ fn no_leaks() {
         let words = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|index: usize| FOUND[index].load(Ordering::Relaxed));
         let _ = ipc::send(me, Message::with_words(2, &words));
     });
-    await_state(receiver, ThreadState::Waiting);
+    await_waiting(receiver);
     let caller = spawn(move || {
         // SAFETY: a call with one word, and the pattern in all registers that are no part of it. It is not answered.
         unsafe {
