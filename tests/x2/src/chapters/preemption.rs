@@ -1,7 +1,7 @@
 //! Total quanta and preemption (X.2 rules 3.15, 3.18-3.23, 4.1-4.14). How long a delay lasts is tested in the kernel's own
 //! tests, with a clock that they set; here things happen in an order, whenever they do.
 
-use crate::framework::fixture::spawn;
+use crate::framework::fixture::{await_state, spawn};
 use crate::framework::tests;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message, Received};
@@ -38,6 +38,8 @@ fn low(body: impl FnOnce() + 'static) -> ThreadId {
         ipc::receive(me).expect("the test tells it to go");
         body();
     });
+    // However slowly it starts, its quantum is not used up by that.
+    await_state(id, ThreadState::Waiting);
     let arguments = ThreadControl { space: id, scheduler: me, pager: ThreadId::NIL, utcb: None };
     thread::control(id, arguments).expect("a new scheduler");
     thread::set_priority(id, LOW).expect("the test is its scheduler");
