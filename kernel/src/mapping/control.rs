@@ -7,7 +7,7 @@ use x2::{ErrorCode, Fpage, Region, Rights};
 use super::cursor::{Cursor, Progress};
 use super::map::{Kind, Transfer};
 use super::space::SpaceMemory;
-use super::unmap::Revocation;
+use super::unmap::{self, Revocation, Seen};
 use super::walk::Revoke;
 use crate::arch;
 use crate::arch::page_entry::page_bits;
@@ -45,8 +45,18 @@ pub fn control(
     let Some(run) = check(space, target, item) else {
         return cursor.finish(Err(ErrorCode::InvalidParameter));
     };
-    // On the caller's own space: what is derived from its pages, which stay.
-    let flush = owner != space;
+    match revocation(item, owner == space) {
+        Some(what) => revoke_run(cursor, space, &run, what, physical),
+        None if owner == space => cursor.finish(Err(ErrorCode::InvalidParameter)),
+        None => map_run(cursor, owner, space, &run, item.source, target.rights()),
+    }
+}
+
+/// What an item on the caller's `own` space, or another, revokes; `None`: it maps.
+#[inline]
+fn revocation(item: &MapItem, own: bool) -> Option<Revoke> {
+    // On the caller's own space: from what is derived from its pages, which stay.
+    let (flush, own_use) = (!own, !own);
     let mut forget = Rights::NONE;
     if item.control & MapItem::CLEAR_REFERENCED != 0 {
         forget = forget.or(Rights::READ);
@@ -55,35 +65,37 @@ pub fn control(
         forget = forget.or(Rights::WRITE);
     }
     match item.operation() {
-        MapOperation::Map if owner == space => cursor.finish(Err(ErrorCode::InvalidParameter)),
-        MapOperation::Map => map_run(cursor, owner, space, &run, item.source, target.rights()),
-        MapOperation::Query => {
-            let what = Revoke { rights: Rights::NONE, flush: false, forget, own_use: flush };
-            revoke_run(cursor, space, &run, what, physical)
-        }
+        MapOperation::Map => None,
+        MapOperation::Query => Some(Revoke { rights: Rights::NONE, flush: false, forget, own_use }),
         MapOperation::Protect => {
-            let rights = Rights::ALL.without(target.rights());
-            revoke_run(cursor, space, &run, Revoke { rights, flush, forget, own_use: flush }, physical)
+            let rights = Rights::ALL.without(Fpage::from_raw(item.target).rights());
+            Some(Revoke { rights, flush, forget, own_use })
         }
-        MapOperation::Unmap => {
-            let what = Revoke { flush, own_use: flush, ..Revoke::ALL };
-            revoke_run(cursor, space, &run, what, physical)
-        }
+        MapOperation::Unmap => Some(Revoke { flush, own_use, ..Revoke::ALL }),
     }
 }
 
-/// The most frequent item of MapControl: it maps one small page of `owner`'s to an empty place of `space`, which `owner`
-/// owns. Returns the answer word; with anything else, also what is wrong, `None`, and nothing is done.
+/// The most frequent items of MapControl, on a `space` that `owner` owns: one small page of `owner`'s comes to an empty
+/// place, or from one there, from which nothing is derived, rights are revoked. Returns the answer word; with anything
+/// else, also what is wrong, `None`, and nothing is done.
 ///
 /// Errors: no memory.
 #[inline]
-pub fn map_page(owner: SpaceMemory, space: SpaceMemory, item: &MapItem) -> Option<Result<u64, ErrorCode>> {
+pub fn control_page(
+    owner: SpaceMemory,
+    space: SpaceMemory,
+    item: &MapItem,
+) -> Option<Result<u64, ErrorCode>> {
     let target = Fpage::from_raw(item.target);
-    let Region { base, size_log2 } = target.region()?;
+    let region @ Region { base, size_log2 } = target.region()?;
+    if size_log2 != page_bits(1) || !item.is_well_formed() || item.count() != 1 || owner == space {
+        return None;
+    }
+    if let Some(what) = revocation(item, false) {
+        return unmap::plain_page(space, region, what).map(|seen| Ok(answer(seen, 0)));
+    }
     let rights = target.rights();
-    let is_page = size_log2 == page_bits(1) && VirtAddr::new(item.source).is_aligned(size_log2);
-    let only_page = MapItem::new(MapOperation::Map, target, 1, 0).control;
-    if !is_page || item.control != only_page || rights.is_none() || owner == space {
+    if rights.is_none() || !VirtAddr::new(item.source).is_aligned(size_log2) {
         return None;
     }
     let last = (1 << size_log2) - 1;
@@ -153,16 +165,20 @@ fn revoke_run(
     let (start, last) = (run.start, run.start + run.last);
     match (Revocation { space, start, last, what, everything: false }).run(cursor) {
         Progress::Preempted => Progress::Preempted,
-        Progress::Done(seen) => {
-            let mut answer = address | seen.held.bits();
-            for (set, bit) in [
-                (!seen.held.is_none(), MapAnswer::MAPPED),
-                (seen.status.contains(Rights::READ), MapAnswer::REFERENCED),
-                (seen.status.contains(Rights::WRITE), MapAnswer::DIRTY),
-            ] {
-                answer |= if set { bit } else { 0 };
-            }
-            Progress::Done(Ok(answer))
-        }
+        Progress::Done(seen) => Progress::Done(Ok(answer(seen, address))),
     }
+}
+
+/// The answer word of an item that revokes; `address`: where the first page is, if the caller may see that.
+#[inline]
+fn answer(seen: Seen, address: u64) -> u64 {
+    let mut answer = address | seen.held.bits();
+    for (set, bit) in [
+        (!seen.held.is_none(), MapAnswer::MAPPED),
+        (seen.status.contains(Rights::READ), MapAnswer::REFERENCED),
+        (seen.status.contains(Rights::WRITE), MapAnswer::DIRTY),
+    ] {
+        answer |= if set { bit } else { 0 };
+    }
+    answer
 }

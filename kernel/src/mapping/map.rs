@@ -267,7 +267,7 @@ impl Transfer {
     }
 
     /// The sender's page at `address`, or how far the hole there goes. sigma0's pages are at most of `level`.
-    #[inline]
+    #[inline(always)]
     fn find_source(&self, address: VirtAddr, level: u32) -> Result<Source, u64> {
         if self.from.is_sigma0() {
             return find_sigma0_page(self.from, address, level);

@@ -44,7 +44,7 @@ mod tree;
 mod unmap;
 mod walk;
 
-pub use control::{control, map_page};
+pub use control::{control, control_page};
 pub use cursor::{Cursor, Progress};
 pub use lock::{destroy, held_ports, lock, map, set_memory_type, sigma0_fault, unmap};
 pub use node::usage;

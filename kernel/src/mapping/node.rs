@@ -392,6 +392,7 @@ impl NodeId {
 
     /// Puts this node, whose block begins at `address`, into `parent`'s list for it: among its children if it is as
     /// large, else into the list of its piece (which must exist). As a part it goes first, otherwise behind a part.
+    #[inline]
     pub(super) fn link(self, parent: NodeId, address: PhysAddr, part: bool) {
         let node = self.node();
         node.parent.set(parent);

@@ -40,17 +40,29 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Where the walk ended at an empty entry: bytes of the empty entries behind it in its table, of a few at most, so that
-    /// whoever looks for pages goes over large holes in few steps.
+    /// Where the walk ended at an empty entry: bytes of the empty entries behind it in its table, of some at most, so that
+    /// whoever looks for pages goes over large holes in few steps. What is behind the end of a group of entries that is not
+    /// empty is not looked at.
     #[inline]
     pub(super) fn empty_behind(&self) -> u64 {
-        const MOST: usize = 15;
+        const GROUP: usize = 8;
+        const MOST: usize = 16 * GROUP;
         if self.entry != PageEntry::EMPTY {
             return 0;
         }
-        let left = (ENTRIES - 1 - self.at.index()).min(MOST) as u32;
-        let empty = (1..=left).take_while(|&number| self.at.later(number).load() == PageEntry::EMPTY).count();
-        (empty as u64) << page_bits(self.level)
+        let first = self.at.index() + 1;
+        let is_empty = |index: usize| self.at.table().entry(index).load() == PageEntry::EMPTY;
+        let mut end = first;
+        while end < ENTRIES && !end.is_multiple_of(GROUP) && is_empty(end) {
+            end += 1;
+        }
+        if end.is_multiple_of(GROUP) {
+            let last = (first + MOST).min(ENTRIES);
+            while end + GROUP <= last && self.at.table().group_is_empty::<GROUP>(end) {
+                end += GROUP;
+            }
+        }
+        ((end - first) as u64) << page_bits(self.level)
     }
 }
 
@@ -77,9 +89,18 @@ impl Table {
 
     /// Makes a root table share the kernel's half of all spaces.
     pub(super) fn fill_kernel_half(self) {
-        for (place, &entry) in arch::kernel_half().iter().enumerate() {
-            self.entry(ENTRIES / 2 + place).store(PageEntry::from_raw(entry));
-        }
+        let half = arch::kernel_half();
+        let entries = arch::phys_to_virt(self.address()).cast::<u64>();
+        // SAFETY: a table has room for both halves, and nobody else uses this one yet.
+        unsafe { entries.add(ENTRIES - half.len()).copy_from_nonoverlapping(half.as_ptr(), half.len()) };
+    }
+
+    /// Whether the `GROUP` entries from `first` on are empty.
+    #[inline]
+    fn group_is_empty<const GROUP: usize>(self, first: usize) -> bool {
+        debug_assert!(first + GROUP <= ENTRIES);
+        let first = self.entry(first);
+        (0..GROUP as u32).fold(0, |all, number| all | first.later(number).load().raw()) == 0
     }
 
     /// Frees a table that nobody can reach any more, not even a processor. `zeroed`: it holds only zeros.
@@ -208,6 +229,7 @@ impl EntryRef {
     }
 
     /// Fills an empty entry with a page, for `node` (none: a page without a node).
+    #[inline]
     pub(super) fn install(self, page: PageEntry, node: NodeId) {
         debug_assert!(self.load() == PageEntry::EMPTY);
         let table = self.table();

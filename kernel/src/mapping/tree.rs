@@ -131,6 +131,7 @@ pub(super) fn anchor(
 }
 
 /// The part of `node` at `address`, made if necessary; `node` itself if its list is the right place.
+#[inline]
 fn step_down(node: NodeId, address: PhysAddr, level: u32, account: Account) -> Result<NodeId, OutOfMemory> {
     node.make_parts(account)?;
     let below = node.level() - 1;

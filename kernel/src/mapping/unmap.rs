@@ -61,9 +61,9 @@ pub(super) fn unmap(
     let (start, last) = (region.base, region.last());
     if region.size_log2 == page_bits(1)
         && !cursor.is_active()
-        && let Some(status) = plain_page(space, region, what)
+        && let Some(seen) = plain_page(space, region, what)
     {
-        return Progress::Done(status);
+        return Progress::Done(seen.status);
     }
     match (Revocation { space, start, last, what, everything: false }).run(cursor) {
         Progress::Preempted => Progress::Preempted,
@@ -73,7 +73,7 @@ pub(super) fn unmap(
 
 /// The common case: `region` is one small page from which nothing is derived. Anything else: `None`, nothing done.
 #[inline]
-fn plain_page(space: SpaceMemory, region: Region, what: Revoke) -> Option<Rights> {
+pub(super) fn plain_page(space: SpaceMemory, region: Region, what: Revoke) -> Option<Seen> {
     if region.base >= arch::USER_END || space.area_in(region).is_some() {
         return None;
     }
@@ -90,14 +90,14 @@ fn plain_page(space: SpaceMemory, region: Region, what: Revoke) -> Option<Rights
         return None;
     }
     let mut changes = Changes::new();
-    let executable = place.entry.rights().contains(Rights::EXECUTE);
+    let held = place.entry.rights();
     walk::act(node, if what.flush { what.rights } else { Rights::NONE }, &mut changes);
     let status = node.mine(what.forget);
     if !node.is_mapped() {
         tree::free_plain(node);
     }
     changes.finish();
-    Some(with_execute(status, executable))
+    Some(Seen { status: with_execute(status, held.contains(Rights::EXECUTE)), held })
 }
 
 /// Removes all mappings of a space with everything derived from them, then frees it; the name is invalid from then on.

@@ -247,12 +247,20 @@ impl Scheduler {
             // The postponed preemption takes place here (X.2 rule 4.8).
             self.end_delay();
         }
-        self.ready.push_back(current);
         // What it gives up may be another thread's, which then starts afresh too.
         if let Some(owner) = self.slice_owner.take() {
             owner.timeslice_left.set(owner.timeslice.get());
         }
-        current.timeslice_left.set(current.timeslice.get());
+        let slice = current.timeslice.get();
+        current.timeslice_left.set(slice);
+        if self.ready.has_none_above(current.priority.get().saturating_sub(1)) && current.priority.get() > 0 {
+            // Nobody would run instead: it goes on with a new timeslice.
+            self.slice_owner.set(Some(current));
+            self.slice_end.set(if slice == NEVER { NEVER } else { arch::clock().saturating_add(slice) });
+            self.running_priority.set(current.priority.get());
+            return Next::Return;
+        }
+        self.ready.push_back(current);
         Next::Schedule
     }
 

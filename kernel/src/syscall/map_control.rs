@@ -67,8 +67,10 @@ fn one_item(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
     };
     trace::event(Event::MapControl, registers.rdi.get(), 1);
     let alone = mapping::lock();
-    if is_target(current, space)
-        && let Some(result) = mapping::map_page(own.memory, space.memory, &item)
+    if interrupted.is_none()
+        && !own.ownership.sees_physical()
+        && is_target(current, space)
+        && let Some(result) = mapping::control_page(own.memory, space.memory, &item)
     {
         drop(alone);
         return end(current, result.unwrap_or(0), result.map(drop));

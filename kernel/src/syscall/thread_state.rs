@@ -201,4 +201,5 @@ fn state(thread: ThreadRef) -> u64 {
         | if thread.has(flag::HALTED) { control::IS_HALTED } else { 0 }
         | if awaits_answer { control::AWAITS_ANSWER } else { 0 }
         | if thread.has(flag::RECALLED) { control::RECALL_PENDING } else { 0 }
+        | if thread.extended_state.get().is_some() { control::HAS_EXTENDED_STATE } else { 0 }
 }

@@ -81,6 +81,11 @@ impl State {
     pub fn is_recalled(self) -> bool {
         self.0 & thread_state::RECALL_PENDING != 0
     }
+
+    /// It has used x87, SSE or AVX, or been given their registers; otherwise these are initial.
+    pub fn has_extended_state(self) -> bool {
+        self.0 & thread_state::HAS_EXTENDED_STATE != 0
+    }
 }
 
 /// The integer registers of a thread, in the order of the exception message, then FS and GS base.

@@ -141,11 +141,11 @@ pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64
 
 /// What must be done before an answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Preparation {
+pub(crate) enum Preparation<'a> {
     /// Nothing.
     None,
     /// The registers are written by ThreadState.
-    Write(ThreadState),
+    Write(&'a ThreadState),
     /// The registers are read by ThreadState: the answer repeats them.
     Read,
 }
@@ -153,14 +153,14 @@ pub(crate) enum Preparation {
 /// The answer to a thread that came by a message of `origin`: what to do first, its tag, and its words in registers. An
 /// answer with more words than these has all of them in the message registers after its preparation.
 #[inline]
-pub(crate) fn encode(origin: Origin, resume: &Resume) -> (Preparation, MessageTag, Words) {
+pub(crate) fn encode(origin: Origin, resume: &Resume) -> (Preparation<'_>, MessageTag, Words) {
     let system_call = |answer, count| MessageTag::new(answer as u64, count, 0);
     let empty = MessageTag::EMPTY;
     let exception_answer = MessageTag::new(0, exception::REPLY_WORDS, 0);
     let none = [0; 7];
-    match (origin, *resume) {
+    match (origin, resume) {
         (Origin::SystemCall, Resume::Return(value)) => {
-            (Preparation::None, system_call(SystemCallAnswer::Return, 1), first(value))
+            (Preparation::None, system_call(SystemCallAnswer::Return, 1), first(*value))
         }
         (Origin::SystemCall, Resume::Restart) => {
             (Preparation::None, system_call(SystemCallAnswer::Restart, 0), none)
@@ -271,7 +271,7 @@ mod tests {
         let message = UserMessage { label: 8, count: 3, words: [1, 2, 3, 0, 0, 0, 0] };
         assert_eq!(tags(Resume::Reply(message)), [(3, 0), (0, 0), (0, 18), (8, 3)]);
         assert_eq!(encode(Origin::SystemCall, &Resume::Return(1)).2[0], 1);
-        assert_eq!(encode(Origin::PageFault, &Resume::Registers(state)).0, Preparation::Write(state));
+        assert_eq!(encode(Origin::PageFault, &Resume::Registers(state)).0, Preparation::Write(&state));
         assert_eq!(encode(Origin::Exception, &Resume::Return(0)).0, Preparation::Read);
     }
 

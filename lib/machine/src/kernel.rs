@@ -72,10 +72,10 @@ pub(crate) fn read_registers(thread: ThreadId) -> KernResult<Registers> {
     extension::read_registers(thread).map_err(error)
 }
 
-/// Writes the registers of a thread that does not run; they are in the message registers, too.
-pub(crate) fn write_registers(thread: ThreadId, registers: &Registers) -> KernResult {
+/// Writes the registers of a thread that does not run; they are in the message registers, too. Returns what it does.
+pub(crate) fn write_registers(thread: ThreadId, registers: &Registers) -> KernResult<State> {
     // SAFETY: a thread of a program; see the head of the module.
-    unsafe { extension::write_registers(thread, registers) }.map(drop).map_err(error)
+    unsafe { extension::write_registers(thread, registers) }.map_err(error)
 }
 
 /// Reads the extended state of a thread that does not run.

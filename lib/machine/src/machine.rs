@@ -29,7 +29,7 @@ use crate::platform::L4Platform;
 use crate::space::{Found, Pmap, Space, SpaceRecord};
 use crate::start::SpaceLayout;
 use crate::thread_table::ThreadTable;
-use crate::user_thread::{EXTENDED_STATE_HEADER_END, LEGACY, Record, UserThread, initial_extended_state};
+use crate::user_thread::{Record, UserThread, initial_extended_state};
 
 /// Pages that the kernel maps: 4 KiB, 2 MiB, 1 GiB.
 const PAGE_SHIFTS: [u32; 3] = [PAGE_SHIFT, 21, 30];
@@ -284,13 +284,10 @@ impl L4Machine {
 
 /// Makes a parked thread like new, but for its priority.
 fn renew(thread: ThreadId) -> KernResult {
-    kernel::write_registers(thread, &Registers([0; 20]))?;
-    let mut image = [0; EXTENDED_STATE_HEADER_END];
-    kernel::read_extended_state(thread, &mut image)?;
-    if image[LEGACY..LEGACY + 8] == [0; 8] {
-        return Ok(());
+    if kernel::write_registers(thread, &Registers([0; 20]))?.has_extended_state() {
+        kernel::write_extended_state(thread, &initial_extended_state())?;
     }
-    kernel::write_extended_state(thread, &initial_extended_state())
+    Ok(())
 }
 
 impl Machine for L4Machine {

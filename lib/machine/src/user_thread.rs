@@ -153,7 +153,12 @@ impl UserThread {
     pub fn answer(&self, resume: Resume) {
         let record = &self.0;
         let mut state = record.state.lock();
-        if matches!(state.place, Place::New | Place::Server(_)) && state.answer.replace(resume).is_none() {
+        if !matches!(state.place, Place::New | Place::Server(_)) {
+            return;
+        }
+        let posted = state.answer.is_some();
+        state.answer = Some(resume);
+        if !posted {
             // An event that is answered was seen.
             state.event = None;
             drop(state);
@@ -221,7 +226,7 @@ impl UserThread {
     /// # Errors
     /// `Terminated`. `InvalidArgument`: it runs, or an address lies outside the user area.
     pub fn set_state(&self, state: &ThreadState) -> KernResult {
-        kernel::write_registers(self.0.id, &registers::to_kernel(state))
+        kernel::write_registers(self.0.id, &registers::to_kernel(state)).map(drop)
     }
 
     /// The extended state (x87, SSE, AVX) in XSAVE's standard format, of a thread as in [`state`](Self::state). Returns how
@@ -389,7 +394,7 @@ impl Record {
             Place::New => {
                 let written = match resume {
                     Resume::Registers(registers) => {
-                        kernel::write_registers(self.id, &registers::to_kernel(&registers))
+                        kernel::write_registers(self.id, &registers::to_kernel(&registers)).map(drop)
                     }
                     _ => Ok(()),
                 };
@@ -407,7 +412,7 @@ impl Record {
                     Preparation::None => Ok(()),
                     Preparation::Read => kernel::read_registers(self.id).map(drop),
                     Preparation::Write(registers) => {
-                        kernel::write_registers(self.id, &registers::to_kernel(&registers))
+                        kernel::write_registers(self.id, &registers::to_kernel(registers)).map(drop)
                     }
                 };
                 if prepared.is_err() {

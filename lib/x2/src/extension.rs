@@ -134,6 +134,8 @@ pub mod thread_state {
     pub const AWAITS_ANSWER: u64 = 1 << 5;
     /// Result state: a recall is pending.
     pub const RECALL_PENDING: u64 = 1 << 6;
+    /// Result state: it has used x87, SSE or AVX, or been given their registers; otherwise these are initial.
+    pub const HAS_EXTENDED_STATE: u64 = 1 << 7;
 }
 
 /// Operations of a MapControl item.

@@ -4,8 +4,9 @@ use core::mem::offset_of;
 
 use x2::Rights;
 use x2::extension::SystemCallMode;
-use x2::message::REGISTER_MESSAGE_REGISTERS;
+use x2::message::{MESSAGE_REGISTERS, REGISTER_MESSAGE_REGISTERS};
 use x2::protocol::page_fault_tag;
+use x2::utcb;
 
 use super::cpu_local::{CpuLocal, cpu_local};
 use super::extended_state;
@@ -82,9 +83,11 @@ global_asm!(
     read = const Rights::READ.bits(),
     write = const Rights::WRITE.bits(),
     execute = const Rights::EXECUTE.bits(),
-    // Beyond the counts of words in registers.
-    end_call = const REGISTER_MESSAGE_REGISTERS,
-    end_fault = const REGISTER_MESSAGE_REGISTERS + 1,
+    // Beyond the counts of words.
+    end_call = const MESSAGE_REGISTERS,
+    end_fault = const MESSAGE_REGISTERS + 1,
+    utcb = const offset_of!(Tcb, utcb),
+    message_register_8 = const utcb::byte_offset(utcb::message_register(REGISTER_MESSAGE_REGISTERS)),
     components = sym extended_state::COMPONENTS,
     initial_state = sym extended_state::INITIAL,
     task_switched = const extended_state::TASK_SWITCHED,

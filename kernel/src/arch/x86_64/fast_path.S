@@ -1,5 +1,5 @@
-// The fast path of IPC in assembly (K10): a message of at most seven words, in registers, from the current thread to one
-// that waits for it, and the current thread's wait. The message is an Ipc's, or the kernel's about a foreign system call
+// The fast path of IPC in assembly (K10): a message of untyped words from the current thread to one that waits for it, and
+// the current thread's wait. Up to seven words stay in registers. The message is an Ipc's, or the kernel's about a foreign system call
 // (K9) or a page fault in an owned space; or it is the answer to one of these.
 //
 // docs/src/ipc-fast-path.md says what each check is for. Until POINT OF NO RETURN nothing has changed that counts; what
@@ -71,7 +71,7 @@
 fast_ipc:
     mov     rbp, rsp
     mov     rsp, gs:[{current}]
-    test    r9d, 0xfff8                     // more than seven words, typed items, or flags
+    test    r9d, 0xffc0                     // typed items, or flags
     jnz     not_fast_yet
     test    r8w, r8w                        // a receive timeout
     jnz     not_fast_yet
@@ -157,6 +157,20 @@ fast_clear_none:
     mov     rcx, [rcx + {rip}]
     sysretq
 
+// The words from MR8 on go from UTCB to UTCB.
+fast_copy:
+    mov     rbp, rcx
+    mov     rdx, rsi
+    lea     ecx, [rdi - 7]
+    mov     rsi, [rsp + {utcb}]
+    mov     rdi, [rbp + {utcb}]
+    add     rsi, {message_register_8}
+    add     rdi, {message_register_8}
+    rep movsq
+    mov     rcx, rbp
+    mov     rsi, rdx
+    jmp     fast_clear_none
+
 // The receiver waits for no message of an Ipc, but perhaps for an answer. R9 becomes how it goes on.
 fast_answer:
     mov     r11, rdi
@@ -164,7 +178,7 @@ fast_answer:
     cmp     r11, [rsp + {id}]
     jne     2f
     lea     rdi, [r9 - 1]                   // label 0, one word or more: a result
-    cmp     rdi, 6
+    cmp     rdi, 62
     ja      not_fast
     mov     gs:[{scratch}], r9
     mov     r9d, {end_call}
@@ -377,5 +391,8 @@ general_fault:
 fast_end:
     .quad fast_clear_1, fast_clear_2, fast_clear_3, fast_clear_4
     .quad fast_clear_5, fast_clear_6, fast_clear_7, fast_clear_none
+    .rept {end_call} - 8
+    .quad fast_copy
+    .endr
     .quad fast_end_call, fast_end_fault
 .text
