@@ -37,6 +37,8 @@ pub(crate) struct Operation {
     pub(crate) target: Option<f64>,
     /// What L4Ka::Pistachio's AMD64 kernel with its fast path costs in the same emulator by the same method.
     pub(crate) pistachio: Option<f64>,
+    /// What GNU Mach costs there.
+    pub(crate) gnu_mach: Option<f64>,
 }
 
 fn one() -> f64 {

@@ -86,14 +86,17 @@ fn operations<'a>(
 
 /// The table of operations in Markdown.
 pub(crate) fn operations_table(report: &Report, references: &References) -> String {
-    let mut table = String::from("| operation | instructions | to reach | Pistachio |\n|---|---|---|---|\n");
-    for (operation, values) in operations(report, references) {
+    let operations: Vec<_> = operations(report, references).into_iter().collect();
+    let of_mach = operations.iter().any(|(operation, _)| operation.gnu_mach.is_some());
+    let relative = if of_mach { "GNU Mach" } else { "Pistachio" };
+    let mut table = format!("| operation | instructions | to reach | {relative} |\n|---|---|---|---|\n");
+    for (operation, values) in operations {
         let _ = writeln!(
             table,
             "| {} | {values} | {} | {} |",
             operation.name,
             optional(operation.target),
-            optional(operation.pistachio)
+            optional(operation.pistachio.or(operation.gnu_mach))
         );
     }
     table
