@@ -30,6 +30,8 @@ pub struct CpuLocal {
     pub ipc_return: Cell<u64>,
     /// A SYSCALL that returns to an address below is a foreign one that may take the fast path.
     pub foreign_limit: Cell<u64>,
+    /// Where SYSCALL returns to if it is a SystemClock that may take the fast path; 0: none may.
+    pub clock_return: Cell<u64>,
     /// This processor's task state.
     pub task_state: *mut TaskState,
     /// The processor's number: 0 for the one that booted.
@@ -99,6 +101,7 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
                 scratch2: Cell::new(0),
                 ipc_return: Cell::new(0),
                 foreign_limit: Cell::new(0),
+                clock_return: Cell::new(0),
                 task_state: &raw mut (*area).task,
                 number,
                 walks: Walks::new(),

@@ -15,6 +15,8 @@ system_call_entry:
     mov     rsp, gs:[{current}]
     cmp     rcx, gs:[{foreign_limit}]       // not in the stub page
     jb      foreign
+    cmp     rcx, gs:[{clock_return}]
+    je      fast_clock
 general_entry:
     mov     [rsp + {message} + 0], r9
     mov     [rsp + {message} + 8], rax

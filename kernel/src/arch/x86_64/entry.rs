@@ -14,7 +14,7 @@ use super::features::{self, Features};
 use super::instructions::{msr, read_cr2, write_msr};
 use super::layout::{STUB_PAGE, USER_END};
 use super::{
-    Interrupt, cpu_count, gdt, poll_interrupt, serve_requests, take_interrupt, tlb, wait_for_interrupt,
+    Interrupt, cpu_count, gdt, poll_interrupt, serve_requests, take_interrupt, time, tlb, wait_for_interrupt,
 };
 use crate::arch::exit::{self, Exit};
 use crate::dispatch::{self, Outcome, after_interrupt, receive_mail, timer_interrupt};
@@ -48,6 +48,9 @@ global_asm!(
     scratch2 = const offset_of!(CpuLocal, scratch2),
     ipc_return = const offset_of!(CpuLocal, ipc_return),
     foreign_limit = const offset_of!(CpuLocal, foreign_limit),
+    clock_return = const offset_of!(CpuLocal, clock_return),
+    clock_scale = sym time::SCALE,
+    clock_shift = const time::SHIFT,
     current = const processor!(current),
     active_root = const processor!(public) + offset_of!(Public, active_root),
     highest_ready = const processor!(scheduler) + Scheduler::HIGHEST_READY,
@@ -128,6 +131,7 @@ pub fn allow_fast_entry(allowed: bool) {
     let allowed = allowed && features::has(Features::FSGSBASE);
     local.ipc_return.set(if allowed { STUB_PAGE + Call::Ipc.return_offset() } else { 0 });
     local.foreign_limit.set(if allowed { USER_END } else { 0 });
+    local.clock_return.set(if allowed { STUB_PAGE + Call::SystemClock.return_offset() } else { 0 });
 }
 
 /// Lets the executing processor enter by SYSCALL.

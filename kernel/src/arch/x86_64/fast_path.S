@@ -269,6 +269,20 @@ fast_fs_base:
     wrfsbase r11
     jmp     fast_bases
 
+// SystemClock. The user's stack pointer is in the scratch word.
+fast_clock:
+    mov     gs:[{scratch2}], rdx
+    rdtsc
+    shl     rdx, 32
+    or      rax, rdx
+    mul     qword ptr [rip + {clock_scale}]
+    shrd    rax, rdx, {clock_shift}
+    mov     rdx, gs:[{scratch2}]
+    btr     r11, 10
+    mov     rsp, gs:[{scratch}]
+    swapgs
+    sysretq
+
 // A foreign system call (K9). RSP points to the current thread, the user's stack pointer is in the scratch word.
 foreign:
     mov     rsp, [rsp + {space}]

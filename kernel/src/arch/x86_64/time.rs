@@ -17,10 +17,11 @@ const MEASURE: u64 = 100;
 const ATTEMPTS: u32 = 10;
 /// Readings of which the best is taken. An emulator takes its time over the first ones.
 const READINGS: u32 = 64;
-const SHIFT: u32 = 44;
+/// See [`SCALE`].
+pub(super) const SHIFT: u32 = 44;
 
 /// Microseconds per tick of the time-stamp counter, times 2^44.
-static SCALE: AtomicU64 = AtomicU64::new(0);
+pub(super) static SCALE: AtomicU64 = AtomicU64::new(0);
 /// Ticks of the time-stamp counter per second.
 static RATE: AtomicU64 = AtomicU64::new(0);
 /// Ticks of the local APIC's timer per microsecond, times 2^16.
