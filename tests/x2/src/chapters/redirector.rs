@@ -5,11 +5,13 @@ use crate::framework::confined;
 use crate::framework::fixture::{
     Space, activate, await_state, image_fault_answer, new_id, new_root_utcb, spawn, state_of,
 };
-use crate::framework::tests;
+use crate::framework::{image, tests};
 use l4::ipc::{self, Message, Received};
 use l4::{kip, space, thread, utcb};
 use x2::control::ThreadState;
-use x2::{ErrorCode, Fpage, IpcError, IpcErrorKind, IpcPhase, MapItem, Rights, ThreadId, Time, protocol};
+use x2::{
+    Acceptor, ErrorCode, Fpage, IpcError, IpcErrorKind, IpcPhase, MapItem, Rights, ThreadId, Time, protocol,
+};
 
 tests! {
     RTR0001 [6.8, 6.11] "what leaves a redirected space comes to the redirector, which learns whom it is for" redirected;
@@ -323,15 +325,14 @@ fn chain() {
     let to = destination();
     let (first, second) = (Space::new(), Space::new());
     // It calls the test first, so that all that it uses is mapped before its pager is out of its reach.
+    // It gets the whole program first: its page faults would go to the redirector, too.
     let from = first.spawn(move || {
-        let (mut words, mut partner) = ([0; 4], me);
-        for _ in 0..2 {
-            let answer = ipc::call(partner, Message::with_words(7, &[40])).unwrap();
-            words = core::array::from_fn(
-                |index| if index < answer.tag.untyped() { answer.word(index) } else { 0 },
-            );
-            partner = to;
-        }
+        // SAFETY: what comes is the program at its own place.
+        unsafe { utcb::accept(Acceptor::new(Fpage::COMPLETE, false)) };
+        ipc::call(me, Message::new(0)).expect("the program");
+        utcb::accept_untyped_words();
+        let answer = ipc::call(to, Message::with_words(7, &[40])).unwrap();
+        let words = [answer.word(0), answer.word(1), answer.word(2), answer.word(3)];
         let _ = ipc::send(me, Message::with_words(9, &words));
     });
     ipc::receive(from).unwrap();
@@ -339,7 +340,10 @@ fn chain() {
     ipc::receive(relay).unwrap();
     set(&second, me);
     set(&first, relay);
-    ipc::send(from, Message::with_words(8, &[0])).unwrap();
+    let program = image::range();
+    (program.start..program.end).step_by(4096).for_each(image::touch);
+    let everything = Fpage::COMPLETE.with_rights(Rights::ALL);
+    ipc::send(from, Message::new(0).map_item(MapItem::map(everything, 0))).unwrap();
     // The relay's message in the first thread's name is redirected here.
     let received = take(from, to);
     assert!(received.tag.is_propagated());
