@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,12 @@
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
@@ -399,12 +402,91 @@ static int processor_time(void)
     return 0;
 }
 
+/* Everything that makes and unmakes processes, threads, memory and files, for ever. */
+static void busy(unsigned seed)
+{
+    static char block[4096];
+    for (;;) {
+        seed = seed * 1103515245 + 12345;
+        pthread_t thread;
+        int both[2];
+        pid_t child;
+        char *memory;
+        switch (seed >> 16 & 7) {
+        case 0:
+        case 1:
+            memory = mmap(0, 256 << 10, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if (memory != MAP_FAILED)
+                memset(memory, 1, 256 << 10);
+            if (seed >> 20 & 1)
+                munmap(memory, 256 << 10);
+            break;
+        case 2:
+        case 3:
+            child = fork();
+            if (child == 0) {
+                memset(block, 2, sizeof block);
+                _exit(0);
+            }
+            if (child > 0)
+                waitpid(child, 0, 0);
+            break;
+        case 4:
+            if (posix_spawn(&child, "/usr/bin/true", 0, 0, (char *[]){"true", 0}, (char *[]){0}) == 0)
+                waitpid(child, 0, 0);
+            break;
+        case 5:
+            if (pthread_create(&thread, 0, wait_at_gate, 0) == 0)
+                pthread_detach(thread);
+            break;
+        default:
+            if (pipe2(both, O_NONBLOCK) == 0 && write(both[1], block, sizeof block) > 0 && seed >> 20 & 1) {
+                close(both[0]);
+                close(both[1]);
+            }
+        }
+    }
+}
+
+/* Processes that are killed wherever they are leave nothing behind. */
+static int leaks(void)
+{
+    enum { ROUNDS = 4, EACH = 60 };
+    unsigned long free_memory[ROUNDS];
+    unsigned threads[ROUNDS];
+    unsigned seed = 1;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < EACH; i++) {
+            seed = seed * 1103515245 + 12345;
+            pid_t child = fork();
+            if (child == 0) {
+                setpgid(0, 0);
+                busy(seed);
+            }
+            setpgid(child, child);
+            usleep(seed >> 8 & 0x7fff);
+            kill(-child, SIGKILL);
+            while (waitpid(-1, 0, 0) > 0)
+                ;
+        }
+        struct sysinfo system;
+        sysinfo(&system);
+        free_memory[round] = system.freeram;
+        threads[round] = system.procs;
+    }
+    int last = open("/dev/null", O_RDONLY);
+    printf("memory is back %d, threads are back %d, descriptors are back %d\n",
+           free_memory[ROUNDS - 1] + (2 << 20) >= free_memory[1], threads[ROUNDS - 1] <= threads[0] + 1, last == 3);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(void);
-    } tests[] = {{"threads", threads}, {"places", places}, {"exhaust", exhaust}, {"time", processor_time}};
+    } tests[] = {{"threads", threads}, {"places", places}, {"exhaust", exhaust}, {"time", processor_time}, {"leaks", leaks}};
     for (unsigned i = 0; argc > 1 && i < sizeof tests / sizeof *tests; i++)
         if (strcmp(argv[1], tests[i].name) == 0)
             return tests[i].run();

@@ -58,7 +58,7 @@ impl<'a> Row<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let mut cells = line.strip_prefix("| ")?.strip_suffix('|')?.split('|').map(str::trim);
         let rule = cells.next().filter(|rule| is_rule(rule))?;
-        Some(Self { rule, tests: cells.last()? })
+        Some(Self { rule, tests: cells.next_back()? })
     }
 }
 

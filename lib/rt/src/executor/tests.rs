@@ -292,3 +292,24 @@ fn wake_ups_across_workers_are_never_lost() {
     });
     assert!(hops.load(Ordering::SeqCst) > HOPS);
 }
+
+#[test]
+fn a_task_that_gives_way_is_polled_once_between_two_looks_at_the_messages() {
+    let executor = Executor::new(Manual::default(), 1);
+    let mut worker = executor.worker(0);
+    let polls = Arc::new(AtomicUsize::new(0));
+    let counter = polls.clone();
+    let long = executor.spawn(0, async move {
+        loop {
+            counter.fetch_add(1, Ordering::SeqCst);
+            YieldNow::default().await;
+        }
+    });
+    let short = executor.spawn(0, async {}).unwrap();
+    assert_eq!((worker.run(32), polls.load(Ordering::SeqCst)), (2, 1));
+    assert!(short.has_ended(), "those behind it have their turn");
+    assert_eq!((worker.run(32), polls.load(Ordering::SeqCst)), (1, 2));
+    assert_eq!(worker.prepare_sleep(), Sleep::Busy);
+    long.unwrap().abort();
+    assert_eq!(worker.run(32), 1);
+}
