@@ -14,7 +14,8 @@ use super::features::{self, Features};
 use super::instructions::{msr, read_cr2, write_msr};
 use super::layout::{STUB_PAGE, USER_END};
 use super::{
-    Interrupt, cpu_count, gdt, poll_interrupt, serve_requests, take_interrupt, time, tlb, wait_for_interrupt,
+    Interrupt, clock, cpu_count, gdt, poll_interrupt, serve_requests, take_interrupt, time, tlb,
+    wait_for_interrupt,
 };
 use crate::arch::exit::{self, Exit};
 use crate::dispatch::{self, Outcome, after_interrupt, receive_mail, timer_interrupt};
@@ -192,18 +193,17 @@ fn serve(vector: u8) -> Next {
     }
 }
 
-/// How often an idle processor looks for mail before it sleeps: about as long as an interrupt takes.
-const POLLS: u32 = 300;
+/// How long an idle processor looks for mail before it sleeps, in microseconds: about as long as an interrupt takes. (By the
+/// clock, not by rounds: an emulator in which processors take turns lets the others run in every round.)
+const POLL_TIME: u64 = 3;
 
 /// Waits for interrupts and mail.
 fn idle() -> Next {
     if cpu_count() > 1 {
         let public = &cpu_local().processor.public;
         public.attention.start_polling();
-        for _ in 0..POLLS {
-            if public.has_mail() {
-                break;
-            }
+        let end = clock() + POLL_TIME;
+        while !public.has_mail() && clock() < end {
             serve_requests();
             core::hint::spin_loop();
         }
