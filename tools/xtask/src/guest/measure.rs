@@ -4,7 +4,7 @@ use super::session::{Kernel, Mode, Start};
 use super::{Request, make};
 use crate::systems::Hardware;
 use crate::{build, guests, tree};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::path::Path;
 
