@@ -15,6 +15,7 @@
 //! | `transfer_fault` | page faults of string items |
 //! | `complete` | how a phase ends, by kind of IPC |
 //! | `cancel` | timeouts, cancellation, partners that disappear |
+//! | `travel` | going to other processors, waiting there, arriving |
 //! | `fast` | the frequent cases, done in one go |
 
 mod cancel;
@@ -25,6 +26,7 @@ mod rendezvous;
 mod string;
 mod transfer;
 mod transfer_fault;
+mod travel;
 
 use core::ptr::eq;
 use core::sync::atomic::Ordering;
@@ -42,6 +44,8 @@ use self::rendezvous::{Destination, Partner};
 pub use self::rendezvous::{is_user_number, reaches, reaches_directly, resolve_thread};
 use self::transfer::Transfer;
 pub use self::transfer_fault::raise as raise_transfer_fault;
+use self::travel::send_elsewhere;
+pub use self::travel::{check_partner, follow_receiver, take_originator_along, wait_away};
 use super::table::threads;
 use super::{Continuation, IpcKind, Offer, ThreadRef, flag, location, mark};
 use crate::arch;
@@ -293,20 +297,6 @@ fn send_until(
     Next::Schedule
 }
 
-/// The current thread goes to another processor to send to `partner` there, until `deadline`.
-#[cold]
-fn send_elsewhere(
-    current: ThreadRef,
-    kind: IpcKind,
-    partner: ThreadId,
-    deadline: Microseconds,
-    processor: u16,
-) -> Next {
-    current.set_partner(partner);
-    current.send_deadline.set(deadline);
-    location::visit(current, processor, Continuation::SendAgain(kind))
-}
-
 /// The current thread waits for a redirector to whom it can send what is for `partner` (X.2 rule 6.15).
 fn wait_for_redirector(current: ThreadRef, kind: IpcKind, partner: ThreadId, deadline: Microseconds) -> Next {
     current.set_flag(flag::REDIRECTED, true);
@@ -475,20 +465,6 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
     resume_or_switch(current, woken)
 }
 
-/// `thread`, in its receive phase and away from home, waits here if it can, else goes home to look there.
-pub fn wait_away(thread: ThreadRef, kind: IpcKind) {
-    if !location::may_wait_away(thread, kind) {
-        return processor::this().scheduler.make_ready(thread);
-    }
-    let deadline = thread.receive_deadline.get();
-    if deadline == 0 || deadline != NEVER && deadline <= arch::clock() {
-        complete::receive_failed(thread, kind, Failure::new(IpcErrorKind::Timeout), MessageTag::EMPTY);
-        cancel::settle(thread);
-    } else {
-        wait(thread, kind, deadline);
-    }
-}
-
 /// After a step of a transfer between the current thread and another.
 fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<ThreadRef>) -> Next {
     let this = processor::this();
@@ -623,40 +599,6 @@ fn stop_waiting(thread: ThreadRef) {
     }
     processor::this().scheduler.timeouts.remove(thread);
     thread.withdraw_offer();
-}
-
-/// The thread in whose name `thread` is about to send, if it is here and waits for that to be done: it stops waiting, to go
-/// where `thread` goes.
-pub fn take_originator_along(thread: ThreadRef) -> Option<ThreadRef> {
-    if !thread.has(flag::PROPAGATED) || thread.continuation() != Continuation::SendAgain(IpcKind::User) {
-        return None;
-    }
-    let originator = resolve_thread(thread, thread.virtual_sender.get())?;
-    let waits = !eq(originator, thread)
-        && originator.is_here()
-        && originator.awaits_message() == Some(IpcKind::User)
-        && originator.partner() == thread.id()
-        && !originator.ready.is_queued();
-    waits.then(|| {
-        stop_waiting(originator);
-        originator
-    })
-}
-
-/// `sender`, which waits in the queue of a thread that moves to `processor`, goes there to wait.
-pub fn follow_receiver(sender: ThreadRef, processor: u16) {
-    if cancel::stop_waiting_to_send(sender) {
-        sender.set_flag(flag::WAITS_AT_HOME, true);
-        location::depart(sender, processor);
-    }
-}
-
-/// `thread`, which has been under way in its receive phase, learns if its partner has gone meanwhile.
-pub fn check_partner(thread: ThreadRef) {
-    let from = thread.partner();
-    if is_user_number(from) && threads().find(from).is_none() {
-        cancel::partner_disappears(thread, from);
-    }
 }
 
 /// A thread has gone or moved, or its space has another redirector, in whose name `sender` may be waiting to send: the

@@ -286,7 +286,7 @@ fn string_faults() {
         }
         let got = ipc::wait().expect("the string arrives");
         utcb::accept_untyped_words();
-        let last = arena::read_at(block + (2 * PAGES << 12) - 8);
+        let last = arena::read_at(block + ((2 * PAGES) << 12) - 8);
         ipc::send(got.from, Message::with_words(9, &[last])).unwrap();
         ipc::send(me, Message::with_words(9, &[last])).unwrap();
     });
