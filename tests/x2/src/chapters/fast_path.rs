@@ -290,13 +290,13 @@ fn extended_registers() {
                 Some(space) => space.spawn(serve(with)),
             };
             await_waiting(server);
-            let mut last = 0x1234;
-            exchange_sse(last);
+            const FIRST: u64 = 0x1234;
+            exchange_sse(FIRST);
             for round in 0..5 {
                 let answer = ipc::call(server, Message::with_words(1, &[round * 100])).unwrap().word(0);
                 assert_eq!(answer, 1, "the server's own register, round {round}");
+                let last = FIRST + round;
                 assert_eq!(exchange_sse(last + 1), last, "the caller's own register");
-                last += 1;
             }
         }
     }
