@@ -34,7 +34,6 @@ const TESTS: [Program; 7] = [
     program("threads-glibc", "tests/guests/threads.c", "gcc"),
     program("processes", "tests/guests/processes.c", "musl-gcc"),
     program("hammer", "tests/guests/hammer.c", "gcc"),
-    program("storm", "tests/guests/storm.c", "musl-gcc"),
 ];
 
 /// What is measured, in the images of benchmarks.
