@@ -27,7 +27,7 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 7] = [
+const TESTS: [Program; 6] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),
     program("threads-musl", "tests/guests/threads.c", "musl-gcc"),
