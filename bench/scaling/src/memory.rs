@@ -14,8 +14,15 @@ const SPACES: u64 = 1000;
 pub(crate) fn run() {
     let start = kernel_memory();
     for count in COUNTS {
-        threads_in_one_space("threads-consecutive", start, count, 1);
-        threads_in_one_space("threads-sparse", start, count, (numbers() - 1) / count);
+        for (test, distance) in [("threads-consecutive", 1), ("threads-sparse", (numbers() - 1) / count)] {
+            threads_in_one_space(count, distance, |space, last| {
+                report(test, count, "bytes", kernel_memory() - start);
+                time(test, count, AVERAGED, |_| {
+                    delete(last);
+                    make_thread(last, space, count - 1);
+                });
+            });
+        }
         if count <= SPACES {
             thread_per_space(count, || report("thread-per-space", count, "bytes", kernel_memory() - start));
         }
@@ -25,7 +32,7 @@ pub(crate) fn run() {
 /// Bytes that are in use more than before after the same again.
 pub(crate) fn lost() -> u64 {
     let before = kernel_memory();
-    threads_in_one_space("threads-consecutive-again", before, 1000, 1);
+    threads_in_one_space(1000, 1, |_, _| ());
     thread_per_space(100, || ());
     kernel_memory() - before
 }
@@ -40,21 +47,16 @@ fn thread_per_space(count: u64, then: impl FnOnce()) {
     (0..count).for_each(|number| delete(id(number)));
 }
 
-/// Active threads whose numbers are `distance` apart: what they and their space take, and what it costs to delete the last
-/// and to make it again.
-fn threads_in_one_space(test: &str, start: u64, count: u64, distance: u64) {
+/// Makes so many active threads, whose numbers are `distance` apart, in a space of theirs, does something with the space
+/// and the last, and deletes them.
+fn threads_in_one_space(count: u64, distance: u64, then: impl FnOnce(ThreadId, ThreadId)) {
     let space = id(0);
     make_wide_space(space);
     let thread = |index: u64| -> ThreadId { id(1 + index * distance) };
     for index in 0..count {
         make_thread(thread(index), space, index);
     }
-    report(test, count, "bytes", kernel_memory() - start);
-    let last = thread(count - 1);
-    time(test, count, AVERAGED, |_| {
-        delete(last);
-        make_thread(last, space, count - 1);
-    });
+    then(space, thread(count - 1));
     (0..count).for_each(|index| delete(thread(index)));
     delete(space);
 }

@@ -499,11 +499,11 @@ fn pseudoterminals_come_and_go() {
     assert_eq!(s.w.read(&master, 9), Ok(b"bye".to_vec()), "what was written is not lost");
     assert_eq!(s.w.read(&master, 9), Err(Error::EIO));
     let tree = &s.w.vfs.tree;
-    let peer = master.object_as::<PtyMaster>().unwrap();
-    let peer = peer.open_peer(tree, &s.w.process, OpenFlags::READ_WRITE).unwrap();
+    let terminal = master.object_as::<PtyMaster>().unwrap();
+    let peer = terminal.open_peer(tree, &s.w.process, OpenFlags::READ_WRITE).unwrap();
     assert_eq!(now(peer.path(&tree.root())), b"/pts/1", "as ttyname(3) looks for it");
     assert_eq!(s.w.read(&master, 9), Err(Error::EAGAIN));
-    drop((peer, master));
+    drop((peer, terminal, master));
     assert_eq!(s.w.list("/pts"), Ok(vec!["0".into()]));
 }
 

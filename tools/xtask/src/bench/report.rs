@@ -86,7 +86,7 @@ fn operations<'a>(
 
 /// The table of operations in Markdown.
 pub(crate) fn operations_table(report: &Report, references: &References) -> String {
-    let operations: Vec<_> = operations(report, references).into_iter().collect();
+    let operations: Vec<_> = operations(report, references).collect();
     let of_mach = operations.iter().any(|(operation, _)| operation.gnu_mach.is_some());
     let relative = if of_mach { "GNU Mach" } else { "Pistachio" };
     let mut table = format!("| operation | instructions | to reach | {relative} |\n|---|---|---|---|\n");

@@ -230,6 +230,12 @@ impl Screen {
         self.cursor.column += 1;
     }
 
+    /// The cursor goes back to where it was; the window may have become smaller since.
+    fn restore(&mut self, saved: Cursor) {
+        let (row, column) = (saved.row.min(self.rows.len() - 1), saved.column.min(self.columns));
+        self.cursor = Cursor { row, column, ..saved };
+    }
+
     fn line_feed(&mut self) {
         if self.cursor.row == self.region.1 {
             self.scroll_up(self.region.0, 1);
@@ -271,7 +277,7 @@ impl Screen {
             b']' | b'P' | b'_' | b'^' | b'X' => self.parsing = Parsing::String,
             b'(' | b')' | b'*' | b'+' | b'#' | b' ' | b'%' => self.parsing = Parsing::Designation(byte),
             b'7' => self.saved = self.cursor,
-            b'8' => self.cursor = self.saved,
+            b'8' => self.restore(self.saved),
             b'D' => self.line_feed(),
             b'E' => {
                 self.cursor.column = 0;
@@ -354,7 +360,7 @@ impl Screen {
                 }
             }
             (_, b's') => self.saved = self.cursor,
-            (_, b'u') => self.cursor = self.saved,
+            (_, b'u') => self.restore(self.saved),
             (_, b'm') => self.style(&numbers),
             (_, b'n') if first == 6 => {
                 self.answers.extend(format!("\x1b[{};{}R", row + 1, column + 1).bytes());
@@ -449,7 +455,7 @@ mod tests {
 
     #[test]
     fn text_wraps_and_scrolls() {
-        let screen = shown("one\ntwo\n0123456789abc\nlast");
+        let screen = shown("one\r\ntwo\r\n0123456789abc\r\nlast");
         assert_eq!(screen.text(), "two\n0123456789\nabc\nlast\n");
         assert_eq!((screen.cursor(), screen.shown.as_str()), ((3, 4), "one\ntwo\n0123456789abc\nlast"));
         // Behind the last column the cursor waits: nothing is empty between.
