@@ -45,20 +45,27 @@ pub fn serves_serial_port() -> bool {
 
 /// The serial port has interrupted; its line is masked.
 pub fn occurred() {
-    let mut entered = false;
-    while let Some(received) = serial::receive() {
-        match received {
-            Received::Break | Received::Byte(ESCAPE) if HEEDED.load(Ordering::Relaxed) => entered = true,
-            Received::Break => {}
-            Received::Byte(byte) => push(byte),
+    let mut received = serial::receive();
+    while received.is_some() {
+        let mut entered = false;
+        while let Some(what) = received {
+            match what {
+                Received::Break | Received::Byte(ESCAPE) if HEEDED.load(Ordering::Relaxed) => entered = true,
+                Received::Break => {}
+                Received::Byte(byte) => push(byte),
+            }
+            received = serial::receive();
         }
-    }
-    if entered {
-        console::print(format_args!("break\n"));
-        match processor::this().current.get() {
-            Some(thread) => breakpoints::stop_thread(thread),
-            None => _ = enter(Stopped::Idle),
+        if entered {
+            console::print(format_args!("break\n"));
+            match processor::this().current.get() {
+                Some(thread) => breakpoints::stop_thread(thread),
+                None => _ = enter(Stopped::Idle),
+            }
         }
+        arch::unmask_interrupt(LINE);
+        // What came while the line was masked does not interrupt again.
+        received = serial::receive();
     }
     arch::unmask_interrupt(LINE);
 }
