@@ -46,13 +46,13 @@ impl Tcb {
     /// The thread's home processor.
     #[inline]
     pub fn home(&self) -> u16 {
-        // Relaxed: changed by the home itself; for others a hint.
-        self.home.load(Ordering::Relaxed)
+        // Acquire: who finds itself the home finds the queues as the last one left them.
+        self.home.load(Ordering::Acquire)
     }
 
     /// Sets the home of a thread that is here and has nothing at its old home, and tells its program.
     pub fn set_home(&self, home: u16) {
-        self.home.store(home, Ordering::Relaxed);
+        self.home.store(home, Ordering::Release);
         if let Some(block) = self.utcb.get() {
             block.write(utcb::PROCESSOR_NUMBER, u64::from(home));
         }
@@ -170,6 +170,11 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
         return;
     }
     trace::event(Event::Migrate, thread.id().raw(), u64::from(processor));
+    // The queue of senders belongs to the home: it is empty before the other processor may touch it. A sender that is there
+    // too early comes back and finds the way.
+    while let Some(sender) = thread.senders.first() {
+        ipc::follow_receiver(sender, processor);
+    }
     let queued = thread.ready.is_queued();
     processor::this().scheduler.ready.remove(thread);
     thread.set_home(processor);
@@ -193,9 +198,6 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
         _ => {}
     }
     interrupt::move_pending(thread);
-    while let Some(sender) = thread.senders.first() {
-        ipc::follow_receiver(sender, processor);
-    }
 }
 
 /// Whether `thread`, which begins a closed receive, can wait for its partner here although its home is elsewhere: the
