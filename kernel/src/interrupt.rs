@@ -129,11 +129,11 @@ pub unsafe fn of_mail(node: &'static Node) -> &'static Interrupt {
     unsafe { &*core::ptr::from_ref(node).byte_sub(offset_of!(Interrupt, mail)).cast::<Interrupt>() }
 }
 
-/// `handler` lives elsewhere from now on, and the interrupts that wait for it go there.
-pub fn move_pending(handler: ThreadRef) {
+/// `handler` is about to live at `processor`, and the interrupts that wait for it go there. At its home so far.
+pub fn move_pending(handler: ThreadRef, processor: u16) {
     while let Some(interrupt) = handler.pending_interrupts.get() {
         interrupt.remove_pending(handler);
-        interrupt.post(handler.home());
+        interrupt.post(processor);
     }
 }
 

@@ -1,10 +1,11 @@
 //! With the boot option `kdb=break` the kernel takes the first serial port's interrupt: a break on the line, or Escape,
 //! enters the debugger whatever runs. Other bytes wait for whoever reads the console.
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::breakpoints;
 use super::{Stopped, enter};
 use crate::arch::serial::{self, Received};
+use crate::sync::SpinLock;
 use crate::{arch, config, console, interrupt, processor};
 
 /// The interrupt line of the first serial port.
@@ -18,10 +19,14 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Breaks are heeded (INT3 operation 3 switches that).
 static HEEDED: AtomicBool = AtomicBool::new(true);
 
-// Bytes from the head to the tail wait. One processor at a time serves the line and reads the console, with interrupts off.
-static BYTES: [AtomicU8; LENGTH] = [const { AtomicU8::new(0) }; LENGTH];
-static HEAD: AtomicUsize = AtomicUsize::new(0);
-static TAIL: AtomicUsize = AtomicUsize::new(0);
+/// Bytes that wait: the port interrupts the first processor, and programs read on any.
+struct Waiting {
+    bytes: [u8; LENGTH],
+    first: usize,
+    count: usize,
+}
+
+static WAITING: SpinLock<Waiting> = SpinLock::new(Waiting { bytes: [0; LENGTH], first: 0, count: 0 });
 
 /// Takes the line if the boot options say so. Called once, at the end of boot.
 pub(super) fn init() {
@@ -75,20 +80,23 @@ pub(super) fn toggle() {
     HEEDED.fetch_xor(true, Ordering::Relaxed);
 }
 
-/// A byte that came with the interrupt.
+/// A byte that came with the interrupt. None while another processor is at them: whoever asks asks again.
 pub fn take() -> Option<u8> {
-    let head = HEAD.load(Ordering::Relaxed);
-    if head == TAIL.load(Ordering::Relaxed) {
+    let mut waiting = WAITING.try_lock()?;
+    if waiting.count == 0 {
         return None;
     }
-    HEAD.store(head + 1, Ordering::Relaxed);
-    Some(BYTES[head % LENGTH].load(Ordering::Relaxed))
+    let byte = waiting.bytes[waiting.first];
+    waiting.first = (waiting.first + 1) % LENGTH;
+    waiting.count -= 1;
+    Some(byte)
 }
 
 fn push(byte: u8) {
-    let tail = TAIL.load(Ordering::Relaxed);
-    if tail - HEAD.load(Ordering::Relaxed) < LENGTH {
-        BYTES[tail % LENGTH].store(byte, Ordering::Relaxed);
-        TAIL.store(tail + 1, Ordering::Relaxed);
+    let mut waiting = WAITING.lock();
+    if waiting.count < LENGTH {
+        let last = (waiting.first + waiting.count) % LENGTH;
+        waiting.bytes[last] = byte;
+        waiting.count += 1;
     }
 }

@@ -170,8 +170,9 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
         return;
     }
     trace::event(Event::Migrate, thread.id().raw(), u64::from(processor));
-    // The queue of senders belongs to the home: it is empty before the other processor may touch it. A sender that is there
-    // too early comes back and finds the way.
+    // The queues of senders and of interrupts belong to the home: they are empty before the other processor may touch them.
+    // Who is there too early comes back and finds the way.
+    interrupt::move_pending(thread, processor);
     while let Some(sender) = thread.senders.first() {
         ipc::follow_receiver(sender, processor);
     }
@@ -197,7 +198,6 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
         _ if queued => processor::this().scheduler.make_ready(thread),
         _ => {}
     }
-    interrupt::move_pending(thread);
 }
 
 /// Whether `thread`, which begins a closed receive, can wait for its partner here although its home is elsewhere: the

@@ -4,12 +4,11 @@ use x2::ThreadId;
 use x2::control::UNCHANGED;
 
 use super::Register::*;
-use super::random::{NUMBERS, Random, act, flush_all, map_memory, memory_of, revive};
+use super::random::{NUMBERS, Random, act, flush_all, map_memory, memory_of, prepare, revive};
 use super::{KIP_AREA, UTCB_AREA, World, id, invariants};
 use crate::arch;
 use crate::dispatch::{receive_mail, timer_interrupt};
-use crate::mapping;
-use crate::memory::{Account, VirtAddr};
+use crate::memory::Account;
 use crate::scheduler::Next;
 use crate::syscall::Call;
 use crate::thread::table::threads;
@@ -83,16 +82,7 @@ impl World {
 /// Everybody does one random thing after another.
 fn steps(seed: u64, count: usize, processors: u32) {
     let world = World::with_processors(processors);
-    processor::allow_fast_path(seed.is_multiple_of(2));
-    let sigma0 = world.thread(id(0, 1)).space.get().expect("it lives");
-    assert_eq!(mapping::sigma0_fault(sigma0.memory, VirtAddr::new(0)), Ok(true));
-    let root_memory = memory_of(world.root());
-    map_memory(sigma0.memory, root_memory);
-    flush_all(root_memory);
-    let used = Account::KERNEL.used();
-    let mut random = Random(seed);
-    populate(&world, &mut random);
-    world.machine.interrupts(seed, 3);
+    let (used, mut random) = prepare(&world, seed, populate);
     let mut idle = 0;
     for _ in 0..count {
         arch::select_processor(random.below(u64::from(processors)) as u32);

@@ -288,9 +288,9 @@ pub(super) fn flush_all(memory: SpaceMemory) {
     assert!(mapping::unmap(cursor.as_mut(), memory, everything, true) != mapping::Progress::Preempted);
 }
 
-/// Lets threads do `count` random things. Returns how many nodes the mapping database had at most.
-fn steps(seed: u64, count: usize) -> u32 {
-    let world = World::new();
+/// Makes everything that random calls act on, the threads by `populate`. Returns the kernel memory that is in use when all of that is gone again, and
+/// the source of chance.
+pub(super) fn prepare(world: &World, seed: u64, populate: impl FnOnce(&World, &mut Random)) -> (u64, Random) {
     processor::allow_fast_path(seed.is_multiple_of(2));
     // sigma0 keeps the tables of what it has touched; it touches the first GiB.
     let sigma0 = world.thread(id(0, 1)).space.get().expect("it lives");
@@ -301,8 +301,15 @@ fn steps(seed: u64, count: usize) -> u32 {
     flush_all(root_memory);
     let used = Account::KERNEL.used();
     let mut random = Random(seed);
-    populate(&world, &mut random);
+    populate(world, &mut random);
     world.machine.interrupts(seed, 3);
+    (used, random)
+}
+
+/// Lets threads do `count` random things. Returns how many nodes the mapping database had at most.
+fn steps(seed: u64, count: usize) -> u32 {
+    let world = World::new();
+    let (used, mut random) = prepare(&world, seed, populate);
     let mut running = world.proceed();
     let mut nodes = 0;
     for _ in 0..count {
