@@ -1,4 +1,4 @@
-//! QEMU's machine protocol, as far as a hung machine needs it.
+//! QEMU's machine protocol, as far as the questions go whether a machine hangs, and where, and whether it rests.
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -34,6 +34,11 @@ impl Monitor {
         Ok(answer.as_str().unwrap_or_default().replace('\r', ""))
     }
 
+    /// Whether every processor of the machine has halted until its next interrupt.
+    pub(crate) fn is_halted(&mut self) -> Result<bool> {
+        Ok(all_halted(&self.registers()?))
+    }
+
     fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
         let mut request = json!({"execute": command, "arguments": arguments}).to_string();
         request.push('\n');
@@ -55,5 +60,23 @@ impl Monitor {
             bail!("QEMU closed its monitor");
         }
         Ok(serde_json::from_str(&line)?)
+    }
+}
+
+fn all_halted(registers: &str) -> bool {
+    registers.contains("HLT=1") && !registers.contains("HLT=0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all_halted;
+
+    #[test]
+    fn a_machine_rests_when_all_its_processors_do() {
+        let of = |flags: &[&str]| {
+            flags.iter().map(|flag| format!("CPU#\nA20=1 SMM=0 HLT={flag}\n")).collect::<String>()
+        };
+        assert!(all_halted(&of(&["1"])) && all_halted(&of(&["1", "1"])));
+        assert!(!all_halted(&of(&["0"])) && !all_halted(&of(&["1", "0"])) && !all_halted(""));
     }
 }

@@ -44,6 +44,9 @@ const PROMPT: &str = "ready> ";
 const PATIENCE: Duration = Duration::from_secs(180);
 /// How long a person tries each way back to the prompt.
 const RECOVERY: Duration = Duration::from_secs(10);
+/// How often a machine that rests is found at rest, and how long nothing is printed before each time.
+const RESTS: u32 = 5;
+const REST: Duration = Duration::from_millis(20);
 /// Memory for Debian's kernel, which unpacks the image into half of it.
 const LINUX_MEMORY: &str = "1G";
 
@@ -279,6 +282,9 @@ impl Person {
 
     fn step(&mut self, step: &super::script::Step) -> Result<()> {
         let patience = Duration::from_secs(step.patience);
+        if step.rested {
+            self.until_rested(patience)?;
+        }
         if let Some([rows, columns]) = step.resize {
             self.screen.resize(rows.into(), columns.into());
             self.session.resize(rows, columns);
@@ -367,6 +373,20 @@ impl Person {
                 bail!("{what} did not appear{why}; the screen:\n{}", self.screen.text());
             }
         }
+    }
+
+    /// Waits until the machine prints nothing and its processors have halted, several times in a row.
+    fn until_rested(&mut self, patience: Duration) -> Result<()> {
+        let mut monitor = self.session.monitor()?;
+        let deadline = Instant::now() + patience;
+        let mut rests = 0;
+        while rests < RESTS {
+            rests = if !self.listen(Instant::now() + REST)? && monitor.is_halted()? { rests + 1 } else { 0 };
+            if Instant::now() > deadline {
+                bail!("the machine did not come to rest; the screen:\n{}", self.screen.text());
+            }
+        }
+        Ok(())
     }
 
     /// Takes what is printed next; false if nothing came until then, or nothing will.

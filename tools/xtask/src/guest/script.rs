@@ -28,6 +28,10 @@ pub(super) struct Script {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
+    /// Nothing is done before the machine rests. Programs may have a moment in which they miss what is typed at once after
+    /// they have printed something, whatever system they run on.
+    #[serde(default)]
+    pub(super) rested: bool,
     /// The window gets this size: rows and columns.
     #[serde(default)]
     pub(super) resize: Option<[u16; 2]>,

@@ -3,6 +3,7 @@
 //! The first port carries what the kernel and the servers say, the second is the guest's terminal.
 
 use super::{linux, telnet};
+use crate::monitor::Monitor;
 use crate::qemu::Machine;
 use crate::scratch::{Guard, Scratch};
 use crate::tree;
@@ -78,6 +79,8 @@ pub(crate) struct Session {
     keyboard: Sender<Vec<u8>>,
     /// Whether the line carries commands beside what is typed ([`telnet`]).
     has_commands: bool,
+    /// Where QEMU's monitor listens.
+    monitor: PathBuf,
     _scratch: Scratch,
 }
 
@@ -97,6 +100,8 @@ impl Start {
         qemu.args(["-serial", "stdio", "-chardev"]);
         qemu.arg(format!("socket,id=terminal,path={}", socket.display()));
         qemu.args(["-serial", "chardev:terminal"]);
+        let monitor = scratch.0.join("monitor");
+        qemu.args(["-qmp"]).arg(format!("unix:{},server=on,wait=off", monitor.display()));
         let mut child =
             Guard(qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot start QEMU")?);
         let log = child.0.stdout.take().context("QEMU without standard output")?;
@@ -105,7 +110,7 @@ impl Start {
         pass_on(log, sender.clone(), Printed::Log);
         pass_on(terminal, sender, Printed::Terminal);
         let has_commands = self.kernel == Kernel::Macadamia;
-        Ok(Session { child, printed, keyboard: type_on(keyboard), has_commands, _scratch: scratch })
+        Ok(Session { child, printed, keyboard: type_on(keyboard), has_commands, monitor, _scratch: scratch })
     }
 
     /// The image, for Linux with the command in it.
@@ -229,6 +234,11 @@ impl Session {
         if self.has_commands {
             let _ = self.keyboard.send(telnet::window_size(rows, columns));
         }
+    }
+
+    /// A connection to QEMU's monitor.
+    pub(crate) fn monitor(&self) -> Result<Monitor> {
+        Monitor::connect(&self.monitor)
     }
 
     /// The status with which the guest ended, after the ports have been read to their ends: from the log if it says it,
