@@ -75,9 +75,9 @@ impl Table {
         address: VirtAddr,
     ) -> Result<Self, OutOfMemory> {
         let shadow = alloc_array(account)?;
-        let table = account
-            .charge(TABLE_COST)
-            .and_then(|()| frame::alloc_number(Use::PageTables).inspect_err(|_| account.credit(TABLE_COST)));
+        let table = account.charge(TABLE_COST).and_then(|()| {
+            frame::alloc_number(account, Use::PageTables).inspect_err(|_| account.credit(TABLE_COST))
+        });
         let number = table.inspect_err(|_| free_array(shadow, account, true))?;
         let record = frame::record(number);
         record.link.set(shadow);

@@ -68,7 +68,7 @@ impl Account {
             }
             let entry = &TABLE[id as usize / PER_FRAME];
             if entry.load(Ordering::Relaxed) == 0 {
-                entry.store(frame::alloc_number(Use::Accounts)?, Ordering::Relaxed);
+                entry.store(frame::alloc_number(Self(id as u16), Use::Accounts)?, Ordering::Relaxed);
             }
             slots.ever_used += 1;
             id

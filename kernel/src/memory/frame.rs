@@ -64,6 +64,10 @@ pub(crate) struct Record {
 
 const _: () = assert!(size_of::<Record>() == 16);
 
+/// Of all frames one in so many is kept for what the kernel's own account pays: whoever has used up the rest cannot take it
+/// from the initial servers, which everybody needs.
+const RESERVE: u32 = 64;
+
 /// The pool of free frames.
 struct Pool {
     /// Free frames that hold only zeros, linked by their records; 0 ends the list.
@@ -73,11 +77,14 @@ struct Pool {
     /// Frames from here to `end` have never been used.
     fresh: u32,
     end: u32,
+    /// Free frames that other accounts than the kernel's own must leave.
+    reserve: u32,
     /// Frames by use.
     count: [u32; USES],
 }
 
-static POOL: SpinLock<Pool> = SpinLock::new(Pool { zeroed: 0, dirty: 0, fresh: 0, end: 0, count: [0; USES] });
+static POOL: SpinLock<Pool> =
+    SpinLock::new(Pool { zeroed: 0, dirty: 0, fresh: 0, end: 0, reserve: 0, count: [0; USES] });
 
 /// Frame number of the region's first frame, where the records begin.
 static FIRST: AtomicU32 = AtomicU32::new(0);
@@ -154,7 +161,7 @@ pub fn try_statistics() -> Option<Statistics> {
 /// A zeroed frame for `usage`, charged to `account`.
 pub fn alloc(account: Account, usage: Use) -> Result<Frame, OutOfMemory> {
     account.charge(PAGE_SIZE)?;
-    match alloc_number(usage) {
+    match alloc_number(account, usage) {
         Ok(number) => Ok(Frame { number, account }),
         Err(error) => {
             account.credit(PAGE_SIZE);
@@ -163,15 +170,18 @@ pub fn alloc(account: Account, usage: Use) -> Result<Frame, OutOfMemory> {
     }
 }
 
-/// A zeroed frame, by number, charged to nobody.
-pub(crate) fn alloc_number(usage: Use) -> Result<u32, OutOfMemory> {
+/// A zeroed frame, by number, for `account`, which is not charged.
+pub(crate) fn alloc_number(account: Account, usage: Use) -> Result<u32, OutOfMemory> {
     injection::check()?;
-    take(usage)
+    take(account, usage)
 }
 
 /// As [`alloc_number`], inside an allocation that fault injection has already counted.
-pub(super) fn take(usage: Use) -> Result<u32, OutOfMemory> {
+pub(super) fn take(account: Account, usage: Use) -> Result<u32, OutOfMemory> {
     let mut pool = POOL.lock();
+    if account != Account::KERNEL && pool.count[Use::Free as usize] <= pool.reserve {
+        return Err(OutOfMemory);
+    }
     let (number, zero) = if pool.zeroed != 0 {
         let number = pool.zeroed;
         pool.zeroed = record(number).link.get();
@@ -249,5 +259,12 @@ pub(super) unsafe fn init(region: PhysRange) {
     let mut count = [0; USES];
     count[Use::Records as usize] = records;
     count[Use::Free as usize] = frames - records;
-    *POOL.lock() = Pool { zeroed: 0, dirty: 0, fresh: first + records, end, count };
+    *POOL.lock() = Pool {
+        zeroed: 0,
+        dirty: 0,
+        fresh: first + records,
+        end,
+        reserve: (frames - records) / RESERVE,
+        count,
+    };
 }

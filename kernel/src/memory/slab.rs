@@ -97,7 +97,7 @@ impl Slab {
         account.charge(u64::from(layout.size))?;
         let mut state = self.lock();
         if state.partial == 0
-            && let Err(error) = self.grow(&mut state)
+            && let Err(error) = self.grow(&mut state, account)
         {
             account.credit(u64::from(layout.size));
             return Err(error);
@@ -177,8 +177,8 @@ impl Slab {
     }
 
     #[cold]
-    fn grow(&self, state: &mut State) -> Result<(), OutOfMemory> {
-        let number = frame::take(self.usage)?;
+    fn grow(&self, state: &mut State, account: Account) -> Result<(), OutOfMemory> {
+        let number = frame::take(account, self.usage)?;
         state.frames += 1;
         Self::push(state, number, frame::record(number));
         Ok(())

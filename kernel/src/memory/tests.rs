@@ -33,6 +33,25 @@ fn frames_are_zeroed_distinct_and_run_out_without_panic() {
 }
 
 #[test]
+fn who_uses_up_memory_leaves_the_reserve_to_the_kernels_own_account() {
+    let _machine = Machine::new(4096 * KIB);
+    let user = Account::create(UNLIMITED).unwrap();
+    let before = statistics().of(Use::Free);
+    let taken: Vec<_> = std::iter::from_fn(|| frame::alloc(user, Use::Kernel).ok()).collect();
+    let reserve = statistics().of(Use::Free);
+    assert!((10..before / 10).contains(&reserve), "{reserve} of {before}");
+    // Objects come from frames.
+    static SLAB: ObjectSlab<Block> = ObjectSlab::new(Use::Kernel);
+    assert!(SLAB.reserve(user).is_err());
+    assert!(SLAB.reserve(Account::KERNEL).is_ok());
+    let kept: Vec<_> = std::iter::from_fn(|| frame::alloc(Account::KERNEL, Use::Kernel).ok()).collect();
+    assert!(kept.len() as u32 >= reserve - 1);
+    drop(taken);
+    drop(kept);
+    assert!(frame::alloc(user, Use::Kernel).is_ok());
+}
+
+#[test]
 fn an_account_limits_its_users_together() {
     let _machine = Machine::new(256 * KIB);
     let account = Account::create(3 * PAGE_SIZE).unwrap();

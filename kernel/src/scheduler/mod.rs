@@ -73,6 +73,13 @@ impl Scheduler {
     /// Where entry code finds the highest priority that has a ready thread (a signed 32-bit word, -1 = none).
     pub const HIGHEST_READY: usize = offset_of!(Self, ready) + ReadyQueue::HIGHEST;
 
+    /// Where entry code finds whose timeslice is being used up (0 = nobody's).
+    pub const SLICE_OWNER: usize = offset_of!(Self, slice_owner);
+    /// And when it ends.
+    pub const SLICE_END: usize = offset_of!(Self, slice_end);
+    /// And which thread has delayed its preemption (0 = none).
+    pub const DELAYED: usize = offset_of!(Self, delayed);
+
     /// A scheduler without threads.
     pub const fn new() -> Self {
         Self {

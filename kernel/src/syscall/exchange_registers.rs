@@ -6,17 +6,68 @@ use core::ptr::eq;
 use x2::control::{ExchangeControl, ExchangeState};
 use x2::{ErrorCode, ThreadId, utcb};
 
-use super::{Call, follow, set_error};
+use super::{Call, find_here, follow, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
 use crate::thread::{Continuation, ThreadRef, Utcb, flag, ipc};
 
+/// What the call takes and gives in registers, in the order in which entry code has them on its stack.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Values {
+    /// RAX: the thread, and its other id.
+    pub id: u64,
+    /// RSI: what to do, and what the thread was doing.
+    pub control: u64,
+    /// RDX.
+    pub sp: u64,
+    /// R8.
+    pub ip: u64,
+    /// R9.
+    pub flags: u64,
+    /// R10.
+    pub handle: u64,
+    /// RDI.
+    pub pager: u64,
+}
+
+/// The results of a call that changes nothing, for entry code that has saved no more than what they are made of. `None`: the
+/// whole call has to be made to know.
+#[inline]
+pub fn read(current: ThreadRef, id: ThreadId) -> Option<Values> {
+    let thread = find_here(current, id)?;
+    let block = thread.utcb.get().filter(|_| thread.is_active())?;
+    may_control(current, thread).then(|| observe(thread, block, id))
+}
+
+/// What the call tells of a thread that was named `id`.
+#[inline]
+fn observe(thread: ThreadRef, block: &Utcb, id: ThreadId) -> Values {
+    // A transfer goes on while its side tells its pager of a missing page.
+    let doing = ipc::transfer_continuation(thread).unwrap_or(thread.continuation());
+    let state = ExchangeState {
+        halted: thread.has(flag::HALTED),
+        receiving: doing.receiving().is_some(),
+        sending: doing.sending().is_some() || doing == Continuation::RaiseException,
+    };
+    let registers = &thread.registers;
+    Values {
+        id: if id.is_global() { thread.local_id.get() } else { thread.id().raw() },
+        control: state.raw(),
+        sp: registers.rsp.get(),
+        ip: registers.rip.get(),
+        flags: registers.rflags.get(),
+        handle: block.read(utcb::USER_DEFINED_HANDLE),
+        pager: block.read(utcb::PAGER),
+    }
+}
+
 struct Request {
     thread: ThreadRef,
     block: &'static Utcb,
-    /// The other form of the id that was given.
-    result: ThreadId,
+    /// What the thread is called by the caller.
+    id: ThreadId,
     control: ExchangeControl,
     sp: u64,
     ip: u64,
@@ -48,7 +99,6 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     if !may_control(current, thread) {
         return Err(ErrorCode::InvalidThread);
     }
-    let result = if id.is_global() { ThreadId::local(thread.local_id.get()) } else { thread.id() };
     // A local id means something in the caller's space only.
     let pager = ThreadId::from_raw(registers.rdi.get());
     let pager = match ipc::resolve_thread(current, pager) {
@@ -58,7 +108,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     Ok(Request {
         thread,
         block,
-        result,
+        id,
         control: ExchangeControl::from_raw(registers.rsi.get()),
         sp: registers.rdx.get(),
         ip: registers.r8.get(),
@@ -92,21 +142,7 @@ fn may_set_pager(current: ThreadRef, thread: ThreadRef) -> bool {
 fn perform(current: ThreadRef, request: &Request) -> Next {
     let &Request { thread, block, control, .. } = request;
     let registers = &thread.registers;
-    // A transfer goes on while its side tells its pager of a missing page.
-    let doing = ipc::transfer_continuation(thread).unwrap_or(thread.continuation());
-    let before = ExchangeState {
-        halted: thread.has(flag::HALTED),
-        receiving: doing.receiving().is_some(),
-        sending: doing.sending().is_some() || doing == Continuation::RaiseException,
-    };
-    let old = [
-        before.raw(),
-        registers.rsp.get(),
-        registers.rip.get(),
-        registers.rflags.get(),
-        block.read(utcb::USER_DEFINED_HANDLE),
-        block.read(utcb::PAGER),
-    ];
+    let before = observe(thread, block, request.id);
     if control.contains(ExchangeControl::CANCEL_SEND) {
         ipc::cancel_send(thread);
     }
@@ -139,12 +175,13 @@ fn perform(current: ThreadRef, request: &Request) -> Next {
         set_halted(current, thread, control.contains(ExchangeControl::HALT));
     }
     let registers = &current.registers;
-    registers.rax().set(request.result.raw());
-    let results =
-        [&registers.rsi, &registers.rdx, &registers.r8, registers.r9(), registers.r10(), &registers.rdi];
-    for (register, value) in results.into_iter().zip(old) {
-        register.set(value);
-    }
+    registers.rax().set(before.id);
+    registers.rsi.set(before.control);
+    registers.rdx.set(before.sp);
+    registers.r8.set(before.ip);
+    registers.r9().set(before.flags);
+    registers.r10().set(before.handle);
+    registers.rdi.set(before.pager);
     if current.is_runnable() { Next::Return } else { Next::Schedule }
 }
 

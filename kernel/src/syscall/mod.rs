@@ -17,9 +17,12 @@ mod thread_state;
 mod thread_switch;
 mod unmap;
 
+pub use exchange_registers::{Values as ExchangedValues, read as read_registers};
+pub use schedule::read as read_schedule;
 use x2::{ErrorCode, ThreadId, utcb};
 
 use crate::scheduler::Next;
+use crate::thread::table::threads;
 use crate::thread::{Continuation, ThreadRef, Work, ipc, location, redirect};
 use crate::trace::{self, Event};
 
@@ -153,6 +156,14 @@ fn follow(current: ThreadRef, id: ThreadId, call: Call) -> Option<Next> {
     if thread.is_here() { None } else { Some(location::follow(current, thread, Continuation::Call(call))) }
 }
 
+/// The thread here that `id` names for the current thread, if that is found at once: `None` says nothing.
+#[inline]
+fn find_here(current: ThreadRef, id: ThreadId) -> Option<ThreadRef> {
+    let thread =
+        if id.is_global() { threads().find(id) } else { current.space.get()?.remembered_local_id(id) };
+    thread.filter(|thread| thread.is_here())
+}
+
 /// Goes on with a system call that gave way to an interrupt.
 pub fn resume(current: ThreadRef) -> Next {
     let work = current.transfer_record.get().map_or(Work::Idle, |record| record.work.take());
@@ -185,10 +196,11 @@ fn return_result(current: ThreadRef, result: Result<(), ErrorCode>) {
 
 /// Refuses callers outside the privileged spaces.
 fn check_privilege(current: ThreadRef) -> Result<(), ErrorCode> {
-    match current.space.get() {
-        Some(space) if space.is_privileged() => Ok(()),
-        _ => Err(ErrorCode::NoPrivilege),
-    }
+    if is_privileged(current) { Ok(()) } else { Err(ErrorCode::NoPrivilege) }
+}
+
+fn is_privileged(current: ThreadRef) -> bool {
+    current.space.get().is_some_and(|space| space.is_privileged())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use x2::control::{
 };
 use x2::{ErrorCode, ThreadId, Time};
 
-use super::{Call, check_privilege, follow, set_error};
+use super::{Call, check_privilege, find_here, follow, is_privileged, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
@@ -32,6 +32,21 @@ enum Decoded {
     NoThread,
     /// An associated interrupt: it has no schedule, and accepts any.
     Interrupt,
+}
+
+/// The results of a call that changes nothing, for entry code: state and remaining times. `None`: the whole call has to be
+/// made to know.
+#[inline]
+pub fn read(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
+    let thread = find_here(current, id)?;
+    let allowed = ipc::reaches(current, thread) && (is_privileged(current) || schedules(current, thread));
+    allowed.then(|| (state(thread), remaining_times(thread)))
+}
+
+/// Whether the current thread's space holds the scheduler of `thread`.
+fn schedules(current: ThreadRef, thread: ThreadRef) -> bool {
+    let scheduler = ipc::resolve_thread(current, thread.scheduler.get());
+    scheduler.is_some_and(|scheduler| scheduler.shares_space_with(current))
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
@@ -68,9 +83,8 @@ fn decode(current: ThreadRef) -> Result<Decoded, ErrorCode> {
     let Some(thread) = ipc::resolve_thread(current, id).filter(|thread| ipc::reaches(current, thread)) else {
         return if ipc::is_user_number(id) { Ok(Decoded::NoThread) } else { Err(ErrorCode::InvalidThread) };
     };
-    let privileged = check_privilege(current).is_ok();
-    let scheduler = ipc::resolve_thread(current, thread.scheduler.get());
-    if !privileged && !scheduler.is_some_and(|scheduler| scheduler.shares_space_with(current)) {
+    let privileged = is_privileged(current);
+    if !privileged && !schedules(current, thread) {
         return Err(ErrorCode::NoPrivilege);
     }
     let priority = priority_control(registers.rsi.get());

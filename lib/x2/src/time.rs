@@ -50,15 +50,9 @@ impl Time {
 
     /// The longest period that is at most `micros` long (the longest there is for more): what remains of something.
     pub const fn period_rounded_down(micros: u64) -> Self {
-        let mut exponent = 0;
-        while exponent < 32 {
-            let mantissa = micros >> exponent;
-            if mantissa < 1024 {
-                return Self::from_fields(mantissa, exponent);
-            }
-            exponent += 1;
-        }
-        Self::LONGEST
+        let bits = u64::BITS - micros.leading_zeros();
+        let exponent = bits.saturating_sub(10);
+        if exponent < 32 { Self::from_fields(micros >> exponent, exponent) } else { Self::LONGEST }
     }
 
     const fn from_fields(mantissa: u64, exponent: u32) -> Self {

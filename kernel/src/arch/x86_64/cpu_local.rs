@@ -32,6 +32,12 @@ pub struct CpuLocal {
     pub foreign_limit: Cell<u64>,
     /// Where SYSCALL returns to if it is a SystemClock that may take the fast path; 0: none may.
     pub clock_return: Cell<u64>,
+    /// The same for ThreadSwitch.
+    pub switch_return: Cell<u64>,
+    /// The same for ExchangeRegisters.
+    pub exchange_return: Cell<u64>,
+    /// The same for Schedule.
+    pub schedule_return: Cell<u64>,
     /// This processor's task state.
     pub task_state: *mut TaskState,
     /// The processor's number: 0 for the one that booted.
@@ -102,6 +108,9 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
                 ipc_return: Cell::new(0),
                 foreign_limit: Cell::new(0),
                 clock_return: Cell::new(0),
+                switch_return: Cell::new(0),
+                exchange_return: Cell::new(0),
+                schedule_return: Cell::new(0),
                 task_state: &raw mut (*area).task,
                 number,
                 walks: Walks::new(),

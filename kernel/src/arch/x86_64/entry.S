@@ -17,6 +17,12 @@ system_call_entry:
     jb      foreign
     cmp     rcx, gs:[{clock_return}]
     je      fast_clock
+    cmp     rcx, gs:[{switch_return}]
+    je      fast_yield
+    cmp     rcx, gs:[{exchange_return}]
+    je      fast_exchange
+    cmp     rcx, gs:[{schedule_return}]
+    je      fast_schedule
 general_entry:
     mov     [rsp + {message} + 0], r9
     mov     [rsp + {message} + 8], rax

@@ -2,11 +2,12 @@
 use core::arch::global_asm;
 use core::mem::offset_of;
 
-use x2::Rights;
+use x2::control::ExchangeControl;
 use x2::extension::SystemCallMode;
 use x2::message::{MESSAGE_REGISTERS, REGISTER_MESSAGE_REGISTERS};
 use x2::protocol::page_fault_tag;
 use x2::utcb;
+use x2::{Rights, ThreadId};
 
 use super::cpu_local::{CpuLocal, cpu_local};
 use super::extended_state;
@@ -50,6 +51,15 @@ global_asm!(
     ipc_return = const offset_of!(CpuLocal, ipc_return),
     foreign_limit = const offset_of!(CpuLocal, foreign_limit),
     clock_return = const offset_of!(CpuLocal, clock_return),
+    switch_return = const offset_of!(CpuLocal, switch_return),
+    exchange_return = const offset_of!(CpuLocal, exchange_return),
+    schedule_return = const offset_of!(CpuLocal, schedule_return),
+    exchanged = const !ExchangeControl::DELIVER.raw() as i64,
+    slice_owner = const processor!(scheduler) + Scheduler::SLICE_OWNER,
+    slice_end = const processor!(scheduler) + Scheduler::SLICE_END,
+    delayed = const processor!(scheduler) + Scheduler::DELAYED,
+    timeslice = const offset_of!(Tcb, timeslice),
+    timeslice_left = const offset_of!(Tcb, timeslice_left),
     clock_scale = sym time::SCALE,
     clock_shift = const time::SHIFT,
     current = const processor!(current),
@@ -130,9 +140,16 @@ pub fn allow_fast_entry(allowed: bool) {
     let local = cpu_local();
     // Without these instructions a switch of threads is no short matter.
     let allowed = allowed && features::has(Features::FSGSBASE);
-    local.ipc_return.set(if allowed { STUB_PAGE + Call::Ipc.return_offset() } else { 0 });
     local.foreign_limit.set(if allowed { USER_END } else { 0 });
-    local.clock_return.set(if allowed { STUB_PAGE + Call::SystemClock.return_offset() } else { 0 });
+    for (place, call) in [
+        (&local.ipc_return, Call::Ipc),
+        (&local.clock_return, Call::SystemClock),
+        (&local.switch_return, Call::ThreadSwitch),
+        (&local.exchange_return, Call::ExchangeRegisters),
+        (&local.schedule_return, Call::Schedule),
+    ] {
+        place.set(if allowed { STUB_PAGE + call.return_offset() } else { 0 });
+    }
 }
 
 /// Lets the executing processor enter by SYSCALL.
@@ -150,6 +167,35 @@ extern "C" fn system_call_entered(current: &'static Tcb) -> ! {
     processor::this().entered_from(current);
     let offset = current.registers.rip.get().wrapping_sub(STUB_PAGE);
     leave(syscall::entered(current, offset))
+}
+
+/// Called by `fast_path.S`: an ExchangeRegisters that changes nothing, of which only RIP, RSP and RFLAGS of the current thread
+/// are saved. Returns whether `values` holds the results now; it is unchanged otherwise.
+#[unsafe(no_mangle)]
+extern "C" fn read_registers(current: &'static Tcb, values: &mut syscall::ExchangedValues) -> bool {
+    match syscall::read_registers(current, ThreadId::from_raw(values.id)) {
+        Some(results) => {
+            *values = results;
+            true
+        }
+        None => false,
+    }
+}
+
+/// The results of Schedule, in RAX and RDX. A state of all ones: there are none.
+#[repr(C)]
+struct ScheduleResults {
+    state: u64,
+    times: u64,
+}
+
+/// Called by `fast_path.S`: a Schedule that changes nothing. No registers are saved.
+#[unsafe(no_mangle)]
+extern "C" fn read_schedule(current: &'static Tcb, id: u64) -> ScheduleResults {
+    match syscall::read_schedule(current, ThreadId::from_raw(id)) {
+        Some((state, times)) => ScheduleResults { state: state as u64, times },
+        None => ScheduleResults { state: u64::MAX, times: 0 },
+    }
 }
 
 const PAGE_FAULT: u64 = 14;

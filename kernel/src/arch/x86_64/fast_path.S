@@ -283,6 +283,116 @@ fast_clock:
     swapgs
     sysretq
 
+// ThreadSwitch(nilthread) of a thread on its own timeslice, where no other of its priority is ready: it gets a new timeslice
+// (X.2 rule 3.24). RSP points to the current thread, the user's stack pointer is in the scratch word, here and in the
+// following. The timer stays set for the end of the old timeslice, which is earlier.
+fast_yield:
+    test    rdi, rdi
+    jnz     general_entry
+    mov     [rsp + {message} + 8], rax
+    mov     [rsp + {rdx}], rdx
+    movzx   eax, byte ptr [rsp + {priority}]
+    cmp     eax, gs:[{highest_ready}]
+    jle     2f
+    cmp     al, gs:[{running_priority}]     // not on the claim of one that donated its time
+    jne     2f
+    cmp     rsp, gs:[{slice_owner}]
+    jne     2f
+    cmp     qword ptr gs:[{delayed}], 0
+    jne     2f
+    rdtsc
+    shl     rdx, 32
+    or      rax, rdx
+    mul     qword ptr [rip + {clock_scale}]
+    shrd    rax, rdx, {clock_shift}
+    mov     rdx, [rsp + {timeslice}]
+    mov     [rsp + {timeslice_left}], rdx
+    add     rax, rdx
+    sbb     rdx, rdx
+    or      rax, rdx                        // a sum beyond the end of time is never, like that with an infinite timeslice
+    mov     gs:[{slice_end}], rax
+    mov     rax, [rsp + {message} + 8]
+    mov     rdx, [rsp + {rdx}]
+    btr     r11, 10
+    mov     rsp, gs:[{scratch}]
+    swapgs
+    sysretq
+2:  mov     rax, [rsp + {message} + 8]
+    mov     rdx, [rsp + {rdx}]
+    jmp     general_entry
+
+// ExchangeRegisters that changes nothing. What the call takes and gives lies on the kernel's stack.
+fast_exchange:
+    test    rsi, {exchanged}
+    jnz     general_entry
+    btr     r11, 10
+    mov     [rsp + {rip}], rcx
+    mov     [rsp + {rflags}], r11
+    mov     rcx, gs:[{scratch}]
+    mov     [rsp + {rsp}], rcx
+    mov     rcx, rsp
+    mov     rsp, gs:[{stack_top}]
+    push    rcx
+    push    rdi
+    push    r10
+    push    r9
+    push    r8
+    push    rdx
+    push    rsi
+    push    rax
+    mov     rdi, rcx
+    mov     rsi, rsp
+    call    read_registers
+    test    al, al
+    pop     rax
+    pop     rsi
+    pop     rdx
+    pop     r8
+    pop     r9
+    pop     r10
+    pop     rdi
+    pop     rsp
+    mov     rcx, [rsp + {rip}]
+    mov     r11, [rsp + {rflags}]
+    jz      general_entry
+    mov     rsp, [rsp + {rsp}]
+    swapgs
+    sysretq
+
+// Schedule that changes nothing.
+fast_schedule:
+    mov     rax, rdx
+    and     rax, rsi
+    and     rax, r8
+    and     rax, r9
+    inc     rax
+    jnz     general_entry
+    mov     rax, rsp
+    mov     rsp, gs:[{stack_top}]
+    push    rdi
+    push    r10
+    push    rcx
+    push    r11
+    mov     rsi, rdi
+    mov     rdi, rax
+    call    read_schedule
+    pop     r11
+    pop     rcx
+    pop     r10
+    pop     rdi
+    mov     rsi, -1
+    mov     r8, rsi
+    mov     r9, rsi
+    cmp     rax, rsi
+    je      2f
+    btr     r11, 10
+    mov     rsp, gs:[{scratch}]
+    swapgs
+    sysretq
+2:  mov     rdx, rsi
+    mov     rsp, gs:[{current}]
+    jmp     general_entry
+
 // A foreign system call (K9). RSP points to the current thread, the user's stack pointer is in the scratch word.
 foreign:
     mov     rsp, [rsp + {space}]

@@ -3,7 +3,7 @@
 
 use super::map::Worker;
 use crate::framework::arena;
-use crate::framework::fixture::{Space, activate, kip_area, new_id, root_utcb_area};
+use crate::framework::fixture::{Space, activate, kip_area, new_id, root_utcb_area, spawn};
 use crate::framework::leaks::{self, InUse};
 use crate::framework::tests;
 use l4::console::fail_kernel_allocation;
@@ -18,7 +18,12 @@ tests! {
     EXH0003 [EXT 9.1, 5.4] "activating a thread fails with error 8 or not at all" activate_thread;
     EXH0004 [EXT 9.1, 7.13] "a map item that runs out ends with error 4 for both, and can be sent again" map_item;
     EXH0005 [EXT 9.1] "Unmap of a page of a large mapping does not fail" unmap_part;
+    EXH0006 [EXT 9.1] "a program that uses up kernel memory leaves enough to the initial servers" reserve;
 }
+
+/// Where the program that uses up everything takes pages: a page table for each.
+const LARGE_WINDOW: Fpage = Fpage::memory(1 << 40, LARGE_WINDOW_LOG2);
+const LARGE_WINDOW_LOG2: u32 = 37;
 
 const NO_MEMORY: Option<ErrorCode> = Some(ErrorCode::NoMemory);
 
@@ -153,4 +158,34 @@ fn unmap_part() {
         }
     }
     panic!("unmapping a page does not allocate four thousand times");
+}
+
+fn reserve() {
+    let page = arena::page();
+    page.write(0, 7);
+    let me = l4::utcb::my_global_id();
+    let glutton = Space::new().spawn(move || {
+        loop {
+            // SAFETY: nothing of Rust's lies in the window.
+            unsafe { l4::utcb::accept(Acceptor::new(LARGE_WINDOW, false)) };
+            let taken = ipc::receive(me).is_ok();
+            l4::utcb::accept_untyped_words();
+            ipc::send(me, Message::with_words(0, &[u64::from(taken)])).unwrap();
+        }
+    });
+    let feed = |at: u64| {
+        let sent = ipc::send(glutton, Message::new(0).map_item(MapItem::map(page.fpage(Rights::READ), at)));
+        assert_eq!(ipc::receive(glutton).unwrap().word(0) == 1, sent.is_ok());
+        sent
+    };
+    let end = (0..1 << LARGE_WINDOW_LOG2).step_by(1 << 21).find_map(|at| feed(at).err());
+    assert_eq!(end.expect("memory is not without end").kind, IpcErrorKind::MessageOverflow);
+    // Threads of this space, which is an initial server's, and pages it has never touched.
+    for _ in 0..10 {
+        let thread = spawn(move || {
+            ipc::send(me, Message::with_words(0, &[arena::page().read(0)])).unwrap();
+        });
+        assert_eq!(ipc::receive(thread).unwrap().word(0), 0);
+    }
+    assert_eq!(create(new_id()), Err(NO_MEMORY), "a space of its own is not the initial servers'");
 }
