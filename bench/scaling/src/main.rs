@@ -1,11 +1,13 @@
 //! How cost and memory grow: with threads of consecutive and of sparse ids, with spaces, with timeouts, with threads that
-//! are ready, with the pages and the mappings of an Unmap.
+//! are ready, with the pages and the mappings of an Unmap. In the end the longest operations, whose stretches without a look
+//! for interrupts the plugin measures.
 //!
 //! `bytes` are those of kernel memory in use beyond what was in use before; `instructions` are from user level to user
 //! level. What should not grow is measured with nobody else there and with many.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod cost;
+mod latency;
 mod memory;
 mod unmap;
 mod world;
@@ -39,6 +41,7 @@ fn run() -> ! {
     memory::run();
     cost::run();
     unmap::run();
+    latency::run();
     println!("ok 1 - BSCA0001 every operation succeeded");
     match memory::lost() {
         0 => println!("ok 2 - BSCA0002 what has been in use once is enough for the same again"),

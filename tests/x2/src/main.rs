@@ -3,7 +3,7 @@
 //!
 //! Its command line names the chapters to run (all if it names none), and may contain `leak-check`: then the kernel's
 //! counts of frames, threads, spaces and map nodes must be after each test what they were before (needs the kernel's
-//! boot option `kdb=test`).
+//! boot option `kdb=test`). With `regions` each chapter is a region for the plugin that counts.
 //!
 //! * `framework` is how tests run: [`framework::runner`] is the root task's first thread, which supervises one test at a
 //!   time and pages every thread; a test is a function that runs in a thread of its own and makes threads, spaces and

@@ -40,6 +40,8 @@ pub struct Latency {
     started: bool,
     present: Stretch,
     longest: Stretch,
+    /// Of the kernel, altogether.
+    instructions: u64,
     /// Stretches by the binary logarithm of their lengths.
     lengths: [u64; 32],
 }
@@ -51,6 +53,7 @@ impl Latency {
             self.noticed();
         } else if self.started {
             self.present.instructions += 1;
+            self.instructions += 1;
             *self.present.lines.entry(address >> 6).or_default() += 1;
             if effect == Effect::Opens {
                 self.noticed();
@@ -80,16 +83,39 @@ impl Latency {
         self.present.lines.clear();
     }
 
-    /// One line of JSON: the longest stretch, where most of its instructions were, and how many stretches had which length.
-    pub fn report(&self, processor: usize) -> String {
+    /// From here on a region is measured, by itself.
+    pub fn clear(&mut self) {
+        *self = Self { started: self.started, ..Self::default() };
+    }
+
+    /// One line of JSON about the region since [`Latency::clear`], as of other counters, or nothing if the kernel did not run.
+    pub fn region(&self, region: u8, processor: usize) -> Option<String> {
+        if self.longest.instructions == 0 {
+            return None;
+        }
+        let stretches: u64 = self.lengths.iter().sum();
+        let line = format!(
+            "{{\"region\":{region},\"processor\":{processor},\"user\":{{}},\"kernel\":{{\"longest_stretch\":{},\
+             \"stretches\":{stretches},\"instructions\":{}}},\"places\":{{{}}}}}",
+            self.longest.instructions,
+            self.instructions,
+            self.places(),
+        );
+        Some(line)
+    }
+
+    /// The lines of code that most of the longest stretch was in, by address.
+    fn places(&self) -> String {
         let mut places: Vec<_> = self.longest.lines.iter().collect();
         places.sort_unstable_by_key(|&(line, count)| (std::cmp::Reverse(count), line));
-        let mut text =
-            format!("{{\"processor\":{processor},\"longest\":{},\"places\":{{", self.longest.instructions);
-        for (index, (line, count)) in places.iter().take(PLACES).enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            let _ = write!(text, "{comma}\"{:#x}\":{count}", *line << 6);
-        }
+        let texts = places.iter().take(PLACES).map(|(line, count)| format!("\"{:#x}\":{count}", *line << 6));
+        texts.collect::<Vec<_>>().join(",")
+    }
+
+    /// One line of JSON: the longest stretch, where most of its instructions were, and how many stretches had which length.
+    pub fn report(&self, processor: usize) -> String {
+        let (longest, places) = (self.longest.instructions, self.places());
+        let mut text = format!("{{\"processor\":{processor},\"longest\":{longest},\"places\":{{{places}");
         text.push_str("},\"lengths\":{");
         let used = self.lengths.iter().enumerate().filter(|&(_, &count)| count != 0);
         for (index, (log2, count)) in used.enumerate() {
@@ -129,5 +155,23 @@ mod tests {
         assert!(line.starts_with("{\"processor\":0,\"longest\":50,"), "not the boot's 1000: {line}");
         assert!(line.ends_with("\"lengths\":{\"16\":2,\"32\":1}}"), "{line}");
         assert!(line.contains("\"places\":{\"0xffffffff80800000\":50}"), "{line}");
+    }
+
+    #[test]
+    fn a_region_is_measured_by_itself() {
+        let mut latency = Latency::default();
+        latency.instruction(KERNEL, Effect::Leaves);
+        latency.instruction(0x1000, Effect::None);
+        run(&mut latency, 1000);
+        latency.instruction(0x1000, Effect::None);
+        latency.clear();
+        assert_eq!(latency.region(0, 0), None, "the kernel has not run");
+        for length in [20, 30] {
+            run(&mut latency, length);
+            latency.instruction(0x1000, Effect::None);
+        }
+        let line = latency.region(3, 1).expect("the kernel has run");
+        let counts = "\"kernel\":{\"longest_stretch\":30,\"stretches\":2,\"instructions\":50}";
+        assert!(line.starts_with("{\"region\":3,\"processor\":1,\"user\":{},") && line.contains(counts), "{line}");
     }
 }

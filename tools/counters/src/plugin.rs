@@ -178,6 +178,9 @@ extern "C" fn executed(processor: c_uint, data: *mut c_void) {
     let Some(state) = STATE.get() else { return };
     let instruction = instruction_of(data);
     if let Some(latency) = &state.latency {
+        if let Kind::Mark(kind, region) = instruction.kind {
+            state.mark_latency(latency, kind, region);
+        }
         if let Some(Ok(mut latency)) = latency.get(processor as usize).map(Mutex::lock) {
             latency.instruction(instruction.address, instruction.effect);
         }
@@ -232,15 +235,6 @@ extern "C" fn accessed(processor: c_uint, information: u32, address: u64, data: 
 }
 
 extern "C" fn exiting(_id: PluginId, _data: *mut c_void) {
-    if let Some(state) = STATE.get()
-        && let (Some(latency), Ok(mut out)) = (&state.latency, state.out.lock())
-    {
-        for (number, latency) in latency.iter().enumerate() {
-            if let Ok(latency) = latency.lock() {
-                let _ = writeln!(out, "{}", latency.report(number));
-            }
-        }
-    }
     if let Some(state) = STATE.get().filter(|state| state.counting.load(Ordering::Relaxed)) {
         // A region that never ended: say so instead of leaving a file that looks complete.
         let _ =
@@ -253,6 +247,24 @@ impl State {
         if let Some(Ok(mut counts)) = self.processors.get(processor as usize).map(Mutex::lock) {
             count(&mut counts);
         }
+    }
+
+    fn mark_latency(&self, latency: &[Mutex<Latency>], kind: u8, region: u8) {
+        let Ok(mut out) = self.out.lock() else { return };
+        for (number, latency) in latency.iter().enumerate() {
+            let Ok(mut latency) = latency.lock() else { continue };
+            match kind {
+                1 => latency.clear(),
+                2 => {
+                    // The user's instruction that is the mark ends a stretch, too.
+                    if let Some(line) = latency.region(region, number) {
+                        let _ = writeln!(out, "{line}");
+                    }
+                }
+                _ => {}
+            }
+        }
+        let _ = out.flush();
     }
 
     fn mark(&self, kind: u8, region: u8) {

@@ -40,6 +40,9 @@ pub(crate) struct Suite {
     /// Count instructions instead of following the clock. Never for races: processors take turns.
     #[serde(default)]
     icount: bool,
+    /// Of a benchmark: measure for how long the kernel does not look for interrupts, instead of counting.
+    #[serde(default)]
+    pub(crate) latency: bool,
     /// How many times each machine is booted, for suites about races.
     #[serde(default = "one")]
     repeat: u32,

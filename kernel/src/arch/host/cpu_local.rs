@@ -88,6 +88,11 @@ pub fn take_attention() -> bool {
     cpu_local().attention.take()
 }
 
+/// Whether the executing processor was asked for attention, which it does not take yet.
+pub fn attention_is_wanted() -> bool {
+    cpu_local().attention.get()
+}
+
 /// Nobody waits for anybody in the model.
 pub fn serve_requests() {}
 

@@ -134,7 +134,7 @@ fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
 fn steps(seed: u64, count: usize, fast_path: bool) -> (Vec<u64>, usize) {
     let world = populated();
     processor::allow_fast_path(fast_path);
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let (mut seen, mut fast) = (Vec::new(), 0);
     let mut running = world.proceed();
     for _ in 0..count {

@@ -1,10 +1,14 @@
 //! Several processors: their kernel entries interleave at random, and attention is paid late.
 
+use std::vec::Vec;
+
 use x2::ThreadId;
 use x2::control::UNCHANGED;
 
 use super::Register::*;
-use super::random::{NUMBERS, Random, act, flush_all, map_memory, memory_of, prepare, revive};
+use super::random::{
+    Action, NUMBERS, Name, Random, leave_nothing, map_memory, memory_of, perform, prepare, revive, shrink,
+};
 use super::{KIP_AREA, UTCB_AREA, World, id, invariants};
 use crate::arch;
 use crate::dispatch::{receive_mail, timer_interrupt};
@@ -79,50 +83,110 @@ impl World {
     }
 }
 
-/// Everybody does one random thing after another.
-fn steps(seed: u64, count: usize, processors: u32) {
-    let world = World::with_processors(processors);
-    let (used, mut random) = prepare(&world, seed, populate);
-    let mut idle = 0;
-    for _ in 0..count {
-        arch::select_processor(random.below(u64::from(processors)) as u32);
-        if random.one_in(2) && world.attend() {
-            idle = 0;
-        } else if let Some(thread) = processor::this().current.get() {
-            world.run(act(&world, &mut random, thread));
-            idle = 0;
+/// One thing that happens, on the processor with a number.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Step {
+    /// It pays attention, if it was asked for.
+    Attend(u32),
+    /// The running thread does something.
+    Act(u32, Action),
+    /// Its timer has fired.
+    Timer(u32),
+    /// It looks for something to do.
+    Schedule(u32),
+    /// Time goes by, and the root task makes threads, with this source of chance.
+    Populate(u64),
+}
+
+impl Step {
+    fn any(random: &mut Random, processors: u32) -> Self {
+        let processor = random.below(processors.into()) as u32;
+        arch::select_processor(processor);
+        if random.one_in(2) && arch::attention_is_wanted() {
+            Self::Attend(processor)
+        } else if processor::this().current.get().is_some() {
+            Self::Act(processor, Action::any(random))
         } else if arch::timer() <= arch::clock() {
-            arch::set_timer(u64::MAX);
-            world.run(timer_interrupt());
+            Self::Timer(processor)
         } else {
-            world.run(Next::Schedule);
-            idle += 1;
+            Self::Schedule(processor)
         }
-        invariants::check();
-        if idle > 20 * processors {
-            // Everybody waits.
-            idle = 0;
+    }
+
+    fn take(self, world: &World) {
+        let (Self::Attend(processor)
+        | Self::Act(processor, _)
+        | Self::Timer(processor)
+        | Self::Schedule(processor)) = self
+        else {
+            let Self::Populate(seed) = self else { return };
             arch::set_clock(arch::clock() + 1000);
             world.machine.interrupts(0, 1);
-            populate(&world, &mut random);
-            world.machine.interrupts(random.next(), 3);
+            let mut random = Random::new(seed);
+            populate(world, &mut random);
+            return world.machine.interrupts(random.next(), 3);
+        };
+        arch::select_processor(processor);
+        let current = processor::this().current.get();
+        match (self, current) {
+            (Self::Attend(_), _) => {
+                world.attend();
+            }
+            (Self::Act(_, action), Some(thread)) => {
+                world.run(perform(world, thread, action));
+            }
+            (Self::Timer(_), None) if arch::timer() <= arch::clock() => {
+                arch::set_timer(u64::MAX);
+                world.run(timer_interrupt());
+            }
+            (Self::Schedule(_), None) => {
+                world.run(Next::Schedule);
+            }
+            _ => {}
         }
+    }
+}
+
+/// Everybody does one random thing after another; they are noted in `program`.
+fn steps(seed: u64, count: usize, processors: u32, program: &mut Vec<Step>) {
+    let mut idle = 0;
+    run(seed, processors, |random| {
+        if program.len() == count {
+            return None;
+        }
+        let step = if idle > 20 * processors {
+            // Everybody waits.
+            Step::Populate(random.next() | 1)
+        } else {
+            Step::any(random, processors)
+        };
+        idle = if matches!(step, Step::Schedule(_)) { idle + 1 } else { 0 };
+        program.push(step);
+        Some(step)
+    });
+}
+
+/// Takes steps until there are none. In the end everybody goes, and nothing must be left.
+fn run(seed: u64, processors: u32, mut next: impl FnMut(&mut Random) -> Option<Step>) {
+    let world = World::with_processors(processors);
+    let (used, mut random) = prepare(&world, seed, populate);
+    while let Some(step) = next(&mut random) {
+        step.take(&world);
+        invariants::check();
     }
     world.machine.interrupts(0, 1);
     world.settle();
     invariants::check();
-    for number in 3..NUMBERS as u32 {
+    for number in 3..NUMBERS {
         if let Some(thread) = threads().by_number(interrupt::user_base() + number) {
             let dest = id(number, thread.id().version().max(1));
             world.root_calls(Call::ThreadControl, &[(Rdi, dest.raw()), (R8, 0)]);
             invariants::check();
         }
     }
-    let left: std::vec::Vec<_> = threads().iter().map(|thread| thread.id()).collect();
+    let left: Vec<_> = threads().iter().map(|thread| thread.id()).collect();
     assert_eq!(left, [id(0, 1), id(2, 1)], "seed {seed:#x}");
-    for thread in [world.thread(id(0, 1)), world.root()] {
-        flush_all(memory_of(thread));
-    }
+    leave_nothing(&world);
     assert!(Account::KERNEL.used() <= used, "seed {seed:#x}: memory is lost");
 }
 
@@ -130,7 +194,7 @@ fn steps(seed: u64, count: usize, processors: u32) {
 fn populate(world: &World, random: &mut Random) {
     let root = world.root();
     map_memory(memory_of(world.thread(id(0, 1))), memory_of(root));
-    for number in 3..NUMBERS as u32 {
+    for number in 3..NUMBERS {
         if random.one_in(3) {
             continue;
         }
@@ -140,7 +204,9 @@ fn populate(world: &World, random: &mut Random) {
             Some(thread) => thread.id(),
             None => id(number, 1),
         };
-        let others = [id, super::id(2, 1), random.thread_id(), random.thread_id()];
+        let others =
+            [Name::of_thread(random), Name::of_thread(random)].map(|name| name.resolve(world.root()));
+        let others = [id, super::id(2, 1), others[0], others[1]];
         let space = if threads().find(id).is_some() { id } else { random.of(&others) };
         let control = |pager: ThreadId, location: u64| {
             let [space, pager] = [space, pager].map(ThreadId::raw);
@@ -171,7 +237,16 @@ fn populate(world: &World, random: &mut Random) {
 
 fn many(seeds: core::ops::Range<u64>, count: usize) {
     for seed in seeds {
-        steps(seed * 0x9e37_79b9, count, 2 + (seed % 3) as u32);
+        let (processors, seed) = (2 + (seed % 3) as u32, seed * 0x9e37_79b9);
+        let mut program = Vec::new();
+        let outcome = shrink::caught(|| steps(seed, count, processors, &mut program));
+        if let Err(failure) = outcome {
+            let program = shrink::shortest(program, &failure, |program| {
+                let mut steps = program.iter().copied();
+                run(seed, processors, |_| steps.next());
+            });
+            panic!("seed {seed:#x} on {processors}: {failure}. In short:\n{}", shrink::lines(&program));
+        }
     }
 }
 

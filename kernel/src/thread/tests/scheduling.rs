@@ -327,3 +327,60 @@ fn without_a_scheduler_it_is_halted() {
     assert!(scene.tick(1000).is_none());
     assert!(scene.runner.has(crate::thread::flag::HALTED));
 }
+
+/// Rules: 4.13.
+#[test]
+fn of_handler_and_preemptor_the_more_urgent_runs() {
+    for (priority, handler_first) in [(110, false), (119, false), (121, true), (130, true)] {
+        let scene = Scene::new(SIGNAL | DELAY, 0, 120);
+        processor::this().scheduler.set_priority(scene.handler, priority, None);
+        let next = scene.tick(5000);
+        let (first, second) =
+            if handler_first { (scene.handler, scene.preemptor) } else { (scene.preemptor, scene.handler) };
+        assert!(same(next, first), "handler of priority {priority}");
+        assert_eq!(scene.runner.continuation(), Continuation::Receive(IpcKind::Exception));
+        assert!(same(scene.wait(first), second), "the other one is next");
+    }
+}
+
+/// Rules: 3.28.
+#[test]
+fn donated_time_is_the_donors_timeslice_and_the_runners_quantum() {
+    for by_message in [false, true] {
+        let world = World::new();
+        let root = world.root();
+        let [donor, runner] = [10, 11].map(|number| world.spawn(id(number, 1), root.id()));
+        let scheduler = &processor::this().scheduler;
+        for (thread, slice, quantum) in [(donor, 10_000, 50_000), (runner, 3000, 40_000)] {
+            scheduler.set_timeslice(thread, slice);
+            scheduler.set_quantum(thread, quantum);
+        }
+        let wait = [(Rsi, 0), (Rdx, ThreadId::ANY.raw()), (R8, 0)];
+        let waiting = [world.thread(id(0, 1)), root, runner];
+        for thread in &waiting[..if by_message { 3 } else { 2 }] {
+            world.call(Call::Ipc, thread, &wait);
+        }
+        assert!(same(world.proceed(), donor));
+        arch::set_clock(1000);
+        let to = runner.id().raw();
+        let next = if by_message {
+            world.call(Call::Ipc, donor, &[(Rsi, to), (Rdx, to), (R8, 0), (R9, 0)])
+        } else {
+            world.call(Call::ThreadSwitch, donor, &[(Rdi, to)])
+        };
+        assert!(same(next, runner));
+        // It runs for longer than a timeslice of its own.
+        arch::set_clock(5000);
+        let slices = [donor, runner].map(|thread| scheduler.timeslice_left(thread));
+        assert_eq!(slices, [5000, 3000], "by a message: {by_message}");
+        assert_eq!([donor, runner].map(|thread| scheduler.quantum_left(thread)), [49_000, 36_000]);
+        arch::set_clock(9999);
+        assert!(same(world.run(dispatch::timer_interrupt()), runner), "the donor's time is not over");
+        arch::set_clock(10_000);
+        let next = world.run(dispatch::timer_interrupt());
+        assert!(same(next, if by_message { runner } else { donor }));
+        assert_eq!(scheduler.quantum_left(runner), 31_000);
+        let slices = [donor, runner].map(|thread| scheduler.timeslice_left(thread));
+        assert_eq!(slices, [10_000, 3000], "who runs now does so on a timeslice of its own");
+    }
+}

@@ -42,6 +42,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "fast-path", tests: fast_path::TESTS },
     Chapter { name: "propagation", tests: propagation::TESTS },
     Chapter { name: "string", tests: string::TESTS },
+    Chapter { name: "string-boundaries", tests: string::boundaries::TESTS },
     Chapter { name: "fault", tests: fault::TESTS },
     Chapter { name: "map", tests: map::TESTS },
     Chapter { name: "unmap", tests: unmap::TESTS },

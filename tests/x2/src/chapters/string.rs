@@ -1,6 +1,7 @@
 //! String items: simple and compound, buffers, overflow, page faults in the transfer, transfer timeouts, aborts (X.2 rules
 //! 1.15, 1.16, 7.11-7.13, 7.21-7.31; ABI 8, 11.6).
 
+pub(super) mod boundaries;
 mod support;
 
 use crate::framework::arena;

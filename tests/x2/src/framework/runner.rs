@@ -2,7 +2,7 @@
 
 use super::{Chapter, Test, arena, failure, fixture, image, leaks};
 use l4::ipc::{self, Message, Received};
-use l4::{kip, print, println, start};
+use l4::{kip, mark, print, println, start};
 use x2::boot_info::{BootInfo, HEADER_SIZE, Record};
 use x2::protocol::{self, exception};
 use x2::{Fpage, IpcPhase, MapItem, MessageTag, Rights, ThreadId, Time};
@@ -43,11 +43,12 @@ pub(crate) fn run(chapters: &[Chapter]) -> ! {
         image::touch(page);
     }
     let mut names_chapter = false;
-    let mut leak_check = false;
+    let (mut leak_check, mut regions) = (false, false);
     with_command_line(|line| {
         for word in words(line) {
             names_chapter |= chapters.iter().any(|chapter| chapter.name.as_bytes() == word);
             leak_check |= word == b"leak-check";
+            regions |= word == b"regions";
         }
     });
     if leak_check {
@@ -63,9 +64,14 @@ pub(crate) fn run(chapters: &[Chapter]) -> ! {
     println!("1..{count}");
     let mut number = 0;
     for chapter in chapters.iter().filter(|chapter| chosen(chapter)) {
+        mark::begin();
         for test in chapter.tests {
             number += 1;
             report(number, test, run_one(test, leak_check));
+        }
+        mark::end();
+        if regions {
+            println!("{{\"region\":\"tests of {}\",\"operations\":{}}}", chapter.name, chapter.tests.len());
         }
     }
     println!("# done");

@@ -118,7 +118,9 @@ fn measure(benchmark: &suites::Suite) -> Result<Report> {
     for run in &mut runs {
         let out = counts(run);
         let _ = fs::remove_file(&out);
-        run.machine.extra.extend(["-plugin".into(), format!("{},out={}", plugin.display(), out.display())]);
+        let latency = if benchmark.latency { ",latency=on" } else { "" };
+        let plugin = format!("{},out={}{latency}", plugin.display(), out.display());
+        run.machine.extra.extend(["-plugin".into(), plugin]);
     }
     let mut measurements = Vec::new();
     let mut disturbed = Vec::new();

@@ -136,6 +136,21 @@ pub(crate) fn regions_table(report: &Report) -> String {
     table
 }
 
+/// For how long the kernel did not look for interrupts in each region, the longest first.
+pub(crate) fn stretches_table(report: &Report) -> String {
+    let mut table =
+        String::from("| operation | longest stretch | stretches | kernel instructions |\n|---|---|---|---|\n");
+    let count = |region: &Region, counter: &str| region.kernel.get(counter).copied().unwrap_or(0);
+    let mut regions: Vec<_> = report.regions.iter().filter(|region| region.processor == 0).collect();
+    regions.sort_by_key(|region| std::cmp::Reverse(count(region, "longest_stretch")));
+    for region in regions {
+        let cells = ["longest_stretch", "stretches", "instructions"];
+        let cells = cells.map(|counter| number(count(region, counter) as f64));
+        let _ = writeln!(table, "| {} | {} |", region.name, cells.join(" | "));
+    }
+    table
+}
+
 /// To one decimal: a region contains the loop around its operations, and now and then a timer.
 fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
