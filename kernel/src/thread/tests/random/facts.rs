@@ -1,6 +1,6 @@
 //! What the model knows: threads and spaces, as successful calls have made them. The kernel must agree after every step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::vec::Vec;
 
 use x2::{Region, ThreadId, utcb};
@@ -75,7 +75,7 @@ pub(super) struct Facts {
     /// Whose deletion somebody has begun.
     pub condemned: [bool; NUMBERS as usize],
     /// Ids that have ended, which schedulers' roles end with.
-    retired: Vec<ThreadId>,
+    retired: BTreeSet<u64>,
 }
 
 /// The thread with this number above UserBase.
@@ -146,7 +146,7 @@ impl Facts {
     pub(super) fn retire(&mut self, number: u32) {
         self.changes[number as usize] += 1;
         if let Some(thread) = self.threads.get(&number) {
-            self.retired.push(thread.id);
+            self.retired.insert(thread.id.raw());
         }
     }
 
@@ -194,7 +194,9 @@ impl Facts {
                 assert_eq!(kernel, found, "thread {number}: the kernel, then the model");
                 continue;
             };
-            let scheduler_gone = kernel.scheduler.is_nil() && self.retired.contains(&thread.scheduler);
+            let scheduler_gone = kernel.scheduler != thread.scheduler
+                && kernel.scheduler.is_nil()
+                && self.retired.contains(&thread.scheduler.raw());
             let expected = Thread {
                 scheduler: if scheduler_gone { ThreadId::NIL } else { thread.scheduler },
                 id: if thread.dying { ThreadId::NIL } else { thread.id },

@@ -157,6 +157,8 @@ fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_eve
                 arch::set_timer(u64::MAX);
                 timer_interrupt()
             }
+            // sigma0 would keep the tables that this splits for ever.
+            (Action::MemoryControl { .. }, Some(thread)) if memory_of(thread).is_sigma0() => Next::Return,
             (_, Some(thread)) => model.perform(&world, thread, action),
             // Nobody is there to do it.
             (_, None) => continue,

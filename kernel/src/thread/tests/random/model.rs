@@ -208,6 +208,9 @@ impl Model {
 
     /// What a successful call changes of what the model knows.
     fn take_effect(&mut self, caller: Caller, action: Action, subject: Option<u32>) {
+        if matches!(action, Action::SpaceControl { .. } | Action::SpaceOptions { option: 1 | 5, .. }) {
+            self.restrict_all();
+        }
         let id = |name: super::Name| name.resolve(caller.thread);
         match action {
             Action::ThreadControl { .. } => {
@@ -238,6 +241,11 @@ impl Model {
             }
             _ => {}
         }
+    }
+
+    /// Owners, openings or redirectors have changed: what is under way may meet other limits now than when it began.
+    fn restrict_all(&mut self) {
+        self.sent.iter_mut().flatten().for_each(|intent| intent.restrict());
     }
 
     /// The effect of a successful ThreadControl on thread `number`. Its arguments are in the caller's registers, which the
@@ -419,6 +427,7 @@ impl Model {
         expected.possible.extend(possible);
         self.answered(thread, call, &expected, action);
         if call == Call::SpaceControl {
+            self.restrict_all();
             self.facts.load();
         }
     }
