@@ -43,7 +43,9 @@ pub(crate) fn run() {
 fn mappings(memory: u64) {
     let everything = || [Fpage::COMPLETE.with_rights(Rights::ALL)];
     make_owned(id(0));
-    region("100 000 pages mapped into a space by MapControl", || (0..COPIES).for_each(|copy| give(id(0), copy, memory)));
+    region("100 000 pages mapped into a space by MapControl", || {
+        (0..COPIES).for_each(|copy| give(id(0), copy, memory))
+    });
     region("unmap of everything, with 100 000 pages derived", || space::unmap(&mut everything()));
     (0..COPIES).for_each(|copy| give(id(0), copy, memory));
     region("deletion of a space with 100 000 pages", || delete(id(0)));

@@ -172,6 +172,9 @@ mod tests {
         }
         let line = latency.region(3, 1).expect("the kernel has run");
         let counts = "\"kernel\":{\"longest_stretch\":30,\"stretches\":2,\"instructions\":50}";
-        assert!(line.starts_with("{\"region\":3,\"processor\":1,\"user\":{},") && line.contains(counts), "{line}");
+        assert!(
+            line.starts_with("{\"region\":3,\"processor\":1,\"user\":{},") && line.contains(counts),
+            "{line}"
+        );
     }
 }

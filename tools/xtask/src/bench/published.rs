@@ -117,10 +117,9 @@ pub(crate) fn verify() -> Result<Verified> {
     }
     let mut points = 0;
     let mut wrong = Vec::new();
-    for benchmark in suites::read(suites::BENCHMARKS)?
-        .iter()
-        .filter(|benchmark| benchmark.guest.is_empty() && !benchmark.latency && file(&benchmark.name).exists())
-    {
+    for benchmark in suites::read(suites::BENCHMARKS)?.iter().filter(|benchmark| {
+        benchmark.guest.is_empty() && !benchmark.latency && file(&benchmark.name).exists()
+    }) {
         let published = read(&benchmark.name)?;
         let compiler = empty_report()?.compiler;
         if published.compiler != compiler {

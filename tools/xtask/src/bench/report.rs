@@ -138,8 +138,9 @@ pub(crate) fn regions_table(report: &Report) -> String {
 
 /// For how long the kernel did not look for interrupts in each region, the longest first.
 pub(crate) fn stretches_table(report: &Report) -> String {
-    let mut table =
-        String::from("| operation | longest stretch | stretches | kernel instructions |\n|---|---|---|---|\n");
+    let mut table = String::from(
+        "| operation | longest stretch | stretches | kernel instructions |\n|---|---|---|---|\n",
+    );
     let count = |region: &Region, counter: &str| region.kernel.get(counter).copied().unwrap_or(0);
     let mut regions: Vec<_> = report.regions.iter().filter(|region| region.processor == 0).collect();
     regions.sort_by_key(|region| std::cmp::Reverse(count(region, "longest_stretch")));

@@ -225,16 +225,19 @@ fn both_fault() {
     check_faults(to, &TAKEN, true, 0, PAGES);
 }
 
+fn long_period() -> Time {
+    Time::period(20_000_000)
+}
+
+fn far_point() -> Time {
+    let now = thread::system_clock();
+    Time::point(now, now + 20_000_000).expect("near enough")
+}
+
 fn long_timeouts() {
     let (from, to) = (Area::new().fill(37), Area::new());
-    fn long_period() -> Time {
-        Time::period(20_000_000)
-    }
-    fn far_point() -> Time {
-        let now = thread::system_clock();
-        Time::point(now, now + 20_000_000).expect("near enough")
-    }
-    for (sends, takes) in [(long_period, far_point), (far_point, long_period)] {
+    let limits: [fn() -> Time; 2] = [long_period, far_point];
+    for (sends, takes) in limits.into_iter().zip([far_point, long_period] as [fn() -> Time; 2]) {
         to.fill(38);
         let pager = pager(64);
         let sends = Side { limit: sends, ..Side::paged_by(pager) };
@@ -349,7 +352,8 @@ fn aborted() {
         // The receiver is of the test's space.
         thread::abort_ipc(receiving).expect("in reach");
         let aborted = IpcErrorKind::Aborted;
-        let expected = [send_error(aborted, met.before).expect("an error").raw(), receive_error(aborted, met.before)];
+        let expected =
+            [send_error(aborted, met.before).expect("an error").raw(), receive_error(aborted, met.before)];
         assert_eq!(results(), expected);
         check(to, met.before, 44, 45);
     }
