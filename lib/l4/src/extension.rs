@@ -12,6 +12,11 @@ pub fn space_options(space: ThreadId, option: SpaceOption, values: [u64; 2]) -> 
     thread::check(result).map(|()| answers)
 }
 
+/// Bytes of kernel memory on a space's account (privileged, or its owner).
+pub fn kernel_memory(space: ThreadId) -> thread::Result<u64> {
+    space_options(space, SpaceOption::Information, [0; 2]).map(|[used, _]| used)
+}
+
 /// Limits the kernel memory of a space to `bytes` (privileged); `u64::MAX`: no limit.
 pub fn set_quota(space: ThreadId, bytes: u64) -> thread::Result<()> {
     space_options(space, SpaceOption::Quota, [bytes, 0]).map(drop)

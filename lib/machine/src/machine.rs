@@ -11,7 +11,7 @@ use l4::extension::{self, Registers};
 use l4::thread::system_clock;
 use l4::utcb;
 use l4::x2::control::TimeControl;
-use l4::x2::extension::{MapAnswer, MapItem, MapOperation, SpaceOption, SystemCallMode};
+use l4::x2::extension::{MapAnswer, MapItem, MapOperation, SystemCallMode};
 use l4::x2::{Rights, ThreadId, Time};
 use macadamia_sync::SpinLock;
 use mach::machine::{
@@ -270,9 +270,7 @@ impl L4Machine {
     /// # Errors
     /// `Terminated`.
     pub fn kernel_memory(&self, space: &Space) -> KernResult<u64> {
-        extension::space_options(space.0.anchor, SpaceOption::Information, [0; 2])
-            .map(|[used, _]| used)
-            .map_err(kernel::error)
+        extension::kernel_memory(space.0.anchor).map_err(kernel::error)
     }
 
     /// Carries out items on the translations that others have of the server's own pages.

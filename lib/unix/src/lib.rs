@@ -29,7 +29,7 @@
 //! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`, `file` (open
 //! file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`, `socket`, `inotify`, `log`.
 //!
-//! Processes: `process`, `thread`, `credentials`, `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `wait`.
+//! Processes: `process`, `thread`, `credentials`, `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `load`, `wait`.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -48,6 +48,7 @@ pub mod futex;
 mod identity;
 pub mod initramfs;
 pub mod inotify;
+pub mod load;
 pub mod log;
 pub mod memory;
 pub mod pipe;

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use l4::ipc::{Message, Received};
-use l4::{print, utcb};
+use l4::{extension, print, utcb};
 use root::spaces::SpaceName;
 use root::thread_numbers::ServerIndex;
 use rt::root::{Status, request, with_text};
@@ -114,7 +114,18 @@ impl System {
         let server = usize::try_from(place).ok().and_then(|place| self.servers.get(place));
         let Some(server) = server else { return refusal(Status::NotFound) };
         let (runs, memory) = (server.first.is_some(), &server.memory);
-        let words = [Status::Done as u64, memory.used(), memory.limit(), runs.into(), server.restarts.into()];
+        // A server that does not run has none.
+        let kernel = server.first.and_then(|first| extension::kernel_memory(first).ok()).unwrap_or(0);
+        let words = [
+            Status::Done as u64,
+            memory.used(),
+            memory.limit(),
+            runs.into(),
+            server.restarts.into(),
+            kernel,
+            server.threads.used(),
+            server.spaces.used(),
+        ];
         with_text(Message::with_words(request::ANSWER, &words), server.configuration.name.as_bytes())
     }
 

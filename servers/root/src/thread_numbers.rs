@@ -1,7 +1,8 @@
 //! Which thread numbers are in use, by whom, and with which version.
 //!
 //! A number is given out again only after all other free ones (first in, first out) and with another version, so that
-//! an id that a client still holds does not soon name somebody else's thread (X.2 rule 5.3 leaves reuse to us).
+//! an id that a client still holds does not soon name somebody else's thread (X.2 rule 5.3 leaves reuse to us). While
+//! fewer than [`SPARE`] are free, new ones are taken: who keeps tables by thread number has none that grow for ever.
 
 use crate::spaces::SpaceName;
 use alloc::collections::VecDeque;
@@ -26,6 +27,9 @@ struct Entry {
     /// The space of the owner's that it lives in; `None`: the owner's own, or none yet.
     space: Option<SpaceName>,
 }
+
+/// So many free numbers are to be there before one is used again.
+const SPARE: usize = 256;
 
 /// No number is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +56,8 @@ impl ThreadNumbers {
     /// # Errors
     /// [`Exhausted`] if all are in use, or there is no memory for the table.
     pub fn allocate(&mut self, owner: ServerIndex) -> Result<ThreadName, Exhausted> {
-        let index = if (self.entries.len() as u32) < self.count
+        let index = if self.free.len() < SPARE
+            && (self.entries.len() as u32) < self.count
             && self.entries.try_reserve(1).is_ok()
             && self.free.try_reserve(self.entries.len() + 1 - self.free.len()).is_ok()
         {
@@ -136,6 +141,18 @@ mod tests {
         assert_eq!((again.number, numbers.owner(again)), (101, Some(2)));
         assert_ne!(again.version, names[1].version);
         assert_eq!(numbers.of(1).collect::<Vec<_>>(), [names[2]]);
+    }
+
+    #[test]
+    fn who_comes_and_goes_uses_few_numbers() {
+        let mut numbers = ThreadNumbers::new(100, 1 << 17);
+        let mut highest = 0;
+        for _ in 0..20_000 {
+            let name = numbers.allocate(1).unwrap();
+            highest = highest.max(name.number);
+            assert!(numbers.free(name));
+        }
+        assert_eq!(highest as usize, 100 + SPARE - 1);
     }
 
     #[test]

@@ -11,14 +11,17 @@ use rt::root::servers;
 /// The version of everything here.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Lines of a name, a tabulator and what there is to say. `bounce`: how system calls are delivered.
-pub(crate) fn text(bounce: bool) -> String {
+/// Lines of a name, a tabulator and what there is to say. `bounce`: how system calls are delivered; `heap`: bytes of the
+/// server's own memory that are used, and all of them.
+pub(crate) fn text(bounce: bool, (used, all): (usize, usize)) -> String {
     let mut text = format!(
-        "kernel\tMacadamia {VERSION}, L4 X.2\nprocessor\t{}\nprocessors\t{}\nmemory\t{} KiB\ncalls\t{}\n",
+        "kernel\tMacadamia {VERSION}, L4 X.2\nprocessor\t{}\nprocessors\t{}\nmemory\t{} KiB\ncalls\t{}\nheap\t{} KiB\t{} KiB\n",
         processor::name(),
         processors(),
         memory() >> 10,
-        if bounce { "bounce mode" } else { "exception mode" }
+        if bounce { "bounce mode" } else { "exception mode" },
+        used >> 10,
+        all >> 10,
     );
     // Writing to a string cannot fail.
     for name in ["sigma0", "root"] {
@@ -28,8 +31,13 @@ pub(crate) fn text(bounce: bool) -> String {
     while let Ok(server) = servers::describe(place) {
         let name = String::from_utf8_lossy(&server.name);
         let state = if server.runs { "runs" } else { "has ended" };
-        let (used, limit) = (server.used >> 10, server.limit >> 10);
-        let _ = writeln!(text, "server\t{name}\t{state}\t{used} KiB\t{limit} KiB");
+        let [used, limit, kernel] =
+            [server.used, server.limit, server.kernel_memory].map(|bytes| bytes >> 10);
+        let (threads, spaces) = (server.threads, server.spaces);
+        let _ = writeln!(
+            text,
+            "server\t{name}\t{state}\t{used} KiB\t{limit} KiB\t{kernel} KiB\t{threads}\t{spaces}"
+        );
         place += 1;
     }
     text

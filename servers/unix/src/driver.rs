@@ -120,7 +120,8 @@ impl Driver<L4Machine> for L4Driver {
     }
 
     fn description(&self) -> String {
-        about::text(self.library.is_some())
+        let used = self.heap.saturating_sub((self.free_heap)());
+        about::text(self.library.is_some(), (used, self.heap))
     }
 
     fn processors(&self) -> usize {

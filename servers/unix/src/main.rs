@@ -47,7 +47,7 @@ const LOWEST: u64 = 0x1_0000;
 const HEAP_PART: u64 = 8;
 /// Bytes of the server's heap that a thread of a program may need.
 const HEAP_PER_THREAD: usize = 32 << 10;
-/// How often processes' use of the processor is compared with their limits.
+/// How often processes' use of the processor is compared with their limits, and the load is noted.
 const TIME_CHECK: Duration = Duration::from_secs(1);
 /// The largest status with which root ends the system.
 const LARGEST_STATUS: u8 = 127;
@@ -139,7 +139,7 @@ async fn live(
     driver.run_beside(async move {
         loop {
             clock.sleep_until(clock.monotonic() + TIME_CHECK).await;
-            system.processes.with(|table| table.check_time_limits());
+            system.look_around();
         }
     })?;
     let status = if options.command.is_empty() {

@@ -27,8 +27,9 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 6] = [
+const TESTS: [Program; 7] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
+    program("generations", "tests/guests/generations.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),
     program("threads-musl", "tests/guests/threads.c", "musl-gcc"),
     program("threads-glibc", "tests/guests/threads.c", "gcc"),

@@ -46,7 +46,7 @@ pub(crate) async fn sysinfo<M: Machine>(call: &Call<'_, M>) -> Done {
     let used = memory.active + memory.inactive + memory.wired;
     let information = SystemInformation {
         uptime: system.environment.monotonic().as_secs(),
-        loads: [0; 3],
+        loads: system.load.lock().averages(),
         total: pages(memory.free + used),
         free: pages(memory.free),
         processes: u16::try_from(call.table(|table| table.thread_counts().0)).unwrap_or(u16::MAX),

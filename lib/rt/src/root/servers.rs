@@ -17,6 +17,12 @@ pub struct Server {
     pub runs: bool,
     /// How often it was started again.
     pub restarts: u64,
+    /// Kernel memory that its own space uses, in bytes.
+    pub kernel_memory: u64,
+    /// Threads of its own and of its spaces.
+    pub threads: u64,
+    /// Spaces: its own and those that it owns.
+    pub spaces: u64,
 }
 
 /// The server that comes at this place in the configuration.
@@ -27,9 +33,10 @@ pub fn describe(index: u64) -> Result<Server, Status> {
     let answer = ask(Message::with_words(request::SERVER, &[index]))?;
     let count = answer.tag.untyped();
     let words: Vec<u64> = (0..count).map(|word| answer.word(word)).collect();
-    let [_, used, limit, runs, restarts, length, ref text @ ..] = words[..] else {
+    let [_, used, limit, runs, restarts, kernel_memory, threads, spaces, length, ref text @ ..] = words[..]
+    else {
         return Err(Status::UnknownRequest);
     };
     let name = text.iter().flat_map(|word| word.to_le_bytes()).take(length as usize).collect();
-    Ok(Server { name, used, limit, runs: runs != 0, restarts })
+    Ok(Server { name, used, limit, runs: runs != 0, restarts, kernel_memory, threads, spaces })
 }

@@ -27,6 +27,7 @@ use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
 use crate::futex::Futexes;
+use crate::load::Load;
 use crate::memory::{Memory, ObjectProvider};
 use crate::process::{Control, Limit, Limits, Pid, Processes, Resource};
 use crate::signal::{Fault, Signal, SignalInformation};
@@ -140,6 +141,8 @@ pub struct System<M: Machine> {
     pub vfs: Arc<Vfs>,
     /// Time and randomness.
     pub environment: Arc<dyn Environment>,
+    /// How busy it has been.
+    pub load: SpinLock<Load>,
     /// Memory.
     pub vm: Arc<Vm<M>>,
     /// Addresses that programs may use.
@@ -234,6 +237,7 @@ impl<M: Machine> System<M> {
             timers: Timers::new(),
             vfs,
             environment,
+            load: SpinLock::new(Load::default()),
             vm,
             layout,
             host,
@@ -243,6 +247,16 @@ impl<M: Machine> System<M> {
         });
         system.register_file_systems();
         system
+    }
+
+    /// Looks at what is looked at every second: processes' use of the processor against their limits, and how many threads
+    /// run.
+    pub fn look_around(&self) {
+        let running = self.processes.with(|table| {
+            table.check_time_limits();
+            table.thread_counts().1
+        });
+        self.load.lock().note(self.environment.monotonic(), running);
     }
 
     /// The file systems that need nothing else than the system: tmpfs and proc.

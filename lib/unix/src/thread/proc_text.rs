@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use core::time::Duration;
 use mach::Machine;
 
 /// The files, by their paths below /proc.
@@ -85,7 +86,8 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "loadavg" => {
             let (threads, running) = system.processes.with(|table| table.thread_counts());
             let last = system.process_ids().into_iter().map(Pid::number).max().unwrap_or(0);
-            format!("0.00 0.00 0.00 {running}/{threads} {last}\n").into()
+            let loads = system.load.lock().hundredths().map(|(whole, part)| format!("{whole}.{part:02} "));
+            format!("{}{running}/{threads} {last}\n", loads.concat()).into()
         }
         "macadamia" => system.host.description().into(),
         "meminfo" => memory(system).into(),
@@ -116,8 +118,9 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "sys/vm/overcommit_memory" | "sys/vm/swappiness" => b"0\n".to_vec(),
         "tty/drivers" => TERMINAL_DRIVERS.into(),
         "uptime" => {
-            let up = system.environment.monotonic();
-            format!("{}.{:02} 0.00\n", up.as_secs(), up.subsec_millis() / 10).into()
+            let (up, idle) = (system.environment.monotonic(), idle(system, times(system)));
+            let text = |time: Duration| format!("{}.{:02}", time.as_secs(), time.subsec_millis() / 10);
+            format!("{} {}\n", text(up), text(idle)).into()
         }
         "version" => format!("Linux version {RELEASE} (Macadamia) {VERSION}\n").into(),
         "vmstat" => memory_statistics(system).into(),
@@ -243,20 +246,28 @@ fn memory_statistics<M: Machine>(system: &System<M>) -> String {
     rows.iter().map(|(name, value): &(&str, u64)| format!("{name} {value}\n")).collect()
 }
 
+/// What all processes have used of the processors, for themselves and in the system.
+fn times<M: Machine>(system: &System<M>) -> (Duration, Duration) {
+    system.processes.with(|table| {
+        let usages = table.processes().map(|process| table.usage(process));
+        usages.fold((Duration::ZERO, Duration::ZERO), |(user, kernel), usage| {
+            (user + usage.user_time, kernel + usage.system_time)
+        })
+    })
+}
+
+/// What the processors have not been used for by anybody.
+fn idle<M: Machine>(system: &System<M>, (user, kernel): (Duration, Duration)) -> Duration {
+    let count = u32::try_from(system.host.processors()).unwrap_or(1);
+    system.environment.monotonic().saturating_mul(count).saturating_sub(user + kernel)
+}
+
 fn statistics<M: Machine>(system: &System<M>) -> String {
-    let mut user = core::time::Duration::ZERO;
-    let mut kernel = user;
-    let (forks, running) = system.processes.with(|table| {
-        for process in table.processes() {
-            let usage = table.usage(process);
-            user += usage.user_time;
-            kernel += usage.system_time;
-        }
-        (table.forks(), table.thread_counts().1)
-    });
-    let ticks = |time: core::time::Duration| time.as_millis() / 10;
+    let (user, kernel) = times(system);
+    let (forks, running) = system.processes.with(|table| (table.forks(), table.thread_counts().1));
+    let ticks = |time: Duration| time.as_millis() / 10;
     let (up, count) = (system.environment.monotonic(), system.host.processors());
-    let idle = (ticks(up) * count as u128).saturating_sub(ticks(user) + ticks(kernel));
+    let idle = ticks(idle(system, (user, kernel)));
     let line = format!("{} 0 {} {idle} 0 0 0 0 0 0", ticks(user), ticks(kernel));
     let mut text = format!("cpu  {line}\n");
     for index in 0..count {

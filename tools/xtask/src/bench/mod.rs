@@ -8,12 +8,14 @@
 //! | `references` | targets, relatives and papers that results stand beside |
 //! | `report`, `chart` | JSON, Markdown, a page with charts |
 //! | `guests` | programs of Linux, under the Unix server and under Linux |
+//! | `person` | a person's work at the shell, here and under Linux |
 //! | `compare` | two reports side by side |
 //! | `published` | the committed results, their tables in the book, and that they are still true |
 
 mod chart;
 mod compare;
 mod guests;
+mod person;
 mod published;
 mod references;
 mod regions;
@@ -21,7 +23,6 @@ mod report;
 mod series;
 
 use self::report::Report;
-use self::series::Measurement;
 use crate::suites::{self, Overrides, Run};
 use crate::test::{in_parallel, show};
 use crate::{build, command, qemu, toolchain, tree};
@@ -30,7 +31,9 @@ use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub(crate) use self::person::{column, person};
 pub(crate) use self::published::{Verified, check_tables, verify};
+pub(crate) use self::series::Measurement;
 
 /// Options of `./mac bench`.
 #[derive(clap::Args)]

@@ -1,11 +1,12 @@
 //! The results in the tree: `docs/results/NAME.json`, the tables of the book that come from them, and the test that they
 //! are still true.
 //!
-//! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`, `stretches`) and `<!-- end -->`.
+//! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`, `stretches`, `person`) and
+//! `<!-- end -->`.
 
 use super::references::{self, References};
 use super::report::{self, Report};
-use super::{compare, empty_report, guests, measure};
+use super::{compare, empty_report, guests, measure, person};
 use crate::{build, suites, tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -76,7 +77,8 @@ fn table(report: &Report, what: &str, references: &References) -> Result<String>
         "regions" => Ok(report::regions_table(report)),
         "calls" => Ok(guests::table(report)),
         "stretches" => Ok(report::stretches_table(report)),
-        _ => bail!("there is no table of {what}: operations, regions, calls or stretches"),
+        "person" => Ok(person::table(report)),
+        _ => bail!("there is no table of {what}: operations, regions, calls, stretches or person"),
     }
 }
 

@@ -139,6 +139,17 @@ mod tests {
     }
 
     #[test]
+    fn the_book_compares_what_each_script_does_with_linux() {
+        let book = fs::read_to_string(tree::root().join("docs/src/at-the-shell.md")).unwrap();
+        for suite in suites::read(suites::GUESTS).unwrap() {
+            for name in &suite.interactive {
+                let row = format!("| `{name}` |");
+                assert!(book.contains(&row), "{name} is not in docs/src/at-the-shell.md");
+            }
+        }
+    }
+
+    #[test]
     fn process_ids_are_not_compared() {
         assert_eq!(comparable("[1] 312\n[2]+ Done  [3] 4\n[x] 3\n"), "[1] PID\n[2]+ Done  [3] 4\n[x] 3\n");
     }

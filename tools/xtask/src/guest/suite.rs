@@ -186,9 +186,11 @@ mod tests {
 
     #[test]
     fn every_test_is_described_and_recorded() {
+        let mut ids = std::collections::HashSet::new();
         for suite in suites::read(suites::GUESTS).unwrap() {
             for test in &suite.guest {
-                about(test).unwrap();
+                let (id, _) = about(test).unwrap();
+                assert!(ids.insert(id), "{test}: its id is another test's, too");
                 let recording = recording(suite.image.as_deref().unwrap(), test);
                 assert!(recording.is_file(), "{} is missing: ./mac record", recording.display());
             }

@@ -1,0 +1,115 @@
+/* generations COUNT SECONDS: so many children, one after the other, each after so many seconds of sleep: fork, exec of this
+ * program, its end, wait. Then what there is must be what there was after the first few: memory, threads, and, where the
+ * system tells (/proc/macadamia), what each server has, of memory, of the kernel's memory, of threads and address spaces. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIGURES = 64, LINE = 4096 };
+
+/* What may be more than before without being growth, in KiB: less than what a byte for each of 20 000 makes, and, for free
+ * memory, which other things of a system use, too, a hundred. */
+enum { TOLERANCE = 16, FREE_TOLERANCE = 2048 };
+
+struct counts {
+    long free, threads;
+    int figures;
+    long figure[FIGURES];
+    char name[FIGURES][32];
+};
+
+static int count(struct counts *counts)
+{
+    struct sysinfo system;
+    if (sysinfo(&system))
+        return -1;
+    counts->free = (long)(system.freeram * system.mem_unit >> 10);
+    counts->threads = system.procs;
+    counts->figures = 0;
+    FILE *about = fopen("/proc/macadamia", "r");
+    char line[LINE];
+    while (about && fgets(line, sizeof line, about)) {
+        char *name = strtok(line, "\t\n");
+        int is_server = name && strcmp(name, "server") == 0;
+        if (!is_server && (!name || strcmp(name, "heap") != 0))
+            continue;
+        if (is_server)
+            name = strtok(0, "\t\n");
+        char *word;
+        for (int column = 1; (word = strtok(0, "\t\n")) && counts->figures < FIGURES; column++) {
+            char *end;
+            long value = strtol(word, &end, 10);
+            if (end == word)
+                continue;
+            counts->figure[counts->figures] = value;
+            snprintf(counts->name[counts->figures++], sizeof *counts->name, "%s %d", name, column);
+        }
+    }
+    if (about)
+        fclose(about);
+    return 0;
+}
+
+/* One child, which ends with this status. */
+static int generation(const char *program, int status)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", status);
+    pid_t child = fork();
+    if (child == 0) {
+        execl(program, program, text, (char *)0);
+        _exit(127);
+    }
+    int ended;
+    return child > 0 && waitpid(child, &ended, 0) == child && WIFEXITED(ended) && WEXITSTATUS(ended) == status;
+}
+
+static void sleep_for(int seconds)
+{
+    struct timespec left = {seconds, 0};
+    while (seconds > 0 && nanosleep(&left, &left))
+        ;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2)
+        return atoi(argv[1]);
+    if (argc != 3)
+        return 2;
+    int wanted = atoi(argv[1]), seconds = atoi(argv[2]), right = 0;
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    static struct counts before, after;
+    /* What is made once and kept is made by the first ones. */
+    int first = wanted / 10;
+    for (int i = 0; i < wanted; i++) {
+        if (i == first && count(&before))
+            return 1;
+        sleep_for(seconds);
+        right += generation(argv[0], i % 100);
+    }
+    if (count(&after))
+        return 1;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    printf("%d of %d ended as they should\n", right, wanted);
+    if (seconds > 0)
+        printf("%ld hours\n", (long)(end.tv_sec - begin.tv_sec) / 3600);
+    printf("memory is back %d, threads are back %d\n", after.free + FREE_TOLERANCE >= before.free,
+           after.threads <= before.threads + 1);
+    int grown = before.figures != after.figures;
+    for (int i = 0; i < before.figures && i < after.figures; i++)
+        if (after.figure[i] > before.figure[i] + TOLERANCE) {
+            printf("%s has grown from %ld to %ld\n", before.name[i], before.figure[i], after.figure[i]);
+            grown = 1;
+        }
+    printf("servers are as they were %d\n", !grown);
+    if (getenv("VERBOSE"))
+        for (int i = 0; i < before.figures && i < after.figures; i++)
+            printf("%s: %ld %ld\n", before.name[i], before.figure[i], after.figure[i]);
+    return right != wanted;
+}
