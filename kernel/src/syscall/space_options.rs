@@ -74,6 +74,10 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         Some(SpaceOption::Owner) => {
             privileged?;
             let nobody = ThreadId::from_raw(values[0]).is_nil();
+            // What everything is mapped from has no place for what others map.
+            if space.memory.is_sigma0() && !nobody {
+                return Err(ErrorCode::InvalidSpace);
+            }
             Ok(Request::Owner(space, if nobody { None } else { Some(space_of(values[0])?) }))
         }
         Some(SpaceOption::Quota) => {

@@ -288,6 +288,8 @@ pub(super) fn space_options(
             let owner = ThreadId::from_raw(values[0]);
             let new = facts.space_of(owner);
             expected.wrong_if(!owner.is_nil() && new.is_none(), ErrorCode::InvalidSpace);
+            let sigma0 = account.is_some_and(|space| space.memory.is_sigma0());
+            expected.wrong_if(sigma0 && !owner.is_nil(), ErrorCode::InvalidSpace);
             // Nobody owns itself, directly or not. One that is being destroyed may still be between.
             let mut above = if owner.is_nil() { None } else { new };
             while let Some(one) = above {

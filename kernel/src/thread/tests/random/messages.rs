@@ -34,6 +34,8 @@ enum Partner {
 pub(super) struct Intent {
     to: Partner,
     from: Partner,
+    /// FromSpecifier itself: whom it names counts when the receive phase begins.
+    from_id: ThreadId,
     send: Limit,
     receive: Limit,
     began: u64,
@@ -87,6 +89,7 @@ pub(super) fn begin(facts: &Facts, thread: ThreadRef, action: Action) -> Option<
     Some(Box::new(Intent {
         to,
         from: partner(from),
+        from_id: from.resolve(thread),
         send,
         receive,
         began: arch::clock(),
@@ -255,8 +258,8 @@ impl Intent {
         let expected = match self.from {
             Partner::Any => true,
             Partner::AnyLocal => from.is_local(),
-            Partner::Thread(awaited, _) => awaited == number,
-            _ => false,
+            Partner::Thread(awaited, _) if awaited == number => true,
+            _ => [originator.id().raw(), originator.local_id.get()].contains(&self.from_id.raw()),
         };
         assert!(
             expected || self.turned || self.restricted || restricted(thread),

@@ -329,8 +329,26 @@ fn random_system_calls_keep_everything_consistent() {
     let sum = many(1..40, 1500, EVERY_STEP);
     assert!(sum.nodes > 512, "large pages are split");
     for (call, counts) in sum.compared.into_iter().enumerate() {
-        assert!(counts[0] > 20, "call {call} succeeds {} times", counts[0]);
+        assert!(counts[0] > 5, "call {call} succeeds {} times", counts[0]);
     }
+}
+
+/// A map operation into what everything is mapped from removed its own source.
+#[test]
+fn nobody_owns_the_space_of_sigma0() {
+    use action::{Action::*, Name::*};
+    let actions = [
+        PageFault { address: 45_707_264, write: false },
+        Spawn { number: 4, space: Version(2, 1), memory: true },
+        SpaceOptions { space: Global(0), option: 1, other: Global(4), value: 0 },
+        MapControl {
+            space: Global(0),
+            target: 39_846_230,
+            control: 1 << 63 | 3 << 16 | 0xd,
+            source: 34_275_328,
+        },
+    ];
+    replay(&Program { fast: true, interrupts: 1, actions: actions.into() });
 }
 
 #[test]
