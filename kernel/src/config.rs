@@ -9,6 +9,7 @@
 //! | `kmem=SIZE` | kernel memory; default an eighth of the memory, at least 16 MiB |
 //! | `maxmem=SIZE` | ignore memory above this address |
 //! | `processors=N` | use at most this many processors; default: all that the firmware reports |
+//! | `msi=N` | so many message-signalled interrupts, at most; default 32 |
 //! | `delays=SEED` | random delays where processors race, for tests; 0: none |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
@@ -52,6 +53,8 @@ pub struct Config {
     pub memory_limit: Option<u64>,
     /// The most processors to use.
     pub processors: u32,
+    /// How many message-signalled interrupts there are, if there are vectors for them.
+    pub messages: u32,
     /// Seed of random delays; 0 = none.
     pub delays: u64,
     /// The first serial port is open to every space.
@@ -97,6 +100,7 @@ impl Config {
         kernel_memory: None,
         memory_limit: None,
         processors: u32::MAX,
+        messages: 32,
         delays: 0,
         legacy_io: false,
         user_kdb: false,
@@ -132,6 +136,7 @@ impl Config {
             Some(("processors", count)) => {
                 self.processors = count.parse().ok().filter(|&count: &u32| count > 0)?;
             }
+            Some(("msi", count)) => self.messages = count.parse().ok()?,
             Some(("delays", seed)) => self.delays = seed.parse().ok()?,
             Some(("trace", events)) => self.trace = EventSet::parse(events).ok()?,
             Some(("fastpath", "off")) => self.fast_path = FastPath::Off,
@@ -197,11 +202,11 @@ mod tests {
     #[test]
     fn options_are_words() {
         let (config, unknown) =
-            parse("kernel log=debug kmem=24M processors=4  legacy-io kdb trace=ipc-*,switch exit");
+            parse("kernel log=debug kmem=24M processors=4 msi=0  legacy-io kdb trace=ipc-*,switch exit");
         assert_eq!(unknown, [""; 0]);
         assert_eq!(config.log, Level::Debug);
         assert_eq!(config.kernel_memory, Some(24 << 20));
-        assert_eq!(config.processors, 4);
+        assert_eq!((config.processors, config.messages), (4, 0));
         assert!(config.legacy_io && config.enter_kdb && config.exit_on_panic && !config.user_kdb);
         assert!(
             config.trace.contains(::trace::Event::Switch) && !config.trace.contains(::trace::Event::Idle)
@@ -212,14 +217,16 @@ mod tests {
     /// Some loaders put the kernel's file name first; anything else that is not understood is named.
     #[test]
     fn unknown_words_are_told() {
-        let (config, unknown) =
-            parse("/boot/kernel bogus log=loud processors=0 kmem= kmem=12X trace=bogus kdb=on legacy-io=1");
+        let (config, unknown) = parse(
+            "/boot/kernel bogus log=loud processors=0 msi=all kmem= kmem=12X trace=bogus kdb=on legacy-io=1",
+        );
         assert_eq!(
             unknown,
             [
                 "bogus",
                 "log=loud",
                 "processors=0",
+                "msi=all",
                 "kmem=",
                 "kmem=12X",
                 "trace=bogus",

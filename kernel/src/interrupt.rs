@@ -1,21 +1,25 @@
-//! Interrupts as threads: each line of the interrupt controllers is a thread number whose messages go to one handler
-//! (X.2 rules 5.19 to 5.21).
+//! Interrupts as threads: each line of the interrupt controllers, and each message-signalled interrupt, is a thread number
+//! whose messages go to one handler (X.2 rules 5.19 to 5.21). The lines' numbers come first.
 //!
-//! A line is masked from its interrupt until the handler acknowledges it, so each has at most one message under way.
+//! A line is masked from its interrupt until the handler acknowledges it, so each has at most one message under way. A
+//! device that interrupts by messages cannot be masked: what comes before the acknowledgement is remembered, as one more,
+//! and delivered after it. What nobody handles is lost.
 //!
-//! All lines interrupt the first processor, and an interrupt is located there until it occurs. Then it goes to its
-//! handler's home, like a thread (`lib/handover`), waits there until it is received, and comes back when it is acknowledged.
+//! Each interrupt has a *source*, the processor that it interrupts: for all lines the first, for message-signalled interrupt
+//! n number n modulo how many there are. It is located there until it occurs. Then it goes to its handler's home, like a
+//! thread (`lib/handover`), waits there until it is received, and comes back when it is acknowledged.
 
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr::eq;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use handover::{Location, Node};
+use handover::{Again, Location, Node};
 use x2::kip::ThreadInfo;
 use x2::{IpcErrorKind, ThreadId};
 
 use crate::sync::SharedRef;
+use crate::sync::delay::{self, Point};
 use crate::thread::{Tcb, ThreadRef, ipc, mark};
 use crate::trace::{self, Event};
 use crate::{arch, kdb, processor};
@@ -23,66 +27,79 @@ use crate::{arch, kdb, processor};
 /// Where all lines interrupt.
 const FIRST_PROCESSOR: u16 = 0;
 
-/// The most lines that the kernel can serve.
-pub const MAX_LINES: usize = 256;
+/// The most interrupts that the kernel can serve.
+pub const MAX_INTERRUPTS: usize = 256;
 
-/// How many lines there are: the first thread number that is not an interrupt's. Fixed at boot.
+/// How many lines there are: the thread number of the first message-signalled interrupt. Fixed at boot, as the next.
 static LINES: AtomicU32 = AtomicU32::new(0);
+/// How many interrupts there are: the first thread number that is not an interrupt's.
+static COUNT: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// No handler; masked.
+    /// No handler; a line is masked.
     Free,
     /// Open: the next interrupt is delivered.
     Open,
-    /// Masked; its message waits for the handler to receive.
+    /// A line is masked; the message waits for the handler to receive.
     Pending,
-    /// Masked; its message was delivered and not acknowledged yet.
+    /// A line is masked; the message was delivered and not acknowledged yet.
     Delivered,
 }
 
-/// One interrupt line. Touched where it is located only.
+/// One interrupt. Touched where it is located only, but for what says otherwise.
 pub struct Interrupt {
-    line: Cell<u32>,
+    number: Cell<u32>,
+    /// The processor that is interrupted.
+    source: Cell<u16>,
     state: Cell<State>,
     location: Location,
     mail: Node,
+    /// The message of the device has come again, which the source notes.
+    again: Again,
     /// Any processor may read it; changed under the lock of ThreadControl.
     handler: SharedRef<Tcb>,
     /// In whose list of pending interrupts it is.
     waits_for: Cell<Option<ThreadRef>>,
-    /// The next in the handler's list of pending interrupts, in order of lines.
+    /// The next in the handler's list of pending interrupts, in order of numbers.
     next: Cell<Option<&'static Interrupt>>,
 }
 
-struct Interrupts([Interrupt; MAX_LINES]);
+struct Interrupts([Interrupt; MAX_INTERRUPTS]);
 
-// SAFETY: the cells of an interrupt are touched only by the processor where it is located, with interrupts off; the line's
-// number is set at boot.
+// SAFETY: the cells of an interrupt are touched only by the processor where it is located, with interrupts off; number and
+// source are set at boot.
 unsafe impl Sync for Interrupts {}
 
 static INTERRUPTS: Interrupts = Interrupts(
     [const {
         Interrupt {
-            line: Cell::new(0),
+            number: Cell::new(0),
+            source: Cell::new(FIRST_PROCESSOR),
             state: Cell::new(State::Free),
             location: Location::new(FIRST_PROCESSOR),
             mail: Node::new(),
+            again: Again::new(),
             handler: SharedRef::new(),
             waits_for: Cell::new(None),
             next: Cell::new(None),
         }
-    }; MAX_LINES],
+    }; MAX_INTERRUPTS],
 );
 
-/// Sets the number of lines. Called once, at boot, before the first thread exists.
-pub fn init(lines: u32) {
-    let lines = lines.min(MAX_LINES as u32);
+/// Sets the numbers of lines and of message-signalled interrupts. Called once, at boot, before the first thread exists, when
+/// the number of processors is known.
+pub fn init(lines: u32, messages: u32) {
+    let lines = lines.min(MAX_INTERRUPTS as u32);
     LINES.store(lines, Ordering::Relaxed);
-    for (number, interrupt) in INTERRUPTS.0.iter().enumerate() {
-        interrupt.line.set(number as u32);
+    COUNT.store((lines + messages).min(MAX_INTERRUPTS as u32), Ordering::Relaxed);
+    for (interrupt, number) in INTERRUPTS.0.iter().zip(0u32..) {
+        let source = number.checked_sub(lines).map_or(0, |message| message % arch::cpu_count());
+        interrupt.number.set(number);
+        interrupt.source.set(source as u16);
         interrupt.state.set(State::Free);
-        interrupt.location.assign(FIRST_PROCESSOR);
+        interrupt.location.assign(source as u16);
+        interrupt.again.take();
         interrupt.handler.set(None);
         interrupt.waits_for.set(None);
         interrupt.next.set(None);
@@ -91,7 +108,16 @@ pub fn init(lines: u32) {
 
 /// SystemBase: thread numbers below are interrupts.
 pub fn system_base() -> u32 {
-    LINES.load(Ordering::Relaxed)
+    COUNT.load(Ordering::Relaxed)
+}
+
+/// How many message-signalled interrupts there are: they have the last numbers below SystemBase.
+pub fn messages() -> u32 {
+    system_base() - LINES.load(Ordering::Relaxed)
+}
+
+fn interrupts() -> &'static [Interrupt] {
+    &INTERRUPTS.0[..system_base() as usize]
 }
 
 /// UserBase: thread numbers from here on are users' threads.
@@ -101,9 +127,17 @@ pub fn user_base() -> u32 {
 
 /// The interrupt that `id` names, associated or not. The kernel's own (`kdb=break`) has no name.
 pub fn find(id: ThreadId) -> Option<&'static Interrupt> {
-    INTERRUPTS.0[..system_base() as usize]
+    interrupts()
         .get(id.number() as usize)
-        .filter(|interrupt| interrupt.id() == id && !kdb::takes_interrupt(interrupt.line.get()))
+        .filter(|interrupt| interrupt.id() == id && !kdb::takes_interrupt(interrupt.number.get()))
+}
+
+/// The address and the data of the message by which a device raises the interrupt with this thread number; `None` if that is
+/// no message-signalled interrupt's.
+pub fn message(number: u64) -> Option<[u64; 2]> {
+    let interrupt = interrupts().get(usize::try_from(number).ok()?)?;
+    let (address, data) = arch::interrupt_message(interrupt.message()?, interrupt.source.get().into());
+    Some([address, data])
 }
 
 /// A line has raised an interrupt, which the controller driver has masked and acknowledged.
@@ -111,13 +145,28 @@ pub fn occurred(line: u32) {
     if kdb::takes_interrupt(line) {
         return kdb::console_interrupt();
     }
-    let Some(interrupt) = find(ThreadId::interrupt(line)) else { return };
-    if !interrupt.is_here() || interrupt.state.get() != State::Open {
-        return;
+    if let Some(interrupt) = find(ThreadId::interrupt(line))
+        && interrupt.is_open()
+    {
+        interrupt.occur();
     }
-    let handler = interrupt.handler.get().map_or(ThreadId::NIL, |handler| handler.id());
-    trace::event(Event::Interrupt, u64::from(line), handler.raw());
-    interrupt.arrive();
+}
+
+/// A device has interrupted this processor by the message of this number.
+pub fn message_arrived(message: u32) {
+    let Some(interrupt) = interrupts().get((LINES.load(Ordering::Relaxed) + message) as usize) else {
+        return;
+    };
+    if interrupt.is_open() {
+        interrupt.occur();
+    } else if !interrupt.is_here() || interrupt.state.get() != State::Free {
+        delay::at(Point::Again);
+        interrupt.again.note();
+        // Its handler may just have acknowledged it, elsewhere.
+        if interrupt.is_open() && interrupt.again.take() {
+            interrupt.occur();
+        }
+    }
 }
 
 /// The interrupt that lies in a mailbox with this node.
@@ -170,10 +219,10 @@ fn pending(handler: ThreadRef) -> impl Iterator<Item = &'static Interrupt> {
 /// end when they arrive, or with [`drop_pending`].
 pub fn forget_handler(handler: ThreadRef) {
     if handler.is_marked(mark::HANDLES_INTERRUPTS) {
-        for interrupt in &INTERRUPTS.0[..system_base() as usize] {
+        for interrupt in interrupts() {
             if interrupt.handler.get().is_some_and(|other| eq(other, handler)) {
                 interrupt.handler.set(None);
-                arch::mask_interrupt(interrupt.line.get());
+                interrupt.mask();
             }
         }
     }
@@ -182,7 +231,30 @@ pub fn forget_handler(handler: ThreadRef) {
 impl Interrupt {
     /// The id of the interrupt thread.
     pub fn id(&self) -> ThreadId {
-        ThreadId::interrupt(self.line.get())
+        ThreadId::interrupt(self.number.get())
+    }
+
+    /// Which message raises it; `None` for a line.
+    fn message(&self) -> Option<u32> {
+        self.number.get().checked_sub(LINES.load(Ordering::Relaxed))
+    }
+
+    fn mask(&self) {
+        if self.message().is_none() {
+            arch::mask_interrupt(self.number.get());
+        }
+    }
+
+    /// Whether the interrupt, of which the executing processor is the source, is here and open.
+    fn is_open(&self) -> bool {
+        self.location.has_come_to(arch::cpu_number() as u16) && self.state.get() == State::Open
+    }
+
+    /// The interrupt, which is open, has occurred here.
+    fn occur(&'static self) {
+        let handler = self.handler.get().map_or(ThreadId::NIL, |handler| handler.id());
+        trace::event(Event::Interrupt, u64::from(self.number.get()), handler.raw());
+        self.arrive();
     }
 
     /// Whether the interrupt is located here.
@@ -200,7 +272,7 @@ impl Interrupt {
         processor::post(processor, |public| &public.interrupts, &[&self.mail]);
     }
 
-    /// The line has interrupted, or its interrupt has come to this processor: it is its handler's, here or elsewhere.
+    /// It has occurred here, or come to this processor since: it is its handler's, here or elsewhere.
     pub fn arrive(&'static self) {
         self.location.arrive(arch::cpu_number() as u16);
         let Some(handler) = self.handler.get() else { return self.become_free() };
@@ -213,10 +285,11 @@ impl Interrupt {
         }
     }
 
-    /// Nobody handles the interrupt: it is masked, and is where lines interrupt.
+    /// Nobody handles the interrupt any more: it goes back to its source.
     fn become_free(&self) {
+        self.again.take();
         self.state.set(State::Free);
-        self.location.assign(FIRST_PROCESSOR);
+        self.location.assign(self.source.get());
     }
 
     /// The thread to which the interrupt is delivered.
@@ -224,29 +297,45 @@ impl Interrupt {
         self.handler.get()
     }
 
-    /// Makes `handler` the thread to which the interrupt, which is here, is delivered, and opens the line. A pending interrupt
-    /// is lost.
+    /// Makes `handler` the thread to which the interrupt, which is here, is delivered, and opens it. A pending interrupt is
+    /// lost.
     pub fn associate(&'static self, handler: ThreadRef) {
-        self.disassociate();
+        self.detach();
         handler.mark(mark::HANDLES_INTERRUPTS);
         self.handler.set(Some(handler));
         self.open();
     }
 
-    /// Masks the line of an interrupt that is here and forgets the handler.
+    /// Masks an interrupt that is here and forgets the handler.
     pub fn disassociate(&'static self) {
-        if self.handler.take().is_some() {
-            arch::mask_interrupt(self.line.get());
-        }
-        self.waits_for.get().inspect(|handler| self.remove_pending(handler));
+        self.detach();
         self.become_free();
     }
 
-    /// From now on the line can interrupt, and the interrupt is the first processor's.
-    fn open(&self) {
+    fn detach(&'static self) {
+        if self.handler.take().is_some() {
+            self.mask();
+        }
+        self.waits_for.get().inspect(|handler| self.remove_pending(handler));
+        self.again.take();
+    }
+
+    /// From now on it can occur, and is back at its source: the caller does not touch it any more. If it has occurred again
+    /// meanwhile, it is its handler's at once.
+    fn open(&'static self) {
+        if self.again.take() {
+            return self.arrive();
+        }
         self.state.set(State::Open);
-        self.location.assign(FIRST_PROCESSOR);
-        arch::unmask_interrupt(self.line.get());
+        delay::at(Point::Again);
+        self.location.assign(self.source.get());
+        match self.message() {
+            None => arch::unmask_interrupt(self.number.get()),
+            Some(message) if self.again.take_after_return() => {
+                arch::raise_message(message, self.source.get().into());
+            }
+            Some(_) => {}
+        }
     }
 
     /// The handler has received the message.
@@ -254,15 +343,15 @@ impl Interrupt {
         self.state.set(State::Delivered);
     }
 
-    /// `thread` sends a message to the interrupt: the line is opened again if it is the handler's answer.
-    pub fn acknowledge(&self, thread: ThreadRef) -> Result<(), IpcErrorKind> {
+    /// `thread` sends a message to the interrupt: it is opened again if it is the handler's answer.
+    pub fn acknowledge(&'static self, thread: ThreadRef) -> Result<(), IpcErrorKind> {
         if !self.handler.get().is_some_and(|handler| eq(handler, thread)) {
             return Err(IpcErrorKind::NonExistingPartner);
         }
         if self.state.get() != State::Delivered {
             return Err(IpcErrorKind::Timeout);
         }
-        trace::event(Event::Acknowledge, u64::from(self.line.get()), 0);
+        trace::event(Event::Acknowledge, u64::from(self.number.get()), 0);
         self.open();
         Ok(())
     }
@@ -270,7 +359,7 @@ impl Interrupt {
     fn insert_pending(&'static self, handler: ThreadRef) {
         self.waits_for.set(Some(handler));
         let mut link = &handler.pending_interrupts;
-        while let Some(other) = link.get().filter(|other| other.line.get() < self.line.get()) {
+        while let Some(other) = link.get().filter(|other| other.number.get() < self.number.get()) {
             link = &other.next;
         }
         self.next.set(link.get());

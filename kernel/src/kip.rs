@@ -6,10 +6,11 @@
 //! otherwise, the kernel writes the same itself. Then [`complete`] adds what only the kernel knows.
 use x2::kip::{
     API_FLAGS, API_FLAGS_VALUE, API_VERSION, API_VERSION_VALUE, BOOT_INFO, CLOCK_INFO, ClockInfo, EXTENSIONS,
-    KERNEL_DESCRIPTOR_POINTER, KIP_AREA_INFO, MAGIC, MAGIC_VALUE, MEMORY_INFO, MemoryDescriptor, MemoryInfo,
-    NO_ISOLATION_CLAIM, PAGE_INFO, PROCESSOR_DESCRIPTOR_POINTER, PROCESSOR_DESCRIPTOR_SIZE,
-    PROCESSOR_DESCRIPTORS, PROCESSOR_INFO, PageInfo, ProcessorInfo, RESERVED_MEMORY_0, ROOT, SIGMA0, SIZE,
-    SIZE_LOG2, THREAD_INFO, ThreadInfo, UTCB_INFO, UtcbInfo, kernel_descriptor, server,
+    INTERRUPT_MESSAGES_SHIFT, KERNEL_DESCRIPTOR_POINTER, KIP_AREA_INFO, MAGIC, MAGIC_VALUE, MEMORY_INFO,
+    MemoryDescriptor, MemoryInfo, NO_ISOLATION_CLAIM, PAGE_INFO, PROCESSOR_DESCRIPTOR_POINTER,
+    PROCESSOR_DESCRIPTOR_SIZE, PROCESSOR_DESCRIPTORS, PROCESSOR_INFO, PageInfo, ProcessorInfo,
+    RESERVED_MEMORY_0, ROOT, SIGMA0, SIZE, SIZE_LOG2, THREAD_INFO, ThreadInfo, UTCB_INFO, UtcbInfo,
+    kernel_descriptor, server,
 };
 use x2::{Rights, Time};
 
@@ -120,11 +121,10 @@ impl Page {
         self.0[RESERVED_MEMORY_0 / 8 + 1] = facts.image.end.value();
         let precision = ClockInfo { read_precision: Time::period(1), schedule_precision: Time::period(1000) };
         self.0[CLOCK_INFO / 8] = precision.raw();
-        let system_base = facts.interrupt_lines;
         let threads = ThreadInfo {
             number_bits: THREAD_NUMBER_BITS,
-            system_base,
-            user_base: system_base + ThreadInfo::KERNEL_NUMBERS,
+            system_base: facts.interrupts,
+            user_base: facts.interrupts + ThreadInfo::KERNEL_NUMBERS,
         };
         self.0[THREAD_INFO / 8] = threads.raw();
         self.0[PAGE_INFO / 8] = PageInfo::new(facts.rights, facts.page_sizes).raw();
@@ -138,7 +138,9 @@ impl Page {
             self.0[at] = processor.external_khz;
             self.0[at + 1] = processor.internal_khz;
         }
-        self.0[EXTENSIONS / 8] = x2::extension::VERSION | if facts.isolates { 0 } else { NO_ISOLATION_CLAIM };
+        self.0[EXTENSIONS / 8] = x2::extension::VERSION
+            | if facts.isolates { 0 } else { NO_ISOLATION_CLAIM }
+            | u64::from(facts.messages) << INTERRUPT_MESSAGES_SHIFT;
     }
 }
 
@@ -159,8 +161,10 @@ pub struct Processor {
 pub struct Facts<'a> {
     /// Kernel image and boot memory.
     pub image: PhysRange,
-    /// Number of interrupt lines: their threads have the numbers below.
-    pub interrupt_lines: u32,
+    /// Number of interrupts: their threads have the numbers below.
+    pub interrupts: u32,
+    /// How many of them, the last, are message-signalled.
+    pub messages: u32,
     /// Rights that can be set independently of each other.
     pub rights: Rights,
     /// Sum of the page sizes.
@@ -188,11 +192,6 @@ pub fn word(offset: usize) -> u64 {
 pub unsafe fn set_word(offset: usize, value: u64) {
     // SAFETY: the caller's promise.
     unsafe { PAGE.get_mut().0[offset / 8] = value }
-}
-
-/// Thread numbers below are interrupts', from it on the kernel's.
-pub fn thread_info() -> ThreadInfo {
-    ThreadInfo::from_raw(word(THREAD_INFO))
 }
 
 /// The memory descriptors; later ones override earlier ones.
@@ -278,7 +277,8 @@ mod tests {
         let range = PhysRange::new(PhysAddr::new(0x80_0000), PhysAddr::new(0x84_0000));
         let facts = Facts {
             image: range,
-            interrupt_lines: 24,
+            interrupts: 24,
+            messages: 8,
             rights: Rights::ALL,
             page_sizes: 0x20_1000,
             processors: &[Processor { external_khz: 1000, internal_khz: 2_000_000 }; 2],
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(page.0[PAGE_INFO / 8], 0x20_1007);
         assert_eq!(page.0[PROCESSOR_INFO / 8], 5 << 60 | 1);
         assert_eq!(page.0[0x260 / 8..0x270 / 8], [1000, 2_000_000]);
-        assert_eq!(page.0[EXTENSIONS / 8], 1 << 16 | 1);
+        assert_eq!(page.0[EXTENSIONS / 8], 8 << 32 | 1 << 16 | 1);
         assert_eq!(page.0[RESERVED_MEMORY_0 / 8..][..2], [0x80_0000, 0x84_0000]);
         page.clear_memory();
         let descriptor = MemoryDescriptor::physical(MemoryKind::Reserved, 0, 0x80_0000, 0x83_ffff);

@@ -44,12 +44,11 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
         );
     }
     arch::boot::start_processors(boot);
+    interrupt::init(arch::interrupt_lines().max(LEAST_LINES), arch::message_interrupts());
     complete_interface_page();
     announce_system_calls();
     let (sigma0, root) = kip::servers();
     log::info!("sigma0 at {:#x}, root task at {:#x}", sigma0.ip, root.ip);
-    let lines = kip::thread_info().system_base;
-    interrupt::init(lines);
     table::threads().init();
     arch::page_entry::configure(features::has(Features::GIANT_PAGES), features::has(Features::NO_EXECUTE));
     mapping::init(reserved::ranges());
@@ -101,7 +100,8 @@ fn complete_interface_page() {
     let processor = kip::Processor { external_khz: arch::bus_khz(), internal_khz: arch::time_stamp_khz() };
     let facts = kip::Facts {
         image,
-        interrupt_lines: arch::interrupt_lines().max(LEAST_LINES),
+        interrupts: interrupt::system_base(),
+        messages: interrupt::messages(),
         rights,
         page_sizes,
         processors: &[processor; kip::MAX_PROCESSORS][..arch::cpu_count() as usize],

@@ -1,6 +1,6 @@
 //! The models. Their names contain `loom`, by which `./mac test` finds them.
 
-use crate::counters::Counters;
+use crate::counters::{Counters, NONE, Table};
 use crate::ring::{Ring, Wanted};
 use crate::spin_lock::SpinLock;
 use loom::cell::UnsafeCell;
@@ -85,17 +85,59 @@ fn loom_trace_events_find_their_memory() {
     });
 }
 
+/// Accounts with these limits, with a reference each; their numbers begin at 1.
+struct Accounts {
+    counters: Vec<Counters>,
+    freed: AtomicU32,
+}
+
+impl Accounts {
+    fn new<const COUNT: usize>(limits: [u64; COUNT]) -> Arc<Self> {
+        let counters = [u64::MAX].into_iter().chain(limits).map(Counters::new).collect();
+        Arc::new(Self { counters, freed: AtomicU32::new(0) })
+    }
+
+    fn used(&self) -> Vec<u64> {
+        self.counters[1..].iter().map(Counters::used).collect()
+    }
+}
+
+impl Table for Accounts {
+    fn counters(&self, number: u16) -> &Counters {
+        &self.counters[usize::from(number)]
+    }
+
+    fn reclaim(&self, number: u16) {
+        // The kernel holds a lock here, which orders those who claim.
+        if self.counters(number).claim() {
+            self.freed.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Does both at once and returns what the first has.
+fn race<R: 'static>(
+    accounts: &Arc<Accounts>,
+    first: fn(&Accounts) -> R,
+    second: impl FnOnce(&Accounts),
+) -> R {
+    let other = {
+        let accounts = Arc::clone(accounts);
+        thread::spawn(move || first(&accounts))
+    };
+    second(accounts);
+    other.join().unwrap()
+}
+
 #[test]
 fn loom_accounts_keep_their_limit() {
     loom::model(|| {
-        let account = Arc::new(Counters::new(10));
-        let charge = |account: &Counters| u64::from(account.charge(6)) * 6;
-        let other = {
-            let account = Arc::clone(&account);
-            thread::spawn(move || charge(&account))
-        };
-        let charged = charge(&account) + other.join().unwrap();
-        assert!(charged <= 10 && account.used() == charged, "{charged} of 10");
+        let accounts = Accounts::new([10]);
+        let mut here = false;
+        let there =
+            race(&accounts, |accounts| accounts.charge(1, 6), |accounts| here = accounts.charge(1, 6));
+        assert!(here != there, "one of them has it");
+        assert_eq!(accounts.used(), [6]);
     });
 }
 
@@ -103,21 +145,65 @@ fn loom_accounts_keep_their_limit() {
 #[test]
 fn loom_accounts_are_freed_once() {
     loom::model(|| {
-        let account = Arc::new(Counters::new(10));
-        assert!(account.charge(6));
-        let freed = Arc::new(AtomicU32::new(0));
-        let free_if = |unused: bool, account: &Counters, freed: &AtomicU32| {
-            // The kernel holds a lock here, which orders those who claim.
-            if unused && account.claim() {
-                freed.fetch_add(1, Ordering::AcqRel);
+        let accounts = Accounts::new([10]);
+        assert!(accounts.charge(1, 6));
+        let release = |accounts: &Accounts| {
+            if accounts.counters(1).release() {
+                accounts.reclaim(1);
             }
         };
-        let other = {
-            let (account, freed) = (Arc::clone(&account), Arc::clone(&freed));
-            thread::spawn(move || free_if(account.release(), &account, &freed))
-        };
-        free_if(account.credit(6), &account, &freed);
-        other.join().unwrap();
-        assert_eq!(freed.load(Ordering::Acquire), 1);
+        race(&accounts, release, |accounts| accounts.credit(1, 6));
+        assert_eq!(accounts.freed.load(Ordering::Acquire), 1);
+    });
+}
+
+/// Two that share the limit of a third keep it together.
+#[test]
+fn loom_accounts_share_a_limit() {
+    loom::model(|| {
+        let accounts = Accounts::new([u64::MAX, u64::MAX, 10]);
+        assert!(accounts.relink(1, 3, 0, 0) && accounts.relink(2, 3, 0, 0));
+        let mut here = false;
+        let there =
+            race(&accounts, |accounts| accounts.charge(1, 6), |accounts| here = accounts.charge(2, 6));
+        assert!(here != there, "one of them has it");
+        assert_eq!(accounts.used(), [6 * u64::from(there), 6 * u64::from(here), 6]);
+    });
+}
+
+/// What is taken, or given back, while the account moves from one upper account to another counts at the one where it ends.
+#[test]
+fn loom_accounts_move_with_what_they_use() {
+    let check = |race_with: fn(&Accounts) -> u64, before: u64| {
+        loom::model(move || {
+            let accounts = Accounts::new([u64::MAX, 20, 20]);
+            assert!(accounts.relink(1, 2, 0, 0) && accounts.charge(1, before));
+            let used = race(&accounts, race_with, |accounts| assert!(accounts.relink(1, 3, 0, 0)));
+            assert_eq!(accounts.used(), [used, 0, used]);
+        });
+    };
+    check(|accounts| 4 + 6 * u64::from(accounts.charge(1, 6)), 4);
+    check(
+        |accounts| {
+            accounts.credit(1, 6);
+            4
+        },
+        10,
+    );
+}
+
+/// The same for an account that leaves the shared quota and keeps a part of it for itself.
+#[test]
+fn loom_accounts_leave_with_a_part() {
+    loom::model(|| {
+        let accounts = Accounts::new([15, 20]);
+        assert!(accounts.relink(1, 2, 0, 0) && accounts.charge(1, 4));
+        let charged = race(
+            &accounts,
+            |accounts| accounts.charge(1, 6),
+            |accounts| assert!(accounts.relink(1, NONE, 0, 15)),
+        );
+        assert!(charged);
+        assert_eq!(accounts.used(), [10, 15]);
     });
 }

@@ -30,7 +30,7 @@ pub(super) enum Command {
     Entries(u32, u64),
     /// Who has the memory at a physical address, from whom.
     Frame(u64),
-    /// Interrupt lines that have handlers.
+    /// Interrupts that have handlers.
     Interrupts,
     /// Memory of a thread's space: number, address.
     Read(u32, u64),
@@ -89,7 +89,7 @@ pub(super) const HELP: [(&str, &str, &str); 23] = [
     ("p N A", "pages N A", "pages of the space of thread N, from address A on"),
     ("pt N A", "entries N A", "page-table entries for address A in the space of thread N"),
     ("f A", "frame A", "who has the memory at physical address A, from whom"),
-    ("i", "interrupts", "interrupt lines with handlers"),
+    ("i", "interrupts", "interrupts with handlers"),
     ("r N A", "read N A", "64 bytes at address A in the space of thread N"),
     ("", "trace", "dump the trace buffer"),
     ("", "trace EV", "record these events: all, none, or names such as ipc-*,switch"),

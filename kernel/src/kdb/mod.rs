@@ -2,8 +2,8 @@
 //!
 //! It is entered when the kernel has stopped (panic, exception in the kernel), and with the boot option `kdb` also by
 //! programs that may (the enter form of INT3, ABI 15.1), with `kdb=break` also by a break on the serial line, and by
-//! breakpoints and steps that it was told. Everything else stands still meanwhile. A non-maskable interrupt
-//! prints the [`overview`] and goes on: so a machine that hangs can be asked where it is.
+//! breakpoints and steps that it was told. Everything else, on all processors, stands still meanwhile. A non-maskable
+//! interrupt prints the [`overview`] and goes on: so a machine that hangs can be asked where it is.
 //!
 //! Commands look at kernel structures as they are, possibly in the middle of a change: they print what they find, follow
 //! only links that cannot dangle (thread control blocks are type-stable, K12), and stop after a bounded number.
@@ -46,6 +46,18 @@ pub fn overview() {
     }
 }
 
+/// Prints where the other processors were stopped, as addresses of a backtrace.
+pub fn show_others() {
+    for (number, address) in arch::stopped_others() {
+        match address {
+            Some(address) => {
+                console::print(format_args!("processor {number} stands still\n  at {address:#018x}\n"))
+            }
+            None => console::print(format_args!("processor {number} does not stop\n")),
+        }
+    }
+}
+
 /// What stands still while the debugger is entered.
 #[derive(Clone, Copy)]
 enum Stopped {
@@ -76,13 +88,20 @@ fn enter(stopped: Stopped) -> Resume {
     if !READY.load(Ordering::Relaxed) || config::get().no_kdb {
         return Resume::Go;
     }
+    let stopped_others = arch::stop_others();
     breakpoints::suspend();
     console::print(format_args!("kernel debugger; h for help\n"));
+    if stopped_others {
+        show_others();
+    }
     if let Stopped::Thread(thread) = stopped {
         breakpoints::show_stopped(thread);
     }
     let resume = commands(stopped);
     breakpoints::resume(resume);
+    if stopped_others {
+        arch::resume_others();
+    }
     resume
 }
 

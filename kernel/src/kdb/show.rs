@@ -305,10 +305,11 @@ fn interrupts(out: &mut impl Write) -> fmt::Result {
     for line in 0..interrupt::system_base() {
         let Some(source) = interrupt::find(ThreadId::interrupt(line)) else { continue };
         if let Some(handler) = source.handler() {
-            writeln!(out, "line {line}: to {}", Id(handler.id()))?;
+            writeln!(out, "{line}: to {}", Id(handler.id()))?;
         }
     }
-    writeln!(out, "{} lines", interrupt::system_base())
+    let (all, messages) = (interrupt::system_base(), interrupt::messages());
+    writeln!(out, "{} lines, then {messages} message-signalled", all - messages)
 }
 
 fn record(out: &mut impl Write, set: EventSet) -> fmt::Result {

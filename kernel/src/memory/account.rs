@@ -2,10 +2,10 @@
 //!
 //! An [`Account`] is a 16-bit name, small enough for every map node to carry its payer. Its state lives in a table
 //! that grows by frames of kernel memory. It disappears when nobody holds a reference any more and everything charged
-//! to it has been returned.
+//! to it has been returned. Accounts can share the quota of another ([`Account::share`]).
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::counters::Counters;
+use super::counters::{self, Counters, Table as _};
 use super::{OutOfMemory, PAGE_SIZE, PhysAddr, Use, frame};
 use crate::arch;
 use crate::sync::SpinLock;
@@ -114,7 +114,23 @@ impl Account {
         self.counters().set_limit(limit);
     }
 
-    /// Bytes in use.
+    /// The account at which what is used counts, too.
+    pub fn upper(self) -> Option<Self> {
+        Some(self.counters().upper()).filter(|&upper| upper != counters::NONE).map(Self)
+    }
+
+    /// From now on what is used counts at `upper`, too, and shares its limit, and no more at the present upper account. Of
+    /// `upper` `prepaid` bytes were taken for this account before; of the present one `kept` stay taken. Fails without any
+    /// change if `upper`, or the present one for what is kept, has not so much left. One such call at a time for an account.
+    ///
+    /// The kernel's own account shares nothing, and nobody shares its.
+    pub fn share(self, upper: Option<Self>, prepaid: u64, kept: u64) -> Result<(), OutOfMemory> {
+        debug_assert!(self != Self::KERNEL && upper != Some(self));
+        let upper = upper.map_or(counters::NONE, |upper| upper.0);
+        if Accounts.relink(self.0, upper, prepaid, kept) { Ok(()) } else { Err(OutOfMemory) }
+    }
+
+    /// Bytes in use, with those of accounts that share this one.
     pub fn used(self) -> u64 {
         self.counters().used()
     }
@@ -122,15 +138,13 @@ impl Account {
     /// Takes `bytes` out of the quota.
     #[inline]
     pub fn charge(self, bytes: u64) -> Result<(), OutOfMemory> {
-        if self.counters().charge(bytes) { Ok(()) } else { Err(OutOfMemory) }
+        if Accounts.charge(self.0, bytes) { Ok(()) } else { Err(OutOfMemory) }
     }
 
     /// Puts `bytes` back into the quota.
     #[inline]
     pub fn credit(self, bytes: u64) {
-        if self.counters().credit(bytes) {
-            self.reclaim();
-        }
+        Accounts.credit(self.0, bytes);
     }
 
     /// Frees the slot, if it is unused now that the lock is held.
@@ -155,5 +169,19 @@ impl Account {
         // SAFETY: an Account exists only for a slot of a table frame that was entered into TABLE and is never freed; the
         // state is all atomics, and zero is a valid one.
         unsafe { &*arch::phys_to_virt(table).cast::<State>().add(self.0 as usize % PER_FRAME) }
+    }
+}
+
+struct Accounts;
+
+impl counters::Table for Accounts {
+    #[inline]
+    fn counters(&self, number: u16) -> &Counters {
+        Account(number).counters()
+    }
+
+    #[cold]
+    fn reclaim(&self, number: u16) {
+        Account(number).reclaim();
     }
 }

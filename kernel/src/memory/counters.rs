@@ -1,4 +1,9 @@
-//! What processors share of an account: its limit, what is used of it, and who refers to it. Model-checked with loom.
+//! What processors share of accounts: limits, what is used of them, which counts at which other, and who refers to them.
+//! Model-checked with loom.
+//!
+//! What an account uses can count at another, too, its *upper* one, and there at that one's upper one and so on: it shares
+//! their limits (K4). That can change at any time. So an account's number of bytes and its upper account are one word: what
+//! is added to it is at the upper account already, and who moves the account moves exactly what is in the word.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,12 +15,39 @@ use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Counters {
     limit: AtomicU64,
+    /// Bytes in use in the lower bits, above them the number of the upper account: see [`Word`].
     used: AtomicU64,
     references: AtomicU32,
 }
 
 /// References of an account that is free.
 const FREE: u32 = u32::MAX;
+
+/// The number that stands for no upper account: that of the kernel's own, which limits nothing.
+pub const NONE: u16 = 0;
+
+/// How many accounts stand above one another at most. What is below has no memory.
+const MOST_ABOVE: u32 = 32;
+
+/// What an account uses, and its upper account.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Word(u64);
+
+impl Word {
+    const SHIFT: u32 = 48;
+
+    fn new(used: u64, upper: u16) -> Self {
+        Self(used | u64::from(upper) << Self::SHIFT)
+    }
+
+    fn used(self) -> u64 {
+        self.0 & ((1 << Self::SHIFT) - 1)
+    }
+
+    fn upper(self) -> u16 {
+        (self.0 >> Self::SHIFT) as u16
+    }
+}
 
 impl Counters {
     /// Those of an account with one reference, for models. (In the kernel they are memory that is [reset](Self::reset).)
@@ -24,10 +56,10 @@ impl Counters {
         Self { limit: AtomicU64::new(limit), used: AtomicU64::new(0), references: AtomicU32::new(1) }
     }
 
-    /// Makes them those of an account that has just been made: nothing used, one reference. Nobody else knows it yet.
+    /// Makes them those of an account with one reference. Nothing is used: the memory is zero, or was [claimed](Self::claim).
+    /// (Somebody late may count at the account that was here before, and takes that back at once.)
     pub fn reset(&self, limit: u64) {
         self.limit.store(limit, Ordering::Relaxed);
-        self.used.store(0, Ordering::Relaxed);
         self.references.store(1, Ordering::Relaxed);
     }
 
@@ -41,9 +73,19 @@ impl Counters {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
+    #[inline]
+    fn word(&self) -> Word {
+        Word(self.used.load(Ordering::Relaxed))
+    }
+
     /// Bytes in use.
     pub fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+        self.word().used()
+    }
+
+    /// The number of the account at which what is used counts, too.
+    pub fn upper(&self) -> u16 {
+        self.word().upper()
     }
 
     /// References, or `None` if the account is free, or about to be.
@@ -52,27 +94,43 @@ impl Counters {
         (references != FREE && (references != 0 || self.used() != 0)).then_some(references)
     }
 
-    /// Takes `bytes` out of the quota, if they are left.
+    /// Takes `bytes` out of the quota, if they are left, while the upper account is `upper`; else what it is now, or that
+    /// nothing is left.
     #[inline]
-    pub fn charge(&self, bytes: u64) -> bool {
-        // Relaxed: the sum alone matters.
-        let used = self.used.fetch_add(bytes, Ordering::Relaxed).wrapping_add(bytes);
-        if used <= self.limit.load(Ordering::Relaxed) {
-            return true;
+    fn add(&self, bytes: u64, upper: u16) -> Result<(), Refusal> {
+        let mut word = self.word();
+        loop {
+            if word.upper() != upper {
+                return Err(Refusal::Upper(word.upper()));
+            }
+            if word.used() + bytes > self.limit() {
+                return Err(Refusal::Full);
+            }
+            match self.replace(word, Word(word.0 + bytes)) {
+                Ok(()) => return Ok(()),
+                Err(now) => word = now,
+            }
         }
-        // Another processor may fail meanwhile although this amount is about to return: at the limit, that is fair.
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
-        false
     }
 
-    /// Puts `bytes` back into the quota. Returns whether the account may be unused now: see [`Self::claim`].
     #[inline]
-    pub fn credit(&self, bytes: u64) -> bool {
+    fn replace(&self, word: Word, new: Word) -> Result<(), Word> {
+        // Relaxed: the sums alone matter.
+        self.used
+            .compare_exchange_weak(word.0, new.0, Ordering::Relaxed, Ordering::Relaxed)
+            .map(drop)
+            .map_err(Word)
+    }
+
+    /// Puts `bytes` back into the quota. Returns the upper account, where they have to be put back, too, and whether the
+    /// account may be unused now: see [`Self::claim`].
+    #[inline]
+    fn subtract(&self, bytes: u64) -> (u16, bool) {
         // Release and acquire in both read-modify-writes, here and in `release`: of two processors that give back the last
         // byte and the last reference, the one that comes second at either counter sees what the other did at both.
-        let before = self.used.fetch_sub(bytes, Ordering::AcqRel);
-        debug_assert!(before >= bytes, "more returned than taken");
-        before == bytes && self.references.fetch_add(0, Ordering::AcqRel) == 0
+        let before = Word(self.used.fetch_sub(bytes, Ordering::AcqRel));
+        debug_assert!(before.used() >= bytes, "more returned than taken");
+        (before.upper(), before.0 == bytes && self.references.fetch_add(0, Ordering::AcqRel) == 0)
     }
 
     /// Adds a reference; the caller has one.
@@ -87,7 +145,115 @@ impl Counters {
 
     /// Whether the account is unused, and the caller is the one who frees it. One caller at a time.
     pub fn claim(&self) -> bool {
-        self.used() == 0
+        self.word() == Word::new(0, NONE)
             && self.references.compare_exchange(0, FREE, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// Why bytes were not added.
+enum Refusal {
+    /// They would exceed the limit.
+    Full,
+    /// This is the upper account now.
+    Upper(u16),
+}
+
+/// All accounts.
+pub trait Table {
+    /// The counters of the account with this number, which exists or has existed.
+    fn counters(&self, number: u16) -> &Counters;
+
+    /// The account may be unused: whoever can [claim](Counters::claim) it frees it.
+    fn reclaim(&self, number: u16);
+
+    /// Takes `bytes` out of the account's quota and those above: all or nothing.
+    #[inline]
+    fn charge(&self, number: u16, bytes: u64) -> bool {
+        match self.counters(number).add(bytes, NONE) {
+            Ok(()) => true,
+            Err(Refusal::Full) => false,
+            Err(Refusal::Upper(upper)) => self.charge_both(number, upper, bytes, 0),
+        }
+    }
+
+    /// The same for an account that lies `above` levels above the one in question, and has an upper one itself.
+    #[inline(never)]
+    fn charge_both(&self, number: u16, upper: u16, bytes: u64, above: u32) -> bool {
+        let mut upper = upper;
+        loop {
+            if upper != NONE && (above == MOST_ABOVE || !self.charge_above(upper, bytes, above + 1)) {
+                return false;
+            }
+            let added = self.counters(number).add(bytes, upper);
+            if added.is_err() && upper != NONE {
+                self.credit(upper, bytes);
+            }
+            match added {
+                Ok(()) => return true,
+                Err(Refusal::Full) => return false,
+                Err(Refusal::Upper(now)) => upper = now,
+            }
+        }
+    }
+
+    /// [`Self::charge`], `above` levels above the account in question.
+    fn charge_above(&self, number: u16, bytes: u64, above: u32) -> bool {
+        match self.counters(number).add(bytes, NONE) {
+            Ok(()) => true,
+            Err(Refusal::Full) => false,
+            Err(Refusal::Upper(upper)) => self.charge_both(number, upper, bytes, above),
+        }
+    }
+
+    /// Puts `bytes` back into the account's quota and those above.
+    #[inline]
+    fn credit(&self, number: u16, bytes: u64) {
+        let mut number = number;
+        loop {
+            let (upper, unused) = self.counters(number).subtract(bytes);
+            if unused {
+                self.reclaim(number);
+            }
+            if upper == NONE {
+                return;
+            }
+            number = upper;
+        }
+    }
+
+    /// From now on what the account uses counts at `upper` and no more at its present upper account; either may be [`NONE`].
+    /// `prepaid` bytes were taken out of `upper` for it before, and `kept` are to stay taken out of the present one: what
+    /// that is more or less than what is used is put back or taken. `false`: not so much is left, and nothing has changed;
+    /// never if `upper` is [`NONE`] and nothing is kept. One such call at a time for an account.
+    fn relink(&self, number: u16, upper: u16, prepaid: u64, kept: u64) -> bool {
+        let counters = self.counters(number);
+        loop {
+            let word = counters.word();
+            let present = word.upper();
+            if present == upper {
+                return true;
+            }
+            let (at_new, at_present) =
+                (word.used().saturating_sub(prepaid), kept.saturating_sub(word.used()));
+            if upper != NONE && !self.charge(upper, at_new) {
+                return false;
+            }
+            let give_back = |number: u16, bytes: u64| {
+                if number != NONE {
+                    self.credit(number, bytes);
+                }
+            };
+            if present != NONE && !self.charge(present, at_present) {
+                give_back(upper, at_new);
+                return false;
+            }
+            if counters.replace(word, Word::new(word.used(), upper)).is_ok() {
+                give_back(upper, prepaid.saturating_sub(word.used()));
+                give_back(present, word.used().saturating_sub(kept));
+                return true;
+            }
+            give_back(upper, at_new);
+            give_back(present, at_present);
+        }
     }
 }

@@ -158,3 +158,107 @@ fn the_nth_allocation_fails() {
     assert!(!injection::cancel());
     drop(frame);
 }
+
+#[test]
+fn accounts_share_the_quota_of_another() {
+    let _machine = Machine::new(256 * KIB);
+    let [owner, first, second] =
+        [10 * PAGE_SIZE, UNLIMITED, UNLIMITED].map(|limit| Account::create(limit).unwrap());
+    let before = frame::alloc(first, Use::Kernel).unwrap();
+    first.share(Some(owner), 0, 0).unwrap();
+    second.share(Some(first), 0, 0).unwrap();
+    assert_eq!([owner, first, second].map(Account::used), [PAGE_SIZE, PAGE_SIZE, 0]);
+    let frames: Vec<_> = (0..9).map(|_| frame::alloc(second, Use::Kernel).unwrap()).collect();
+    for account in [owner, first, second] {
+        assert!(frame::alloc(account, Use::Kernel).is_err(), "nothing is left for {account:?}");
+    }
+    assert_eq!([owner, first, second].map(|account| account.used() / PAGE_SIZE), [10, 10, 9]);
+    // A part becomes the second's own: what is used stays, nothing is left beyond.
+    second.set_limit(11 * PAGE_SIZE);
+    assert_eq!(second.share(None, 0, 11 * PAGE_SIZE), Err(OutOfMemory));
+    assert_eq!((second.upper(), owner.used()), (Some(first), 10 * PAGE_SIZE));
+    drop(before);
+    second.share(None, 0, 10 * PAGE_SIZE).unwrap();
+    second.set_limit(10 * PAGE_SIZE);
+    assert_eq!([owner, first, second].map(|account| account.used() / PAGE_SIZE), [10, 10, 9]);
+    let more = frame::alloc(second, Use::Kernel).unwrap();
+    assert!(frame::alloc(second, Use::Kernel).is_err());
+    drop((frames, more));
+    assert_eq!([owner, first, second].map(|account| account.used() / PAGE_SIZE), [10, 10, 0]);
+    // It shares again, and gives back what it does not use.
+    second.share(Some(first), 10 * PAGE_SIZE, 0).unwrap();
+    assert_eq!([owner, first, second].map(Account::used), [0; 3]);
+    // Another owner without room does not get it.
+    let poor = Account::create(PAGE_SIZE - 1).unwrap();
+    let frame = frame::alloc(second, Use::Kernel).unwrap();
+    assert_eq!(second.share(Some(poor), 0, 0), Err(OutOfMemory));
+    assert_eq!([owner, first, second, poor].map(Account::used), [PAGE_SIZE, PAGE_SIZE, PAGE_SIZE, 0]);
+    first.share(None, 0, 0).unwrap();
+    assert_eq!([owner, first, second].map(Account::used), [0, PAGE_SIZE, PAGE_SIZE]);
+    drop(frame);
+}
+
+/// Nobody can build so many levels that charging them takes too long, or too much of the stack.
+#[test]
+fn levels_of_sharing_are_bounded() {
+    let _machine = Machine::new(256 * KIB);
+    let accounts: Vec<_> = (0..100).map(|_| Account::create(UNLIMITED).unwrap()).collect();
+    for pair in accounts.windows(2) {
+        pair[0].share(Some(pair[1]), 0, 0).unwrap();
+    }
+    assert_eq!(accounts[0].charge(1), Err(OutOfMemory));
+    assert!(accounts.iter().all(|account| account.used() == 0), "all or nothing");
+    accounts[70].charge(1).unwrap();
+    assert!(accounts[70..].iter().all(|account| account.used() == 1));
+    accounts[70].credit(1);
+}
+
+/// Random owners, charges and returns: each account has what it and those below it use, and no limit is exceeded.
+#[test]
+fn shared_quotas_always_add_up() {
+    const ACCOUNTS: usize = 6;
+    for seed in 1..200u64 {
+        let _machine = Machine::new(256 * KIB);
+        let mut state = seed;
+        let mut below = |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % bound
+        };
+        let accounts: [Account; ACCOUNTS] = core::array::from_fn(|_| {
+            Account::create(if below(2) == 0 { UNLIMITED } else { 20 + below(100) }).unwrap()
+        });
+        let mut upper = [None; ACCOUNTS];
+        let mut own = [0; ACCOUNTS];
+        for _ in 0..200 {
+            let which = below(ACCOUNTS as u64) as usize;
+            let bytes = below(20);
+            match below(4) {
+                0 => {
+                    // Only upwards, so that there is no circle.
+                    let to = which + 1 + below(ACCOUNTS as u64) as usize;
+                    let to = (to < ACCOUNTS).then_some(to);
+                    if accounts[which].share(to.map(|to| accounts[to]), 0, 0).is_ok() {
+                        upper[which] = to;
+                    }
+                }
+                1 if own[which] >= bytes => {
+                    accounts[which].credit(bytes);
+                    own[which] -= bytes;
+                }
+                _ => {
+                    if accounts[which].charge(bytes).is_ok() {
+                        own[which] += bytes;
+                    }
+                }
+            }
+            let mut sums = own;
+            for number in 0..ACCOUNTS {
+                if let Some(to) = upper[number] {
+                    sums[to] += sums[number];
+                }
+            }
+            assert_eq!(accounts.map(Account::used), sums, "seed {seed}");
+            assert!(accounts.iter().all(|account| account.used() <= account.limit()), "seed {seed}");
+        }
+    }
+}

@@ -3,16 +3,18 @@
 //!
 //! Owner and owned spaces are linked both ways, so that neither outlives what the other knows of it: a space that is
 //! destroyed leaves its owner's list, and its own owned spaces become [`Owner::Gone`]. The same holds for openings.
+//!
+//! A space with a quota of its own has it out of its owner's; one without counts at its owner's account (K4).
 
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr::{NonNull, eq};
 
+use x2::ErrorCode;
 use x2::extension::SystemCallMode;
 
 use super::{CONTROL, Space, SpaceRef};
-use crate::memory::UNLIMITED;
-use crate::memory::{ObjectSlab, OutOfMemory, Use};
+use crate::memory::{Account, ObjectSlab, OutOfMemory, UNLIMITED, Use};
 use crate::sync::{SharedFlag, SharedHalf, SharedRef, SharedWord};
 use crate::{arch, processor};
 
@@ -197,14 +199,23 @@ impl Space {
         }
     }
 
-    /// Gives the space to `owner`, or to nobody. `false`: the space would own itself, and nothing has changed.
-    pub fn set_owner(&'static self, owner: Option<SpaceRef>) -> bool {
+    /// Gives the space to `owner`, or to nobody. Fails without any change if the space would own itself ([`InvalidSpace`]), or
+    /// if the quota of the owner, which it shares, has not enough left for what it uses ([`NoMemory`]).
+    ///
+    /// [`InvalidSpace`]: ErrorCode::InvalidSpace
+    /// [`NoMemory`]: ErrorCode::NoMemory
+    pub fn set_owner(&'static self, owner: Option<SpaceRef>) -> Result<(), ErrorCode> {
         let mut above = owner;
         while let Some(space) = above {
             if eq(space, self) {
-                return false;
+                return Err(ErrorCode::InvalidSpace);
             }
             above = space.ownership.owner.get();
+        }
+        let account = self.account();
+        if account != Account::KERNEL {
+            let shared = owner.filter(|_| account.limit() == UNLIMITED).and_then(account_to_share);
+            account.share(shared, 0, 0).map_err(|_| ErrorCode::NoMemory)?;
         }
         self.leave_owner();
         self.memory.set_owned(owner.is_some());
@@ -215,7 +226,7 @@ impl Space {
             }
             None => Owner::Nobody,
         });
-        true
+        Ok(())
     }
 
     /// Sets whose the space is, and what follows for entry code.
@@ -238,27 +249,42 @@ impl Space {
         self.tell_entry_code();
     }
 
-    /// Sets how many bytes of kernel memory the space may use, taken out of its owner's quota if it has an owner;
-    /// [`UNLIMITED`] gives them back and limits nothing. `false`: the owner has not so much left, or the space uses more
-    /// already; nothing has changed.
-    pub fn set_quota(&self, quota: u64) -> bool {
+    /// Sets how many bytes of kernel memory the space, which is no initial server's, may use, taken out of its owner's quota
+    /// if it has an owner; [`UNLIMITED`] gives them back, and the space shares its owner's. Fails without any change if the
+    /// owner has not so much left, or the space uses more already.
+    pub fn set_quota(&self, quota: u64) -> Result<(), OutOfMemory> {
         let account = self.account();
+        let limit = account.limit();
         if quota < account.used() {
-            return false;
+            return Err(OutOfMemory);
         }
-        let (before, wanted) = (self.ownership.reserved.get(), if quota == UNLIMITED { 0 } else { quota });
-        if let Some(owner) = self.ownership.owner.get() {
-            let owner = owner.account();
-            if wanted > before && owner.charge(wanted - before).is_err() {
-                return false;
+        let before = self.ownership.reserved.get();
+        match self.ownership.owner.get() {
+            None => {}
+            Some(owner) if quota == UNLIMITED => {
+                match account_to_share(owner) {
+                    Some(shared) if account.upper() != Some(shared) => {
+                        account.share(Some(shared), before, 0)?
+                    }
+                    _ => owner.account().credit(before),
+                }
+                self.ownership.reserved.set(0);
             }
-            if wanted < before {
-                owner.credit(before - wanted);
+            Some(_) if account.upper().is_some() => {
+                // What is used is in the owner's quota already, and grows no more beyond the new one.
+                account.set_limit(quota);
+                account.share(None, 0, quota).inspect_err(|_| account.set_limit(limit))?;
+                self.ownership.reserved.set(quota);
             }
-            self.ownership.reserved.set(wanted);
+            Some(owner) => {
+                let owner = owner.account();
+                owner.charge(quota.saturating_sub(before))?;
+                owner.credit(before.saturating_sub(quota));
+                self.ownership.reserved.set(quota);
+            }
         }
         account.set_limit(quota);
-        true
+        Ok(())
     }
 
     /// Lets threads of this space send to threads of `to`.
@@ -305,6 +331,7 @@ impl Space {
         while let Some(space) = self.ownership.owned.get() {
             self.ownership.owned.set(space.ownership.next.take());
             self.account().credit(space.ownership.reserved.take());
+            space.share_no_quota();
             space.set_owner_word(Owner::Gone);
             if arch::interrupt_pending() {
                 return false;
@@ -316,8 +343,16 @@ impl Space {
                 return false;
             }
         }
+        self.share_no_quota();
         self.leave_owner();
         true
+    }
+
+    fn share_no_quota(&self) {
+        if self.account() != Account::KERNEL {
+            let result = self.account().share(None, 0, 0);
+            debug_assert!(result.is_ok(), "nothing is taken of anybody");
+        }
     }
 
     fn leave_owner(&'static self) {
@@ -329,6 +364,11 @@ impl Space {
             unlink(&owner.ownership.owned, |space| eq(space, self), |space| &space.ownership.next);
         }
     }
+}
+
+/// The account whose limit the spaces of `owner` share: none if that is the kernel's own.
+fn account_to_share(owner: SpaceRef) -> Option<Account> {
+    Some(owner.account()).filter(|&account| account != Account::KERNEL)
 }
 
 fn openings(ownership: &Ownership) -> impl Iterator<Item = &'static Opening> {

@@ -23,6 +23,8 @@ pub enum Point {
     Walk,
     /// A lock was taken.
     Lock,
+    /// An interrupt that has occurred again is about to be noted, or one is about to be opened.
+    Again,
 }
 
 /// The longest delay, in rounds of a loop; most are far shorter.

@@ -5,12 +5,12 @@ use x2::extension::{SpaceOption, SystemCallMode};
 use x2::{ErrorCode, ThreadId};
 
 use super::{check_privilege, return_result};
-use crate::arch;
 use crate::memory::{Account, UNLIMITED};
 use crate::scheduler::Next;
 use crate::space::{CONTROL, SpaceRef};
 use crate::thread::ThreadRef;
 use crate::thread::table::threads;
+use crate::{arch, interrupt};
 
 /// No sum of so few bytes overflows, and no machine has so many.
 const LARGEST_QUOTA: u64 = 1 << 52;
@@ -25,6 +25,8 @@ enum Request {
     Open(SpaceRef, SpaceRef),
     Close(SpaceRef, SpaceRef),
     PhysicalAddresses(SpaceRef, bool),
+    /// The message is known; there is nothing left to do.
+    InterruptMessage([u64; 2]),
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
@@ -46,7 +48,8 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     // The only option that is not about a space.
     if option == Some(SpaceOption::InterruptMessage) {
         privileged?;
-        return Err(ErrorCode::InvalidParameter);
+        let message = interrupt::message(values[0]).ok_or(ErrorCode::InvalidParameter)?;
+        return Ok(Request::InterruptMessage(message));
     }
     let space = space_of(registers.rdi.get());
     let owns = space.is_ok_and(|space| current.space.get().is_some_and(|own| space.is_owned_by(own)));
@@ -108,30 +111,26 @@ fn space_of(id: u64) -> Result<SpaceRef, ErrorCode> {
         .ok_or(ErrorCode::InvalidSpace)
 }
 
-/// Performs the call. An owner that would make a circle, and an opening too many, are found here, before any change.
+/// Performs the call. An owner that would make a circle or has not enough memory left, and an opening too many, are found
+/// here, before any change.
 fn perform(request: Request) -> Result<[u64; 2], ErrorCode> {
     match request {
         Request::Information(space) => {
             return Ok([space.account().used(), space.account().limit()]);
         }
-        Request::Owner(space, owner) => {
-            if !space.set_owner(owner) {
-                return Err(ErrorCode::InvalidSpace);
-            }
-        }
+        Request::Owner(space, owner) => space.set_owner(owner)?,
         Request::Quota(space, quota) => {
             if space.account() == Account::KERNEL {
                 // The initial servers' memory is the kernel's own.
                 return Err(ErrorCode::InvalidParameter);
             }
-            if !space.set_quota(quota) {
-                return Err(ErrorCode::NoMemory);
-            }
+            space.set_quota(quota).map_err(|_| ErrorCode::NoMemory)?;
         }
         Request::Mode(space, mode) => space.ownership.set_mode(mode),
         Request::EmulationEntry(space, entry) => space.ownership.set_emulation_entry(entry),
         Request::Open(space, other) => space.open(other).map_err(|_| ErrorCode::NoMemory)?,
         Request::Close(space, other) => space.close(other),
+        Request::InterruptMessage(message) => return Ok(message),
         Request::PhysicalAddresses(space, allowed) => space.ownership.set_sees_physical(allowed),
     }
     Ok([0; 2])

@@ -11,13 +11,16 @@
 //! | one wants it, it moves away | who finds it gone follows it; it stays in one mailbox until it has arrived |
 //! | it is cancelled, or deleted, while somebody brings it a message | both act where it is, one after the other |
 //! | the target goes to sleep while it gets mail | [`Attention`]: one of the two sees the other |
+//! | something happens again to an object that is on its way back | [`Again`]: one of the two sees the other |
 #![cfg_attr(not(any(test, loom)), no_std)]
 
+mod again;
 mod attention;
 mod mailbox;
 #[cfg(all(test, loom))]
 mod models;
 
+pub use again::Again;
 pub use attention::Attention;
 pub use mailbox::{Letters, Mailbox, Node};
 
@@ -52,6 +55,12 @@ impl Location {
     pub fn is_at(&self, processor: u16) -> bool {
         // Relaxed: that the answer is yes was written by this processor itself.
         self.0.load(Ordering::Relaxed) == processor
+    }
+
+    /// The same at `processor` for an object that others [assign](Self::assign) to it: their work on it is seen.
+    #[inline]
+    pub fn has_come_to(&self, processor: u16) -> bool {
+        self.0.load(Ordering::Acquire) == processor
     }
 
     /// The processor that has the object, or gets it: a hint, for others.

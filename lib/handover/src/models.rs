@@ -6,7 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
-use crate::{Attention, Location, Mailbox, Node};
+use crate::{Again, Attention, Location, Mailbox, Node};
 
 /// An object: a thread, for example.
 #[repr(C)]
@@ -229,5 +229,46 @@ fn loom_no_letter_is_slept_over() {
         let seen = polled != 0 || mailbox.has_mail();
         sender.join().unwrap();
         assert!(seen || interrupted.load(Ordering::SeqCst), "it sleeps, and nobody wakes it");
+    });
+}
+
+/// Something that has happened to an object happens again while its owner is giving it back: it is seen to, once.
+#[test]
+fn loom_what_happens_again_is_seen_to_once() {
+    loom::model(|| {
+        let object = object(1, Work::Nothing);
+        let shared = Arc::new((Again::new(), AtomicBool::new(false)));
+        let theirs = shared.clone();
+        let owner = thread::spawn(move || {
+            let (again, raised) = &*theirs;
+            if again.take() {
+                return object.change(|state| state.delivered += 1);
+            }
+            object.change(|state| state.work = Work::Deliver);
+            object.location.assign(0);
+            if again.take_after_return() {
+                raised.store(true, Ordering::SeqCst);
+            }
+        });
+        let (again, raised) = &*shared;
+        let is_open = || object.location.has_come_to(0) && object.state().work == Work::Deliver;
+        let occur = || {
+            object.change(|state| (state.work, state.delivered) = (Work::Done, state.delivered + 1));
+        };
+        if is_open() {
+            occur();
+        } else {
+            again.note();
+            if is_open() && again.take() {
+                occur();
+            }
+        }
+        owner.join().unwrap();
+        if raised.load(Ordering::SeqCst) {
+            assert!(is_open());
+            occur();
+        }
+        assert_eq!(object.state().delivered, 1);
+        assert!(!again.take());
     });
 }

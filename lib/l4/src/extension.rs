@@ -42,6 +42,21 @@ pub fn set_open(space: ThreadId, other: ThreadId, open: bool) -> thread::Result<
     space_options(space, SpaceOption::Open, [other.raw(), open.into()]).map(drop)
 }
 
+/// What a device raises a message-signalled interrupt with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterruptMessage {
+    /// Where it writes.
+    pub address: u64,
+    /// What it writes.
+    pub data: u64,
+}
+
+/// The message of the message-signalled interrupt with thread number `number` (privileged).
+pub fn interrupt_message(number: u32) -> thread::Result<InterruptMessage> {
+    let [address, data] = space_options(ThreadId::NIL, SpaceOption::InterruptMessage, [number.into(), 0])?;
+    Ok(InterruptMessage { address, data })
+}
+
 /// Carries out a batch of MapControl items (at most [`MAX_MAP_ITEMS`](x2::extension::MAX_MAP_ITEMS)) on the space of
 /// thread `space`, which this space owns. On an error the number says which item failed; the earlier ones stand.
 pub fn map_control(

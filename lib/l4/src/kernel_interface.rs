@@ -78,6 +78,14 @@ impl Kip {
         ThreadInfo::from_raw(self.word(kip::THREAD_INFO))
     }
 
+    /// The thread numbers of message-signalled interrupts, of which
+    /// [`interrupt_message`](crate::extension::interrupt_message) tells the messages.
+    pub fn message_interrupts(self) -> core::ops::Range<u32> {
+        let count = (self.word(kip::EXTENSIONS) >> kip::INTERRUPT_MESSAGES_SHIFT) as u16;
+        let end = self.thread_info().system_base;
+        end - u32::from(count)..end
+    }
+
     /// UtcbInfo.
     pub fn utcb_info(self) -> UtcbInfo {
         UtcbInfo::from_raw(self.word(kip::UTCB_INFO))

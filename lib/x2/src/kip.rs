@@ -79,13 +79,17 @@ pub const MAP_CONTROL: usize = 0x200;
 pub const THREAD_STATE: usize = 0x208;
 /// Byte offset: entry address of the extension Notify (K1), 0 = not there.
 pub const NOTIFY: usize = 0x210;
-/// Byte offset: extension word (K1): bits 0..=15 version, bit 16 no isolation claim.
+/// Byte offset: extension word (K1): bits 0..=15 version, bit 16 no isolation claim, bits 32..=47 how many of the interrupts
+/// below SystemBase, the last, are message-signalled.
 pub const EXTENSIONS: usize = 0x218;
 /// Byte offset: where the processor descriptors of this kernel begin.
 pub const PROCESSOR_DESCRIPTORS: usize = 0x240;
 
 /// Bit of the [`EXTENSIONS`] word: the processor does not isolate user programs from kernel memory (K14).
 pub const NO_ISOLATION_CLAIM: u64 = 1 << 16;
+
+/// Where in the [`EXTENSIONS`] word the number of message-signalled interrupts begins; it has 16 bits.
+pub const INTERRUPT_MESSAGES_SHIFT: u32 = 32;
 
 /// Byte offsets within the four words that describe an initial server.
 pub mod server {

@@ -39,6 +39,16 @@ static void space_options(void)
     CHECK(L4_SetOpen(child, L4_Myself(), 1) && L4_SetOpen(child, L4_Myself(), 0));
 }
 
+static void interrupt_messages(void)
+{
+    L4_Word_t number = L4_ThreadIdSystemBase(L4_GetKernelInterface()) - L4_MessageInterrupts();
+    L4_InterruptMessage_t message;
+    CHECK(L4_MessageInterrupts() > 0);
+    CHECK(L4_InterruptMessage(L4_GlobalId(number, 1), &message));
+    CHECK((message.address & ~0xff000UL) == 0xfee00000 && message.data >= 32 && message.data < 255);
+    CHECK(!L4_InterruptMessage(L4_GlobalId(number - 1, 1), &message) && L4_ErrorCode() == 5);
+}
+
 static void map_control(void)
 {
     L4_Word_t done;
@@ -103,6 +113,7 @@ static const tap_test_t tests[] = {
     {"XTC0004", "MapControl", map_control},
     {"XTC0005", "ThreadState", thread_state},
     {"XTC0006", "Notify", notify},
+    {"XTC0008", "message-signalled interrupts", interrupt_messages},
     {"XTC0007", "the space can be deleted", clean_up},
 };
 

@@ -15,6 +15,8 @@ pub struct CpuLocal {
     timer: Cell<u64>,
     /// Another processor has asked for attention.
     attention: Cell<bool>,
+    /// Messages of devices that have come and not been taken, one bit each.
+    messages: Cell<u64>,
 }
 
 /// The most processors of a model.
@@ -32,6 +34,7 @@ fn new_processor() -> &'static CpuLocal {
         processor: Processor::new(),
         timer: Cell::new(u64::MAX),
         attention: Cell::new(false),
+        messages: Cell::new(0),
     }))
 }
 
@@ -91,6 +94,20 @@ pub fn take_attention() -> bool {
 /// Whether the executing processor was asked for attention, which it does not take yet.
 pub fn attention_is_wanted() -> bool {
     cpu_local().attention.get()
+}
+
+/// A device interrupts a processor by message `number`, below 64.
+pub fn raise_message(number: u32, processor: u32) {
+    let messages = &local(processor).messages;
+    messages.set(messages.get() | 1 << number);
+}
+
+/// The next message that interrupts the executing processor.
+pub fn take_message() -> Option<u32> {
+    let messages = &cpu_local().messages;
+    let number = messages.get().trailing_zeros();
+    messages.set(messages.get() & messages.get().wrapping_sub(1));
+    (number < u64::BITS).then_some(number)
 }
 
 /// Nobody waits for anybody in the model.

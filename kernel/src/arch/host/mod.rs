@@ -17,12 +17,12 @@ use cpu_local::unload;
 pub use cpu_local::{
     CpuLocal, ExtendedState, allocate_extended_state, attention_is_wanted, clock, cpu_count, cpu_local,
     cpu_number, drop_thread_state, enter_extended_state, extended_components, extended_state_size,
-    free_extended_state, load_kernel_space, local_processor, mask_interrupt, processor, read_extended_state,
-    read_time_stamp, request_attention, reset_processors, select_processor, serve_requests, set_clock,
-    set_timer, switch_thread_state, take_attention, timer, unmask_interrupt, user_memory_to_virt,
-    write_extended_state,
+    free_extended_state, load_kernel_space, local_processor, mask_interrupt, processor, raise_message,
+    read_extended_state, read_time_stamp, request_attention, reset_processors, select_processor,
+    serve_requests, set_clock, set_timer, switch_thread_state, take_attention, take_message, timer,
+    unmask_interrupt, user_memory_to_virt, write_extended_state,
 };
-pub use interrupts::{POLL_INTERVAL, interrupt_pending};
+pub use interrupts::{POLL_INTERVAL, interrupt_message, interrupt_pending};
 pub use machine::{Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
 pub use tlb::flush_caches;
 
@@ -48,6 +48,19 @@ pub fn load_breakpoints(_breakpoints: &[Option<Breakpoint>; BREAKPOINTS]) {}
 
 /// The model has no debug registers.
 pub fn disable_breakpoints() {}
+
+/// In the model, one processor at a time executes.
+pub fn stop_others() -> bool {
+    false
+}
+
+/// The others execute when the test says so.
+pub fn resume_others() {}
+
+/// Nobody stops.
+pub fn stopped_others() -> impl Iterator<Item = (u32, Option<u64>)> {
+    core::iter::empty()
+}
 
 /// In the model every debug exception is the program's own.
 pub fn take_debug_status() -> DebugStatus {

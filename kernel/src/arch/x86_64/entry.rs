@@ -231,6 +231,10 @@ fn serve(vector: u8) -> Next {
             interrupt::occurred(line);
             after_interrupt()
         }
+        Interrupt::Message(number) => {
+            interrupt::message_arrived(number);
+            after_interrupt()
+        }
         Interrupt::Request => {
             trace::event(Event::IpiReceive, 0, 0);
             receive_mail()

@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::cpu_local::cpu_local;
 use super::instructions::{frame_pointer, msr, read_cr2, read_cr3, read_msr, write_msr};
-use super::stacks;
+use super::{stacks, stop_others};
 use crate::{kdb, log, panic};
 
 /// The registers as `vectors.S` pushes them, lowest address first.
@@ -63,6 +63,7 @@ pub fn name(vector: u64) -> &'static str {
 #[unsafe(no_mangle)]
 extern "C" fn kernel_mode_interrupt(frame: &mut Frame) {
     match frame.vector {
+        NON_MASKABLE if stop_others::stand_still(frame.rip) => {}
         NON_MASKABLE => with_kernel_gs(|| {
             log::warning!("non-maskable interrupt");
             log::warning!("{frame}");

@@ -5,16 +5,18 @@
 //! | 0..31 | exceptions |
 //! | 32 | this processor's timer |
 //! | 33 | another processor has left a request |
-//! | 34..238 | the lines of the I/O APICs |
+//! | 34..238 | the lines of the I/O APICs, then message-signalled interrupts |
 //! | 239..254 | the old interrupt controllers, closed: only spurious ones |
 //! | 255 | spurious, of the local APIC |
 //!
 //! Interrupts are taken in user mode and in [`super::wait_for_interrupt`]; both pass the vector to [`take_interrupt`].
+use core::sync::atomic::{AtomicU32, Ordering};
+
 use super::features::{self, Features};
 use super::{boot, io_apic, local_apic, pic};
 use crate::boot::acpi::{AcpiError, Tables};
 use crate::boot::reserved;
-use crate::log;
+use crate::{config, log};
 
 const TIMER: u8 = 32;
 const REQUEST: u8 = 33;
@@ -23,6 +25,15 @@ const OLD_CONTROLLERS: u8 = 239;
 const SPURIOUS: u8 = 255;
 /// The local APIC reports waiting interrupts in groups of 32 vectors.
 const GROUP: u32 = 32;
+
+/// How many message-signalled interrupts there are. Their vectors follow those of the lines. Set at boot.
+static MESSAGES: AtomicU32 = AtomicU32::new(0);
+/// The groups of vectors that [`interrupt_pending`] looks at end here: messages are among them once a device can know one.
+static GROUPS_END: AtomicU32 = AtomicU32::new(2);
+
+/// Where a device writes what, to interrupt a processor.
+const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
+const MESSAGE_DESTINATION_SHIFT: u32 = 12;
 
 /// What an interrupt was about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,11 +44,14 @@ pub enum Interrupt {
     Request,
     /// A device on this line, which is masked now.
     Line(u32),
+    /// A device, by the message of this number.
+    Message(u32),
     /// Nothing.
     Spurious,
 }
 
 /// Sets up the controllers: every line masked, one-shot timer stopped. Without usable ACPI tables there are no lines.
+/// Messages have the vectors that are left, as many as are configured.
 pub(super) fn init(tables: &Result<Tables, AcpiError>) {
     pic::disable(OLD_CONTROLLERS);
     assert!(features::has(Features::APIC), "this processor has no local APIC");
@@ -63,6 +77,14 @@ pub(super) fn init(tables: &Result<Tables, AcpiError>) {
             log::warning!("{error}: one processor, no interrupt lines (the old controllers are not used)");
         }
     }
+    let left = u32::from(OLD_CONTROLLERS) - first_message();
+    MESSAGES.store(config::get().messages.min(left), Ordering::Relaxed);
+    GROUPS_END.store(first_message().div_ceil(GROUP).max(2), Ordering::Relaxed);
+}
+
+/// The vector of the first message.
+fn first_message() -> u32 {
+    u32::from(FIRST_LINE) + io_apic::lines()
 }
 
 /// Turns the local APIC of another than the first processor on.
@@ -81,6 +103,27 @@ pub fn interrupt_lines() -> u32 {
     io_apic::lines()
 }
 
+/// How many message-signalled interrupts there are: their numbers are below.
+pub fn message_interrupts() -> u32 {
+    MESSAGES.load(Ordering::Relaxed)
+}
+
+/// The address and the data of message `number`, which exists, for a device that is to interrupt `processor` by it: fixed
+/// delivery, edge-triggered.
+pub fn interrupt_message(number: u32, processor: u32) -> (u64, u64) {
+    let vector = first_message() + number;
+    // Relaxed: a late look only delays the interrupt.
+    GROUPS_END.fetch_max(vector / GROUP + 1, Ordering::Relaxed);
+    let destination = u64::from(boot::processors::local_apic_id(processor));
+    (MESSAGE_ADDRESS | destination << MESSAGE_DESTINATION_SHIFT, u64::from(vector))
+}
+
+/// Interrupts `processor` as a device does with message `number`, which exists.
+pub fn raise_message(number: u32, processor: u32) {
+    let vector = (first_message() + number) as u8;
+    local_apic::send_interrupt(boot::processors::local_apic_id(processor), vector);
+}
+
 /// Masks a line. One that no controller has is ignored.
 pub fn mask_interrupt(line: u32) {
     io_apic::set_masked(line, true);
@@ -92,12 +135,18 @@ pub fn unmask_interrupt(line: u32) {
 }
 
 /// Acknowledges the interrupt that came with `vector` and says what it is. A line is masked before it is acknowledged
-/// (ABI 13), so that it does not come again until [`unmask_interrupt`].
+/// (ABI 13), so that it does not come again until [`unmask_interrupt`]. Messages cannot be masked here.
 pub fn take_interrupt(vector: u8) -> Interrupt {
     let interrupt = match vector {
         TIMER => Interrupt::Timer,
         REQUEST => Interrupt::Request,
-        FIRST_LINE..OLD_CONTROLLERS => Interrupt::Line(u32::from(vector - FIRST_LINE)),
+        FIRST_LINE..OLD_CONTROLLERS => {
+            let line = u32::from(vector - FIRST_LINE);
+            match line.checked_sub(io_apic::lines()) {
+                None => Interrupt::Line(line),
+                Some(message) => Interrupt::Message(message),
+            }
+        }
         _ => return Interrupt::Spurious,
     };
     if let Interrupt::Line(line) = interrupt {
@@ -114,6 +163,5 @@ pub const POLL_INTERVAL: u32 = 64;
 /// Is an interrupt waiting, so that a long operation should stop at its preemption point?
 #[inline]
 pub fn interrupt_pending() -> bool {
-    let last = (u32::from(FIRST_LINE) + io_apic::lines()).div_ceil(GROUP).max(2);
-    (1..last).any(local_apic::is_requested)
+    (1..GROUPS_END.load(Ordering::Relaxed)).any(local_apic::is_requested)
 }

@@ -113,6 +113,11 @@ pub(super) fn send_interrupt(destination: u32, vector: u8) {
     send(destination, ASSERT | u32::from(vector));
 }
 
+/// Interrupts another processor, whatever it does.
+pub(super) fn send_non_maskable(destination: u32) {
+    send(destination, ASSERT | NON_MASKABLE);
+}
+
 /// Turns this processor's local APIC on: the timer is stopped, the old interrupt controllers' line is closed.
 pub(super) fn enable(timer_vector: u8, spurious_vector: u8) {
     write(TASK_PRIORITY, 0);

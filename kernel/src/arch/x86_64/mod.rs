@@ -20,6 +20,7 @@ pub mod ports;
 pub mod serial;
 mod shoot_down;
 mod stacks;
+mod stop_others;
 mod thread_state;
 mod time;
 pub mod tlb;
@@ -38,12 +39,13 @@ pub use extended_state::{
 };
 pub use instructions::{flags, frame_pointer, read_time_stamp, stop};
 pub use interrupts::{
-    Interrupt, POLL_INTERVAL, interrupt_lines, interrupt_pending, mask_interrupt, request_attention,
-    take_interrupt, unmask_interrupt,
+    Interrupt, POLL_INTERVAL, interrupt_lines, interrupt_message, interrupt_pending, mask_interrupt,
+    message_interrupts, raise_message, request_attention, take_interrupt, unmask_interrupt,
 };
 pub use layout::{USER_END, image_to_phys, phys_to_virt, virt_to_phys};
 pub use paging::{is_direct_mapped, kernel_half, kernel_root};
 pub use shoot_down::serve_requests;
+pub use stop_others::{resume_others, stop_others, stopped_others};
 pub use thread_state::{drop_thread_state, switch_thread_state};
 pub use time::{bus_khz, clock, set_timer, time_stamp_khz};
 pub use tlb::flush_caches;

@@ -2,6 +2,7 @@
 
 mod exhaustion;
 mod fast_path;
+mod interrupts;
 mod invariants;
 mod preemption;
 mod processors;
@@ -45,12 +46,17 @@ impl World {
     }
 
     fn with_processors(count: u32) -> Self {
+        Self::with_messages(count, 0)
+    }
+
+    /// A machine with message-signalled interrupts, too.
+    fn with_messages(count: u32, messages: u32) -> Self {
         let machine = Machine::new(8 << 20);
         arch::reset_processors(count);
         quantum::reset();
         processor::allow_fast_path(true);
         mapping::init(&[]);
-        interrupt::init(LINES);
+        interrupt::init(LINES, messages);
         threads().clear();
         initial::create().expect("memory for the first threads");
         Self { machine }

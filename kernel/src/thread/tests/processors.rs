@@ -11,7 +11,7 @@ use super::random::{
 };
 use super::{KIP_AREA, UTCB_AREA, World, id, invariants};
 use crate::arch;
-use crate::dispatch::{receive_mail, timer_interrupt};
+use crate::dispatch::{after_interrupt, receive_mail, timer_interrupt};
 use crate::memory::Account;
 use crate::scheduler::Next;
 use crate::syscall::Call;
@@ -23,17 +23,22 @@ use crate::{interrupt, processor};
 const PATIENCE: usize = 20_000;
 
 impl World {
-    /// The selected processor takes its interrupt, if it has one.
-    fn attend(&self) -> bool {
+    /// The selected processor takes its interrupts, if it has any.
+    pub(super) fn attend(&self) -> bool {
         let asked = arch::take_attention();
         if asked {
             self.run(receive_mail());
         }
-        asked
+        let message = arch::take_message();
+        if let Some(message) = message {
+            interrupt::message_arrived(message);
+            self.run(after_interrupt());
+        }
+        asked || message.is_some()
     }
 
     /// All processors serve each other until nobody asks any more, and what is ready goes on.
-    fn settle(&self) {
+    pub(super) fn settle(&self) {
         for _ in 0..PATIENCE {
             let mut busy = false;
             for number in 0..arch::cpu_count() {
@@ -53,7 +58,7 @@ impl World {
     }
 
     /// The root task makes a system call, wherever that takes it.
-    fn root_calls(&self, call: Call, arguments: &[(super::Register, u64)]) {
+    pub(super) fn root_calls(&self, call: Call, arguments: &[(super::Register, u64)]) {
         let root = self.root();
         self.settle();
         arch::select_processor(u32::from(root.location.processor()));

@@ -73,6 +73,24 @@ L4_INLINE L4_Word_t L4_SetOpen(L4_ThreadId_t space, L4_ThreadId_t other, L4_Bool
     return L4_SpaceOptions(space, L4_SpaceOpen, values);
 }
 
+/* How many of the interrupts below SystemBase, the last, are message-signalled. */
+L4_INLINE L4_Word_t L4_MessageInterrupts(void) { return l4_entry(l4_kip_extensions) >> 32 & 0xffff; }
+
+/* What a device raises a message-signalled interrupt with: where it writes, and what. */
+typedef struct {
+    L4_Word_t address;
+    L4_Word_t data;
+} L4_InterruptMessage_t;
+
+L4_INLINE L4_Word_t L4_InterruptMessage(L4_ThreadId_t irq, L4_InterruptMessage_t *message)
+{
+    L4_Word_t values[2] = {L4_ThreadNo(irq), 0};
+    L4_Word_t result = L4_SpaceOptions(L4_nilthread, L4_SpaceInterruptMessage, values);
+    message->address = values[0];
+    message->data = values[1];
+    return result;
+}
+
 /* MapControl. */
 
 typedef struct {

@@ -396,8 +396,8 @@ fn quota() {
 
 fn quota_of_owner() {
     let (owner, owned) = (Space::new(), Space::new());
-    extension::set_owner(owned.first, owner.first).unwrap();
     let [used, _] = kernel_memory(&owner);
+    extension::set_owner(owned.first, owner.first).unwrap();
     extension::set_quota(owner.first, used + (1 << 20)).unwrap();
     let refused = extension::set_quota(owned.first, (1 << 20) + 1);
     assert_eq!(refused, Err(Some(ErrorCode::NoMemory)));

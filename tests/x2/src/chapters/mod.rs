@@ -15,10 +15,12 @@ mod kip;
 mod map;
 mod map_control;
 mod memory_control;
+mod message_interrupt;
 mod notify;
 mod preemption;
 mod processors;
 mod propagation;
+mod quota;
 mod redirect;
 mod redirector;
 mod registers;
@@ -52,7 +54,9 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "state", tests: state::TESTS },
     Chapter { name: "registers", tests: registers::TESTS },
     Chapter { name: "interrupt", tests: interrupt::TESTS },
+    Chapter { name: "message-interrupt", tests: message_interrupt::TESTS },
     Chapter { name: "confinement", tests: confinement::TESTS },
+    Chapter { name: "quota", tests: quota::TESTS },
     Chapter { name: "notify", tests: notify::TESTS },
     Chapter { name: "map-control", tests: map_control::TESTS },
     Chapter { name: "redirect", tests: redirect::TESTS },

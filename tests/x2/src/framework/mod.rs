@@ -2,6 +2,7 @@
 
 pub(crate) mod arena;
 pub(crate) mod confined;
+pub(crate) mod edu;
 pub(crate) mod failure;
 pub(crate) mod fixture;
 pub(crate) mod image;

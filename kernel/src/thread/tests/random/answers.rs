@@ -302,6 +302,8 @@ pub(super) fn space_options(
                 }
                 above = facts.spaces.get(&one).and_then(|space| space.owner);
             }
+            // The new owner's quota may be shared.
+            expected = expected.or_no_memory();
         }
         Some(SpaceOption::Quota) => {
             let account = account.map(|space| space.account());

@@ -198,7 +198,7 @@ pub(super) fn revive(root: ThreadRef) {
     ipc::leave_all(root);
     root.set_flag(flag::HALTED, false);
     // It may have given itself to another space.
-    root.space.get().inspect(|space| assert!(space.set_owner(None)));
+    root.space.get().inspect(|space| assert_eq!(space.set_owner(None), Ok(())));
     if !processor::this().is_current(root) {
         processor::this().scheduler.make_ready(root);
     }

@@ -1,0 +1,170 @@
+//! Message-signalled interrupts on their way to their handlers and back, whatever comes when.
+
+use x2::control::UNCHANGED;
+use x2::protocol::INTERRUPT_TAG;
+use x2::{ThreadId, Timeouts};
+
+use super::Register::*;
+use super::random::Random;
+use super::{LINES, World, error, id, invariants};
+use crate::syscall::Call;
+use crate::thread::{Continuation, ThreadRef};
+use crate::{arch, interrupt};
+
+/// Message-signalled interrupts of the machine.
+const MESSAGES: u32 = 6;
+
+/// The id of a message-signalled interrupt.
+fn message(number: u32) -> ThreadId {
+    ThreadId::interrupt(LINES + number)
+}
+
+impl World {
+    /// Root makes `handler` the handler of `interrupt`.
+    fn associate(&self, interrupt: ThreadId, handler: ThreadId) {
+        let arguments =
+            [(Rdi, interrupt.raw()), (R8, interrupt.raw()), (Rdx, 0), (Rsi, handler.raw()), (R9, u64::MAX)];
+        self.root_calls(Call::ThreadControl, &arguments);
+        let root = self.root();
+        assert_eq!(root.registers.rax().get(), 1, "ThreadControl fails: {}", error(root));
+        self.retire_servers();
+    }
+
+    fn place(&self, thread: ThreadRef, processor: u32) {
+        let unchanged = [Rdx, Rsi, R9].map(|register| (register, UNCHANGED));
+        let [a, b, c] = unchanged;
+        let arguments = [(Rdi, thread.id().raw()), (R8, processor.into()), a, b, c];
+        self.root_calls(Call::Schedule, &arguments);
+        self.retire_servers();
+    }
+
+    /// The initial servers, which are more urgent than others, wait, so that whoever is ready goes on.
+    fn retire_servers(&self) {
+        let (sigma0, root) = (self.thread(id(0, 1)), self.root());
+        for (server, other) in [(sigma0, root), (root, sigma0)] {
+            if server.is_runnable() {
+                self.wait_for(server, ThreadId::NIL, other.id());
+            }
+        }
+        self.settle();
+    }
+
+    /// `thread`, at user level, sends an empty message to `to` (unless nil) and receives from `from`.
+    fn wait_for(&self, thread: ThreadRef, to: ThreadId, from: ThreadId) {
+        arch::select_processor(thread.home().into());
+        self.switch_to(thread);
+        let arguments = [(R9, 0), (Rsi, to.raw()), (Rdx, from.raw()), (R8, Timeouts::NEVER.raw())];
+        self.run(self.enter(Call::Ipc, thread, &arguments));
+    }
+}
+
+/// Whether the handler is at user level, with an interrupt that it has received last.
+fn has_received(handler: ThreadRef, interrupt: ThreadId) -> bool {
+    let returned = handler.location.is_at(handler.home())
+        && handler.continuation() == Continuation::ReturnToUser
+        && handler.registers.rsi.get() == interrupt.raw();
+    if returned {
+        assert_eq!(handler.registers.r9().get(), INTERRUPT_TAG.raw());
+    }
+    returned
+}
+
+/// A message-signalled interrupt has the last numbers, a message, and the processors in turn.
+/// Rules: EXT 3.4.
+#[test]
+fn messages_have_the_last_numbers() {
+    let _world = World::with_messages(2, MESSAGES);
+    assert_eq!((interrupt::system_base(), interrupt::messages()), (LINES + MESSAGES, MESSAGES));
+    for number in 0..MESSAGES {
+        let [processor, data] = interrupt::message(u64::from(LINES + number)).expect("a message");
+        assert_eq!((processor, data), (u64::from(number % 2), u64::from(number)));
+    }
+    for number in [0, LINES - 1, LINES + MESSAGES, u32::MAX] {
+        assert_eq!(interrupt::message(number.into()), None);
+    }
+    assert_eq!(interrupt::message(1 << 32 | u64::from(LINES)), None);
+}
+
+/// Between the interrupt's message and its acknowledgement one more is remembered.
+/// Rules: EXT 3.5.
+#[test]
+fn what_comes_before_the_acknowledgement_comes_once_after_it() {
+    for (source, home) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let world = World::with_messages(2, MESSAGES);
+        let handler = world.spawn(id(5, 1), id(2, 1));
+        let interrupt = message(source);
+        world.place(handler, home);
+        arch::raise_message(source, source);
+        world.settle();
+        world.associate(interrupt, handler.id());
+        world.wait_for(handler, ThreadId::NIL, interrupt);
+        world.settle();
+        assert!(!has_received(handler, interrupt), "what came without a handler is lost");
+        arch::raise_message(source, source);
+        world.settle();
+        assert!(has_received(handler, interrupt));
+        for _ in 0..3 {
+            arch::raise_message(source, source);
+            world.settle();
+        }
+        handler.registers.rsi.set(0);
+        world.wait_for(handler, interrupt, interrupt);
+        world.settle();
+        assert!(has_received(handler, interrupt), "once more");
+        world.wait_for(handler, interrupt, interrupt);
+        world.settle();
+        assert!(!has_received(handler, interrupt), "and no more");
+    }
+}
+
+/// A device, a handler that moves about, and processors that pay attention late.
+fn storm(seed: u64, processors: u32) {
+    let world = World::with_messages(processors, MESSAGES);
+    let random = Random::new(seed);
+    let handler = world.spawn(id(5, 1), id(2, 1));
+    let number = random.below(u64::from(MESSAGES)) as u32;
+    let (interrupt, source) = (message(number), number % processors);
+    world.associate(interrupt, handler.id());
+    world.wait_for(handler, ThreadId::NIL, interrupt);
+    let (mut raised, mut received) = (0, 0);
+    let mut told = true;
+    for _ in 0..400 {
+        match random.below(8) {
+            0..=2 => {
+                arch::raise_message(number, source);
+                raised += 1;
+                told = false;
+            }
+            3 if random.one_in(8) => world.place(handler, random.below(u64::from(processors)) as u32),
+            _ => {
+                arch::select_processor(random.below(u64::from(processors)) as u32);
+                world.attend();
+            }
+        }
+        if random.one_in(2) && has_received(handler, interrupt) {
+            received += 1;
+            told = true;
+            handler.registers.rsi.set(0);
+            world.wait_for(handler, interrupt, interrupt);
+        }
+        invariants::check();
+    }
+    world.settle();
+    while has_received(handler, interrupt) {
+        received += 1;
+        told = true;
+        handler.registers.rsi.set(0);
+        world.wait_for(handler, interrupt, interrupt);
+        world.settle();
+    }
+    assert!(told, "seed {seed}: the last of {raised} messages was lost");
+    assert!(received <= raised && received > 10, "seed {seed}: {received} of {raised}");
+}
+
+/// Rules: EXT 3.5.
+#[test]
+fn the_last_message_is_never_lost() {
+    for seed in 1..40 {
+        storm(seed, 1 + seed as u32 % 3);
+    }
+}

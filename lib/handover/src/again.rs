@@ -1,0 +1,54 @@
+//! What happens to an object again before its owner is done with the first time: remembered, once.
+
+#[cfg(not(loom))]
+use core::sync::atomic::{AtomicBool, Ordering, fence};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, Ordering, fence};
+
+/// Whether it has happened again. One processor notes it: the one where it happens, where the object may not be. The
+/// object's owner asks when it is done, before and after it gives the object back there ([`crate::Location::assign`]).
+#[derive(Debug)]
+pub struct Again {
+    noted: AtomicBool,
+}
+
+impl Again {
+    /// It has not.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self { noted: AtomicBool::new(false) }
+    }
+
+    /// It has not.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self { noted: AtomicBool::new(false) }
+    }
+
+    /// It has happened, and the object is not here, or not ready. Afterwards the caller looks for the object once more,
+    /// because the owner may have asked before this.
+    pub fn note(&self) {
+        self.noted.swap(true, Ordering::AcqRel);
+        // Before the look. The owner gives the object back, then asks: one sees the other.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether it has happened. Of those who ask one is told, and sees to it.
+    pub fn take(&self) -> bool {
+        // Acquire and release: who is told comes behind what was done before it was noted, and before it was asked.
+        self.noted.swap(false, Ordering::AcqRel)
+    }
+
+    /// The same, by who has just given the object back.
+    pub fn take_after_return(&self) -> bool {
+        // After the return, see `note`.
+        fence(Ordering::SeqCst);
+        self.take()
+    }
+}
+
+impl Default for Again {
+    fn default() -> Self {
+        Self::new()
+    }
+}

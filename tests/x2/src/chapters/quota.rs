@@ -1,0 +1,153 @@
+//! Kernel memory that spaces share: one without a quota of its own is limited by its owner's (SpaceOptions 0, 1, 2; K4).
+
+use crate::framework::fixture::{Space, new_id};
+use crate::framework::tests;
+use l4::thread::{self, ThreadControl};
+use l4::{extension, kip};
+use x2::extension::SpaceOption;
+use x2::{ErrorCode, ThreadId};
+
+tests! {
+    QUO0001 [EXT 3.6] "a space without a quota of its own is limited by its owner's" shared;
+    QUO0002 [EXT 3.6, EXT 3.1] "what a space uses moves with it to a new owner, or the change is refused" moves;
+    QUO0003 [EXT 3.2, EXT 3.6] "a space that shared gets a quota of its own out of its owner's, and shares again" own_quota;
+    QUO0004 [EXT 3.6] "the quota of the owner's owner limits, too" through_owners;
+    QUO0005 [EXT 3.6] "an orphan counts at nobody, and at its new owner" orphan;
+    QUO0006 [EXT 3.6] "a space that a privileged one owns is not limited" privileged_owner;
+}
+
+/// Bytes of a thread that is not active.
+const THREAD: u64 = 512;
+const UNLIMITED: u64 = u64::MAX;
+const NO_MEMORY: Option<ErrorCode> = Some(ErrorCode::NoMemory);
+
+fn used(space: &Space) -> u64 {
+    extension::space_options(space.first, SpaceOption::Information, [0; 2]).unwrap()[0]
+}
+
+/// Lets the space, with those that share its quota, use `threads` threads more.
+fn leave(space: &Space, threads: u64) {
+    extension::set_quota(space.first, used(space) + threads * THREAD).unwrap();
+}
+
+fn add_thread(space: &Space) -> thread::Result<ThreadId> {
+    let id = new_id();
+    let arguments =
+        ThreadControl { space: space.first, scheduler: kip().root(), pager: ThreadId::NIL, utcb: None };
+    thread::control(id, arguments).map(|_| id)
+}
+
+/// Adds threads until there is no memory for more; how many that were, at most 50.
+fn fill(space: &Space) -> u64 {
+    for count in 0..50 {
+        if let Err(error) = add_thread(space) {
+            assert_eq!(error, NO_MEMORY);
+            return count;
+        }
+    }
+    50
+}
+
+/// Two spaces, the first the owner of the second.
+fn family() -> (Space, Space) {
+    let (owner, owned) = (Space::new(), Space::new());
+    extension::set_owner(owned.first, owner.first).unwrap();
+    (owner, owned)
+}
+
+fn shared() {
+    let (owner, owned) = (Space::new(), Space::new());
+    let (alone, own) = (used(&owner), used(&owned));
+    extension::set_owner(owned.first, owner.first).unwrap();
+    assert_eq!((used(&owner), used(&owned)), (alone + own, own));
+    leave(&owner, 10);
+    assert_eq!(fill(&owned), 10);
+    assert_eq!(add_thread(&owner).map(drop), Err(NO_MEMORY));
+    assert_eq!(used(&owned), own + 10 * THREAD);
+    leave(&owner, 1);
+    let last = add_thread(&owner).unwrap();
+    assert_eq!(add_thread(&owned).map(drop), Err(NO_MEMORY));
+    thread::delete(last).unwrap();
+    add_thread(&owned).unwrap();
+    extension::set_quota(owner.first, UNLIMITED).unwrap();
+    assert_eq!(fill(&owned), 50);
+}
+
+fn moves() {
+    let (first, owned) = family();
+    let second = Space::new();
+    let moved = used(&owned);
+    let before = [used(&first), used(&second)];
+    extension::set_quota(second.first, before[1] + moved - 1).unwrap();
+    assert_eq!(extension::set_owner(owned.first, second.first), Err(NO_MEMORY));
+    assert_eq!([used(&first), used(&second)], before);
+    assert_eq!(fill(&owned), 50, "it still is the first's");
+    let moved = moved + 50 * THREAD;
+    extension::set_quota(second.first, before[1] + moved).unwrap();
+    extension::set_owner(owned.first, second.first).unwrap();
+    assert_eq!([used(&first), used(&second)], [before[0] + 50 * THREAD - moved, before[1] + moved]);
+    assert_eq!(fill(&owned), 0);
+    // Once more the same owner.
+    extension::set_owner(owned.first, second.first).unwrap();
+    assert_eq!(used(&second), before[1] + moved);
+    extension::set_owner(owned.first, ThreadId::NIL).unwrap();
+    assert_eq!(used(&second), before[1]);
+    assert_eq!(fill(&owned), 50);
+}
+
+fn own_quota() {
+    let (owner, owned) = family();
+    let (own, both) = (used(&owned), used(&owner));
+    leave(&owner, 20);
+    assert_eq!(extension::set_quota(owned.first, own + 21 * THREAD), Err(NO_MEMORY));
+    assert_eq!(fill(&owned), 20, "nothing has changed");
+    extension::set_quota(owner.first, both + 30 * THREAD).unwrap();
+    extension::set_quota(owned.first, own + 25 * THREAD).unwrap();
+    assert_eq!((used(&owner), used(&owned)), (both + 25 * THREAD, own + 20 * THREAD));
+    assert_eq!((fill(&owned), fill(&owner)), (5, 5));
+    extension::set_quota(owned.first, UNLIMITED).unwrap();
+    assert_eq!((used(&owner), used(&owned)), (both + 30 * THREAD, own + 25 * THREAD));
+    assert_eq!(fill(&owned), 0, "the owner has nothing left");
+    extension::set_quota(owner.first, both + 33 * THREAD).unwrap();
+    assert_eq!(fill(&owned), 3);
+    let [_, limit] = extension::space_options(owned.first, SpaceOption::Information, [0; 2]).unwrap();
+    assert_eq!(limit, UNLIMITED, "it has none of its own");
+}
+
+fn through_owners() {
+    let (top, middle) = family();
+    let low = Space::new();
+    extension::set_owner(low.first, middle.first).unwrap();
+    assert!(used(&top) > used(&middle) && used(&middle) > used(&low));
+    leave(&top, 4);
+    assert_eq!(fill(&low), 4);
+    leave(&top, 10);
+    leave(&middle, 3);
+    assert_eq!(fill(&low), 3);
+    // What the middle has of its own is out of the top's, of which seven are left.
+    assert_eq!(fill(&top), 7);
+    extension::set_quota(middle.first, UNLIMITED).unwrap();
+    assert_eq!(fill(&low), 0);
+}
+
+fn orphan() {
+    let (owner, owned) = family();
+    leave(&owner, 2);
+    assert_eq!(fill(&owned), 2);
+    thread::delete(owner.first).unwrap();
+    assert_eq!(fill(&owned), 50);
+    let heir = Space::new();
+    let before = used(&heir);
+    leave(&heir, 3);
+    assert_eq!(extension::set_owner(owned.first, heir.first), Err(NO_MEMORY));
+    extension::set_quota(heir.first, UNLIMITED).unwrap();
+    extension::set_owner(owned.first, heir.first).unwrap();
+    assert_eq!(used(&heir), before + used(&owned));
+    thread::delete(owned.first).unwrap();
+}
+
+fn privileged_owner() {
+    let space = Space::new();
+    extension::set_owner(space.first, kip().root()).unwrap();
+    assert_eq!(fill(&space), 50);
+}
