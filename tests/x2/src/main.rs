@@ -1,7 +1,7 @@
 //! The conformance suite of the X.2 interface: a root task that runs named tests, one after the other, and reports each
 //! as a line of TAP on the kernel's console.
 //!
-//! Its command line names the chapters to run (all if it names none), and may contain `leak-check`: then the kernel's
+//! Its command line names the chapters or tests (`FST0001`) to run, all if it names none, and may contain `leak-check`: then the kernel's
 //! counts of frames, threads, spaces and map nodes must be after each test what they were before (needs the kernel's
 //! boot option `kdb=test`). With `regions` each chapter is a region for the plugin that counts.
 //!

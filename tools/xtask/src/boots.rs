@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) tests: Vec<Test>,
+    /// Whether the plan of the tests was printed: the machine came as far as running them.
+    pub(crate) announced: bool,
     /// The JSON lines that the programs printed.
     pub(crate) records: Vec<Value>,
     /// What is wrong beyond single tests: hung, ended early, fewer tests than announced. Each counts as a failure.
@@ -306,6 +308,7 @@ impl<'a> Judge<'a> {
             });
         }
         if let Some(report) = self.tap {
+            verdict.announced = report.announced();
             verdict.failures.extend(report.shortcomings(run.suite.tests));
             verdict.tests.extend(report.tests);
         }

@@ -33,24 +33,9 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for set in [FlagSet::kernel(), FlagSet::user()?] {
         let chosen: Vec<&Package> = packages.iter().filter(|package| package.kind == set.kind).collect();
-        if chosen.is_empty() {
-            continue;
-        }
-        let mut cargo = set.cargo(&toolchain, "build");
-        // Code that only the linker script asks for is found in one unit alone: the kernel is always the release.
+        // The kernel is always the release: it is what is measured.
         let profile = if matches!(set.kind, Kind::Kernel) { RELEASE } else { profile };
-        cargo.args(["--profile", profile]);
-        for package in &chosen {
-            cargo.args(["--package", &package.name]);
-        }
-        if options.verbose {
-            cargo.arg("--verbose");
-        }
-        command::run(&mut cargo, &format!("building {}", set.what))?;
-        for binary in chosen.iter().flat_map(|package| &package.binaries) {
-            let built = set.directory().join(TARGET).join(profile).join(binary);
-            files.push(install(&built, binary)?);
-        }
+        files.extend(set.build(&toolchain, &chosen, profile, options.verbose)?);
     }
     let c_programs = programs_c::build(options.verbose)?.into_iter().chain(guests::build(options.verbose)?);
     for program in c_programs {
@@ -64,6 +49,18 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
     }
     remove_others(&files)?;
     Ok(files)
+}
+
+/// Builds those programs that the named boot files are of, and nothing else.
+pub(crate) fn programs(names: &[&str]) -> Result<()> {
+    let toolchain = toolchain::find()?;
+    let packages = packages::all(&toolchain.cargo)?;
+    let set = FlagSet::user()?;
+    let is_named = |package: &&Package| {
+        package.kind == set.kind && package.binaries.iter().any(|binary| names.contains(&binary.as_str()))
+    };
+    let chosen: Vec<&Package> = packages.iter().filter(is_named).collect();
+    set.build(&toolchain, &chosen, profile()?, false).map(drop)
 }
 
 /// The profile of the kernel, and of the programs that published figures are of.
@@ -130,11 +127,46 @@ impl FlagSet {
 
     /// A cargo call with these flags and this set's own target directory.
     pub(crate) fn cargo(&self, toolchain: &Toolchain, verb: &str) -> std::process::Command {
+        self.cargo_into(toolchain, verb, &self.directory())
+    }
+
+    /// A cargo call with these flags, whose results go to that directory.
+    pub(crate) fn cargo_into(
+        &self,
+        toolchain: &Toolchain,
+        verb: &str,
+        results: &Path,
+    ) -> std::process::Command {
         let flags: Vec<&str> = toolchain.flags.iter().chain(&self.flags).map(String::as_str).collect();
         let mut cargo = command::clean(&toolchain.cargo);
-        cargo.arg(verb).args(["--locked", "--target", TARGET, "--target-dir"]).arg(self.directory());
+        cargo.arg(verb).args(["--locked", "--target", TARGET, "--target-dir"]).arg(results);
         cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
         cargo
+    }
+
+    /// Builds these packages of the set; returns their boot files.
+    fn build(
+        &self,
+        toolchain: &Toolchain,
+        packages: &[&Package],
+        profile: &str,
+        verbose: bool,
+    ) -> Result<Vec<PathBuf>> {
+        if packages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut cargo = self.cargo(toolchain, "build");
+        cargo.args(["--profile", profile]);
+        for package in packages {
+            cargo.args(["--package", &package.name]);
+        }
+        if verbose {
+            cargo.arg("--verbose");
+        }
+        command::run(&mut cargo, &format!("building {}", self.what))?;
+        let binaries = packages.iter().flat_map(|package| &package.binaries);
+        let results = self.directory().join(TARGET).join(profile);
+        binaries.map(|binary| install(&results.join(binary), binary)).collect()
     }
 
     fn directory(&self) -> PathBuf {

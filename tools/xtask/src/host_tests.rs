@@ -27,21 +27,27 @@ pub(crate) fn run(filter: Option<&str>) -> Result<Counts> {
     let models: Vec<_> = packages.iter().filter(|package| package.model_checked).collect();
     if !models.is_empty() {
         let mut loom = command::clean(&host);
-        loom.args(["test", "--locked", "--release", "--lib", "--no-fail-fast", "--target-dir"]);
+        loom.args(["test", "--locked", "--lib", "--no-fail-fast", "--target-dir"]);
         loom.arg(tree::target().join("loom"));
         for package in models {
             loom.args(["--package", &package.name]);
         }
-        // Models explore very many interleavings: optimised, but without the slow linking of a release.
-        loom.args(["--", "--quiet", "loom"]).args(filter).env("CARGO_ENCODED_RUSTFLAGS", "--cfg\x1floom");
-        loom.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-        loom.env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
+        with_loom(&mut loom);
+        loom.args(["--", "--quiet", "loom"]).args(filter);
         let models = count(&mut loom)?;
         counts.passed += models.passed;
         counts.failed += models.failed;
         counts.ignored += models.ignored;
     }
     Ok(counts)
+}
+
+/// Makes a call of `cargo test` one for tests that are model-checked. Models explore very many interleavings: optimised,
+/// but without the slow linking of a release.
+pub(crate) fn with_loom(cargo: &mut Command) {
+    cargo.arg("--release").env("CARGO_ENCODED_RUSTFLAGS", "--cfg\x1floom");
+    cargo.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    cargo.env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
 }
 
 /// How long a test may be silent before it counts as hung.
@@ -82,7 +88,7 @@ fn count(cargo: &mut Command) -> Result<Counts> {
 }
 
 /// Ends a process and what it has started: a test program does not end with its cargo.
-fn stop(process: u32) {
+pub(crate) fn stop(process: u32) {
     let children =
         std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
     // The parent first: it must not see its children die and end as if all were well.

@@ -65,6 +65,8 @@ enum Verb {
     Record(guest::RecordOptions),
     /// Type at a shell of Linux programs as a person would, by the scripts of tests/interactive
     Interact(guest::InteractOptions),
+    /// Show that the tests notice what they are there for: try each patch of tests/mutations
+    Mutations(mutations::Options),
     /// Write which tests show which rule of the interface into the book
     Rules,
     /// Measure a person's work at the shell in instructions, beside Debian's own kernel
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Verb::Record(options) => done(guest::record(&options)),
         Verb::Interact(options) => done(guest::interact(&options)),
         Verb::Rules => done(rules::update()),
+        Verb::Mutations(options) => done(mutations::run(&options)),
         Verb::Measure(options) => done(guest::measure(&options)),
         Verb::Trace(options) => done(trace::run(&options)),
     };

@@ -1,34 +1,223 @@
-//! The patches of `tests/mutations`: each still applies, and the test that must notice it exists. (`tests/mutations/run`
-//! shows that the test does.)
+//! `./mac mutations`: shows that the tests notice what they are there for. Each patch of `tests/mutations` removes one check
+//! and names the test that must fail then. A patch that its test does not notice is a failure, and so is one that no
+//! longer applies.
+//!
+//! Patches are applied to a copy of the tree. For one whose test is booted only the kernel is built, quickly, and one
+//! machine is booted, which runs that test alone where the suite's program can choose. Before any patch, each test must
+//! pass in just this way.
 
-use crate::tree;
+mod copy;
+mod patch;
+mod record;
+mod trial;
+
+use crate::{suites, tree};
 use anyhow::{Context, Result, bail};
+use copy::Copy;
+use patch::{Patch, Witness};
+use record::Record;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
+use trial::{Trials, Went};
 
-/// Checks every patch.
-pub(crate) fn check() -> Result<()> {
-    let directory = tree::root().join("tests/mutations");
-    let tests = test_sources()?;
-    let mut wrong = Vec::new();
+/// Options of `./mac mutations`.
+#[derive(clap::Args, Default)]
+pub(crate) struct Options {
+    /// Only these patches of tests/mutations, by name
+    names: Vec<String>,
+    /// Only those that tests on the host notice
+    #[arg(long, conflicts_with = "booted")]
+    host: bool,
+    /// Only those that booted tests notice
+    #[arg(long)]
+    booted: bool,
+    /// Keep what comes of each in tests/mutations/log
+    #[arg(long)]
+    record: bool,
+}
+
+/// The patches that `./mac test` tries: of each kind, those that say most about whether the tests notice anything at all,
+/// and that take seconds.
+const SAMPLE: [&str; 6] =
+    ["account-freed", "confined-send", "fast-version", "map-control-owner", "quota", "spin-lock-acquire"];
+
+/// How many patches were noticed, and how many were not.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) noticed: usize,
+    pub(crate) failed: usize,
+}
+
+/// Tries the patches, and prints what comes of each.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let counts = attempt(options)?;
+    println!("{} noticed, {} failed", counts.noticed, counts.failed);
+    if counts.failed > 0 { bail!("{} mutations are not noticed", counts.failed) } else { Ok(()) }
+}
+
+/// Tries a few patches.
+pub(crate) fn sample() -> Result<Counts> {
+    attempt(&Options { names: SAMPLE.map(String::from).to_vec(), ..Options::default() })
+}
+
+fn attempt(options: &Options) -> Result<Counts> {
+    let all = read_all()?;
+    let mut patches: Vec<&Patch> = all.iter().collect();
+    if !options.names.is_empty() {
+        if let Some(unknown) = options.names.iter().find(|name| !all.iter().any(|patch| patch.name == **name))
+        {
+            bail!("tests/mutations has no {unknown}.patch");
+        }
+        patches.retain(|patch| options.names.contains(&patch.name));
+    }
+    patches.retain(|patch| if patch.witness.is_booted() { !options.host } else { !options.booted });
+    // Those with the same witness one after the other: their builds have most in common.
+    patches.sort_by(|a, b| a.witness.cmp(&b.witness));
+    let commit = if options.record { record::commit()? } else { String::new() };
+    let trials = Trials::prepare(&patches.iter().map(|patch| &patch.witness).collect::<Vec<_>>())?;
+    let copy = Copy::make()?;
+    let before = unpatched(&trials, &copy, &patches)?;
+    let mut record = Record::read();
+    let mut counts = Counts::default();
+    for patch in patches {
+        let started = Instant::now();
+        let result = match &before[&(&patch.witness, patch.test.as_str())] {
+            Went::Passed => patched(&trials, &copy, patch)?,
+            Went::Failed(how) | Went::NotRun(how) => Err(format!("without the patch, {} {how}", patch.test)),
+        };
+        let (noticed, what) = match result {
+            Ok(how) => (true, format!("{} {how}", patch.test)),
+            Err(reason) => (false, reason),
+        };
+        if noticed {
+            counts.noticed += 1
+        } else {
+            counts.failed += 1
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        let not = if noticed { "" } else { "not " };
+        println!("{not}ok - {}: {what}, without {} ({seconds:.0} s)", patch.name, patch.removes);
+        if options.record {
+            record.set(&patch.name, noticed, &commit, &what);
+            record.write(&all.iter().map(|patch| patch.name.as_str()).collect::<Vec<_>>())?;
+        }
+    }
+    Ok(counts)
+}
+
+/// How the tests of all patches go without any.
+fn unpatched<'a>(
+    trials: &Trials,
+    copy: &Copy,
+    patches: &[&'a Patch],
+) -> Result<BTreeMap<(&'a Witness, &'a str), Went>> {
+    let mut tests: BTreeMap<&Witness, BTreeSet<&str>> = BTreeMap::new();
+    for patch in patches {
+        tests.entry(&patch.witness).or_default().insert(&patch.test);
+    }
+    let mut results = BTreeMap::new();
+    for (witness, tests) in tests {
+        let tests: Vec<&str> = tests.into_iter().collect();
+        let went = trials.run(copy, witness, &tests, "none")?;
+        results.extend(tests.into_iter().map(|test| (witness, test)).zip(went));
+    }
+    Ok(results)
+}
+
+/// How the test of a patch noticed it, or what else happened.
+fn patched(trials: &Trials, copy: &Copy, patch: &Patch) -> Result<Result<String, String>> {
+    let changed = match patch.apply(read_source) {
+        Ok(changed) => changed,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let went = copy.with(&changed, || trials.run(copy, &patch.witness, &[&patch.test], &patch.name))?;
+    Ok(match went.into_iter().next() {
+        Some(Went::Failed(how)) => Ok(how),
+        Some(Went::NotRun(why)) => Err(why),
+        Some(Went::Passed) | None => Err(format!("{} passes", patch.test)),
+    })
+}
+
+fn read_source(path: &Path) -> String {
+    fs::read_to_string(tree::root().join(path)).unwrap_or_default()
+}
+
+/// All patches, by name.
+fn read_all() -> Result<Vec<Patch>> {
+    let mut patches = Vec::new();
+    for (name, text) in texts()? {
+        let patch = Patch::parse(&name, &text);
+        patches.push(patch.map_err(|reason| anyhow::anyhow!("tests/mutations/{name}.patch: {reason}"))?);
+    }
+    Ok(patches)
+}
+
+/// The texts of all patches, by name.
+fn texts() -> Result<BTreeMap<String, String>> {
+    let directory = record::directory();
+    let mut texts = BTreeMap::new();
     for entry in fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "patch") {
-            let text = fs::read_to_string(&path)?;
-            let read = |name: &str| fs::read_to_string(tree::root().join(name)).unwrap_or_default();
-            for reason in shortcomings(&text, read, &tests) {
-                wrong.push(format!("{}: {reason}", path.file_name().unwrap_or_default().display()));
-            }
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            texts.insert(name, fs::read_to_string(&path)?);
         }
     }
-    wrong.sort();
+    Ok(texts)
+}
+
+/// Checks every patch without trying it: it applies, the test that must notice exists and is known to have noticed, and the
+/// book says which rule it belongs to.
+pub(crate) fn check() -> Result<()> {
+    let tests = test_sources()?;
+    let suites = suites::read(suites::TESTS)?;
+    let (record, book) = (Record::read(), read_source(Path::new(BOOK)));
+    let texts = texts()?;
+    let mut wrong = Vec::new();
+    for (name, text) in &texts {
+        let patch = match Patch::parse(name, text) {
+            Ok(patch) => patch,
+            Err(reason) => {
+                wrong.push(format!("{name}: {reason}"));
+                continue;
+            }
+        };
+        wrong.extend(patch.apply(read_source).err().map(|reason| format!("{name}: {reason}")));
+        let function = patch.test.rsplit("::").next().unwrap_or_default();
+        if !tests.contains(&format!("fn {function}(")) && !tests.contains(&format!("{function} [")) {
+            wrong.push(format!("{name}: there is no test {:?}", patch.test));
+        }
+        if let Witness::Suite(suite) = &patch.witness
+            && !suites.iter().any(|known| known.name == *suite)
+        {
+            wrong.push(format!("{name}: there is no suite {suite:?}"));
+        }
+        if !record.noticed(name, &patch.test) {
+            wrong.push(format!(
+                "{name}: nobody has seen that {} notices it: ./mac mutations --record {name}",
+                patch.test
+            ));
+        }
+        if !book.contains(&format!("`{name}`")) {
+            wrong.push(format!("{name}: {BOOK} does not say which rule it belongs to"));
+        }
+    }
+    let gone = |name: &&str| !texts.contains_key(*name);
+    wrong.extend(record.names().filter(gone).map(|name| format!("the log has {name}, which is no patch")));
+    wrong
+        .extend(SAMPLE.iter().filter(|name| gone(name)).map(|name| format!("{name} is tried, but no patch")));
     if wrong.is_empty() { Ok(()) } else { bail!("tests/mutations: {}", wrong.join("\n")) }
 }
+
+/// The chapter with the table of rules and patches.
+const BOOK: &str = "docs/src/mutations.md";
 
 /// Everything that can define a test.
 fn test_sources() -> Result<String> {
     let mut text = String::new();
-    for place in ["tests/x2/src", "tests/foreign/src", "tests/suites.toml", "kernel", "tools/xtask/src"] {
+    for place in ["tests", "kernel", "lib", "servers", "tools/xtask/src"] {
         append(&tree::root().join(place), &mut text)?;
     }
     Ok(text)
@@ -43,62 +232,4 @@ fn append(path: &Path, text: &mut String) -> Result<()> {
         text.push_str(&fs::read_to_string(path)?);
     }
     Ok(())
-}
-
-/// What is wrong with a patch, given the tree's files and the sources of its tests.
-fn shortcomings(patch: &str, read: impl Fn(&str) -> String, tests: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let field = |name: &str| patch.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    for name in ["Removes: ", "Run: "] {
-        if field(name).is_none() {
-            found.push(format!("its head lacks {name:?}"));
-        }
-    }
-    let test = field("Fails: ").unwrap_or_default();
-    let name = test.rsplit("::").next().unwrap_or_default();
-    if name.is_empty() || !tests.contains(&format!("fn {name}(")) && !tests.contains(&format!("{name} [")) {
-        found.push(format!("there is no test {test:?}"));
-    }
-    for file in patch.split("\ndiff --git ").skip(1) {
-        let Some(path) = file.lines().find_map(|line| line.strip_prefix("+++ b/")) else { continue };
-        let contents = read(path);
-        for hunk in file.split("\n@@ ").skip(1) {
-            let old: String = hunk.lines().skip(1).filter_map(before).collect();
-            if !contents.contains(&old) {
-                found.push(format!("does not apply to {path}"));
-            }
-        }
-    }
-    found
-}
-
-/// The line of a hunk as the file has it without the patch.
-fn before(line: &str) -> Option<String> {
-    match line.chars().next() {
-        Some('+' | '\\') => None,
-        Some(' ' | '-') => Some(format!("{}\n", &line[1..])),
-        _ => Some("\n".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PATCH: &str = "Removes: a check\nRun: --booted x\nFails: ABC0001\n\ndiff --git a/f b/f\n--- a/f\n+++ b/f\n\
-                         @@ -1,3 +1,2 @@\n one\n-two\n three\n";
-
-    #[test]
-    fn a_patch_applies_or_not() {
-        let tests = "ABC0001 [7.1] \"sentence\" run;";
-        let none: [String; 0] = [];
-        assert_eq!(shortcomings(PATCH, |_| "zero\none\ntwo\nthree\n".into(), tests), none);
-        assert_eq!(shortcomings(PATCH, |_| "one\n2\nthree\n".into(), tests), ["does not apply to f"]);
-    }
-
-    #[test]
-    fn its_test_must_exist() {
-        let found = shortcomings(PATCH, |_| "one\ntwo\nthree\n".into(), "ABC0002 [7.1]");
-        assert_eq!(found, ["there is no test \"ABC0001\""]);
-    }
 }

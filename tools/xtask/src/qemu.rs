@@ -95,7 +95,7 @@ pub(crate) struct Machine {
     pub(crate) arguments: String,
     /// Module names (files in `target/boot`), each with its arguments after a space.
     pub(crate) modules: Vec<String>,
-    /// Modules whose files are not in `target/boot`: name and file.
+    /// Modules (or `kernel`) whose files are not in `target/boot`: name and file.
     pub(crate) elsewhere: BTreeMap<String, PathBuf>,
     /// Another system's kernel and initial root file system, which boot instead of ours.
     pub(crate) foreign: Option<(PathBuf, PathBuf)>,
@@ -159,7 +159,7 @@ impl Machine {
             _ => ("kernel", self.arguments.as_str(), Vec::new()),
         };
         modules.extend(self.modules.iter().cloned());
-        qemu.arg("-kernel").arg(present(tree::boot().join(first))?);
+        qemu.arg("-kernel").arg(present(self.file(first))?);
         qemu.args(["-append", arguments]);
         if modules.is_empty() {
             return Ok(());

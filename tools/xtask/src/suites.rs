@@ -5,7 +5,7 @@
 //! that must appear on the console, or from both.
 
 use crate::guest::Mode;
-use crate::qemu::{Accelerator, Boot, Machine};
+use crate::qemu::{self, Accelerator, Boot, Machine};
 use crate::{tap, tree};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -236,6 +236,11 @@ impl Suite {
             || self.expect.iter().any(|expectation| expectation.id.contains(filter))
             || self.guest.iter().chain(&self.interactive).any(|test| test.contains(filter))
             || self.modules.iter().any(|module| module.contains(filter))
+    }
+
+    /// The names of its modules.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &str> {
+        self.modules.iter().map(|module| qemu::module_name(module))
     }
 
     /// The machines that the suite is to be booted on, or why it cannot be.

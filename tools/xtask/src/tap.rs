@@ -88,6 +88,11 @@ impl Report {
         self.tests.push(test);
     }
 
+    /// Whether the plan was printed.
+    pub(crate) fn announced(&self) -> bool {
+        self.plan.is_some()
+    }
+
     /// Whether every announced test has reported.
     pub(crate) fn complete(&self) -> bool {
         self.plan.is_some_and(|plan| self.tests.len() >= plan)

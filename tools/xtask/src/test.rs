@@ -5,7 +5,7 @@ use crate::boots::{self, Verdict};
 use crate::qemu::Accelerator;
 use crate::suites::{self, Excluded, Overrides, Run};
 use crate::tap::Outcome;
-use crate::{build, check, host_tests};
+use crate::{build, check, host_tests, mutations};
 use anyhow::{Result, bail};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -74,6 +74,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         score.times.push(("booted tests", started.elapsed()));
     }
     if all && options.filter.is_none() {
+        let counts = score.timed("mutations", mutations::sample)?;
+        score.passed += counts.noticed;
+        score.failed += counts.failed;
         match score.timed("published figures", bench::verify) {
             Ok(Verified::True(points)) => {
                 println!("ok - published figures: {points} points are what they were");

@@ -122,6 +122,9 @@ fn open_and_close() {
     let space = confined::space();
     let other = stranger();
     extension::set_open(space.first, other, true).unwrap();
+    let third = stranger();
+    let elsewhere = move || outcome(ipc::send_timeout(third, Message::new(0), Time::ZERO));
+    assert_eq!(attempt_in(&space, elsewhere), nobody(IpcPhase::Send), "another one was opened");
     assert_eq!(attempt_in(&space, move || outcome(ipc::send(other, Message::new(0)))), 0);
     extension::set_open(space.first, other, false).unwrap();
     let again = move || outcome(ipc::send_timeout(other, Message::new(0), Time::ZERO));

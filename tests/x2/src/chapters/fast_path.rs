@@ -37,6 +37,10 @@ tests! {
     FST0019 [EXT 5.5] "a wrong answer to a foreign system call, by a handler that waits for the next" wrong_answer;
     FST0020 [5.30] "a halted thread that waits is called, and does not run before it is resumed" halted;
     FST0021 [7.5] "a call to oneself" oneself;
+    FST0022 [5.2] "a call to a number beyond the last thread's" beyond_the_last;
+    FST0023 [7.2] "an answer to one, and a wait for another that does not exist" waits_for_nobody;
+    FST0024 [3.1] "the thread that is called has its own priority, not the caller's" own_priority;
+    FST0025 [5.30] "a thread that was halted before it waits is called, and does not run before it is resumed" halted_before;
 }
 
 /// Waits until `thread` waits, and makes it one that others have waited for: only such a thread is called on the fast path.
@@ -380,8 +384,10 @@ fn orphan() {
     RUNS.store(0, Ordering::Relaxed);
     let (owner, owned) = (Space::new(), Space::new());
     let server = owned.spawn(|| {
-        let _ = ipc::wait();
+        // The page is there: what comes after the wait needs nobody.
         RUNS.store(1, Ordering::Relaxed);
+        let _ = ipc::wait();
+        RUNS.store(2, Ordering::Relaxed);
         l4::start::halt();
     });
     await_waiting(server);
@@ -392,7 +398,7 @@ fn orphan() {
     });
     await_state(server, ThreadState::Inactive);
     ipc::sleep(Time::period(2000));
-    assert_eq!(RUNS.load(Ordering::Relaxed), 0);
+    assert_eq!(RUNS.load(Ordering::Relaxed), 1);
 }
 
 /// What the receiver of [`no_leaks`] finds in its registers: MR2..MR7, then RDX, R8, RBP.
@@ -500,5 +506,75 @@ fn oneself() {
     for to in [utcb::my_global_id(), utcb::my_local_id()] {
         let error = ipc::ipc(to, ThreadId::ANY, Timeouts::NEVER, MessageTag::new(1, 0, 0)).unwrap_err();
         assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner));
+    }
+}
+
+fn beyond_the_last() {
+    for number in [1 << 18, (1 << 18) + 1, u32::MAX >> 1, u32::MAX] {
+        let to = ThreadId::from_raw(u64::from(number) << 32 | 1);
+        let error = ipc::call(to, Message::with_words(1, &[1])).expect_err("there is no such thread");
+        assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner), "{number:#x}");
+    }
+}
+
+fn waits_for_nobody() {
+    let server = spawn(|| {
+        loop {
+            let _ = ipc::wait();
+        }
+    });
+    let nobody = with_version(server.number(), server.version() + 1);
+    for _ in 0..2 {
+        await_waiting(server);
+        let tag = Message::with_words(1, &[1]).tag();
+        let error = ipc::ipc(server, nobody, Timeouts::NEVER, tag).expect_err("there is no such thread");
+        assert_eq!(error, IpcError::new(IpcPhase::Receive, IpcErrorKind::NonExistingPartner));
+    }
+}
+
+fn own_priority() {
+    static TRACE: AtomicU64 = AtomicU64::new(0);
+    let trace = |digit| TRACE.store(TRACE.load(Ordering::Relaxed) * 10 + digit, Ordering::Relaxed);
+    TRACE.store(0, Ordering::Relaxed);
+    let middle = spawn(move || {
+        let _ = ipc::wait();
+        trace(2);
+    });
+    let low = spawn(move || {
+        let request = ipc::wait().unwrap();
+        ipc::send(middle, Message::new(0)).unwrap();
+        trace(1);
+        let _ = ipc::send(request.from, Message::new(2));
+    });
+    for (thread, priority) in [(low, 50), (middle, 80)] {
+        await_waiting(thread);
+        thread::set_priority(thread, priority).unwrap();
+    }
+    ipc::call(low, Message::with_words(1, &[1])).unwrap();
+    assert_eq!(TRACE.load(Ordering::Relaxed), 21);
+}
+
+fn halted_before() {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    RUNS.store(0, Ordering::Relaxed);
+    let me = utcb::my_global_id();
+    let thread = spawn(move || {
+        let _ = ipc::ipc(me, ThreadId::ANY, Timeouts::NEVER, Message::with_words(1, &[1]).tag());
+        RUNS.store(1, Ordering::Relaxed);
+        l4::start::halt();
+    });
+    await_state(thread, ThreadState::PendingSend);
+    thread::stop(thread).unwrap();
+    // Its send phase is over, and it waits.
+    assert_eq!(ipc::receive(thread).unwrap().tag.label(), 1);
+    let _ = ipc::receive_timeout(thread, Time::ZERO);
+    spawn(move || {
+        let _ = ipc::call(thread, Message::with_words(1, &[1]));
+    });
+    ipc::sleep(Time::period(2000));
+    assert_eq!(RUNS.load(Ordering::Relaxed), 0);
+    thread::resume(thread).unwrap();
+    while RUNS.load(Ordering::Relaxed) == 0 {
+        thread::yield_now();
     }
 }

@@ -7,6 +7,7 @@ mod error_code;
 mod exception;
 mod exhaustion;
 mod fast_path;
+mod fast_report;
 mod fault;
 mod interrupt;
 mod io;
@@ -42,6 +43,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "ipc", tests: ipc::TESTS },
     Chapter { name: "timeout", tests: timeout::TESTS },
     Chapter { name: "fast-path", tests: fast_path::TESTS },
+    Chapter { name: "fast-report", tests: fast_report::TESTS },
     Chapter { name: "propagation", tests: propagation::TESTS },
     Chapter { name: "string", tests: string::TESTS },
     Chapter { name: "string-boundaries", tests: string::boundaries::TESTS },

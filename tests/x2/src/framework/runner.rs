@@ -28,8 +28,8 @@ enum Outcome {
     Skipped,
 }
 
-/// Runs the chapters that the command line names.
-pub(crate) fn run(chapters: &[Chapter]) -> ! {
+/// Runs the chapters and tests that the command line names, all if it names none.
+pub(crate) fn run(chapters: &'static [Chapter]) -> ! {
     start::set_panic_hook(failure::on_panic);
     // Large pages where tests map large blocks from.
     for block in arena::large_blocks() {
@@ -42,30 +42,24 @@ pub(crate) fn run(chapters: &[Chapter]) -> ! {
     for page in image::range().step_by(4096) {
         image::touch(page);
     }
-    let mut names_chapter = false;
-    let (mut leak_check, mut regions) = (false, false);
-    with_command_line(|line| {
-        for word in words(line) {
-            names_chapter |= chapters.iter().any(|chapter| chapter.name.as_bytes() == word);
-            leak_check |= word == b"leak-check";
-            regions |= word == b"regions";
-        }
-    });
+    let mut line = [0; 1024];
+    let line = command_line(&mut line);
+    let names = |name: &str| words(line).any(|word| word == name.as_bytes());
+    let (leak_check, regions) = (names("leak-check"), names("regions"));
     if leak_check {
         leaks::enable();
     }
-    let chosen = |chapter: &Chapter| {
-        !names_chapter
-            || with_command_line(|line| words(line).any(|word| word == chapter.name.as_bytes()))
-                .unwrap_or(false)
+    let is_named = |chapter: &Chapter, test: &Test| names(chapter.name) || names(test.id);
+    let everything =
+        !chapters.iter().any(|chapter| chapter.tests.iter().any(|test| is_named(chapter, test)));
+    let chosen = |chapter: &'static Chapter| {
+        chapter.tests.iter().filter(move |test| everything || is_named(chapter, test))
     };
-    let count: usize =
-        chapters.iter().filter(|chapter| chosen(chapter)).map(|chapter| chapter.tests.len()).sum();
-    println!("1..{count}");
+    println!("1..{}", chapters.iter().flat_map(chosen).count());
     let mut number = 0;
-    for chapter in chapters.iter().filter(|chapter| chosen(chapter)) {
+    for chapter in chapters.iter().filter(|chapter| chosen(chapter).next().is_some()) {
         mark::begin();
-        for test in chapter.tests {
+        for test in chosen(chapter) {
             number += 1;
             report(number, test, run_one(test, leak_check));
         }
@@ -204,27 +198,29 @@ fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|&byte| byte == b' ')
 }
 
-/// This program's command line: that of the boot info's program with its entry.
-fn with_command_line<R>(read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+/// Copies this program's command line, that of the boot info's program with its entry, and returns it: tests may take the
+/// boot info's memory away. Empty if there is none.
+fn command_line(copy: &mut [u8; 1024]) -> &[u8] {
     let address = kip().word(x2::kip::BOOT_INFO);
     let entry = kip().word(x2::kip::ROOT + x2::kip::server::IP);
-    let page = Fpage::memory(address, 12);
-    if address == 0 || !address.is_multiple_of(8) {
-        return None;
+    let left = 4096 - (address & 0xfff) as usize;
+    if address == 0 || !address.is_multiple_of(8) || left < HEADER_SIZE {
+        return &[];
     }
     // SAFETY: boot info lies outside this program.
-    if !unsafe { l4::sigma0::request(page) }.ok()? {
-        return None;
+    if !matches!(unsafe { l4::sigma0::request(Fpage::memory(address, 12)) }, Ok(true)) {
+        return &[];
     }
-    let left = 4096 - (address & 0xfff) as usize;
     // SAFETY: the page is mapped now and nobody changes it.
     let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, left) };
-    if left < HEADER_SIZE {
-        return None;
-    }
-    let line = BootInfo::new(bytes)?.records().find_map(|record| match record {
-        Record::SimpleExec { program, command_line } if program.initial_ip == entry => Some(command_line),
-        _ => None,
-    })?;
-    Some(read(line))
+    let line = BootInfo::new(bytes).and_then(|info| {
+        info.records().find_map(|record| match record {
+            Record::SimpleExec { program, command_line } if program.initial_ip == entry => Some(command_line),
+            _ => None,
+        })
+    });
+    let line = line.unwrap_or_default();
+    let copy = &mut copy[..line.len()];
+    copy.copy_from_slice(line);
+    copy
 }

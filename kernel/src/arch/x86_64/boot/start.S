@@ -204,6 +204,7 @@ boot_entry_time:                        // time-stamp counter at entry
 
 .section .bss.boot, "aw", @nobits
 .balign 4096
+.global boot_tables
 boot_tables:
     .skip   8 * 4096
 boot_stack:

@@ -1,0 +1,270 @@
+//! What the kernel tells handlers of foreign system calls and page faults in threads' names, on its fast path, in all cases in
+//! which it must look closer: one test for each of its checks (docs/src/ipc-fast-path.md).
+
+use crate::framework::arena::{self, read_at};
+use crate::framework::confined;
+use crate::framework::fixture::{Space, await_state, receive_as_pager, spawn, state_of};
+use crate::framework::tests;
+use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering};
+use l4::ipc::{self, Message};
+use l4::{extension, thread, utcb};
+use x2::control::ThreadState;
+use x2::extension::{SYSTEM_CALL_LABEL, SystemCallAnswer, SystemCallMode};
+use x2::{MapItem, Rights, ThreadId, Time};
+
+tests! {
+    FRP0001 [EXT 5.2] "only its handler answers a foreign system call" third_thread_answers_call;
+    FRP0002 [12.3] "only its pager answers a page fault" third_thread_answers_fault;
+    FRP0003 [EXT 5.2, 7.15] "an answer in the handler's name that was there before" answer_is_there;
+    FRP0004 [ABI 16] "the handler does not find the caller's selectors" selectors;
+    FRP0005 [EXT 5.2, 7.6] "a handler in the caller's own space knows it by its local id" own_space;
+    FRP0006 [EXT 9.2] "extended registers are each thread's own from foreign call to foreign call" extended_registers;
+    FRP0007 [7.3] "a handler that waits for another thread is not disturbed" handler_waits_for_another;
+    FRP0008 [EXT 5.5] "a handler that goes away before it answers halts the thread" handler_goes;
+    FRP0009 [EXT 2.7] "a handler that has lost its owner does not run" handler_is_orphan;
+    FRP0010 [EXT 2.1] "without an owner the handler is whom the program says" handler_of_program;
+}
+
+/// A foreign system call that the handler knows by `number`.
+fn foreign_call(number: u64) -> u64 {
+    let result;
+    // SAFETY: what the instruction does is the handler's decision: it returns a word.
+    unsafe { asm!("syscall", inout("rax") number => result, out("rcx") _, out("r11") _) };
+    result
+}
+
+/// A thread in a new owned space, whose foreign calls come to this thread, or to `handler`, that runs `body`.
+fn program(handler: Option<ThreadId>, body: impl FnOnce() + 'static) -> (Space, ThreadId) {
+    let space = confined::space();
+    extension::set_system_call_mode(space.first, SystemCallMode::Exception).unwrap();
+    let me = utcb::my_global_id();
+    let thread = confined::spawn(&space, move || {
+        ipc::receive(me).expect("the test says when");
+        body();
+    });
+    if handler.is_some() {
+        extension::set_handlers(thread, handler, None).unwrap();
+    }
+    ipc::send(thread, Message::new(0)).unwrap();
+    (space, thread)
+}
+
+fn returning(word: u64) -> Message {
+    Message::with_words(SystemCallAnswer::Return as u64, &[word])
+}
+
+/// Makes `thread`, which waits, one that others have waited for: only to such a thread reports go on the fast path.
+fn name(thread: ThreadId) {
+    await_state(thread, ThreadState::Waiting);
+    let _ = ipc::receive_timeout(thread, Time::ZERO);
+}
+
+fn third_thread_answers_call() {
+    let me = utcb::my_global_id();
+    let (_space, program) = program(None, move || {
+        let words = [foreign_call(1), foreign_call(2)];
+        ipc::send(me, Message::with_words(1, &words)).expect("the owner is in reach");
+    });
+    assert_eq!(ipc::receive(program).unwrap().word(0), 1);
+    let other = spawn(move || {
+        let _ = ipc::call(program, returning(99));
+    });
+    ipc::sleep(Time::period(1000));
+    assert_eq!(state_of(other), ThreadState::PendingSend);
+    assert_eq!(ipc::call(program, returning(5)).unwrap().word(0), 2);
+    let told = ipc::call(program, returning(6)).unwrap();
+    assert_eq!([told.word(0), told.word(1)], [5, 6]);
+}
+
+fn third_thread_answers_fault() {
+    let me = utcb::my_global_id();
+    let page = arena::page();
+    let (_space, program) = program(None, move || {
+        foreign_call(1);
+        read_at(page.address);
+        ipc::send(me, Message::new(3)).expect("the owner is in reach");
+    });
+    // From here on its faults come here.
+    let call = ipc::receive(program).unwrap();
+    assert_eq!(call.tag.label(), SYSTEM_CALL_LABEL);
+    extension::set_handlers(program, None, Some(me)).unwrap();
+    ipc::send(program, returning(0)).unwrap();
+    let fault = receive_as_pager(program).unwrap();
+    assert_eq!(fault.word(0), page.address);
+    let other = spawn(move || {
+        let _ = ipc::call(program, Message::with_words(1, &[1]));
+    });
+    ipc::sleep(Time::period(1000));
+    assert_eq!(state_of(other), ThreadState::PendingSend);
+    let item = MapItem::map(page.fpage(Rights::READ), page.address);
+    ipc::send(program, Message::new(0).map_item(item)).unwrap();
+    assert_eq!(receive_as_pager(program).unwrap().tag.label(), 3);
+}
+
+fn answer_is_there() {
+    let me = utcb::my_global_id();
+    let (_space, program) = program(None, move || {
+        let words = [foreign_call(1), foreign_call(2), foreign_call(3)];
+        ipc::send(me, Message::with_words(1, &words)).expect("the owner is in reach");
+    });
+    assert_eq!(ipc::receive(program).unwrap().word(0), 1);
+    // It has its answer, but does not run.
+    thread::set_priority(program, 50).unwrap();
+    thread::stop(program).unwrap();
+    ipc::send(program, returning(10)).unwrap();
+    let helper = spawn(move || ipc::send(program, returning(20).propagated_for(me)).unwrap());
+    await_state(helper, ThreadState::PendingSend);
+    thread::resume(program).unwrap();
+    assert_eq!(ipc::receive(program).unwrap().word(0), 2);
+    assert_eq!(ipc::receive(program).unwrap().word(0), 3);
+    let told = ipc::call(program, returning(30)).unwrap();
+    assert_eq!([told.word(0), told.word(1), told.word(2)], [10, 20, 30]);
+}
+
+fn selectors() {
+    const USER_DATA: u64 = 0x23;
+    let (_space, program) = program(None, || {
+        loop {
+            // SAFETY: flat data segments, which long mode ignores.
+            unsafe { asm!("mov ds, {0:x}", "mov es, {0:x}", in(reg) USER_DATA) };
+            foreign_call(1);
+        }
+    });
+    ipc::receive(program).unwrap();
+    for _ in 0..3 {
+        ipc::call(program, returning(0)).unwrap();
+        let (ds, es): (u64, u64);
+        // SAFETY: only reads.
+        unsafe { asm!("mov {}, ds", "mov {}, es", out(reg) ds, out(reg) es) };
+        assert_eq!([ds, es], [0, 0]);
+    }
+}
+
+fn own_space() {
+    let me = utcb::my_global_id();
+    let space = confined::space();
+    extension::set_system_call_mode(space.first, SystemCallMode::Exception).unwrap();
+    let handler = confined::spawn(&space, || {
+        let mut request = ipc::wait().unwrap();
+        loop {
+            let local = u64::from(request.from.is_local());
+            request = ipc::reply_wait(request.from, returning(local)).expect("the caller waits");
+        }
+    });
+    name(handler);
+    let program = confined::spawn(&space, move || {
+        ipc::receive(me).expect("the test says when");
+        let words = [foreign_call(1), foreign_call(2), foreign_call(3)];
+        ipc::send(me, Message::with_words(1, &words)).expect("the owner is in reach");
+    });
+    extension::set_handlers(program, Some(handler), None).unwrap();
+    let told = ipc::call(program, Message::new(0)).unwrap();
+    assert_eq!([told.word(0), told.word(1), told.word(2)], [1, 1, 1]);
+}
+
+/// Exchanges the value of an SSE register that nothing else here uses.
+fn exchange_sse(value: u64) -> u64 {
+    let old;
+    // SAFETY: the register is this test's own.
+    unsafe { asm!("movq {}, xmm9", "movq xmm9, {}", out(reg) old, in(reg) value) };
+    old
+}
+
+fn extended_registers() {
+    for has_some in [true, false] {
+        let (_space, program) = program(None, move || {
+            loop {
+                if has_some {
+                    exchange_sse(0x1111);
+                }
+                foreign_call(1);
+                // The next call tells.
+                foreign_call(if has_some { exchange_sse(0) } else { 0x1111 });
+            }
+        });
+        ipc::receive(program).unwrap();
+        for _ in 0..3 {
+            exchange_sse(0x2222);
+            assert_eq!(ipc::call(program, returning(0)).unwrap().word(0), 0x1111);
+            assert_eq!(exchange_sse(0x3333), 0x2222, "the handler's own register");
+            assert_eq!(ipc::call(program, returning(0)).unwrap().word(0), 1);
+            assert_eq!(exchange_sse(0), 0x3333, "the handler's own register");
+        }
+    }
+}
+
+fn handler_waits_for_another() {
+    let me = utcb::my_global_id();
+    let handler = spawn(move || {
+        let first = ipc::receive(me).unwrap();
+        let second = ipc::wait().unwrap();
+        let labels = [first.tag.label(), second.tag.label()];
+        let _ = ipc::send(me, Message::with_words(2, &labels));
+    });
+    name(handler);
+    let (_space, program) = program(Some(handler), || {
+        foreign_call(1);
+    });
+    await_state(program, ThreadState::PendingSend);
+    ipc::send(handler, Message::new(7)).unwrap();
+    let told = ipc::receive(handler).unwrap();
+    assert_eq!([told.word(0), told.word(1)], [7, SYSTEM_CALL_LABEL]);
+}
+
+fn handler_goes() {
+    let handler = spawn(|| {
+        let _ = ipc::wait();
+        l4::start::halt();
+    });
+    await_state(handler, ThreadState::Waiting);
+    let (_space, program) = program(Some(handler), || {
+        foreign_call(1);
+    });
+    while !extension::state(program).unwrap().awaits_answer() {
+        thread::yield_now();
+    }
+    thread::delete(handler).unwrap();
+    await_state(program, ThreadState::Inactive);
+}
+
+fn handler_is_orphan() {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    RUNS.store(0, Ordering::Relaxed);
+    let (owner, owned) = (Space::new(), Space::new());
+    let handler = owned.spawn(|| {
+        // The page is there: what comes after the wait needs nobody.
+        RUNS.store(1, Ordering::Relaxed);
+        let _ = ipc::wait();
+        RUNS.store(2, Ordering::Relaxed);
+        l4::start::halt();
+    });
+    name(handler);
+    extension::set_owner(owned.first, owner.first).unwrap();
+    thread::delete(owner.first).unwrap();
+    let (_space, _program) = program(Some(handler), || {
+        foreign_call(1);
+    });
+    await_state(handler, ThreadState::Inactive);
+    ipc::sleep(Time::period(2000));
+    assert_eq!(RUNS.load(Ordering::Relaxed), 1);
+}
+
+fn handler_of_program() {
+    let me = utcb::my_global_id();
+    let handler = spawn(move || {
+        let call = ipc::wait().unwrap();
+        let _ = ipc::send(me, Message::with_words(4, &[call.word(0)]));
+    });
+    name(handler);
+    let (space, program) = program(None, move || {
+        foreign_call(1);
+        utcb::set_exception_handler(handler);
+        foreign_call(2);
+    });
+    assert_eq!(ipc::receive(program).unwrap().word(0), 1);
+    extension::set_owner(space.first, ThreadId::NIL).unwrap();
+    ipc::send(program, returning(0)).unwrap();
+    let told = ipc::wait().unwrap();
+    assert_eq!([told.tag.label(), told.word(0)], [4, 2]);
+}

@@ -1,0 +1,111 @@
+//! A copy of the tree in which patches are applied, with build results of its own.
+
+use crate::{build, tree};
+use anyhow::{Context, Result, bail};
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// The copy. Nobody else has it as long as this lives.
+pub(super) struct Copy {
+    root: PathBuf,
+    _lock: File,
+}
+
+/// What is no source: results, and the history.
+const LEFT_OUT: [&str; 2] = ["target", ".git"];
+
+impl Copy {
+    /// Makes the copy like the tree as it is now. Files that are so already keep their time, so that little is built anew.
+    pub(super) fn make() -> Result<Copy> {
+        let directory = directory();
+        fs::create_dir_all(&directory)?;
+        let lock = File::create(directory.join("lock")).context("cannot lock the copy of the tree")?;
+        if lock.try_lock().is_err() {
+            bail!("mutations are being run in this tree already");
+        }
+        let root = directory.join("tree");
+        mirror(tree::root(), &root)?;
+        Ok(Copy { root, _lock: lock })
+    }
+
+    /// Its root.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where what is built of it goes.
+    pub(super) fn results(&self, of: &str) -> PathBuf {
+        directory().join(of)
+    }
+
+    /// Does `work` while those files have other contents.
+    pub(super) fn with<R>(
+        &self,
+        changed: &BTreeMap<PathBuf, String>,
+        work: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        for (path, contents) in changed {
+            build::write_if_changed(&self.root.join(path), contents.as_bytes())?;
+        }
+        let result = work();
+        for path in changed.keys() {
+            build::write_if_changed(&self.root.join(path), &fs::read(tree::root().join(path))?)?;
+        }
+        result
+    }
+}
+
+fn directory() -> PathBuf {
+    tree::target().join("mutations")
+}
+
+/// Makes `to` have the files of `from`, and no others.
+fn mirror(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    let mut names = HashSet::new();
+    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if LEFT_OUT.iter().any(|left_out| name == *left_out) {
+            continue;
+        }
+        let target = to.join(&name);
+        if entry.path().is_dir() {
+            mirror(&entry.path(), &target)?;
+        } else {
+            let contents = fs::read(entry.path());
+            let contents = contents.with_context(|| format!("reading {}", entry.path().display()))?;
+            build::write_if_changed(&target, &contents)?;
+        }
+        names.insert(name);
+    }
+    for entry in fs::read_dir(to)?.flatten().filter(|entry| !names.contains(&entry.file_name())) {
+        let path = entry.path();
+        if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mirror_has_the_same_files_and_no_others() {
+        let directory = std::env::temp_dir().join(format!("mac-mirror-{}", std::process::id()));
+        let (from, to) = (directory.join("from"), directory.join("to"));
+        for (path, contents) in [("a/one", "1"), ("two", "2"), ("target/result", "3")] {
+            fs::create_dir_all(from.join(path).parent().unwrap()).unwrap();
+            fs::write(from.join(path), contents).unwrap();
+        }
+        fs::create_dir_all(to.join("gone")).unwrap();
+        fs::write(to.join("gone/file"), "4").unwrap();
+        mirror(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("a/one")).unwrap(), "1");
+        let mut names: Vec<_> = fs::read_dir(&to).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["a", "two"]);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}

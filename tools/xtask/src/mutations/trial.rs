@@ -1,0 +1,185 @@
+//! Runs tests in a copy of the tree, and says which fail.
+
+use super::copy::Copy;
+use super::patch::Witness;
+use crate::build::FlagSet;
+use crate::suites::{self, Overrides, Run, Suite};
+use crate::tap::Outcome;
+use crate::toolchain::{TARGET, Toolchain};
+use crate::{boots, build, command, host_tests, qemu, toolchain, tree};
+use anyhow::{Context, Result, bail};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What is needed to run tests: compilers, and for booted ones the programs of the tree.
+pub(super) struct Trials {
+    toolchain: Toolchain,
+    suites: Vec<Suite>,
+}
+
+/// How a test went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Went {
+    Passed,
+    /// What was seen of it.
+    Failed(String),
+    /// Nothing was seen of the test itself, and why.
+    NotRun(String),
+}
+
+/// How long a test on the host may take, with its compilation; longer, and it hangs.
+const PATIENCE: Duration = Duration::from_secs(400);
+
+impl Trials {
+    /// Prepares for tests of these witnesses: builds the programs that are booted.
+    pub(super) fn prepare(witnesses: &[&Witness]) -> Result<Trials> {
+        let suites = suites::read(suites::TESTS)?;
+        let is_needed = |suite: &&Suite| {
+            witnesses.iter().any(|witness| matches!(witness, Witness::Suite(name) if *name == suite.name))
+        };
+        let names = suites.iter().filter(is_needed).flat_map(Suite::programs);
+        build::programs(&names.collect::<Vec<_>>())?;
+        Ok(Trials { toolchain: toolchain::find()?, suites })
+    }
+
+    /// Runs these tests of a witness, with the sources of the copy. What was printed goes to a file called `name`.
+    pub(super) fn run(
+        &self,
+        copy: &Copy,
+        witness: &Witness,
+        tests: &[&str],
+        name: &str,
+    ) -> Result<Vec<Went>> {
+        match witness {
+            Witness::Package(package) => on_host(copy, package, false, tests, name),
+            Witness::Models(package) => on_host(copy, package, true, tests, name),
+            Witness::Suite(suite) => self.booted(copy, suite, tests, name),
+        }
+    }
+
+    /// The kernel is the copy's, everything else the tree's.
+    fn booted(&self, copy: &Copy, suite: &str, tests: &[&str], name: &str) -> Result<Vec<Went>> {
+        let suite = self.suites.iter().find(|candidate| candidate.name == suite);
+        let suite = suite.context("no suite has that name")?;
+        let kernel = match self.kernel(copy, name)? {
+            Ok(kernel) => kernel,
+            Err(reason) => return Ok(vec![Went::NotRun(reason); tests.len()]),
+        };
+        let verdict = boots::run(&only(suite, tests, kernel, name)?)?;
+        let went = |test: &&str| match verdict.tests.iter().find(|result| result.id == *test) {
+            Some(result) => match &result.outcome {
+                Outcome::Passed => Went::Passed,
+                Outcome::Failed => Went::Failed("fails".into()),
+                Outcome::Skipped(reason) => Went::NotRun(format!("was skipped: {reason}")),
+            },
+            None if verdict.announced => {
+                Went::Failed(format!("does not end: {}", verdict.failures.join(", ")))
+            }
+            None => {
+                Went::NotRun(format!("the machine did not come to the test: {}", verdict.failures.join(", ")))
+            }
+        };
+        Ok(tests.iter().map(went).collect())
+    }
+
+    /// Builds the copy's kernel, quickly.
+    fn kernel(&self, copy: &Copy, name: &str) -> Result<Result<PathBuf, String>> {
+        let results = copy.results("kernel");
+        let mut cargo = FlagSet::kernel().cargo_into(&self.toolchain, "build", &results);
+        cargo.args(["--profile", PROFILE, "--package", "macadamia-kernel"]).current_dir(copy.root());
+        let log = log(name)?;
+        let (said, ended) = output(&mut cargo, &log)?;
+        let built = results.join(TARGET).join(PROFILE).join("kernel");
+        Ok(if ended == Some(true) { Ok(built) } else { Err(unclear(&said, &log)) })
+    }
+}
+
+/// The profile of kernels that are built for one test each.
+const PROFILE: &str = "mutation";
+
+/// One boot of the suite on its first machine, with these tests alone where its program can choose.
+fn only(suite: &Suite, tests: &[&str], kernel: PathBuf, name: &str) -> Result<Run> {
+    let runs = suite.runs(&Overrides::default());
+    let runs = runs.map_err(|excluded| anyhow::anyhow!("{} is not run: {}", suite.name, excluded.reason))?;
+    let mut run = runs.into_iter().next().context("a suite is booted")?;
+    if !run.machine.boot.imageless() {
+        bail!("{} is booted from an image", suite.name);
+    }
+    for module in run.machine.modules.iter_mut().filter(|module| qemu::module_name(module) == CHOOSES) {
+        let options = module.split(' ').filter(|word| *word == "leak-check");
+        let words: Vec<&str> = [CHOOSES].into_iter().chain(tests.iter().copied()).chain(options).collect();
+        *module = words.join(" ");
+        run.suite.tests = Some(tests.len());
+    }
+    run.machine.elsewhere.insert("kernel".into(), kernel);
+    run.name = format!("mutation {name}");
+    Ok(run)
+}
+
+/// The program whose command line may name single tests.
+const CHOOSES: &str = "x2-tests";
+
+/// Tests of a package on the host, or models of it.
+fn on_host(copy: &Copy, package: &str, models: bool, tests: &[&str], name: &str) -> Result<Vec<Went>> {
+    let mut cargo = command::clean(toolchain::host_cargo());
+    cargo.args(["test", "--locked", "--tests", "--package", package, "--target-dir"]);
+    if models {
+        cargo.arg(copy.results("loom"));
+        host_tests::with_loom(&mut cargo);
+    } else {
+        cargo.arg(copy.results("host"));
+    }
+    cargo.args(["--", "--exact"]).args(tests).current_dir(copy.root());
+    let log = log(name)?;
+    let (said, ended) = output(&mut cargo, &log)?;
+    let went = |test: &&str| {
+        let says = |word: &str| said.contains(&format!("test {test} ... {word}"));
+        if says("ok") {
+            Went::Passed
+        } else if says("FAILED") {
+            Went::Failed("fails".into())
+        } else if ended.is_none() {
+            Went::Failed("hangs".into())
+        } else if said.contains("error: could not compile") || ended == Some(true) {
+            Went::NotRun(unclear(&said, &log))
+        } else {
+            Went::Failed("ends its program".into())
+        }
+    };
+    Ok(tests.iter().map(went).collect())
+}
+
+/// Runs a command; returns what it printed, also to `log`, and whether it succeeded; `None`: it did not end.
+fn output(command: &mut Command, log: &Path) -> Result<(String, Option<bool>)> {
+    let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    let mut child = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    let started = Instant::now();
+    let ended = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status.success());
+        }
+        if started.elapsed() > PATIENCE {
+            host_tests::stop(child.id());
+            child.wait()?;
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    Ok((String::from_utf8_lossy(&fs::read(log)?).into_owned(), ended))
+}
+
+/// Where what was printed goes.
+fn log(name: &str) -> Result<PathBuf> {
+    let directory = tree::target().join("test-logs");
+    fs::create_dir_all(&directory)?;
+    Ok(directory.join(format!("mutation_{name}.log")))
+}
+
+/// The first error that was printed.
+fn unclear(said: &str, log: &Path) -> String {
+    let error = said.lines().find(|line| line.starts_with("error"));
+    format!("{} ({})", error.unwrap_or("there is no such test"), log.display())
+}
