@@ -2,7 +2,7 @@
 //! and names the test that must fail then. A patch that its test does not notice is a failure, and so is one that no
 //! longer applies.
 //!
-//! Patches are applied to a copy of the tree. For one whose test is booted only the kernel is built, quickly, and one
+//! Patches are applied to a copy of the tree, one at a time. For one whose test is booted only the kernel is built, quickly, and one
 //! machine is booted, which runs that test alone where the suite's program can choose. Before any patch, each test must
 //! pass in just this way.
 
@@ -11,7 +11,7 @@ mod patch;
 mod record;
 mod trial;
 
-use crate::{suites, tree};
+use crate::{scratch, suites, tree};
 use anyhow::{Context, Result, bail};
 use copy::Copy;
 use patch::{Patch, Witness};
@@ -19,8 +19,8 @@ use record::Record;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
-use trial::{Trials, Went};
+use std::sync::mpsc::sync_channel;
+use trial::{Begun, Trials, Went};
 
 /// Options of `./mac mutations`.
 #[derive(clap::Args, Default)]
@@ -33,6 +33,9 @@ pub(crate) struct Options {
     /// Only those that booted tests notice
     #[arg(long)]
     booted: bool,
+    /// Only those that their tests are not known to notice: what tests/mutations/log lacks
+    #[arg(long)]
+    missing: bool,
     /// Keep what comes of each in tests/mutations/log
     #[arg(long)]
     record: bool,
@@ -64,6 +67,62 @@ pub(crate) fn sample() -> Result<Counts> {
 
 fn attempt(options: &Options) -> Result<Counts> {
     let all = read_all()?;
+    let patches = choose(&all, options)?;
+    let mut tests: BTreeMap<&Witness, BTreeSet<&str>> = BTreeMap::new();
+    for patch in &patches {
+        tests.entry(&patch.witness).or_default().insert(&patch.test);
+    }
+    // First each test without any patch; then those with the same witness one after the other, whose builds have most in
+    // common.
+    let unpatched = tests.into_iter().map(|(witness, tests)| Attempt {
+        name: format!("none-{}", scratch::file_name(witness.name())),
+        witness,
+        tests: tests.into_iter().collect(),
+        patch: None,
+    });
+    let patched = patches.iter().map(|patch| Attempt {
+        name: patch.name.clone(),
+        witness: &patch.witness,
+        tests: vec![&patch.test],
+        patch: Some(patch),
+    });
+    let attempts: Vec<Attempt<'_>> = unpatched.chain(patched).collect();
+    let commit = if options.record { record::commit()? } else { String::new() };
+    let trials = Trials::prepare(&patches.iter().map(|patch| &patch.witness).collect::<Vec<_>>())?;
+    let copy = Copy::make(if options.host { "host" } else { "tree" })?;
+    let names: Vec<&str> = all.iter().map(|patch| patch.name.as_str()).collect();
+    let (mut before, mut counts) = (BTreeMap::new(), Counts::default());
+    std::thread::scope(|scope| {
+        // The next is built while a machine runs.
+        let (sender, begun) = sync_channel(1);
+        let (trials, copy, attempts) = (&trials, &copy, &attempts);
+        scope.spawn(move || attempts.iter().all(|attempt| sender.send(attempt.begin(trials, copy)).is_ok()));
+        for (attempt, begun) in attempts.iter().zip(begun) {
+            let went = match begun? {
+                Ok(begun) => trials.end(begun, attempt.witness, &attempt.tests, &attempt.name)?,
+                Err(reason) => vec![Went::NotRun(reason); attempt.tests.len()],
+            };
+            let results = attempt.tests.iter().map(|test| (attempt.witness, *test)).zip(went);
+            let Some(patch) = attempt.patch else {
+                before.extend(results);
+                continue;
+            };
+            for (test, went) in results {
+                let (noticed, what) = verdict(patch, &before[&test], went);
+                let not = if noticed { "" } else { "not " };
+                println!("{not}ok - {}: {what}, without {}", patch.name, patch.removes);
+                *if noticed { &mut counts.noticed } else { &mut counts.failed } += 1;
+                if options.record {
+                    record::note(&patch.name, noticed, &commit, &what, &names)?;
+                }
+            }
+        }
+        Ok(counts)
+    })
+}
+
+/// The patches that the options mean, in the order in which they are tried.
+fn choose<'a>(all: &'a [Patch], options: &Options) -> Result<Vec<&'a Patch>> {
     let mut patches: Vec<&Patch> = all.iter().collect();
     if !options.names.is_empty() {
         if let Some(unknown) = options.names.iter().find(|name| !all.iter().any(|patch| patch.name == **name))
@@ -73,71 +132,43 @@ fn attempt(options: &Options) -> Result<Counts> {
         patches.retain(|patch| options.names.contains(&patch.name));
     }
     patches.retain(|patch| if patch.witness.is_booted() { !options.host } else { !options.booted });
-    // Those with the same witness one after the other: their builds have most in common.
+    if options.missing {
+        let record = Record::read();
+        patches.retain(|patch| !record.noticed(&patch.name, &patch.test));
+    }
     patches.sort_by(|a, b| a.witness.cmp(&b.witness));
-    let commit = if options.record { record::commit()? } else { String::new() };
-    let trials = Trials::prepare(&patches.iter().map(|patch| &patch.witness).collect::<Vec<_>>())?;
-    let copy = Copy::make()?;
-    let before = unpatched(&trials, &copy, &patches)?;
-    let mut record = Record::read();
-    let mut counts = Counts::default();
-    for patch in patches {
-        let started = Instant::now();
-        let result = match &before[&(&patch.witness, patch.test.as_str())] {
-            Went::Passed => patched(&trials, &copy, patch)?,
-            Went::Failed(how) | Went::NotRun(how) => Err(format!("without the patch, {} {how}", patch.test)),
-        };
-        let (noticed, what) = match result {
-            Ok(how) => (true, format!("{} {how}", patch.test)),
-            Err(reason) => (false, reason),
-        };
-        if noticed {
-            counts.noticed += 1
-        } else {
-            counts.failed += 1
-        }
-        let seconds = started.elapsed().as_secs_f64();
-        let not = if noticed { "" } else { "not " };
-        println!("{not}ok - {}: {what}, without {} ({seconds:.0} s)", patch.name, patch.removes);
-        if options.record {
-            record.set(&patch.name, noticed, &commit, &what);
-            record.write(&all.iter().map(|patch| patch.name.as_str()).collect::<Vec<_>>())?;
-        }
-    }
-    Ok(counts)
+    Ok(patches)
 }
 
-/// How the tests of all patches go without any.
-fn unpatched<'a>(
-    trials: &Trials,
-    copy: &Copy,
-    patches: &[&'a Patch],
-) -> Result<BTreeMap<(&'a Witness, &'a str), Went>> {
-    let mut tests: BTreeMap<&Witness, BTreeSet<&str>> = BTreeMap::new();
-    for patch in patches {
-        tests.entry(&patch.witness).or_default().insert(&patch.test);
-    }
-    let mut results = BTreeMap::new();
-    for (witness, tests) in tests {
-        let tests: Vec<&str> = tests.into_iter().collect();
-        let went = trials.run(copy, witness, &tests, "none")?;
-        results.extend(tests.into_iter().map(|test| (witness, test)).zip(went));
-    }
-    Ok(results)
+/// Tests to run, with a patch or without.
+struct Attempt<'a> {
+    name: String,
+    witness: &'a Witness,
+    tests: Vec<&'a str>,
+    patch: Option<&'a Patch>,
 }
 
-/// How the test of a patch noticed it, or what else happened.
-fn patched(trials: &Trials, copy: &Copy, patch: &Patch) -> Result<Result<String, String>> {
-    let changed = match patch.apply(read_source) {
-        Ok(changed) => changed,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    let went = copy.with(&changed, || trials.run(copy, &patch.witness, &[&patch.test], &patch.name))?;
-    Ok(match went.into_iter().next() {
-        Some(Went::Failed(how)) => Ok(how),
-        Some(Went::NotRun(why)) => Err(why),
-        Some(Went::Passed) | None => Err(format!("{} passes", patch.test)),
-    })
+impl Attempt<'_> {
+    /// Does what needs the copy of the tree; or says why it cannot.
+    fn begin(&self, trials: &Trials, copy: &Copy) -> Result<Result<Begun, String>> {
+        let changed = match self.patch.map_or(Ok(BTreeMap::new()), |patch| patch.apply(read_source)) {
+            Ok(changed) => changed,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        copy.with(&changed, || trials.begin(copy, self.witness, &self.tests, &self.name)).map(Ok)
+    }
+}
+
+/// Whether the test of a patch noticed it, and what was seen.
+fn verdict(patch: &Patch, before: &Went, went: Went) -> (bool, String) {
+    match (before, went) {
+        (Went::Passed, Went::Failed(how)) => (true, format!("{} {how}", patch.test)),
+        (Went::Passed, Went::Passed) => (false, format!("{} passes", patch.test)),
+        (Went::Passed, Went::NotRun(why)) => (false, why),
+        (Went::Failed(how) | Went::NotRun(how), _) => {
+            (false, format!("without the patch, {} {how}", patch.test))
+        }
+    }
 }
 
 fn read_source(path: &Path) -> String {

@@ -17,14 +17,14 @@ const LEFT_OUT: [&str; 2] = ["target", ".git"];
 
 impl Copy {
     /// Makes the copy like the tree as it is now. Files that are so already keep their time, so that little is built anew.
-    pub(super) fn make() -> Result<Copy> {
-        let directory = directory();
-        fs::create_dir_all(&directory)?;
-        let lock = File::create(directory.join("lock")).context("cannot lock the copy of the tree")?;
+    /// There can be several, by name.
+    pub(super) fn make(name: &str) -> Result<Copy> {
+        let root = directory().join(name);
+        fs::create_dir_all(&root)?;
+        let lock = File::create(root.with_extension("lock")).context("cannot lock the copy of the tree")?;
         if lock.try_lock().is_err() {
-            bail!("mutations are being run in this tree already");
+            bail!("mutations are being tried in this tree already");
         }
-        let root = directory.join("tree");
         mirror(tree::root(), &root)?;
         Ok(Copy { root, _lock: lock })
     }

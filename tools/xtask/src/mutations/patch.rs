@@ -15,6 +15,13 @@ pub(super) enum Witness {
 }
 
 impl Witness {
+    /// The suite's or package's name.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Witness::Package(name) | Witness::Models(name) | Witness::Suite(name) => name,
+        }
+    }
+
     /// Whether a machine must be booted for it.
     pub(super) fn is_booted(&self) -> bool {
         matches!(self, Witness::Suite(_))

@@ -46,15 +46,8 @@ impl Record {
         self.lines.keys().map(String::as_str)
     }
 
-    /// Notes what came of a patch.
-    pub(super) fn set(&mut self, name: &str, noticed: bool, commit: &str, what: &str) {
+    fn set(&mut self, name: &str, noticed: bool, commit: &str, what: &str) {
         self.lines.insert(name.into(), (noticed, format!("{commit}: {what}")));
-    }
-
-    /// Writes the file, without patches that are not in `all`.
-    pub(super) fn write(&mut self, all: &[&str]) -> Result<()> {
-        self.lines.retain(|name, _| all.contains(&name.as_str()));
-        build::write_if_changed(&path(), self.text().as_bytes())
     }
 
     fn text(&self) -> String {
@@ -63,6 +56,15 @@ impl Record {
         };
         HEAD.to_string() + &self.lines.iter().map(line).collect::<String>()
     }
+}
+
+/// Notes what came of the patch `name`. The file keeps nothing of patches that are not in `all`.
+pub(super) fn note(name: &str, noticed: bool, commit: &str, what: &str, all: &[&str]) -> Result<()> {
+    // Read anew: others are tried in another process, perhaps.
+    let mut record = Record::read();
+    record.set(name, noticed, commit, what);
+    record.lines.retain(|name, _| all.contains(&name.as_str()));
+    build::write_if_changed(&path(), record.text().as_bytes())
 }
 
 fn path() -> PathBuf {

@@ -19,6 +19,14 @@ pub(super) struct Trials {
     suites: Vec<Suite>,
 }
 
+/// Tests that have been begun.
+pub(super) enum Begun {
+    /// The kernel that they are to be booted with.
+    Kernel(PathBuf),
+    /// They are over, and went so.
+    Over(Vec<Went>),
+}
+
 /// How a test went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Went {
@@ -44,42 +52,43 @@ impl Trials {
         Ok(Trials { toolchain: toolchain::find()?, suites })
     }
 
-    /// Runs these tests of a witness, with the sources of the copy. What was printed goes to a file called `name`.
-    pub(super) fn run(
+    /// Begins with these tests of a witness: does what needs the sources of the copy. What is printed goes to a file called
+    /// `name`.
+    pub(super) fn begin(&self, copy: &Copy, witness: &Witness, tests: &[&str], name: &str) -> Result<Begun> {
+        match witness {
+            Witness::Package(package) => on_host(copy, package, false, tests, name).map(Begun::Over),
+            Witness::Models(package) => on_host(copy, package, true, tests, name).map(Begun::Over),
+            Witness::Suite(_) => Ok(match self.kernel(copy, name)? {
+                Ok(kernel) => Begun::Kernel(kernel),
+                Err(reason) => Begun::Over(vec![Went::NotRun(reason); tests.len()]),
+            }),
+        }
+    }
+
+    /// Finishes what was begun, and says how each test went.
+    pub(super) fn end(
         &self,
-        copy: &Copy,
+        begun: Begun,
         witness: &Witness,
         tests: &[&str],
         name: &str,
     ) -> Result<Vec<Went>> {
-        match witness {
-            Witness::Package(package) => on_host(copy, package, false, tests, name),
-            Witness::Models(package) => on_host(copy, package, true, tests, name),
-            Witness::Suite(suite) => self.booted(copy, suite, tests, name),
-        }
-    }
-
-    /// The kernel is the copy's, everything else the tree's.
-    fn booted(&self, copy: &Copy, suite: &str, tests: &[&str], name: &str) -> Result<Vec<Went>> {
-        let suite = self.suites.iter().find(|candidate| candidate.name == suite);
-        let suite = suite.context("no suite has that name")?;
-        let kernel = match self.kernel(copy, name)? {
-            Ok(kernel) => kernel,
-            Err(reason) => return Ok(vec![Went::NotRun(reason); tests.len()]),
+        let kernel = match begun {
+            Begun::Over(went) => return Ok(went),
+            Begun::Kernel(kernel) => kernel,
         };
-        let verdict = boots::run(&only(suite, tests, kernel, name)?)?;
+        let suite = self.suites.iter().find(|suite| suite.name == witness.name());
+        let verdict = boots::run(&only(suite.context("no suite has that name")?, tests, &kernel, name)?)?;
+        fs::remove_file(kernel)?;
+        let failures = verdict.failures.join(", ");
         let went = |test: &&str| match verdict.tests.iter().find(|result| result.id == *test) {
             Some(result) => match &result.outcome {
                 Outcome::Passed => Went::Passed,
                 Outcome::Failed => Went::Failed("fails".into()),
                 Outcome::Skipped(reason) => Went::NotRun(format!("was skipped: {reason}")),
             },
-            None if verdict.announced => {
-                Went::Failed(format!("does not end: {}", verdict.failures.join(", ")))
-            }
-            None => {
-                Went::NotRun(format!("the machine did not come to the test: {}", verdict.failures.join(", ")))
-            }
+            None if verdict.announced => Went::Failed(format!("does not end: {failures}")),
+            None => Went::NotRun(format!("the machine did not come to the test: {failures}")),
         };
         Ok(tests.iter().map(went).collect())
     }
@@ -91,8 +100,13 @@ impl Trials {
         cargo.args(["--profile", PROFILE, "--package", "macadamia-kernel"]).current_dir(copy.root());
         let log = log(name)?;
         let (said, ended) = output(&mut cargo, &log)?;
-        let built = results.join(TARGET).join(PROFILE).join("kernel");
-        Ok(if ended == Some(true) { Ok(built) } else { Err(unclear(&said, &log)) })
+        if ended != Some(true) {
+            return Ok(Err(unclear(&said, &log)));
+        }
+        // The next build overwrites it.
+        let kernel = results.join(format!("kernel-{name}"));
+        fs::copy(results.join(TARGET).join(PROFILE).join("kernel"), &kernel)?;
+        Ok(Ok(kernel))
     }
 }
 
@@ -100,7 +114,7 @@ impl Trials {
 const PROFILE: &str = "mutation";
 
 /// One boot of the suite on its first machine, with these tests alone where its program can choose.
-fn only(suite: &Suite, tests: &[&str], kernel: PathBuf, name: &str) -> Result<Run> {
+fn only(suite: &Suite, tests: &[&str], kernel: &Path, name: &str) -> Result<Run> {
     let runs = suite.runs(&Overrides::default());
     let runs = runs.map_err(|excluded| anyhow::anyhow!("{} is not run: {}", suite.name, excluded.reason))?;
     let mut run = runs.into_iter().next().context("a suite is booted")?;
@@ -113,7 +127,7 @@ fn only(suite: &Suite, tests: &[&str], kernel: PathBuf, name: &str) -> Result<Ru
         *module = words.join(" ");
         run.suite.tests = Some(tests.len());
     }
-    run.machine.elsewhere.insert("kernel".into(), kernel);
+    run.machine.elsewhere.insert("kernel".into(), kernel.into());
     run.name = format!("mutation {name}");
     Ok(run)
 }
