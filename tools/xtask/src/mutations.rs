@@ -151,10 +151,12 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     /// Does what needs the copy of the tree; or says why it cannot.
     fn begin(&self, trials: &Trials, copy: &Copy) -> Result<Result<Begun, String>> {
-        let changed = match self.patch.map_or(Ok(BTreeMap::new()), |patch| patch.apply(read_source)) {
-            Ok(changed) => changed,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        let changed =
+            match self.patch.map_or(Ok(BTreeMap::new()), |patch| patch.apply(|path| read(copy.root(), path)))
+            {
+                Ok(changed) => changed,
+                Err(reason) => return Ok(Err(reason)),
+            };
         copy.with(&changed, || trials.begin(copy, self.witness, &self.tests, &self.name)).map(Ok)
     }
 }
@@ -171,8 +173,8 @@ fn verdict(patch: &Patch, before: &Went, went: Went) -> (bool, String) {
     }
 }
 
-fn read_source(path: &Path) -> String {
-    fs::read_to_string(tree::root().join(path)).unwrap_or_default()
+fn read(root: &Path, path: &Path) -> String {
+    fs::read_to_string(root.join(path)).unwrap_or_default()
 }
 
 /// All patches, by name.
@@ -204,7 +206,7 @@ fn texts() -> Result<BTreeMap<String, String>> {
 pub(crate) fn check() -> Result<()> {
     let tests = test_sources()?;
     let suites = suites::read(suites::TESTS)?;
-    let (record, book) = (Record::read(), read_source(Path::new(BOOK)));
+    let (record, book) = (Record::read(), read(tree::root(), Path::new(BOOK)));
     let texts = texts()?;
     let mut wrong = Vec::new();
     for (name, text) in &texts {
@@ -215,7 +217,9 @@ pub(crate) fn check() -> Result<()> {
                 continue;
             }
         };
-        wrong.extend(patch.apply(read_source).err().map(|reason| format!("{name}: {reason}")));
+        wrong.extend(
+            patch.apply(|path| read(tree::root(), path)).err().map(|reason| format!("{name}: {reason}")),
+        );
         let function = patch.test.rsplit("::").next().unwrap_or_default();
         if !tests.contains(&format!("fn {function}(")) && !tests.contains(&format!("{function} [")) {
             wrong.push(format!("{name}: there is no test {:?}", patch.test));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The copy. Nobody else has it as long as this lives.
+/// The copy, as the tree was when it was made. Nobody else has it as long as this lives.
 pub(super) struct Copy {
     root: PathBuf,
     _lock: File,
@@ -45,12 +45,15 @@ impl Copy {
         changed: &BTreeMap<PathBuf, String>,
         work: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
+        let mut originals = Vec::new();
         for (path, contents) in changed {
-            build::write_if_changed(&self.root.join(path), contents.as_bytes())?;
+            let path = self.root.join(path);
+            originals.push((path.clone(), fs::read(&path)?));
+            build::write_if_changed(&path, contents.as_bytes())?;
         }
         let result = work();
-        for path in changed.keys() {
-            build::write_if_changed(&self.root.join(path), &fs::read(tree::root().join(path))?)?;
+        for (path, original) in originals {
+            build::write_if_changed(&path, &original)?;
         }
         result
     }
