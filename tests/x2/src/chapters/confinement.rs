@@ -37,6 +37,7 @@ tests! {
     CNF0022 [EXT 2.2] "an interrupt is in reach of the owned thread that handles it, and of no other" own_interrupt;
     CNF0017 [EXT 3.3] "not more than eight spaces can be opened" openings_are_bounded;
     CNF0023 [EXT 2.4] "a pager and a handler out of a thread's reach hear of its faults and exceptions, and answer" reports_reach_anybody;
+    CNF0025 [EXT 2.5] "ThreadSwitch gives nobody out of reach the processor" switch_reaches_nobody;
     CNF0024 [EXT 2.4, 5.12] "a thread of an owned space is started by a pager out of its reach" started_from_afar;
 }
 
@@ -231,6 +232,27 @@ fn owner_exchanges_registers() {
     let before = thread::stop(thread).unwrap();
     assert!(before.state.receiving && !before.state.halted);
     assert!(thread::resume(thread).unwrap().state.halted);
+}
+
+fn switch_reaches_nobody() {
+    static RUNS: AtomicU64 = AtomicU64::new(0);
+    RUNS.store(0, Ordering::Relaxed);
+    let other = Space::new().spawn(|| {
+        loop {
+            RUNS.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    while RUNS.load(Ordering::Relaxed) == 0 {
+        thread::yield_now();
+    }
+    // From here on it runs only if it is given the processor, or nobody else wants it.
+    thread::set_priority(other, 50).unwrap();
+    let switch = move || {
+        let before = RUNS.load(Ordering::Relaxed);
+        (0..10).for_each(|_| thread::switch_to(other));
+        RUNS.load(Ordering::Relaxed) - before
+    };
+    assert_eq!(attempt_in(&confined::space(), switch), 0);
 }
 
 fn schedule_reaches_nobody() {

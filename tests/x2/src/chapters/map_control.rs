@@ -207,6 +207,17 @@ fn items_array() {
         assert_eq!((result, done), (0, 0), "{items:#x} {number}");
         assert_eq!(utcb::error_code(), Some(ErrorCode::InvalidParameter));
     }
+    // The first item lies in a page that is there, the second in one that has gone: neither is carried out.
+    let pages = arena::block(13);
+    let size = size_of::<MapItem>() as u64;
+    let query = MapItem::new(MapOperation::Query, target(FAR, Rights::NONE), 1, 0);
+    // SAFETY: the block is this test's own, and items are aligned.
+    unsafe { ((pages + 4096 - size) as *mut MapItem).write(query) };
+    // SAFETY: nothing is in that page.
+    unsafe { space::flush(&mut [Fpage::memory(pages + 4096, 12).with_rights(Rights::ALL)]) };
+    // SAFETY: as above.
+    let (result, done) = unsafe { syscall::map_control(space, pages + 4096 - size, 2) };
+    assert_eq!((result, done), (0, 0));
 }
 
 fn in_registers() {

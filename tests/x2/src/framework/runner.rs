@@ -50,8 +50,7 @@ pub(crate) fn run(chapters: &'static [Chapter]) -> ! {
         leaks::enable();
     }
     let is_named = |chapter: &Chapter, test: &Test| names(chapter.name) || names(test.id);
-    let everything =
-        !chapters.iter().any(|chapter| chapter.tests.iter().any(|test| is_named(chapter, test)));
+    let everything = !chapters.iter().any(|chapter| chapter.tests.iter().any(|test| is_named(chapter, test)));
     let chosen = |chapter: &'static Chapter| {
         chapter.tests.iter().filter(move |test| everything || is_named(chapter, test))
     };
