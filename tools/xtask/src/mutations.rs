@@ -201,14 +201,14 @@ fn texts() -> Result<BTreeMap<String, String>> {
     Ok(texts)
 }
 
-/// Checks every patch without trying it: it applies, the test that must notice exists and is known to have noticed, and the
-/// book says which rule it belongs to.
+/// Checks every patch without trying it: it applies, the test that must notice exists, and the book says which rule it belongs
+/// to. Says of which the log has no run in which the test noticed.
 pub(crate) fn check() -> Result<()> {
     let tests = test_sources()?;
     let suites = suites::read(suites::TESTS)?;
     let (record, book) = (Record::read(), read(tree::root(), Path::new(BOOK)));
     let texts = texts()?;
-    let mut wrong = Vec::new();
+    let (mut wrong, mut untried) = (Vec::new(), Vec::new());
     for (name, text) in &texts {
         let patch = match Patch::parse(name, text) {
             Ok(patch) => patch,
@@ -230,10 +230,7 @@ pub(crate) fn check() -> Result<()> {
             wrong.push(format!("{name}: there is no suite {suite:?}"));
         }
         if !record.noticed(name, &patch.test) {
-            wrong.push(format!(
-                "{name}: nobody has seen that {} notices it: ./mac mutations --record {name}",
-                patch.test
-            ));
+            untried.push(name.as_str());
         }
         if !book.contains(&format!("`{name}`")) {
             wrong.push(format!("{name}: {BOOK} does not say which rule it belongs to"));
@@ -243,6 +240,9 @@ pub(crate) fn check() -> Result<()> {
     wrong.extend(record.names().filter(gone).map(|name| format!("the log has {name}, which is no patch")));
     wrong
         .extend(SAMPLE.iter().filter(|name| gone(name)).map(|name| format!("{name} is tried, but no patch")));
+    if !untried.is_empty() {
+        eprintln!("# not known to be noticed (./mac mutations --missing --record): {}", untried.join(", "));
+    }
     if wrong.is_empty() { Ok(()) } else { bail!("tests/mutations: {}", wrong.join("\n")) }
 }
 

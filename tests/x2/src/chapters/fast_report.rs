@@ -60,6 +60,13 @@ fn name(thread: ThreadId) {
     let _ = ipc::receive_timeout(thread, Time::ZERO);
 }
 
+/// Waits until what `program` has done is told to its handler, or waits to be told.
+fn await_report(program: ThreadId) {
+    while !extension::state(program).unwrap().awaits_answer() {
+        thread::yield_now();
+    }
+}
+
 fn third_thread_answers_call() {
     let me = utcb::my_global_id();
     let (_space, program) = program(None, move || {
@@ -206,7 +213,7 @@ fn handler_waits_for_another() {
     let (_space, program) = program(Some(handler), || {
         foreign_call(1);
     });
-    await_state(program, ThreadState::PendingSend);
+    await_report(program);
     ipc::send(handler, Message::new(7)).unwrap();
     let told = ipc::receive(handler).unwrap();
     assert_eq!([told.word(0), told.word(1)], [7, SYSTEM_CALL_LABEL]);
@@ -221,9 +228,7 @@ fn handler_goes() {
     let (_space, program) = program(Some(handler), || {
         foreign_call(1);
     });
-    while !extension::state(program).unwrap().awaits_answer() {
-        thread::yield_now();
-    }
+    await_report(program);
     thread::delete(handler).unwrap();
     await_state(program, ThreadState::Inactive);
 }
