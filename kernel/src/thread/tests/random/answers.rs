@@ -17,7 +17,6 @@ use super::perform::message_register;
 use crate::arch;
 use crate::interrupt;
 use crate::memory::{Account, UNLIMITED};
-use crate::thread::tests::LINES;
 use crate::thread::{Continuation, ThreadRef, flag, ipc};
 
 /// What may be answered.
@@ -102,8 +101,7 @@ pub(super) fn thread_control(
     }
     let mut expected = Expected::default();
     if is_interrupt(dest) {
-        let exists = dest.number() < LINES && dest.version() == 1;
-        expected.wrong_if(!exists, ErrorCode::InvalidThread);
+        expected.wrong_if(dest.version() != 1, ErrorCode::InvalidThread);
         expected.wrong_if(space != dest, ErrorCode::InvalidSpace);
         let handler = pager == dest || facts.resolve(caller.space, pager).is_some();
         expected.wrong_if(!handler, ErrorCode::InvalidThread);

@@ -11,7 +11,6 @@ use super::facts::{Facts, key_of, number_of, thread_of};
 use super::perform::message_register;
 use crate::arch;
 use crate::interrupt;
-use crate::thread::tests::LINES;
 use crate::thread::{Continuation, IpcKind, ThreadRef, ipc};
 
 /// Whom an id named when the call began.
@@ -218,7 +217,7 @@ impl Intent {
         match partner {
             Partner::Nobody => true,
             Partner::Any | Partner::AnyLocal => phase == IpcPhase::Send,
-            Partner::Interrupt(line) => phase == IpcPhase::Send || line >= LINES || restricted,
+            Partner::Interrupt(_) => phase == IpcPhase::Send || restricted,
             Partner::Thread(number, changes) => {
                 let own = phase == IpcPhase::Send && Some(number) == number_in_table(thread);
                 let turned = phase == IpcPhase::Receive && self.turned;
