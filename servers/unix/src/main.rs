@@ -18,7 +18,7 @@ use alloc::sync::Arc;
 use core::time::Duration;
 use driver::L4Driver;
 use environment::L4Environment;
-use mach::Machine;
+use l4::thread::system_clock;
 use mach::vm::Vm;
 use machine::{Configuration, L4Machine};
 use port::{Port, PortEvents};
@@ -68,16 +68,17 @@ fn run() -> ! {
 fn serve() -> Result<core::convert::Infallible, Failure> {
     let (_, arguments) = start_page::read().ok_or(Failure::NoStartPage)?;
     let options = Options::parse(arguments).map_err(|unknown| Failure::Argument(unknown.0))?;
+    let begun = system_clock();
+    // The memory that is shared with the console's driver is this server's, too: afterwards there may be none left for it.
+    let port = Port::open();
+    let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
     let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
     let configuration =
         Configuration { workers: 1, frames: None, heap: Some(heap), grow_heap, layout: Default::default() };
     let machine = L4Machine::start(&configuration).map_err(Failure::Machine)?;
-    let begun = machine.now();
     let vm = Vm::new(machine.clone()).map_err(|_| Failure::NoMemory)?;
     let processor = processor::describe();
-    let port = Port::open();
-    let console = machine.now();
     let driver = L4Driver::new(machine.clone(), port.clone(), processor.extended_size, free_heap, &options)
         .map_err(|_| Failure::NoMemory)?;
     let server = Server::new(driver, processor, options.trace);
