@@ -3,6 +3,7 @@
  * figures. As the program "x" of its own exec it does nothing. */
 #define _GNU_SOURCE
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -18,7 +19,7 @@ static inline uint64_t now(void)
     return (uint64_t)high << 32 | low;
 }
 
-#define MEASURE(name, count, code)                                    \
+#define MEASURE_EACH(name, count, parts, code)                        \
     do {                                                              \
         for (int i = 0; i < 3; i++) {                                 \
             code;                                                     \
@@ -27,8 +28,9 @@ static inline uint64_t now(void)
         for (int i = 0; i < (count); i++) {                           \
             code;                                                     \
         }                                                             \
-        printf("%-30s %10.0f\n", name, (double)(now() - start) / (count)); \
+        printf("%-30s %10.0f\n", name, (double)(now() - start) / (count) / (parts)); \
     } while (0)
+#define MEASURE(name, count, code) MEASURE_EACH(name, count, 1, code)
 
 static void ignore(int signal)
 {
@@ -43,6 +45,41 @@ static void run(const char *path, const char *argument)
         _exit(9);
     }
     waitpid(child, 0, 0);
+}
+
+/* A ring of processes, each with a pipe to the next: what a step of the one byte costs that goes round, a write, a change of
+ * process and a read (as lmbench's lat_ctx, but with the write and the read). */
+static void ring(int processes)
+{
+    int pipes[64][2];
+    pid_t others[64];
+    char name[40], byte = 0;
+    for (int i = 0; i < processes; i++)
+        if (pipe(pipes[i]))
+            exit(1);
+    for (int i = 1; i < processes; i++)
+        if ((others[i] = fork()) == 0) {
+            /* The first process holds the only other end that writes to the second, and so on. */
+            for (int j = 0; j < processes; j++) {
+                if (j != i)
+                    close(pipes[j][1]);
+                if (j != i - 1)
+                    close(pipes[j][0]);
+            }
+            while (read(pipes[i - 1][0], &byte, 1) == 1)
+                if (write(pipes[i][1], &byte, 1) != 1)
+                    break;
+            _exit(0);
+        }
+    snprintf(name, sizeof name, "ring of %d processes, a step", processes);
+    int rounds = 640 / processes, last = processes - 1;
+    MEASURE_EACH(name, rounds, processes, (write(pipes[0][1], &byte, 1), read(pipes[last][0], &byte, 1)));
+    for (int i = 0; i < processes; i++) {
+        close(pipes[i][1]);
+        close(pipes[i][0]);
+    }
+    for (int i = 1; i < processes; i++)
+        waitpid(others[i], 0, 0);
 }
 
 int main(int argc, char **argv)
@@ -64,6 +101,7 @@ int main(int argc, char **argv)
         return 1;
     MEASURE("pipe, write and read", 300, (write(there[1], byte, 1), read(there[0], byte, 1)));
     if (fork() == 0) {
+        close(there[1]);
         while (read(there[0], byte, 1) == 1)
             write(back[1], byte, 1);
         _exit(0);
@@ -85,5 +123,7 @@ int main(int argc, char **argv)
     MEASURE("page fault, zeros", 500, memory[4096 * page++] = 1);
     MEASURE("mmap and munmap 64 KiB", 200,
             munmap(mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 65536));
+    for (int processes = 2; processes <= 64; processes *= 2)
+        ring(processes);
     return 0;
 }

@@ -3,7 +3,7 @@
 
 use x2::kip;
 
-use super::{Continuation, IpcKind, ThreadRef, fault, ipc, port_fault, user_memory};
+use super::{Continuation, IpcKind, ThreadRef, fault, ipc, port_fault, redirect, user_memory};
 use crate::scheduler::Next;
 use crate::space::Space;
 use crate::trace::{self, Event};
@@ -28,6 +28,11 @@ const KERNEL_INTERFACE: [u8; 2] = [0xf0, 0x90];
 
 /// The current thread has caused an exception other than a page fault.
 pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
+    if vector == vector::INVALID_OPCODE
+        && let Some(next) = redirect::forwarded(current)
+    {
+        return next;
+    }
     let handled = match vector {
         vector::INVALID_OPCODE if !is_confined(current) => kernel_interface(current),
         vector::DEBUG => kdb::user_debug_exception(current),

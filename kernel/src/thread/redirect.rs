@@ -2,10 +2,12 @@
 //!
 //! In exception mode the thread tells its exception handler, in one message whose words are the registers that a
 //! system call uses, and the answer's label says how it goes on. In bounce mode it continues at its space's emulation
-//! entry, in the same entry into the kernel.
+//! entry, in the same entry into the kernel; the emulation library hands on what it does not answer itself, and then all is
+//! as in exception mode.
 
 use x2::MessageTag;
-use x2::extension::{SystemCallAnswer, SystemCallMode};
+use x2::control::USER_FLAGS;
+use x2::extension::{FORWARD, SystemCallAnswer, SystemCallMode};
 
 use super::{Continuation, IpcKind, ThreadRef, exception, fault, flag, ipc, lifecycle};
 use crate::arch;
@@ -13,7 +15,9 @@ use crate::scheduler::Next;
 use crate::trace::{self, Event};
 
 /// The exception that a foreign system call is without a mode: invalid opcode.
-const INVALID_OPCODE: u64 = 6;
+pub const INVALID_OPCODE: u64 = 6;
+/// The flags that a call keeps which an emulation library hands on: those that a program may set.
+pub const FORWARDED_FLAGS: u64 = USER_FLAGS;
 /// Length of the SYSCALL instruction.
 const SYSCALL_LENGTH: u64 = 2;
 
@@ -41,6 +45,29 @@ pub fn system_call(current: ThreadRef) -> Next {
             Next::Return
         }
     }
+}
+
+/// The current thread has executed an undefined instruction. If it did so where the emulation library of its space hands a
+/// bounced call on, with the registers that this left it, the exception handler is told of the call. `None`: it is nothing of
+/// the kind.
+pub fn forwarded(current: ThreadRef) -> Option<Next> {
+    let space = current.space.get()?;
+    let registers = &current.registers;
+    let behind = registers.rcx.get();
+    let here = space.ownership.emulation_entry() + FORWARD;
+    if space.ownership.mode() != SystemCallMode::Bounce
+        || registers.rip.get() != here
+        || behind >= arch::USER_END
+    {
+        return None;
+    }
+    let flags = ipc::user_flags(registers.r11.get());
+    registers.rip.set(behind);
+    registers.rflags.set(flags);
+    registers.r11.set(flags);
+    current.return_as_from_system_call();
+    trace::event(Event::Redirect, registers.rax().get(), behind);
+    Some(report(current))
 }
 
 /// Tells the current thread's exception handler of the foreign system call that its registers describe.

@@ -459,6 +459,12 @@ impl Tcb {
         self.entered_by_syscall.set(false);
     }
 
+    /// The current thread's RCX and R11 are its RIP and flags, as after a SYSCALL: it may return to user level by SYSRET.
+    pub fn return_as_from_system_call(&self) {
+        debug_assert!(self.offer.get() == Offer::NONE, "it runs");
+        self.entered_by_syscall.set(true);
+    }
+
     /// The IPC in whose receive phase the thread waits or is about to look for senders.
     #[inline]
     pub fn awaits_message(&self) -> Option<IpcKind> {

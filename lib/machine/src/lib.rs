@@ -45,6 +45,7 @@
 
 extern crate alloc;
 
+mod alarm;
 mod changes;
 mod event;
 mod frames;

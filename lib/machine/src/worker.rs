@@ -5,6 +5,7 @@ use l4::x2::extension::NOTIFICATION_LABEL;
 use l4::x2::{Acceptor, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
 use rt::executor::{Platform, Sleep, Worker};
 
+use crate::alarm::{self, Alarm};
 use crate::event::Words;
 use crate::kernel;
 use crate::machine::L4Machine;
@@ -28,7 +29,7 @@ pub trait Others {
     /// A message. The answer, if any, is sent without waiting: label and up to 7 words.
     fn message(&mut self, message: OtherMessage) -> Option<crate::UserMessage>;
 
-    /// Notification bits other than bit 0, which is the executor's.
+    /// Notification bits other than bits 0 and 63, which are the worker's own.
     fn notification(&mut self, bits: u64);
 }
 
@@ -42,6 +43,12 @@ impl Others for NoOthers {
     }
 
     fn notification(&mut self, _bits: u64) {}
+}
+
+/// What a worker has for the passing of time.
+struct Clocks {
+    meter: Meter,
+    alarm: Alarm,
 }
 
 /// A message that is to go out.
@@ -64,19 +71,25 @@ impl L4Machine {
         shared.executor.platform().set_worker(worker, l4::utcb::my_global_id());
         accept_words_and_notifications();
         let mut tasks = shared.executor.worker(worker);
-        let mut meter = Meter::new();
+        let mut clocks = Clocks { meter: Meter::new(), alarm: Alarm::new() };
         loop {
             tasks.run(BUDGET);
             shared.bury();
-            self.receive(&mut tasks, others, &mut meter);
+            self.receive(&mut tasks, others, &mut clocks);
         }
     }
 
     /// Sends the answers that were given, and receives messages until there may be something for the tasks to do.
-    fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others, meter: &mut Meter) {
+    fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others, clocks: &mut Clocks) {
         let shared = self.shared();
+        let Clocks { meter, alarm } = clocks;
         let mut reply = self.give_answers(tasks.index());
-        let sleep = tasks.prepare_sleep();
+        let mut sleep = tasks.prepare_sleep();
+        if let Sleep::Until(Some(at)) = sleep
+            && alarm.set(at)
+        {
+            sleep = Sleep::Until(None);
+        }
         loop {
             let (receive, gift) = match sleep {
                 Sleep::Busy => {
@@ -105,8 +118,12 @@ impl L4Machine {
             if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
                 meter.interrupted(shared);
                 tasks.awake();
-                if words[0] & !WAKE != 0 {
-                    others.notification(words[0] & !WAKE);
+                if words[0] & alarm::RUNG != 0 {
+                    alarm.rung();
+                }
+                let more = words[0] & !(WAKE | alarm::RUNG);
+                if more != 0 {
+                    others.notification(more);
                 }
                 break;
             }

@@ -10,6 +10,9 @@ pub const VERSION: u64 = 1;
 /// Label of a redirected system call.
 pub const SYSTEM_CALL_LABEL: u64 = 0xffff_ffff_ff90;
 
+/// So far behind the emulation entry an undefined instruction (UD2) hands a bounced system call on to the exception handler.
+pub const FORWARD: u64 = 16;
+
 /// Label of a delivered notification.
 pub const NOTIFICATION_LABEL: u64 = 0xffff_ffff_ff70;
 

@@ -2,29 +2,26 @@
 //! code that the server maps where no program maps anything.
 //!
 //! The library answers getpid(2) and gettid(2) from a word that the server keeps in the thread's UTCB, with no stack and
-//! no register but RAX, so nothing has to be undone if a signal comes in between. Everything else it turns into a trap,
-//! whose exception message the server takes for the call, with the registers as the program had them. Each process has
-//! the page from its first thread on, so fork and exec keep it. The flags that SYSCALL would have restored are lost.
+//! no register but RAX, so nothing has to be undone if a signal comes in between; the flags that SYSCALL would have restored
+//! are lost. Everything else it hands on by an undefined instruction where the kernel expects one: that makes the call arrive
+//! here as in exception mode, the registers as the program had them. Each process has the page from its first thread on, so
+//! fork and exec keep it.
 
 use core::arch::naked_asm;
 use l4::syscall::ExchangedRegisters;
 use l4::x2::control::ExchangeControl;
-use l4::x2::extension::SystemCallMode;
+use l4::x2::extension::{FORWARD, SystemCallMode};
 use l4::x2::{ThreadId, utcb};
 use mach::Machine;
-use mach::machine::{Frame, PhysicalPage, PmapChange, Protection, ThreadState};
+use mach::machine::{Frame, PhysicalPage, PmapChange, Protection};
 use machine::{L4Machine, Space};
 use unix::memory::Memory;
 use unix::{Error, Result};
 
 /// Where the library lies: between what programs may use and the UTCBs.
 const ADDRESS: u64 = 0x7fff_9000_0000;
-/// The trap's place in it.
-const TRAP: usize = 16;
-/// The trap instruction: UD2.
-const TRAP_CODE: [u8; 2] = [0x0f, 0x0b];
-/// The exception that it raises.
-const TRAP_VECTOR: u64 = 6;
+/// The instruction that hands a call on: UD2.
+const HAND_ON: [u8; 2] = [0x0f, 0x0b];
 /// Bytes of the library that matter.
 const SIZE: usize = 64;
 /// Where a thread finds its ids, from its GS base: its user-defined handle.
@@ -39,7 +36,10 @@ impl Library {
         let frame = machine.allocate_frames(0).ok_or(Error::ENOMEM)?;
         machine.zero_frame(frame);
         let code = code();
-        assert!(code[TRAP..].starts_with(&TRAP_CODE), "the trap is where the server expects it");
+        assert!(
+            code[FORWARD as usize..].starts_with(&HAND_ON),
+            "calls are handed on where the kernel expects it"
+        );
         machine.write_frame(frame, 0, code);
         Ok(Library(frame))
     }
@@ -71,16 +71,6 @@ pub(crate) fn set_ids(thread: ThreadId, pid: u32, tid: u32) {
     // SAFETY: neither IP nor stack nor flags change, and no IPC ends.
     // A thread that has ended needs no ids.
     let _ = unsafe { l4::thread::exchange_registers(thread, ExchangeControl::HANDLE, values) };
-}
-
-/// Whether an exception is the library's trap: then the program has made a system call.
-pub(crate) fn is_call(vector: u64, ip: u64) -> bool {
-    vector == TRAP_VECTOR && ip == ADDRESS + TRAP as u64
-}
-
-/// The registers of a thread in the trap as if SYSCALL had just entered the kernel: RCX and R11 are what it left there.
-pub(crate) fn before_bounce(state: ThreadState) -> ThreadState {
-    ThreadState { rip: state.rcx, rflags: state.r11, ..state }
 }
 
 fn code() -> &'static [u8] {

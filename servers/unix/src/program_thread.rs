@@ -6,7 +6,6 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use mach::machine::ThreadState;
 use mach::{KernError, KernResult};
@@ -23,10 +22,8 @@ pub(crate) struct ProgramThread {
     _memory: Arc<Memory<L4Machine>>,
     /// Bytes of its extended state, at most.
     extended_size: usize,
-    /// Whether system calls come by the emulation library's trap.
+    /// Whether system calls go to the emulation library first.
     bounces: bool,
-    /// Whether it waits in that trap.
-    is_in_trap: AtomicBool,
 }
 
 impl ProgramThread {
@@ -38,8 +35,7 @@ impl ProgramThread {
     ) -> ProgramThread {
         // Faults that need not wait are served without the thread's task.
         thread.set_fault_handler(Some(memory.map().clone()));
-        let is_in_trap = AtomicBool::new(false);
-        ProgramThread { thread, _memory: memory.clone(), extended_size, bounces, is_in_trap }
+        ProgramThread { thread, _memory: memory.clone(), extended_size, bounces }
     }
 }
 
@@ -75,8 +71,7 @@ impl Control for ProgramThread {
 
 impl unix::thread::UserThread for ProgramThread {
     fn registers(&self) -> Result<ThreadState> {
-        let state = self.thread.state().map_err(error)?;
-        Ok(if self.is_in_trap() { bounce::before_bounce(state) } else { state })
+        self.thread.state().map_err(error)
     }
 
     fn extended_state(&self) -> BoxFuture<'_, Result<Vec<u8>>> {
@@ -93,22 +88,6 @@ impl unix::thread::UserThread for ProgramThread {
 }
 
 impl ProgramThread {
-    fn is_in_trap(&self) -> bool {
-        // Relaxed: only the thread's own task uses it.
-        self.is_in_trap.load(Ordering::Relaxed)
-    }
-
-    /// The system call that a thread in the emulation library's trap makes.
-    fn call_in_trap(&self) -> Event {
-        match self.thread.state() {
-            Ok(state) => {
-                self.is_in_trap.store(true, Ordering::Relaxed);
-                Event::SystemCall(Request::from_registers(&state))
-            }
-            Err(_) => Event::Lost,
-        }
-    }
-
     fn read_extended_state(&self) -> Result<Vec<u8>> {
         let mut image = Vec::new();
         image.try_reserve_exact(self.extended_size).map_err(|_| Error::ENOMEM)?;
@@ -135,17 +114,11 @@ impl unix_server::UserThread for ProgramThread {
     }
 
     async fn run(&self, resume: Resume) -> Event {
-        let in_trap = self.is_in_trap();
         let mut resume = match resume {
-            Resume::Return(rax) if in_trap => match unix::thread::UserThread::registers(self) {
-                Ok(state) => machine::Resume::Registers(ThreadState { rax, ..state }),
-                Err(_) => return Event::Lost,
-            },
             Resume::Return(value) => machine::Resume::Return(value),
             Resume::Unchanged => machine::Resume::Continue,
             Resume::Registers(state) => machine::Resume::Registers(state),
         };
-        self.is_in_trap.store(false, Ordering::Relaxed);
         loop {
             return match self.thread.run(resume).await {
                 machine::Event::SystemCall(call) => {
@@ -153,11 +126,6 @@ impl unix_server::UserThread for ProgramThread {
                 }
                 machine::Event::PageFault(fault) => {
                     Event::PageFault { address: fault.address, access: fault.access }
-                }
-                machine::Event::Exception(exception)
-                    if self.bounces && bounce::is_call(exception.vector, exception.ip) =>
-                {
-                    self.call_in_trap()
                 }
                 machine::Event::Exception(exception) => {
                     Event::Exception { vector: exception.vector, error: exception.error }

@@ -27,7 +27,7 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 7] = [
+const TESTS: [Program; 8] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),
@@ -35,6 +35,7 @@ const TESTS: [Program; 7] = [
     program("threads-glibc", "tests/guests/threads.c", "gcc"),
     program("processes", "tests/guests/processes.c", "musl-gcc"),
     program("hammer", "tests/guests/hammer.c", "gcc"),
+    program("extremes", "tests/guests/extremes.c", "musl-gcc"),
 ];
 
 /// What is measured, in the images of benchmarks.

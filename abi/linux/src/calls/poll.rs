@@ -13,10 +13,14 @@ use mach::Machine;
 use unix::poll::{Epoll, EpollSettings, EventCounter, Readiness, TimerFile, Watch, poll as poll_files};
 use unix::process::Resource;
 use unix::signal::{Rule, SignalSet};
+use unix::sync::Turns;
 use unix::thread::{Continuation, SignalFile};
 use unix::timer::Setting;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
+
+/// Entries of a poll that are read before others have their turn.
+const TURN: u32 = 1024;
 
 const IN: u32 = 1;
 const PRI: u32 = 2;
@@ -94,10 +98,13 @@ async fn poll_array<M: Machine>(
     }
     let mut entries = call.memory().read_bytes(array, count as usize * 8).await?;
     let descriptors = call.thread.descriptors();
-    let mut watches = Vec::new();
-    let mut places = Vec::new();
+    let (mut watches, mut places) = (Vec::new(), Vec::new());
+    let room = watches.try_reserve_exact(count as usize).and(places.try_reserve_exact(count as usize));
+    room.map_err(|_| Error::ENOMEM)?;
     let mut invalid = 0;
+    let mut turns = Turns::every(TURN);
     for (index, entry) in entries.chunks_exact_mut(8).enumerate() {
+        turns.step().await;
         let (descriptor, asked) = (entry.i32_at(0)?, entry.u16_at(4)?);
         entry[6..].fill(0);
         match descriptors.get(descriptor) {

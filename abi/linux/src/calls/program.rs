@@ -9,6 +9,7 @@ use mach::machine::ThreadState;
 use unix::exec::Arguments;
 use unix::process::Resource;
 use unix::signal::{Rule, Signal};
+use unix::sync::Turns;
 use unix::thread::{CloneRequest, ExecRequest};
 use unix::vfs::At;
 use unix::{Error, Result};
@@ -182,6 +183,9 @@ pub(crate) fn unshare<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
+/// Strings that are read before others have their turn.
+const STRINGS_TURN: u32 = 256;
+
 /// A null-terminated array of strings; a null array is an empty one, as Linux has it.
 async fn strings<M: Machine>(call: &Call<'_, M>, array: u64) -> Result<Arguments> {
     let limits = call.thread.limits();
@@ -191,7 +195,9 @@ async fn strings<M: Machine>(call: &Call<'_, M>, array: u64) -> Result<Arguments
         return Ok(strings);
     }
     let memory = call.memory();
+    let mut turns = Turns::every(STRINGS_TURN);
     for index in 0.. {
+        turns.step().await;
         let pointer = u64::from_le_bytes(memory.read(array.wrapping_add(8 * index)).await?);
         if pointer == 0 {
             break;

@@ -3,7 +3,7 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 
 use x2::control::ExchangeControl;
-use x2::extension::SystemCallMode;
+use x2::extension::{FORWARD, SystemCallMode};
 use x2::message::{MESSAGE_REGISTERS, REGISTER_MESSAGE_REGISTERS};
 use x2::protocol::page_fault_tag;
 use x2::utcb;
@@ -27,7 +27,7 @@ use crate::space::{Ownership, Space};
 use crate::sync::delay::{self, Point};
 use crate::syscall::{self, Call, MEMORY_CONTROL_PREFIX};
 use crate::thread::ipc::SYSTEM_CALL_TAG;
-use crate::thread::{Registers, Tcb, ThreadRef, exception, fault, mark, table};
+use crate::thread::{Registers, Tcb, ThreadRef, USER_FLAGS, exception, fault, mark, redirect, table};
 use crate::trace::{self, Event};
 
 /// A field of the executing processor's [`Processor`], relative to GS.
@@ -94,6 +94,10 @@ global_asm!(
     system_call_tag = const SYSTEM_CALL_TAG.raw(),
     page_fault_tag = const page_fault_tag(Rights::NONE).raw(),
     page_fault = const PAGE_FAULT,
+    invalid_opcode = const redirect::INVALID_OPCODE,
+    forward = const FORWARD,
+    forwarded_flags = const redirect::FORWARDED_FLAGS,
+    fixed_flags = const USER_FLAGS,
     read = const Rights::READ.bits(),
     write = const Rights::WRITE.bits(),
     execute = const Rights::EXECUTE.bits(),

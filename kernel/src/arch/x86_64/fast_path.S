@@ -441,11 +441,12 @@ foreign:
     mov     r12, rdx
     mov     r10, rsi
     mov     rbx, rdi
+    lea     r8, [rip + saved_entry]
+fast_call:
     movabs  r9, {system_call_tag}
     mov     rsi, [rsp + {exception_handler}]
     mov     rdx, rsi
     not     rdx
-    lea     r8, [rip + saved_entry]
 
 // Sends the kernel's message in the current thread's name, whose registers are saved, to RSI. RDX is what the thread offers
 // then, R8 where it goes on if this does not do.
@@ -478,6 +479,48 @@ fast_report:
     jne     fast_extended
 fast_report_fails:
     jmp     r8
+
+// An invalid opcode of the current thread, RDI, whose registers are saved: perhaps an emulation library hands a foreign system
+// call on (K9), whose registers are those that it has, with the return address in RCX and the flags in R11.
+fast_forward:
+    cmp     qword ptr gs:[{foreign_limit}], 0
+    je      saved_interrupt
+    mov     rcx, [rdi + {space}]
+    cmp     dword ptr [rcx + {system_call_mode}], {bounce}
+    jne     saved_interrupt
+    mov     rax, [rcx + {emulation_entry}]
+    add     rax, {forward}
+    cmp     rax, [rdi + {rip}]
+    jne     saved_interrupt
+    mov     rcx, [rdi + {rcx}]
+    cmp     rcx, gs:[{foreign_limit}]
+    jae     saved_interrupt                 // no address that SYSRET may go to
+    mov     gs:[{scratch}], rax
+    mov     r11, [rdi + {r11}]
+    and     r11d, {forwarded_flags}
+    or      r11d, {fixed_flags}
+    mov     [rdi + {rip}], rcx
+    mov     [rdi + {rflags}], r11
+    mov     [rdi + {r11}], r11
+    mov     byte ptr [rdi + {entered_by_syscall}], 1
+    mov     rsp, rdi
+    mov     rax, [rdi + {message} + 8]
+    mov     r15, r9
+    mov     r14, r8
+    mov     r13, r10
+    mov     r12, [rdi + {rdx}]
+    mov     r10, [rdi + {rsi}]
+    mov     rbx, [rdi + {rdi}]
+    lea     r8, [rip + general_forward]
+    jmp     fast_call
+general_forward:
+    mov     rdi, rsp
+    mov     rax, gs:[{scratch}]
+    mov     [rdi + {rip}], rax
+    mov     byte ptr [rdi + {entered_by_syscall}], 0
+    mov     esi, {invalid_opcode}
+    xor     edx, edx
+    jmp     saved_interrupt
 
 // A page fault of the current thread, RDI, whose registers are saved; RDX is the error code.
 fast_fault:

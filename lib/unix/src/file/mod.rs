@@ -374,6 +374,11 @@ impl OpenFile {
         watches.retain(|watch| watch.strong_count() > 0);
         watches.push(item);
     }
+
+    /// The items by which epoll instances watch the description.
+    pub(crate) fn watchers(&self) -> alloc::vec::Vec<Arc<EpollItem>> {
+        self.watches.lock().iter().filter_map(Weak::upgrade).collect()
+    }
 }
 
 /// The device that files without a file system are on.

@@ -47,6 +47,7 @@ impl<M: Machine> Memory<M> {
         if rights.write && regions.touching(range.clone()).any(|region| !region.may_write) {
             return Err(Error::EACCES);
         }
+        regions.check_cuts(&range)?;
         let length = range.end - range.start;
         self.map.protect(range.start, length, protection(rights), false).await.map_err(map_error)?;
         regions.update(range, |region| region.rights = rights);
@@ -87,8 +88,14 @@ impl<M: Machine> Memory<M> {
                 return Err(Error::EINVAL);
             }
         }
+        // What is moved may be cut at both ends, and what is there at the other place too.
+        regions.check_cuts(&range)?;
+        if how != Move::No {
+            regions.check_room()?;
+        }
         if new_length < old_length {
             let cut = range.start + new_length..range.end;
+            regions.check_hole(&cut)?;
             self.map.deallocate(cut.start, cut.end - cut.start).await.map_err(map_error)?;
             regions.remove(cut);
         }
@@ -209,6 +216,7 @@ impl<M: Machine> Memory<M> {
                 Advice::Forget => self.map.forget(part.start, length).await.map_err(map_error)?,
                 Advice::Want => self.populate(part, region.rights).await,
                 Advice::Fork(inherited) => {
+                    regions.check_cuts(&part)?;
                     let inheritance = match (inherited, region.shared) {
                         (false, _) => Inheritance::None,
                         (true, true) => Inheritance::Share,
@@ -308,6 +316,7 @@ impl<M: Machine> Memory<M> {
                 return Err(if limit == 0 { Error::EPERM } else { Error::ENOMEM });
             }
         }
+        regions.check_cuts(&range)?;
         regions.update(range.clone(), |region| region.locked = lock);
         let pieces: Vec<Region> = regions.touching(range.clone()).cloned().collect();
         drop(regions);

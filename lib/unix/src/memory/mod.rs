@@ -14,7 +14,7 @@ mod user;
 pub use change::{Advice, Move};
 pub use file_memory::{ObjectMemory, ObjectProvider};
 pub use program::{Execution, Loaded, ProgramFile};
-pub use region::{Region, RegionKind, Usage};
+pub use region::{REGIONS_MAXIMUM, Region, RegionKind, Usage};
 pub use user::{MemoryWords, UserRanges};
 
 use crate::exec::Layout;
@@ -164,9 +164,9 @@ impl<M: Machine> Memory<M> {
         *regions = Regions::new(self.layout.high);
     }
 
-    /// The regions in order of address, for /proc/PID/maps.
-    pub async fn regions(&self) -> alloc::vec::Vec<Region> {
-        self.regions.lock().await.iter().cloned().collect()
+    /// Up to `limit` regions that begin at `address` or above, in order of address.
+    pub async fn regions_from(&self, address: u64, limit: usize) -> alloc::vec::Vec<Region> {
+        self.regions.lock().await.from(address).take(limit).cloned().collect()
     }
 
     /// Bytes mapped, by kind.
@@ -194,6 +194,7 @@ impl<M: Machine> Memory<M> {
         if replaced != 0 && matches!(new.place, Place::FixedFree(_)) {
             return Err(Error::EEXIST);
         }
+        regions.check_room()?;
         let counts = !new.shared && new.rights.write;
         check_limits(&regions.usage(), limits, length.saturating_sub(replaced), counts)?;
 
@@ -300,6 +301,7 @@ impl<M: Machine> Memory<M> {
         let mut regions = self.regions.lock().await;
         let inside = range.start.max(self.layout.low)..range.end.min(self.layout.high);
         if !inside.is_empty() {
+            regions.check_hole(&inside)?;
             let done = self.map.deallocate(inside.start, inside.end - inside.start).await;
             done.map_err(map_error)?;
             regions.remove(inside);
@@ -341,6 +343,7 @@ impl<M: Machine> Memory<M> {
 
     async fn grow_break(&self, regions: &mut Regions, range: Range<u64>, limits: &Limits) -> Result<()> {
         let length = range.end - range.start;
+        regions.check_room()?;
         check_limits(&regions.usage(), limits, length, true)?;
         let request = MapRequest::anonymous(length).at(Placement::Fixed(range.start));
         self.map.map(&request).await.map_err(map_error)?;

@@ -3,10 +3,11 @@
 use super::PAGE;
 use crate::exec::elf::Rights;
 use crate::file::OpenFile;
+use crate::{Error, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::ops::Range;
+use core::ops::{AddAssign, Range, SubAssign};
 
 /// What a region shows.
 #[derive(Clone)]
@@ -49,7 +50,45 @@ pub struct Region {
     pub kind: RegionKind,
 }
 
+impl AddAssign for Usage {
+    fn add_assign(&mut self, more: Usage) {
+        self.total += more.total;
+        self.data += more.data;
+        self.stack += more.stack;
+        self.code += more.code;
+        self.locked += more.locked;
+        self.shared += more.shared;
+    }
+}
+
+impl SubAssign for Usage {
+    fn sub_assign(&mut self, less: Usage) {
+        self.total -= less.total;
+        self.data -= less.data;
+        self.stack -= less.stack;
+        self.code -= less.code;
+        self.locked -= less.locked;
+        self.shared -= less.shared;
+    }
+}
+
 impl Region {
+    /// What it adds to the sums.
+    fn usage(&self) -> Usage {
+        let length = self.length();
+        debug_assert!(length.is_multiple_of(PAGE));
+        let if_so = |holds: bool| if holds { length } else { 0 };
+        let is_stack = self.grows_down || matches!(self.kind, RegionKind::Stack);
+        Usage {
+            total: length,
+            data: if_so(self.rights.write && !self.shared && !is_stack),
+            stack: if_so(is_stack),
+            code: if_so(self.rights.execute && !self.rights.write),
+            locked: if_so(self.locked),
+            shared: if_so(self.shared),
+        }
+    }
+
     /// Private zeros.
     pub(super) fn zeros(range: Range<u64>, rights: Rights) -> Region {
         Region {
@@ -118,9 +157,14 @@ pub struct Usage {
     pub shared: u64,
 }
 
+/// Regions that an address space may have, about (Linux's vm.max_map_count): each takes memory of the server's.
+pub const REGIONS_MAXIMUM: usize = 65530;
+
 /// The regions of an address space; none overlap.
 pub(super) struct Regions {
+    /// Changed by `put`, `take` and `change`, which keep the sum.
     by_start: BTreeMap<u64, Region>,
+    usage: Usage,
     /// New mappings go below this.
     pub(super) mapping_top: u64,
     pub(super) break_start: u64,
@@ -131,18 +175,76 @@ pub(super) struct Regions {
 
 impl Regions {
     pub(super) fn new(mapping_top: u64) -> Regions {
-        Regions { by_start: BTreeMap::new(), mapping_top, break_start: 0, break_end: 0, locks_new: false }
+        Regions {
+            by_start: BTreeMap::new(),
+            usage: Usage::default(),
+            mapping_top,
+            break_start: 0,
+            break_end: 0,
+            locks_new: false,
+        }
     }
 
     /// What a child has after fork: locks are not inherited.
     pub(super) fn for_child(&self) -> Regions {
-        let inherited = self.by_start.values().filter(|region| region.forked);
-        let by_start = inherited.map(|r| (r.range.start, Region { locked: false, ..r.clone() })).collect();
-        Regions { by_start, locks_new: false, ..*self }
+        let mut child = Regions {
+            break_start: self.break_start,
+            break_end: self.break_end,
+            ..Regions::new(self.mapping_top)
+        };
+        for region in self.by_start.values().filter(|region| region.forked) {
+            child.put(Region { locked: false, ..region.clone() });
+        }
+        child
+    }
+
+    fn put(&mut self, region: Region) {
+        self.usage += region.usage();
+        self.by_start.insert(region.range.start, region);
+    }
+
+    fn take(&mut self, start: u64) -> Option<Region> {
+        let region = self.by_start.remove(&start)?;
+        self.usage -= region.usage();
+        Some(region)
+    }
+
+    /// Changes the region that starts at `start`, but not its start.
+    fn change<R>(&mut self, start: u64, change: impl FnOnce(&mut Region) -> R) -> Option<R> {
+        let region = self.by_start.get_mut(&start)?;
+        self.usage -= region.usage();
+        let result = change(region);
+        self.usage += region.usage();
+        Some(result)
+    }
+
+    /// Whether one more region may be made. `ENOMEM`.
+    pub(super) fn check_room(&self) -> Result<()> {
+        if self.by_start.len() > REGIONS_MAXIMUM { Err(Error::ENOMEM) } else { Ok(()) }
+    }
+
+    /// Whether regions may be cut at the ends of `range`. `ENOMEM` if there are too many already.
+    pub(super) fn check_cuts(&self, range: &Range<u64>) -> Result<()> {
+        let is_inside = |address: u64| self.at(address).is_some_and(|region| region.range.start < address);
+        let full = self.by_start.len() >= REGIONS_MAXIMUM;
+        if full && (is_inside(range.start) || is_inside(range.end)) { Err(Error::ENOMEM) } else { Ok(()) }
+    }
+
+    /// Whether `range` may be taken out of the regions. `ENOMEM` if that made one more of too many.
+    pub(super) fn check_hole(&self, range: &Range<u64>) -> Result<()> {
+        let inside = self
+            .at(range.start)
+            .is_some_and(|region| region.range.start < range.start && range.end < region.range.end);
+        if inside && self.by_start.len() >= REGIONS_MAXIMUM { Err(Error::ENOMEM) } else { Ok(()) }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Region> {
         self.by_start.values()
+    }
+
+    /// The regions that begin at `address` or above.
+    pub(super) fn from(&self, address: u64) -> impl Iterator<Item = &Region> {
+        self.by_start.range(address..).map(|(_, region)| region)
     }
 
     pub(super) fn lock_future(&self) -> bool {
@@ -178,9 +280,8 @@ impl Regions {
 
     fn cut(&mut self, address: u64) {
         let start = self.at(address).map(|region| region.range.start).filter(|start| *start < address);
-        if let Some(region) = start.and_then(|start| self.by_start.get_mut(&start)) {
-            let upper = region.cut(address);
-            self.by_start.insert(address, upper);
+        if let Some(upper) = start.and_then(|start| self.change(start, |region| region.cut(address))) {
+            self.put(upper);
         }
     }
 
@@ -189,14 +290,14 @@ impl Regions {
         self.cut(range.start);
         self.cut(range.end);
         let starts: Vec<u64> = self.by_start.range(range).map(|(start, _)| *start).collect();
-        starts.into_iter().filter_map(|start| self.by_start.remove(&start)).collect()
+        starts.into_iter().filter_map(|start| self.take(start)).collect()
     }
 
     /// Puts a region in place of whatever is in its range.
     pub(super) fn replace(&mut self, region: Region) {
         let range = region.range.clone();
         self.remove(range.clone());
-        self.by_start.insert(range.start, region);
+        self.put(region);
         self.join(range);
     }
 
@@ -204,7 +305,11 @@ impl Regions {
     pub(super) fn update(&mut self, range: Range<u64>, mut change: impl FnMut(&mut Region)) {
         self.cut(range.start);
         self.cut(range.end);
-        self.by_start.range_mut(range.clone()).for_each(|(_, region)| change(region));
+        for (_, region) in self.by_start.range_mut(range.clone()) {
+            self.usage -= region.usage();
+            change(region);
+            self.usage += region.usage();
+        }
         self.join(range);
     }
 
@@ -219,11 +324,8 @@ impl Regions {
                 (Some(a), Some(b)) => a.continues_in(b),
                 _ => false,
             };
-            if joins
-                && let Some(end) = self.by_start.remove(&upper).map(|region| region.range.end)
-                && let Some(region) = self.by_start.get_mut(&lower)
-            {
-                region.range.end = end;
+            if joins && let Some(end) = self.take(upper).map(|region| region.range.end) {
+                self.change(lower, |region| region.range.end = end);
             }
         }
     }
@@ -241,26 +343,73 @@ impl Regions {
 
     /// Moves the start of the region at `old` down to `new`.
     pub(super) fn extend_down(&mut self, old: u64, new: u64) {
-        if let Some(mut region) = self.by_start.remove(&old) {
+        if let Some(mut region) = self.take(old) {
             region.range.start = new;
-            self.by_start.insert(new, region);
+            self.put(region);
         }
     }
 
-    /// How often regions meet in `range`, roughly: how many there are.
+    /// Bytes mapped, by what limits count.
     pub(super) fn usage(&self) -> Usage {
-        let mut usage = Usage::default();
-        for region in self.by_start.values() {
-            let length = region.length();
-            let is_stack = region.grows_down || matches!(region.kind, RegionKind::Stack);
-            usage.total += length;
-            usage.stack += if is_stack { length } else { 0 };
-            usage.data += if region.rights.write && !region.shared && !is_stack { length } else { 0 };
-            usage.code += if region.rights.execute && !region.rights.write { length } else { 0 };
-            usage.locked += if region.locked { length } else { 0 };
-            usage.shared += if region.shared { length } else { 0 };
+        self.usage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WRITE: Rights = Rights { read: true, write: true, execute: false };
+    const RUN: Rights = Rights { read: true, write: false, execute: true };
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Map(Range<u64>, bool, bool),
+        Unmap(Range<u64>),
+        Lock(Range<u64>, bool),
+        Protect(Range<u64>, bool),
+    }
+
+    fn range() -> impl Strategy<Value = Range<u64>> {
+        (1u64..60, 1u64..12).prop_map(|(first, count)| first * PAGE..(first + count) * PAGE)
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (range(), any::<bool>(), any::<bool>()).prop_map(|(range, a, b)| Step::Map(range, a, b)),
+            range().prop_map(Step::Unmap),
+            (range(), any::<bool>()).prop_map(|(range, lock)| Step::Lock(range, lock)),
+            (range(), any::<bool>()).prop_map(|(range, write)| Step::Protect(range, write)),
+        ]
+    }
+
+    proptest! {
+        /// The sum that is kept is the sum of the parts, and neighbours that could be one are one.
+        #[test]
+        fn the_sum_is_that_of_the_regions(steps in prop::collection::vec(step(), 1..60)) {
+            let mut regions = Regions::new(1 << 40);
+            for step in steps {
+                match step {
+                    Step::Map(range, shared, grows_down) => {
+                        let region = Region::zeros(range, WRITE);
+                        regions.replace(Region { shared, grows_down: grows_down && !shared, ..region });
+                    }
+                    Step::Unmap(range) => drop(regions.remove(range)),
+                    Step::Lock(range, lock) => regions.update(range, |region| region.locked = lock),
+                    Step::Protect(range, write) => {
+                        regions.update(range, |region| region.rights = if write { WRITE } else { RUN });
+                    }
+                }
+                let mut sum = Usage::default();
+                regions.iter().for_each(|region| sum += region.usage());
+                prop_assert_eq!(regions.usage(), sum);
+                let child = regions.for_child();
+                prop_assert_eq!(child.usage().total, sum.total);
+                prop_assert_eq!(child.usage().locked, 0);
+                let list: Vec<Region> = regions.iter().cloned().collect();
+                prop_assert!(list.windows(2).all(|pair| pair[0].range.end <= pair[1].range.start));
+            }
         }
-        debug_assert!(usage.total.is_multiple_of(PAGE));
-        usage
     }
 }

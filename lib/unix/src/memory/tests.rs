@@ -82,12 +82,12 @@ fn unmapping_and_protection() {
         memory.protect(at + 2 * PAGE, PAGE, RO).await.unwrap();
         assert_eq!(memory.copy_out(at + 2 * PAGE, &[1]).await, Err(Error::EFAULT));
         assert_eq!(memory.read(at + 2 * PAGE).await, Ok([7]));
-        let regions = memory.regions().await;
+        let regions = memory.regions_from(0, usize::MAX).await;
         let rights: Vec<_> = regions.iter().map(|r| (r.range.clone(), r.rights)).collect();
         let page = |n: u64| at + n * PAGE..at + (n + 1) * PAGE;
         assert_eq!(rights, [(page(0), RW), (page(2), RO), (page(3), RW)]);
         memory.protect(at + 2 * PAGE, PAGE, RW).await.unwrap();
-        assert_eq!(memory.regions().await.len(), 2, "like neighbours are one region");
+        assert_eq!(memory.regions_from(0, usize::MAX).await.len(), 2, "like neighbours are one region");
     });
 }
 
@@ -107,7 +107,7 @@ fn fork_copies_private_and_shares_shared_memory() {
         assert_eq!(child.read(private).await, Ok(*b"old"));
         assert_eq!(child.read(shared).await, Ok(*b"new"));
         assert_eq!(child.read::<1>(hidden).await, Err(Error::EFAULT));
-        assert_eq!(child.regions().await.len(), 2);
+        assert_eq!(child.regions_from(0, usize::MAX).await.len(), 2);
     });
 }
 
@@ -217,5 +217,33 @@ fn buffers_cross_pages_and_ranges() {
         assert_eq!(memory.read_string(at, 10, Error::ENAMETOOLONG).await, Ok(b"efg".to_vec()));
         memory.copy_out(at, &[b'x'; 20]).await.unwrap();
         assert_eq!(memory.read_string(at, 10, Error::ENAMETOOLONG).await, Err(Error::ENAMETOOLONG));
+    });
+}
+
+#[test]
+fn regions_are_limited() {
+    with_memory(|memory, limits| async move {
+        let at = 0x1000_0000;
+        memory.map_new(&anonymous(Place::Fixed(at), 80_000 * PAGE), &limits).await.unwrap();
+        let mut made = 0;
+        while memory.protect(at + (2 * made + 1) * PAGE, PAGE, RO).await.is_ok() {
+            made += 1;
+        }
+        assert_eq!(made, (REGIONS_MAXIMUM as u64).div_ceil(2));
+        assert_eq!(memory.regions_from(0, usize::MAX).await.len() as u64, 2 * made + 1);
+        let last = at + 79_000 * PAGE;
+        assert_eq!(memory.protect(last, PAGE, RO).await, Err(Error::ENOMEM));
+        assert_eq!(memory.unmap(last, PAGE).await, Err(Error::ENOMEM), "a hole would make two of one");
+        assert_eq!(memory.lock(last, PAGE, true, &limits, true).await, Err(Error::ENOMEM));
+        assert_eq!(memory.advise(last, PAGE, Advice::Fork(false)).await, Err(Error::ENOMEM));
+        let moved = memory.remap(last, PAGE, 2 * PAGE, Move::Anywhere, &limits).await;
+        assert_eq!(moved, Err(Error::ENOMEM));
+        let map = async || memory.map_new(&anonymous(Place::Hint(0x2000), PAGE), &limits).await;
+        assert_eq!(map().await, Err(Error::ENOMEM));
+        // What makes none more is done, and what gives some back makes room.
+        assert_eq!(memory.protect(at, PAGE, RO).await, Ok(()));
+        assert_eq!(memory.unmap(at, 9 * PAGE).await, Ok(()));
+        assert!(map().await.is_ok());
+        assert_eq!(memory.protect(last, PAGE, RO).await, Ok(()));
     });
 }

@@ -1,5 +1,6 @@
 //! epoll(7).
 
+use super::nesting::{self, Look};
 use super::{PollQueue, Readiness, Registration, until_ready_or_deadline};
 use crate::descriptor::Descriptor;
 use crate::file::{FileObject, OpenFile};
@@ -31,6 +32,8 @@ struct State {
     ready: VecDeque<Arc<EpollItem>>,
     /// Items whose files may become ready without waking anybody.
     timed: Vec<Arc<EpollItem>>,
+    /// The items by which other instances watch this one, and some that do not exist any more.
+    watchers: Vec<Weak<EpollItem>>,
 }
 
 /// One watched file. Being the waker that its file's queue wakes, it puts itself on the ready list.
@@ -39,6 +42,8 @@ pub struct EpollItem {
     key: (Descriptor, u64),
     /// Weak, so that watching keeps no file open.
     file: Weak<OpenFile>,
+    /// The file is an instance, too.
+    nested: bool,
     settings: SpinLock<EpollSettings>,
     registration: SpinLock<Option<Registration>>,
     /// Whether it is on the ready list; changes under the instance's lock.
@@ -69,9 +74,6 @@ pub struct EpollEvent {
     pub data: u64,
 }
 
-/// Instances that may watch each other in a chain.
-const DEPTH_MAXIMUM: usize = 5;
-
 impl Epoll {
     /// A new instance as an open file.
     pub fn create() -> Arc<OpenFile> {
@@ -84,22 +86,20 @@ impl Epoll {
     }
 
     /// Watches a file (EPOLL_CTL_ADD). `EEXIST` if it is watched, `EPERM` if it is always ready, `EINVAL` and `ELOOP`
-    /// for instances that would watch themselves or too deeply.
+    /// for instances that would watch themselves, too deeply, or by too many ways.
     pub fn add(&self, descriptor: Descriptor, file: &Arc<OpenFile>, settings: EpollSettings) -> Result<()> {
         let queue = file.queue().ok_or(Error::EPERM)?;
-        if let Some(inner) = file.object_as::<Epoll>() {
-            if core::ptr::eq(&*inner, self) {
-                return Err(Error::EINVAL);
-            }
-            if inner.reaches(self, DEPTH_MAXIMUM - 1)? {
-                return Err(Error::ELOOP);
-            }
+        let inner = file.object_as::<Epoll>();
+        if inner.as_ref().is_some_and(|inner| core::ptr::eq(&**inner, self)) {
+            return Err(Error::EINVAL);
         }
+        nesting::check(self, file)?;
         let key = (descriptor, file.id());
         let item = Arc::new(EpollItem {
             epoll: self.this.clone(),
             key,
             file: Arc::downgrade(file),
+            nested: inner.is_some(),
             settings: SpinLock::new(settings),
             registration: SpinLock::new(None),
             queued: AtomicBool::new(false),
@@ -117,6 +117,11 @@ impl Epoll {
         let registration = queue.register(settings.interest, &Waker::from(item.clone()));
         *item.registration.lock() = Some(registration);
         file.add_watch(Arc::downgrade(&item));
+        if let Some(inner) = inner {
+            let mut state = inner.state.lock();
+            state.watchers.retain(|watcher| watcher.strong_count() > 0);
+            state.watchers.push(Arc::downgrade(&item));
+        }
         item.check(file);
         Ok(())
     }
@@ -184,30 +189,36 @@ impl Epoll {
 
     /// Reports what is ready. Each item of the list is looked at once.
     fn harvest(&self, limit: usize) -> Vec<EpollEvent> {
-        self.queue_due_items();
+        self.queue_due_items(&mut Look::default());
         let mut events = Vec::new();
         let mut level = Vec::new();
         let mut looks = self.state.lock().ready.len();
         while events.len() < limit && looks > 0 {
-            looks -= 1;
-            let item = {
+            let items: Vec<_> = {
                 let mut state = self.state.lock();
-                let Some(item) = state.ready.pop_front() else { break };
-                // Before the look: a change after it queues the item again.
-                item.queued.store(false, Ordering::Relaxed);
-                item
+                let count = looks.min(limit - events.len()).min(state.ready.len());
+                state.ready.drain(..count).collect()
             };
-            let Some(file) = item.file.upgrade() else { continue };
-            let settings = *item.settings.lock();
-            let ready = settings.find(file.readiness());
-            if ready.is_empty() {
-                continue;
+            if items.is_empty() {
+                break;
             }
-            events.push(EpollEvent { ready, data: settings.data });
-            if settings.once {
-                item.settings.lock().disarmed = true;
-            } else if !settings.edge {
-                level.push(item);
+            looks -= items.len();
+            // Before the look: a change after it queues the item again.
+            items.iter().for_each(|item| item.queued.store(false, Ordering::Relaxed));
+            let mut look = Look::default();
+            for item in items {
+                let Some(file) = item.file.upgrade() else { continue };
+                let settings = *item.settings.lock();
+                let ready = settings.find(look.readiness(&item, &file));
+                if ready.is_empty() {
+                    continue;
+                }
+                events.push(EpollEvent { ready, data: settings.data });
+                if settings.once {
+                    item.settings.lock().disarmed = true;
+                } else if !settings.edge {
+                    level.push(item);
+                }
             }
         }
         // Level-triggered items stay on the list as long as they are found ready, behind the others.
@@ -221,37 +232,51 @@ impl Epoll {
         events
     }
 
-    /// Items whose time has come announce nothing themselves.
-    fn queue_due_items(&self) {
+    /// Items whose time has come announce nothing themselves. Whether there are any.
+    fn queue_due_items(&self, look: &mut Look) -> bool {
+        let mut found = false;
         for item in self.timed_items() {
-            if let Some(file) = item.file.upgrade() {
-                item.check(&file);
+            let Some(file) = item.file.upgrade() else { continue };
+            let settings = *item.settings.lock();
+            if !settings.find(look.readiness(&item, &file)).is_empty() {
+                item.wake();
+                found = true;
             }
         }
+        found
     }
 
-    fn timed_items(&self) -> Vec<Arc<EpollItem>> {
+    /// What the instance itself is ready for, as part of a look.
+    pub(super) fn look(&self, look: &mut Look) -> Readiness {
+        let due = self.queue_due_items(look);
+        let ready: Vec<_> = self.state.lock().ready.iter().cloned().collect();
+        let found = due
+            || ready.iter().any(|item| {
+                let settings = *item.settings.lock();
+                item.file.upgrade().is_some_and(|file| !settings.find(look.readiness(item, &file)).is_empty())
+            });
+        if found { Readiness::READ } else { Readiness::empty() }
+    }
+
+    /// Items whose files may become ready without waking anybody.
+    pub(super) fn timed_items(&self) -> Vec<Arc<EpollItem>> {
         self.state.lock().timed.clone()
     }
 
-    /// Whether this instance watches `other`, directly or through others; `EINVAL` if it does so too deeply.
-    fn reaches(&self, other: &Epoll, depth: usize) -> Result<bool> {
-        if core::ptr::eq(self, other) {
-            return Ok(true);
-        }
-        let items: Vec<_> = self.state.lock().items.values().cloned().collect();
-        for item in items {
-            let Some(inner) = item.file.upgrade().and_then(|file| file.object_as::<Epoll>()) else {
-                continue;
-            };
-            if depth == 0 {
-                return Err(Error::EINVAL);
-            }
-            if inner.reaches(other, depth - 1)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+    /// All items.
+    pub(super) fn items(&self) -> Vec<Arc<EpollItem>> {
+        self.state.lock().items.values().cloned().collect()
+    }
+
+    /// Whether another instance watches this one.
+    pub(super) fn is_watched(&self) -> bool {
+        !self.watchers().is_empty()
+    }
+
+    /// The instances that watch this one.
+    pub(super) fn watchers(&self) -> Vec<Arc<Epoll>> {
+        let items: Vec<_> = self.state.lock().watchers.iter().filter_map(Weak::upgrade).collect();
+        items.iter().filter_map(|item| item.instance()).collect()
     }
 }
 
@@ -265,6 +290,24 @@ impl EpollSettings {
 }
 
 impl EpollItem {
+    /// The watched file, if it is still open.
+    pub(super) fn file(&self) -> Option<Arc<OpenFile>> {
+        self.file.upgrade()
+    }
+
+    /// The watched file, if it is an instance.
+    pub(super) fn watched_instance(&self, file: &OpenFile) -> Option<Arc<Epoll>> {
+        if self.nested { file.object_as() } else { None }
+    }
+
+    /// The instance that watches by this item, if it still does.
+    pub(super) fn instance(&self) -> Option<Arc<Epoll>> {
+        let epoll = self.epoll.upgrade()?;
+        let watches =
+            epoll.state.lock().items.get(&self.key).is_some_and(|item| core::ptr::eq(&**item, self));
+        watches.then_some(epoll)
+    }
+
     /// Queues the item if its file is ready now.
     fn check(self: &Arc<Self>, file: &OpenFile) {
         // Without the lock: asking a watched instance may wake this item.
@@ -309,13 +352,7 @@ impl Wake for EpollItem {
 
 impl FileObject for Epoll {
     fn readiness(&self) -> Readiness {
-        self.queue_due_items();
-        let ready: Vec<_> = self.state.lock().ready.iter().cloned().collect();
-        let found = ready.iter().any(|item| {
-            let settings = *item.settings.lock();
-            item.file.upgrade().is_some_and(|file| !settings.find(file.readiness()).is_empty())
-        });
-        if found { Readiness::READ } else { Readiness::empty() }
+        Look::default().readiness_of(self)
     }
 
     fn queue(&self) -> Option<&PollQueue> {
@@ -323,8 +360,7 @@ impl FileObject for Epoll {
     }
 
     fn next_change(&self) -> Option<Duration> {
-        let timed = self.timed_items();
-        timed.iter().filter_map(|item| item.file.upgrade()?.object()?.next_change()).min()
+        Look::default().next_change(self)
     }
 
     fn changes_by_itself(&self) -> bool {

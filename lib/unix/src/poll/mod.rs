@@ -2,6 +2,7 @@
 
 mod epoll;
 mod event;
+mod nesting;
 mod queue;
 mod timer;
 mod wait;

@@ -21,14 +21,34 @@ pub struct PollQueue {
 #[derive(Default)]
 struct Waiters {
     next: u64,
-    /// In the order of their ids.
+    /// In the order of their ids; those without a waker have left.
     list: Vec<Waiter>,
+    /// How many have left.
+    left: usize,
 }
 
 struct Waiter {
     id: u64,
     interest: Readiness,
-    waker: Waker,
+    waker: Option<Waker>,
+}
+
+impl Waiters {
+    fn find(&mut self, registration: Registration) -> Option<&mut Waiter> {
+        let index = self.list.binary_search_by_key(&registration.0, |waiter| waiter.id).ok()?;
+        self.list.get_mut(index)
+    }
+
+    /// Takes one out: a step, however many there are, on the average of as many as have left.
+    fn take(&mut self, registration: Registration) -> Option<Waker> {
+        let waker = self.find(registration)?.waker.take()?;
+        self.left += 1;
+        if 2 * self.left >= self.list.len() {
+            self.list.retain(|waiter| waiter.waker.is_some());
+            self.left = 0;
+        }
+        Some(waker)
+    }
 }
 
 /// Names a registration in its queue.
@@ -38,7 +58,7 @@ pub struct Registration(u64);
 impl PollQueue {
     /// A queue without waiters.
     pub const fn new() -> PollQueue {
-        PollQueue { waiters: SpinLock::new(Waiters { next: 0, list: Vec::new() }) }
+        PollQueue { waiters: SpinLock::new(Waiters { next: 0, list: Vec::new(), left: 0 }) }
     }
 
     /// From now on `waker` is woken at each change that concerns `interest` (or an error or hang-up).
@@ -46,36 +66,32 @@ impl PollQueue {
         let mut waiters = self.waiters.lock();
         let id = waiters.next;
         waiters.next += 1;
-        waiters.list.push(Waiter { id, interest: interest | Readiness::ALWAYS, waker: waker.clone() });
+        let waker = Some(waker.clone());
+        waiters.list.push(Waiter { id, interest: interest | Readiness::ALWAYS, waker });
         Registration(id)
     }
 
     /// Replaces the waker of a registration (a future that moved to another task).
     pub fn update(&self, registration: Registration, waker: &Waker) {
         let mut waiters = self.waiters.lock();
-        if let Ok(index) = waiters.list.binary_search_by_key(&registration.0, |w| w.id)
-            && !waiters.list[index].waker.will_wake(waker)
-        {
-            waiters.list[index].waker = waker.clone();
+        if let Some(Waiter { waker: Some(old), .. }) = waiters.find(registration) {
+            old.clone_from(waker);
         }
     }
 
     /// Changes what a registration is interested in.
     pub fn set_interest(&self, registration: Registration, interest: Readiness) {
         let mut waiters = self.waiters.lock();
-        if let Ok(index) = waiters.list.binary_search_by_key(&registration.0, |w| w.id) {
-            waiters.list[index].interest = interest | Readiness::ALWAYS;
+        if let Some(waiter) = waiters.find(registration) {
+            waiter.interest = interest | Readiness::ALWAYS;
         }
     }
 
     /// Ends a registration.
     pub fn unregister(&self, registration: Registration) {
-        let mut waiters = self.waiters.lock();
-        if let Ok(index) = waiters.list.binary_search_by_key(&registration.0, |w| w.id) {
-            let removed = waiters.list.remove(index);
-            drop(waiters);
-            drop(removed);
-        }
+        // Dropped outside the lock.
+        let removed = self.waiters.lock().take(registration);
+        drop(removed);
     }
 
     /// Wakes everyone whose interest `events` concerns. Wakers run without any lock held here.
@@ -99,8 +115,8 @@ impl PollQueue {
                         from = waiter.id;
                         break;
                     }
-                    if waiter.interest.intersects(events) {
-                        batch[filled] = Some(waiter.waker.clone());
+                    if waiter.waker.is_some() && waiter.interest.intersects(events) {
+                        batch[filled] = waiter.waker.clone();
                         filled += 1;
                     }
                 }
@@ -114,7 +130,8 @@ impl PollQueue {
 
     /// How many are registered (tests look for leaks).
     pub fn len(&self) -> usize {
-        self.waiters.lock().list.len()
+        let waiters = self.waiters.lock();
+        waiters.list.len() - waiters.left
     }
 
     /// Whether nobody is registered.
@@ -287,6 +304,20 @@ mod tests {
             assert_eq!(count.0.load(Ordering::SeqCst), 2 * waiters + 1);
             all.into_iter().for_each(|r| queue.unregister(r));
             assert_eq!(queue.len(), 1);
+        }
+    }
+
+    #[test]
+    fn any_number_of_waiters_leave_in_any_order() {
+        let queue = PollQueue::new();
+        for order in [1usize, 7919, 99_999] {
+            let all: Vec<_> = (0..100_000).map(|_| queue.register(Readiness::READ, Waker::noop())).collect();
+            // The factors have no divisor in common with the number: each is met once.
+            for step in 0..all.len() {
+                queue.unregister(all[step * order % all.len()]);
+                assert!(step % 1000 != 0 || queue.len() == all.len() - step - 1);
+            }
+            assert!(queue.is_empty() && queue.waiters.lock().list.is_empty());
         }
     }
 

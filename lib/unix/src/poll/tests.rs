@@ -238,3 +238,117 @@ fn what_cannot_be_watched() {
     let more = Epoll::create();
     assert_eq!(epoll(&more).add(3, &chain[5], settings(Readiness::READ, 1)), Err(Error::EINVAL));
 }
+
+/// A layer of instances that watch all of the layer below.
+fn layer(below: &[Arc<OpenFile>], width: usize) -> Vec<Arc<OpenFile>> {
+    let layer: Vec<_> = (0..width).map(|_| Epoll::create()).collect();
+    for outer in &layer {
+        for (number, inner) in below.iter().enumerate() {
+            epoll(outer).add(number as i32, inner, settings(Readiness::READ, 1)).unwrap();
+        }
+    }
+    layer
+}
+
+#[test]
+fn chains_that_grow_at_their_lower_end_end_too() {
+    let mut lowest = Epoll::create();
+    let mut chain = vec![lowest.clone()];
+    for _ in 1..6 {
+        let next = Epoll::create();
+        epoll(&lowest).add(3, &next, settings(Readiness::READ, 1)).unwrap();
+        lowest = next;
+        chain.push(lowest.clone());
+    }
+    let more = Epoll::create();
+    assert_eq!(epoll(&lowest).add(3, &more, settings(Readiness::READ, 1)), Err(Error::EINVAL));
+    // A file below so many would be too deep as well; one step higher it is not.
+    let (read, _write) = pipe(OpenFlags::empty());
+    assert_eq!(epoll(&lowest).add(4, &read, settings(Readiness::READ, 1)), Err(Error::EINVAL));
+    assert_eq!(epoll(&chain[4]).add(4, &read, settings(Readiness::READ, 1)), Ok(()));
+    // What is not watched any more does not count.
+    epoll(&chain[0]).remove(3, &chain[1]).unwrap();
+    assert_eq!(epoll(&lowest).add(3, &more, settings(Readiness::READ, 1)), Ok(()));
+}
+
+#[test]
+fn a_file_is_watched_by_a_bounded_number_of_ways() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    // Any number of instances directly.
+    let many = layer(std::slice::from_ref(&read), 700);
+    w.write(&write, b"x").unwrap();
+    assert!(many.iter().all(|instance| instance.readiness() == Readiness::READ));
+    drop(many);
+    // 22 times 22 ways over two instances, and 16 more, are 500.
+    let first = layer(std::slice::from_ref(&read), 22);
+    let mut second = layer(&first, 22);
+    second.extend(layer(&first[..8], 2));
+    let refused = Epoll::create();
+    assert_eq!(epoll(&refused).add(1, &first[0], settings(Readiness::READ, 1)), Err(Error::EINVAL));
+    assert_eq!(refused.readiness(), Readiness::empty(), "nothing is left of what was refused");
+    let (other, _write) = pipe(OpenFlags::empty());
+    assert_eq!(epoll(&first[0]).add(2, &other, settings(Readiness::READ, 1)), Ok(()));
+    assert!(second.iter().all(|instance| instance.readiness() == Readiness::READ));
+    drop((first, second));
+    // Instances below instances: the new way may be anywhere.
+    let (lower, upper) = (layer(std::slice::from_ref(&read), 10), layer(&[], 50));
+    let middle = layer(&lower, 1).remove(0);
+    for (number, outer) in upper.iter().enumerate() {
+        let added = epoll(outer).add(1, &middle, settings(Readiness::READ, 1));
+        assert_eq!(added, if number < 10 { Ok(()) } else { Err(Error::EINVAL) }, "way {number}");
+    }
+}
+
+#[test]
+fn wide_fans_of_instances_are_looked_at_once_each() {
+    let w = world();
+    let timer = TimerFile::create(w.environment.clone(), false, OpenFlags::NONBLOCK);
+    // Twenty to the fifth ways down.
+    let mut fan = layer(&[], 20);
+    for _ in 0..4 {
+        fan = layer(&fan, 20);
+    }
+    let top = layer(&fan, 1).remove(0);
+    assert_eq!(top.readiness(), Readiness::empty());
+    assert_eq!(collect(w, &top), []);
+    let watcher = epoll(&top);
+    let mut waiting = Task::new(async move {
+        watcher.wait(&*w.environment, 10, Some(w.environment.monotonic() + SECOND)).await.len()
+    });
+    waiting.waits();
+    assert_eq!(
+        epoll(&fan[0]).add(99, &timer, settings(Readiness::READ, 1)),
+        Ok(()),
+        "few ways lead through the upper layer"
+    );
+    timer.object_as::<TimerFile>().unwrap().set(SECOND / 2, Duration::ZERO, false);
+    waiting.waits();
+    w.environment.advance(SECOND);
+    assert_eq!(waiting.finish(), 1);
+}
+
+#[test]
+fn very_many_files_are_waited_for() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    let queue = read.object_as::<crate::pipe::PipeEnd>().unwrap();
+    let queue = crate::file::FileObject::queue(&*queue).unwrap();
+    let task = |count: usize| {
+        let file = read.clone();
+        Task::new(async move {
+            let mut watches: Vec<_> = (0..count).map(|_| Watch::new(file.clone(), Readiness::READ)).collect();
+            poll(&*w.environment, &mut watches, Some(w.environment.monotonic() + SECOND)).await
+        })
+    };
+    let (mut few, mut many) = (task(4000), task(5000));
+    few.waits();
+    assert_eq!(queue.len(), 4000);
+    many.waits();
+    assert_eq!(queue.len(), 4000, "so many are looked at only");
+    w.write(&write, b"x").unwrap();
+    assert_eq!(few.finish(), 4000);
+    assert!(queue.is_empty());
+    w.environment.advance(SECOND / 10);
+    assert_eq!(many.finish(), 5000);
+}

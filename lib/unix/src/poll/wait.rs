@@ -2,6 +2,7 @@
 
 use super::{Readiness, Registration};
 use crate::file::OpenFile;
+use crate::sync::Turns;
 use crate::{BoxFuture, Environment};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -35,11 +36,42 @@ impl Watch {
 /// Waits until one of the files is ready or `deadline` ([`Environment::monotonic`]; `None`: no end) has passed. Returns
 /// how many are ready; [`Watch::ready`] tells for what.
 pub async fn poll(environment: &dyn Environment, watches: &mut [Watch], deadline: Option<Duration>) -> usize {
+    if watches.len() > REGISTERED {
+        return poll_many(environment, watches, deadline).await;
+    }
     let ready = watches.iter_mut().filter_map(|watch| watch.look().then_some(())).count();
     if ready > 0 || deadline.is_some_and(|deadline| deadline <= environment.monotonic()) {
         return ready;
     }
     Polling { environment, watches, deadline, registrations: Vec::new(), sleep: None }.await
+}
+
+/// Files that are waited for by being told of their changes.
+const REGISTERED: usize = 4096;
+/// Files that are looked at before others have their turn.
+const TURN: u32 = 256;
+
+/// For so many files that a look at all of them takes long: looks at them again and again, the less often the more there are,
+/// and lets others have their turn in between.
+async fn poll_many(
+    environment: &dyn Environment,
+    watches: &mut [Watch],
+    deadline: Option<Duration>,
+) -> usize {
+    let pause = Duration::from_micros(4 * watches.len() as u64);
+    let mut turns = Turns::every(TURN);
+    loop {
+        let mut ready = 0;
+        for watch in watches.iter_mut() {
+            ready += usize::from(watch.look());
+            turns.step().await;
+        }
+        let now = environment.monotonic();
+        if ready > 0 || deadline.is_some_and(|deadline| deadline <= now) {
+            return ready;
+        }
+        environment.sleep_until(deadline.into_iter().fold(now + pause, Duration::min)).await;
+    }
 }
 
 struct Polling<'a> {

@@ -65,7 +65,7 @@ impl Default for Limits {
         let mut set = |resource: Resource, soft, hard| limits.0[resource as usize] = Limit { soft, hard };
         set(Resource::Stack, 8 * MIB, Limit::INFINITE);
         set(Resource::Core, 0, Limit::INFINITE);
-        set(Resource::Files, 1024, 1 << 20);
+        set(Resource::Files, 1024, 4096);
         set(Resource::LockedMemory, 8 * MIB, 8 * MIB);
         set(Resource::Processes, 16384, 16384);
         set(Resource::PendingSignals, 16384, 16384);

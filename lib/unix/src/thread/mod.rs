@@ -11,6 +11,7 @@ mod exit;
 mod pid_file;
 mod proc;
 mod proc_text;
+mod region_text;
 mod signal_file;
 pub mod status;
 

@@ -2,6 +2,7 @@
 
 use super::System;
 use super::proc_text;
+use super::region_text::Part;
 use crate::process::Pid;
 use crate::process_context::ProcessContext;
 use crate::vfs::{
@@ -230,7 +231,6 @@ impl<M: Machine> Node<M> {
                 "environ" => system.environment_text(pid).await,
                 "io" => system.transfer_text(pid).map(Into::into),
                 "limits" => system.limits_text(pid).map(Into::into),
-                "maps" => system.maps_text(pid).await,
                 "mountinfo" => Ok(proc_text::mount_information(&system, pid)),
                 MEMORY_ADJUSTMENT => {
                     let adjustment = system
@@ -240,8 +240,6 @@ impl<M: Machine> Node<M> {
                 }
                 "personality" => Ok(b"00000000\n".to_vec()),
                 "schedstat" => system.schedule_text(pid).map(Into::into),
-                "smaps" => system.region_usage_text(pid, false).await,
-                "smaps_rollup" => system.region_usage_text(pid, true).await,
                 "wchan" => Ok(b"0".to_vec()),
                 "mounts" => Ok(proc_text::mounts(&system, pid)),
                 "stat" => system.stat_text(pid).await.map(Into::into),
@@ -286,13 +284,27 @@ impl<M: Machine> Node<M> {
     }
 
     async fn read_text(&self, offset: u64, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
-        let text = match self.text().await {
+        let mut part = Part::new(offset, to.remaining());
+        match self.make_text(&mut part).await {
             // The process has gone while its file was open.
-            Err(Error::ESRCH) => Vec::new(),
+            Err(Error::ESRCH) => part = Part::new(0, 0),
             other => other?,
+        }
+        to.copy_out(&part.text).map_err(|error: CopyError| error.into())
+    }
+
+    async fn make_text(&self, part: &mut Part) -> Result<()> {
+        let system = self.system()?;
+        let (pid, name) = match self.kind {
+            Kind::ProcessFile(pid, index) => (pid, PROCESS_FILES[index].0),
+            _ => return part.push(&self.text().await?),
         };
-        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
-        to.copy_out(&text[start..]).map_err(|error: CopyError| error.into())
+        match name {
+            "maps" => system.maps_text(pid, part).await,
+            "smaps" => system.region_usage_text(pid, false, part).await,
+            "smaps_rollup" => system.region_usage_text(pid, true, part).await,
+            _ => part.push(&self.text().await?),
+        }
     }
 
     fn target(&self) -> Result<Link> {

@@ -1,7 +1,7 @@
 //! What /proc tells of a process (proc(5)): the texts; `procfs` has the files.
 
 use super::{System, Thread};
-use crate::memory::{PAGE, Region, RegionKind};
+use crate::memory::PAGE;
 use crate::process::{Limit, Phase, Pid, Process, Resource, RunState, Table};
 use crate::signal::SignalSet;
 use crate::{Error, Result};
@@ -238,36 +238,6 @@ impl<M: Machine> System<M> {
         Ok(alloc::format!("{time} 0 {}\n", usage.voluntary_switches + usage.involuntary_switches))
     }
 
-    /// /proc/PID/smaps, or, with `sum`, smaps_rollup. `ESRCH`.
-    pub async fn region_usage_text(&self, pid: Pid, sum: bool) -> Result<Vec<u8>> {
-        self.processes.with(|table| table.process(pid).map(drop))?;
-        let Some(thread) = self.thread_of_process(pid) else { return Ok(Vec::new()) };
-        let (root, memory) = (thread.directories().root(), thread.memory());
-        let mut text = Vec::new();
-        let mut all = RegionUsage::default();
-        for region in memory.regions().await {
-            let pages = memory.map().resident_pages(region.range.start, region.range.end).await;
-            let usage = RegionUsage::of(&region, pages * (PAGE / 1024));
-            if sum {
-                all.add(&usage);
-                continue;
-            }
-            text.extend_from_slice(&region_line(&region, &root).await);
-            text.extend_from_slice(
-                alloc::format!("Size:           {:8} kB\n", region.length() / 1024).as_bytes(),
-            );
-            text.extend_from_slice(b"KernelPageSize:        4 kB\nMMUPageSize:           4 kB\n");
-            text.extend_from_slice(usage.text().as_bytes());
-        }
-        if sum {
-            let (low, high) = memory.map().bounds();
-            text =
-                alloc::format!("{low:08x}-{high:x} ---p 00000000 00:00 0 {:26}[rollup]\n", "").into_bytes();
-            text.extend_from_slice(all.text().as_bytes());
-        }
-        Ok(text)
-    }
-
     /// /proc/PID/comm. `ESRCH`.
     pub fn name_text(&self, pid: Pid) -> Result<Vec<u8>> {
         self.processes.with(|table| Ok([table.process(pid)?.name(), b"\n"].concat()))
@@ -328,65 +298,6 @@ impl<M: Machine> System<M> {
         let length = (range.end - range.start).min(STRINGS_LIMIT) as usize;
         Ok(thread.memory().read_bytes(range.start, length).await.unwrap_or_default())
     }
-
-    /// /proc/PID/maps. `ESRCH`.
-    pub async fn maps_text(&self, pid: Pid) -> Result<Vec<u8>> {
-        self.processes.with(|table| table.process(pid).map(|_| ()))?;
-        let Some(thread) = self.thread_of_process(pid) else { return Ok(Vec::new()) };
-        let root = thread.directories().root();
-        let mut text = Vec::new();
-        for region in thread.memory().regions().await {
-            text.extend_from_slice(&region_line(&region, &root).await);
-        }
-        Ok(text)
-    }
-}
-
-/// What smaps tells of regions, KiB.
-#[derive(Default)]
-struct RegionUsage {
-    resident: u64,
-    shared: u64,
-    anonymous: u64,
-    locked: u64,
-}
-
-impl RegionUsage {
-    fn of(region: &Region, resident: u64) -> RegionUsage {
-        let has_file = matches!(region.kind, RegionKind::File { .. });
-        RegionUsage {
-            resident,
-            shared: if region.shared || (has_file && !region.rights.write) { resident } else { 0 },
-            anonymous: if has_file || region.shared { 0 } else { resident },
-            locked: if region.locked { region.length() / 1024 } else { 0 },
-        }
-    }
-
-    fn add(&mut self, other: &RegionUsage) {
-        self.resident += other.resident;
-        self.shared += other.shared;
-        self.anonymous += other.anonymous;
-        self.locked += other.locked;
-    }
-
-    fn text(&self) -> String {
-        let rows = [
-            ("Rss", self.resident),
-            ("Pss", self.resident),
-            ("Shared_Clean", self.shared),
-            ("Shared_Dirty", 0),
-            ("Private_Clean", 0),
-            ("Private_Dirty", self.resident - self.shared),
-            ("Referenced", self.resident),
-            ("Anonymous", self.anonymous),
-            ("Swap", 0),
-            ("SwapPss", 0),
-            ("Locked", self.locked),
-        ];
-        rows.iter()
-            .map(|(name, value)| alloc::format!("{:<16}{value:>8} kB\n", alloc::format!("{name}:")))
-            .collect()
-    }
 }
 
 /// A status as `exit_code` of /proc/PID/stat shows it.
@@ -395,44 +306,4 @@ fn exit_code(status: crate::process::ExitStatus) -> u32 {
         crate::process::ExitStatus::Exited(status) => u32::from(status) << 8,
         crate::process::ExitStatus::Killed(signal) => signal.number().into(),
     }
-}
-
-async fn region_line(region: &Region, root: &crate::vfs::Location) -> Vec<u8> {
-    let letter = |on: bool, letter: char| if on { letter } else { '-' };
-    let (mut offset, mut device, mut number) = (0, (0, 0), 0);
-    let mut name = Vec::new();
-    match &region.kind {
-        RegionKind::File { file, offset: at } => {
-            let metadata = file.metadata();
-            (offset, number) = (*at, metadata.number);
-            device = (metadata.device.major, metadata.device.minor);
-            name = file.path(root).await;
-        }
-        RegionKind::Heap => name.extend_from_slice(b"[heap]"),
-        RegionKind::Stack => name.extend_from_slice(b"[stack]"),
-        RegionKind::SharedZeros => name.extend_from_slice(b"/dev/zero (deleted)"),
-        RegionKind::Zeros => {}
-    }
-    let mut line = alloc::format!(
-        "{:x}-{:x} {}{}{}{} {offset:08x} {:02x}:{:02x} {number}",
-        region.range.start,
-        region.range.end,
-        letter(region.rights.read, 'r'),
-        letter(region.rights.write, 'w'),
-        letter(region.rights.execute, 'x'),
-        if region.shared { 's' } else { 'p' },
-        device.0,
-        device.1,
-    )
-    .into_bytes();
-    if !name.is_empty() {
-        // Names begin in column 73.
-        line.resize(line.len().max(72), b' ');
-        line.push(b' ');
-        line.extend_from_slice(&name);
-    } else {
-        line.push(b' ');
-    }
-    line.push(b'\n');
-    line
 }

@@ -5,11 +5,15 @@ use super::mount::Location;
 use super::permission::{Access, permitted};
 use super::vnode::Link;
 use super::{At, Caller};
+use crate::sync::Turns;
 use crate::{Error, Result};
 use alloc::vec::Vec;
 
 /// Symbolic links that one path may cross.
 pub const LINKS_MAXIMUM: u32 = 40;
+
+/// Components that are walked before others have their turn.
+const TURN: u32 = 512;
 
 /// What a path names.
 #[derive(Clone, Debug)]
@@ -48,6 +52,7 @@ pub(crate) struct Walker<'a> {
     path: Vec<u8>,
     next: usize,
     links: u32,
+    turns: Turns,
 }
 
 impl<'a> Walker<'a> {
@@ -60,12 +65,21 @@ impl<'a> Walker<'a> {
         }
         let root = caller.directories.root();
         let start = if path[0] == b'/' { root.clone() } else { at.directory(caller)? };
-        Ok(Walker { caller, root, at: start, path: path.to_vec(), next: 0, links: 0 })
+        Ok(Walker {
+            caller,
+            root,
+            at: start,
+            path: path.to_vec(),
+            next: 0,
+            links: 0,
+            turns: Turns::every(TURN),
+        })
     }
 
     /// Walks until only the last component is left.
     pub(crate) async fn walk_to_last(&mut self) -> Result<Last> {
         loop {
+            self.turns.step().await;
             while self.path.get(self.next) == Some(&b'/') {
                 self.next += 1;
             }

@@ -8,7 +8,7 @@ use l4::ipc::{self, Message, Received};
 use l4::{extension, thread, utcb};
 use x2::ThreadId;
 use x2::control::ThreadState;
-use x2::extension::{SYSTEM_CALL_LABEL, SystemCallAnswer, SystemCallMode};
+use x2::extension::{FORWARD, SYSTEM_CALL_LABEL, SystemCallAnswer, SystemCallMode};
 use x2::protocol::{self, exception};
 
 tests! {
@@ -25,6 +25,9 @@ tests! {
     RDR0011 [EXT 5.4] "INT n and SYSENTER are exceptions in a space with a mode" other_instructions;
     RDR0012 [EXT 5.5] "a handler that goes away halts the thread" handler_gone;
     RDR0013 [EXT 5.5] "without a handler the thread is halted" no_handler;
+    RDR0014 [EXT 5.6] "what the emulation library hands on arrives as in exception mode, and so do the answers" handed_on;
+    RDR0015 [EXT 5.6] "flags that a program may not set are not handed on" handed_on_flags;
+    RDR0016 [EXT 5.6] "UD2 elsewhere, in other modes, or with a return address that is no user's is exception 6" not_handed_on;
 }
 
 /// Executes SYSCALL with `number` and six arguments as a Linux program would. Returns (RAX, RCX - address behind the
@@ -185,6 +188,92 @@ fn bounce_elsewhere() {
     assert_eq!(words(ipc::receive(thread).unwrap())[0], 2);
     extension::set_emulation_entry(space.first, add_thousand as *const () as u64).unwrap();
     assert_eq!(words(ipc::call(thread, Message::new(0)).unwrap())[0], 1001);
+}
+
+/// Emulation entry that hands every call on.
+#[unsafe(naked)]
+extern "C" fn hand_on() -> ! {
+    core::arch::naked_asm!(".fill 16, 1, 0x90", "ud2")
+}
+
+/// The same, with R11 and RCX as the call's first two arguments say.
+#[unsafe(naked)]
+extern "C" fn hand_on_wrongly() -> ! {
+    core::arch::naked_asm!("mov r11, rdi", "mov rcx, rsi", ".fill 10, 1, 0x90", "ud2")
+}
+
+/// A thread in a space with this emulation entry that runs `body`.
+fn bounced(entry: extern "C" fn() -> !, body: impl FnOnce() + 'static) -> (Space, ThreadId) {
+    let space = confined::space();
+    extension::set_system_call_mode(space.first, SystemCallMode::Bounce).unwrap();
+    extension::set_emulation_entry(space.first, entry as *const () as u64).unwrap();
+    let thread = confined::spawn(&space, body);
+    (space, thread)
+}
+
+fn handed_on() {
+    let me = utcb::my_global_id();
+    let caller = move || {
+        bounced(hand_on, move || {
+            let words = foreign_call(39, ARGUMENTS);
+            ipc::send(me, Message::with_words(1, &words)).expect("the owner is in reach");
+        })
+    };
+    let (_space, thread) = caller();
+    expect_call(ipc::receive(thread).unwrap());
+    // Whoever looks sees the call, not the library: RIP and RCX are the same address in the program.
+    let registers = extension::read_registers(thread).unwrap();
+    assert_eq!((registers.get(exception::RAX), registers.get(exception::R9)), (39, 6));
+    assert_eq!(registers.rip(), registers.get(exception::RCX));
+    assert_eq!(registers.get(exception::RFLAGS), registers.get(exception::R11));
+    assert_ne!(registers.rip().wrapping_sub(hand_on as *const () as u64), FORWARD);
+    expect_call(answer(thread, SystemCallAnswer::Restart, &[]));
+    let told = answer(thread, SystemCallAnswer::Return, &[0xffff_ffff_ffff_fff2]);
+    assert_eq!(words(told), [0xffff_ffff_ffff_fff2, 0, 0x202, 1]);
+    let (_space, thread) = caller();
+    expect_call(ipc::receive(thread).unwrap());
+    let mut registers = extension::read_registers(thread).unwrap();
+    registers.set(exception::RAX, 66);
+    // SAFETY: the program reads RAX as the call's result.
+    unsafe { extension::write_registers(thread, &registers) }.unwrap();
+    assert_eq!(words(answer(thread, SystemCallAnswer::Resume, &[])), [66, 0, 0x202, 1]);
+}
+
+/// A caller whose library hands its calls on with these flags and this address.
+fn wrong_caller(flags: u64, behind: u64) -> (Space, ThreadId) {
+    bounced(hand_on_wrongly, move || {
+        foreign_call(39, [flags, behind, 3, 4, 5, 6]);
+    })
+}
+
+fn handed_on_flags() {
+    let (_space, thread) = wrong_caller(u64::MAX, 0x1000);
+    assert_eq!(ipc::receive(thread).unwrap().tag.label(), SYSTEM_CALL_LABEL);
+    let registers = extension::read_registers(thread).unwrap();
+    assert_eq!(registers.rip(), 0x1000);
+    assert_eq!(registers.get(exception::RFLAGS), x2::control::USER_FLAGS | 0x202);
+}
+
+fn not_handed_on() {
+    let expect_exception = |thread: ThreadId| {
+        let report = ipc::receive(thread).unwrap();
+        assert_eq!(protocol::of(report.tag), protocol::ARCHITECTURE_EXCEPTION);
+        assert_eq!(report.word(exception::NUMBER - 1), 6);
+    };
+    for behind in [1 << 47, 1 << 63, u64::MAX] {
+        let (_space, thread) = wrong_caller(0, behind);
+        expect_exception(thread);
+    }
+    // SAFETY: the instruction is an exception whose handler does not let the thread go on.
+    let (_space, thread) = bounced(hand_on, || unsafe { asm!("ud2") });
+    expect_exception(thread);
+    for mode in [SystemCallMode::None, SystemCallMode::Exception] {
+        let space = confined::space();
+        extension::set_system_call_mode(space.first, mode).unwrap();
+        extension::set_emulation_entry(space.first, hand_on as *const () as u64).unwrap();
+        let thread = confined::spawn(&space, || hand_on());
+        expect_exception(thread);
+    }
 }
 
 fn stubs() {
