@@ -240,14 +240,14 @@ impl Space {
     pub fn allocate_utcb(&self, location: u64) -> Result<Option<&'static Utcb>, OutOfMemory> {
         let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
         let slot = 1u16 << (location / utcb::SIZE % UTCBS_PER_FRAME);
-        let address = match self.utcb_frame(page) {
-            Some(address) => address,
+        let (address, fresh) = match self.utcb_frame(page) {
+            Some(address) => (address, false),
             None => {
                 let frame = frame::alloc(self.account, Use::UserVisible)?;
                 self.memory.insert_kernel_frame(page, frame.address(), Rights::READ_WRITE)?;
                 let address = frame.into_raw();
                 slots(address).set(0);
-                address
+                (address, true)
             }
         };
         let used = slots(address);
@@ -256,7 +256,9 @@ impl Space {
         }
         used.set(used.get() | slot);
         let block = block_in(address, location);
-        block.clear();
+        if !fresh {
+            block.clear();
+        }
         Ok(Some(block))
     }
 

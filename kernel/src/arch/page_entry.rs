@@ -148,6 +148,12 @@ impl PageEntry {
         self.is_present() && level > 1 && self.0 & LARGE == 0
     }
 
+    /// Whether the entry of a table above the lowest points to a table.
+    #[inline]
+    pub const fn points_to_table(self) -> bool {
+        self.0 & (PRESENT | LARGE) == PRESENT
+    }
+
     /// Where the page or table is.
     #[inline]
     pub const fn address(self) -> PhysAddr {

@@ -192,8 +192,9 @@ impl SpaceMemory {
         if !self.is_ports() {
             // Without ports of its own it may have those that everybody has.
             arch::ports::forget(root.address());
+            root.clear_kernel_half();
         }
-        root.free(self.is_ports());
+        root.free(true);
         // SAFETY: the state came from this slab for this account; the name is invalid from now on.
         unsafe { SPACES.free(core::ptr::NonNull::from(self.state()), account) };
         account.release();

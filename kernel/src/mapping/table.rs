@@ -95,6 +95,14 @@ impl Table {
         unsafe { entries.add(ENTRIES - half.len()).copy_from_nonoverlapping(half.as_ptr(), half.len()) };
     }
 
+    /// Undoes [`fill_kernel_half`](Self::fill_kernel_half): the table holds only zeros again.
+    pub(super) fn clear_kernel_half(self) {
+        let half = arch::kernel_half().len();
+        let entries = arch::phys_to_virt(self.address()).cast::<u64>();
+        // SAFETY: as above; no processor uses the table any more.
+        unsafe { entries.add(ENTRIES - half).write_bytes(0, half) };
+    }
+
     /// Whether the `GROUP` entries from `first` on are empty.
     #[inline]
     fn group_is_empty<const GROUP: usize>(self, first: usize) -> bool {
@@ -326,15 +334,19 @@ fn release_tables(space: SpaceMemory, mut table: Table, address: VirtAddr, chang
 /// Walks down `space`'s tables towards `address`, at most to `level`.
 #[inline]
 pub(super) fn find(space: SpaceMemory, address: VirtAddr, level: u32) -> Place {
-    let (mut table, mut at_level) = space.root_and_level();
+    let (root, root_level) = space.root_and_level();
+    let mut first = root.0 << 9;
+    let (mut at_level, mut shift) = (root_level, page_bits(root_level));
     loop {
-        let at = table.entry(index(address.value(), at_level));
+        // As [`Table::entry`], [`index`] and [`Table::from_entry`] say, in fewer steps.
+        let at = EntryRef(first | (address.value() >> shift) as u32 % ENTRIES as u32);
         let entry = at.load();
-        if at_level == level || !entry.is_table(at_level) {
+        if at_level == level || !entry.points_to_table() {
             return Place { at, level: at_level, entry };
         }
-        table = Table::from_entry(entry);
+        first = (entry.address().value() >> 3) as u32;
         at_level -= 1;
+        shift -= ENTRIES.ilog2();
     }
 }
 

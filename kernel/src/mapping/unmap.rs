@@ -81,6 +81,15 @@ pub(super) fn plain_page(space: SpaceMemory, region: Region, what: Revoke) -> Op
     if !place.entry.is_page(1) || place.level != 1 {
         return None;
     }
+    let mut changes = Changes::new();
+    let seen = plain_page_at(place, what, &mut changes);
+    changes.finish();
+    seen
+}
+
+/// As [`plain_page`], for what is found at `place`, a small page; the caller finishes the changes.
+#[inline]
+fn plain_page_at(place: Place, what: Revoke, changes: &mut Changes) -> Option<Seen> {
     let node = place.at.node();
     if node.is_none() {
         return None;
@@ -89,14 +98,14 @@ pub(super) fn plain_page(space: SpaceMemory, region: Region, what: Revoke) -> Op
     if !node.is_plain() {
         return None;
     }
-    let mut changes = Changes::new();
     let held = place.entry.rights();
-    walk::act(node, if what.flush { what.rights } else { Rights::NONE }, &mut changes);
+    if what.own_use {
+        walk::act(node, if what.flush { what.rights } else { Rights::NONE }, changes);
+    }
     let status = node.mine(what.forget);
     if !node.is_mapped() {
         tree::free_plain(node);
     }
-    changes.finish();
     Some(Seen { status: with_execute(status, held.contains(Rights::EXECUTE)), held })
 }
 
@@ -130,6 +139,11 @@ impl Revocation {
                 Some(status) => page_done(cursor, status),
             }
         }
+        if self.space.root().used() == 0 && !self.space.is_sigma0() && !cursor.is_active() {
+            // Nothing is mapped at all.
+            return cursor.finish(Seen { status: Rights::NONE, held: Rights::NONE });
+        }
+        let mut changes = Changes::new();
         // sigma0 has no memory beyond what nodes can name.
         let memory_end = if self.space.is_sigma0() { ports::PORT_BASE } else { arch::USER_END };
         let end = if self.space.is_ports() { self.last } else { self.last.min(memory_end) };
@@ -146,15 +160,16 @@ impl Revocation {
                 pages = 0;
             }
             pages += 1;
-            if !self.step(cursor, address) {
+            if !self.step(cursor, address, &mut changes) {
                 return Progress::Preempted;
             }
         }
     }
 
-    /// Handles what is mapped at `address`. Returns false if it was preempted meanwhile.
+    /// Handles what is mapped at `address`. Returns false if it was preempted meanwhile. What processors do not know yet at the
+    /// end is in `changes`.
     #[inline]
-    fn step(&self, cursor: &mut Cursor, address: VirtAddr) -> bool {
+    fn step(&self, cursor: &mut Cursor, address: VirtAddr, changes: &mut Changes) -> bool {
         if !self.everything
             && let Some(area) = self.space.area_in(Region { base: address.value(), size_log2: 12 })
         {
@@ -166,6 +181,15 @@ impl Revocation {
         }
         let place = table::find(self.space, address, 1);
         if place.entry.is_page(place.level) {
+            if place.level == 1
+                && self.last - address.value() >= (1 << page_bits(1)) - 1
+                && let Some(seen) = plain_page_at(place, self.what, changes)
+            {
+                cursor.rights = cursor.rights.or(seen.status);
+                cursor.held = cursor.held.or(seen.held);
+                cursor.offset += 1 << page_bits(1);
+                return true;
+            }
             return self.page(cursor, address, place);
         }
         cursor.offset += to_boundary(address, page_bits(place.level)) + place.empty_behind();

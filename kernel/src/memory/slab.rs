@@ -82,8 +82,9 @@ impl Slab {
 
     /// An object, charged to `account`: zeroed, or as its last user left it if the slab is stable.
     pub fn alloc(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
-        let layout = self.lock().layout;
-        let object = self.alloc_raw(layout, account)?;
+        let state = self.lock();
+        let layout = state.layout;
+        let object = self.alloc_raw(state, layout, account)?;
         if !layout.stable {
             layout.link(object).store(0, Ordering::Relaxed);
         }
@@ -92,13 +93,18 @@ impl Slab {
 
     /// An object with any contents.
     #[inline(always)]
-    fn alloc_raw(&self, layout: Layout, account: Account) -> Result<PhysAddr, OutOfMemory> {
+    fn alloc_raw(
+        &self,
+        mut state: SpinLockGuard<'_, State>,
+        layout: Layout,
+        account: Account,
+    ) -> Result<PhysAddr, OutOfMemory> {
         injection::check()?;
         account.charge(u64::from(layout.size))?;
-        let mut state = self.lock();
         if state.partial == 0
             && let Err(error) = self.grow(&mut state, account)
         {
+            drop(state);
             account.credit(u64::from(layout.size));
             return Err(error);
         }
@@ -127,21 +133,27 @@ impl Slab {
     /// The object came from this slab, charged to `account`, and nobody uses it any more (of a stable slab: but to
     /// find out that it is gone). `cleared` is true only if it holds zeros.
     pub unsafe fn free(&self, object: PhysAddr, account: Account, cleared: bool) {
-        let layout = self.lock().layout;
+        let state = self.lock();
+        let layout = state.layout;
         if !layout.stable && !cleared {
             // SAFETY: the object is the caller's, and of this size.
             unsafe { arch::phys_to_virt(object).write_bytes(0, layout.size as usize) };
         }
-        self.free_raw(layout, object, account);
+        self.free_raw::<true>(state, layout, object, account);
     }
 
-    /// Returns an object with any contents.
+    /// Returns an object with any contents; `ZEROED`: all free objects of the slab hold zeros but for their links.
     #[inline(always)]
-    fn free_raw(&self, layout: Layout, object: PhysAddr, account: Account) {
+    fn free_raw<const ZEROED: bool>(
+        &self,
+        mut state: SpinLockGuard<'_, State>,
+        layout: Layout,
+        object: PhysAddr,
+        account: Account,
+    ) {
         let number = (object.value() / PAGE_SIZE) as u32;
         let record = frame::record(number);
         let index = layout.index(number, object);
-        let mut state = self.lock();
         let used = record.used.get();
         // In a full frame `first` is the stale end of its list: what follows is never followed.
         layout
@@ -153,7 +165,7 @@ impl Slab {
             Self::push(&mut state, number, record);
         }
         if used == 1 && !layout.stable {
-            self.release_empty(&mut state, number);
+            self.release_empty(&mut state, number, ZEROED.then_some(layout));
         }
         state.objects -= 1;
         drop(state);
@@ -184,9 +196,10 @@ impl Slab {
         Ok(())
     }
 
-    /// A frame has become empty: keeps it as the spare one, or frees it if there is one.
+    /// A frame has become empty: keeps it as the spare one, or frees it if there is one. `zeroed`: its objects hold zeros but
+    /// for their links, and this is how they lie.
     #[cold]
-    fn release_empty(&self, state: &mut State, number: u32) {
+    fn release_empty(&self, state: &mut State, number: u32, zeroed: Option<Layout>) {
         if state.spare == 0 {
             state.spare = number;
             return;
@@ -202,7 +215,12 @@ impl Slab {
             frame::record(next).back.set(back);
         }
         state.frames -= 1;
-        frame::free_number(number, false);
+        if let Some(layout) = zeroed {
+            for index in 0..layout.per_frame {
+                layout.link(layout.object(number, index)).store(0, Ordering::Relaxed);
+            }
+        }
+        frame::free_number(number, zeroed.is_some());
     }
 
     /// The first frame of the list is full.
@@ -291,7 +309,7 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     /// An object with any contents, charged to `account`.
     #[inline]
     pub(crate) fn alloc(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
-        self.0.alloc_raw(Self::LAYOUT, account)
+        self.0.alloc_raw(self.0.lock(), Self::LAYOUT, account)
     }
 
     /// Returns an object.
@@ -300,7 +318,7 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     /// It came from this slab, charged to `account`, and nobody uses it any more.
     #[inline]
     pub(crate) unsafe fn free(&self, object: PhysAddr, account: Account) {
-        self.0.free_raw(Self::LAYOUT, object, account);
+        self.0.free_raw::<false>(self.0.lock(), Self::LAYOUT, object, account);
     }
 
     pub(crate) fn usage(&self) -> (u32, u32) {

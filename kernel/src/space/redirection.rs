@@ -58,11 +58,14 @@ impl Space {
         }
     }
 
-    /// Sets the redirector, a thread's global id, or `None` for none. Who waits to send must be told
-    /// ([`crate::thread::ipc::redirector_changes`]).
-    pub fn set_redirector(&'static self, redirector: Option<ThreadId>) {
-        self.redirection.0.set(redirector.map_or(NONE, ThreadId::raw));
+    /// Sets the redirector, a thread's global id, or `None` for none. Returns whether it was another: then who waits to send
+    /// must be told ([`crate::thread::ipc::redirector_changes`]).
+    pub fn set_redirector(&'static self, redirector: Option<ThreadId>) -> bool {
+        let word = redirector.map_or(NONE, ThreadId::raw);
+        let changed = self.redirection.0.get() != word;
+        self.redirection.0.set(word);
         self.tell_entry_code();
+        changed
     }
 
     /// The thread with this id has gone, or has another id now.

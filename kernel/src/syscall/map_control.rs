@@ -51,10 +51,13 @@ fn has_one_item(current: ThreadRef) -> bool {
 #[inline]
 fn one_item(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
     let registers = &current.registers;
+    // From here on the space that the call names stays as long as the lock is held.
+    let alone = mapping::lock();
     let (own, space) = match decode_spaces(current) {
         Ok((own, space)) if interrupted.is_none_or(|before| eq(before, space)) => (own, space),
         decoded => {
             // The space went meanwhile, or its owner changed.
+            drop(alone);
             cancel(current);
             return end(current, 0, Err(decoded.err().unwrap_or(ErrorCode::InvalidSpace)));
         }
@@ -66,10 +69,8 @@ fn one_item(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
         answer: 0,
     };
     trace::event(Event::MapControl, registers.rdi.get(), 1);
-    let alone = mapping::lock();
     if interrupted.is_none()
         && !own.ownership.sees_physical()
-        && is_target(current, space)
         && let Some(result) = mapping::control_page(own.memory, space.memory, &item)
     {
         drop(alone);

@@ -105,7 +105,17 @@ impl Call {
     }
 
     /// The call whose SYSCALL instruction returns to this offset in the stub page.
+    #[inline]
     fn returning_to(offset: u64) -> Option<Self> {
+        const RETURNS: [(Call, u64); CALLS] = {
+            let mut returns = [(Call::Ipc, 0); CALLS];
+            let mut index = 0;
+            while index < CALLS {
+                returns[index] = (ORDER[index], ORDER[index].return_offset());
+                index += 1;
+            }
+            returns
+        };
         const ORDER: [Call; CALLS] = [
             Call::Ipc,
             Call::ExchangeRegisters,
@@ -122,8 +132,8 @@ impl Call {
             Call::ThreadState,
             Call::Notify,
         ];
-        let call = *ORDER.get((offset / STUB_SPACING) as usize)?;
-        (call.return_offset() == offset).then_some(call)
+        let (call, returns) = *RETURNS.get((offset / STUB_SPACING) as usize)?;
+        (returns == offset).then_some(call)
     }
 }
 

@@ -163,6 +163,5 @@ fn redirect(request: &Request) -> bool {
             Some(thread.id())
         }
     };
-    request.space.set_redirector(redirector);
-    true
+    request.space.set_redirector(redirector)
 }

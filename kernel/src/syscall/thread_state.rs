@@ -31,12 +31,16 @@ struct Request {
     /// The caller's message registers.
     words: &'static Utcb,
     control: u64,
-    /// The registers to write: MR0.., fetched once and checked.
-    registers: Option<Words>,
     /// Where the extended state goes to.
     buffer: u64,
     size: usize,
-    /// The extended state to write.
+}
+
+/// What is to be written, fetched once and checked. Apart from the request, as it is large.
+struct Fetched {
+    /// MR0..
+    registers: Words,
+    /// The extended state.
     image: Option<ExtendedImage>,
 }
 
@@ -44,10 +48,11 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     if let Some(next) = follow(current, ThreadId::from_raw(current.registers.rdi.get()), Call::ThreadState) {
         return next;
     }
-    match decode(current) {
+    let mut fetched = Fetched { registers: [0; redirect::FULL_WORDS + 1], image: None };
+    match decode(current, &mut fetched) {
         Ok(request) => {
             let state = state(request.thread);
-            let read = perform(current, &request);
+            let read = perform(current, &request, &fetched);
             return_result(current, Ok(()));
             current.registers.rsi.set(state);
             current.registers.r8.set(read as u64);
@@ -57,7 +62,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     Next::Return
 }
 
-fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
+fn decode(current: ThreadRef, fetched: &mut Fetched) -> Result<Request, ErrorCode> {
     let registers = &current.registers;
     let id = Some(ThreadId::from_raw(registers.rdi.get())).filter(|id| id.is_global());
     let thread = id.and_then(|id| threads().find(id)).ok_or(ErrorCode::InvalidThread)?;
@@ -74,24 +79,23 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     if control & !control::ALL != 0 || control & (INTEGER | EXTENDED) != 0 && runs(thread) {
         return Err(ErrorCode::InvalidParameter);
     }
-    let mut values = None;
     if control & control::WRITE_REGISTERS != 0 {
-        let words: Words = core::array::from_fn(|index| words.read(utcb::message_register(index)));
-        if !are_user_addresses(thread, &words) {
+        for (index, value) in fetched.registers.iter_mut().enumerate() {
+            *value = words.read(utcb::message_register(index));
+        }
+        if !are_user_addresses(thread, &fetched.registers) {
             return Err(ErrorCode::InvalidParameter);
         }
-        values = Some(words);
     }
     let (buffer, mut size) = (registers.rdx.get(), 0);
-    let mut image = None;
     if control & EXTENDED != 0 {
         size = usize::try_from(registers.r8.get()).unwrap_or(usize::MAX).min(arch::extended_state_size());
         if size < EXTENDED_STATE_HEADER_END {
             return Err(ErrorCode::InvalidParameter);
         }
-        image = decode_image(own, thread, control, buffer, size)?;
+        fetched.image = decode_image(own, thread, control, buffer, size)?;
     }
-    Ok(Request { thread, words, control, registers: values, buffer, size, image })
+    Ok(Request { thread, words, control, buffer, size })
 }
 
 /// Checks the buffer, and fetches and checks what is to be written; makes sure that the thread has room for it.
@@ -147,8 +151,8 @@ fn are_user_addresses(thread: ThreadRef, words: &Words) -> bool {
 }
 
 /// In the order of the reference: reads, writes, recall. Returns how many bytes of extended state were read.
-fn perform(current: ThreadRef, request: &Request) -> usize {
-    let &Request { thread, words, control, ref registers, buffer, size, ref image } = request;
+fn perform(current: ThreadRef, request: &Request, fetched: &Fetched) -> usize {
+    let &Request { thread, words, control, buffer, size } = request;
     if control & (INTEGER | EXTENDED) != 0 {
         // FS base and extended state may still be in the processor.
         lifecycle::forget_loaded(thread);
@@ -156,8 +160,8 @@ fn perform(current: ThreadRef, request: &Request) -> usize {
     let mut read = 0;
     if control & control::READ_REGISTERS != 0 {
         let registers = &thread.registers;
-        for index in 1..=exception::REPLY_WORDS {
-            words.write(utcb::message_register(index), ipc::exception_register(registers, index).get());
+        for (register, index) in ipc::exception_registers(registers).into_iter().zip(1..) {
+            words.write(utcb::message_register(index), register.get());
         }
         words.write(utcb::message_register(redirect::FS_BASE), registers.fs_base.get());
         words.write(utcb::message_register(redirect::GS_BASE), registers.gs_base.get());
@@ -168,14 +172,15 @@ fn perform(current: ThreadRef, request: &Request) -> usize {
         let present = thread.extended_state.get().map_or_else(ExtendedImage::new, arch::read_extended_state);
         read = user_memory::write(own, buffer, &present.bytes()[..size]);
     }
-    if let Some(words) = registers {
+    if control & control::WRITE_REGISTERS != 0 {
+        let words = &fetched.registers;
         ipc::set_exception_registers(thread, |index| words[index]);
         for index in [redirect::FS_BASE, redirect::GS_BASE] {
             redirect::set_base(thread, index, words[index]);
         }
         thread.return_with_all_registers();
     }
-    if let (Some(image), Some(state)) = (image, thread.extended_state.get()) {
+    if let (Some(image), Some(state)) = (&fetched.image, thread.extended_state.get()) {
         arch::write_extended_state(state, image);
     }
     if control & control::SET_EXCEPTION_HANDLER != 0 {

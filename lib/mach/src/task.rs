@@ -1,6 +1,5 @@
 //! Tasks: an address space and the threads in it.
 
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -16,7 +15,8 @@ use crate::{KernError, KernResult};
 struct State<M: Machine> {
     alive: bool,
     suspend_count: u32,
-    threads: BTreeMap<u64, Arc<Thread<M>>>,
+    /// In order of their making.
+    threads: Vec<Arc<Thread<M>>>,
     /// Processor time of threads that have ended, in microseconds.
     ended_time: u64,
     base: u8,
@@ -66,15 +66,8 @@ impl<M: Machine> Task<M> {
             }
             None => (BASE_LEVEL, None, host.default_set().clone()),
         };
-        let state = State {
-            alive: true,
-            suspend_count: 0,
-            threads: BTreeMap::new(),
-            ended_time: 0,
-            base,
-            handler,
-            set,
-        };
+        let state =
+            State { alive: true, suspend_count: 0, threads: Vec::new(), ended_time: 0, base, handler, set };
         Ok(Arc::new(Self { id: host.new_id(), host: host.clone(), map, state: SpinLock::new(state) }))
     }
 
@@ -123,7 +116,7 @@ impl<M: Machine> Task<M> {
 
     /// Its threads, in order of their making.
     pub fn threads(&self) -> Vec<Arc<Thread<M>>> {
-        self.state.lock().threads.values().cloned().collect()
+        self.state.lock().threads.clone()
     }
 
     /// A new task: with `inherit`, this task's memory as its regions' inheritance says; without, none.
@@ -156,13 +149,22 @@ impl<M: Machine> Task<M> {
             if !state.alive {
                 return Err(KernError::Terminated);
             }
-            state.threads.insert(thread.id(), thread.clone());
+            if state.threads.try_reserve(1).is_ok() {
+                let place = state.threads.partition_point(|other| other.id() < thread.id());
+                state.threads.insert(place, thread.clone());
+                return Ok(thread);
+            }
         }
-        Ok(thread)
+        thread.terminate();
+        Err(KernError::ResourceShortage)
     }
 
     pub(crate) fn forget_thread(&self, id: u64) {
-        let thread = self.state.lock().threads.remove(&id);
+        let thread = {
+            let threads = &mut self.state.lock().threads;
+            let place = threads.binary_search_by_key(&id, |thread| thread.id());
+            place.ok().map(|place| threads.remove(place))
+        };
         let time = thread
             .as_ref()
             .and_then(|thread| thread.with_machine_thread(|thread| self.host.machine().thread_time(thread)));
@@ -231,7 +233,7 @@ impl<M: Machine> Task<M> {
                 return Err(KernError::Terminated);
             }
             state.set = set.clone();
-            if threads { state.threads.values().cloned().collect() } else { Vec::new() }
+            if threads { state.threads.clone() } else { Vec::new() }
         };
         for thread in all {
             // One that has ended meanwhile needs no processor.
@@ -250,7 +252,7 @@ impl<M: Machine> Task<M> {
             state.alive = false;
             core::mem::take(&mut state.threads)
         };
-        for thread in threads.values() {
+        for thread in &threads {
             thread.terminate();
         }
         self.host.forget_task(self.id);
@@ -274,7 +276,7 @@ impl<M: Machine> Task<M> {
             suspend_count: state.suspend_count,
             virtual_size,
             threads: state.threads.len(),
-            time: state.ended_time + state.threads.values().filter_map(time_of).sum::<u64>(),
+            time: state.ended_time + state.threads.iter().filter_map(time_of).sum::<u64>(),
             base: state.base,
         })
     }

@@ -100,6 +100,13 @@ pub(crate) enum Origin {
     Message,
 }
 
+/// Address and access of a page fault, if the message is one.
+#[inline]
+pub(crate) fn page_fault(tag: MessageTag, words: &Words) -> Option<(u64, Protection)> {
+    (protocol::of(tag) == protocol::PAGE_FAULT && tag.untyped() == 2)
+        .then(|| (words[0], protection(protocol::fault_access(tag))))
+}
+
 /// The message of a program's thread as an event; `None` if it is one that says nothing (a malformed one, which the
 /// thread has made itself). `word(n)` reads message register n >= 8.
 #[inline]
@@ -110,11 +117,10 @@ pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64
         let call = SystemCall { number, arguments: [a, b, c, d, e, f] };
         return Some((Origin::SystemCall, Event::SystemCall(call)));
     }
+    if let Some((address, access)) = page_fault(tag, words) {
+        return Some((Origin::PageFault, Event::PageFault(PageFault { address, access, ip: words[1] })));
+    }
     match protocol::of(tag) {
-        protocol::PAGE_FAULT if count == 2 => {
-            let access = protection(protocol::fault_access(tag));
-            Some((Origin::PageFault, Event::PageFault(PageFault { address: words[0], access, ip: words[1] })))
-        }
         // Programs have no ports: what the processor would have raised.
         protocol::IO_PAGE_FAULT if count == 2 => {
             let exception = Exception { vector: GENERAL_PROTECTION, error: 0, ip: words[1] };

@@ -5,14 +5,14 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use l4::extension::{self, Registers};
 use l4::thread::system_clock;
 use l4::utcb;
 use l4::x2::control::TimeControl;
 use l4::x2::extension::{MapAnswer, MapItem, MapOperation, SystemCallMode};
-use l4::x2::{Rights, ThreadId, Time};
+use l4::x2::{Fpage, Rights, ThreadId, Time};
 use macadamia_sync::SpinLock;
 use mach::machine::{
     Frame, Machine, PAGE_SHIFT, PageStatus, PhysicalPage, PmapChange, PmapFull, Protection, ThreadState,
@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) doomed: SpinLock<Vec<Doomed>>,
     /// Threads and spaces that exist.
     pub(crate) objects: AtomicUsize,
+    /// Threads that are with their programs: they run, or will.
+    pub(crate) running: AtomicUsize,
     /// Bytes of heap that may be reserved, and that are.
     pub(crate) heap: usize,
     pub(crate) reserved: AtomicUsize,
@@ -97,6 +99,9 @@ impl Shared {
 
     /// Ticks of the time-stamp counter in microseconds.
     pub(crate) fn microseconds(&self, ticks: u64) -> u64 {
+        if ticks == 0 {
+            return 0;
+        }
         let passed = u128::from(kernel::time_stamp().wrapping_sub(self.epoch.0)).max(1);
         let clock = u128::from(system_clock().saturating_sub(self.epoch.1));
         u64::try_from(u128::from(ticks) * clock / passed).unwrap_or(u64::MAX)
@@ -320,7 +325,7 @@ impl Machine for L4Machine {
             })
         };
         let record = make().inspect_err(|_| shared.dismiss())?;
-        Ok(Pmap { space: Space(Arc::new(record)) })
+        Ok(Pmap { space: Space(Arc::new(record)), entered: AtomicBool::new(false) })
     }
 
     fn pmap_destroy(&self, pmap: Pmap) {
@@ -342,6 +347,26 @@ impl Machine for L4Machine {
     fn pmap_change(&self, pmap: &Pmap, changes: &[PmapChange]) -> Result<(), PmapFull> {
         let source = |page| self.0.source(page);
         let make = |items: &mut [MapItem]| kernel::map_control(pmap.space.0.anchor, items);
+        if let &[
+            PmapChange::Enter { address, page: PhysicalPage::Frame(frame), shift: PAGE_SHIFT, protection },
+        ] = changes
+            && !protection.is_empty()
+        {
+            // What most faults end with.
+            pmap.entered.store(true, Ordering::Relaxed);
+            let target = Fpage::memory(address, PAGE_SHIFT).with_rights(changes::rights(protection));
+            let item = MapItem::new(MapOperation::Map, target, 1, self.0.pool.address(frame));
+            return extension::map_control_one(pmap.space.0.anchor, &item)
+                .map(drop)
+                .map_err(|_| PmapFull { index: 0 });
+        }
+        let enters = changes.iter().any(|change| matches!(change, PmapChange::Enter { .. }));
+        // Relaxed: changes of one space's translation exclude each other.
+        if enters {
+            pmap.entered.store(true, Ordering::Relaxed);
+        } else if !pmap.entered.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         match changes.len() {
             0 => Ok(()),
             1 => changes::carry_out::<1>(changes, source, make),

@@ -9,6 +9,7 @@
 //! when there is nothing to do. It therefore owes them a part of the time for which it has been busy.
 
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
 
 use l4::thread::system_clock;
 use l4::x2::ThreadId;
@@ -60,11 +61,14 @@ impl Meter {
         let share = passed > LONG;
         let record = {
             let mut threads = shared.threads.lock();
-            threads.charge(self.served, Ticks { program: 0, server: self.in_server });
-            if !share {
-                threads.charge(from, Ticks { program: passed, server: 0 });
+            let mut of_sender = Ticks { program: if share { 0 } else { passed }, server: 0 };
+            if self.served == from {
+                of_sender.server = self.in_server;
+            } else {
+                threads.charge(self.served, Ticks { program: 0, server: self.in_server });
             }
-            if from.is_global() { threads.find(from).and_then(alloc::sync::Weak::upgrade) } else { None }
+            let record = threads.visit(from, of_sender).filter(|_| from.is_global());
+            record.and_then(alloc::sync::Weak::upgrade)
         };
         (self.served, self.in_server) = (from, 0);
         if share {
@@ -117,7 +121,12 @@ impl Meter {
     }
 
     /// The worker has more to do: how many microseconds it lets programs run first.
-    pub(crate) fn is_busy(&mut self) -> u64 {
+    /// None if no program could use them.
+    pub(crate) fn is_busy(&mut self, shared: &Shared) -> u64 {
+        if shared.running.load(Ordering::Relaxed) == 0 {
+            self.sleeps();
+            return 0;
+        }
         let now = system_clock();
         if self.busy_since != 0 {
             self.owed += now.saturating_sub(self.busy_since) / PART;

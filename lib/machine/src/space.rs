@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::AtomicBool;
 
 use l4::x2::ThreadId;
 use macadamia_sync::SpinLock;
@@ -19,6 +20,8 @@ pub struct Space(pub(crate) Arc<SpaceRecord>);
 /// The translation of an address space.
 pub struct Pmap {
     pub(crate) space: Space,
+    /// Something may be mapped: until something is entered there is nothing to revoke.
+    pub(crate) entered: AtomicBool,
 }
 
 pub(crate) struct SpaceRecord {

@@ -43,9 +43,9 @@ impl SpaceLayout {
 }
 
 impl Default for SpaceLayout {
-    /// Everything at or above 0x7fff_8000_0000, and 4096 threads.
+    /// Everything at or above 0x7fff_8000_0000, in one GiB so that it shares page tables, and 4096 threads.
     fn default() -> Self {
-        Self { kernel_interface: 0x7fff_8000_0000, utcb_area: 0x7fff_c000_0000, utcb_area_log2: 22 }
+        Self { kernel_interface: 0x7fff_8000_0000, utcb_area: 0x7fff_8040_0000, utcb_area_log2: 22 }
     }
 }
 
@@ -120,6 +120,7 @@ impl L4Machine {
             answers,
             doomed: SpinLock::new(Vec::new()),
             objects: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
             heap: heap as usize,
             reserved: AtomicUsize::new(0),
             epoch: (crate::kernel::time_stamp(), l4::thread::system_clock()),

@@ -65,10 +65,13 @@ impl<R> ThreadTable<R> {
         Ok(())
     }
 
-    /// The record at the place of a thread that may have sent a message.
+    /// [`charge`](Self::charge)s a thread that may have sent a message, and finds the record at its place.
     #[inline]
-    pub(crate) fn find(&self, thread: ThreadId) -> Option<&Weak<R>> {
-        self.places.get(self.place(thread)?).map(|entry| &entry.record)
+    pub(crate) fn visit(&mut self, thread: ThreadId, more: Ticks) -> Option<&Weak<R>> {
+        let Entry { record, ticks } = self.entry(thread)?;
+        ticks.program += more.program;
+        ticks.server += more.server;
+        Some(record)
     }
 
     /// All records.
@@ -79,10 +82,7 @@ impl<R> ThreadTable<R> {
     /// Adds to the time of a thread, if it is in the table.
     #[inline]
     pub(crate) fn charge(&mut self, thread: ThreadId, more: Ticks) {
-        if let Some(Entry { ticks, .. }) = self.entry(thread) {
-            ticks.program += more.program;
-            ticks.server += more.server;
-        }
+        self.visit(thread, more);
     }
 
     /// What a thread has used since it was entered.
@@ -115,14 +115,15 @@ mod tests {
         for (index, record) in records.iter().enumerate().rev() {
             table.insert(id(100 + 7 * index as u32), Arc::downgrade(record)).unwrap();
         }
-        let find =
-            |table: &ThreadTable<u32>, number| table.find(id(number)).and_then(Weak::upgrade).map(|r| *r);
-        assert_eq!((find(&table, 100), find(&table, 107), find(&table, 443)), (Some(0), Some(1), Some(49)));
+        let find = |table: &mut ThreadTable<u32>, number| {
+            table.visit(id(number), Ticks::default()).and_then(Weak::upgrade).map(|record| *record)
+        };
+        assert_eq!([100, 107, 443].map(|number| find(&mut table, number)), [Some(0), Some(1), Some(49)]);
         // Between, below and above.
-        assert_eq!((find(&table, 101), find(&table, 99), find(&table, 444)), (None, None, None));
+        assert_eq!([101, 99, 444].map(|number| find(&mut table, number)), [None; 3]);
         table.remove(id(107));
         table.remove(id(5000));
-        assert_eq!(find(&table, 107), None);
+        assert_eq!(find(&mut table, 107), None);
         assert!(table.insert(id(99), Weak::new()).is_err());
     }
 

@@ -295,7 +295,7 @@ impl UserThread {
         match state.place {
             Place::New if state.answer.is_none() => {
                 kernel::start(self.0.id, false)?;
-                state.place = Place::Program;
+                self.0.set_place(&mut state, Place::Program);
                 Ok(())
             }
             Place::New => Ok(()),
@@ -321,6 +321,18 @@ pub struct Times {
 }
 
 impl Record {
+    /// Notes where the thread is, and how many are with their programs.
+    fn set_place(&self, state: &mut State, place: Place) {
+        let running = &self.shared.running;
+        // Relaxed: a count that guards nothing.
+        match (state.place == Place::Program, place == Place::Program) {
+            (false, true) => _ = running.fetch_add(1, Ordering::Relaxed),
+            (true, false) => _ = running.fetch_sub(1, Ordering::Relaxed),
+            _ => {}
+        }
+        state.place = place;
+    }
+
     /// Whether it is with its program.
     pub(crate) fn runs(&self) -> bool {
         let state = self.state.lock();
@@ -333,7 +345,23 @@ impl Record {
         block + l4::x2::utcb::MR0_OFFSET - 63 * 8
     }
 
-    /// A message of this thread.
+    /// A message of this thread, if it is a page fault that its handler serves at once: then true, and the answer is an empty
+    /// message.
+    #[inline]
+    pub(crate) fn serve_fault(&self, tag: MessageTag, words: &Words) -> bool {
+        let Some((address, access)) = event::page_fault(tag, words) else { return false };
+        let handler = {
+            let state = self.state.lock();
+            if state.place != Place::Program {
+                return false;
+            }
+            state.handler.clone()
+        };
+        // No lock is held: the handler may end the thread.
+        handler.is_some_and(|handler| handler.fault(address, access))
+    }
+
+    /// A message of this thread that [`serve_fault`](Self::serve_fault) has not answered.
     #[inline]
     pub(crate) fn deliver(&self, tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Delivered {
         let mut state = self.state.lock();
@@ -355,19 +383,6 @@ impl Record {
                     }
                 }
             }
-            Event::PageFault(fault) => {
-                if let Some(handler) = state.handler.clone() {
-                    // No lock is held: the handler may end the thread.
-                    drop(state);
-                    if handler.fault(fault.address, fault.access) {
-                        return Delivered::Answer(MessageTag::EMPTY, [0; 7]);
-                    }
-                    state = self.state.lock();
-                    if state.place != Place::Program {
-                        return Delivered::Ignored;
-                    }
-                }
-            }
             Event::Recalled if !core::mem::take(&mut state.recall) => {
                 // Left over from before the thread was taken into use, or recalled twice.
                 let (_, tag, words) = event::encode(origin, &Resume::Continue);
@@ -378,7 +393,7 @@ impl Record {
             }
             _ => {}
         }
-        state.place = Place::Server(origin);
+        self.set_place(&mut state, Place::Server(origin));
         state.event = Some(event);
         Delivered::Event(state.waker.take())
     }
@@ -403,7 +418,7 @@ impl Record {
                     self.end();
                     return None;
                 }
-                state.place = Place::Program;
+                self.set_place(&mut state, Place::Program);
                 None
             }
             Place::Server(origin) => {
@@ -420,7 +435,7 @@ impl Record {
                     self.end();
                     return None;
                 }
-                state.place = Place::Program;
+                self.set_place(&mut state, Place::Program);
                 Some((tag, with_message_registers(tag, words)))
             }
         }
@@ -431,7 +446,7 @@ impl Record {
         if state.place == Place::Ended {
             return;
         }
-        state.place = Place::Ended;
+        self.set_place(&mut state, Place::Ended);
         state.event = None;
         state.answer = None;
         let waker = state.waker.take();

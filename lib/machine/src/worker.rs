@@ -93,7 +93,7 @@ impl L4Machine {
         loop {
             let (receive, gift) = match sleep {
                 Sleep::Busy => {
-                    let gift = meter.is_busy();
+                    let gift = meter.is_busy(shared);
                     (if gift > 0 { Time::period(gift) } else { Time::ZERO }, gift)
                 }
                 Sleep::Until(_) => {
@@ -130,6 +130,7 @@ impl L4Machine {
             match meter.received(shared, from) {
                 // A thread that speaks for another says nothing that counts.
                 Some(_) if tag.is_propagated() => {}
+                Some(record) if record.serve_fault(tag, &words) => reply.to = from,
                 Some(record) => match record.deliver(tag, &words, l4::utcb::message_register) {
                     Delivered::Answer(tag, words) => reply = Reply { to: from, tag, words },
                     Delivered::Ignored => {}

@@ -194,6 +194,12 @@ impl AddressSpace {
         Ok(())
     }
 
+    /// Whether what begins at this physical address, and stays root's, is mapped.
+    pub(crate) fn has_borrowed(&self, physical: u64) -> bool {
+        let mut regions = self.regions.values();
+        regions.any(|region| matches!(region.content, Content::Borrowed(start) if start == physical))
+    }
+
     /// Counts `size` bytes against the quota that are not this space's alone.
     pub(crate) fn reserve(&mut self, size: u64) -> Result<(), Status> {
         self.quota.take(size).map_err(|_| Status::QuotaExceeded)
@@ -205,7 +211,7 @@ impl AddressSpace {
     }
 
     /// Whether the server may have something at `address`: whole pages where nothing is.
-    fn check_free(&self, address: u64, size: u64) -> Result<(), Status> {
+    pub(crate) fn check_free(&self, address: u64, size: u64) -> Result<(), Status> {
         let end = address.checked_add(size).filter(|&end| end <= PROGRAM_END);
         let end = end.ok_or(Status::InvalidArgument)?;
         let aligned = address.is_multiple_of(PAGE) && size.is_multiple_of(PAGE);

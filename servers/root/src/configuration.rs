@@ -13,6 +13,7 @@
 //!     interrupt  4                # a line; may be given several times
 //!     ports      0x3f8..0x3ff     # I/O ports; may be given several times
 //!     device     0xfed00000 4K    # device memory: base and size; may be given several times
+//!     dma        64K              # memory that its devices may read and write themselves; default none
 //!     restart    yes              # start it again when it dies; default no
 //!     power      yes              # it may end the whole system; default no
 //!     arguments  speed=115200     # the rest of the line, as it is
@@ -63,6 +64,8 @@ pub struct Server {
     pub ports: Vec<RangeInclusive<u16>>,
     /// Device memory that it may map: first address and size in bytes, both multiples of 4 KiB.
     pub devices: Vec<(u64, u64)>,
+    /// Memory for its devices' own reads and writes, in bytes, beside [`memory`](Self::memory).
+    pub dma: Option<u64>,
     /// Whether root starts it again when it has died.
     pub restart: bool,
     /// Whether it may end the system.
@@ -84,6 +87,7 @@ impl Server {
             interrupts: Vec::new(),
             ports: Vec::new(),
             devices: Vec::new(),
+            dma: None,
             restart: false,
             power: false,
         }
@@ -106,7 +110,7 @@ impl fmt::Display for Error {
 }
 
 const KEYS: &str = "program, arguments, priority, memory, threads, spaces, kernel-memory, module, interrupt, ports, \
-     device, restart, power";
+     device, dma, restart, power";
 
 /// The servers of a configuration, in the order in which they are to be started.
 ///
@@ -209,6 +213,7 @@ fn set(server: &mut Server, key: &str, value: &str) -> Result<(), String> {
             }
             server.devices.push((base, length));
         }
+        "dma" => server.dma = Some(size(value)?),
         "restart" => server.restart = yes_or_no(key, value)?,
         "power" => server.power = yes_or_no(key, value)?,
         _ => return Err(alloc::format!("unknown key `{key}`; a server has {KEYS}")),
@@ -266,7 +271,7 @@ mod tests {
     fn a_whole_configuration() {
         let servers = parse(
             b"# drivers\nserver console\n\tprogram con # the module\n  interrupt 4\n  ports 0x3f8..0x3ff\n ports 0x80\n\
-              device 0xfed00000 4K\n restart yes\n arguments speed=115200  colour\n\n\
+              device 0xfed00000 4K\n dma 64K\n restart yes\n arguments speed=115200  colour\n\n\
               server unix\nprogram unix\nmemory rest\nkernel-memory 64M\nmodule image.cpio\nmodule b\npower yes\nthreads 20000\nspaces 4000\npriority 120\n",
         )
         .unwrap();
@@ -276,6 +281,7 @@ mod tests {
         assert_eq!(console.interrupts, [4]);
         assert_eq!(console.ports, [0x3f8..=0x3ff, 0x80..=0x80]);
         assert_eq!(console.devices, [(0xfed0_0000, 4096)]);
+        assert_eq!((console.dma, servers[1].dma), (Some(64 << 10), None));
         assert_eq!(console.arguments, "speed=115200  colour");
         assert!(console.restart && !servers[1].restart);
         assert_eq!(console.memory, MemoryLimit::Bytes(4 << 20));
@@ -326,6 +332,7 @@ mod tests {
             "device 0x1000",
             "device 0x1001 4K",
             "device 0xfffffffffffff000 4K",
+            "dma 0",
             "restart maybe",
             "power on",
             "kernel-memory 1",

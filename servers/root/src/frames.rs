@@ -91,6 +91,26 @@ impl Frames {
         Ok(blocks)
     }
 
+    /// Gives `owner` one zeroed block of `size` bytes, a power of two, whose end is at most `limit`.
+    ///
+    /// # Errors
+    /// [`RangeError`] if there is none.
+    pub(crate) fn allocate_block(
+        &mut self,
+        owner: ServerIndex,
+        size: u64,
+        limit: u64,
+    ) -> Result<Range<u64>, RangeError> {
+        if !crate::has_headroom() {
+            return Err(RangeError::NoMemory);
+        }
+        let base = self.ranges.allocate_below(owner, size, limit)?;
+        let block = base..base + size;
+        clear(&block);
+        self.used.add(&block);
+        Ok(block)
+    }
+
     /// Takes back a block that `owner` was given.
     pub(crate) fn release(&mut self, owner: ServerIndex, block: &Range<u64>) {
         self.ranges.release(owner, block.start, block.end).expect("it was the server's");
@@ -103,8 +123,9 @@ impl Frames {
     }
 }
 
-fn clear(block: &Range<u64>) {
-    // SAFETY: the memory is root's, from sigma0; it was free, so nobody else has it and no reference to it exists.
+/// Clears a block that no server has.
+pub(crate) fn clear(block: &Range<u64>) {
+    // SAFETY: the memory is root's, from sigma0; nobody else has it and no reference to it exists.
     unsafe { core::ptr::write_bytes(block.start as *mut u8, 0, (block.end - block.start) as usize) }
 }
 

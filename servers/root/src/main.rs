@@ -7,6 +7,7 @@ extern crate alloc;
 
 mod address_space;
 mod devices;
+mod dma;
 mod frames;
 mod modules;
 mod names;
@@ -67,9 +68,12 @@ fn configured() -> Result<System, alloc::string::String> {
     // Modules are found first: what has been asked for by address is not given out again as any memory.
     let frames = Frames::take_all();
     let free = frames.free();
-    let fixed = servers.iter().fold(0, |sum: u64, server| match server.memory {
-        MemoryLimit::Bytes(bytes) => sum.saturating_add(bytes),
-        MemoryLimit::Rest => sum,
+    let fixed = servers.iter().fold(0, |sum: u64, server| {
+        let memory = match server.memory {
+            MemoryLimit::Bytes(bytes) => bytes,
+            MemoryLimit::Rest => 0,
+        };
+        sum.saturating_add(memory).saturating_add(server.dma.unwrap_or(0))
     });
     let rest = free.checked_sub(fixed).ok_or_else(|| {
         let (fixed, free) = (fixed >> 10, free >> 10);

@@ -62,11 +62,19 @@ impl Ranges {
     /// # Errors
     /// [`RangeError`].
     pub fn allocate(&mut self, owner: ServerIndex, size: u64) -> Result<u64, RangeError> {
+        self.allocate_below(owner, size, u64::MAX)
+    }
+
+    /// As [`allocate`](Self::allocate), below `limit`.
+    ///
+    /// # Errors
+    /// [`RangeError`].
+    pub fn allocate_below(&mut self, owner: ServerIndex, size: u64, limit: u64) -> Result<u64, RangeError> {
         if !size.is_power_of_two() {
             return Err(RangeError::Invalid);
         }
         let fits = |start: u64, end: u64| {
-            let aligned = start.checked_next_multiple_of(size)?;
+            let (aligned, end) = (start.checked_next_multiple_of(size)?, end.min(limit));
             (aligned < end && end - aligned >= size).then_some(aligned)
         };
         let best = self

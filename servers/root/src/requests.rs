@@ -212,6 +212,10 @@ impl System {
                 let [share, address] = request.arguments()?;
                 return Ok(Answer::One(server.map_share(resources, first, share, address)?));
             }
+            request::MEMORY_DMA => {
+                let words = request.arguments()?;
+                return Ok(Answer::One(server.allocate_dma(resources, first, words)?));
+            }
             request::SYSTEM_END => {
                 let [how, status] = request.arguments()?;
                 server.end_system(how, status)?;

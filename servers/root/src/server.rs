@@ -1,6 +1,7 @@
 //! One server: its program in a space of its own, its threads, what it may have and how it is taken down.
 
 use crate::address_space::AddressSpace;
+use crate::dma::DeviceMemory;
 use crate::frames::Fill;
 use crate::modules::Module;
 use crate::resources::Resources;
@@ -33,6 +34,8 @@ pub(crate) struct Server {
     pub(crate) modules: Vec<Module>,
     pub(crate) index: ServerIndex,
     pub(crate) memory: AddressSpace,
+    /// What its devices write, which outlives it.
+    pub(crate) dma: DeviceMemory,
     pub(crate) threads: Quota,
     pub(crate) spaces: Quota,
     /// Which thread has each place in its UTCB area.
@@ -68,6 +71,7 @@ impl Server {
             modules,
             index,
             memory: AddressSpace::new(index, memory),
+            dma: DeviceMemory::default(),
             threads: Quota::new(configuration.threads.into()),
             spaces: Quota::new(configuration.spaces.into()),
             utcbs: Vec::new(),

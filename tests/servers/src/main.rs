@@ -5,6 +5,7 @@
 extern crate alloc;
 
 mod console;
+mod driver;
 mod memory;
 mod names;
 mod report;
@@ -28,6 +29,8 @@ fn run() -> ! {
         "echo" => names::echo(),
         "silent" => names::silent(),
         "console" => console::test(),
+        "driver" => driver::drive(),
+        "client" => driver::test(),
         "power" => power(),
         "port" => {
             // SAFETY: the port is not this server's, so nothing is read.

@@ -19,4 +19,5 @@ pub mod counts;
 pub mod decode;
 pub mod latency;
 mod plugin;
+pub mod profile;
 pub mod settings;

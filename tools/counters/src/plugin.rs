@@ -4,6 +4,7 @@
 use crate::counts::{Access, Processor};
 use crate::decode::{self, Kind, Special};
 use crate::latency::{Effect, Latency};
+use crate::profile::{Count, Profile};
 use crate::settings::Settings;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fs::File;
@@ -76,6 +77,8 @@ struct Instruction {
     kind: Kind,
     /// What it does to a stretch without interrupts.
     effect: Effect,
+    /// How often it was executed, if that is asked for.
+    count: Option<&'static Count>,
 }
 
 struct State {
@@ -84,6 +87,8 @@ struct State {
     counting: AtomicBool,
     /// For each processor, if latency is what is measured.
     latency: Option<Vec<Mutex<Latency>>>,
+    /// If it is asked for how often each instruction is executed.
+    profile: Option<Profile>,
 }
 
 static STATE: OnceLock<State> = OnceLock::new();
@@ -137,7 +142,11 @@ fn prepare(info: &Info, arguments: &[String]) -> Result<State, String> {
     let latency = settings
         .latency
         .then(|| (0..info.max_vcpus.max(1)).map(|_| Mutex::new(Latency::default())).collect());
-    Ok(State { processors, out: Mutex::new(out), counting: AtomicBool::new(false), latency })
+    let profile = match settings.profile.as_str() {
+        "" => None,
+        file => Some(Profile::new(file).map_err(|error| format!("cannot write {file}: {error}"))?),
+    };
+    Ok(State { processors, out: Mutex::new(out), counting: AtomicBool::new(false), latency, profile })
 }
 
 extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
@@ -151,8 +160,10 @@ extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
                 qemu_plugin_insn_size(instruction),
             );
             let kind = decode::kind(bytes);
+            let address = qemu_plugin_insn_vaddr(instruction);
+            let profile = STATE.get().and_then(|state| state.profile.as_ref());
             let data = Box::leak(Box::new(Instruction {
-                address: qemu_plugin_insn_vaddr(instruction),
+                address,
                 place: qemu_plugin_insn_haddr(instruction) as u64,
                 kind,
                 effect: match kind {
@@ -160,6 +171,7 @@ extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
                     _ if matches!(bytes.first(), Some(0xfb | 0xf4)) => Effect::Opens,
                     _ => Effect::None,
                 },
+                count: profile.map(|profile| profile.count(address, bytes)),
             }));
             let data = std::ptr::from_mut(data).cast();
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, executed, NO_REGISTERS, data);
@@ -193,6 +205,9 @@ extern "C" fn executed(processor: c_uint, data: *mut c_void) {
             Kind::Special(special) => Some(special),
             _ => None,
         };
+        if let Some(count) = instruction.count {
+            count.executed();
+        }
         state.with(processor, |counts| counts.instruction(instruction.address, instruction.place, special));
     }
 }
@@ -273,6 +288,9 @@ impl State {
                 for processor in 0..self.processors.len() {
                     self.with(processor as c_uint, Processor::clear);
                 }
+                if let Some(profile) = &self.profile {
+                    profile.clear();
+                }
                 self.counting.store(true, Ordering::Relaxed);
             }
             2 if self.counting.swap(false, Ordering::Relaxed) => {
@@ -284,6 +302,9 @@ impl State {
                     }
                 }
                 let _ = out.flush();
+                if let Some(profile) = &self.profile {
+                    profile.report(region);
+                }
             }
             _ => {}
         }

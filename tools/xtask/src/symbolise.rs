@@ -16,8 +16,36 @@ pub(crate) struct Symboliser {
 struct Image {
     name: String,
     loader: addr2line::Loader,
-    /// Addresses of its executable segments.
-    code: Vec<Range<u64>>,
+    code: Vec<Segment>,
+}
+
+/// An executable segment, as far as it lies in the file.
+struct Segment {
+    addresses: Range<u64>,
+    bytes: Vec<u8>,
+}
+
+impl Image {
+    fn has_code_at(&self, address: u64) -> bool {
+        self.code.iter().any(|segment| segment.addresses.contains(&address))
+    }
+
+    /// Whether the file has this instruction there.
+    fn has_instruction(&self, address: u64, instruction: &[u8]) -> bool {
+        self.code.iter().any(|segment| {
+            let offset = address.checked_sub(segment.addresses.start).and_then(|at| usize::try_from(at).ok());
+            offset.and_then(|at| segment.bytes.get(at..)).is_some_and(|code| code.starts_with(instruction))
+        })
+    }
+}
+
+/// Where an instruction lies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The file's name.
+    pub(crate) image: String,
+    /// The function whose code it is, then those that are inlined there, the innermost last.
+    pub(crate) functions: Vec<String>,
 }
 
 impl Symboliser {
@@ -34,8 +62,7 @@ impl Symboliser {
 
     /// `function at file:line`, innermost inlined function first, for every image that has code at that address.
     fn locations(&self, address: u64) -> Vec<String> {
-        let inside = |image: &&Image| image.code.iter().any(|range| range.contains(&address));
-        let images: Vec<&Image> = self.images.iter().filter(inside).collect();
+        let images: Vec<&Image> = self.images.iter().filter(|image| image.has_code_at(address)).collect();
         let mut found = Vec::new();
         for image in &images {
             let prefix = if images.len() > 1 { format!("{}: ", image.name) } else { String::new() };
@@ -59,6 +86,25 @@ impl Symboliser {
             }
         }
         found
+    }
+
+    /// Where the instruction with these bytes lies; `None`: in none of the images.
+    pub(crate) fn place(&self, address: u64, instruction: &[u8]) -> Option<Place> {
+        let image = self.images.iter().find(|image| image.has_instruction(address, instruction))?;
+        let mut functions = Vec::new();
+        if let Ok(mut frames) = image.loader.find_frames(address) {
+            while let Ok(Some(frame)) = frames.next() {
+                let name = frame.function.as_ref().and_then(|name| name.demangle().ok());
+                functions.extend(name.map(|name| without_hash(&name).to_string()));
+            }
+        }
+        if functions.is_empty() {
+            let symbol = image.loader.find_symbol(address).unwrap_or("?");
+            let name = addr2line::demangle_auto(symbol.into(), None);
+            functions.push(without_hash(&name).to_string());
+        }
+        functions.reverse();
+        Some(Place { image: image.name.clone(), functions })
     }
 
     /// Explanations of the code addresses in a console line that says where something is executed: a line of a
@@ -118,33 +164,45 @@ fn addresses(line: &str) -> Vec<u64> {
     found
 }
 
+/// A function's name without the compiler's own mark.
+fn without_hash(name: &str) -> &str {
+    match name.rsplit_once("::h") {
+        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => name,
+        _ => name,
+    }
+}
+
 /// A path within the tree, if it lies in the tree.
 fn shorten(file: &str) -> String {
     let path = PathBuf::from(file);
     path.strip_prefix(crate::tree::root()).unwrap_or(&path).display().to_string()
 }
 
-/// The virtual address ranges of a 64-bit little-endian ELF file's executable segments.
-fn executable_segments(elf: &[u8]) -> Vec<Range<u64>> {
+/// A 64-bit little-endian ELF file's executable segments.
+fn executable_segments(elf: &[u8]) -> Vec<Segment> {
     let number = |offset: usize, size: usize| -> Option<u64> {
         let bytes = elf.get(offset..offset.checked_add(size)?)?;
         Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     };
-    let read = || -> Option<Vec<Range<u64>>> {
+    let read = || -> Option<Vec<Segment>> {
         if elf.get(..5)? != b"\x7fELF\x02" {
             return None;
         }
         let (table, entry_size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
-        let mut ranges = Vec::new();
+        let mut segments = Vec::new();
         for index in 0..count {
             let entry = usize::try_from(table.checked_add(index * entry_size)?).ok()?;
             let (kind, flags) = (number(entry, 4)?, number(entry + 4, 4)?);
             if kind == 1 && flags & 1 != 0 {
                 let (start, size) = (number(entry + 16, 8)?, number(entry + 40, 8)?);
-                ranges.push(start..start.checked_add(size)?);
+                let (offset, length) = (number(entry + 8, 8)?, number(entry + 32, 8)?);
+                let place =
+                    usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(length)?).ok()?;
+                let addresses = start..start.checked_add(size)?;
+                segments.push(Segment { addresses, bytes: elf.get(place)?.to_vec() });
             }
         }
-        Some(ranges)
+        Some(segments)
     };
     read().unwrap_or_default()
 }
@@ -169,7 +227,16 @@ mod tests {
         let own = std::env::current_exe().unwrap();
         let symboliser = Symboliser::new([own.as_path()]);
         let image = &symboliser.images[0];
-        let text = image.code.iter().find(|range| !range.is_empty()).unwrap().clone();
+        let code = image.code.iter().find(|segment| !segment.addresses.is_empty()).unwrap();
+        let text = code.addresses.clone();
+        let found = text.clone().step_by(64).find_map(|address| {
+            let bytes = &code.bytes[(address - text.start) as usize..][..4];
+            let place = symboliser.place(address, bytes)?;
+            place.functions.iter().any(|name| name.contains("symbolise")).then_some(place)
+        });
+        assert!(found.is_some_and(|place| !place.image.is_empty()));
+        let other = !code.bytes[0];
+        assert_eq!(symboliser.place(text.start, &[other]), None);
         let explained = text.step_by(64).find_map(|address| {
             let lines = symboliser.explain(&format!("  at {address:#018x}"));
             lines.into_iter().find(|line| line.contains("symbolise.rs:"))

@@ -166,9 +166,8 @@ fn receive_answer(thread: ThreadRef, source: Message, tag: MessageTag) {
 
 /// Sets the registers that an exception message carries; `word` gives its words 1..=18.
 pub fn set_exception_registers(thread: ThreadRef, word: impl Fn(usize) -> u64) {
-    for index in 1..=exception::REPLY_WORDS {
+    for (register, index) in exception_registers(&thread.registers).into_iter().zip(1..) {
         let value = word(index);
-        let register = exception_register(&thread.registers, index);
         register.set(if index == exception::RFLAGS { user_flags(value) } else { value });
     }
 }
@@ -178,8 +177,16 @@ pub fn user_flags(value: u64) -> u64 {
     value & x2::control::USER_FLAGS | USER_FLAGS
 }
 
+/// The registers that words 1..=18 of an exception message carry, in their order: [`exception_register`] of all.
+#[inline]
+pub fn exception_registers(registers: &Registers) -> [&Cell<u64>; exception::REPLY_WORDS] {
+    let Registers { rip, rcx, rdx, rsi, rdi, rbp, r8, r11, rsp, rflags, message, .. } = registers;
+    let [r9, rax, rbx, r10, r12, r13, r14, r15] = message;
+    [rip, rbx, r10, r12, r13, r14, r15, rax, rcx, rdx, rsi, rdi, rbp, r8, r9, r11, rsp, rflags]
+}
+
 /// The register that word `index` (1..=18) of an exception message carries.
-pub fn exception_register(registers: &Registers, index: usize) -> &Cell<u64> {
+pub(super) fn exception_register(registers: &Registers, index: usize) -> &Cell<u64> {
     let message = &registers.message;
     match index {
         exception::RIP => &registers.rip,
@@ -200,5 +207,20 @@ pub fn exception_register(registers: &Registers, index: usize) -> &Cell<u64> {
         exception::R11 => &registers.r11,
         exception::RSP => &registers.rsp,
         _ => &registers.rflags,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thread::Tcb;
+
+    #[test]
+    fn the_registers_of_an_exception_message_are_the_same_one_by_one_and_together() {
+        let thread = Tcb::new();
+        let together = exception_registers(&thread.registers);
+        for (register, index) in together.into_iter().zip(1..) {
+            assert!(core::ptr::eq(register, exception_register(&thread.registers, index)), "word {index}");
+        }
     }
 }

@@ -39,7 +39,7 @@ pub use self::cancel::{
 };
 pub use self::complete::return_user;
 use self::message::Message;
-pub use self::message::{SYSTEM_CALL_TAG, exception_register, set_exception_registers, user_flags};
+pub use self::message::{SYSTEM_CALL_TAG, exception_registers, set_exception_registers, user_flags};
 use self::rendezvous::{Destination, Partner};
 pub use self::rendezvous::{is_user_number, reaches, reaches_directly, resolve_thread};
 use self::transfer::Transfer;

@@ -28,8 +28,8 @@ fn digest(running: Option<ThreadRef>) -> u64 {
     for thread in threads().iter() {
         (thread.id().raw(), thread.has(flag::HALTED), thread.timeout.deadline()).hash(&mut hasher);
         format!("{:?}", thread.continuation()).hash(&mut hasher);
-        for index in 1..=x2::protocol::exception::REPLY_WORDS {
-            ipc::exception_register(&thread.registers, index).get().hash(&mut hasher);
+        for register in ipc::exception_registers(&thread.registers) {
+            register.get().hash(&mut hasher);
         }
         if let Some(block) = thread.utcb.get() {
             (-48..64).for_each(|word| block.read(word).hash(&mut hasher));

@@ -229,8 +229,13 @@ pub(super) fn resolve<M: Machine, R>(
         if target.wired {
             unwire(vm, state, index);
         }
+        // Fewer pages cannot hide all of the object just below; for one further down, it must be looked at.
+        let is_next = top.shadow.as_ref().is_some_and(|shadow| Arc::ptr_eq(&shadow.object, &object));
+        let may_hide = !is_next || state.pages.len() <= top.pages.len();
         drop(below);
-        copy::bypass(&mut top);
+        if may_hide {
+            copy::bypass(&mut top);
+        }
         return use_top(vm, target, top, write, Origin::Copied, use_page);
     }
 
@@ -238,9 +243,18 @@ pub(super) fn resolve<M: Machine, R>(
     if target.large && new_large_page(vm, target, &mut top) {
         return use_top(vm, target, top, write, Origin::ClearedLarge, use_page);
     }
-    let frame = new_page(vm, target, &mut top)?;
+    if top.copy.is_some() {
+        let frame = new_page(vm, target, &mut top)?;
+        vm.machine().zero_frame(frame);
+        return use_top(vm, target, top, write, Origin::Cleared, use_page);
+    }
+    // The most frequent of all: nobody else has a say in the page, which is made as it is handed out.
+    let rights = if target.needs_copy { target.protection - Protection::WRITE } else { target.protection };
+    let mapped = if target.maps { mapped_with(rights) } else { SlotFlags::empty() };
+    let frame = new_page_with(vm, target, &mut top, SlotFlags::REFERENCED | mapped)?;
     vm.machine().zero_frame(frame);
-    use_top(vm, target, top, write, Origin::Cleared, use_page)
+    let page = PhysicalPage::Frame(frame);
+    Ok(use_page(Found { page, large: false, rights, replaces: false, around: None })?)
 }
 
 /// The slot of a page if it can be used now; `None` if the object does not have it and its shadow must be asked.
@@ -318,10 +332,21 @@ fn page_in<M: Machine>(
 
 /// A new page at the target's place in the top object, contents undefined, dirty.
 fn new_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut ObjectState<M>) -> Step<M, Frame> {
+    new_page_with(vm, target, top, SlotFlags::empty())
+}
+
+/// As [`new_page`], with further flags.
+#[inline]
+fn new_page_with<M: Machine>(
+    vm: &Arc<Vm<M>>,
+    target: &Target<'_, M>,
+    top: &mut ObjectState<M>,
+    flags: SlotFlags,
+) -> Step<M, Frame> {
     let Some(frame) = vm.allocate_frame(target.object, target.index) else {
         return Err(Blocked::Wait(Pause::Memory));
     };
-    let mut slot = Slot::new(frame, SlotFlags::DIRTY);
+    let mut slot = Slot::new(frame, SlotFlags::DIRTY | flags);
     slot.wired = u16::from(target.wired);
     if let Err(error) = top.pages.insert(vm.machine(), target.index, slot) {
         vm.free_frame(frame, false);

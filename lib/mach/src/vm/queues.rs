@@ -15,8 +15,8 @@ const NIL: u32 = u32::MAX;
 /// Free frames kept here rather than given back to the machine, whose allocator costs more.
 const FREE_KEPT: usize = 256;
 
-/// Free frames taken from the machine at once.
-const FREE_REFILL: usize = 32;
+/// Free frames taken from the machine at once, as a power of two.
+const FREE_REFILL: u32 = 5;
 
 /// Where a page is queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,11 +90,18 @@ impl<M: Machine> Queues<M> {
     pub(crate) fn allocate(&mut self, machine: &M, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
         let frame = match self.free.pop() {
             Some(frame) => frame,
-            None => {
-                let frame = machine.allocate_frames(0)?;
-                self.free.extend((1..FREE_REFILL).map_while(|_| machine.allocate_frames(0)));
-                frame
-            }
+            // Together if there are so many: neighbouring pages in neighbouring frames are one change of a translation.
+            None => match machine.allocate_frames(FREE_REFILL) {
+                Some(first) => {
+                    self.free.extend((1..1 << FREE_REFILL).rev().map(|number| Frame(first.0 + number)));
+                    first
+                }
+                None => {
+                    let frame = machine.allocate_frames(0)?;
+                    self.free.extend((1..1 << FREE_REFILL).map_while(|_| machine.allocate_frames(0)));
+                    frame
+                }
+            },
         };
         self.set_owner(frame, owner, index);
         self.push(frame, Queue::Active);

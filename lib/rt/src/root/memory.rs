@@ -32,6 +32,19 @@ pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
     order(request::MEMORY_POOL, &[address, size])
 }
 
+/// Zeroed memory of `size` bytes, a power of two, at `address`, for devices that read and write it themselves: in one physical
+/// piece below 2^`bits`, whose address is returned. It does not count against the quota of memory but against that of `dma`.
+///
+/// The device may write there as long as it likes: what is given back, or left behind, comes to nobody but this server, and what
+/// it is started as again.
+///
+/// # Errors
+/// `NotFound`: the configuration gives this server none. `InvalidArgument`: size, address or bits. `QuotaExceeded`,
+/// `NoMemory`.
+pub fn allocate_dma(address: u64, size: u64, bits: u32) -> Result<u64, Status> {
+    word_in(ask(Message::with_words(request::MEMORY_DMA, &[address, size, bits.into()]))?, 1)
+}
+
 /// Gives memory back, all that was allocated together.
 ///
 /// # Errors

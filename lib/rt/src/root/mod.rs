@@ -79,6 +79,9 @@ pub mod request {
     pub const SHARE_MAP: u64 = 4021;
     /// A server of the system: which. Answered with what [`super::servers::Server`] holds.
     pub const SERVER: u64 = 4022;
+    /// Memory for devices: address, size in bytes, how many bits a physical address may have. Answered with the physical
+    /// address.
+    pub const MEMORY_DMA: u64 = 4023;
     /// Label of every answer.
     pub const ANSWER: u64 = 4100;
 }

@@ -6,6 +6,7 @@
 //! | `series` | measurements and the lines through them |
 //! | `regions` | what the plugin counted |
 //! | `references` | targets, relatives and papers that results stand beside |
+//! | `profile` | in which functions the regions' instructions are |
 //! | `report`, `chart` | JSON, Markdown, a page with charts |
 //! | `guests` | programs of Linux, under the Unix server and under Linux |
 //! | `person` | a person's work at the shell, here and under Linux |
@@ -16,6 +17,7 @@ mod chart;
 mod compare;
 mod guests;
 mod person;
+mod profile;
 mod published;
 mod references;
 mod regions;
@@ -49,6 +51,9 @@ pub(crate) struct Options {
     /// Put the results into docs/results and the tables of the book
     #[arg(long)]
     publish: bool,
+    /// Show in which functions the instructions of each marked region are, and publish nothing
+    #[arg(long, conflicts_with_all = ["publish", "compare"])]
+    profile: bool,
 }
 
 /// Runs the benchmarks, prints the table and writes the report; publishes nothing if anything went wrong.
@@ -64,6 +69,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let benchmarks: Vec<_> = suites::read(suites::BENCHMARKS)?.into_iter().filter(chosen).collect();
     if benchmarks.is_empty() {
         bail!("no benchmark matches {:?}", options.filter.as_deref().unwrap_or_default());
+    }
+    if options.profile {
+        return benchmarks.iter().try_for_each(profile::run);
     }
     let mut whole = empty_report()?;
     for benchmark in &benchmarks {

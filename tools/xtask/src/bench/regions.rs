@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Name {
-    region: String,
+    pub(super) region: String,
     /// How many operations ran in it.
-    operations: u64,
+    pub(super) operations: u64,
 }
 
 /// The counts of one region.

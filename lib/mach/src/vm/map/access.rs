@@ -100,7 +100,8 @@ impl<M: Machine> PageUse<M> for Enter {
         let enter =
             |address, page, protection| PmapChange::Enter { address, page, shift: PAGE_SHIFT, protection };
         let first = enter(place.address, found.page, found.rights);
-        let Some(mut around) = found.around else {
+        let neighbours = map.vm.settings.fault_around > 1;
+        let Some(mut around) = found.around.filter(|_| neighbours) else {
             return map.vm.machine().pmap_change(pmap, &[first]).map_err(|_| KernError::ResourceShortage);
         };
         let mut changes = [first; AROUND_LIMIT];

@@ -61,13 +61,42 @@ impl<M: Machine> VmMap<M> {
         offset.checked_add(size).ok_or(KernError::InvalidArgument)?;
         let entry = self.new_entry(request, offset)?;
         let state = &mut *self.change().await?;
-        if !matches!(request.placement, Placement::Replace(_)) {
+        self.map_entry(state, request, size, entry)
+    }
+
+    /// As [`map`](Self::map) of fresh zeros, if the map need not be waited for; else `None`, and nothing has changed.
+    pub fn try_allocate(&self, placement: Placement, size: u64) -> Option<KernResult<u64>> {
+        let request = MapRequest::anonymous(size).at(placement);
+        let now = || {
+            let (_, size) = page_range(0, request.size)?;
+            let entry = self.new_entry(&request, 0)?;
+            match self.try_change() {
+                Ok(Some(mut state)) => self.map_entry(&mut state, &request, size, entry).map(Some),
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        now().transpose()
+    }
+
+    /// Enters a valid request's `entry`.
+    fn map_entry(
+        &self,
+        state: &mut MapState<M>,
+        request: &MapRequest<M>,
+        size: u64,
+        entry: Entry<M>,
+    ) -> KernResult<u64> {
+        let start = if matches!(request.placement, Placement::Replace(_)) {
+            self.make_room(state, request.placement, size, request.alignment, 1)?
+        } else {
             let start = self.place(state, request.placement, size, request.alignment)?;
             if self.extend_previous(state, start, size, &entry) {
                 return Ok(start);
             }
-        }
-        let start = self.make_room(state, request.placement, size, request.alignment, 1)?;
+            self.reserve_entries(state, 1)?;
+            start
+        };
         self.add_entry(state, start, start + size, entry);
         self.simplify(state, start, start + size);
         Ok(start)
@@ -202,6 +231,18 @@ impl<M: Machine> VmMap<M> {
         self.cut_range(state, start, end)?;
         self.remove_range(state, start, end);
         Ok(())
+    }
+
+    /// As [`deallocate`](Self::deallocate), if the map need not be waited for; else `None`, and nothing has changed.
+    pub fn try_deallocate(&self, start: u64, size: u64) -> Option<KernResult> {
+        let now = || {
+            let (start, end) = page_range(start, size)?;
+            let Some(mut state) = self.try_change()? else { return Ok(None) };
+            self.cut_range(&mut state, start, end)?;
+            self.remove_range(&mut state, start, end);
+            Ok(Some(()))
+        };
+        now().transpose()
     }
 
     /// Unmaps the entries that lie in a range.

@@ -247,6 +247,16 @@ impl<M: Machine> VmMap<M> {
         Ok(state)
     }
 
+    /// As [`change`](Self::change); `None`: the map must be waited for.
+    fn try_change(&self) -> KernResult<Option<MutexGuard<'_, MapState<M>>>> {
+        let Some(state) = self.state.try_lock() else { return Ok(None) };
+        if !state.alive {
+            return Err(KernError::Terminated);
+        }
+        self.translation.lock().hint = None;
+        Ok(Some(state))
+    }
+
     /// The map, to look something up in it.
     async fn look(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
         let state = self.state.lock().await;
@@ -337,5 +347,34 @@ impl<M: Machine> Drop for VmMap<M> {
         let mut state = core::mem::replace(self.state.get_mut(), empty);
         self.release_all(&mut state);
         self.vm.machine().unreserve_memory(size_of::<Self>());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::simulated::Simulated;
+
+    #[test]
+    fn what_cannot_be_done_at_once_is_not_begun() {
+        const HERE: Placement = Placement::Above(0x40_0000);
+        let machine = Simulated::new(4);
+        let vm = Vm::new(machine.clone()).unwrap();
+        let map = machine.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 47)).unwrap();
+        let held = map.state.try_lock().unwrap();
+        assert_eq!(map.try_allocate(HERE, PAGE_SIZE), None);
+        assert_eq!(map.try_deallocate(0x40_0000, PAGE_SIZE), None);
+        assert_eq!(map.try_fault(0x40_0000, Protection::READ), None);
+        drop(held);
+        assert_eq!(map.try_fault(0x40_0000, Protection::READ), Some(Err(KernError::InvalidAddress)));
+        assert_eq!(map.try_allocate(HERE, 2 * PAGE_SIZE), Some(Ok(0x40_0000)));
+        assert_eq!(map.try_allocate(Placement::Fixed(0x40_0000), 1), Some(Err(KernError::NoSpace)));
+        assert_eq!(map.try_fault(0x40_0000, Protection::WRITE), Some(Ok(())));
+        assert_eq!(vm.statistics().active, 1);
+        assert_eq!(map.try_deallocate(0x40_0000, PAGE_SIZE + 1), Some(Ok(())));
+        assert_eq!(map.try_deallocate(0x40_0001, PAGE_SIZE), Some(Err(KernError::InvalidArgument)));
+        assert_eq!((vm.statistics().active, machine.block_on(map.size())), (0, 0));
+        machine.block_on(map.terminate());
+        assert_eq!(map.try_allocate(HERE, PAGE_SIZE), Some(Err(KernError::Terminated)));
     }
 }

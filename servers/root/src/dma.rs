@@ -1,0 +1,67 @@
+//! Memory that devices read and write by themselves: in one piece, where its driver is told that it is.
+//!
+//! Without an IOMMU a device goes on with what a driver has set it to, also when the driver has ended. So what a server has
+//! had for its devices is never given to another one: it waits for the server to be started again.
+
+use crate::frames;
+use crate::resources::Resources;
+use crate::server::Server;
+use alloc::vec::Vec;
+use core::ops::Range;
+use root::executable::PAGE;
+use root::thread_numbers::ServerIndex;
+use rt::root::Status;
+use x2::{Rights, ThreadId};
+
+/// Whose the frames are that devices may write: no running server's.
+const DEVICES: ServerIndex = ServerIndex::MAX - 1;
+
+/// The blocks that a server has, or had before it was started again.
+#[derive(Default)]
+pub(crate) struct DeviceMemory {
+    blocks: Vec<Range<u64>>,
+}
+
+impl DeviceMemory {
+    fn size(&self) -> u64 {
+        self.blocks.iter().map(|block| block.end - block.start).sum()
+    }
+}
+
+impl Server {
+    /// Request: zeroed memory of `size` bytes, a power of two, at `address`, in one physical block below 2^`bits`. Returns its
+    /// physical address.
+    pub(crate) fn allocate_dma(
+        &mut self,
+        resources: &mut Resources,
+        first: ThreadId,
+        [address, size, bits]: [u64; 3],
+    ) -> Result<u64, Status> {
+        let most = self.configuration.dma.ok_or(Status::NotFound)?;
+        if !size.is_power_of_two() || size < PAGE || !(12..=64).contains(&bits) {
+            return Err(Status::InvalidArgument);
+        }
+        self.memory.check_free(address, size)?;
+        let limit = 1u64.checked_shl(bits as u32).unwrap_or(u64::MAX);
+        let fits = |block: &&Range<u64>| block.end - block.start == size && block.end <= limit;
+        let unused = |block: &&Range<u64>| !self.memory.has_borrowed(block.start);
+        let block = match self.dma.blocks.iter().filter(fits).find(unused).cloned() {
+            Some(block) => {
+                frames::clear(&block);
+                block
+            }
+            None => {
+                if self.dma.size().checked_add(size).is_none_or(|all| all > most) {
+                    return Err(Status::QuotaExceeded);
+                }
+                self.dma.blocks.try_reserve(1).map_err(|_| Status::NoMemory)?;
+                let block = resources.frames.allocate_block(DEVICES, size, limit);
+                let block = block.map_err(|_| Status::NoMemory)?;
+                self.dma.blocks.push(block.clone());
+                block
+            }
+        };
+        self.memory.add_borrowed(first, address, block.start, size, Rights::READ_WRITE)?;
+        Ok(block.start)
+    }
+}
