@@ -339,7 +339,7 @@ pub(super) fn find(space: SpaceMemory, address: VirtAddr, level: u32) -> Place {
     let (mut at_level, mut shift) = (root_level, page_bits(root_level));
     loop {
         // As [`Table::entry`], [`index`] and [`Table::from_entry`] say, in fewer steps.
-        let at = EntryRef(first | (address.value() >> shift) as u32 % ENTRIES as u32);
+        let at = EntryRef(first | ((address.value() >> shift) as u32 % ENTRIES as u32));
         let entry = at.load();
         if at_level == level || !entry.points_to_table() {
             return Place { at, level: at_level, entry };
