@@ -123,6 +123,14 @@ pub fn set_base(thread: ThreadRef, index: usize, value: u64) {
     }
 }
 
+/// Whom `thread` has told of its system call, or was about to, is gone: if it is resumed, it makes the call again, unless it
+/// was given other registers meanwhile.
+pub(super) fn make_again(thread: ThreadRef) {
+    if thread.returns_by_sysret() {
+        back_to_instruction(thread);
+    }
+}
+
 /// Goes back to the SYSCALL instruction itself.
 fn back_to_instruction(thread: ThreadRef) {
     let rip = &thread.registers.rip;

@@ -103,6 +103,9 @@ pub(super) fn receive_failed(thread: ThreadRef, kind: IpcKind, failure: Failure,
     if kind == IpcKind::PageFault && transfer_fault::outer(thread).is_some() {
         return cancel::end_fault(thread, failure.kind);
     }
+    if kind == IpcKind::SystemCall && failure.kind == IpcErrorKind::NonExistingPartner {
+        redirect::make_again(thread);
+    }
     thread.set_continuation(Continuation::ReturnToUser);
     match kind {
         IpcKind::User => fail_user(thread, IpcPhase::Receive, failure, tag.with_error(true)),
@@ -129,6 +132,9 @@ pub(super) fn sent(thread: ThreadRef, kind: IpcKind) {
 pub(super) fn send_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, tag: MessageTag) {
     if kind == IpcKind::PageFault && transfer_fault::outer(thread).is_some() {
         return cancel::end_fault(thread, failure.kind);
+    }
+    if kind == IpcKind::SystemCall && failure.kind == IpcErrorKind::NonExistingPartner {
+        redirect::make_again(thread);
     }
     thread.set_continuation(Continuation::ReturnToUser);
     match kind {

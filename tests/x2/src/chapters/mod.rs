@@ -18,6 +18,7 @@ mod map_control;
 mod memory_control;
 mod message_interrupt;
 mod notify;
+mod orphans;
 mod preemption;
 mod processors;
 mod propagation;
@@ -68,6 +69,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "preemption", tests: preemption::TESTS },
     Chapter { name: "memory-control", tests: memory_control::TESTS },
     Chapter { name: "processors", tests: processors::TESTS },
+    Chapter { name: "orphans", tests: orphans::TESTS },
     Chapter { name: "sigma0", tests: sigma0::TESTS },
     Chapter { name: "error-code", tests: error_code::TESTS },
 ];
