@@ -293,11 +293,12 @@ fn privilege() {
                 == Err(Some(ErrorCode::NoPrivilege)),
             extension::space_options(own, SpaceOption::Information, [0; 2])
                 == Err(Some(ErrorCode::NoPrivilege)),
+            extension::set_quota(first, 1 << 20) == Err(Some(ErrorCode::NoPrivilege)),
         ];
         let bits = answers.iter().enumerate().map(|(index, &good)| u64::from(good) << index).sum();
         ipc::send(me, Message::with_words(0, &[bits])).expect("the test waits");
     });
-    assert_eq!(ipc::receive(thread).unwrap().word(0), 0b11111);
+    assert_eq!(ipc::receive(thread).unwrap().word(0), 0b111111);
 }
 
 fn wrong_values() {
@@ -381,6 +382,10 @@ fn deleted_space_closes() {
         extension::set_open(space.first, victim, true).unwrap();
         thread::delete(victim).unwrap();
     }
+    // The space that comes to lie in its place has nothing to do with it.
+    let later = stranger();
+    let send = move || outcome(ipc::send_timeout(later, Message::new(0), Time::ZERO));
+    assert_eq!(attempt_in(&space, send), nobody(IpcPhase::Send));
 }
 
 /// Bytes of kernel memory that a space uses, and its quota.

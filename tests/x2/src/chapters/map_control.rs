@@ -112,6 +112,11 @@ fn rights() {
     assert_eq!(read(worker, FAR), 0);
     assert_eq!(query(&space, FAR).rights(), Rights::READ.bits());
     assert_eq!(fault(worker, 2, FAR), Rights::WRITE);
+    let limited = arena::page();
+    // SAFETY: the page stays readable.
+    unsafe { space::flush(&mut [limited.fpage(Rights::WRITE)]) };
+    map(&space, limited, FAR + 4096, Rights::READ_WRITE);
+    assert_eq!(query(&space, FAR + 4096).rights(), Rights::READ.bits(), "the owner may not write either");
 }
 
 fn unmaps() {

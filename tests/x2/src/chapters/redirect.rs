@@ -125,9 +125,14 @@ fn answer_registers() {
     registers.set(exception::RAX, 77);
     registers.set(exception::R8, 55);
     registers.set(extension::Registers::FS_BASE, 0x1234_5000);
+    // No user's address: it is not taken.
+    let gs_base = registers.get(extension::Registers::GS_BASE);
+    registers.set(extension::Registers::GS_BASE, 1 << 63);
     let told = answer(thread, SystemCallAnswer::Registers, &registers.0);
     assert_eq!(words(told), [77, 0, 0x202, 0]);
-    assert_eq!(extension::read_registers(thread).unwrap().get(extension::Registers::FS_BASE), 0x1234_5000);
+    let registers = extension::read_registers(thread).unwrap();
+    assert_eq!(registers.get(extension::Registers::FS_BASE), 0x1234_5000);
+    assert_eq!(registers.get(extension::Registers::GS_BASE), gs_base);
 }
 
 fn answer_resume() {
