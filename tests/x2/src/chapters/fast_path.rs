@@ -349,9 +349,10 @@ fn bases() {
         pointer
     };
     let server = spawn(move || {
+        let own = pointer();
         let mut request = ipc::wait().unwrap();
         loop {
-            let good = fs_base() == 0 && pointer() == utcb::my_local_id().raw();
+            let good = fs_base() == 0 && pointer() == own;
             request =
                 ipc::reply_wait(request.from, Message::with_words(2, &[good.into()])).expect("it waits");
         }
