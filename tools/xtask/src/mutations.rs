@@ -43,8 +43,7 @@ pub(crate) struct Options {
 
 /// The patches that `./mac test` tries: of each kind, those that say most about whether the tests notice anything at all,
 /// and that take seconds.
-const SAMPLE: [&str; 6] =
-    ["account-freed", "confined-send", "fast-version", "map-control-owner", "quota", "spin-lock-acquire"];
+const SAMPLE: [&str; 4] = ["confined-send", "fast-version", "map-control-owner", "quota"];
 
 /// How many patches were noticed, and how many were not.
 #[derive(Debug, Default)]
