@@ -93,7 +93,6 @@ impl Facts {
     pub(super) fn load(&mut self) {
         let before = core::mem::take(&mut self.threads);
         self.spaces.clear();
-        self.condemned = [false; NUMBERS as usize];
         for number in 0..NUMBERS {
             let found = thread_of(number);
             let now = found.and_then(Thread::of);
@@ -101,9 +100,10 @@ impl Facts {
             if before.get(&number).map(identity) != now.as_ref().map(identity) {
                 self.changes[number as usize] += 1;
             }
+            self.condemned[number as usize] &= now.is_some();
             if let (Some(now), Some(space)) = (now, found.and_then(|thread| thread.space.get())) {
                 self.threads.insert(number, now);
-                self.condemned[number as usize] = now.dying;
+                self.condemned[number as usize] |= now.dying;
                 let owner = threads()
                     .iter()
                     .filter_map(|thread| thread.space.get())
