@@ -225,6 +225,8 @@ pub trait Table {
     /// `prepaid` bytes were taken out of `upper` for it before, and `kept` are to stay taken out of the present one: what
     /// that is more or less than what is used is put back or taken. `false`: not so much is left, and nothing has changed;
     /// never if `upper` is [`NONE`] and nothing is kept. One such call at a time for an account.
+    ///
+    /// For a moment both accounts may have taken what only one keeps: a charge just then can fail where less is left than that.
     fn relink(&self, number: u16, upper: u16, prepaid: u64, kept: u64) -> bool {
         let counters = self.counters(number);
         loop {

@@ -31,5 +31,14 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
 fn decode(current: ThreadRef) -> Result<ThreadRef, ErrorCode> {
     ipc::resolve_thread(current, ThreadId::from_raw(current.registers.rdi.get()))
         .filter(|thread| thread.is_active() && ipc::reaches_directly(current, thread))
+        .filter(|thread| may_notify(current, thread))
         .ok_or(ErrorCode::InvalidThread)
+}
+
+/// A confined program notifies of its owner's threads only those that handle what it does: others may keep their own counsel
+/// with bits (K13).
+fn may_notify(current: ThreadRef, thread: ThreadRef) -> bool {
+    let (Some(own), Some(space)) = (current.space.get(), thread.space.get()) else { return false };
+    let handles = || [current.exception_handler(), current.pager()].contains(&thread.id());
+    !own.is_owned_by(space) || handles()
 }

@@ -117,6 +117,8 @@ fn rights() {
     unsafe { space::flush(&mut [limited.fpage(Rights::WRITE)]) };
     map(&space, limited, FAR + 4096, Rights::READ_WRITE);
     assert_eq!(query(&space, FAR + 4096).rights(), Rights::READ.bits(), "the owner may not write either");
+    // SAFETY: nobody uses the page any more; whoever gets it next finds all of it.
+    unsafe { space::flush(&mut [limited.fpage(Rights::ALL)]) };
 }
 
 fn unmaps() {

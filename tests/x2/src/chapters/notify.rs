@@ -106,11 +106,13 @@ fn nobody() {
         let _ = ipc::receive(ThreadId::ANY);
     });
     let thread = confined::spawn(&confined::space(), move || {
-        let reaches = [other, stranger].map(|thread| u64::from(extension::notify(thread, 1).is_ok()));
+        let reaches = [(me, 0), (other, 1), (stranger, 1)]
+            .map(|(thread, bits)| u64::from(extension::notify(thread, bits).is_ok()));
         ipc::send(me, Message::with_words(0, &reaches)).expect("the test waits");
     });
     let told = ipc::receive(thread).unwrap();
-    assert_eq!([told.word(0), told.word(1)], [1, 0], "the owner's space, and a third one");
+    let told = [told.word(0), told.word(1), told.word(2)];
+    assert_eq!(told, [1, 0, 0], "its handler, another thread of its owner's, and a third space");
 }
 
 fn aborted() {

@@ -186,13 +186,15 @@ mod tests {
 
     #[test]
     fn every_test_is_described_and_recorded() {
-        let mut ids = std::collections::HashSet::new();
+        let mut names = std::collections::HashMap::new();
         for suite in suites::read(suites::GUESTS).unwrap() {
             for test in &suite.guest {
                 let (id, _) = about(test).unwrap();
-                assert!(ids.insert(id), "{test}: its id is another test's, too");
+                let other = names.insert(id, test.clone());
+                assert!(other.is_none_or(|other| other == *test), "{test}: its id is another test's, too");
                 let recording = recording(suite.image.as_deref().unwrap(), test);
-                assert!(recording.is_file(), "{} is missing: ./mac record", recording.display());
+                let is_there = suite.pending.is_some() || recording.is_file();
+                assert!(is_there, "{} is missing: ./mac record", recording.display());
             }
         }
     }

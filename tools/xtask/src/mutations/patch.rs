@@ -62,13 +62,14 @@ impl Patch {
         let needed = |key: &str| {
             field(key).map(|(_, value)| value.trim().to_string()).ok_or(format!("its head lacks {key:?}"))
         };
-        let witnesses: [(&str, fn(String) -> Witness); 3] =
-            [("Package", Witness::Package), ("Models", Witness::Models), ("Suite", Witness::Suite)];
-        let witness = witnesses.into_iter().find_map(|(key, of)| needed(key).ok().map(of));
+        let witness = needed("Package")
+            .map(Witness::Package)
+            .or_else(|_| needed("Models").map(Witness::Models))
+            .or_else(|_| needed("Suite").map(Witness::Suite));
         Ok(Patch {
             name: name.into(),
             removes: needed("Removes")?,
-            witness: witness.ok_or("its head lacks \"Package\", \"Models\" or \"Suite\"")?,
+            witness: witness.map_err(|_| "its head lacks \"Package\", \"Models\" or \"Suite\"")?,
             test: needed("Fails")?,
             hunks: hunks(text),
         })

@@ -333,7 +333,7 @@ fn whole_pages() {
     to.check(0, SIZE, 43, 0);
     for (area, write) in [(from, 0), (to, 1)] {
         let noted = faults().filter(|fault| fault & 1 == write && fault & !0x7fff == area.0);
-        assert!(noted.eq((0..6).map(|page| area.0 + 4096 * page | write)));
+        assert!(noted.eq((0..6).map(|page| (area.0 + 4096 * page) | write)));
     }
 }
 
