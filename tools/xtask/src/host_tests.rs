@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(crate) struct Counts {
     pub(crate) passed: usize,
     pub(crate) failed: usize,
-    /// Marked `#[ignore]`.
+    /// Left out by their own marks.
     pub(crate) ignored: usize,
 }
 

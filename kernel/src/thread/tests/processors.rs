@@ -7,7 +7,8 @@ use x2::control::UNCHANGED;
 
 use super::Register::*;
 use super::random::{
-    Action, NUMBERS, Name, Random, leave_nothing, map_memory, memory_of, perform, prepare, revive, shrink,
+    Action, NUMBERS, Name, Random, chosen, leave_nothing, map_memory, memory_of, perform, prepare, revive,
+    shrink,
 };
 use super::{KIP_AREA, UTCB_AREA, World, id, invariants};
 use crate::arch;
@@ -257,11 +258,6 @@ fn many(seeds: core::ops::Range<u64>, count: usize) {
 
 #[test]
 fn several_processors_keep_everything_consistent() {
-    many(1..30, 1500);
-}
-
-#[test]
-#[ignore = "takes minutes: for changes of how processors work together"]
-fn several_processors_keep_everything_consistent_for_long() {
-    many(1000..3000, 4000);
+    let (seeds, steps, _) = chosen(1..30, 1500);
+    many(seeds, steps);
 }
