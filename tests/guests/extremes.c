@@ -2,6 +2,8 @@
  * are none in every argument of every call, and requests as long as they may be. What the one who asks gets is right or its own
  * affair; that everybody else goes on meanwhile is the test. */
 #define _GNU_SOURCE
+#include "chosen.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -499,14 +501,8 @@ static int starve(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(void);
-    } tests[] = {{"elf", elf}, {"pointers", pointers}, {"regions", regions}, {"watches", watches}, {"starve", starve}};
+    static const struct test tests[] = {{"elf", elf}, {"pointers", pointers}, {"regions", regions}, {"watches", watches}, {"starve", starve}};
     self = argv[0];
     setvbuf(stdout, 0, _IOLBF, 4096);
-    for (unsigned i = 0; argc > 1 && i < sizeof tests / sizeof *tests; i++)
-        if (strcmp(argv[1], tests[i].name) == 0)
-            return tests[i].run();
-    return 2;
+    return RUN_CHOSEN(tests);
 }

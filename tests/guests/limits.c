@@ -1,6 +1,8 @@
 /* limits TEST: a program that tries to use up what all share: threads, addresses, the server's memory. What it gets differs
  * from system to system; that it and all others go on, and that everything comes back, is the test. */
 #define _GNU_SOURCE
+#include "chosen.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -483,13 +485,6 @@ static int leaks(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(void);
-    } tests[] = {{"threads", threads}, {"places", places}, {"exhaust", exhaust}, {"time", processor_time}, {"leaks", leaks}};
-    for (unsigned i = 0; argc > 1 && i < sizeof tests / sizeof *tests; i++)
-        if (strcmp(argv[1], tests[i].name) == 0)
-            return tests[i].run();
-    fprintf(stderr, "no such test\n");
-    return 2;
+    static const struct test tests[] = {{"threads", threads}, {"places", places}, {"exhaust", exhaust}, {"time", processor_time}, {"leaks", leaks}};
+    return RUN_CHOSEN(tests);
 }

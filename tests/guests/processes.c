@@ -1,5 +1,7 @@
 /* processes TEST: many processes, and what they run out of. Prints what does not depend on their order. */
 #define _GNU_SOURCE
+#include "chosen.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -255,14 +257,7 @@ static int memory(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(void);
-    } tests[] = {{"signals", signals}, {"forks", forks}, {"bomb", bomb}, {"descriptors", descriptors}, {"memory", memory}};
+    static const struct test tests[] = {{"signals", signals}, {"forks", forks}, {"bomb", bomb}, {"descriptors", descriptors}, {"memory", memory}};
     setvbuf(stdout, 0, _IOFBF, 4096);
-    for (unsigned i = 0; argc > 1 && i < sizeof tests / sizeof *tests; i++)
-        if (strcmp(argv[1], tests[i].name) == 0)
-            return tests[i].run();
-    fprintf(stderr, "no such test\n");
-    return 2;
+    return RUN_CHOSEN(tests);
 }

@@ -75,7 +75,7 @@ impl Program {
         fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
         let source = tree::root().join(self.source);
         let program = out.join(self.name);
-        if !is_newer(&program, &source) {
+        if !is_newer(&program, &source)? {
             let mut compile = command::clean(self.compiler);
             compile.args(["-static", "-no-pie", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-o"]);
             compile.arg(&program).arg(&source);
@@ -85,7 +85,13 @@ impl Program {
     }
 }
 
-fn is_newer(program: &Path, source: &Path) -> bool {
+/// Whether `program` is newer than its source and the headers beside that.
+fn is_newer(program: &Path, source: &Path) -> Result<bool> {
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    changed(program).is_some_and(|built| changed(source).is_some_and(|source| built > source))
+    let directory = source.parent().unwrap_or(Path::new("."));
+    let beside = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
+    let headers =
+        beside.flatten().map(|entry| entry.path()).filter(|path| path.extension() == Some("h".as_ref()));
+    let newest = headers.chain([source.to_path_buf()]).filter_map(|path| changed(&path)).max();
+    Ok(changed(program).is_some_and(|built| newest.is_some_and(|newest| built > newest)))
 }

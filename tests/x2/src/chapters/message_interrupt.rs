@@ -161,21 +161,17 @@ fn again() {
 
 fn no_handler() {
     let (device, interrupt) = device(3);
-    (0..10).for_each(|_| device.raise());
-    ipc::sleep(SHORT);
-    thread::associate_interrupt(interrupt, utcb::my_global_id()).unwrap();
-    expect_none(interrupt);
-    device.raise();
-    expect(interrupt);
-    device.raise();
-    thread::disassociate_interrupt(interrupt).unwrap();
-    (0..10).for_each(|_| device.raise());
-    ipc::sleep(SHORT);
-    thread::associate_interrupt(interrupt, utcb::my_global_id()).unwrap();
-    expect_none(interrupt);
-    device.raise();
-    expect(interrupt);
-    thread::disassociate_interrupt(interrupt).unwrap();
+    // Neither before it has a handler, nor after it has had one.
+    for _ in 0..2 {
+        (0..10).for_each(|_| device.raise());
+        ipc::sleep(SHORT);
+        thread::associate_interrupt(interrupt, utcb::my_global_id()).unwrap();
+        expect_none(interrupt);
+        device.raise();
+        expect(interrupt);
+        device.raise();
+        thread::disassociate_interrupt(interrupt).unwrap();
+    }
 }
 
 /// A thread that tells `boss` of every interrupt, with its own mark, and then acknowledges it.
