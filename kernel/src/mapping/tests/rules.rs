@@ -112,6 +112,26 @@ fn rule_7_34_more_rights_on_a_part_of_a_large_page() {
     world.end();
 }
 
+/// Rules: 7.34, 8.2.
+#[test]
+fn rule_7_34_what_the_holder_has_given_up_comes_again() {
+    for (bits, held) in [(12, 12), (21, 12), (21, 21)] {
+        let world = World::new(2);
+        world.map(0, GIB, 1, GIB, bits, RWX);
+        world.map(1, GIB, 2, 0x5000, 12, RWX);
+        assert_eq!(world.touch(1, GIB, Rights::WRITE), Some(GIB));
+        world.unmap(1, GIB, held, Rights::WRITE, true);
+        assert_eq!(world.at(1, GIB), Some((GIB, RX)));
+        assert_eq!(world.at(2, 0x5000), Some((GIB, RX)));
+        assert_eq!(world.touch(1, GIB, Rights::WRITE), None);
+        assert_eq!(world.map(0, GIB, 1, GIB, 12, RWX).rights(), RWX);
+        assert_eq!(world.touch(1, GIB, Rights::WRITE), Some(GIB), "{held} of {bits} bits");
+        assert_eq!(world.at(2, 0x5000), Some((GIB, RX)), "what was derived stays as it is");
+        world.check();
+        world.end();
+    }
+}
+
 /// Rules: 7.35.
 #[test]
 fn rule_7_35_no_effect_and_no_error() {

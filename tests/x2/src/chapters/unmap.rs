@@ -23,6 +23,7 @@ tests! {
     UNM0011 [8.3] "a page of which a child lost the last right faults there" fault_after_unmap;
     UNM0012 [7.40] "a deep chain of mappings is revoked from its root" deep_chain;
     UNM0013 [7.40] "a page mapped to many spaces is revoked in all" wide_fan_out;
+    UNM0014 [7.34, 8.2] "who has flushed the right to write from its own page gets it again by a fault" own_right_again;
 }
 
 const FAR: u64 = 0x4000_0000_0000;
@@ -113,6 +114,21 @@ fn flush_takes_own() {
     assert!(delivered.is_nil(), "a flushed page cannot be mapped");
     assert_eq!(page.read(0), 3);
     assert!(!worker.take_in_window(MapItem::map(page.fpage(Rights::READ), 0)).is_nil());
+}
+
+fn own_right_again() {
+    let (page, child) = (arena::page(), toucher(true));
+    give(child, page, Rights::READ_WRITE);
+    // SAFETY: the page stays readable; the runner writes there, too, when this thread faults.
+    unsafe { space::flush(&mut [page.fpage(Rights::WRITE)]) };
+    let worker = Worker::new();
+    let delivered = worker.take_in_window(MapItem::map(page.fpage(Rights::READ_WRITE), 0));
+    assert_eq!(delivered.rights(), Rights::READ, "what it has not it cannot give");
+    page.write(1, 4);
+    assert_eq!([page.read(0), page.read(1)], [1, 4], "nothing is lost");
+    let delivered = worker.take_in_window(MapItem::map(page.fpage(Rights::READ_WRITE), 0));
+    assert_eq!(delivered.rights(), Rights::READ_WRITE);
+    assert!(faults(child, page, Rights::READ_WRITE, Rights::WRITE), "what was derived has lost it for good");
 }
 
 fn status_only() {

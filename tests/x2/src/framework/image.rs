@@ -1,6 +1,8 @@
 //! Where this program lies in memory: virtual = physical, the same in every space that its threads run in.
 
 use core::ops::Range;
+use core::sync::atomic::{AtomicU8, Ordering};
+use x2::Rights;
 
 /// Addresses of the whole program, page-aligned: code, data and the arena.
 #[cfg(target_os = "none")]
@@ -25,5 +27,18 @@ pub(crate) fn touch(address: u64) {
     // SAFETY: the address is within the program, where every byte can be read; nothing depends on the value.
     unsafe {
         (address as *const u8).read_volatile();
+    }
+}
+
+/// Reads a byte, and writes it again as it is if that is what `access` asks for, so that the page is there afterwards with that
+/// right.
+pub(crate) fn touch_for(address: u64, access: Rights) {
+    touch(address);
+    if access.contains(Rights::WRITE) {
+        // SAFETY: the address is within the program; somebody was about to write there, and atomically nothing is lost.
+        let byte = unsafe { AtomicU8::from_ptr(address as *mut u8) };
+        // A compare-and-exchange writes in any case. (An operation that changes nothing becomes a load.)
+        let value = byte.load(Ordering::Relaxed);
+        let _ = byte.compare_exchange(value, value, Ordering::Relaxed, Ordering::Relaxed);
     }
 }

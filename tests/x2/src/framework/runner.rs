@@ -177,15 +177,15 @@ fn serve(request: Received) -> Result<Message, Outcome> {
 }
 
 /// Every space of a test sees this program at its place. A thread of the root task's own space that faults (because a
-/// test has flushed the page) gets it by the runner's touching it.
+/// test has flushed the page) gets it by the runner's accessing it in the same way.
 fn page_fault(request: Received) -> Option<Message> {
     let (address, ip) = (request.word(0), request.word(1));
+    let access = protocol::fault_access(request.tag);
     if !image::range().contains(&address) {
-        let access = protocol::fault_access(request.tag);
         failure::set_text(format_args!("{:?} faulted ({access:?}) on {address:#x} at {ip:#x}", request.from));
         return None;
     }
-    image::touch(address);
+    image::touch_for(address, access);
     if request.from.is_local() {
         return Some(Message::new(0));
     }

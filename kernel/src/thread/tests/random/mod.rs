@@ -316,6 +316,7 @@ fn many(seeds: core::ops::Range<u64>, count: usize, check_every: usize) -> Summa
                 }
             }
             (program, Err(failure)) => {
+                std::println!("seed {seed}, {} actions: {failure}", program.actions.len());
                 let actions = shrink::shortest(program.actions.clone(), &failure, |actions| {
                     replay(&Program { actions: actions.to_vec(), ..program.clone() });
                 });
