@@ -19,6 +19,9 @@ use crate::space::{Space, SpaceRef};
 use crate::trace::{self, Event};
 use crate::{arch, interrupt, processor};
 
+/// How many threads a walk through all of them looks at between two polls.
+pub const LOOKED_AT: usize = 16;
+
 /// TCBs. While one is free the slab keeps its link in the saved registers.
 static TCBS: ObjectSlab<Tcb> = ObjectSlab::stable(Use::Threads, offset_of!(Tcb, registers));
 static TRANSFER_RECORDS: ObjectSlab<TransferRecord> = ObjectSlab::new(Use::Transfers);
@@ -214,8 +217,14 @@ pub fn other_processors() -> u16 {
 /// roles end, and a thread that is deleted disappears with all it had. Returns the number of the thread to look at next if
 /// it was interrupted. A thread that is under way sees to it itself when it arrives.
 ///
-/// Preemption point, once per thread that is told or looked at.
+/// If somebody has the id again, by another call meanwhile, nobody is told that it is gone: who waits for it waits for a thread
+/// that there is, and may have begun after its end.
+///
+/// Preemption point, once per thread that is told, and after every sixteenth that is looked at.
 pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u32> {
+    if threads().find(id).is_some() {
+        return Ok(());
+    }
     if thread.is_home() {
         if !id.is_nil() {
             interrupt::drop_pending(thread);
@@ -227,18 +236,19 @@ pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u
         }
     }
     if thread.is_marked(mark::NAMED) {
-        for number in next..threads().end() {
-            if let Some(other) = threads().by_number(number).filter(|other| other.is_here()) {
-                ipc::partner_disappears(other, id);
-                ipc::originator_changes(other);
-                if other.scheduler.get() == id {
-                    other.scheduler.set(ThreadId::NIL);
-                }
-                other.space.get().inspect(|space| space.forget_redirector(id));
+        for (index, (number, other)) in threads().iter_from(next).enumerate() {
+            if index % LOOKED_AT == LOOKED_AT - 1 && arch::interrupt_pending() {
+                return Err(number);
             }
-            if number % 16 == 15 && arch::interrupt_pending() {
-                return Err(number + 1);
+            if !other.is_here() {
+                continue;
             }
+            ipc::partner_disappears(other, id);
+            ipc::originator_changes(other);
+            if other.scheduler.get() == id {
+                other.scheduler.set(ThreadId::NIL);
+            }
+            other.space.get().inspect(|space| space.forget_redirector(id));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! From thread number to thread: one flat table, so that a lookup is one load (and the comparison of the id).
 
 use core::ptr::{eq, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use x2::ThreadId;
 
@@ -12,6 +12,10 @@ pub const NUMBER_BITS: u32 = 18;
 /// Number of thread numbers.
 pub const NUMBERS: usize = 1 << NUMBER_BITS;
 
+/// Numbers, or words of bits for them, that a word of bits stands for.
+const BITS: usize = 64;
+const WORDS: usize = NUMBERS / BITS;
+
 /// All threads of the system by number.
 ///
 /// Written by ThreadControl on behalf of one privileged thread at a time; read by any processor at any time. TCBs are
@@ -19,8 +23,10 @@ pub const NUMBERS: usize = 1 << NUMBER_BITS;
 #[repr(C)]
 pub struct ThreadTable {
     threads: [AtomicPtr<Tcb>; NUMBERS],
-    /// One more than the highest number ever used: bounds every walk.
-    end: AtomicU32,
+    /// A bit for each number that is in use, so that a walk costs what there is, and not what could be.
+    used: [AtomicU64; WORDS],
+    /// A bit for each word of these that has some.
+    words: [AtomicU64; WORDS / BITS],
 }
 
 /// Who is in the table where no thread is: entry code compares ids without looking for null.
@@ -43,7 +49,11 @@ pub fn threads() -> &'static ThreadTable {
 impl ThreadTable {
     /// A table without threads.
     const fn new() -> Self {
-        Self { threads: [const { AtomicPtr::new(null_mut()) }; NUMBERS], end: AtomicU32::new(0) }
+        Self {
+            threads: [const { AtomicPtr::new(null_mut()) }; NUMBERS],
+            used: [const { AtomicU64::new(0) }; WORDS],
+            words: [const { AtomicU64::new(0) }; WORDS / BITS],
+        }
     }
 
     /// The thread with this number, whatever its version.
@@ -71,27 +81,93 @@ impl ThreadTable {
         let pointer = core::ptr::from_ref(thread.unwrap_or(&NOBODY.0)).cast_mut();
         // Release: see `by_number`.
         self.threads[number as usize].store(pointer, Ordering::Release);
+        // Relaxed: who walks meanwhile may or may not see the thread, as before; `set` itself is never called by two.
+        let (word, bit) = (number as usize / BITS, 1 << (number as usize % BITS));
+        let (words, word_bit) = (&self.words[word / BITS], 1 << (word % BITS));
         if thread.is_some() {
-            self.end.fetch_max(number + 1, Ordering::Relaxed);
+            self.used[word].fetch_or(bit, Ordering::Relaxed);
+            words.fetch_or(word_bit, Ordering::Relaxed);
+        } else if self.used[word].fetch_and(!bit, Ordering::Relaxed) == bit {
+            words.fetch_and(!word_bit, Ordering::Relaxed);
         }
     }
 
-    /// A bound of the numbers in use.
-    pub fn end(&self) -> u32 {
-        self.end.load(Ordering::Relaxed)
+    /// The first number in use from `number` on.
+    fn used_from(&self, number: u32) -> Option<u32> {
+        let number = number as usize;
+        let word = number / BITS;
+        let rest = self.used.get(word)?.load(Ordering::Relaxed) >> (number % BITS);
+        if rest != 0 {
+            return Some((number + rest.trailing_zeros() as usize) as u32);
+        }
+        let mut from = word + 1;
+        while let Some(words) = self.words.get(from / BITS) {
+            let rest = words.load(Ordering::Relaxed) >> (from % BITS);
+            if rest != 0 {
+                let word = from + rest.trailing_zeros() as usize;
+                let used = self.used[word].load(Ordering::Relaxed);
+                if used != 0 {
+                    return Some((word * BITS) as u32 + used.trailing_zeros());
+                }
+                // The last of them has just gone.
+                from = word + 1;
+            } else {
+                from = (from / BITS + 1) * BITS;
+            }
+        }
+        None
     }
 
     /// Forgets all threads, of an earlier test's machine.
     #[cfg(test)]
     pub(crate) fn clear(&self) {
-        for number in 0..self.end() {
+        while let Some(number) = self.used_from(0) {
             self.set(number, None);
         }
-        self.end.store(0, Ordering::Relaxed);
     }
 
     /// All threads in order of their numbers. Home processors may be changing them.
     pub fn iter(&self) -> impl Iterator<Item = ThreadRef> + '_ {
-        (0..self.end()).filter_map(|number| self.by_number(number))
+        self.iter_from(0).map(|(_, thread)| thread)
+    }
+
+    /// The threads from `number` on, with their numbers.
+    pub fn iter_from(&self, number: u32) -> impl Iterator<Item = (u32, ThreadRef)> + '_ {
+        let mut next = number;
+        core::iter::from_fn(move || {
+            loop {
+                let number = self.used_from(next)?;
+                next = number + 1;
+                if let Some(thread) = self.by_number(number) {
+                    return Some((number, thread));
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    #[test]
+    fn a_walk_finds_what_is_there_wherever_it_is() {
+        // On the heap from the beginning: it is large.
+        // SAFETY: all zero is a table without threads.
+        let table: Box<ThreadTable> = unsafe { Box::new_zeroed().assume_init() };
+        let thread: ThreadRef = Box::leak(Box::new(Tcb::new()));
+        let numbers = [0, 1, 63, 64, 65, 4095, 4096, 70_000, NUMBERS as u32 - 1];
+        let found = |from| table.iter_from(from).map(|(number, _)| number).collect::<Vec<_>>();
+        assert_eq!(found(0), []);
+        numbers.iter().for_each(|&number| table.set(number, Some(thread)));
+        for from in numbers.iter().flat_map(|&number| [number.saturating_sub(1), number, number + 1]) {
+            assert_eq!(found(from), numbers.iter().copied().filter(|&it| it >= from).collect::<Vec<_>>());
+        }
+        for (index, &number) in numbers.iter().enumerate() {
+            table.set(number, None);
+            assert_eq!(found(0), numbers[index + 1..]);
+        }
     }
 }

@@ -9,8 +9,7 @@ use crate::{arch, interrupt};
 
 /// Checks all threads against each other.
 pub(super) fn check() {
-    for number in 0..threads().end() {
-        let Some(thread) = threads().by_number(number) else { continue };
+    for (number, thread) in threads().iter_from(0) {
         if thread.id().is_nil() {
             assert!(deleter_of(thread), "{number}: half deleted, and nobody goes on with it");
             continue;

@@ -136,6 +136,39 @@ fn who_deletes_a_deleter_finishes_its_work() {
     invariants::check();
 }
 
+/// A version that comes back while its end is under way: who waits for it then waits for somebody.
+/// Rules: 5.14.
+#[test]
+fn an_id_that_is_back_ends_nobodys_wait() {
+    let world = World::new();
+    let victim = world.spawn(id(4, 1), id(4, 1));
+    let [first, waiter, renamer] = [5, 10, 6].map(|number| world.spawn(id(number, 1), id(2, 1)));
+    let rename = |version: u32| [(Rdi, id(4, version).raw()), (R8, id(2, 1).raw()), (Rdx, 0), (Rsi, 0)];
+    let place = (R9, super::UTCB_AREA + 1024 * 4);
+    let calls = |thread| {
+        let arguments = [(Rsi, id(4, 1).raw()), (Rdx, id(4, 1).raw()), (R8, 0), (R9, 0)];
+        world.call(Call::Ipc, thread, &arguments);
+    };
+    calls(first);
+    world.machine.interrupts(9, 1);
+    world.switch_to(renamer);
+    let [name, space, scheduler, pager] = rename(2);
+    let next = world.enter(Call::ThreadControl, renamer, &[name, space, scheduler, pager, place]);
+    assert!(matches!(next, Next::Interrupted));
+    assert!(matches!(dispatch(next), Outcome::TakeInterrupts));
+    world.machine.interrupts(0, 1);
+    assert_eq!(ipc_error(first), Some(IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner)));
+    let [name, space, scheduler, pager] = rename(1);
+    world.call(Call::ThreadControl, world.root(), &[name, space, scheduler, pager, (R9, u64::MAX)]);
+    assert_eq!(victim.id(), id(4, 1));
+    calls(waiter);
+    world.switch_to(renamer);
+    world.proceed();
+    assert_eq!(renamer.continuation(), Continuation::ReturnToUser);
+    assert_eq!(waiter.continuation(), Continuation::Send(IpcKind::User), "its partner is there");
+    invariants::check();
+}
+
 /// What an owner can write into the registers of a thread that waits to send (K15).
 /// Rules: EXT 6.2.
 #[test]

@@ -185,7 +185,8 @@ impl Intent {
                 true
             }
             IpcErrorKind::NonExistingPartner => {
-                assert!(self.may_be_missing(facts, thread, phase, partner), "{partner:?} is there");
+                let missing = self.may_be_missing(facts, thread, phase, partner);
+                assert!(missing, "{phase:?} of {:?}: {partner:?} is there", thread.id());
                 true
             }
             IpcErrorKind::Cancelled => {
