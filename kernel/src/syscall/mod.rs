@@ -183,8 +183,10 @@ pub fn resume(current: ThreadRef) -> Next {
         Work::MemoryControl(index) => memory_control::resume(current, index),
         Work::MapControl(within) => map_control::resume(current, within),
         Work::FlushAreas(first) => space_control::resume(current, first),
-        Work::Redirect { space, processors } => space_control::tell(current, space, processors),
-        Work::EndRelations { .. } | Work::DestroySpace(_) => thread_control::resume(current, work),
+        Work::Redirect { inherited: false, .. } => space_control::go_on_telling(current, work),
+        Work::Redirect { .. } | Work::EndRelations { .. } | Work::DestroySpace(_) => {
+            thread_control::resume(current, work)
+        }
         Work::Idle => Next::Return,
     }
 }

@@ -56,7 +56,10 @@ pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
     };
     drop(control);
     match result {
-        Ok(Some(space)) => tell(current, space, lifecycle::other_processors()),
+        Ok(Some(space)) => {
+            let processors = lifecycle::other_processors();
+            go_on_telling(current, Work::Redirect { space, next: 0, processors, inherited: false })
+        }
         result => end(current, result.map(drop)),
     }
 }
@@ -67,11 +70,30 @@ fn end(current: ThreadRef, result: Result<(), ErrorCode>) -> Next {
     Next::Return
 }
 
-/// Threads of `space`, whose redirector has changed, that wait to send look where their messages go now (X.2 rule 6.16),
-/// and what others were passing on for them may be their own message now (rule 7.14): those that are here, then those on
-/// `processors` other processors. Who is under way looks when it arrives.
-pub(super) fn tell(current: ThreadRef, space: SpaceRef, processors: u16) -> Next {
-    for thread in threads().iter().filter(|thread| thread.is_here()) {
+/// The areas and the redirector are set; `work`, of kind `Redirect`, is what remains.
+pub(super) fn go_on_telling(current: ThreadRef, work: Work) -> Next {
+    match tell(current, work) {
+        Ok(()) => end(current, Ok(())),
+        Err(next) => next,
+    }
+}
+
+/// Threads of a space whose redirector has changed that wait to send look where their messages go now (X.2 rule 6.16), and
+/// what others were passing on for them may be their own message now (rule 7.14): those that are here, then those on other
+/// processors. Who is under way looks when it arrives. `work`, of kind `Redirect`, is what remains of that. An error is what
+/// happens before the rest.
+///
+/// Preemption point, after every sixteenth thread.
+pub(super) fn tell(current: ThreadRef, work: Work) -> Result<(), Next> {
+    let Work::Redirect { space, next, processors, inherited } = work else { return Ok(()) };
+    for (index, (number, thread)) in threads().iter_from(next).enumerate() {
+        if index % lifecycle::LOOKED_AT == lifecycle::LOOKED_AT - 1 && arch::interrupt_pending() {
+            lifecycle::save_work(current, Work::Redirect { space, next: number, processors, inherited });
+            return Err(Next::Interrupted);
+        }
+        if !thread.is_here() {
+            continue;
+        }
         if thread.space.get().is_some_and(|other| eq(other, space)) {
             ipc::redirector_changes(thread);
         } else {
@@ -79,10 +101,11 @@ pub(super) fn tell(current: ThreadRef, space: SpaceRef, processors: u16) -> Next
         }
     }
     if processors == 0 {
-        return end(current, Ok(()));
+        return Ok(());
     }
-    lifecycle::save_work(current, Work::Redirect { space, processors: processors - 1 });
-    location::visit(current, location::next_processor(), Continuation::SystemCall)
+    let processors = processors - 1;
+    lifecycle::save_work(current, Work::Redirect { space, next: 0, processors, inherited });
+    Err(location::visit(current, location::next_processor(), Continuation::SystemCall))
 }
 
 /// Flushes what the user has mapped in the areas that will be the kernel's (X.2 rule 6.4).

@@ -5,7 +5,7 @@ use core::ptr::eq;
 
 use x2::{ErrorCode, ThreadId, utcb};
 
-use super::{Call, check_privilege, return_result};
+use super::{Call, check_privilege, return_result, space_control};
 use crate::interrupt::{self, Interrupt};
 use crate::mapping::Progress;
 use crate::memory::{Account, OutOfMemory};
@@ -105,6 +105,10 @@ pub(super) fn resume(current: ThreadRef, work: Work) -> Next {
             Work::DestroySpace(space) => match destroy(current, space) {
                 Progress::Done(()) => Ok(None),
                 Progress::Preempted => Err(work),
+            },
+            Work::Redirect { .. } => match space_control::tell(current, work) {
+                Ok(()) => Ok(None),
+                Err(next) => return next,
             },
             _ if is_still_to_delete(current) => return system_call(current),
             _ => {

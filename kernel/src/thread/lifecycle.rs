@@ -276,14 +276,19 @@ pub fn remove(thread: ThreadRef, number: u32) -> Option<SpaceRef> {
     Some(space).filter(|space| space.remove_thread())
 }
 
-/// What `thread`, which is about to be deleted, leaves undone of a ThreadControl of its own that gave way to an
-/// interrupt: whoever deletes it must do that first, or what it was deleting would stay half deleted for ever.
+/// What `thread`, which is about to be deleted, leaves undone of a ThreadControl or SpaceControl of its own that gave way to an
+/// interrupt: whoever deletes it must do that first, or what it was deleting would stay half deleted for ever, and messages
+/// would wait for a redirector that is none any more.
 pub fn take_unfinished(thread: ThreadRef) -> Option<Work> {
     let record = thread.transfer_record.get()?;
     match record.work.get() {
         work @ (Work::EndRelations { .. } | Work::DestroySpace(_)) => {
             record.cancel();
             Some(work)
+        }
+        Work::Redirect { space, next, processors, .. } => {
+            record.cancel();
+            Some(Work::Redirect { space, next, processors, inherited: true })
         }
         _ => None,
     }

@@ -44,8 +44,12 @@ pub enum Work {
     Redirect {
         /// The space.
         space: &'static Space,
+        /// First thread number not looked at yet.
+        next: u32,
         /// How many other processors are still to be visited.
         processors: u16,
+        /// Who began it was deleted, and ThreadControl goes on with it.
+        inherited: bool,
     },
     /// ThreadControl destroys a space that has lost its last thread.
     DestroySpace(&'static Space),

@@ -99,7 +99,8 @@ fn check_ipc(thread: ThreadRef) {
     {
         assert!(receiver.senders.iter().any(|sender| eq(sender, thread)));
         // No meeting is missed: a receiver that would take the message is about to look.
-        let originators_change = pending_works().any(|work| matches!(work, Work::EndRelations { .. }));
+        let originators_change =
+            pending_works().any(|work| matches!(work, Work::EndRelations { .. } | Work::Redirect { .. }));
         let is_under_way = !receiver.location.is_at(receiver.location.processor());
         if receiver.awaits_message().is_some()
             && !receiver.ready.is_queued()

@@ -1,5 +1,7 @@
 //! Transfers and calls that give way to interrupts, and what can happen to them meanwhile.
 
+use core::ptr::eq;
+
 use x2::control::ExchangeControl;
 use x2::{Fpage, IpcError, IpcErrorKind, IpcPhase, MapItem, MessageTag, Rights, ThreadId, utcb};
 
@@ -167,6 +169,48 @@ fn an_id_that_is_back_ends_nobodys_wait() {
     assert_eq!(renamer.continuation(), Continuation::ReturnToUser);
     assert_eq!(waiter.continuation(), Continuation::Send(IpcKind::User), "its partner is there");
     invariants::check();
+}
+
+/// Rules: 6.16.
+#[test]
+fn a_change_of_redirector_gives_way_and_comes_to_its_end() {
+    for deleted in [false, true] {
+        let world = World::new();
+        let [receiver, redirector] = [4, 5].map(|number| world.spawn(id(number, 1), id(number, 1)));
+        let senders: std::vec::Vec<_> =
+            (10..45).map(|number| world.spawn(id(number, 1), id(10, 1))).collect();
+        for sender in &senders {
+            world.call(Call::Ipc, sender, &[(Rsi, receiver.id().raw()), (Rdx, 0), (R8, 0), (R9, 0)]);
+        }
+        let waiting = |at: ThreadRef| {
+            senders.iter().filter(|it| it.senders_node.receiver().is_some_and(|it| eq(it, at))).count()
+        };
+        assert_eq!(waiting(receiver), senders.len());
+        let caller = world.spawn(id(6, 1), id(2, 1));
+        world.machine.interrupts(9, 1);
+        world.switch_to(caller);
+        let space = (Rdi, id(10, 1).raw());
+        let arguments = [space, (Rsi, 0), (Rdx, 0), (R8, 0), (R9, redirector.id().raw())];
+        let next = world.enter(Call::SpaceControl, caller, &arguments);
+        assert!(matches!(next, Next::Interrupted));
+        assert!(matches!(dispatch(next), Outcome::TakeInterrupts));
+        invariants::check();
+        assert!((1..senders.len()).contains(&waiting(receiver)), "half of it is done");
+        world.machine.interrupts(0, 1);
+        if deleted {
+            let delete = [(Rdi, caller.id().raw()), (R8, 0)];
+            world.call(Call::ThreadControl, world.root(), &delete);
+            assert_eq!(world.root().registers.rax().get(), 1);
+            assert!(crate::thread::table::threads().by_number(id(6, 1).number()).is_none());
+        } else {
+            world.switch_to(caller);
+            world.proceed();
+            assert_eq!(caller.continuation(), Continuation::ReturnToUser);
+            assert_eq!(caller.registers.rax().get(), 1);
+        }
+        assert_eq!(waiting(receiver), 0, "everybody has looked again");
+        invariants::check();
+    }
 }
 
 /// What an owner can write into the registers of a thread that waits to send (K15).

@@ -16,7 +16,7 @@ use crate::arch;
 use crate::scheduler::Next;
 use crate::syscall::Call;
 use crate::thread::tests::{World, error};
-use crate::thread::{Continuation, IpcKind, ThreadRef, ipc};
+use crate::thread::{Continuation, IpcKind, ThreadRef, Work, ipc};
 
 std::thread_local! {
     /// A fault, put in by hand, for the test of this test: priority 255 becomes 254.
@@ -361,15 +361,19 @@ impl Model {
     /// Compares what has come to its end since the last step.
     pub(super) fn observe(&mut self) {
         let mut turned = [false; NUMBERS as usize];
+        // Somebody's SpaceControl may have done its work, and is not over.
+        let mut configured = false;
         self.facts.bury();
         for number in 0..NUMBERS {
             let place = number as usize;
             let thread = thread_of(number).filter(|thread| !thread.id().is_nil());
             let Some(thread) = thread else {
                 self.in_ipc[place] = false;
-                self.calls[place] = None;
+                let left = self.calls[place].take();
+                configured |= left.is_some_and(|left| left.call == Call::SpaceControl);
                 continue;
             };
+            configured |= has_configured(thread);
             let doing = thread.continuation();
             let at_user_level = doing == Continuation::ReturnToUser;
             if self.in_ipc[place] {
@@ -399,6 +403,10 @@ impl Model {
             if let Some(intent) = &mut self.sent[number] {
                 intent.turn();
             }
+        }
+        if configured {
+            self.restrict_all();
+            self.facts.load();
         }
         self.facts.agree();
     }
@@ -438,6 +446,12 @@ impl Model {
         self.calls[ROOT as usize] = None;
         self.facts.load();
     }
+}
+
+/// Whether a SpaceControl of `thread` has set areas and redirector, and has still to tell threads of that.
+fn has_configured(thread: ThreadRef) -> bool {
+    let work = thread.transfer_record.get().map(|record| record.work.get());
+    matches!(work, Some(Work::Redirect { .. }))
 }
 
 /// Whether a call that is over tells of success.
