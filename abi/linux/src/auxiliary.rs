@@ -12,6 +12,8 @@ pub struct Processor {
     pub more_features: u64,
     /// Bytes of the extended state that signal frames hold, in XSAVE's standard format.
     pub extended_size: usize,
+    /// Where every program finds a shared object of the system's (AT_SYSINFO_EHDR), if there is one.
+    pub shared_object: Option<u64>,
 }
 
 const AT_PHDR: u64 = 3;
@@ -32,6 +34,7 @@ const AT_SECURE: u64 = 23;
 const AT_RANDOM: u64 = 25;
 const AT_HWCAP2: u64 = 26;
 const AT_EXECFN: u64 = 31;
+const AT_SYSINFO_EHDR: u64 = 33;
 const AT_MINSIGSTKSZ: u64 = 51;
 
 /// The name of the processor family (AT_PLATFORM).
@@ -41,7 +44,7 @@ pub(crate) const PLATFORM: &[u8] = b"x86_64";
 pub(crate) fn vector(processor: &Processor, program: &ProgramInformation<'_>) -> Vec<(u64, u64)> {
     let (loaded, credentials) = (program.loaded, program.credentials);
     let frame = crate::layout::signal::FRAME_SIZE + processor.extended_size + 4 + 64 + 128;
-    alloc::vec![
+    let mut vector = alloc::vec![
         (AT_MINSIGSTKSZ, (frame as u64).next_multiple_of(16)),
         (AT_HWCAP, processor.features),
         (AT_PAGESZ, 4096),
@@ -61,5 +64,7 @@ pub(crate) fn vector(processor: &Processor, program: &ProgramInformation<'_>) ->
         (AT_HWCAP2, processor.more_features),
         (AT_EXECFN, program.pointers.path),
         (AT_PLATFORM, program.pointers.platform),
-    ]
+    ];
+    vector.extend(processor.shared_object.map(|address| (AT_SYSINFO_EHDR, address)));
+    vector
 }

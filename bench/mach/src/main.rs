@@ -37,6 +37,7 @@ fn run() -> ! {
     root::report_panics();
     let configuration = Configuration {
         workers: 1,
+        processors: 1,
         frames: Some(96 << 20),
         heap: Some(48 << 20),
         grow_heap,

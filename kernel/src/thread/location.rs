@@ -155,12 +155,19 @@ fn partner_has_gone(thread: ThreadRef) -> bool {
     thread.awaits_message().is_none()
 }
 
+/// Whether `thread`, which is here, waits for a message of the thread that makes the present call.
+fn awaits_caller(thread: ThreadRef) -> bool {
+    let caller = processor::this().current.get();
+    thread.awaits_message().is_some() && caller.is_some_and(|caller| thread.partner() == caller.id())
+}
+
 /// Moves `thread`, which is here, to live at `processor` (X.2 "Schedule", processor number). A thread that is away from home
-/// moves when it comes back.
+/// moves when it comes back. One that waits for an answer of who moves it takes the answer along, instead of being followed
+/// by who gives it.
 pub fn migrate(thread: ThreadRef, processor: u16) {
     if !thread.is_home() {
         thread.moves_to.set(processor);
-        if thread.awaits_message().is_some() {
+        if thread.awaits_message().is_some() && !awaits_caller(thread) {
             ipc::look_again(thread);
         }
         return;
@@ -182,13 +189,12 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
     match thread.continuation() {
         // Where it stands in a queue, or in the middle of something: it goes home from there.
         Continuation::Inactive => {}
-        Continuation::Receive(_) => {
-            if queued {
-                processor::this().scheduler.make_ready(thread);
-            } else {
-                ipc::look_again(thread);
-            }
+        Continuation::Receive(_) if queued => processor::this().scheduler.make_ready(thread),
+        Continuation::Receive(kind) if awaits_caller(thread) && may_wait_away(thread, kind) => {
+            // It is away from home now, where nobody takes the fast path to it.
+            thread.withdraw_offer();
         }
+        Continuation::Receive(_) => ipc::look_again(thread),
         Continuation::ReturnToUser if !queued => {}
         Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) | Continuation::SystemCall
             if queued =>

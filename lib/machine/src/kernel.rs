@@ -93,6 +93,11 @@ pub(crate) fn schedule(thread: ThreadId, priority: u8, time: u64) -> KernResult 
     thread::schedule(thread, time, UNCHANGED, priority.into(), UNCHANGED).map(drop).map_err(error)
 }
 
+/// Gives a thread another home: it goes on there.
+pub(crate) fn move_to(thread: ThreadId, processor: usize) -> KernResult {
+    thread::schedule(thread, UNCHANGED, processor as u64, UNCHANGED, UNCHANGED).map(drop).map_err(error)
+}
+
 /// The time-stamp counter.
 #[inline]
 pub(crate) fn time_stamp() -> u64 {

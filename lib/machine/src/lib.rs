@@ -49,6 +49,7 @@ mod alarm;
 mod changes;
 mod event;
 mod frames;
+mod homes;
 mod kernel;
 mod machine;
 mod meter;

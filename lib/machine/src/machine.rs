@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use l4::extension::{self, Registers};
 use l4::thread::system_clock;
@@ -24,6 +24,7 @@ use rt::root::space as root;
 
 use crate::changes;
 use crate::frames::FramePool;
+use crate::homes::{Homes, Moment, Stay};
 use crate::kernel;
 use crate::platform::L4Platform;
 use crate::space::{Found, Pmap, Space, SpaceRecord};
@@ -50,6 +51,13 @@ pub(crate) enum Doomed {
     Space(Space),
 }
 
+/// A thread of the kernel for a [`UserThread`], its place in its space, and whether it has belonged to another before.
+struct Taken {
+    thread: ThreadId,
+    place: u32,
+    used: bool,
+}
+
 /// What all parts of the machine share.
 pub(crate) struct Shared {
     pub(crate) layout: SpaceLayout,
@@ -64,6 +72,10 @@ pub(crate) struct Shared {
     pub(crate) objects: AtomicUsize,
     /// Threads that are with their programs: they run, or will.
     pub(crate) running: AtomicUsize,
+    /// Where threads live; `None`: there is one processor only.
+    pub(crate) homes: Option<SpinLock<Homes>>,
+    /// Ticks for which the worker's processor was there for programs, until the worker last began to work.
+    pub(crate) for_programs: AtomicU64,
     /// Bytes of heap that may be reserved, and that are.
     pub(crate) heap: usize,
     pub(crate) reserved: AtomicUsize,
@@ -105,6 +117,12 @@ impl Shared {
         let passed = u128::from(kernel::time_stamp().wrapping_sub(self.epoch.0)).max(1);
         let clock = u128::from(system_clock().saturating_sub(self.epoch.1));
         u64::try_from(u128::from(ticks) * clock / passed).unwrap_or(u64::MAX)
+    }
+
+    /// Now. Not while a worker waits.
+    pub(crate) fn moment(&self) -> Moment {
+        // Relaxed: written by the worker, which is who asks.
+        Moment { stamp: kernel::time_stamp(), programs: self.for_programs.load(Ordering::Relaxed) }
     }
 
     /// Gives a thread's answer to its worker.
@@ -207,22 +225,28 @@ impl L4Machine {
     fn make_thread(&self, space: &Space, worker: usize, stopped: bool) -> KernResult<UserThread> {
         let shared = &self.0;
         shared.admit()?;
-        let (id, place) = self.find_or_make(space, worker).inspect_err(|_| shared.dismiss())?;
+        let Taken { thread: id, place, used } =
+            self.find_or_make(space, worker).inspect_err(|_| shared.dismiss())?;
+        let stay = match &shared.homes {
+            None => Ok(Stay::default()),
+            Some(homes) => homes.lock().enter(id, used),
+        };
         // From here on dropping the thread undoes everything.
-        let thread = UserThread::new(shared, space, id, place, worker, stopped);
+        let thread = UserThread::new(shared, space, (id, place), worker, stopped, stay.unwrap_or_default());
+        stay.map_err(|_| KernError::ResourceShortage)?;
         let entered = shared.threads.lock().insert(id, Arc::downgrade(&thread.0));
         entered.map_err(|_| KernError::ResourceShortage)?;
         Ok(thread)
     }
 
     /// A thread that was left over in the space, as if new; or a new one.
-    fn find_or_make(&self, space: &Space, worker: usize) -> KernResult<(ThreadId, u32)> {
+    fn find_or_make(&self, space: &Space, worker: usize) -> KernResult<Taken> {
         let handler = self.0.executor.platform().worker(worker);
         let record = &space.0;
         let place = match record.find_thread()? {
-            Found::Parked { thread, place, used: false } => return Ok((thread, place)),
+            Found::Parked { thread, place, used: false } => return Ok(Taken { thread, place, used: false }),
             Found::Parked { thread, place, used: true } => match renew(thread) {
-                Ok(()) => return Ok((thread, place)),
+                Ok(()) => return Ok(Taken { thread, place, used: true }),
                 // It is still in the midst of a system call.
                 Err(_) if thread == record.anchor => {
                     record.leave(place, thread);
@@ -240,7 +264,7 @@ impl L4Machine {
         if !record.fill(place, made.ok()) {
             return Err(KernError::Terminated);
         }
-        made.map(|thread| (thread, place)).map_err(refused)
+        made.map(|thread| Taken { thread, place, used: false }).map_err(refused)
     }
 
     /// Says what a foreign system call does in a space (K9): a message to the server, or a continuation at
@@ -494,9 +518,12 @@ impl Machine for L4Machine {
         kernel::schedule(thread.id(), priority, TimeControl::new(Some(slice), None).raw())
     }
 
-    /// One worker serves all threads: there is no other processor than its own.
-    async fn thread_set_processor(&self, _thread: &UserThread, processor: usize) -> KernResult {
-        if processor < self.processors() { Ok(()) } else { Err(KernError::InvalidArgument) }
+    async fn thread_set_processor(&self, thread: &UserThread, processor: usize) -> KernResult {
+        if processor < self.processors() {
+            thread.set_affinity(1 << processor)
+        } else {
+            Err(KernError::InvalidArgument)
+        }
     }
 
     fn thread_time(&self, thread: &UserThread) -> u64 {
@@ -514,7 +541,7 @@ impl Machine for L4Machine {
     }
 
     fn processors(&self) -> usize {
-        self.0.executor.workers()
+        self.0.homes.as_ref().map_or(1, |homes| homes.lock().processors())
     }
 
     fn current_processor(&self) -> usize {

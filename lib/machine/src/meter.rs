@@ -3,7 +3,8 @@
 //! A worker runs at a higher priority than the programs that it serves. So what passes while it waits for a message is
 //! the time of programs, and what passes until it waits again is its own, on behalf of whoever sent the message. Usually
 //! the sender has run just before; where a long time has passed without messages, the kernel has let all threads that
-//! run have their timeslices in turn, and they share it.
+//! run have their timeslices in turn, and they share it. With several processors messages do not say who has run here: then
+//! [`homes`](crate::homes) keeps the accounts of programs.
 //!
 //! A request that keeps the worker busy (a long transfer) would keep all programs from running, as the worker sleeps only
 //! when there is nothing to do. It therefore owes them a part of the time for which it has been busy.
@@ -58,10 +59,11 @@ impl Meter {
     #[inline]
     pub(crate) fn received(&mut self, shared: &Shared, from: ThreadId) -> Option<Arc<Record>> {
         let passed = self.passed();
-        let share = passed > LONG;
+        let several = self.tell_homes(shared, passed);
+        let share = passed > LONG && !several;
         let record = {
             let mut threads = shared.threads.lock();
-            let mut of_sender = Ticks { program: if share { 0 } else { passed }, server: 0 };
+            let mut of_sender = Ticks { program: if share || several { 0 } else { passed }, server: 0 };
             if self.served == from {
                 of_sender.server = self.in_server;
             } else {
@@ -80,12 +82,22 @@ impl Meter {
     /// The wait has ended without a message of a program's.
     pub(crate) fn interrupted(&mut self, shared: &Shared) {
         let passed = self.passed();
-        if passed > LONG {
+        if !self.tell_homes(shared, passed) && passed > LONG {
             self.share(shared, passed, None);
         }
         let server = core::mem::take(&mut self.in_server);
         shared.threads.lock().charge(self.served, Ticks { program: 0, server });
         self.served = ThreadId::NIL;
+    }
+
+    /// With several processors: says for how long the worker has waited, and worked before.
+    #[inline]
+    fn tell_homes(&self, shared: &Shared, waited: u64) -> bool {
+        let Some(homes) = &shared.homes else { return false };
+        // Relaxed: for the worker itself.
+        shared.for_programs.fetch_add(waited, Ordering::Relaxed);
+        homes.lock().work(self.served, self.in_server, shared.moment());
+        true
     }
 
     fn passed(&mut self) -> u64 {
@@ -123,7 +135,11 @@ impl Meter {
     /// The worker has more to do: how many microseconds it lets programs run first.
     /// None if no program could use them.
     pub(crate) fn is_busy(&mut self, shared: &Shared) -> u64 {
-        if shared.running.load(Ordering::Relaxed) == 0 {
+        let programs = match &shared.homes {
+            None => shared.running.load(Ordering::Relaxed),
+            Some(homes) => homes.lock().beside_server(),
+        };
+        if programs == 0 {
             self.sleeps();
             return 0;
         }

@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use l4::x2::ThreadId;
 use macadamia_sync::SpinLock;
@@ -29,6 +29,8 @@ pub(crate) struct SpaceRecord {
     pub(crate) handle: rt::root::space::Space,
     /// Its first thread, which lives as long as the space and so stands for it.
     pub(crate) anchor: ThreadId,
+    /// Whether somebody has asked whether it is new.
+    known: AtomicBool,
     threads: SpinLock<Threads>,
 }
 
@@ -62,6 +64,14 @@ pub(crate) enum Found {
     Place(u32),
 }
 
+impl Space {
+    /// True once: for who prepares what every thread of the space finds there.
+    pub fn is_first_use(&self) -> bool {
+        // Relaxed: it guards nothing but the question itself.
+        !self.0.known.swap(true, Ordering::Relaxed)
+    }
+}
+
 impl SpaceRecord {
     /// A new space, whose first thread belongs to nobody.
     pub(crate) fn new(
@@ -73,7 +83,7 @@ impl SpaceRecord {
         places.try_reserve(1).map_err(|_| KernError::ResourceShortage)?;
         places.push(Place::Parked { thread: anchor, used: false });
         let threads = Threads { alive: true, places, most, parked: 1 };
-        Ok(SpaceRecord { handle, anchor, threads: SpinLock::new(threads) })
+        Ok(SpaceRecord { handle, anchor, known: AtomicBool::new(false), threads: SpinLock::new(threads) })
     }
 
     /// A thread, or a place for one.

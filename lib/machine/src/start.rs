@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use l4::x2::ThreadId;
 use l4::{kip, utcb};
@@ -13,6 +13,7 @@ use rt::executor::Executor;
 use rt::root::{Status, memory};
 
 use crate::frames::FramePool;
+use crate::homes::Homes;
 use crate::machine::{L4Machine, Shared};
 use crate::platform::L4Platform;
 use crate::thread_table::ThreadTable;
@@ -54,6 +55,8 @@ impl Default for SpaceLayout {
 pub struct Configuration {
     /// Workers: one for each processor that is used.
     pub workers: usize,
+    /// Processors that threads of programs live on, at most 64.
+    pub processors: usize,
     /// Bytes of frames; `None`: all that root still gives.
     pub frames: Option<u64>,
     /// Bytes of heap for the structures of the library and the server, beyond the heap that the program began with; `None`:
@@ -121,6 +124,9 @@ impl L4Machine {
             doomed: SpinLock::new(Vec::new()),
             objects: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
+            homes: (configuration.processors > 1)
+                .then(|| SpinLock::new(Homes::new(configuration.processors, first_number()))),
+            for_programs: AtomicU64::new(0),
             heap: heap as usize,
             reserved: AtomicUsize::new(0),
             epoch: (crate::kernel::time_stamp(), l4::thread::system_clock()),

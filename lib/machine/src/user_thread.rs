@@ -17,6 +17,7 @@ use mach::vm::VmMap;
 use mach::{KernError, KernResult};
 
 use crate::event::{self, Event, Origin, Preparation, Resume, SystemCall, Words};
+use crate::homes::{SERVER, Stay};
 use crate::machine::Shared;
 use crate::space::Space;
 use crate::{L4Machine, kernel, registers};
@@ -77,6 +78,8 @@ struct State {
     stopped: bool,
     /// Somebody has asked for a recall.
     recall: bool,
+    /// Where it lives, and for how long it was there; not used with one processor.
+    stay: Stay,
     handler: Option<Arc<dyn FaultHandler>>,
     calls: Option<Arc<dyn CallHandler>>,
 }
@@ -106,10 +109,10 @@ impl UserThread {
     pub(crate) fn new(
         shared: &Arc<Shared>,
         space: &Space,
-        id: ThreadId,
-        place: u32,
+        (id, place): (ThreadId, u32),
         worker: usize,
         stopped: bool,
+        stay: Stay,
     ) -> UserThread {
         let state = State {
             place: Place::New,
@@ -118,6 +121,7 @@ impl UserThread {
             answer: None,
             stopped,
             recall: false,
+            stay,
             handler: None,
             calls: None,
         };
@@ -261,11 +265,47 @@ impl UserThread {
         kernel::write_extended_state(self.0.id, &small)
     }
 
+    /// The processor that it lives on.
+    pub fn processor(&self) -> usize {
+        if self.0.shared.homes.is_some() { self.0.state.lock().stay.home() } else { SERVER }
+    }
+
+    /// The processors that it may live on, a bit for each.
+    pub fn affinity(&self) -> u64 {
+        if self.0.shared.homes.is_some() { self.0.state.lock().stay.allowed() } else { 1 }
+    }
+
+    /// Sets the processors that it may live on; bits of others mean nothing. If it runs on another one it is moved at its
+    /// next instruction. Does not block.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: none of them exists.
+    pub fn set_affinity(&self, mask: u64) -> KernResult {
+        let record = &self.0;
+        let Some(homes) = &record.shared.homes else {
+            return if mask & 1 != 0 { Ok(()) } else { Err(KernError::InvalidArgument) };
+        };
+        let mut state = record.state.lock();
+        let mut homes = homes.lock();
+        let mask = mask & homes.all();
+        if mask == 0 {
+            return Err(KernError::InvalidArgument);
+        }
+        if state.stay.allow(&mut homes, mask) && state.place == Place::Program {
+            // When it comes, it is sent to where it may live. One that has ended lives nowhere.
+            let _ = kernel::recall(record.id);
+        }
+        Ok(())
+    }
+
     /// The processor time that it has used, in microseconds: as its worker has measured it between messages, and for
     /// threads that compute side by side their equal shares.
     pub fn times(&self) -> Times {
         let record = &self.0;
-        let ticks = record.shared.threads.lock().ticks(record.id);
+        let mut ticks = record.shared.threads.lock().ticks(record.id);
+        if let Some(homes) = &record.shared.homes {
+            ticks.program += record.state.lock().stay.used(&mut homes.lock(), record.shared.moment());
+        }
         let time = |ticks| record.shared.microseconds(ticks);
         Times { program: time(ticks.program), server: time(ticks.server) }
     }
@@ -293,11 +333,7 @@ impl UserThread {
         let mut state = self.0.state.lock();
         state.stopped = false;
         match state.place {
-            Place::New if state.answer.is_none() => {
-                kernel::start(self.0.id, false)?;
-                self.0.set_place(&mut state, Place::Program);
-                Ok(())
-            }
+            Place::New if state.answer.is_none() => self.0.start(&mut state, false),
             Place::New => Ok(()),
             Place::Ended => Err(KernError::Terminated),
             Place::Program | Place::Server(_) => kernel::unhalt(self.0.id),
@@ -330,7 +366,46 @@ impl Record {
             (true, false) => _ = running.fetch_sub(1, Ordering::Relaxed),
             _ => {}
         }
+        if (state.place == Place::Program) != (place == Place::Program)
+            && let Some(homes) = &self.shared.homes
+        {
+            let (homes, now) = (&mut homes.lock(), self.shared.moment());
+            if place == Place::Program {
+                state.stay.begin(homes, now);
+            } else {
+                state.stay.end(homes, now);
+            }
+        }
         state.place = place;
+    }
+
+    /// Starts one that is new; `halted`: it is to be let go later.
+    fn start(&self, state: &mut State, halted: bool) -> KernResult {
+        kernel::start(self.id, halted)?;
+        self.settle(state);
+        self.set_place(state, Place::Program);
+        Ok(())
+    }
+
+    /// Chooses where one goes on that is not with its program.
+    fn settle(&self, state: &mut State) {
+        let Some(homes) = &self.shared.homes else { return };
+        let home = state.stay.settle(&mut homes.lock(), self.shared.moment());
+        if let Some(home) = home {
+            // One that has ended lives nowhere.
+            let _ = kernel::move_to(self.id, home);
+        }
+    }
+
+    /// One that has come is answered at once: it goes on where it is best off.
+    fn settle_at_once(&self) {
+        let Some(homes) = &self.shared.homes else { return };
+        let mut state = self.state.lock();
+        if state.place == Place::Program {
+            state.stay.end(&mut homes.lock(), self.shared.moment());
+            self.settle(&mut state);
+            state.stay.begin(&mut homes.lock(), self.shared.moment());
+        }
     }
 
     /// Whether it is with its program.
@@ -358,7 +433,11 @@ impl Record {
             state.handler.clone()
         };
         // No lock is held: the handler may end the thread.
-        handler.is_some_and(|handler| handler.fault(address, access))
+        let served = handler.is_some_and(|handler| handler.fault(address, access));
+        if served {
+            self.settle_at_once();
+        }
+        served
     }
 
     /// A message of this thread that [`serve_fault`](Self::serve_fault) has not answered.
@@ -374,6 +453,7 @@ impl Record {
                 if let Some(handler) = state.calls.clone() {
                     drop(state);
                     if let Some(value) = handler.call(&call) {
+                        self.settle_at_once();
                         let (_, tag, words) = event::encode(origin, &Resume::Return(value));
                         return Delivered::Answer(tag, words);
                     }
@@ -384,7 +464,9 @@ impl Record {
                 }
             }
             Event::Recalled if !core::mem::take(&mut state.recall) => {
-                // Left over from before the thread was taken into use, or recalled twice.
+                // Left over from before the thread was taken into use, recalled twice, or recalled to be moved.
+                drop(state);
+                self.settle_at_once();
                 let (_, tag, words) = event::encode(origin, &Resume::Continue);
                 return match kernel::read_registers(self.id) {
                     Ok(_) => Delivered::Answer(tag, with_message_registers(tag, words)),
@@ -413,12 +495,11 @@ impl Record {
                     }
                     _ => Ok(()),
                 };
-                if written.and_then(|()| kernel::start(self.id, state.stopped)).is_err() {
+                let stopped = state.stopped;
+                if written.and_then(|()| self.start(&mut state, stopped)).is_err() {
                     drop(state);
                     self.end();
-                    return None;
                 }
-                self.set_place(&mut state, Place::Program);
                 None
             }
             Place::Server(origin) => {
@@ -435,6 +516,7 @@ impl Record {
                     self.end();
                     return None;
                 }
+                self.settle(&mut state);
                 self.set_place(&mut state, Place::Program);
                 Some((tag, with_message_registers(tag, words)))
             }

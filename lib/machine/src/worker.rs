@@ -7,6 +7,7 @@ use rt::executor::{Platform, Sleep, Worker};
 
 use crate::alarm::{self, Alarm};
 use crate::event::Words;
+use crate::homes::Look;
 use crate::kernel;
 use crate::machine::L4Machine;
 use crate::meter::Meter;
@@ -15,6 +16,9 @@ use crate::user_thread::Delivered;
 
 /// Tasks that are polled between two looks at the messages.
 const BUDGET: usize = 32;
+
+/// Messages that are served between two looks at where threads live.
+const BALANCE: u32 = 64;
 
 /// A message from somebody who is no thread of a program: a driver, another server, the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -85,12 +89,19 @@ impl L4Machine {
         let Clocks { meter, alarm } = clocks;
         let mut reply = self.give_answers(tasks.index());
         let mut sleep = tasks.prepare_sleep();
-        if let Sleep::Until(Some(at)) = sleep
-            && alarm.set(at)
-        {
-            sleep = Sleep::Until(None);
-        }
+        let mut messages = 0;
         loop {
+            if messages % BALANCE == 0
+                && let Sleep::Until(at) = &mut sleep
+            {
+                if let Some(look) = self.balance() {
+                    *at = Some(at.map_or(look, |at| at.min(look)));
+                }
+                if at.is_some_and(|at| alarm.set(at)) {
+                    *at = None;
+                }
+            }
+            messages = messages.wrapping_add(1);
             let (receive, gift) = match sleep {
                 Sleep::Busy => {
                     let gift = meter.is_busy(shared);
@@ -156,6 +167,23 @@ impl L4Machine {
             }
         }
         tasks.awake();
+    }
+
+    /// Has threads moved to where less is to be done, as far as that is possible now. Returns when to look again.
+    fn balance(&self) -> Option<u64> {
+        let shared = self.shared();
+        let homes = shared.homes.as_ref()?;
+        let now = shared.executor.platform().now();
+        let look = homes.lock().look(shared.moment(), now);
+        match look {
+            Look::Balanced => None,
+            Look::Later(time) => Some(now + time),
+            Look::Pull(thread) => {
+                // It comes, is answered, and moves. One that has ended need not.
+                let _ = kernel::recall(thread);
+                None
+            }
+        }
     }
 
     /// Sends all answers but the last, which is to go out with the next receive.

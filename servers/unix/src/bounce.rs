@@ -7,13 +7,14 @@
 //! here as in exception mode, the registers as the program had them. Each process has the page from its first thread on, so
 //! fork and exec keep it.
 
+use crate::shared_object;
 use core::arch::naked_asm;
 use l4::syscall::ExchangedRegisters;
 use l4::x2::control::ExchangeControl;
 use l4::x2::extension::{FORWARD, SystemCallMode};
 use l4::x2::{ThreadId, utcb};
 use mach::Machine;
-use mach::machine::{Frame, PhysicalPage, PmapChange, Protection};
+use mach::machine::Frame;
 use machine::{L4Machine, Space};
 use unix::memory::Memory;
 use unix::{Error, Result};
@@ -51,14 +52,7 @@ impl Library {
         memory: &Memory<L4Machine>,
         space: &Space,
     ) -> Result<()> {
-        let enter = PmapChange::Enter {
-            address: ADDRESS,
-            page: PhysicalPage::Frame(self.0),
-            shift: mach::machine::PAGE_SHIFT,
-            protection: Protection::READ | Protection::EXECUTE,
-        };
-        let entered = memory.map().with_pmap(|pmap| machine.pmap_change(pmap, &[enter]));
-        entered.ok_or(Error::ESRCH)?.map_err(|_| Error::ENOMEM)?;
+        shared_object::install(machine, memory, ADDRESS, self.0)?;
         machine.set_system_call_mode(space, SystemCallMode::Bounce, ADDRESS).map_err(|_| Error::ENOMEM)
     }
 }

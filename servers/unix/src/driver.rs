@@ -5,6 +5,7 @@ use crate::bounce::Library;
 use crate::port::Port;
 use crate::program_thread::{ProgramThread, error};
 use crate::report::say;
+use crate::shared_object::SharedObject;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
@@ -38,6 +39,8 @@ pub(crate) struct L4Driver {
     quiet: bool,
     /// The emulation library, in bounce mode.
     library: Option<Library>,
+    /// What programs find where there are several processors.
+    shared_object: Option<SharedObject>,
 }
 
 impl L4Driver {
@@ -53,8 +56,13 @@ impl L4Driver {
             Mode::Exception => None,
             Mode::Bounce => Some(Library::new(&machine)?),
         };
+        let shared_object = match machine.processors() {
+            1 => None,
+            _ => Some(SharedObject::new(&machine)?),
+        };
         let heap = free_heap();
-        Ok(L4Driver { machine, port, extended_size, heap, free_heap, quiet: options.quiet, library })
+        let quiet = options.quiet;
+        Ok(L4Driver { machine, port, extended_size, heap, free_heap, quiet, library, shared_object })
     }
 
     /// Runs a task that serves the system as a whole. `ENOMEM`.
@@ -72,8 +80,14 @@ impl Driver<L4Machine> for L4Driver {
             KernError::ResourceShortage => Error::EAGAIN,
             other => error(other),
         })?;
-        if let Some(library) = &self.library {
-            library.install(&self.machine, memory, &space)?;
+        // Once: other threads of the space may be about to use what would be mapped anew.
+        if space.is_first_use() {
+            if let Some(library) = &self.library {
+                library.install(&self.machine, memory, &space)?;
+            }
+            if let Some(object) = &self.shared_object {
+                object.install(&self.machine, memory)?;
+            }
         }
         Ok(ProgramThread::new(thread, memory, self.extended_size, self.library.is_some()))
     }

@@ -12,6 +12,7 @@ mod port;
 mod processor;
 mod program_thread;
 mod report;
+mod shared_object;
 
 use about::Moments;
 use alloc::sync::Arc;
@@ -74,11 +75,17 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
     let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
-    let configuration =
-        Configuration { workers: 1, frames: None, heap: Some(heap), grow_heap, layout: Default::default() };
+    let configuration = Configuration {
+        workers: 1,
+        processors: about::processors(),
+        frames: None,
+        heap: Some(heap),
+        grow_heap,
+        layout: Default::default(),
+    };
     let machine = L4Machine::start(&configuration).map_err(Failure::Machine)?;
     let vm = Vm::new(machine.clone()).map_err(|_| Failure::NoMemory)?;
-    let processor = processor::describe();
+    let processor = processor::describe(about::processors());
     let driver = L4Driver::new(machine.clone(), port.clone(), processor.extended_size, free_heap, &options)
         .map_err(|_| Failure::NoMemory)?;
     let server = Server::new(driver, processor, options.trace);

@@ -14,8 +14,8 @@ const MAY_WRITE_BASES: u64 = 2;
 /// Bytes of the extended state without XSAVE: legacy area and header.
 const LEGACY: usize = 576;
 
-/// The processor that this program runs on.
-pub(crate) fn describe() -> Processor {
+/// The processor that this program runs on, one of so many.
+pub(crate) fn describe(processors: usize) -> Processor {
     let basic = __cpuid(1);
     let extended = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ebx } else { 0 };
     let extended_size = match basic.ecx & OSXSAVE != 0 {
@@ -27,6 +27,7 @@ pub(crate) fn describe() -> Processor {
         features: basic.edx.into(),
         more_features: if extended & FSGSBASE != 0 { MAY_WRITE_BASES } else { 0 },
         extended_size,
+        shared_object: (processors > 1).then_some(crate::shared_object::ADDRESS),
     }
 }
 

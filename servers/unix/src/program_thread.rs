@@ -82,6 +82,18 @@ impl unix::thread::UserThread for ProgramThread {
         Box::pin(core::future::ready(self.write_extended_state(image).map_err(error)))
     }
 
+    fn processor(&self) -> usize {
+        self.thread.processor()
+    }
+
+    fn affinity(&self) -> u64 {
+        self.thread.affinity()
+    }
+
+    fn set_affinity(&self, mask: u64) -> Result<()> {
+        self.thread.set_affinity(mask).map_err(error)
+    }
+
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
     }

@@ -292,7 +292,11 @@ fn run_typing(
         made: Mutex::default(),
         alive: Arc::default(),
     };
-    let server = Server::new(driver, Processor { features: 0, more_features: 0, extended_size: 832 }, false);
+    let server = Server::new(
+        driver,
+        Processor { features: 0, more_features: 0, extended_size: 832, shared_object: None },
+        false,
+    );
     let mut executor = Executor::new(machine.clone());
     let status = Rc::new(RefCell::new(None));
     let parts = Parts {

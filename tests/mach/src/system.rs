@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
+use l4::kip;
 
 use macadamia_sync::SpinLock;
 use mach::machine::{Machine, PAGE_SIZE};
@@ -39,6 +40,7 @@ impl System {
     pub(crate) fn start(grow_heap: fn(&'static mut [u8])) -> System {
         let configuration = Configuration {
             workers: 1,
+            processors: kip().processor_info().processors as usize,
             frames: Some(FRAMES),
             heap: Some(HEAP),
             grow_heap,

@@ -1,12 +1,14 @@
 //! Scheduling: processors, policies and priorities. Programs may ask for all of it; what they may set is what is so.
 
-use super::process::id;
+use super::process::{id, may_change};
 use crate::call::{Call, Done};
 use crate::layout::time::to_timespec;
 use crate::layout::{Fields, Writer};
+use alloc::sync::Arc;
 use core::time::Duration;
 use mach::Machine;
 use unix::process::Pid;
+use unix::thread::UserThread;
 use unix::{Error, Result};
 
 /// A thread argument; 0 is the caller.
@@ -15,27 +17,35 @@ fn thread<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Pid> {
     call.table(|table| table.thread(tid).map(|_| tid))
 }
 
-pub(crate) async fn sched_getaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
-    thread(call, 0)?;
-    let size = call.uint(1) as usize;
-    let processors = call.system().host.processors();
-    if !size.is_multiple_of(8) || size * 8 < processors {
-        return Err(Error::EINVAL.into());
-    }
-    let length = size.min(processors.div_ceil(64) * 8);
-    let mut mask = alloc::vec![0; length];
-    (0..processors).for_each(|index| mask[index / 8] |= 1 << (index % 8));
-    call.write(call.arg(2), &mask).await?;
-    Ok(length as u64)
+/// Bytes of a mask of processors, and the most that a program gives.
+const MASK: usize = 8;
+const LONGEST_MASK: usize = 1024;
+
+/// The machine's thread of another Unix thread, or of the caller.
+fn machine_thread<M: Machine>(call: &Call<'_, M>) -> Result<Arc<dyn UserThread>> {
+    let tid = thread(call, 0)?;
+    call.system().thread(tid).map(|thread| thread.user()).ok_or(Error::ESRCH)
 }
 
-/// sched_setaffinity(2): a mask that allows every processor is granted; placing threads is the system's own business.
+pub(crate) async fn sched_getaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
+    let user = machine_thread(call)?;
+    let size = call.uint(1) as usize;
+    if !size.is_multiple_of(MASK) || size == 0 {
+        return Err(Error::EINVAL.into());
+    }
+    call.write(call.arg(2), &user.affinity().to_le_bytes()).await?;
+    Ok(MASK as u64)
+}
+
 pub(crate) async fn sched_setaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
-    thread(call, 0)?;
-    let mask = call.memory().read_bytes(call.arg(2), (call.uint(1) as usize).min(1024)).await?;
-    let processors = call.system().host.processors();
-    let allows = |index: usize| mask.get(index / 8).is_some_and(|byte| byte & (1 << (index % 8)) != 0);
-    if (0..processors).all(allows) { Ok(0) } else { Err(Error::EINVAL.into()) }
+    let given = call.memory().read_bytes(call.arg(2), (call.uint(1) as usize).min(LONGEST_MASK)).await?;
+    let mut mask = [0; MASK];
+    mask.iter_mut().zip(&given).for_each(|(byte, given)| *byte = *given);
+    let tid = thread(call, 0)?;
+    let pid = call.table(|table| table.process_of(tid).map(|process| process.pid()))?;
+    may_change(call, pid)?;
+    machine_thread(call)?.set_affinity(u64::from_le_bytes(mask))?;
+    Ok(0)
 }
 
 /// The only scheduling policy there is: SCHED_OTHER, with priority 0.

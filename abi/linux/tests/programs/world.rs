@@ -211,7 +211,12 @@ impl World {
         let host = Arc::new(TestHost::default());
         let layout = Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true };
         let system = System::new(vm, vfs, environment, layout, host.clone(), 5000);
-        let linux = Linux::new(Processor { features: 0, more_features: 2, extended_size: EXTENDED_SIZE });
+        let linux = Linux::new(Processor {
+            features: 0,
+            more_features: 2,
+            extended_size: EXTENDED_SIZE,
+            shared_object: None,
+        });
         Rc::new(World {
             machine,
             host,
@@ -235,8 +240,14 @@ impl World {
     pub(crate) fn requests(&self) -> (impl Future<Output = Next> + Send, impl Future<Output = Next> + Send) {
         let thread = self.machine.block_on(self.init());
         let (first, second) = (thread.clone(), thread);
-        let linux =
-            || Linux::<Simulated>::new(Processor { features: 0, more_features: 0, extended_size: 512 });
+        let linux = || {
+            Linux::<Simulated>::new(Processor {
+                features: 0,
+                more_features: 0,
+                extended_size: 512,
+                shared_object: None,
+            })
+        };
         let (a, b) = (linux(), linux());
         let request = Request::from_registers(&ThreadState::default());
         (async move { a.serve_call(&first, request).await }, async move {

@@ -74,6 +74,7 @@ impl<M: Machine> Thread<M> {
         let user = system.host.create_thread(&memory).await?;
         let extended = self.user().extended_state().await?;
         user.set_extended_state(&extended).await?;
+        user.set_affinity(self.user().affinity())?;
         let new = NewThread {
             control: user.clone(),
             same_process: request.same_process,

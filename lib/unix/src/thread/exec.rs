@@ -101,6 +101,7 @@ impl<M: Machine> Thread<M> {
             })
             .await?;
         let user = system.host.create_thread(&memory).await?;
+        user.set_affinity(self.user().affinity())?;
         let own = if self.descriptors_are_shared() { Some(self.descriptors().copy()?) } else { None };
         system.processes.become_only_thread(self.tid()).await?;
         self.leave_memory().await;

@@ -63,6 +63,22 @@ pub trait UserThread: Control {
     /// `EINVAL`.
     fn set_extended_state<'a>(&'a self, image: &'a [u8]) -> BoxFuture<'a, Result<()>>;
 
+    /// The processor that it runs on, or will.
+    fn processor(&self) -> usize {
+        0
+    }
+
+    /// The processors that it may run on, a bit for each.
+    fn affinity(&self) -> u64 {
+        1
+    }
+
+    /// Sets them; bits of processors that there are not mean nothing. From now on it runs on no other. `EINVAL`: there would be
+    /// none.
+    fn set_affinity(&self, mask: u64) -> Result<()> {
+        if mask & 1 != 0 { Ok(()) } else { Err(Error::EINVAL) }
+    }
+
     /// Itself, for the server that made it.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }

@@ -192,8 +192,13 @@ pub(super) fn mounts<M: Machine>(system: &System<M>, pid: Pid) -> Vec<u8> {
 
 fn processors<M: Machine>(system: &System<M>) -> String {
     let mut text = String::new();
-    for index in 0..system.host.processors() {
-        let _ = writeln!(text, "processor\t: {index}\nmodel name\t: x86-64\nflags\t\t: fpu sse sse2\n");
+    let count = system.host.processors();
+    for index in 0..count {
+        let _ = writeln!(
+            text,
+            "processor\t: {index}\nmodel name\t: x86-64\nphysical id\t: 0\nsiblings\t: {count}\ncore id\t\t: {index}\n\
+             cpu cores\t: {count}\napicid\t\t: {index}\nflags\t\t: fpu sse sse2\n"
+        );
     }
     text
 }

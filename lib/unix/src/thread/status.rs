@@ -43,6 +43,28 @@ fn state_letter(table: &Table, process: &Process) -> (char, &'static str) {
     }
 }
 
+/// The bits of a mask as runs of numbers: `0-3,6`.
+fn list(mask: u64) -> String {
+    let is_set = |bit: u32| bit < u64::BITS && mask & 1 << bit != 0;
+    let mut text = String::new();
+    let mut bit = 0;
+    while bit < u64::BITS {
+        let first = bit;
+        while is_set(bit) {
+            bit += 1;
+        }
+        let comma = if text.is_empty() { "" } else { "," };
+        // Writing to a string cannot fail.
+        let _ = match bit - first {
+            0 => Ok(()),
+            1 => write!(text, "{comma}{first}"),
+            _ => write!(text, "{comma}{first}-{}", bit - 1),
+        };
+        bit += 1;
+    }
+    text
+}
+
 impl<M: Machine> System<M> {
     /// The ids of all processes, zombies included.
     pub fn process_ids(&self) -> Vec<Pid> {
@@ -84,6 +106,7 @@ impl<M: Machine> System<M> {
             }
             None => (0, -1),
         };
+        let processor = self.thread_of_process(pid).map_or(0, |thread| thread.user().processor());
         self.processes.with(|table| {
             let process = table.process(pid)?;
             let usage = table.usage(process);
@@ -124,7 +147,7 @@ impl<M: Machine> System<M> {
             let (code, stack) = (memory.code, memory.stack_start);
             let _ = writeln!(
                 text,
-                "{} {} {stack} 0 0 {} {blocked} {ignored} {caught} 0 0 0 17 0 0 0 0 0 0 0 0 0 {} {} {} {} {exit_code}",
+                "{} {} {stack} 0 0 {} {blocked} {ignored} {caught} 0 0 0 17 {processor} 0 0 0 0 0 0 0 0 {} {} {} {} {exit_code}",
                 code.0,
                 code.1,
                 process.pending().set().bits(),
@@ -142,6 +165,7 @@ impl<M: Machine> System<M> {
         let memory = self.memory_usage(pid).await;
         let (memory, resident) = (memory.regions, memory.resident);
         let umask = self.thread_of_process(pid).map_or(0o022, |thread| thread.directories().umask().bits());
+        let affinity = self.thread_of_process(pid).map_or(0, |thread| thread.user().affinity());
         self.processes.with(|table| {
             let process = table.process(pid)?;
             let (letter, word) = state_letter(table, process);
@@ -189,6 +213,8 @@ impl<M: Machine> System<M> {
             line("SigIgn", format_args!("{:016x}", actions.ignored().bits()));
             line("SigCgt", format_args!("{:016x}", actions.caught().bits()));
             line("NoNewPrivs", format_args!("{}", u8::from(credentials.no_new_privileges)));
+            line("Cpus_allowed", format_args!("{:08x},{:08x}", affinity >> 32, affinity as u32));
+            line("Cpus_allowed_list", format_args!("{}", list(affinity)));
             line("voluntary_ctxt_switches", format_args!("{}", usage.voluntary_switches));
             line("nonvoluntary_ctxt_switches", format_args!("{}", usage.involuntary_switches));
             Ok(text)
@@ -305,5 +331,16 @@ fn exit_code(status: crate::process::ExitStatus) -> u32 {
     match status {
         crate::process::ExitStatus::Exited(status) => u32::from(status) << 8,
         crate::process::ExitStatus::Killed(signal) => signal.number().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::list;
+
+    #[test]
+    fn masks_are_lists_of_runs() {
+        assert_eq!([0, 1, 0b1111, 0b100_1011].map(list), ["", "0", "0-3", "0-1,3,6"]);
+        assert_eq!([1 << 63, u64::MAX].map(list), ["63", "0-63"]);
     }
 }

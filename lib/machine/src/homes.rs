@@ -1,0 +1,463 @@
+//! Which processor each thread of a program lives on, and what it has had of it.
+//!
+//! The worker is on the first processor, the *server's*; programs are on all. A thread that goes on after an answer may
+//! be given another home first: it is with the server anyway, so that it costs one call of the kernel and no interrupt.
+//!
+//! - It stays where it is, if no other program runs there.
+//! - Otherwise it goes to a processor where none does, or, not more often than every few milliseconds, to one with fewer.
+//! - A thread that often comes after a short time (it makes system calls rather than computes) goes to the server's
+//!   processor if no program runs there: its calls are local there.
+//! - When the worker is about to sleep and a processor has two threads more than another, it *pulls* one: recalls it, and
+//!   gives it its new home when it comes. Where the difference is one, and all have something to do, that happens ten times a
+//!   second, so that each has its turn on the emptier one.
+//! - A server that is busy for threads of other processors counts as a thread on its own.
+//!
+//! How many run is known from who is with the server and who is not. So is what each has used: threads that run side by
+//! side share their processor's time equally, as the kernel divides it. On the server's processor that is the time for which
+//! the worker waits.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use l4::x2::ThreadId;
+use rt::executor::OutOfMemory;
+
+/// The processor of the worker.
+pub(crate) const SERVER: usize = 0;
+/// Processors at most: the bits of a mask.
+pub(crate) const MOST: usize = 64;
+
+/// Ticks of the time-stamp counter for which a thread stays where it has come to, unless there is nothing better to do for a
+/// processor: some milliseconds, whatever the counter's speed.
+const REST: u64 = 10_000_000;
+/// A stay with its program that is shorter, in ticks, is short; and so many of them in a row make a thread one that calls.
+const SHORT: u64 = 400_000;
+const CALLS: u8 = 16;
+/// Ticks over which it is measured how busy the server is.
+const WINDOW: u64 = 4_000_000;
+/// Ticks after which a pulled thread is not waited for any more.
+const PATIENCE: u64 = 50_000_000;
+/// Microseconds between two turns.
+const TURN: u64 = 100_000;
+
+/// A moment, as the clocks of the processors have it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// The time-stamp counter.
+    pub(crate) stamp: u64,
+    /// Ticks of it for which the server's processor was there for programs.
+    pub(crate) programs: u64,
+}
+
+/// A processor.
+#[derive(Clone, Copy, Default)]
+struct Processor {
+    /// Threads that are with their programs here.
+    threads: usize,
+    /// Ticks that each of them would have had since the start, had it always been here.
+    clock: u64,
+    /// The processor's time at which `clock` was right.
+    at: u64,
+}
+
+/// What is known of a thread, by its number.
+#[derive(Clone, Copy)]
+struct Entry {
+    thread: ThreadId,
+    home: usize,
+    allowed: u64,
+    runs: bool,
+}
+
+const NOBODY: Entry = Entry { thread: ThreadId::NIL, home: SERVER, allowed: u64::MAX, runs: false };
+
+/// A thread that was recalled to get a new home.
+#[derive(Clone, Copy)]
+struct Pull {
+    thread: ThreadId,
+    to: usize,
+    at: u64,
+}
+
+/// What a worker that is about to sleep does for the balance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Nothing: it is balanced.
+    Balanced,
+    /// Recalls this thread.
+    Pull(ThreadId),
+    /// Looks again after so many microseconds.
+    Later(u64),
+}
+
+/// All processors, and who lives where.
+pub(crate) struct Homes {
+    processors: Box<[Processor]>,
+    /// Thread number of the first entry.
+    first: u32,
+    entries: Vec<Entry>,
+    /// Where the next search for a thread to pull begins.
+    cursor: usize,
+    pull: Option<Pull>,
+    /// Microseconds at which the last turn was taken.
+    turned: u64,
+    /// Whether the server was busy for others lately; since when it is measured, and for how long it was.
+    busy: bool,
+    window: u64,
+    worked: u64,
+}
+
+impl Homes {
+    /// For so many processors, and threads whose numbers begin at `first`.
+    pub(crate) fn new(processors: usize, first: u32) -> Homes {
+        let count = processors.clamp(1, MOST);
+        Homes {
+            processors: (0..count).map(|_| Processor::default()).collect(),
+            first,
+            entries: Vec::new(),
+            cursor: 0,
+            pull: None,
+            turned: 0,
+            busy: false,
+            window: 0,
+            worked: 0,
+        }
+    }
+
+    /// How many processors there are.
+    pub(crate) fn processors(&self) -> usize {
+        self.processors.len()
+    }
+
+    /// The mask of all processors.
+    pub(crate) fn all(&self) -> u64 {
+        u64::MAX >> (MOST - self.processors.len())
+    }
+
+    /// Threads that are with their programs on the server's processor.
+    pub(crate) fn beside_server(&self) -> usize {
+        self.processors[SERVER].threads
+    }
+
+    /// Enters a thread; `lived`: it was there before, and lives where it did.
+    ///
+    /// # Errors
+    /// There is no memory for its entry.
+    pub(crate) fn enter(&mut self, thread: ThreadId, lived: bool) -> Result<Stay, OutOfMemory> {
+        let place = thread.number().checked_sub(self.first).ok_or(OutOfMemory)? as usize;
+        if place >= self.entries.len() {
+            self.entries.try_reserve(place + 1 - self.entries.len()).map_err(|_| OutOfMemory)?;
+            self.entries.resize(place + 1, NOBODY);
+        }
+        let home = if lived { self.entries[place].home } else { SERVER };
+        self.entries[place] = Entry { thread, home, allowed: self.all(), runs: false };
+        Ok(Stay { place, home, allowed: self.all(), ..Stay::default() })
+    }
+
+    /// The worker has worked for a thread, so many ticks until now.
+    pub(crate) fn work(&mut self, thread: ThreadId, ticks: u64, now: Moment) {
+        let place = thread.number().wrapping_sub(self.first) as usize;
+        if self.entries.get(place).is_some_and(|entry| entry.thread == thread && entry.home != SERVER) {
+            self.worked += ticks;
+        }
+        let window = now.stamp.wrapping_sub(self.window);
+        if window >= WINDOW {
+            self.busy = self.worked > window / 2;
+            (self.window, self.worked) = (now.stamp, 0);
+        }
+    }
+
+    /// The worker is about to sleep, at `time` microseconds.
+    pub(crate) fn look(&mut self, now: Moment, time: u64) -> Look {
+        // Most often there is nothing to share out.
+        if self.processors.iter().all(|processor| processor.threads < 2) && !self.busy {
+            return Look::Balanced;
+        }
+        let count = self.processors.len();
+        let loads = || (0..count).map(|processor| (self.load(processor), processor));
+        let Some(least) = loads().min() else { return Look::Balanced };
+        let from = loads().filter(|&(_, processor)| self.processors[processor].threads > 0).max();
+        let Some(most) = from.filter(|most| most.0 > least.0) else { return Look::Balanced };
+        if let Some(pull) = self.pull
+            && now.stamp.wrapping_sub(pull.at) < PATIENCE
+        {
+            return Look::Later(TURN);
+        }
+        if most.0 == least.0 + 1 {
+            if most.0 == 1 || least.0 == 0 {
+                // One that runs alone has all that it can get.
+                return Look::Balanced;
+            }
+            let since = time.saturating_sub(self.turned);
+            if since < TURN {
+                return Look::Later(TURN - since);
+            }
+            self.turned = time;
+        }
+        match self.find(most.1, least.1) {
+            None => Look::Later(TURN),
+            Some(thread) => {
+                self.pull = Some(Pull { thread, to: least.1, at: now.stamp });
+                Look::Pull(thread)
+            }
+        }
+    }
+
+    /// A thread that runs at one processor and may at the other.
+    fn find(&mut self, from: usize, to: usize) -> Option<ThreadId> {
+        let count = self.entries.len();
+        let places = (0..count).map(|offset| (self.cursor + offset) % count);
+        let fits = |place: &usize| {
+            let entry = &self.entries[*place];
+            entry.runs && entry.home == from && entry.allowed & 1 << to != 0
+        };
+        let place = places.into_iter().find(fits)?;
+        self.cursor = (place + 1) % count;
+        Some(self.entries[place].thread)
+    }
+
+    /// How much is to be done at a processor.
+    fn load(&self, processor: usize) -> usize {
+        self.processors[processor].threads + usize::from(processor == SERVER && self.busy)
+    }
+
+    /// Brings a processor's clock up to now.
+    fn advance(&mut self, processor: usize, now: Moment) -> &mut Processor {
+        let time = if processor == SERVER { now.programs } else { now.stamp };
+        let processor = &mut self.processors[processor];
+        if processor.threads > 0 {
+            processor.clock += time.saturating_sub(processor.at) / processor.threads as u64;
+        }
+        processor.at = time;
+        processor
+    }
+}
+
+/// A thread's home, and its account.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stay {
+    place: usize,
+    /// Where it lives.
+    home: usize,
+    /// Where it may.
+    allowed: u64,
+    /// Whether it is with its program, and what its processor's clock was when it came there.
+    runs: bool,
+    since: u64,
+    /// Ticks used before that.
+    used: u64,
+    /// Short stays in a row.
+    short: u8,
+    /// When it got its home.
+    moved: u64,
+}
+
+impl Stay {
+    /// The processor that it lives on.
+    pub(crate) fn home(&self) -> usize {
+        self.home
+    }
+
+    /// The mask of those that it may live on.
+    pub(crate) fn allowed(&self) -> u64 {
+        self.allowed
+    }
+
+    /// Sets the mask, which is not empty. True: it has to move.
+    pub(crate) fn allow(&mut self, homes: &mut Homes, mask: u64) -> bool {
+        self.allowed = mask;
+        homes.entries[self.place].allowed = mask;
+        mask & 1 << self.home == 0
+    }
+
+    /// It goes to its program.
+    pub(crate) fn begin(&mut self, homes: &mut Homes, now: Moment) {
+        let processor = homes.advance(self.home, now);
+        processor.threads += 1;
+        self.since = processor.clock;
+        self.runs = true;
+        homes.entries[self.place].runs = true;
+    }
+
+    /// It has left its program.
+    pub(crate) fn end(&mut self, homes: &mut Homes, now: Moment) {
+        if !self.runs {
+            return;
+        }
+        let processor = homes.advance(self.home, now);
+        processor.threads -= 1;
+        let had = processor.clock - self.since;
+        self.used += had;
+        self.short = if had < SHORT { self.short.saturating_add(1) } else { 0 };
+        self.runs = false;
+        homes.entries[self.place].runs = false;
+    }
+
+    /// Ticks that it has used.
+    pub(crate) fn used(&self, homes: &mut Homes, now: Moment) -> u64 {
+        self.used + if self.runs { homes.advance(self.home, now).clock - self.since } else { 0 }
+    }
+
+    /// Chooses its home, while it does not run. Returns it if it is a new one.
+    pub(crate) fn settle(&mut self, homes: &mut Homes, now: Moment) -> Option<usize> {
+        let to = self.choose(homes, now);
+        if to == self.home {
+            return None;
+        }
+        (self.home, self.moved) = (to, now.stamp);
+        homes.entries[self.place].home = to;
+        Some(to)
+    }
+
+    fn choose(&mut self, homes: &mut Homes, now: Moment) -> usize {
+        let may = |processor: usize| self.allowed & 1 << processor != 0;
+        let thread = homes.entries[self.place].thread;
+        if let Some(pull) = homes.pull.take_if(|pull| pull.thread == thread)
+            && may(pull.to)
+        {
+            return pull.to;
+        }
+        let rested = now.stamp.wrapping_sub(self.moved) >= REST;
+        if may(self.home) && homes.load(self.home) == 0 {
+            let nearer = self.short >= CALLS && rested && may(SERVER) && homes.beside_server() == 0;
+            return if nearer { SERVER } else { self.home };
+        }
+        let candidates = (0..homes.processors.len()).filter(|&processor| may(processor));
+        let best = candidates.min_by_key(|&processor| (homes.load(processor), processor != self.home));
+        let Some(best) = best else { return self.home };
+        if !may(self.home) {
+            return best;
+        }
+        let (there, here) = (homes.load(best), homes.load(self.home));
+        // What is only the server's own work is not worth a move at once.
+        let idle = there == 0 && homes.processors[self.home].threads > 0;
+        if there < here && (idle || rested) { best } else { self.home }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(stamp: u64) -> Moment {
+        Moment { stamp, programs: stamp }
+    }
+
+    /// Threads that were just entered.
+    fn threads<const N: usize>(homes: &mut Homes) -> [Stay; N] {
+        core::array::from_fn(|index| {
+            homes.enter(ThreadId::global(100 + index as u32, 1).unwrap(), false).unwrap()
+        })
+    }
+
+    /// Lets a thread go on: its home.
+    fn go(stay: &mut Stay, homes: &mut Homes, now: Moment) -> usize {
+        stay.settle(homes, now);
+        stay.begin(homes, now);
+        stay.home()
+    }
+
+    #[test]
+    fn each_gets_a_processor_of_its_own_and_stays_there() {
+        let mut homes = Homes::new(4, 100);
+        let mut stays = threads::<6>(&mut homes);
+        let chosen = stays.each_mut().map(|stay| go(stay, &mut homes, at(REST)));
+        assert_eq!(chosen, [0, 1, 2, 3, 0, 1]);
+        stays[2].end(&mut homes, at(REST + SHORT));
+        assert_eq!(go(&mut stays[2], &mut homes, at(REST + 2 * SHORT)), 2);
+    }
+
+    #[test]
+    fn one_that_only_computes_is_pulled_to_where_nobody_is() {
+        let mut homes = Homes::new(2, 100);
+        let mut stays = threads::<4>(&mut homes);
+        let chosen = stays.each_mut().map(|stay| go(stay, &mut homes, at(REST)));
+        assert_eq!(chosen, [0, 1, 0, 1]);
+        assert_eq!(homes.look(at(REST), 0), Look::Balanced);
+        stays[1].end(&mut homes, at(2 * REST));
+        stays[3].end(&mut homes, at(2 * REST));
+        let Look::Pull(thread) = homes.look(at(2 * REST), 0) else { panic!("two on one processor") };
+        assert_eq!(thread.number(), 100);
+        // It is on its way.
+        assert_eq!(homes.look(at(2 * REST), 0), Look::Later(TURN));
+        stays[0].end(&mut homes, at(3 * REST));
+        assert_eq!(go(&mut stays[0], &mut homes, at(3 * REST)), 1);
+        assert_eq!(homes.look(at(3 * REST), 0), Look::Balanced);
+    }
+
+    #[test]
+    fn three_take_turns_on_two() {
+        let mut homes = Homes::new(2, 100);
+        let mut stays = threads::<3>(&mut homes);
+        stays.each_mut().map(|stay| go(stay, &mut homes, at(REST)));
+        assert_eq!(homes.look(at(REST), TURN / 4), Look::Later(TURN * 3 / 4));
+        let Look::Pull(thread) = homes.look(at(REST), TURN) else { panic!("it is time for a turn") };
+        let stay = &mut stays[thread.number() as usize - 100];
+        stay.end(&mut homes, at(REST + 1));
+        assert_eq!(go(stay, &mut homes, at(REST + 1)), 1);
+        assert_eq!(homes.look(at(REST + 1), TURN + 1), Look::Later(TURN - 1));
+    }
+
+    #[test]
+    fn one_that_calls_comes_to_the_server_if_nobody_is_there() {
+        let mut homes = Homes::new(2, 100);
+        let mut stays = threads::<2>(&mut homes);
+        let now = at(REST);
+        assert_eq!(stays.each_mut().map(|stay| go(stay, &mut homes, now)), [0, 1]);
+        let call = |stay: &mut Stay, homes: &mut Homes, now| {
+            stay.end(homes, now);
+            go(stay, homes, now)
+        };
+        let homes_of_calls: Vec<usize> =
+            (0..40).map(|turn| call(&mut stays[1], &mut homes, at(3 * REST + turn))).collect();
+        assert!(homes_of_calls.iter().all(|&home| home == 1), "there is a program at the server's");
+        stays[0].end(&mut homes, at(4 * REST));
+        assert_eq!(call(&mut stays[1], &mut homes, at(4 * REST)), 0);
+    }
+
+    #[test]
+    fn a_mask_is_kept() {
+        let mut homes = Homes::new(4, 100);
+        assert_eq!(homes.all(), 0b1111);
+        let [mut stay, mut other] = threads::<2>(&mut homes);
+        assert!(stay.allow(&mut homes, 0b0100));
+        assert_eq!(go(&mut stay, &mut homes, at(REST)), 2);
+        assert!(!other.allow(&mut homes, 0b0101));
+        assert_eq!(go(&mut other, &mut homes, at(REST)), 0);
+        // The same number lives on where it did, but may live anywhere.
+        stay.end(&mut homes, at(REST));
+        let again = homes.enter(ThreadId::global(100, 2).unwrap(), true).unwrap();
+        assert_eq!((again.home(), again.allowed()), (2, 0b1111));
+    }
+
+    #[test]
+    fn those_who_run_side_by_side_share_the_time() {
+        let mut homes = Homes::new(2, 100);
+        let [mut a, mut b, mut c] = threads::<3>(&mut homes);
+        a.begin(&mut homes, at(0));
+        b.begin(&mut homes, at(1000));
+        assert!(c.allow(&mut homes, 0b10));
+        assert_eq!(go(&mut c, &mut homes, at(1000)), 1);
+        assert_eq!(a.used(&mut homes, at(3000)), 2000);
+        b.end(&mut homes, at(3000));
+        // The server's own time is nobody's.
+        let late = Moment { stamp: 9000, programs: 4000 };
+        a.end(&mut homes, late);
+        c.end(&mut homes, late);
+        assert_eq!([a, b, c].map(|stay| stay.used(&mut homes, late)), [3000, 1000, 8000]);
+    }
+
+    #[test]
+    fn a_busy_server_counts() {
+        let mut homes = Homes::new(2, 100);
+        let [mut a, mut b] = threads::<2>(&mut homes);
+        assert!(b.allow(&mut homes, 0b10));
+        assert_eq!((go(&mut a, &mut homes, at(REST)), go(&mut b, &mut homes, at(REST))), (0, 1));
+        b.end(&mut homes, at(REST));
+        homes.work(ThreadId::global(101, 1).unwrap(), WINDOW, at(REST + WINDOW));
+        let Look::Pull(thread) = homes.look(at(REST + WINDOW), 0) else { panic!("the other is free") };
+        assert_eq!(thread.number(), 100);
+        homes.work(ThreadId::NIL, 0, at(REST + 3 * WINDOW));
+        assert!(!homes.busy);
+    }
+}
