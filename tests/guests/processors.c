@@ -174,7 +174,7 @@ static int shared_memory(void)
     for (int i = 0; i < 2 * count; i++) {
         children[i] = fork();
         if (children[i] == 0) {
-            for (int round = 0; round < 2000; round++) {
+            for (int round = 0; round < 500; round++) {
                 pthread_mutex_lock(&shared->mutex);
                 shared->counter++;
                 pthread_mutex_unlock(&shared->mutex);
@@ -185,7 +185,7 @@ static int shared_memory(void)
     }
     for (int i = 0; i < 2 * count; i++)
         must(status_of(children[i]) == 0, "a child ends");
-    must(shared->counter == 4000L * count && shared->atomic == 4000L * count, "no count is lost");
+    must(shared->counter == 1000L * count && shared->atomic == 1000L * count, "no count is lost");
     puts("nothing is lost between processes");
     return 0;
 }
@@ -199,12 +199,12 @@ static void sleep_until_turn(atomic_int *turn, int mine)
 static int turns(void)
 {
     struct shared *shared = share();
-    enum { ROUNDS = 1000 };
+    enum { ROUNDS = 320 };
     pid_t child = fork();
     for (int round = 0; round < ROUNDS; round++) {
         /* The two meet on all pairs of processors. */
-        if (round % 100 == 0)
-            must(pin(0, child ? round / 100 : round / 100 / count + 1) == 0, "sched_setaffinity");
+        if (round % 20 == 0)
+            must(pin(0, child ? round / 20 : round / 20 / count + 1) == 0, "sched_setaffinity");
         sleep_until_turn(&shared->turn, child != 0);
         shared->turn++;
         syscall(SYS_futex, &shared->turn, FUTEX_WAKE, 1, 0, 0, 0);
@@ -280,8 +280,8 @@ static void end_computing(pthread_t *threads, int number)
 
 static int signals(void)
 {
-    pthread_t threads[2 * MOST];
-    int number = 2 * count;
+    pthread_t threads[MOST + 1];
+    int number = count + 1;
     struct sigaction action = { .sa_handler = handle };
     sigaction(SIGUSR1, &action, 0);
     sigaction(SIGALRM, &action, 0);
@@ -289,18 +289,18 @@ static int signals(void)
         threads[i] = start(compute, i);
     while (runs < number)
         sched_yield();
-    for (int round = 1; round <= 50; round++)
+    for (int round = 1; round <= 16; round++)
         for (int i = 0; i < number; i++) {
             int before = handled;
             must(pthread_kill(threads[i], SIGUSR1) == 0, "pthread_kill");
             while (handled == before)
                 sched_yield();
         }
-    must(handled == 50 * number, "each signal is handled once");
+    must(handled == 16 * number, "each signal is handled once");
     struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
     handled = 0;
     setitimer(ITIMER_REAL, &often, 0);
-    while (handled < 25)
+    while (handled < 10)
         usleep(1000);
     setitimer(ITIMER_REAL, &never, 0);
     end_computing(threads, number);
@@ -337,7 +337,7 @@ static int fork_while_others_write(void)
         threads[i] = start(write_page, i);
     while (runs < count)
         sched_yield();
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 12; round++) {
         pid_t child = fork();
         if (child == 0) {
             int wrong = 0;
@@ -386,7 +386,7 @@ static int mappings(void)
         threads[i] = start(write_always, i);
     while (runs < count)
         sched_yield();
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < 30; round++) {
         long before[MOST];
         must(mprotect((void *)target, PAGE, PROT_READ) == 0, "mprotect");
         for (int i = 0; i < count; i++)
@@ -433,12 +433,12 @@ static int seven(void)
 
 static int ends(void)
 {
-    for (int round = 0; round < 24; round++) {
+    for (int round = 0; round < 8; round++) {
         pid_t child = fork();
         if (child == 0) {
-            for (int i = 0; i < 2 * count; i++)
+            for (int i = 0; i < count + 1; i++)
                 start(compute, i);
-            while (runs < 2 * count)
+            while (runs < count + 1)
                 sched_yield();
             if (round % 4 == 0)
                 do_exec(0);
