@@ -389,7 +389,9 @@ mod tests {
     fn three_take_turns_on_two() {
         let mut homes = Homes::new(2, 100);
         let mut stays = threads::<3>(&mut homes);
-        stays.each_mut().map(|stay| go(stay, &mut homes, at(REST)));
+        for stay in &mut stays {
+            go(stay, &mut homes, at(REST));
+        }
         assert_eq!(homes.look(at(REST), TURN / 4), Look::Later(TURN * 3 / 4));
         let Look::Pull(thread) = homes.look(at(REST), TURN) else { panic!("it is time for a turn") };
         let stay = &mut stays[thread.number() as usize - 100];
@@ -411,8 +413,8 @@ mod tests {
         let homes_of_calls: Vec<usize> =
             (0..40).map(|turn| call(&mut stays[1], &mut homes, at(3 * REST + turn))).collect();
         assert!(homes_of_calls.iter().all(|&home| home == 1), "there is a program at the server's");
-        stays[0].end(&mut homes, at(4 * REST));
-        assert_eq!(call(&mut stays[1], &mut homes, at(4 * REST)), 0);
+        stays[0].end(&mut homes, at(3 * REST + 50));
+        assert_eq!(call(&mut stays[1], &mut homes, at(3 * REST + 50)), 0);
     }
 
     #[test]
@@ -454,6 +456,7 @@ mod tests {
         assert!(b.allow(&mut homes, 0b10));
         assert_eq!((go(&mut a, &mut homes, at(REST)), go(&mut b, &mut homes, at(REST))), (0, 1));
         b.end(&mut homes, at(REST));
+        homes.work(ThreadId::NIL, 0, at(REST));
         homes.work(ThreadId::global(101, 1).unwrap(), WINDOW, at(REST + WINDOW));
         let Look::Pull(thread) = homes.look(at(REST + WINDOW), 0) else { panic!("the other is free") };
         assert_eq!(thread.number(), 100);
