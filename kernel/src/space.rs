@@ -34,7 +34,7 @@ pub type SpaceRef = &'static Space;
 pub struct Space {
     /// Page tables and mappings.
     pub memory: SpaceMemory,
-    /// What entry code loads to enter the space: its root table, or 0 if threads here may not run just so.
+    /// What entry code loads to enter the space: its root table, or [`NO_ENTRY`] if threads here may not run just so.
     pub(crate) entry_root: SharedWord,
     /// What entry code looks at before a message leaves the space: 0, or the only space that it may go to just so.
     pub(crate) restriction: SharedRef<Space>,
@@ -48,14 +48,14 @@ pub struct Space {
     active_threads: Cell<u32>,
     privileged: Cell<bool>,
     /// Threads lately found by their local ids, for the fast path. Who is found here is asked whether it still has that id.
-    local_ids: [SharedRef<Tcb>; REMEMBERED],
+    pub(crate) local_ids: [SharedRef<Tcb>; REMEMBERED],
     /// Owner and confinement (K13), and what a foreign system call does (K9).
     pub ownership: Ownership,
     redirection: Redirection,
 }
 
 /// While a space is free, the slab keeps its link in a word that only processors under the lock read.
-static SPACES: ObjectSlab<Space> = ObjectSlab::stable(Use::Spaces, offset_of!(Space, kip_area));
+static SPACES: ObjectSlab<Space, { offset_of!(Space, kip_area) as u32 }> = ObjectSlab::new(Use::Spaces);
 
 /// Spaces in use, for leak checks.
 pub fn spaces_in_use() -> u32 {
@@ -69,7 +69,10 @@ fn account_of_new_space() -> Result<Account, OutOfMemory> {
 }
 
 /// How many threads a space remembers by their local ids, at the places of their UTCBs modulo this number.
-const REMEMBERED: usize = 8;
+pub(crate) const REMEMBERED: usize = 8;
+
+/// No address of a root table: entry code sees by the sign that there is something in its way, as it does with pointers.
+pub(crate) const NO_ENTRY: u64 = 1 << 63;
 
 /// UTCBs that share a frame.
 const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
@@ -262,14 +265,13 @@ impl Space {
         Ok(Some(block))
     }
 
-    /// Gives the UTCB block at `location` back, and its frame if it was the last in use there.
-    pub fn free_utcb(&self, location: u64) {
-        let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
-        let Some(address) = self.utcb_frame(page) else { return };
+    /// Gives `block`, which is at `location`, back, and its frame if it was the last in use there.
+    pub fn free_utcb(&self, block: &'static Utcb, location: u64) {
+        let address = arch::virt_to_phys(block).align_down(crate::memory::PAGE_BITS);
         let used = slots(address);
         used.set(used.get() & !(1 << (location / utcb::SIZE % UTCBS_PER_FRAME)));
         if used.get() == 0 {
-            self.memory.remove_kernel_frame(page);
+            self.memory.remove_kernel_frame(VirtAddr::new(location).align_down(crate::memory::PAGE_BITS));
             // SAFETY: `allocate_utcb` charged the frame to this account and gave up ownership; no UTCB in it is in use
             // and it is mapped nowhere any more.
             drop(unsafe { Frame::from_raw(address, self.account) });

@@ -1,13 +1,38 @@
 //! The other system calls.
 
 use crate::{fixture, measure};
-use l4::thread;
-use l4::utcb;
+use l4::ipc::{self, Message};
+use l4::{kip, start, thread, utcb};
 use x2::ThreadId;
 use x2::control::UNCHANGED;
 
+/// Gives the processor back whenever it gets it.
+extern "C" fn switch_back() -> ! {
+    loop {
+        thread::switch_to(kip().root());
+    }
+}
+
+/// Tells the root task that it runs.
+extern "C" fn tell() -> ! {
+    let _ = ipc::send(kip().root(), Message::new(1));
+    start::halt()
+}
+
+/// There and back again.
+fn switches() {
+    for (test, partner) in [
+        ("thread-switch-round-trip-within-a-space", fixture::here(switch_back)),
+        ("thread-switch-round-trip-across-spaces", fixture::elsewhere(switch_back)),
+    ] {
+        measure(test, || thread::switch_to(partner));
+        thread::delete(partner).expect("deletion never fails");
+    }
+}
+
 pub(crate) fn run() {
     measure("thread-switch-nil", thread::yield_now);
+    switches();
     measure("system-clock", || {
         thread::system_clock();
     });
@@ -20,9 +45,15 @@ pub(crate) fn run() {
         thread::schedule(me, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).expect("this thread");
     });
     let (id, index) = fixture::new_id();
-    let active = fixture::arguments(me, Some(fixture::own_utcb(index)));
+    let active = fixture::arguments(me, Some(fixture::utcb_beside_own()));
     measure("thread-create-delete-active", || {
         thread::control(id, active).expect("a new thread");
+        thread::delete(id).expect("deletion never fails");
+    });
+    measure("thread-create-start-delete", || {
+        thread::control(id, active).expect("a new thread");
+        fixture::start_at(id, index, tell);
+        ipc::receive(id).expect("it runs");
         thread::delete(id).expect("deletion never fails");
     });
     let inactive = fixture::arguments(me, None);

@@ -152,7 +152,7 @@ fn map_control() {
     let (space, _) = fixture::owned_space();
     for pages in [1u64, 2, 8, 32, 128, 512] {
         let mut items = [const { MapItem { target: 0, control: 0, source: 0, answer: 0 } }; 512];
-        let mut batch = |test: &str, operation: MapOperation| {
+        let mut batch = |test: &'static str, operation: MapOperation| {
             for index in 0..pages {
                 items[index as usize] = MapItem::new(operation, target(index), 1, page(index));
             }
@@ -167,7 +167,7 @@ fn map_control() {
         batch("map-control-unmap", MapOperation::Unmap);
         batch("map-control-map", MapOperation::Map);
         batch("map-control-unmap-again", MapOperation::Unmap);
-        let run = |test: &str, operation| {
+        let run = |test: &'static str, operation| {
             let mut items = [MapItem::new(operation, target(0), pages as u32, page(0))];
             let start = now();
             extension::map_control(space, &mut items).expect("the pages are there");

@@ -8,7 +8,7 @@ use l4::{extension, kip, space, start, utcb};
 use x2::extension::{MapItem, MapOperation};
 use x2::{Fpage, Rights, ThreadId};
 
-const THREADS: usize = 32;
+const THREADS: usize = 40;
 /// Where the UTCB of a partner in another space lies.
 const UTCB_AREA: u64 = 0x7fff_8001_0000;
 
@@ -40,7 +40,8 @@ pub(crate) fn new_id() -> (ThreadId, u32) {
     (ThreadId::global(kip().thread_info().user_base + 8 + index, 1).expect("a global id"), index)
 }
 
-fn start_at(id: ThreadId, index: u32, body: extern "C" fn() -> !) {
+/// Starts a new thread on the stack with that index. This thread is its pager.
+pub(crate) fn start_at(id: ThreadId, index: u32, body: extern "C" fn() -> !) {
     let sp = addr_of!(STACKS[index as usize]) as u64 + start::STACK_SIZE as u64 - 8;
     ipc::send(id, Message::with_words(0, &[body as usize as u64, sp])).expect("it waits for its start");
 }
@@ -54,9 +55,18 @@ pub(crate) fn here(body: extern "C" fn() -> !) -> ThreadId {
     id
 }
 
-/// Place for a further UTCB in this space.
-pub(crate) fn own_utcb(index: u32) -> u64 {
-    (utcb::pointer() & !(x2::utcb::SIZE - 1)) + (1 + u64::from(index)) * x2::utcb::SIZE
+/// Place for a further UTCB in this space, in another frame than this thread's.
+fn own_utcb(index: u32) -> u64 {
+    first_utcb() + (4 + u64::from(index)) * x2::utcb::SIZE
+}
+
+/// Place for a UTCB in the frame of this thread's, which nobody else has: no frame has to be made for it, as for three of four.
+pub(crate) fn utcb_beside_own() -> u64 {
+    first_utcb() + x2::utcb::SIZE
+}
+
+fn first_utcb() -> u64 {
+    utcb::pointer() & !(x2::utcb::SIZE - 1)
 }
 
 /// Arguments that make an active thread in the space of `space`, or with no UTCB an inactive one.

@@ -4,11 +4,11 @@ use core::arch::{asm, naked_asm};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{AVERAGED, fixture, measure, measure_at, now, report};
+use crate::{AVERAGED, count, fixture, measure, measure_at, now, report};
 use l4::ipc::{self, Message};
-use l4::{kip, syscall, utcb};
+use l4::{kip, registers, space, syscall, thread, utcb};
 use x2::message::StringDescriptor;
-use x2::{Acceptor, Fpage, MessageTag, ThreadId, Timeouts};
+use x2::{Acceptor, Fpage, MapItem, MessageTag, Rights, ThreadId, Time, Timeouts};
 
 /// Answers every message of the root task with its own length.
 extern "C" fn echo() -> ! {
@@ -51,7 +51,20 @@ extern "C" fn bare_partner() -> ! {
     )
 }
 
-/// The root task's id and the address of the Ipc stub, for [`bare_partner`].
+/// Answers `R9` as a whole message to whoever has sent one, as a server: it waits for anybody.
+#[unsafe(naked)]
+extern "C" fn bare_server() -> ! {
+    naked_asm!(
+        "xor esi, esi",
+        "2: mov rdx, -1",
+        "xor r8d, r8d",
+        "call [rip + {ipc}]",
+        "jmp 2b",
+        ipc = sym IPC,
+    )
+}
+
+/// The id by which a [`bare_partner`] knows the root task, and the address of the Ipc stub.
 static ROOT: AtomicU64 = AtomicU64::new(0);
 static IPC: AtomicU64 = AtomicU64::new(0);
 
@@ -121,20 +134,87 @@ fn strings() {
     }
 }
 
-/// One way, as the papers measure it: both sides are loops in assembly around the stub.
+/// Round trips to `partner` by the number of words; the cost of an operation, of which there are so many in each.
+fn bare_series(test: &'static str, partner: ThreadId, operations: u64) {
+    for words in 0..=7 {
+        let tag = MessageTag::new(0, words, 0);
+        bare_round_trips(partner, tag, 1);
+        let start = now();
+        bare_round_trips(partner, tag, AVERAGED);
+        report(test, words as u64, (now() - start) / (operations * AVERAGED));
+    }
+}
+
+/// As the papers measure it: both sides are loops in assembly around the stub.
 fn bare() {
     ROOT.store(kip().root().raw(), Ordering::Relaxed);
     IPC.store(kip().word(x2::kip::IPC), Ordering::Relaxed);
-    let (near, far) = (fixture::here(bare_partner), fixture::elsewhere(bare_partner));
-    for (test, partner) in [("ipc-bare-across-spaces", far), ("ipc-bare-within-a-space", near)] {
-        for words in 0..=7 {
-            let tag = MessageTag::new(0, words, 0);
-            bare_round_trips(partner, tag, 1);
-            let start = now();
-            bare_round_trips(partner, tag, AVERAGED);
-            report(test, words as u64, (now() - start) / (2 * AVERAGED));
-        }
+    bare_series("ipc-bare-across-spaces", fixture::elsewhere(bare_partner), 2);
+    bare_series("ipc-bare-within-a-space", fixture::here(bare_partner), 2);
+    bare_series("call-to-open-wait-server-bare", fixture::elsewhere(bare_server), 1);
+    // The stubs of Ipc and Lipc are the same: what makes it local IPC are local ids.
+    ROOT.store(utcb::my_local_id().raw(), Ordering::Relaxed);
+    let partner = thread::local_id_of(fixture::here(bare_partner)).expect("a thread of this space");
+    bare_series("lipc-bare-within-a-space", partner, 2);
+}
+
+/// Takes a page at [`WINDOW`] with each message, and answers.
+extern "C" fn take_pages() -> ! {
+    let root = kip().root();
+    // SAFETY: nothing of the program lies in the window.
+    unsafe { utcb::accept(Acceptor::new(Fpage::memory(WINDOW, 12), false)) };
+    let mut received = ipc::receive(root);
+    loop {
+        received = match received {
+            Ok(_) => ipc::call(root, Message::new(0)),
+            Err(_) => ipc::receive(root),
+        };
     }
+}
+
+/// Where nothing is mapped in the partners' spaces.
+const WINDOW: u64 = 0x5000_0000_0000;
+
+/// A page mapped by a message, and the answer; then it is taken back, so that it is not there the next time.
+fn map_items() {
+    let partner = fixture::elsewhere(take_pages);
+    let page = Fpage::memory(SOURCE.0.get() as u64, 12).with_rights(Rights::ALL);
+    measure("map-item-and-unmap", || {
+        let item = MapItem::map(page.with_rights(Rights::READ_WRITE), WINDOW);
+        ipc::call(partner, Message::new(0).map_item(item)).expect("the page arrives");
+        space::unmap(&mut [page]);
+    });
+}
+
+/// The same word carried in the ways that a system call can take to a server: in processor registers by the bare stub, by the
+/// convenience interface, and as 64 bytes of memory that the kernel copies. (Foreign system calls are measured elsewhere.)
+fn transports() {
+    let (server, copier) = (fixture::elsewhere(serve), fixture::elsewhere(take_strings));
+    measure("transport-registers", || {
+        let message = (MessageTag::new(1, 7, 0), [1, 2, 3, 4, 5, 6, 7]);
+        registers::ipc(server, server, Timeouts::NEVER, message).expect("the server answers");
+    });
+    measure("transport-convenience", || {
+        let message = Message::with_words(1, &[1, 2, 3, 4, 5, 6, 7]);
+        ipc::call(server, message).expect("the server answers");
+    });
+    let words = [StringDescriptor::new(64, 1, false).raw(), SOURCE.0.get() as u64];
+    measure("transport-copied-arguments", || {
+        ipc::call(copier, Message::new(0).typed_words(&words)).expect("the string arrives");
+    });
+}
+
+/// Calls that wait with a timeout which does not end, and waits that end by it.
+fn timeouts() {
+    let server = fixture::elsewhere(serve);
+    let timeouts = Timeouts::new(Time::NEVER, Time::period(1_000_000));
+    measure("call-with-timeout", || {
+        ipc::call_timeouts(server, Message::new(0), timeouts).expect("the server answers");
+    });
+    // The clock of an emulated machine jumps while nothing runs: only the plugin can count this.
+    count("timeout-expires", || {
+        ipc::receive_timeout(server, Time::period(1)).expect_err("nobody sends");
+    });
 }
 
 pub(crate) fn run() {
@@ -149,6 +229,9 @@ pub(crate) fn run() {
     }
     bare();
     strings();
+    map_items();
+    transports();
+    timeouts();
     // The bare stub: message registers in processor registers, nothing copied to or from the UTCB.
     let registers = [0; 8];
     let pointer = utcb::pointer();

@@ -32,6 +32,8 @@ struct Layout {
     /// Where in a free object its link lies.
     link_at: u32,
     stable: bool,
+    /// Objects are cleared when they are freed, so that whoever gets one finds zeros.
+    cleared: bool,
 }
 
 /// What a slab has at the moment.
@@ -57,35 +59,33 @@ impl Slab {
     /// A slab of objects of `size` bytes (4..=4096), aligned to the largest power of two that divides `size`, at most
     /// to a cache line if coloured.
     pub const fn new(usage: Use, size: u32) -> Self {
-        let layout =
-            Layout { size, per_frame: PAGE_SIZE as u32 / size, colours: 1, link_at: 0, stable: false };
-        Self { state: SpinLock::new(State::new(layout.with_colours())), usage }
-    }
-
-    /// A slab whose memory holds objects of this type for ever, cleared only when first used. While an object is free,
-    /// the two bytes at `link_at` are the slab's.
-    pub const fn stable(usage: Use, size: u32, link_at: u32) -> Self {
-        let full = PAGE_SIZE as u32 / size;
-        let per_frame = if full * size == PAGE_SIZE as u32 && full > 1 { full - 1 } else { full };
-        let layout = Layout { size, per_frame, colours: 1, link_at, stable: true };
-        Self { state: SpinLock::new(State::new(layout.with_colours())), usage }
+        Self { state: SpinLock::new(State::new(Layout::cleared(size))), usage }
     }
 
     /// Sets the object size at boot, when it depends on the processor. Only before the first allocation.
     pub fn set_size(&self, size: u32) {
         let mut state = self.lock();
         assert!(state.frames == 0 && size >= 4 && size <= PAGE_SIZE as u32);
-        let Layout { link_at, stable, .. } = state.layout;
-        let layout = Layout { size, per_frame: PAGE_SIZE as u32 / size, colours: 1, link_at, stable };
-        state.layout = layout.with_colours();
+        state.layout = Layout::cleared(size);
     }
 
-    /// An object, charged to `account`: zeroed, or as its last user left it if the slab is stable.
+    /// An object, charged to `account`: zeroed, or as its last user left it if the slab does not clear them.
     pub fn alloc(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
         let state = self.lock();
         let layout = state.layout;
+        self.alloc_in(state, layout, account)
+    }
+
+    /// [`Slab::alloc`] with the lock held; `layout` is the slab's.
+    #[inline(always)]
+    fn alloc_in(
+        &self,
+        state: SpinLockGuard<'_, State>,
+        layout: Layout,
+        account: Account,
+    ) -> Result<PhysAddr, OutOfMemory> {
         let object = self.alloc_raw(state, layout, account)?;
-        if !layout.stable {
+        if layout.cleared {
             layout.link(object).store(0, Ordering::Relaxed);
         }
         Ok(object)
@@ -127,7 +127,7 @@ impl Slab {
         Ok(object)
     }
 
-    /// Returns an object. All of it but a stable slab's must be zero or will be cleared here: `cleared` says which.
+    /// Returns an object. If the slab clears objects, it must be zero or is cleared here: `cleared` says which.
     ///
     /// # Safety
     /// The object came from this slab, charged to `account`, and nobody uses it any more (of a stable slab: but to
@@ -135,16 +135,33 @@ impl Slab {
     pub unsafe fn free(&self, object: PhysAddr, account: Account, cleared: bool) {
         let state = self.lock();
         let layout = state.layout;
-        if !layout.stable && !cleared {
+        // SAFETY: the caller's promise.
+        unsafe { self.free_in(state, layout, object, account, cleared) };
+    }
+
+    /// [`Slab::free`] with the lock held; `layout` is the slab's.
+    ///
+    /// # Safety
+    /// As for [`Slab::free`].
+    #[inline(always)]
+    unsafe fn free_in(
+        &self,
+        state: SpinLockGuard<'_, State>,
+        layout: Layout,
+        object: PhysAddr,
+        account: Account,
+        cleared: bool,
+    ) {
+        if layout.cleared && !cleared {
             // SAFETY: the object is the caller's, and of this size.
             unsafe { arch::phys_to_virt(object).write_bytes(0, layout.size as usize) };
         }
-        self.free_raw::<true>(state, layout, object, account);
+        self.free_raw(state, layout, object, account);
     }
 
-    /// Returns an object with any contents; `ZEROED`: all free objects of the slab hold zeros but for their links.
+    /// Returns an object. If the slab clears objects, it holds zeros.
     #[inline(always)]
-    fn free_raw<const ZEROED: bool>(
+    fn free_raw(
         &self,
         mut state: SpinLockGuard<'_, State>,
         layout: Layout,
@@ -165,7 +182,7 @@ impl Slab {
             Self::push(&mut state, number, record);
         }
         if used == 1 && !layout.stable {
-            self.release_empty(&mut state, number, ZEROED.then_some(layout));
+            self.release_empty(&mut state, number, layout.cleared.then_some(layout));
         }
         state.objects -= 1;
         drop(state);
@@ -251,7 +268,27 @@ impl State {
 
 impl Layout {
     const fn packed(size: u32) -> Self {
-        Self { size, per_frame: PAGE_SIZE as u32 / size, colours: 1, link_at: 0, stable: false }
+        Self {
+            size,
+            per_frame: PAGE_SIZE as u32 / size,
+            colours: 1,
+            link_at: 0,
+            stable: false,
+            cleared: false,
+        }
+    }
+
+    /// Of objects that hold zeros when they are handed out.
+    const fn cleared(size: u32) -> Self {
+        Self { cleared: true, ..Self::packed(size) }.with_colours()
+    }
+
+    /// Of objects whose memory holds objects of this type for ever, cleared only when first used. While an object is free, the
+    /// two bytes at `link_at` are the slab's.
+    const fn stable(size: u32, link_at: u32) -> Self {
+        let full = PAGE_SIZE as u32 / size;
+        let per_frame = if full * size == PAGE_SIZE as u32 && full > 1 { full - 1 } else { full };
+        Self { per_frame, link_at, stable: true, ..Self::packed(size) }.with_colours()
     }
 
     const fn with_colours(mut self) -> Self {
@@ -318,7 +355,7 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     /// It came from this slab, charged to `account`, and nobody uses it any more.
     #[inline]
     pub(crate) unsafe fn free(&self, object: PhysAddr, account: Account) {
-        self.0.free_raw::<false>(self.0.lock(), Self::LAYOUT, object, account);
+        self.0.free_raw(self.0.lock(), Self::LAYOUT, object, account);
     }
 
     pub(crate) fn usage(&self) -> (u32, u32) {
@@ -326,22 +363,23 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     }
 }
 
-/// Objects of type `T`, packed. `T` must be valid as all zeros, or the caller writes it before use.
-pub struct ObjectSlab<T> {
+/// How an [`ObjectSlab`] treats its objects: they hold zeros when they are handed out.
+pub const CLEARED: u32 = u32::MAX;
+/// How an [`ObjectSlab`] treats its objects: whoever gets one writes it whole.
+pub const UNCLEARED: u32 = u32::MAX - 1;
+
+/// Objects of type `T`, packed. `T` must be valid as all zeros, or the caller writes it before use. `CARE` says how they are
+/// treated: [`CLEARED`], [`UNCLEARED`], or, for a stable slab (see the module), the offset of two bytes of `T` which mean
+/// nothing while it is free.
+pub struct ObjectSlab<T, const CARE: u32 = CLEARED> {
     slab: Slab,
     object: PhantomData<fn() -> T>,
 }
 
-impl<T> ObjectSlab<T> {
+impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     /// A slab of `T`.
     pub const fn new(usage: Use) -> Self {
-        Self { slab: Slab::new(usage, Self::SIZE), object: PhantomData }
-    }
-
-    /// A stable slab of `T` (see the module): `link_at` is the offset of two bytes of `T` which mean nothing while it is
-    /// free.
-    pub const fn stable(usage: Use, link_at: usize) -> Self {
-        Self { slab: Slab::stable(usage, Self::SIZE, link_at as u32), object: PhantomData }
+        Self { slab: Slab { state: SpinLock::new(State::new(Self::LAYOUT)), usage }, object: PhantomData }
     }
 
     const SIZE: u32 = {
@@ -352,9 +390,17 @@ impl<T> ObjectSlab<T> {
         size_of::<T>() as u32
     };
 
-    /// Memory for one `T`, charged to `account`: zeroed, or as left by the last user if the slab is stable.
+    /// Known to the compiler, so that no object is found by a division.
+    const LAYOUT: Layout = match CARE {
+        CLEARED => Layout::cleared(Self::SIZE),
+        UNCLEARED => Layout::packed(Self::SIZE).with_colours(),
+        link_at => Layout::stable(Self::SIZE, link_at),
+    };
+
+    /// Memory for one `T`, charged to `account`: zeroed, or as left by the last user if the slab does not clear it.
     pub fn alloc(&self, account: Account) -> Result<NonNull<T>, OutOfMemory> {
-        let object = arch::phys_to_virt(self.slab.alloc(account)?).cast::<T>();
+        let object = self.slab.alloc_in(self.slab.lock(), Self::LAYOUT, account)?;
+        let object = arch::phys_to_virt(object).cast::<T>();
         Ok(NonNull::new(object).expect("the direct map does not contain address 0"))
     }
 
@@ -364,12 +410,15 @@ impl<T> ObjectSlab<T> {
     /// As for [`Slab::free`].
     pub unsafe fn free(&self, object: NonNull<T>, account: Account) {
         // SAFETY: the caller's promise.
-        unsafe { self.slab.free(arch::virt_to_phys(object.as_ptr()), account, false) };
+        unsafe {
+            let object = arch::virt_to_phys(object.as_ptr());
+            self.slab.free_in(self.slab.lock(), Self::LAYOUT, object, account, false);
+        }
     }
 
     /// As [`ObjectSlab::alloc`], but freed again unless [`Reserved::commit`] is called: for a system call that takes all
     /// it may need before its first state change.
-    pub fn reserve(&'static self, account: Account) -> Result<Reserved<T>, OutOfMemory> {
+    pub fn reserve(&'static self, account: Account) -> Result<Reserved<T, CARE>, OutOfMemory> {
         Ok(Reserved { object: self.alloc(account)?, slab: self, account })
     }
 
@@ -380,13 +429,13 @@ impl<T> ObjectSlab<T> {
 }
 
 /// Memory for a `T` that returns to its slab unless committed.
-pub struct Reserved<T: 'static> {
+pub struct Reserved<T: 'static, const CARE: u32> {
     object: NonNull<T>,
-    slab: &'static ObjectSlab<T>,
+    slab: &'static ObjectSlab<T, CARE>,
     account: Account,
 }
 
-impl<T> Reserved<T> {
+impl<T, const CARE: u32> Reserved<T, CARE> {
     /// Where the object will be.
     pub fn as_ptr(&self) -> *mut T {
         self.object.as_ptr()
@@ -400,7 +449,7 @@ impl<T> Reserved<T> {
     }
 }
 
-impl<T> Drop for Reserved<T> {
+impl<T, const CARE: u32> Drop for Reserved<T, CARE> {
     fn drop(&mut self) {
         // SAFETY: the memory came from this slab for this account, and `commit` did not hand it out.
         unsafe { self.slab.free(self.object, self.account) };

@@ -125,7 +125,7 @@ fn slabs_pack_and_give_frames_back() {
 #[test]
 fn stable_slabs_keep_contents_and_spread_over_cache_sets() {
     let _machine = Machine::new(256 * KIB);
-    static SLAB: ObjectSlab<Block> = ObjectSlab::stable(Use::Threads, 504);
+    static SLAB: ObjectSlab<Block, 504> = ObjectSlab::new(Use::Threads);
     let objects: Vec<_> = (0..56).map(|_| SLAB.alloc(Account::KERNEL).unwrap()).collect();
     assert_eq!(SLAB.slab().usage(), (56, 8));
     let first_lines: HashSet<_> = objects.iter().map(|object| object.as_ptr() as usize % 4096 / 64).collect();

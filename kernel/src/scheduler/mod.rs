@@ -17,7 +17,7 @@ use self::preemption::Verdict;
 use self::ready_queue::{ReadyQueue, Ring};
 use self::timeouts::{Microseconds, NEVER, Timeouts};
 use crate::arch;
-use crate::thread::ThreadRef;
+use crate::thread::{PriorityCell, ThreadRef};
 
 /// What shall run when a handler is done. The value is the whole of the decision: nothing was switched yet.
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ pub struct Scheduler {
     /// When it ends.
     slice_end: Cell<Microseconds>,
     /// Lowest priority that preempts: that of the running thread, or of the one that donated its time to it.
-    running_priority: Cell<u8>,
+    running_priority: PriorityCell,
     /// For when the timer is set.
     timer: Cell<Microseconds>,
     /// The running thread, if its total quantum is finite, and since when it runs.
@@ -70,6 +70,8 @@ pub struct Scheduler {
 impl Scheduler {
     /// Where entry code finds the priority of the running thread (a byte).
     pub const RUNNING_PRIORITY: usize = offset_of!(Self, running_priority);
+    /// Where entry code finds how far from the highest a priority may be so that no ready thread is above it.
+    pub const FARTHEST: usize = offset_of!(Self, ready) + ReadyQueue::FARTHEST;
     /// Where entry code finds the highest priority that has a ready thread (a signed 32-bit word, -1 = none).
     pub const HIGHEST_READY: usize = offset_of!(Self, ready) + ReadyQueue::HIGHEST;
 
@@ -87,7 +89,7 @@ impl Scheduler {
             timeouts: Timeouts::new(),
             slice_owner: Cell::new(None),
             slice_end: Cell::new(NEVER),
-            running_priority: Cell::new(0),
+            running_priority: PriorityCell::new(),
             timer: Cell::new(NEVER),
             metered: Cell::new(None),
             metered_since: Cell::new(0),

@@ -48,12 +48,16 @@ pub enum Ring {
 const PRIORITIES: usize = 256;
 /// Below every priority.
 const NOBODY: i32 = -1;
+/// How far the lowest priority is from the highest.
+const FARTHEST: u32 = PRIORITIES as u32 - 1;
 const WORD: usize = u64::BITS as usize;
 
 /// Ready threads by priority, 255 first, first in first out among equals.
 pub struct ReadyQueue {
     /// The highest priority that has a ready thread; -1 = none. Kept for the fast path, which only compares it.
     highest: Cell<i32>,
+    /// How far from the highest of all a priority may be so that no ready thread is above it.
+    farthest: Cell<u32>,
     occupied: [Cell<u64>; PRIORITIES / WORD],
     heads: [Cell<Option<ThreadRef>>; PRIORITIES],
     arrived: Cell<Option<ThreadRef>>,
@@ -63,11 +67,14 @@ pub struct ReadyQueue {
 impl ReadyQueue {
     /// Where entry code finds the highest priority that has a ready thread.
     pub(super) const HIGHEST: usize = offset_of!(Self, highest);
+    /// Where entry code finds how far from the highest of all a priority may be so that no ready thread is above it.
+    pub(super) const FARTHEST: usize = offset_of!(Self, farthest);
 
     /// An empty queue.
     pub const fn new() -> Self {
         Self {
             highest: Cell::new(NOBODY),
+            farthest: Cell::new(FARTHEST),
             occupied: [const { Cell::new(0) }; PRIORITIES / WORD],
             heads: [const { Cell::new(None) }; PRIORITIES],
             arrived: Cell::new(None),
@@ -127,7 +134,7 @@ impl ReadyQueue {
                 }
                 let word = &self.occupied[priority / WORD];
                 word.set(word.get() | 1 << (priority % WORD));
-                self.highest.set(self.highest.get().max(priority as i32));
+                self.set_highest(self.highest.get().max(priority as i32));
             }
             Some(first) => {
                 let last = first.ready.previous.replace(Some(thread));
@@ -159,7 +166,7 @@ impl ReadyQueue {
             let word = &self.occupied[priority / WORD];
             word.set(word.get() & !(1 << (priority % WORD)));
             if self.highest.get() == priority as i32 {
-                self.highest.set(self.find_highest());
+                self.set_highest(self.find_highest());
             }
             return;
         }
@@ -185,6 +192,11 @@ impl ReadyQueue {
     #[inline]
     pub fn has_none_above(&self, priority: u8) -> bool {
         i32::from(priority) >= self.highest.get()
+    }
+
+    fn set_highest(&self, highest: i32) {
+        self.highest.set(highest);
+        self.farthest.set(FARTHEST - highest.max(0) as u32);
     }
 
     fn find_highest(&self) -> i32 {

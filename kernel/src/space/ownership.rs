@@ -13,7 +13,7 @@ use core::ptr::{NonNull, eq};
 use x2::ErrorCode;
 use x2::extension::SystemCallMode;
 
-use super::{CONTROL, Space, SpaceRef};
+use super::{CONTROL, NO_ENTRY, Space, SpaceRef};
 use crate::memory::{Account, ObjectSlab, OutOfMemory, UNLIMITED, Use};
 use crate::sync::{SharedFlag, SharedHalf, SharedRef, SharedWord};
 use crate::{arch, processor};
@@ -40,7 +40,7 @@ struct Opening {
 }
 
 /// While an opening is free, the slab keeps its link where only processors under the lock look.
-static OPENINGS: ObjectSlab<Opening> = ObjectSlab::stable(Use::Spaces, offset_of!(Opening, next_to));
+static OPENINGS: ObjectSlab<Opening, { offset_of!(Opening, next_to) as u32 }> = ObjectSlab::new(Use::Spaces);
 
 /// How many openings a space can have: each costs a comparison in every send that goes elsewhere.
 pub const MAX_OPENINGS: usize = 8;
@@ -172,8 +172,8 @@ impl Space {
     pub(super) fn tell_entry_code(&'static self) {
         let root = self.memory.page_table_root().value();
         let (restriction, root) = match self.ownership.owner() {
-            _ if self.has_used_ports.get() => (Some(self), 0),
-            Owner::Gone => (Some(self), 0),
+            _ if self.has_used_ports.get() => (Some(self), NO_ENTRY),
+            Owner::Gone => (Some(self), NO_ENTRY),
             _ if self.is_redirected() => (Some(self), root),
             Owner::Nobody => (None, root),
             Owner::Space(owner) => (Some(owner), root),

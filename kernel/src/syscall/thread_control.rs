@@ -51,6 +51,10 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     let result = decode(current).and_then(perform);
     drop(control);
     match result {
+        Ok(Work::Idle) => {
+            return_result(current, Ok(()));
+            Next::Return
+        }
         Ok(work) => resume(current, work),
         Err(error) => {
             return_result(current, Err(error));
@@ -271,8 +275,16 @@ fn perform(request: Request) -> Result<Work, ErrorCode> {
         Request::Associate(interrupt, Some(handler)) => interrupt.associate(handler),
         Request::Associate(interrupt, None) => interrupt.disassociate(),
         Request::Delete(thread) => {
-            let unfinished = lifecycle::take_unfinished(thread);
-            return Ok(unfinished.unwrap_or_else(|| lifecycle::retire_id(thread, None)));
+            if let Some(unfinished) = lifecycle::take_unfinished(thread) {
+                return Ok(unfinished);
+            }
+            let number = thread.id().number();
+            let work = lifecycle::retire_id(thread, None);
+            if lifecycle::has_no_relations(thread) {
+                let left = lifecycle::remove(thread, number);
+                return Ok(left.map_or(Work::Idle, Work::DestroySpace));
+            }
+            return Ok(work);
         }
         Request::Create { id, space, scheduler, pager, location } => {
             create(id, space, scheduler, pager, location)?;
@@ -315,8 +327,8 @@ impl Provisions {
 
 impl Drop for Provisions {
     fn drop(&mut self) {
-        if let Some((_, location)) = self.block.take() {
-            self.space.free_utcb(location);
+        if let Some((block, location)) = self.block.take() {
+            self.space.free_utcb(block, location);
         }
         if let Some(record) = self.record.take() {
             lifecycle::free_transfer_record(record, self.account);
@@ -343,7 +355,7 @@ fn create(
         lifecycle::set_utcb(thread, block, location);
     }
     if let (Some(pager), Some(record)) = (pager, provisions.record.take()) {
-        lifecycle::activate(thread, pager, record);
+        lifecycle::activate_new(thread, pager, record);
     }
     Ok(())
 }

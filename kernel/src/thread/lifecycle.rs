@@ -14,7 +14,7 @@ use super::tcb::{Tcb, mark};
 use super::transfer_record::{TransferRecord, Work};
 use super::{Continuation, ThreadRef, Utcb, ipc};
 use crate::mapping::Cursor;
-use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
+use crate::memory::{Account, ObjectSlab, OutOfMemory, UNCLEARED, Use};
 use crate::space::{Space, SpaceRef};
 use crate::trace::{self, Event};
 use crate::{arch, interrupt, processor};
@@ -23,8 +23,8 @@ use crate::{arch, interrupt, processor};
 pub const LOOKED_AT: usize = 16;
 
 /// TCBs. While one is free the slab keeps its link in the saved registers.
-static TCBS: ObjectSlab<Tcb> = ObjectSlab::stable(Use::Threads, offset_of!(Tcb, registers));
-static TRANSFER_RECORDS: ObjectSlab<TransferRecord> = ObjectSlab::new(Use::Transfers);
+static TCBS: ObjectSlab<Tcb, { offset_of!(Tcb, registers) as u32 }> = ObjectSlab::new(Use::Threads);
+static TRANSFER_RECORDS: ObjectSlab<TransferRecord, UNCLEARED> = ObjectSlab::new(Use::Transfers);
 
 /// TCBs in use, for leak checks.
 pub fn threads_in_use() -> u32 {
@@ -109,7 +109,7 @@ pub fn allocate_transfer_record(account: Account) -> Result<&'static TransferRec
 
 /// Returns a transfer record.
 pub fn free_transfer_record(record: &'static TransferRecord, account: Account) {
-    record.cancel();
+    record.end();
     // SAFETY: from this slab; the thread that had it has forgotten it.
     unsafe { TRANSFER_RECORDS.free(NonNull::from(record), account) };
 }
@@ -128,19 +128,29 @@ pub fn set_utcb(thread: ThreadRef, block: &'static Utcb, location: u64) {
 
 /// Takes the UTCB of a thread that is not going to run before it gets another.
 pub fn drop_utcb(thread: ThreadRef) {
-    if let (Some(_), Some(space)) = (thread.utcb.take(), thread.space.get()) {
-        space.free_utcb(thread.local_id.replace(0) - utcb::MR0_OFFSET);
+    if let (Some(block), Some(space)) = (thread.utcb.take(), thread.space.get()) {
+        space.free_utcb(block, thread.local_id.replace(0) - utcb::MR0_OFFSET);
     }
 }
 
 /// Activates an inactive thread that has a UTCB: it waits for its start message from `pager` (X.2 rule 5.12).
 pub fn activate(thread: ThreadRef, pager: ThreadId, record: &'static TransferRecord) {
+    become_active(thread, pager, record);
+    ipc::await_start(thread, pager);
+}
+
+/// The same for a thread that has just been made.
+pub fn activate_new(thread: ThreadRef, pager: ThreadId, record: &'static TransferRecord) {
+    become_active(thread, pager, record);
+    ipc::await_first_start(thread, pager);
+}
+
+fn become_active(thread: ThreadRef, pager: ThreadId, record: &'static TransferRecord) {
     thread.transfer_record.set(Some(record));
     if let Some(space) = thread.space.get() {
         space.count_active(true);
     }
     thread.set_pager(pager);
-    ipc::await_start(thread, pager);
 }
 
 /// Moves `thread` to `space`, where its UTCB, if it has one, will be `block` at `location`. Returns the old space if
@@ -252,6 +262,15 @@ pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u
         }
     }
     Ok(())
+}
+
+/// Whether nothing is left for [`end_relations`] to do, on any processor: nobody knows the thread, nobody sends to it, and there
+/// is no other processor where somebody could be about to.
+pub fn has_no_relations(thread: ThreadRef) -> bool {
+    other_processors() == 0
+        && !thread.is_marked(mark::NAMED)
+        && thread.senders.first().is_none()
+        && thread.pending_interrupts.get().is_none()
 }
 
 /// The last step of a deletion. Returns the space if this was its last thread.

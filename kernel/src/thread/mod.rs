@@ -23,6 +23,6 @@ pub use continuation::{Continuation, IpcKind};
 pub use offer::Offer;
 #[cfg(test)]
 pub(crate) use tcb::test_thread;
-pub use tcb::{Registers, TCB_SIZE, Tcb, ThreadRef, USER_FLAGS, flag, mark, pending};
+pub use tcb::{PriorityCell, Registers, TCB_SIZE, Tcb, ThreadRef, USER_FLAGS, flag, mark, pending};
 pub use transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
 pub use utcb::Utcb;

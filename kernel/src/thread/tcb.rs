@@ -148,23 +148,53 @@ impl Registers {
 /// RFLAGS of a thread that has changed none: interrupts on, I/O privilege level 0.
 pub const USER_FLAGS: u64 = 1 << 9 | 1 << 1;
 
+/// A priority, kept as its distance from the highest: the larger the word, the less urgent, so that entry code compares it
+/// together with what stands above it in a word ([`Tcb::WHERE`]).
+#[repr(transparent)]
+pub struct PriorityCell(Cell<u8>);
+
+impl PriorityCell {
+    /// The lowest priority.
+    pub const fn new() -> Self {
+        Self(Cell::new(u8::MAX))
+    }
+
+    /// The priority: 0 to 255, 255 is the most urgent.
+    #[inline]
+    pub fn get(&self) -> u8 {
+        !self.0.get()
+    }
+
+    /// Sets the priority.
+    #[inline]
+    pub fn set(&self, priority: u8) {
+        self.0.set(!priority);
+    }
+}
+
+impl Default for PriorityCell {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// A thread control block.
 #[repr(C, align(64))]
 pub struct Tcb {
     // Line 0: identity and IPC state, all that a fast path reads of a partner beside its registers.
     /// The global id; nil while the TCB is not in use. Any processor may read it.
     pub(crate) id: AtomicU64,
+    /// 0 to 255, 255 is the most urgent.
+    pub priority: PriorityCell,
+    /// 1 = [`mark::NAMED`], 0 = not. Any processor may set it.
+    named: AtomicU8,
+    /// The processor that may touch the thread. Any may read it.
+    pub(crate) location: Location,
     /// What the thread does next or waits for, unless `offer` says that.
     continuation: Cell<Continuation>,
-    /// See [`flag`].
-    pub flags: SharedByte,
-    /// 0 to 255, 255 is the most urgent.
-    pub priority: Cell<u8>,
     /// The processor on which the thread runs at user level, and which has its queue of senders and its pending
     /// interrupts. Any processor may read it (K12).
     pub(super) home: AtomicU16,
-    /// The processor that may touch the thread. Any may read it.
-    pub(crate) location: Location,
     /// `Send`: whom to; `Receive`: whom from, unless `offer` says that.
     partner: Cell<ThreadId>,
     /// The address space. `None` only while the TCB is not in use. Any processor may read it.
@@ -186,12 +216,14 @@ pub struct Tcb {
     pub registers: Registers,
     /// Whether the last entry was a SYSCALL, whose clobbered registers allow SYSRET; unless `offer` says that.
     pub(crate) entered_by_syscall: Cell<bool>,
-    /// See [`mark`]. Any processor may set some.
-    pub(crate) marks: AtomicU8,
+    /// See [`mark`], without [`mark::NAMED`]. Any processor may set some.
+    marks: AtomicU8,
     /// Which IPC timeout the receive phase has, kept while the send phase waits (X.2 rule 1.10).
     pub receive_timeout: Cell<u16>,
     /// Which ring of the ready queue the thread is in, if it is in one.
     pub(crate) ring: Cell<Ring>,
+    /// See [`flag`].
+    pub flags: SharedByte,
     /// Where the thread is going to live when it is back at home; [`NOWHERE`] = it stays.
     pub(super) moves_to: Cell<u16>,
     /// Whom the receive phase that follows the present send phase will be from; nil = none.
@@ -269,15 +301,31 @@ const _: () = assert!(offset_of!(Tcb, registers) + offset_of!(Registers, gs_base
 const _: () = assert!(offset_of!(Tcb, virtual_sender) < 5 * LINE);
 
 impl Tcb {
+    /// Offset of a word of 32 bits that entry code looks at as a whole: the priority in bits 0 to 7, in bits 8 to 15 whether
+    /// the thread is [`mark::NAMED`], and where it is located.
+    pub const WHERE: usize = {
+        let word = offset_of!(Self, priority);
+        assert!(word.is_multiple_of(4));
+        assert!(offset_of!(Self, named) == word + 1 && mark::NAMED == 1 << 0);
+        assert!(offset_of!(Self, location) == word + 2 && size_of::<Location>() == 2);
+        word
+    };
+
+    /// The word at [`Self::WHERE`] of a named thread that is located on processor `number`, but for the priority.
+    pub const fn named_at(number: u32) -> u32 {
+        number << 16 | (mark::NAMED as u32) << 8
+    }
+
     /// A TCB that is not in use.
     pub const fn new() -> Self {
         Self {
             id: AtomicU64::new(ThreadId::NIL.raw()),
+            priority: PriorityCell::new(),
+            named: AtomicU8::new(0),
+            location: Location::new(0),
             continuation: Cell::new(Continuation::Inactive),
             flags: SharedByte::new(0),
-            priority: Cell::new(0),
             home: AtomicU16::new(0),
-            location: Location::new(0),
             partner: Cell::new(ThreadId::NIL),
             space: SharedRef::new(),
             local_id: SharedWord::new(0),
@@ -329,6 +377,7 @@ impl Tcb {
         let here = arch::cpu_number() as u16;
         self.home.store(here, Ordering::Relaxed);
         self.location.assign(here);
+        self.named.store(0, Ordering::Relaxed);
         self.marks.store(0, Ordering::Relaxed);
         self.moves_to.set(NOWHERE);
         self.priority.set(0);
@@ -502,15 +551,21 @@ impl Tcb {
     #[inline]
     pub fn mark(&self, mark: u8) {
         // Relaxed: whoever acts on it has an order with the thread's own processor. Most often it is set already.
-        if self.marks.load(Ordering::Relaxed) & mark == 0 {
-            self.marks.fetch_or(mark, Ordering::Relaxed);
+        let marks = self.marks_with(mark);
+        if marks.load(Ordering::Relaxed) & mark == 0 {
+            marks.fetch_or(mark, Ordering::Relaxed);
         }
+    }
+
+    #[inline]
+    fn marks_with(&self, mark: u8) -> &AtomicU8 {
+        if mark == mark::NAMED { &self.named } else { &self.marks }
     }
 
     /// Whether a [`mark`] was noted.
     #[inline]
     pub fn is_marked(&self, mark: u8) -> bool {
-        self.marks.load(Ordering::Relaxed) & mark != 0
+        self.marks_with(mark).load(Ordering::Relaxed) & mark != 0
     }
 
     /// Whether something of [`pending`] is.

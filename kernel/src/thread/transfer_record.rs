@@ -162,6 +162,15 @@ impl TransferRecord {
         operation(unsafe { Pin::new_unchecked(&mut *self.cursor.get()) })
     }
 
+    /// The record is not used any more.
+    pub fn end(&'static self) {
+        self.with_cursor(|cursor| {
+            if cursor.is_active() {
+                cursor.cancel();
+            }
+        });
+    }
+
     /// Gives up what is interrupted.
     pub fn cancel(&'static self) {
         self.peer.set(None);

@@ -54,13 +54,29 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
 /// Builds those programs that the named boot files are of, and nothing else.
 pub(crate) fn programs(names: &[&str]) -> Result<()> {
     let toolchain = toolchain::find()?;
+    named(&FlagSet::user()?, &toolchain, names, profile()?).map(drop)
+}
+
+/// Builds the kernel and those programs of ours that the named boot files are of; other names are left alone.
+pub(crate) fn kernel_and_programs(names: &[&str]) -> Result<()> {
+    let toolchain = toolchain::find()?;
+    named(&FlagSet::kernel(), &toolchain, &["kernel"], RELEASE)?;
+    named(&FlagSet::user()?, &toolchain, names, profile()?)?;
+    for configuration in configurations()? {
+        let name = configuration.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        install(&configuration, &name)?;
+    }
+    Ok(())
+}
+
+/// Builds the packages of a set that the named boot files are of.
+fn named(set: &FlagSet, toolchain: &Toolchain, names: &[&str], profile: &str) -> Result<Vec<PathBuf>> {
     let packages = packages::all(&toolchain.cargo)?;
-    let set = FlagSet::user()?;
     let is_named = |package: &&Package| {
         package.kind == set.kind && package.binaries.iter().any(|binary| names.contains(&binary.as_str()))
     };
     let chosen: Vec<&Package> = packages.iter().filter(is_named).collect();
-    set.build(&toolchain, &chosen, profile()?, false).map(drop)
+    set.build(toolchain, &chosen, profile, false)
 }
 
 /// The profile of the kernel, and of the programs that published figures are of.
@@ -75,6 +91,17 @@ pub(crate) fn profile() -> Result<&'static str> {
         Err(_) | Ok("" | RELEASE) => Ok(RELEASE),
         Ok("quick") => Ok("quick"),
         Ok(other) => bail!("MAC_PROFILE is {other}; it can be release (the default) or quick"),
+    }
+}
+
+/// Refuses to measure what another profile builds.
+///
+/// # Errors
+/// The profile is not [`RELEASE`].
+pub(crate) fn only_release() -> Result<()> {
+    match profile()? {
+        RELEASE => Ok(()),
+        other => bail!("MAC_PROFILE is {other}: only the release profile is measured"),
     }
 }
 

@@ -38,10 +38,16 @@ pub(crate) struct DebugOptions {
 pub(crate) struct ImageOptions {
     #[command(flatten)]
     choice: Choice,
+    /// The benchmarks, which show their report on the screen and the serial port
+    #[arg(long, conflicts_with = "system")]
+    bench: bool,
     /// Where the image is written
     #[arg(long, short, value_name = "FILE", default_value = "target/macadamia.iso")]
     output: PathBuf,
 }
+
+/// The system that measures real hardware.
+const BENCHMARKS: &str = "hardware-benchmarks";
 
 /// Runs a command or a shell of Linux programs, or boots another system with its console in this terminal.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
@@ -89,9 +95,14 @@ pub(crate) fn debug(options: &DebugOptions) -> Result<()> {
 
 /// Writes a bootable image.
 pub(crate) fn image(options: &ImageOptions) -> Result<()> {
+    let mut choice = options.choice.clone();
+    if options.bench {
+        build::only_release()?;
+        choice.system = Some(BENCHMARKS.into());
+    }
     build::everything(&build::Options::default())?;
     let output = std::path::absolute(tree::root().join(&options.output))?;
-    image::write(&options.choice.machine(&Hardware::plain())?, &output)?;
+    image::write(&choice.machine(&Hardware::plain())?, &output)?;
     println!("{}", output.display());
     println!(
         "It boots under BIOS and UEFI, from a CD or from a USB stick (dd if=IMAGE of=/dev/STICK bs=4M)."

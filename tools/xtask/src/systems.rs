@@ -29,7 +29,7 @@ struct Table {
 }
 
 /// Options that `run`, `debug` and `image` share: what boots, and on what.
-#[derive(clap::Args)]
+#[derive(clap::Args, Clone)]
 pub(crate) struct Choice {
     /// The system in systems.toml, or the suite in tests/suites.toml, that boots
     pub(crate) system: Option<String>,

@@ -12,6 +12,7 @@ use super::tlb::Walks;
 use super::{ports, stacks};
 use crate::memory::PhysAddr;
 use crate::processor::{Processor, Public};
+use crate::thread::Tcb;
 
 /// What one processor has for itself. The first fields are known to entry code by their offsets.
 ///
@@ -42,6 +43,8 @@ pub struct CpuLocal {
     pub task_state: *mut TaskState,
     /// The processor's number: 0 for the one that booted.
     pub number: u32,
+    /// [`Tcb::named_at`] this processor.
+    pub named_here: u32,
     /// Walks through page tables in software.
     pub(super) walks: Walks,
     /// What the architecture does not know of.
@@ -113,6 +116,7 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
                 schedule_return: Cell::new(0),
                 task_state: &raw mut (*area).task,
                 number,
+                named_here: Tcb::named_at(number),
                 walks: Walks::new(),
                 processor: Processor::new(),
                 idle_vector: Cell::new(0),

@@ -23,7 +23,7 @@ use crate::dispatch::{self, Outcome, after_interrupt, receive_mail, timer_interr
 use crate::interrupt;
 use crate::processor::{self, Processor, Public};
 use crate::scheduler::{Next, Scheduler};
-use crate::space::{Ownership, Space};
+use crate::space::{Ownership, REMEMBERED, Space};
 use crate::sync::delay::{self, Point};
 use crate::syscall::{self, Call, MEMORY_CONTROL_PREFIX};
 use crate::thread::ipc::SYSTEM_CALL_TAG;
@@ -64,18 +64,20 @@ global_asm!(
     clock_shift = const time::SHIFT,
     current = const processor!(current),
     active_root = const processor!(public) + offset_of!(Public, active_root),
+    farthest = const processor!(scheduler) + Scheduler::FARTHEST,
     highest_ready = const processor!(scheduler) + Scheduler::HIGHEST_READY,
     running_priority = const processor!(scheduler) + Scheduler::RUNNING_PRIORITY,
     threads = sym table::THREADS,
-    thread_numbers = const table::NUMBERS,
+    last_number = const table::NUMBERS - 1,
+    local_ids = const offset_of!(Space, local_ids),
+    last_local_id = const REMEMBERED - 1,
+    utcb_bits = const utcb::SIZE.trailing_zeros(),
     id = const offset_of!(Tcb, id),
     offer = const offset_of!(Tcb, offer),
-    priority = const offset_of!(Tcb, priority),
     senders = const offset_of!(Tcb, senders),
-    marks = const offset_of!(Tcb, marks),
-    named = const mark::NAMED,
-    location = const offset_of!(Tcb, location),
-    number = const offset_of!(CpuLocal, number),
+    where = const Tcb::WHERE,
+    named = const (mark::NAMED as u32) << 8,
+    named_here = const offset_of!(CpuLocal, named_here),
     extended_state = const offset_of!(Tcb, extended_state),
     space = const offset_of!(Tcb, space),
     local_id = const offset_of!(Tcb, local_id),

@@ -20,25 +20,33 @@
     jnz     \other
 .endm
 
-// The receiver's priority, in EBP: goes to `other` if a thread of a higher one is ready.
-.macro check_priority other
-    movzx   ebp, byte ptr [rcx + {priority}]
-    cmp     ebp, gs:[{highest_ready}]
-    jl      \other
-.endm
-
-// The thread with the id in `id`, in RCX: goes to `other` if there is none here. EDI changed.
+// The thread with the id in `id`, in RCX: goes to `other` if there is none.
 .macro find_receiver id, other
     mov     rcx, \id
     shr     rcx, 32
-    cmp     ecx, {thread_numbers}
-    jae     \other
+    and     ecx, {last_number}              // who has another number has another id
     mov     rcx, [{threads} + rcx * 8]
     cmp     [rcx + {id}], \id
     jne     \other
-    movzx   edi, word ptr [rcx + {location}]
-    cmp     edi, gs:[{number}]              // it is here: what is read of it from now on stays so
-    jne     \other
+.endm
+
+// Goes to `other` unless the receiver is here, is known to be named, and no thread of a higher priority is ready: all three
+// are in one word. What was read of the receiver on this processor, before or afterwards, stays so if it is here. The
+// priority, as TCBs keep it, goes to EBP.
+.macro check_receiver other
+    mov     ebp, [rcx + {where}]
+    xor     ebp, gs:[{named_here}]
+    cmp     ebp, gs:[{farthest}]
+    ja      \other
+.endm
+
+// The same, whether it is named or not.
+.macro check_unnamed_receiver other
+    mov     ebp, [rcx + {where}]
+    or      ebp, {named}
+    xor     ebp, gs:[{named_here}]
+    cmp     ebp, gs:[{farthest}]
+    ja      \other
 .endm
 
 // The registers of x87, SSE and AVX from the current thread's to the receiver's, of which at least one has some.
@@ -79,7 +87,7 @@ fast_ipc:
     mov     [rsp + {rip}], rcx
     mov     [rsp + {rflags}], r11
     mov     [rsp + {rsp}], rbp
-    find_receiver rsi, not_fast
+    find_receiver rsi, fast_local
     // It takes this message.
     mov     rdi, [rcx + {offer}]
     cmp     rdi, [rsp + {id}]
@@ -87,30 +95,26 @@ fast_ipc:
     cmp     rdi, -1
     jne     fast_answer
 fast_partner:
-    check_priority not_fast
-    // The current thread finds nothing to receive.
+    // The current thread waits for its partner, or for anybody.
     cmp     rdx, rsi
     jne     fast_open_wait
-    cmp     qword ptr [rsp + {senders}], 0
-    jne     not_fast
-    test    byte ptr [rcx + {marks}], {named}
-    jz      not_fast
+    check_receiver not_fast
 fast_waits:
     check_selectors not_fast
-    // Spaces: confinement, and what forbids to enter the receiver's.
     mov     r11, [rsp + {space}]
     mov     rdi, [rcx + {space}]
     cmp     rdi, r11
     je      fast_same_space
     cmp     qword ptr [r11 + {restriction}], 0
     jne     fast_restricted
+    // Extended registers, senders that wait for the current thread, what forbids to enter the receiver's space: each is a word
+    // of whose values the usual one alone has no sign. They are 0, but for the root table.
 fast_reaches:
-    mov     r11, [rdi + {entry_root}]
-    test    r11, r11
-    jz      not_fast
-    mov     rdi, [rsp + {extended_state}]
-    or      rdi, [rcx + {extended_state}]
-    jnz     fast_extended
+    mov     r11, [rsp + {extended_state}]
+    or      r11, [rcx + {extended_state}]
+    or      r11, [rsp + {senders}]
+    or      r11, [rdi + {entry_root}]
+    js      fast_unusual
     // POINT OF NO RETURN.
 fast_enter:
     mov     gs:[{active_root}], r11         // before CR3: who changes the space's pages must know
@@ -128,8 +132,8 @@ fast_switch:
     jne     fast_fs_base
 fast_bases:
     swapgs
-    mov     r11, [rcx + {gs_base}]
-    wrgsbase r11
+    mov     rdx, [rcx + {gs_base}]
+    wrgsbase rdx
     // Message registers behind the message are 0.
     movzx   edi, r9w
     jmp     [fast_end + rdi * 8]
@@ -148,7 +152,6 @@ fast_clear_6:
 fast_clear_7:
     xor     r15d, r15d
 fast_clear_none:
-    xor     edx, edx
     xor     r8d, r8d
     xor     ebp, ebp
     mov     r11, [rcx + {rflags}]
@@ -160,7 +163,7 @@ fast_clear_none:
 // The words from MR8 on go from UTCB to UTCB.
 fast_copy:
     mov     rbp, rcx
-    mov     rdx, rsi
+    mov     r8, rsi
     lea     ecx, [rdi - 7]
     mov     rsi, [rsp + {utcb}]
     mov     rdi, [rbp + {utcb}]
@@ -168,8 +171,42 @@ fast_copy:
     add     rdi, {message_register_8}
     rep movsq
     mov     rcx, rbp
-    mov     rsi, rdx
+    mov     rsi, r8
     jmp     fast_clear_none
+
+// The partner's id is no global one, or nobody's: perhaps it is a local id, the same for both phases.
+fast_local:
+    test    esi, 0x3f
+    jnz     not_fast
+    mov     rdi, [rsp + {space}]
+    mov     ecx, esi
+    shr     ecx, {utcb_bits}
+    and     ecx, {last_local_id}
+    mov     rcx, [rdi + {local_ids} + rcx * 8]
+    test    rcx, rcx
+    jz      not_fast
+    cmp     [rcx + {local_id}], rsi
+    jne     not_fast
+    cmp     [rcx + {space}], rdi
+    jne     not_fast
+    mov     rdi, [rcx + {offer}]
+    cmp     rdi, [rsp + {id}]
+    je      2f
+    cmp     rdi, -1
+    jne     not_fast
+2:  cmp     rdx, rsi
+    jne     not_fast
+    check_receiver not_fast
+    check_selectors not_fast
+    mov     rdx, [rcx + {id}]
+    mov     rdi, [rsp + {extended_state}]
+    or      rdi, [rcx + {extended_state}]
+    or      rdi, [rsp + {senders}]
+    mov     rsi, [rsp + {local_id}]
+    jns     fast_switch
+    mov     rsi, [rcx + {local_id}]
+    mov     rdx, rsi
+    jmp     not_fast
 
 // The receiver waits for no message of an Ipc, but perhaps for an answer. R9 becomes how it goes on.
 fast_answer:
@@ -219,8 +256,8 @@ fast_end_fault:
 fast_open_wait:
     cmp     rdx, -1
     jne     not_fast
-    mov     rdi, [rsp + {senders}]
-    or      rdi, [rsp + {pending_interrupts}]
+    check_unnamed_receiver not_fast
+    mov     rdi, [rsp + {pending_interrupts}]
     or      rdi, [rsp + {notification}]
     jz      fast_waits
 not_fast:
@@ -239,13 +276,30 @@ not_fast_yet:
 fast_same_space:
     mov     rdi, [rsp + {extended_state}]
     or      rdi, [rcx + {extended_state}]
-    jnz     3f
+    or      rdi, [rsp + {senders}]
+    js      3f
 2:  mov     rsi, [rsp + {local_id}]         // within a space threads see each other's local ids
     jmp     fast_switch
-3:  cmp     dword ptr [rip + {components}], 0
+3:  cmp     qword ptr [rsp + {senders}], 0
+    jne     not_fast
+    cmp     dword ptr [rip + {components}], 0
     je      not_fast                        // no XSAVE
     switch_extended_registers
     jmp     2b
+
+// Something is not as usual: what it is, and whether it matters.
+fast_unusual:
+    cmp     qword ptr [rsp + {senders}], 0
+    jne     not_fast
+    cmp     qword ptr [rdi + {entry_root}], 0
+    jl      not_fast
+fast_extended:
+    cmp     dword ptr [rip + {components}], 0
+    je      not_fast                        // no XSAVE
+    switch_extended_registers
+    mov     rdi, [rcx + {space}]
+    mov     r11, [rdi + {entry_root}]
+    jmp     fast_enter
 
 fast_restricted:
     cmp     [r11 + {restriction}], rdi      // a confined program reaches its owner
@@ -255,14 +309,6 @@ fast_restricted:
     cmp     [rdi + {restriction}], r11      // and spaces that its own space owns
     je      fast_reaches
     jmp     not_fast
-
-fast_extended:
-    cmp     dword ptr [rip + {components}], 0
-    je      not_fast                        // no XSAVE
-    switch_extended_registers
-    mov     rdi, [rcx + {space}]
-    mov     r11, [rdi + {entry_root}]
-    jmp     fast_enter
 
 fast_fs_base:
     mov     r11, [rcx + {fs_base}]
@@ -291,11 +337,12 @@ fast_yield:
     jnz     general_entry
     mov     [rsp + {message} + 8], rax
     mov     [rsp + {rdx}], rdx
-    movzx   eax, byte ptr [rsp + {priority}]
-    cmp     eax, gs:[{highest_ready}]
-    jle     2f
+    movzx   eax, byte ptr [rsp + {where}]
     cmp     al, gs:[{running_priority}]     // not on the claim of one that donated its time
     jne     2f
+    xor     eax, 0xff
+    cmp     eax, gs:[{highest_ready}]
+    jle     2f
     cmp     rsp, gs:[{slice_owner}]
     jne     2f
     cmp     qword ptr gs:[{delayed}], 0
@@ -460,7 +507,7 @@ fast_report:
     je      2f
     cmp     rdi, -1
     jne     fast_report_fails
-2:  check_priority fast_report_fails
+2:  check_receiver fast_report_fails
     cmp     qword ptr [rsp + {senders}], 0
     jne     fast_report_fails
     check_selectors fast_report_fails
@@ -469,9 +516,7 @@ fast_report:
     je      fast_report_fails
     mov     r11, [rdi + {entry_root}]
     test    r11, r11
-    jz      fast_report_fails
-    test    byte ptr [rcx + {marks}], {named}
-    jz      fast_report_fails
+    js      fast_report_fails
     mov     rdi, [rsp + {extended_state}]
     or      rdi, [rcx + {extended_state}]
     jz      fast_enter

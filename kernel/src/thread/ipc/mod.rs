@@ -132,6 +132,22 @@ pub fn await_start(thread: ThreadRef, pager: ThreadId) {
     }
 }
 
+/// The same for a thread that has just been made, to which nobody can have sent anything yet.
+pub fn await_first_start(thread: ThreadRef, pager: ThreadId) {
+    if !pager.is_global() || !thread.is_home() {
+        // A local id means something in the thread's own space; and senders are looked for at home.
+        return await_start(thread, pager);
+    }
+    thread.receive_from.set(pager);
+    thread.receive_timeout.set(Time::NEVER.raw());
+    thread.receive_deadline.set(NEVER);
+    if let Some(pager) = threads().find(pager) {
+        pager.mark(mark::NAMED);
+    }
+    thread.set_partner(pager);
+    thread.set_continuation(Continuation::Receive(IpcKind::Start));
+}
+
 /// Goes on with an IPC of the current thread that gave way to an interrupt, or whose receive phase was left to it.
 pub fn resume(current: ThreadRef) -> Next {
     if current.continuation() == Continuation::ResumeTransfer {

@@ -41,6 +41,10 @@ tests! {
     FST0023 [7.2] "an answer to one, and a wait for another that does not exist" waits_for_nobody;
     FST0024 [3.1] "the thread that is called has its own priority, not the caller's" own_priority;
     FST0025 [5.30] "a thread that was halted before it waits is called, and does not run before it is resumed" halted_before;
+    FST0026 [7.19] "a call by a local id to a waiting thread" local_call;
+    FST0027 [7.3, 7.19] "a call by a local id to a thread that waits for another" local_closed_receive;
+    FST0028 [5.2, 7.19] "calls by local ids reach each the thread that has it" local_ids_apart;
+    FST0029 [7.8, 7.19] "a call by a local id ends when the thread that is called is deleted" local_callee_deleted;
 }
 
 /// Waits until `thread` waits, and makes it one that others have waited for: only such a thread is called on the fast path.
@@ -176,6 +180,66 @@ fn closed_receive() {
     let error = ipc::call_timeouts(closed, Message::with_words(1, &[1]), timeouts).expect_err("not for us");
     assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout));
     assert_eq!(state_of(closed), ThreadState::Waiting);
+}
+
+fn local_call() {
+    let server = thread::local_id_of(server()).unwrap();
+    for word in 0..4 {
+        let answer = ipc::call(server, Message::with_words(1, &[word])).unwrap();
+        assert_eq!((answer.from, answer.word(0)), (server, word + 1));
+        assert_eq!(answer.word(1), utcb::my_local_id().raw());
+    }
+}
+
+fn local_closed_receive() {
+    let other = spawn(|| l4::start::halt());
+    let closed = spawn(move || {
+        let _ = ipc::receive(other);
+    });
+    await_waiting(closed);
+    let closed = thread::local_id_of(closed).unwrap();
+    let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
+    let error = ipc::call_timeouts(closed, Message::with_words(1, &[1]), timeouts).expect_err("not for us");
+    assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout));
+    assert_eq!(state_of(closed), ThreadState::Waiting);
+}
+
+fn local_ids_apart() {
+    // More than a space remembers: some have the same place there.
+    let servers = [(); 9].map(|()| {
+        let server = spawn(|| {
+            let mut request = ipc::wait().unwrap();
+            loop {
+                let words = [utcb::my_local_id().raw()];
+                request =
+                    ipc::reply_wait(request.from, Message::with_words(2, &words)).expect("the caller waits");
+            }
+        });
+        await_waiting(server);
+        thread::local_id_of(server).unwrap()
+    });
+    for server in servers.iter().chain(&servers) {
+        let answer = ipc::call(*server, Message::new(1)).unwrap();
+        assert_eq!((answer.from.raw(), answer.word(0)), (server.raw(), server.raw()));
+    }
+}
+
+fn local_callee_deleted() {
+    let me = utcb::my_global_id();
+    let silent = spawn(|| {
+        let _ = ipc::wait();
+        l4::start::halt();
+    });
+    await_waiting(silent);
+    let local = thread::local_id_of(silent).unwrap();
+    let caller = spawn(move || {
+        let error = ipc::call(local, Message::with_words(1, &[1])).expect_err("it goes");
+        ipc::send(me, Message::with_words(1, &[error.raw()])).unwrap();
+    });
+    await_state(caller, ThreadState::Waiting);
+    thread::delete(silent).unwrap();
+    let expected = IpcError::new(IpcPhase::Receive, IpcErrorKind::NonExistingPartner);
+    assert_eq!(ipc::receive(caller).unwrap().word(0), expected.raw());
 }
 
 fn priority() {

@@ -104,6 +104,75 @@ pub(crate) fn svg(lines: &[Line<'_>], across: &str, up: &str) -> String {
     svg
 }
 
+/// A bar of a stacked chart.
+pub(crate) struct Bar<'a> {
+    pub(crate) name: &'a str,
+    /// The value of each part.
+    pub(crate) parts: Vec<f64>,
+}
+
+/// Distinguishable in greys, too: neighbours differ in lightness.
+const PARTS: [&str; 12] = [
+    "#1b3a5c", "#6f9fd0", "#2f6b4f", "#a8d3ae", "#7c3f1d", "#e0a96d", "#4d2f6b", "#b79ad0", "#7a6a10",
+    "#e3d57a", "#555555", "#c4c4c4",
+];
+
+/// Horizontal bars of the same length, each stacked of the shares of its parts, with their sums in `unit`; below them what the
+/// parts are called.
+pub(crate) fn stacked(bars: &[Bar<'_>], parts: &[&str], unit: &str) -> String {
+    const BAR: f64 = 30.0;
+    const NAMES: f64 = 170.0;
+    const SUMS: f64 = 120.0;
+    let width = WIDTH + NAMES;
+    let scale = width - NAMES - SUMS;
+    let legend = BAR * bars.len() as f64 + 18.0;
+    let colour = |index: usize| PARTS[index % PARTS.len()];
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {}\" role=\"img\" font-family=\"sans-serif\" \
+         font-size=\"12\">\n",
+        legend + 18.0 * parts.len() as f64
+    );
+    for (row, bar) in bars.iter().enumerate() {
+        let (top, total) = (BAR * row as f64, bar.parts.iter().sum::<f64>().max(1.0));
+        let middle = top + 19.0;
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{middle:.1}\" text-anchor=\"end\">{}</text>",
+            NAMES - 8.0,
+            escape(bar.name)
+        );
+        let mut left = NAMES;
+        for (index, value) in bar.parts.iter().enumerate() {
+            let length = value / total * scale;
+            let _ = writeln!(
+                svg,
+                "<rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{length:.1}\" height=\"{:.1}\" fill=\"{}\"><title>{}: {value}</title></rect>",
+                top + 4.0,
+                BAR - 8.0,
+                colour(index),
+                escape(parts.get(index).unwrap_or(&"?"))
+            );
+            left += length;
+        }
+        let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{middle:.1}\">{total:.0} {unit}</text>", left + 8.0);
+    }
+    for (index, part) in parts.iter().enumerate() {
+        let top = legend + 18.0 * index as f64;
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{NAMES}\" y=\"{:.1}\" width=\"12\" height=\"12\" fill=\"{}\"/>\n<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            top - 10.0,
+            colour(index),
+            NAMES + 20.0,
+            top,
+            escape(part)
+        );
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
 /// The first multiple of a round step above `value`, and the step: 5 to 10 of them.
 fn step_above(value: f64) -> (f64, f64) {
     let magnitude = 10f64.powf((value / 5.0).log10().floor());

@@ -18,14 +18,7 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
         .runs(&Overrides::default())
         .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
     let first = runs.first().context("a benchmark without a machine")?.clone();
-    let request = guest::Request {
-        name: benchmark.image.clone().unwrap_or_default(),
-        files: guests::benchmarks()?
-            .into_iter()
-            .map(|(name, file)| (format!("tests/bin/{name}"), file))
-            .collect(),
-        ..guest::Request::default()
-    };
+    let request = request(benchmark)?;
     let boots = runs
         .into_iter()
         .map(|run| (run.mode.name(), Kernel::Macadamia, run.mode, run.machine))
@@ -36,7 +29,7 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
             let command = [format!("/tests/bin/{program}")];
             let printed = guest::output(&request, kernel, mode, machine.clone(), &command)
                 .with_context(|| format!("{program}, {counter}"))?;
-            let found = parse(&printed, counter)?;
+            let found = numbered(parse(&printed, counter)?);
             println!("{program}, {counter}: {} measurements", found.len());
             measurements.extend(found);
         }
@@ -44,14 +37,34 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
     Ok(Report { series: series::collect(&measurements), ..empty_report()? })
 }
 
-/// Lines of a name, spaces, and a number of instructions; the order is the number before the name.
-fn parse(printed: &str, counter: &str) -> Result<Vec<Measurement>> {
+/// The image with the programs that measure.
+pub(super) fn request(benchmark: &Suite) -> Result<guest::Request> {
+    Ok(guest::Request {
+        name: benchmark.image.clone().unwrap_or_default(),
+        files: guests::benchmarks()?
+            .into_iter()
+            .map(|(name, file)| (format!("tests/bin/{name}"), file))
+            .collect(),
+        ..guest::Request::default()
+    })
+}
+
+/// The measurements with their order before their names.
+fn numbered(mut measurements: Vec<Measurement>) -> Vec<Measurement> {
+    for (index, measurement) in measurements.iter_mut().enumerate() {
+        measurement.test = format!("{index:02} {}", measurement.test);
+    }
+    measurements
+}
+
+/// Lines of a name, spaces, and a number.
+pub(super) fn parse(printed: &str, counter: &str) -> Result<Vec<Measurement>> {
     let mut found = Vec::new();
-    for (index, line) in printed.lines().filter(|line| !line.trim().is_empty()).enumerate() {
+    for line in printed.lines().filter(|line| !line.trim().is_empty()) {
         let (name, value) =
             line.trim().rsplit_once(' ').with_context(|| format!("{line:?} is no measurement"))?;
         let value: f64 = value.parse().with_context(|| format!("{line:?} is no measurement"))?;
-        let test = format!("{index:02} {}", name.trim_end());
+        let test = name.trim_end().to_string();
         found.push(Measurement { test, parameter: 0.0, counter: counter.into(), value });
     }
     if found.is_empty() {
@@ -90,8 +103,9 @@ mod tests {
 
     #[test]
     fn what_the_program_prints_becomes_the_table() {
-        let mut measurements = parse("getpid       1000\nstat /        8000\n", "exception").unwrap();
-        measurements.extend(parse("getpid        500\nstat /       16000\n", LINUX).unwrap());
+        let parsed = |text, counter| numbered(parse(text, counter).unwrap());
+        let mut measurements = parsed("getpid       1000\nstat /        8000\n", "exception");
+        measurements.extend(parsed("getpid        500\nstat /       16000\n", LINUX));
         let report = Report { series: series::collect(&measurements), ..Report::default() };
         let table = table(&report);
         let rows: Vec<&str> = table.lines().skip(2).collect();

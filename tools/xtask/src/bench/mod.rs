@@ -6,7 +6,7 @@
 //! | `series` | measurements and the lines through them |
 //! | `regions` | what the plugin counted |
 //! | `references` | targets, relatives and papers that results stand beside |
-//! | `profile` | in which functions the regions' instructions are |
+//! | `profile`, `parts` | in which functions the regions' instructions are, and in which parts of the system |
 //! | `report`, `chart` | JSON, Markdown, a page with charts |
 //! | `guests` | programs of Linux, under the Unix server and under Linux |
 //! | `person` | a person's work at the shell, here and under Linux |
@@ -16,6 +16,7 @@
 mod chart;
 mod compare;
 mod guests;
+mod parts;
 mod person;
 mod profile;
 mod published;
@@ -27,7 +28,7 @@ mod series;
 use self::report::Report;
 use crate::suites::{self, Overrides, Run};
 use crate::test::{in_parallel, show};
-use crate::{build, command, qemu, toolchain, tree};
+use crate::{boots, build, command, qemu, toolchain, tree};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use std::fs;
@@ -51,8 +52,8 @@ pub(crate) struct Options {
     /// Put the results into docs/results and the tables of the book
     #[arg(long)]
     publish: bool,
-    /// Show in which functions the instructions of each marked region are, and publish nothing
-    #[arg(long, conflicts_with_all = ["publish", "compare"])]
+    /// Show in which functions the instructions of each marked region are; with --publish, put the parts into the book
+    #[arg(long, conflicts_with = "compare")]
     profile: bool,
 }
 
@@ -61,17 +62,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some([before, after]) = options.compare.as_deref() {
         return compare_files(before, after, options.threshold);
     }
-    if build::profile()? != build::RELEASE {
-        bail!("MAC_PROFILE is {}: only the release profile is measured", build::profile()?);
-    }
-    build::everything(&build::Options::default())?;
+    build::only_release()?;
     let chosen = |name: &suites::Suite| options.filter.as_deref().is_none_or(|filter| name.matches(filter));
     let benchmarks: Vec<_> = suites::read(suites::BENCHMARKS)?.into_iter().filter(chosen).collect();
     if benchmarks.is_empty() {
         bail!("no benchmark matches {:?}", options.filter.as_deref().unwrap_or_default());
     }
+    build(&benchmarks)?;
     if options.profile {
-        return benchmarks.iter().try_for_each(profile::run);
+        benchmarks.iter().try_for_each(|benchmark| profile::run(benchmark, options.publish))?;
+        return if options.publish { published::update_tables() } else { Ok(()) };
     }
     let mut whole = empty_report()?;
     for benchmark in &benchmarks {
@@ -100,6 +100,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Builds what the benchmarks boot.
+fn build(benchmarks: &[suites::Suite]) -> Result<()> {
+    if benchmarks.iter().any(|benchmark| benchmark.image.is_some()) {
+        return build::everything(&build::Options::default()).map(drop);
+    }
+    let programs: Vec<&str> = benchmarks.iter().flat_map(suites::Suite::programs).collect();
+    build::kernel_and_programs(&programs)
+}
+
 fn empty_report() -> Result<Report> {
     Ok(Report {
         method: report::METHOD.into(),
@@ -118,9 +127,7 @@ fn measure(benchmark: &suites::Suite) -> Result<Report> {
     let runs = benchmark
         .runs(&Overrides::default())
         .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
-    if runs.iter().any(|run| !run.machine.icount) {
-        bail!("{}: a benchmark must run under instruction counting (icount = true)", benchmark.name);
-    }
+    only_counted(&runs)?;
     let plugin = plugin()?;
     let scratch = tree::target().join("bench/counts");
     fs::create_dir_all(&scratch).with_context(|| format!("making {}", scratch.display()))?;
@@ -133,43 +140,68 @@ fn measure(benchmark: &suites::Suite) -> Result<Report> {
         let plugin = format!("{},out={}{latency}", plugin.display(), out.display());
         run.machine.extra.extend(["-plugin".into(), plugin]);
     }
-    let mut measurements = Vec::new();
-    let mut disturbed = Vec::new();
-    let mut regions: Option<Vec<regions::Region>> = None;
+    let mut collected = Collected::default();
     in_parallel(runs, |run, result| match result {
         Ok(verdict) => {
             show(run, &verdict);
-            if verdict.failed() > 0 {
-                disturbed.push(format!("{}: a test failed", run.name));
-            }
-            let mut names = Vec::new();
-            for record in &verdict.records {
-                if let Ok(name) = regions::Name::deserialize(record) {
-                    names.push(name);
-                    continue;
-                }
-                match Measurement::deserialize(record) {
-                    Ok(measurement) => measurements.push(measurement),
-                    Err(error) => {
-                        disturbed.push(format!("{}: {record} is no measurement: {error}", run.name))
-                    }
-                }
-            }
             let output = fs::read_to_string(counts(run)).unwrap_or_default();
-            match regions::join(&names, &output) {
-                // All boots of a benchmark count the same: one is enough.
-                Ok(counted) => _ = regions.get_or_insert(counted),
-                Err(error) => disturbed.push(format!("{}: {error:#}", run.name)),
+            collected.take(&run.name, &verdict, &output);
+        }
+        Err(error) => collected.disturbed.push(format!("{}: {error:#}", run.name)),
+    });
+    let (measurements, regions) = collected.undisturbed()?;
+    report.series = series::collect(&measurements);
+    report.regions = regions;
+    Ok(report)
+}
+
+/// Refuses machines that do not count instructions.
+fn only_counted(runs: &[Run]) -> Result<()> {
+    match runs.iter().find(|run| !run.machine.icount) {
+        Some(run) => bail!("{}: a benchmark must run under instruction counting (icount = true)", run.name),
+        None => Ok(()),
+    }
+}
+
+/// What the boots of a benchmark have told, and what disturbed them.
+#[derive(Default)]
+struct Collected {
+    measurements: Vec<Measurement>,
+    regions: Option<Vec<regions::Region>>,
+    disturbed: Vec<String>,
+}
+
+impl Collected {
+    /// Takes what the boot called `name` printed, and what the plugin wrote meanwhile.
+    fn take(&mut self, name: &str, verdict: &boots::Verdict, output: &str) {
+        if verdict.failed() > 0 {
+            self.disturbed.push(format!("{name}: a test failed"));
+        }
+        let mut names = Vec::new();
+        for record in &verdict.records {
+            if let Ok(name) = regions::Name::deserialize(record) {
+                names.push(name);
+                continue;
+            }
+            match Measurement::deserialize(record) {
+                Ok(measurement) => self.measurements.push(measurement),
+                Err(error) => self.disturbed.push(format!("{name}: {record} is no measurement: {error}")),
             }
         }
-        Err(error) => disturbed.push(format!("{}: {error:#}", run.name)),
-    });
-    if !disturbed.is_empty() {
-        bail!("nothing is published, because the run was disturbed:\n  {}", disturbed.join("\n  "));
+        match regions::join(&names, output) {
+            // All boots of a benchmark count the same: one is enough.
+            Ok(counted) => _ = self.regions.get_or_insert(counted),
+            Err(error) => self.disturbed.push(format!("{name}: {error:#}")),
+        }
     }
-    report.series = series::collect(&measurements);
-    report.regions = regions.unwrap_or_default();
-    Ok(report)
+
+    /// The measurements and regions, if nothing disturbed any boot.
+    fn undisturbed(self) -> Result<(Vec<Measurement>, Vec<regions::Region>)> {
+        if !self.disturbed.is_empty() {
+            bail!("nothing is published, because the run was disturbed:\n  {}", self.disturbed.join("\n  "));
+        }
+        Ok((self.measurements, self.regions.unwrap_or_default()))
+    }
 }
 
 /// Builds the counting plugin.
@@ -224,5 +256,72 @@ fn print_table(report: &Report) {
             at(series.largest()),
             if series.repeats { "yes" } else { "NO" },
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn verdict(records: &[Value], failures: &[&str]) -> boots::Verdict {
+        boots::Verdict {
+            records: records.to_vec(),
+            failures: failures.iter().map(ToString::to_string).collect(),
+            ..boots::Verdict::default()
+        }
+    }
+
+    fn collected(verdict: &boots::Verdict, output: &str) -> Result<(Vec<Measurement>, Vec<regions::Region>)> {
+        let mut collected = Collected::default();
+        collected.take("b", verdict, output);
+        collected.undisturbed()
+    }
+
+    const COUNTED: &str = "{\"region\":0,\"processor\":0,\"user\":{},\"kernel\":{\"instructions\":5}}\n";
+
+    fn measurement() -> Value {
+        json!({ "test": "t", "parameter": 1, "counter": "instructions", "value": 9 })
+    }
+
+    fn region() -> Value {
+        json!({ "region": "t", "operations": 1 })
+    }
+
+    #[test]
+    fn an_undisturbed_run_is_taken() {
+        let (measurements, regions) = collected(&verdict(&[measurement(), region()], &[]), COUNTED).unwrap();
+        assert_eq!((measurements.len(), regions.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_disturbed_run_is_refused_and_the_reason_is_said() {
+        for (verdict, output, reason) in [
+            (verdict(&[measurement()], &["hung: nothing on the console for 60 s"]), "", "a test failed"),
+            (verdict(&[json!({ "test": "t" })], &[]), "", "is no measurement"),
+            (verdict(&[measurement(), region()], &[]), "", "the plugin counted 0"),
+            (verdict(&[measurement()], &[]), COUNTED, "more regions"),
+            (verdict(&[measurement(), region()], &[]), "half a li", "a line of the counting plugin"),
+        ] {
+            let said = collected(&verdict, output).unwrap_err().to_string();
+            assert!(said.starts_with("nothing is published") && said.contains(reason), "{said}");
+        }
+    }
+
+    #[test]
+    fn one_disturbed_boot_of_several_is_enough() {
+        let mut collected = Collected::default();
+        collected.take("first", &verdict(&[measurement()], &[]), "");
+        collected.take("second", &verdict(&[], &["the machine stopped early"]), "");
+        assert!(collected.undisturbed().is_err());
+    }
+
+    #[test]
+    fn without_instruction_counting_nothing_is_measured() {
+        let benchmarks = suites::read(suites::BENCHMARKS).unwrap();
+        let mut runs = benchmarks[0].runs(&Overrides::default()).unwrap();
+        assert!(only_counted(&runs).is_ok());
+        runs[0].machine.icount = false;
+        assert!(only_counted(&runs).unwrap_err().to_string().contains("instruction counting"));
     }
 }

@@ -4,10 +4,10 @@
 //! functions goes to the terminal, and all stacks of inlined functions (`region;image;function;inlined;... count`, what tools for
 //! flame graphs read) to `target/bench/NAME.folded`.
 
-use super::{plugin, regions};
-use crate::suites::{Overrides, Suite};
+use super::{guests, parts, plugin, regions};
+use crate::suites::{Overrides, Run, Suite};
 use crate::symbolise::{Place, Symboliser};
-use crate::{boots, build, tree};
+use crate::{boots, build, guest, tree};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -29,14 +29,13 @@ struct Counts {
 }
 
 /// How many instructions are at each place.
-type Profile = BTreeMap<Place, u64>;
+pub(super) type Profile = BTreeMap<Place, u64>;
+
+/// The profile of a region, and its name.
+pub(super) type Profiled = (regions::Name, Profile);
 
 /// Boots a benchmark once and shows its profile.
-pub(super) fn run(benchmark: &Suite) -> Result<()> {
-    if !benchmark.guest.is_empty() {
-        println!("{}: programs of Linux have no marked regions", benchmark.name);
-        return Ok(());
-    }
+pub(super) fn run(benchmark: &Suite, publish: bool) -> Result<()> {
     let runs = benchmark
         .runs(&Overrides::default())
         .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
@@ -46,20 +45,15 @@ pub(super) fn run(benchmark: &Suite) -> Result<()> {
     let counts = directory.join(format!("{}.profile", benchmark.name));
     let plugin = format!("{},out=/dev/null,profile={}", plugin()?.display(), counts.display());
     run.machine.extra.extend(["-plugin".into(), plugin]);
-    let verdict = boots::run(&run)?;
-    if verdict.failed() > 0 {
-        bail!("{}: disturbed:\n  {}", run.name, verdict.failures.join("\n  "));
-    }
-    let names: Vec<regions::Name> =
-        verdict.records.iter().filter_map(|record| regions::Name::deserialize(record).ok()).collect();
-    let symboliser = Symboliser::new(run.machine.files().iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    let (names, files) = if benchmark.guest.is_empty() { boot(&run)? } else { boot_guests(&run)? };
+    let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));
     let output = fs::read_to_string(&counts).with_context(|| format!("reading {}", counts.display()))?;
     let lines: Vec<&str> = output.lines().collect();
     if lines.len() != names.len() {
         bail!("{} names {} regions, the plugin counted {}", run.name, names.len(), lines.len());
     }
-    let mut folded = String::new();
-    for (name, line) in names.iter().zip(lines) {
+    let mut profiles = Vec::new();
+    for (name, line) in names.into_iter().zip(lines) {
         let counts: Counts = serde_json::from_str(line).context("a line of the counting plugin")?;
         let mut profile = Profile::new();
         for (address, bytes, executed) in &counts.instructions {
@@ -68,14 +62,53 @@ pub(super) fn run(benchmark: &Suite) -> Result<()> {
                 executed;
         }
         print!("{}", table(&name.region, name.operations, &profile));
-        for (place, count) in &profile {
+        profiles.push((name, profile));
+    }
+    let path = directory.join(format!("{}.folded", benchmark.name));
+    build::write_if_changed(&path, folded(&profiles).as_bytes())?;
+    println!("{}", path.display());
+    parts::write(&benchmark.name, &profiles, publish)
+}
+
+/// Boots a benchmark of native programs: its regions, and the programs.
+fn boot(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
+    let verdict = boots::run(run)?;
+    if verdict.failed() > 0 {
+        bail!("{}: disturbed:\n  {}", run.name, verdict.failures.join("\n  "));
+    }
+    let names = verdict.records.iter().filter_map(|record| regions::Name::deserialize(record).ok()).collect();
+    Ok((names, run.machine.files()))
+}
+
+/// Boots the programs of Linux, which say how often they make each call.
+fn boot_guests(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
+    let request = guests::request(&run.suite)?;
+    let mut names = Vec::new();
+    for program in &run.suite.guest {
+        let command = [format!("/tests/bin/{program}"), "profile".into()];
+        let printed =
+            guest::output(&request, guest::Kernel::Macadamia, run.mode, run.machine.clone(), &command)?;
+        names.extend(
+            guests::parse(&printed, "calls")?
+                .into_iter()
+                .map(|made| regions::Name { region: made.test, operations: made.value as u64 }),
+        );
+    }
+    let programs = request.files.iter().map(|(_, file)| file.clone());
+    let servers = ["kernel", "sigma0", "root", "console", "unix"].map(|name| tree::boot().join(name));
+    Ok((names, servers.into_iter().chain(programs).collect()))
+}
+
+/// All stacks of inlined functions, as tools for flame graphs read them.
+fn folded(profiles: &[Profiled]) -> String {
+    let mut folded = String::new();
+    for (name, profile) in profiles {
+        for (place, count) in profile {
+            // Writing to a string cannot fail.
             let _ = writeln!(folded, "{};{};{} {count}", name.region, place.image, place.functions.join(";"));
         }
     }
-    let path = directory.join(format!("{}.folded", benchmark.name));
-    build::write_if_changed(&path, folded.as_bytes())?;
-    println!("{}", path.display());
-    Ok(())
+    folded
 }
 
 /// A region's functions, dearest first, each with what is inlined in it.

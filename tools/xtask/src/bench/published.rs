@@ -1,12 +1,13 @@
 //! The results in the tree: `docs/results/NAME.json`, the tables of the book that come from them, and the test that they
 //! are still true.
 //!
-//! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`, `stretches`, `person`) and
+//! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`, `parts`, `growth`, `stretches`,
+//! `person`) and
 //! `<!-- end -->`.
 
 use super::references::{self, References};
 use super::report::{self, Report};
-use super::{compare, empty_report, guests, measure, person};
+use super::{compare, empty_report, guests, measure, parts, person};
 use crate::{build, suites, tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -76,9 +77,13 @@ fn table(report: &Report, what: &str, references: &References) -> Result<String>
         "operations" => Ok(report::operations_table(report, references)),
         "regions" => Ok(report::regions_table(report)),
         "calls" => Ok(guests::table(report)),
+        "parts" => Ok(parts::table(report)),
+        "growth" => Ok(report::growth_table(report)),
         "stretches" => Ok(report::stretches_table(report)),
         "person" => Ok(person::table(report)),
-        _ => bail!("there is no table of {what}: operations, regions, calls, stretches or person"),
+        _ => bail!(
+            "there is no table of {what}: operations, regions, calls, parts, growth, stretches or person"
+        ),
     }
 }
 

@@ -157,6 +157,26 @@ fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
+/// How costs grow, in Markdown: a row for each series, with its value at each parameter and the cost of one more.
+pub(crate) fn growth_table(report: &Report) -> String {
+    let mut table = String::from("| what | unit | at | value | each further |\n|---|---|---|---|---|\n");
+    for series in &report.series {
+        let join = |show: fn(&super::series::Point) -> f64| {
+            series.points.iter().map(|point| number(show(point))).collect::<Vec<_>>().join(" / ")
+        };
+        let unit = series.fit.map_or_else(String::new, |fit| number((fit.unit * 100.0).round() / 100.0));
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {unit} |",
+            series.test,
+            series.counter,
+            join(|point| point.parameter),
+            join(|point| point.value)
+        );
+    }
+    table
+}
+
 /// The table of series in Markdown.
 fn series_table(report: &Report) -> String {
     let mut table = String::from(
@@ -332,6 +352,15 @@ mod tests {
         report.compiler = "<b>".into();
         let page = html(&report, &references::read().unwrap());
         assert!(page.contains("<svg") && page.ends_with("</html>\n") && page.contains("Compiler: &lt;b&gt;"));
+    }
+
+    #[test]
+    fn growth_has_every_point_and_the_slope() {
+        let table = growth_table(&Report {
+            series: collect(&[measured("t", 1.0, 12.0), measured("t", 2.0, 14.0), measured("t", 3.0, 16.0)]),
+            ..Report::default()
+        });
+        assert!(table.contains("| t | instructions | 1 / 2 / 3 | 12 / 14 / 16 | 2 |"), "{table}");
     }
 
     #[test]
