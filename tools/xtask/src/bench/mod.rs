@@ -41,7 +41,7 @@ pub(crate) use self::series::Measurement;
 /// Options of `./mac bench`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Run only benchmarks whose name or module contains this
+    /// Run only the benchmark of this name, or those whose name or module contains this
     filter: Option<String>,
     /// Run nothing: show what differs between two reports (report.json)
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = ["filter", "publish"])]
@@ -63,8 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return compare_files(before, after, options.threshold);
     }
     build::only_release()?;
-    let chosen = |name: &suites::Suite| options.filter.as_deref().is_none_or(|filter| name.matches(filter));
-    let benchmarks: Vec<_> = suites::read(suites::BENCHMARKS)?.into_iter().filter(chosen).collect();
+    let benchmarks = chosen(suites::read(suites::BENCHMARKS)?, options.filter.as_deref().unwrap_or_default());
     if benchmarks.is_empty() {
         bail!("no benchmark matches {:?}", options.filter.as_deref().unwrap_or_default());
     }
@@ -98,6 +97,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         println!("{}", path.display());
     }
     Ok(())
+}
+
+/// The benchmark of that name, or else all that match.
+fn chosen(benchmarks: Vec<suites::Suite>, filter: &str) -> Vec<suites::Suite> {
+    let named = benchmarks.iter().any(|benchmark| benchmark.name == filter);
+    let is_chosen = |benchmark: &suites::Suite| {
+        if named { benchmark.name == filter } else { benchmark.matches(filter) }
+    };
+    benchmarks.into_iter().filter(is_chosen).collect()
 }
 
 /// Builds what the benchmarks boot.
@@ -286,6 +294,17 @@ mod tests {
 
     fn region() -> Value {
         json!({ "region": "t", "operations": 1 })
+    }
+
+    #[test]
+    fn a_whole_name_means_one_benchmark() {
+        let names = |filter: &str| -> Vec<String> {
+            let benchmarks = suites::read(suites::BENCHMARKS).unwrap();
+            chosen(benchmarks, filter).into_iter().map(|benchmark| benchmark.name).collect()
+        };
+        assert_eq!(names("scaling"), ["scaling"]);
+        assert_eq!(names("bench-scaling"), ["scaling", "latency"]);
+        assert!(names("").len() > 5 && names("no such benchmark").is_empty());
     }
 
     #[test]
