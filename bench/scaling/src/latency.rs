@@ -65,11 +65,12 @@ fn make_owned(id: ThreadId) {
     make_thread(id, id, 0);
 }
 
-/// Maps the whole region into a space, at a place of its own.
+/// Maps the whole region into a space, at a place of its own, where no larger page fits: each small one by itself.
 fn give(space: ThreadId, copy: u64, memory: u64) {
     for part in 0..PAGES / 512 {
         let offset = u64::from(part) << 21;
-        let target = Fpage::memory((16 << 30) + (copy << REGION_BITS) + offset, 12).with_rights(Rights::ALL);
+        let target =
+            Fpage::memory((16 << 30) + (copy << REGION_BITS) + offset + 4096, 12).with_rights(Rights::ALL);
         let mut items = [MapItem::new(MapOperation::Map, target, 512, memory + offset)];
         extension::map_control(space, &mut items).expect("the memory is this program's");
     }

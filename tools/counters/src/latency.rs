@@ -1,10 +1,10 @@
 //! For how long the kernel does not look for interrupts: the longest stretch of kernel instructions between two moments
 //! at which an interrupt would have been noticed.
 //!
-//! Such moments are: an instruction of a user program (interrupts are open there), STI and HLT (the kernel waits), and a
-//! load from the interrupt request registers of the local APIC, by which the kernel's long operations poll. What follows
-//! a poll that has found something counts as a new stretch, up to the STI at which the interrupt is taken: so the bound
-//! for an interrupt is two stretches.
+//! Such moments are: an instruction of a user program (interrupts are open there), the return to one, even if an interrupt
+//! comes before its first instruction, STI and HLT (the kernel waits), and a load from the interrupt request registers of
+//! the local APIC, by which the kernel's long operations poll. What follows a poll that has found something counts as a new
+//! stretch, up to the STI at which the interrupt is taken: so the bound for an interrupt is two stretches.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -55,7 +55,7 @@ impl Latency {
             self.present.instructions += 1;
             self.instructions += 1;
             *self.present.lines.entry(address >> 6).or_default() += 1;
-            if effect == Effect::Opens {
+            if effect != Effect::None {
                 self.noticed();
             }
         } else if effect == Effect::Leaves {
@@ -155,6 +155,11 @@ mod tests {
         assert!(line.starts_with("{\"processor\":0,\"longest\":50,"), "not the boot's 1000: {line}");
         assert!(line.ends_with("\"lengths\":{\"16\":2,\"32\":1}}"), "{line}");
         assert!(line.contains("\"places\":{\"0xffffffff80800000\":50}"), "{line}");
+        run(&mut latency, 40);
+        latency.instruction(KERNEL, Effect::Leaves);
+        run(&mut latency, 40);
+        latency.instruction(KERNEL, Effect::Leaves);
+        assert!(latency.report(0).contains("\"longest\":50,"), "a return lets interrupts in");
     }
 
     #[test]

@@ -313,9 +313,11 @@ fn waiting_notification() {
 
 fn callee_deleted() {
     let me = utcb::my_global_id();
+    // It waits for nobody by name, not even for itself, and nobody has waited for it before: the call is what notes that.
     let silent = spawn(|| {
-        let _ = ipc::wait();
-        l4::start::halt();
+        loop {
+            let _ = ipc::wait();
+        }
     });
     await_state(silent, ThreadState::Waiting);
     let caller = spawn(move || {
@@ -505,7 +507,8 @@ fn no_leaks() {
     });
     await_waiting(receiver);
     let caller = spawn(move || {
-        // SAFETY: a call with one word, and the pattern in all registers that are no part of it. It is not answered.
+        // SAFETY: a call with one word, and the pattern in all registers that are no part of it, and in the timeouts but for that
+        // of the receive phase. It is not answered.
         unsafe {
             asm!(
                 "mov rbx, rax",
@@ -518,7 +521,7 @@ fn no_leaks() {
                 "call r11",
                 "ud2",
                 in("r11") kip().word(x2::kip::IPC), in("rsi") receiver.raw(), in("rdi") utcb::pointer(),
-                in("rdx") receiver.raw(), in("r8") 0u64, in("r9") 1u64, in("rax") PATTERN,
+                in("rdx") receiver.raw(), in("r8") PATTERN << 16, in("r9") 1u64, in("rax") PATTERN,
                 options(noreturn),
             );
         }

@@ -3,7 +3,7 @@
 
 use crate::framework::arena::{self, read_at};
 use crate::framework::confined;
-use crate::framework::fixture::{Space, await_state, receive_as_pager, spawn, state_of};
+use crate::framework::fixture::{Space, await_state, receive_as_pager, spawn};
 use crate::framework::tests;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -77,8 +77,7 @@ fn third_thread_answers_call() {
     let other = spawn(move || {
         let _ = ipc::call(program, returning(99));
     });
-    ipc::sleep(Time::period(1000));
-    assert_eq!(state_of(other), ThreadState::PendingSend);
+    await_state(other, ThreadState::PendingSend);
     assert_eq!(ipc::call(program, returning(5)).unwrap().word(0), 2);
     let told = ipc::call(program, returning(6)).unwrap();
     assert_eq!([told.word(0), told.word(1)], [5, 6]);
@@ -102,8 +101,7 @@ fn third_thread_answers_fault() {
     let other = spawn(move || {
         let _ = ipc::call(program, Message::with_words(1, &[1]));
     });
-    ipc::sleep(Time::period(1000));
-    assert_eq!(state_of(other), ThreadState::PendingSend);
+    await_state(other, ThreadState::PendingSend);
     let item = MapItem::map(page.fpage(Rights::READ), page.address);
     ipc::send(program, Message::new(0).map_item(item)).unwrap();
     assert_eq!(receive_as_pager(program).unwrap().tag.label(), 3);
@@ -220,9 +218,11 @@ fn handler_waits_for_another() {
 }
 
 fn handler_goes() {
+    // It waits for nobody by name, not even for itself: the report is what notes that somebody waits for it.
     let handler = spawn(|| {
-        let _ = ipc::wait();
-        l4::start::halt();
+        loop {
+            let _ = ipc::wait();
+        }
     });
     await_state(handler, ThreadState::Waiting);
     let (_space, program) = program(Some(handler), || {

@@ -1,9 +1,12 @@
 //! Several processors: threads that live on different ones do to each other whatever they do on one (K6, K12; X.2 rules 3.8,
 //! 5.15, 5.27, 7, 8). With one processor the same, without company.
 
+use super::thread_state::{Image, XMM3};
 use crate::framework::arena;
+use crate::framework::confined;
 use crate::framework::fixture::{Space, await_state, image_fault_answer, receive_as_pager, spawn};
 use crate::framework::tests;
+use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
 use l4::{extension, kip, space, thread, utcb};
@@ -31,6 +34,7 @@ tests! {
     SMP0015 [7.14, 7.16] "a forwarded request is answered by the third thread, wherever the three are" forwarding;
     SMP0016 [5.12, 5.15] "threads come and go on all processors" creation;
     SMP0017 [5.30] "a running thread is halted and resumed from another processor" halting;
+    SMP0018 [EXT 6.1] "registers that another processor still holds are read and written" held_elsewhere;
 }
 
 /// How many processors there are.
@@ -516,5 +520,42 @@ fn halting() {
         }
         assert_eq!(RUNS.load(Ordering::Relaxed), stopped, "it does not run while it is halted");
         thread::resume(runner).unwrap();
+    }
+}
+
+/// A thread waits, and its processor has nothing else to do: that still has the thread's extended state then.
+fn held_elsewhere() {
+    const SET: u64 = 1;
+    const TELL: u64 = 2;
+    let me = utcb::my_global_id();
+    for processor in 0..processors() {
+        let thread = confined::spawn(&confined::space(), move || {
+            loop {
+                let request = ipc::receive(me).expect("the test sends");
+                if request.tag.label() == SET {
+                    // SAFETY: uses the vector registers, which this program's Rust code does not.
+                    unsafe { asm!("movq xmm3, {}", in(reg) request.word(0)) };
+                    continue;
+                }
+                let value: u64;
+                // SAFETY: as above.
+                unsafe { asm!("movq {}, xmm3", out(reg) value) };
+                ipc::send(me, Message::with_words(TELL, &[value])).expect("the owner is in reach");
+            }
+        });
+        await_state(thread, ThreadState::Waiting);
+        place(thread, processor);
+        let mut image = Image::new();
+        for value in [0x77, 0x1234_5678_9abc_def0] {
+            ipc::send(thread, Message::with_words(SET, &[value])).expect("it takes it");
+            await_state(thread, ThreadState::Waiting);
+            let size = extension::read_extended_state(thread, &mut image.0).expect("the space is owned");
+            assert_eq!(image.word(XMM3), value, "on processor {processor}");
+            image.set_word(XMM3, !value);
+            extension::write_extended_state(thread, &image.0[..size]).expect("it was read there");
+            let told = ipc::call(thread, Message::new(TELL)).expect("it answers");
+            assert_eq!(told.word(0), !value, "on processor {processor}");
+        }
+        thread::delete(thread).expect("it exists");
     }
 }

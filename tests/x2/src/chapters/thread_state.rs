@@ -169,21 +169,22 @@ fn bases() {
 }
 
 /// Offset of XMM3 in an image.
-const XMM3: usize = 160 + 3 * 16;
+pub(super) const XMM3: usize = 160 + 3 * 16;
 
+/// An image of the extended state.
 #[repr(C, align(64))]
-struct Image([u8; 4096]);
+pub(super) struct Image(pub(super) [u8; 4096]);
 
 impl Image {
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self([0; 4096])
     }
 
-    fn word(&self, at: usize) -> u64 {
+    pub(super) fn word(&self, at: usize) -> u64 {
         u64::from_le_bytes(core::array::from_fn(|index| self.0[at + index]))
     }
 
-    fn set_word(&mut self, at: usize, value: u64) {
+    pub(super) fn set_word(&mut self, at: usize, value: u64) {
         self.0[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
 }
