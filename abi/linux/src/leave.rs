@@ -251,17 +251,21 @@ async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix:
     Ok(state)
 }
 
+/// The extended state in a frame: all of it if its description and its end say that it is the processor's, else the part
+/// that every processor has. A frame that we have written is read at once, one that is cut short by what follows it in parts.
 async fn read_extended<M: Machine>(call: &Call<'_, M>, address: u64) -> unix::Result<Vec<u8>> {
-    let legacy = call.read::<512>(address).await?;
-    let expected = call.linux.processor.extended_size;
-    let size = layout::extended_size(&legacy, expected);
-    if size > legacy.len() {
-        let end = call.read::<4>(address.wrapping_add(size as u64)).await?;
-        if layout::has_end_mark(&end) {
-            return call.memory().read_bytes(address, size).await;
-        }
-    }
-    Ok(legacy.to_vec())
+    const LEGACY: usize = 512;
+    const MARK: usize = 4;
+    let (memory, expected) = (call.memory(), call.linux.processor.extended_size);
+    let mut bytes = match memory.read_bytes(address, expected + MARK).await {
+        Err(Error::EFAULT) => memory.read_bytes(address, LEGACY).await?,
+        done => done?,
+    };
+    let legacy = bytes.first_chunk::<LEGACY>().ok_or(Error::EFAULT)?;
+    let size = layout::extended_size(legacy, expected);
+    let is_whole = bytes.get(size..).and_then(|rest| rest.first_chunk()).is_some_and(layout::has_end_mark);
+    bytes.truncate(if size > LEGACY && is_whole { size } else { LEGACY });
+    Ok(bytes)
 }
 
 /// exit_group(2).

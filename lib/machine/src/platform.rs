@@ -48,7 +48,8 @@ impl Platform for L4Platform {
 
     fn notify(&self, worker: usize) {
         let thread = self.worker(worker);
-        if !thread.is_nil() {
+        // The worker looks whether it still sleeps before it waits (`worker.rs`).
+        if !thread.is_nil() && thread != l4::utcb::my_global_id() {
             // A worker lives as long as the server.
             let _ = extension::notify(thread, WAKE);
         }

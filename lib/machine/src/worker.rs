@@ -91,6 +91,13 @@ impl L4Machine {
         let mut sleep = tasks.prepare_sleep();
         let mut messages = 0;
         loop {
+            if sleep != Sleep::Busy && !tasks.is_sleeping() {
+                // What was served at once has woken a task. The answer goes first: a task may recall whoever gets it.
+                if !reply.to.is_nil() {
+                    send(reply);
+                }
+                break;
+            }
             if messages % BALANCE == 0
                 && let Sleep::Until(at) = &mut sleep
             {

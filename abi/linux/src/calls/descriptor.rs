@@ -1,5 +1,6 @@
 //! Descriptors: open, close, dup, fcntl, pipes, locks, and moving bytes through them.
 
+use super::poll_once;
 use crate::call::{Call, Done, Stop};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, EntryLayout, KNOWN_FLAGS, open_flags, to_open_flags};
@@ -8,7 +9,7 @@ use alloc::vec::Vec;
 use mach::Machine;
 use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence};
 use unix::signal::Rule;
-use unix::vfs::{At, Mode, OpenFlags};
+use unix::vfs::{Access, At, Mode, OpenFlags};
 use unix::{Error, NotDone, Result};
 
 pub(crate) fn file<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Arc<OpenFile>> {
@@ -308,11 +309,23 @@ pub(crate) async fn flock<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// Whether a read or write moves little, to or from a device whose bytes are always the same or random: it can be begun
-/// again, and sends no signals.
-pub(crate) fn never_waits<M: Machine>(call: &Call<'_, M>) -> bool {
+/// A read or write that moves little, to or from a pipe or a device whose bytes are always the same or random, if it need
+/// not wait and sends no signal.
+pub(crate) fn transfer_at_once<M: Machine>(call: &Call<'_, M>, write: bool) -> Option<Done> {
     const LITTLE: u64 = 4096;
-    call.arg(2) <= LITTLE && file(call, 0).is_ok_and(|file| file.is_memory_device())
+    if call.arg(2) > LITTLE {
+        return None;
+    }
+    let file = file(call, 0).ok()?;
+    let object = file.object()?;
+    if object.is_memory_device() {
+        return if write { poll_once(self::write(call)) } else { poll_once(read(call)) };
+    }
+    let end = object.pipe_end()?;
+    file.check(if write { Access::WRITE } else { Access::READ }).ok()?;
+    let mut buffer = call.buffer(call.arg(1), call.arg(2)).ok()?;
+    let done = if write { end.write_now(&mut buffer) } else { end.read_now(&mut buffer) };
+    Some(Ok(done.ok()? as u64))
 }
 
 pub(crate) async fn read<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -328,7 +328,8 @@ table! { call, number:
     capset => boxed(system::capset(call)).await,
 }
 
-/// See [`Linux::call_at_once`](crate::Linux::call_at_once). Calls whose futures can be dropped and begun again.
+/// See [`Linux::call_at_once`](crate::Linux::call_at_once). Calls whose futures can be dropped and begun again, and forms of
+/// others that do nothing unless they can do all.
 #[expect(non_upper_case_globals, reason = "calls go by their own names")]
 pub(crate) fn at_once<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
     match number {
@@ -346,8 +347,11 @@ pub(crate) fn at_once<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Don
         fstat => poll_once(path::fstat(call)),
         newfstatat => poll_once(path::newfstatat(call)),
         access => poll_once(path::access(call)),
-        read if descriptor::never_waits(call) => poll_once(descriptor::read(call)),
-        write if descriptor::never_waits(call) => poll_once(descriptor::write(call)),
+        read => descriptor::transfer_at_once(call, false),
+        write => descriptor::transfer_at_once(call, true),
+        lseek => poll_once(descriptor::lseek(call)),
+        rt_sigaction => signal::rt_sigaction_at_once(call),
+        rt_sigprocmask => signal::rt_sigprocmask_at_once(call),
         _ => None,
     }
 }

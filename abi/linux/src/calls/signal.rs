@@ -1,5 +1,6 @@
 //! Signals: actions, masks, sending, waiting.
 
+use super::poll_once;
 use crate::call::{Call, Done, Outcome, Stop};
 use crate::layout::signal::{
     MINIMUM_STACK, action, information, optional_signal, signal, stack, to_action, to_information, to_stack,
@@ -28,8 +29,35 @@ pub(crate) async fn rt_sigaction<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
+/// As [`rt_sigaction`], if nothing is wrong with the arguments and the memory is there.
+pub(crate) fn rt_sigaction_at_once<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    check_size(call.arg(3)).ok()?;
+    let (pid, signal) = (call.pid(), signal(call.arg(0)).ok()?);
+    let new = match call.arg(1) {
+        0 => None,
+        _ if SignalSet::UNMASKABLE.contains(signal) => return None,
+        address => Some(action(&poll_once(call.read(address))?.ok()?).ok()?),
+    };
+    let old = call.table(|table| Some(*table.process(pid).ok()?.actions().lock().get(signal)))?;
+    poll_once(call.write_optional(call.arg(2), &to_action(&old)))?.ok()?;
+    if let Some(new) = new {
+        call.table(|table| table.set_action(pid, signal, new)).ok()?;
+    }
+    Some(Ok(0))
+}
+
 async fn read_set<M: Machine>(call: &Call<'_, M>, address: u64) -> Result<SignalSet> {
     Ok(SignalSet::from_bits(u64::from_le_bytes(call.read(address).await?)))
+}
+
+/// The mask that `how` makes of `old` and `set`.
+fn changed_mask(how: u32, old: SignalSet, set: SignalSet) -> Result<SignalSet> {
+    match how {
+        0 => Ok(old | set),
+        1 => Ok(old & !set),
+        2 => Ok(set),
+        _ => Err(Error::EINVAL),
+    }
 }
 
 pub(crate) async fn rt_sigprocmask<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -38,16 +66,32 @@ pub(crate) async fn rt_sigprocmask<M: Machine>(call: &Call<'_, M>) -> Done {
     let old = call.table(|table| table.thread(tid).map(|thread| thread.blocked()))?;
     if call.arg(1) != 0 {
         let set = read_set(call, call.arg(1)).await?;
-        let new = match call.uint(0) {
-            0 => old | set,
-            1 => old & !set,
-            2 => set,
-            _ => return Err(Error::EINVAL.into()),
-        };
+        let new = changed_mask(call.uint(0), old, set)?;
         call.table(|table| table.set_mask(tid, new))?;
     }
     call.write_optional(call.arg(2), &old.bits().to_le_bytes()).await?;
     Ok(0)
+}
+
+/// As [`rt_sigprocmask`], if no signal is pending that a change of the mask could concern, nothing is wrong with the
+/// arguments and the memory is there.
+pub(crate) fn rt_sigprocmask_at_once<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    check_size(call.arg(3)).ok()?;
+    let tid = call.tid();
+    let old = call.table(|table| {
+        let (thread, process) = (table.thread(tid).ok()?, table.process_of(tid).ok()?);
+        let quiet = thread.pending().set().is_empty() && process.pending().set().is_empty();
+        quiet.then(|| thread.blocked())
+    })?;
+    let new = match call.arg(1) {
+        0 => None,
+        address => Some(changed_mask(call.uint(0), old, poll_once(read_set(call, address))?.ok()?).ok()?),
+    };
+    poll_once(call.write_optional(call.arg(2), &old.bits().to_le_bytes()))?.ok()?;
+    if let Some(new) = new {
+        call.table(|table| table.set_mask(tid, new)).ok()?;
+    }
+    Some(Ok(0))
 }
 
 pub(crate) async fn rt_sigpending<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -58,7 +58,8 @@ pub trait Platform: Send + Sync + 'static {
     fn now(&self) -> Instant;
 
     /// Ends the present or the next sleep of worker `worker`. Must not block, and must not be lost if the worker is
-    /// only about to sleep.
+    /// only about to sleep. May do nothing where the worker itself calls this, if it looks at [`Worker::is_sleeping`]
+    /// before it waits.
     fn notify(&self, worker: usize);
 }
 
@@ -231,6 +232,11 @@ impl<P: Platform> Worker<P> {
             }
             deadline => Sleep::Until(deadline),
         }
+    }
+
+    /// Whether the sleep that was announced goes on: false once a task was woken.
+    pub fn is_sleeping(&self) -> bool {
+        self.group.workers[self.index].queue.is_sleeping()
     }
 
     /// Says that the sleep is over; wake-ups need no notification any more.

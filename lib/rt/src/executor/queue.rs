@@ -63,6 +63,10 @@ impl<T> RunQueue<T> {
         self.0.lock().sleeping = false;
     }
 
+    pub(super) fn is_sleeping(&self) -> bool {
+        self.0.lock().sleeping
+    }
+
     /// True: the worker was sleeping, no longer counts as such, and the caller must notify it.
     #[must_use]
     pub(super) fn rouse(&self) -> bool {

@@ -55,7 +55,9 @@ fn a_worker_that_is_awake_is_not_notified_and_a_sleeping_one_once() {
     worker.run(10);
     assert!(first.has_ended());
     assert_eq!(worker.prepare_sleep(), Sleep::Until(None));
+    assert!(worker.is_sleeping());
     let _second = executor.spawn(1, async {}).unwrap();
+    assert!(!worker.is_sleeping(), "a task was woken");
     let _third = executor.spawn(1, async {}).unwrap();
     assert_eq!(notified(&executor), [1]);
     worker.awake();

@@ -130,6 +130,10 @@ pub(crate) struct MemoryFile {
 const PIECE: usize = 65536;
 
 impl FileObject for MemoryFile {
+    fn is_memory_device(&self) -> bool {
+        true
+    }
+
     fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         const ZEROS: &[u8; 4096] = &[0; 4096];
         if self.device == Memory::Null {

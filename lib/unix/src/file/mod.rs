@@ -125,7 +125,7 @@ impl OpenFile {
 
     /// Whether it is one of the devices that are made of nothing: reads and writes never wait and leave no trace.
     pub fn is_memory_device(&self) -> bool {
-        self.object_as::<crate::devfs::MemoryFile>().is_some()
+        self.object.as_ref().is_some_and(|object| object.is_memory_device())
     }
 
     /// The flags it was opened with and the status flags of now.

@@ -1,5 +1,6 @@
 //! [`FileObject`]: what an open file does if it is not a vnode's data.
 
+use crate::pipe::PipeEnd;
 use crate::poll::{PollQueue, Readiness};
 use crate::tty::Terminal;
 use crate::vfs::{Caller, FileType, OpenContext, OpenFlags};
@@ -100,6 +101,16 @@ pub trait FileObject: Send + Sync + 'static {
     /// Bytes that can be read now (FIONREAD).
     fn readable_bytes(&self) -> Result<usize> {
         Err(Error::ENOTTY)
+    }
+
+    /// Whether it is one of the devices that are made of nothing: reads and writes never wait and leave no trace.
+    fn is_memory_device(&self) -> bool {
+        false
+    }
+
+    /// The end of a pipe, if it is one.
+    fn pipe_end(&self) -> Option<&PipeEnd> {
+        None
     }
 
     /// The terminal, if it is one.

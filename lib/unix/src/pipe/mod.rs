@@ -160,8 +160,9 @@ impl PipeEnd {
     }
 }
 
-impl FileObject for PipeEnd {
-    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+impl PipeEnd {
+    /// Takes out what there is, as read(2) does if it need not wait.
+    pub fn read_now(&self, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         if to.remaining() == 0 {
             return Ok(0);
         }
@@ -175,7 +176,8 @@ impl FileObject for PipeEnd {
         Ok(count)
     }
 
-    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    /// Puts in what there is room for, as write(2) does if it need not wait: all of up to [`ATOMIC`] bytes, or nothing.
+    pub fn write_now(&self, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let count = from.remaining();
         if count == 0 {
             return Ok(0);
@@ -200,6 +202,20 @@ impl FileObject for PipeEnd {
         drop(state);
         self.pipe.queue.wake(Readiness::READ);
         Ok(written)
+    }
+}
+
+impl FileObject for PipeEnd {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        self.read_now(to)
+    }
+
+    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        self.write_now(from)
+    }
+
+    fn pipe_end(&self) -> Option<&PipeEnd> {
+        Some(self)
     }
 
     fn writes_all(&self) -> bool {
