@@ -97,6 +97,11 @@ impl Bytes {
         Bytes { bytes: bytes.to_vec(), position: 0 }
     }
 
+    /// What was not transferred.
+    pub fn left(&self) -> &[u8] {
+        &self.bytes[self.position..]
+    }
+
     /// What was transferred.
     pub fn done(&self) -> &[u8] {
         &self.bytes[..self.position]

@@ -17,16 +17,23 @@ pub struct Script<'a> {
 }
 
 /// What `start`, the first [`LINE_LIMIT`] bytes of a file (or all, if it has fewer), says: `None` if it is not a
-/// script. `ENOEXEC` if no interpreter is named or its path does not end within the limit.
+/// script. `ENOEXEC` if no interpreter is named before the line ends or its path does not end within the limit. Where the
+/// file ends, or a zero byte stands, in place of the path, the path is the empty one, which on Linux is a directory:
+/// `EACCES`.
 pub fn parse(start: &[u8]) -> Result<Option<Script<'_>>> {
     let Some(line) = start.strip_prefix(b"#!") else { return Ok(None) };
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let end = line.iter().position(|byte| matches!(byte, b'\n' | 0));
     let is_cut = end.is_none() && start.len() >= LINE_LIMIT;
+    let ends_line = end.is_some_and(|end| line[end] == b'\n');
     let line = trim(&line[..end.unwrap_or(line.len())]);
     let split = line.iter().position(is_blank);
     let (interpreter, rest) = line.split_at(split.unwrap_or(line.len()));
-    if interpreter.is_empty() || (is_cut && split.is_none()) {
+    let is_empty = interpreter.is_empty();
+    if is_empty && !is_cut && !ends_line {
+        return Err(Error::EACCES);
+    }
+    if is_empty || (is_cut && split.is_none()) {
         return Err(Error::ENOEXEC);
     }
     let rest = trim(rest);
@@ -56,7 +63,11 @@ mod tests {
         assert_eq!(parse(b"#! /bin/awk  -f  x \n"), script(b"/bin/awk", Some(b"-f  x")));
         assert_eq!(parse(b"#!/bin/sh"), script(b"/bin/sh", None));
         assert_eq!(parse(b"#!\n"), Err(Error::ENOEXEC));
-        assert_eq!(parse(b"#!   "), Err(Error::ENOEXEC));
+        assert_eq!(parse(b"#! \t\n/bin/sh"), Err(Error::ENOEXEC));
+        assert_eq!(parse(b"#!"), Err(Error::EACCES));
+        assert_eq!(parse(b"#!   "), Err(Error::EACCES));
+        assert_eq!(parse(b"#! \0/bin/sh\n"), Err(Error::EACCES));
+        assert_eq!(parse(&[b"#!".as_slice(), &[b' '; 254]].concat()), Err(Error::ENOEXEC));
         let long = [b"#!/".as_slice(), &[b'a'; 253]].concat();
         assert_eq!(parse(&long), Err(Error::ENOEXEC));
         let cut = [b"#!/b ".as_slice(), &[b'a'; 251]].concat();

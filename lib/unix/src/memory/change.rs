@@ -206,9 +206,13 @@ impl<M: Machine> Memory<M> {
             return Ok(());
         }
         let mut regions = self.regions.lock().await;
-        let pieces: Vec<Region> = regions.touching(range.clone()).cloned().collect();
-        for region in &pieces {
-            let part = region.range.start.max(range.start)..region.range.end.min(range.end);
+        // One after the other: a list of them all may be long. What is done may join one with its neighbours.
+        let mut from = range.start;
+        while from < range.end
+            && let Some(region) = regions.first_touching(from..range.end)
+        {
+            let part = region.range.start.max(from)..region.range.end.min(range.end);
+            from = part.end;
             let length = part.end - part.start;
             match advice {
                 Advice::Hint => {}
@@ -246,11 +250,14 @@ impl<M: Machine> Memory<M> {
         self.check_mapped(address, length).await?;
         let range = self.change_range(address, length)?;
         let regions = self.regions.lock().await;
-        let file = |region: &Region| match &region.kind {
-            super::RegionKind::File { file, .. } if region.shared => Some(file.clone()),
-            _ => None,
-        };
-        Ok(regions.touching(range).filter_map(file).collect())
+        let mut files = Vec::new();
+        for region in regions.touching(range).filter(|region| region.shared) {
+            if let super::RegionKind::File { file, .. } = &region.kind {
+                files.try_reserve(1).map_err(|_| Error::ENOMEM)?;
+                files.push(file.clone());
+            }
+        }
+        Ok(files)
     }
 
     /// mlock(2) and munlock(2): pages of a locked range are brought in at once. `ENOMEM` if a part is not mapped or
@@ -277,7 +284,7 @@ impl<M: Machine> Memory<M> {
         limits: &Limits,
         privileged: bool,
     ) -> Result<()> {
-        let ranges: Vec<Range<u64>> = {
+        {
             let mut regions = self.regions.lock().await;
             let total = regions.usage().total;
             if (current || future) && !privileged && total > limits.soft(Resource::LockedMemory) {
@@ -288,14 +295,21 @@ impl<M: Machine> Memory<M> {
                 });
             }
             regions.set_lock_future(future);
-            regions.iter().map(|region| region.range.clone()).collect()
-        };
-        for range in ranges {
-            if current || !future {
-                self.lock_range(range, current, limits, true).await?;
+        }
+        if future && !current {
+            return Ok(());
+        }
+        let mut from = 0;
+        loop {
+            let next = self.regions.lock().await.from(from).next().map(|region| region.range.clone());
+            let Some(range) = next else { return Ok(()) };
+            from = range.end;
+            match self.lock_range(range, current, limits, true).await {
+                // Another thread has unmapped it meanwhile.
+                Err(Error::ENOMEM) => {}
+                done => done?,
             }
         }
-        Ok(())
     }
 
     async fn lock_range(
@@ -318,12 +332,14 @@ impl<M: Machine> Memory<M> {
         }
         regions.check_cuts(&range)?;
         regions.update(range.clone(), |region| region.locked = lock);
-        let pieces: Vec<Region> = regions.touching(range.clone()).cloned().collect();
         drop(regions);
-        if lock {
-            for region in pieces {
-                self.populate(region.range, region.rights).await;
-            }
+        let mut from = range.start;
+        while lock && from < range.end {
+            let next = self.regions.lock().await.first_touching(from..range.end);
+            let Some(region) = next else { break };
+            let part = region.range.start.max(from)..region.range.end.min(range.end);
+            from = part.end;
+            self.populate(part, region.rights).await;
         }
         Ok(())
     }

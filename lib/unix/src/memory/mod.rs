@@ -331,7 +331,7 @@ impl<M: Machine> Memory<M> {
             () if new_end == old_end => Ok(()),
             () if new_end < old_end => {
                 let done = self.map.deallocate(new_end, old_end - new_end).await;
-                done.map(|()| drop(regions.remove(new_end..old_end))).map_err(map_error)
+                done.map(|()| regions.remove(new_end..old_end)).map_err(map_error)
             }
             () => self.grow_break(&mut regions, old_end..new_end, limits).await,
         };

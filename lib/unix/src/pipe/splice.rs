@@ -78,9 +78,9 @@ impl<'a> Taken<'a> {
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
         *self.progress += self.bytes.transferred();
-        let mut left = alloc::vec![0; self.bytes.remaining()];
-        if !left.is_empty() && self.bytes.copy_in(&mut left) == Ok(left.len()) {
-            self.pipe.state.lock().bytes.push_front(&left);
+        let left = self.bytes.left();
+        if !left.is_empty() {
+            self.pipe.state.lock().bytes.push_front(left);
             self.pipe.queue.wake(Readiness::READ);
         }
         self.pipe.queue.wake(Readiness::WRITE);
