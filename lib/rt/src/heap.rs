@@ -2,7 +2,8 @@
 //! root gives when it is needed.
 
 use crate::root::memory::{self, LARGE_PAGE};
-use core::alloc::Layout;
+use core::alloc::{GlobalAlloc, Layout};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use l4::utcb;
 use l4::x2::message::MESSAGE_REGISTERS;
 use talc::{OomHandler, Span, Talc};
@@ -11,8 +12,8 @@ use talc::{OomHandler, Span, Talc};
 /// defines it: an error where the caller asks for one (`try_reserve`), else a panic.
 ///
 /// `heap!(SIZE, grow = NAME)` also defines a function `NAME(memory: &'static mut [u8])` that adds memory to the heap, and
-/// `heap!(SIZE, grow = NAME, free = NAME)` a function `NAME() -> usize` that tells how many bytes are free, in pieces of any
-/// size.
+/// `heap!(SIZE, grow = NAME, free = NAME, keep = NAME)` a function `NAME() -> usize` that tells how many bytes are free, in
+/// pieces of any size, and `NAME(bytes: usize)`, after which large allocations leave so much free ([`Keeping`]).
 #[macro_export]
 macro_rules! heap {
     ($size:expr) => {
@@ -33,18 +34,40 @@ macro_rules! heap {
             let _ = memory;
         }
     };
-    ($size:expr, grow = $grow:ident, free = $free:ident) => {
-        $crate::heap!($size, grow = $grow);
+    ($size:expr, grow = $grow:ident, free = $free:ident, keep = $keep:ident) => {
+        #[cfg(target_os = "none")]
+        $crate::heap!(
+            @allocator $size, $crate::heap::Keeping, $crate::heap::talc::ClaimOnOom::new, $crate::heap::Keeping::new
+        );
+
+        /// Adds memory to the program's heap.
+        fn $grow(memory: &'static mut [u8]) {
+            #[cfg(target_os = "none")]
+            $crate::heap::grow(HEAP.heap(), memory);
+            #[cfg(not(target_os = "none"))]
+            let _ = memory;
+        }
+
+        /// Large allocations leave so many bytes free from now on.
+        fn $keep(bytes: usize) {
+            #[cfg(target_os = "none")]
+            HEAP.keep(bytes);
+            #[cfg(not(target_os = "none"))]
+            let _ = bytes;
+        }
 
         /// Free bytes of the program's heap.
         fn $free() -> usize {
             #[cfg(target_os = "none")]
-            return $crate::heap::free(&HEAP);
+            return $crate::heap::free(HEAP.heap());
             #[cfg(not(target_os = "none"))]
             usize::MAX
         }
     };
     (@allocator $size:expr, $allocator:ty, $handler:path) => {
+        $crate::heap!(@allocator $size, $allocator, $handler, ::core::convert::identity);
+    };
+    (@allocator $size:expr, $allocator:ty, $handler:path, $wrap:path) => {
         #[global_allocator]
         static HEAP: $allocator = {
             #[repr(C, align(4096))]
@@ -57,7 +80,7 @@ macro_rules! heap {
 
             // SAFETY: nothing else uses the arena.
             let arena = unsafe { $handler($crate::heap::talc::Span::from_array(ARENA.0.get())) };
-            $crate::heap::talc::Talc::new(arena).lock()
+            $wrap($crate::heap::talc::Talc::new(arena).lock())
         };
     };
 }
@@ -152,3 +175,96 @@ pub use talc;
 
 /// The allocator behind a spin lock, which is held for the time of one allocation.
 pub type Locked = talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>;
+
+/// From how many bytes on an allocation is large.
+pub const LARGE: usize = 64 << 10;
+
+/// An allocator that refuses large allocations ([`LARGE`]) which would leave less than a part of it that is kept for small
+/// ones. A server whose large allocations are all of a kind that may fail (`try_reserve`) so answers a request of any size by
+/// an error, and still finds the little that it needs in the midst of others.
+pub struct Keeping {
+    heap: Locked,
+    kept: AtomicUsize,
+}
+
+impl Keeping {
+    /// Keeps nothing yet.
+    pub const fn new(heap: Locked) -> Keeping {
+        Keeping { heap, kept: AtomicUsize::new(0) }
+    }
+
+    /// The allocator below.
+    pub fn heap(&self) -> &Locked {
+        &self.heap
+    }
+
+    /// Large allocations leave so many bytes free from now on.
+    pub fn keep(&self, bytes: usize) {
+        // Relaxed: a number that guards nothing.
+        self.kept.store(bytes, Ordering::Relaxed);
+    }
+
+    fn refuses(&self, size: usize) -> bool {
+        size >= LARGE && free(&self.heap).saturating_sub(size) < self.kept.load(Ordering::Relaxed)
+    }
+}
+
+// SAFETY: what is not refused is the allocator's below, which keeps the contract of `GlobalAlloc`; null is a refusal.
+#[allow(unsafe_code, reason = "an allocator")]
+unsafe impl GlobalAlloc for Keeping {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if self.refuses(layout.size()) {
+            return core::ptr::null_mut();
+        }
+        // SAFETY: the caller keeps the same contract.
+        unsafe { self.heap.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the same contract.
+        unsafe { self.heap.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // It may have to move: then both are there for a while.
+        if size > layout.size() && self.refuses(size) {
+            return core::ptr::null_mut();
+        }
+        // SAFETY: the caller keeps the same contract.
+        unsafe { self.heap.realloc(pointer, layout, size) }
+    }
+}
+
+#[cfg(test)]
+#[allow(unsafe_code, reason = "allocates by hand")]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn large_allocations_leave_what_is_kept() {
+        let arena = vec![0u8; 1 << 20].leak();
+        // SAFETY: nothing else uses the memory.
+        let arena = unsafe { talc::ClaimOnOom::new(Span::from(arena)) };
+        let keeping = Keeping::new(Talc::new(arena).lock());
+        // The arena is claimed by the first allocation that needs it.
+        // SAFETY: as below.
+        assert!(!unsafe { keeping.alloc(Layout::new::<u64>()) }.is_null());
+        keeping.keep(256 << 10);
+        let layout = |size| Layout::from_size_align(size, 16).expect("a layout");
+        // SAFETY: each layout has bytes, and nothing is used after it was given back.
+        unsafe {
+            let first = keeping.alloc(layout(512 << 10));
+            assert!(!first.is_null());
+            assert!(keeping.alloc(layout(512 << 10)).is_null(), "as much as is there");
+            assert!(keeping.alloc(layout(300 << 10)).is_null(), "leaves less than is kept");
+            assert!(keeping.realloc(first, layout(512 << 10), 700 << 10).is_null());
+            let small: Vec<_> = (0..300).map(|_| keeping.alloc(layout(1 << 10))).collect();
+            assert!(small.iter().all(|pointer| !pointer.is_null()), "small ones get the part that is kept");
+            small.into_iter().for_each(|pointer| keeping.dealloc(pointer, layout(1 << 10)));
+            keeping.dealloc(first, layout(512 << 10));
+            assert!(!keeping.alloc(layout(700 << 10)).is_null(), "what was given back counts");
+        }
+    }
+}

@@ -36,7 +36,7 @@ use unix_server::{Driver, Server, console as terminal_console};
 l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
 
 // What is needed before root has given memory.
-rt::heap!(1 << 20, grow = grow_heap, free = free_heap);
+rt::heap!(1 << 20, grow = grow_heap, free = free_heap, keep = keep_heap);
 
 /// Where there is room for the archive: far from the frames and the heap.
 const IMAGE_ROOM: u64 = 0x0600_0000_0000;
@@ -46,6 +46,9 @@ const IMAGE: &str = "image.cpio";
 const LOWEST: u64 = 0x1_0000;
 /// The part of the memory that becomes the server's heap.
 const HEAP_PART: u64 = 8;
+/// The part of the heap that large allocations leave: half of what is free at least where a request that may fail begins
+/// ([`L4Driver`] refuses others before).
+const KEPT_PART: u64 = 16;
 /// Bytes of the server's heap that a thread of a program may need.
 const HEAP_PER_THREAD: usize = 32 << 10;
 /// How often processes' use of the processor is compared with their limits, and the load is noted.
@@ -84,6 +87,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         layout: Default::default(),
     };
     let machine = L4Machine::start(&configuration).map_err(Failure::Machine)?;
+    keep_heap((heap / KEPT_PART) as usize);
     let vm = Vm::new(machine.clone()).map_err(|_| Failure::NoMemory)?;
     let processor = processor::describe(about::processors());
     let driver = L4Driver::new(machine.clone(), port.clone(), processor.extended_size, free_heap, &options)
