@@ -4,6 +4,7 @@
 //! `target/boot/NAME`, where everything that boots takes them from.
 
 use crate::packages::{Kind, Package};
+use crate::suites::Suite;
 use crate::toolchain::{TARGET, Toolchain};
 use crate::{command, guests, kickstart, packages, programs_c, toolchain, tree};
 use anyhow::{Context, Result, bail};
@@ -77,6 +78,19 @@ fn named(set: &FlagSet, toolchain: &Toolchain, names: &[&str], profile: &str) ->
     };
     let chosen: Vec<&Package> = packages.iter().filter(is_named).collect();
     set.build(toolchain, &chosen, profile, false)
+}
+
+/// Builds what these suites boot: everything, unless all of them run guests.
+pub(crate) fn for_suites(suites: &[Suite]) -> Result<()> {
+    match suites.iter().all(|suite| suite.image.is_some()) && !suites.is_empty() {
+        true => guest_system(),
+        false => everything(&Options::default()).map(drop),
+    }
+}
+
+/// Builds what runs guests, the kernel and its servers, and nothing else.
+pub(crate) fn guest_system() -> Result<()> {
+    kernel_and_programs(&["sigma0", "root", "console", "unix"])
 }
 
 /// The profile of the kernel, and of the programs that published figures are of.

@@ -55,7 +55,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
     let guest = options.choice.system.is_none();
     if guest {
         if options.guest.kernel == guest::Kernel::Macadamia {
-            build::everything(&build::Options::default())?;
+            build::guest_system()?;
         }
         let mut machine = options.hardware.machine();
         machine.arguments = format!("{} exit", options.choice.arguments).trim_start().to_string();

@@ -3,7 +3,7 @@
 use crate::bench::{self, Verified};
 use crate::boots::{self, Verdict};
 use crate::qemu::Accelerator;
-use crate::suites::{self, Excluded, Overrides, Run};
+use crate::suites::{self, Excluded, Overrides, Run, Suite};
 use crate::tap::Outcome;
 use crate::{build, check, host_tests, mutations};
 use anyhow::{Result, bail};
@@ -50,7 +50,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let all = !options.booted && !options.host;
     let mut score = Score::default();
     if !options.host {
-        score.step("build", || build::everything(&build::Options::default()).map(|_| ()))?;
+        let suites = chosen(options.filter.as_deref())?;
+        score.step("build", || match options.booted {
+            true => build::for_suites(&suites),
+            false => build::everything(&build::Options::default()).map(drop),
+        })?;
     }
     if all && options.filter.is_none() {
         let clean = score.timed("lints", check::run);
@@ -158,12 +162,18 @@ fn booted(options: &Options, score: &mut Score) -> Result<()> {
     Ok(())
 }
 
+/// The suites that a filter means.
+fn chosen(filter: Option<&str>) -> Result<Vec<Suite>> {
+    let mut suites = suites::read(suites::TESTS)?;
+    suites.extend(suites::read(suites::GUESTS)?);
+    suites.retain(|suite| filter.is_none_or(|filter| suite.matches(filter)));
+    Ok(suites)
+}
+
 fn choose(filter: Option<&str>, overrides: &Overrides) -> Result<(Vec<Run>, Vec<Excluded>)> {
     let mut runs = Vec::new();
     let mut excluded = Vec::new();
-    let mut all = suites::read(suites::TESTS)?;
-    all.extend(suites::read(suites::GUESTS)?);
-    for suite in all.iter().filter(|suite| filter.is_none_or(|filter| suite.matches(filter))) {
+    for suite in &chosen(filter)? {
         if let Some(reason) = &suite.pending {
             excluded.push(Excluded { name: suite.name.clone(), reason: reason.clone() });
             continue;

@@ -111,7 +111,7 @@ fn chosen(benchmarks: Vec<suites::Suite>, filter: &str) -> Vec<suites::Suite> {
 /// Builds what the benchmarks boot.
 fn build(benchmarks: &[suites::Suite]) -> Result<()> {
     if benchmarks.iter().any(|benchmark| benchmark.image.is_some()) {
-        return build::everything(&build::Options::default()).map(drop);
+        return build::for_suites(benchmarks);
     }
     let programs: Vec<&str> = benchmarks.iter().flat_map(suites::Suite::programs).collect();
     build::kernel_and_programs(&programs)

@@ -70,7 +70,7 @@ pub(super) struct Played {
 /// Plays suites; an error if a script has failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.kernel == Kernel::Macadamia {
-        build::everything(&build::Options::default())?;
+        build::guest_system()?;
     }
     let play = Play {
         filter: options.filter.clone(),

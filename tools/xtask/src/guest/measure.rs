@@ -33,7 +33,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.publish && profile != build::RELEASE {
         bail!("MAC_PROFILE is {profile}: only the release profile is published");
     }
-    build::everything(&build::Options::default())?;
+    build::guest_system()?;
     let image = image()?;
     let mut measurements = Vec::new();
     for kernel in [Kernel::Macadamia, Kernel::Linux] {

@@ -82,13 +82,20 @@ pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
             log_file().display()
         );
     }
-    let session = start.start("run")?;
+    let mut session = start.start("run")?;
+    let mut log = std::fs::File::create(log_file()).context("cannot write the log")?;
     let terminal = Terminal::take(interactive);
-    let readiness = Readiness::of(interactive);
-    let run = Run { session, log: Log::default(), readiness, verbose: options.verbose };
-    let result = run.pass_through(interactive);
+    let typed = read_keys(interactive);
+    let status = loop {
+        let readiness = Readiness::of(interactive);
+        let run = Run { session, log: Log::default(), readiness, verbose: options.verbose };
+        match run.pass_through(&typed, &mut log)? {
+            End::Restart if interactive => session = start.start("run")?,
+            End::Restart => bail!("the command has started the machine anew"),
+            End::Status(status) => break status,
+        }
+    };
     drop(terminal);
-    let status = result?;
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
 }
 
@@ -119,6 +126,14 @@ struct Run {
     verbose: bool,
 }
 
+/// How a guest ended.
+enum End {
+    /// With this status, or because the person has left.
+    Status(i32),
+    /// Somebody there wants the machine to start anew.
+    Restart,
+}
+
 /// What the person has typed.
 enum Typed {
     Bytes(Vec<u8>),
@@ -133,9 +148,7 @@ const ESCAPE: u8 = 1;
 
 impl Run {
     /// Passes everything through until the guest ends.
-    fn pass_through(mut self, interactive: bool) -> Result<i32> {
-        let mut file = std::fs::File::create(log_file()).context("cannot write the log")?;
-        let typed = read_keys(interactive);
+    fn pass_through(mut self, typed: &Receiver<Typed>, file: &mut std::fs::File) -> Result<End> {
         let mut terminal = std::io::stdout();
         let mut leaving = false;
         // What the guest has been told of this window; before it shows something, nobody there listens.
@@ -175,11 +188,17 @@ impl Run {
             }
             if leaving {
                 eprint!("\r\nmac: left\r\n");
-                return Ok(0);
+                return Ok(End::Status(0));
             }
         }
+        if self.log.restarts {
+            return Ok(End::Restart);
+        }
         let status = self.session.status(&self.log);
-        status.with_context(|| format!("what the kernel and the servers said is in {}", log_file().display()))
+        let status = status.with_context(|| {
+            format!("what the kernel and the servers said is in {}", log_file().display())
+        })?;
+        Ok(End::Status(status))
     }
 }
 

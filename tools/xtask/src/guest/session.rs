@@ -261,6 +261,8 @@ impl Session {
 pub(crate) struct Log {
     partial: Vec<u8>,
     pub(crate) status: Option<i32>,
+    /// Whether the machine was to start anew.
+    pub(crate) restarts: bool,
 }
 
 impl Log {
@@ -274,6 +276,7 @@ impl Log {
             let line = String::from_utf8_lossy(&self.partial);
             let status = line.trim().strip_prefix("guest: status ").and_then(|status| status.parse().ok());
             self.status = status.or(self.status);
+            self.restarts |= line.trim() == "unix: the machine starts anew";
             self.partial.clear();
         }
     }
@@ -345,6 +348,8 @@ mod tests {
         let mut log = Log::default();
         log.take(b"[ 1.0] up\r\nguest: sta");
         log.take(b"tus 137\r\n[ 2.0] Power down\r\n");
-        assert_eq!(log.status, Some(137));
+        assert_eq!((log.status, log.restarts), (Some(137), false));
+        log.take(b"unix: the machine starts anew\r\n");
+        assert!(log.restarts);
     }
 }
