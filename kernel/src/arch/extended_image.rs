@@ -24,8 +24,9 @@ const HEADER_ZERO: usize = 520;
 /// MXCSR bits that a 64-bit processor has.
 const MXCSR_BITS: u32 = 0xffff;
 
-/// An image. What a processor lacks is zero.
+/// An image. What a processor lacks is zero. Aligned so that it is copied by words.
 #[derive(Clone)]
+#[repr(align(8))]
 pub struct ExtendedImage([u8; LARGEST_EXTENDED_STATE]);
 
 impl ExtendedImage {
