@@ -363,6 +363,7 @@ impl Model {
         let mut turned = [false; NUMBERS as usize];
         // Somebody's SpaceControl may have done its work, and is not over.
         let mut configured = false;
+        self.condemn_again();
         self.facts.bury();
         for number in 0..NUMBERS {
             let place = number as usize;
@@ -409,6 +410,22 @@ impl Model {
             self.facts.load();
         }
         self.facts.agree();
+    }
+
+    /// A deletion that gave way to interrupts before it began with its thread deletes whoever has the number when it comes to that:
+    /// somebody else may have deleted the thread meanwhile, and made another.
+    fn condemn_again(&mut self) {
+        for number in 0..NUMBERS {
+            let Some(Unfinished { call: Call::ThreadControl, action, .. }) = &self.calls[number as usize]
+            else {
+                continue;
+            };
+            if let Action::ThreadControl { dest, space: super::Name::Nil, .. } = action
+                && let Some(dest) = dest.number()
+            {
+                self.facts.condemned[dest as usize] = true;
+            }
+        }
     }
 
     /// A call that gave way to interrupts has ended. What it is about may have changed meanwhile.
