@@ -98,7 +98,8 @@ impl Trials {
         let results = copy.results("kernel");
         let mut cargo = FlagSet::kernel().cargo_into(&self.toolchain, "build", &results);
         cargo.args(["--profile", PROFILE, "--package", "macadamia-kernel"]).current_dir(copy.root());
-        let log = log(name)?;
+        // The kernel's own output has a file too.
+        let log = log(&format!("{name}_build"))?;
         let (said, ended) = output(&mut cargo, &log)?;
         if ended != Some(true) {
             return Ok(Err(unclear(&said, &log)));
