@@ -45,6 +45,7 @@ tests! {
     FST0027 [7.3, 7.19] "a call by a local id to a thread that waits for another" local_closed_receive;
     FST0028 [5.2, 7.19] "calls by local ids reach each the thread that has it" local_ids_apart;
     FST0029 [7.8, 7.19] "a call by a local id ends when the thread that is called is deleted" local_callee_deleted;
+    FST0030 [7.4] "a timeout that a call has forestalled does not come later" forestalled_timeout;
 }
 
 /// Waits until `thread` waits, and makes it one that others have waited for: only such a thread is called on the fast path.
@@ -473,6 +474,8 @@ static FOUND: [AtomicU64; 9] = [const { AtomicU64::new(0) }; 9];
 
 fn no_leaks() {
     const PATTERN: u64 = 0x5ec2_e7ed_5ec2_e7ed;
+    // What the receiver itself has where that is no matter.
+    const OWN: u64 = 0x1234;
     let me = utcb::my_global_id();
     let receiver = Space::new().spawn(move || {
         // SAFETY: an open receive, after which the registers are stored and nothing else is done with them.
@@ -481,6 +484,7 @@ fn no_leaks() {
                 "push rbp",
                 "push rbx",
                 "push r11",
+                "mov ebp, {own}",
                 "call r11",
                 "pop r11",
                 "lea r11, [rip + {found}]",
@@ -495,10 +499,10 @@ fn no_leaks() {
                 "mov [r11 + 64], rbp",
                 "pop rbx",
                 "pop rbp",
-                found = sym FOUND,
+                own = const OWN, found = sym FOUND,
                 inout("r11") kip().word(x2::kip::IPC) => _,
                 inout("rsi") 0u64 => _, inout("rdi") utcb::pointer() => _, inout("rdx") u64::MAX => _,
-                inout("r8") 0u64 => _, inout("r9") 0u64 => _, out("rax") _, out("r10") _, out("r12") _,
+                inout("r8") OWN << 32 => _, inout("r9") 0u64 => _, out("rax") _, out("r10") _, out("r12") _,
                 out("r13") _, out("r14") _, out("r15") _, out("rcx") _,
             );
         }
@@ -530,8 +534,8 @@ fn no_leaks() {
     for (index, name) in ["MR2", "MR3", "MR4", "MR5", "MR6", "MR7", "RDX", "R8", "RBP"].iter().enumerate() {
         let value = told.word(index);
         assert!(
-            value != PATTERN && value != caller.raw() && (value >> 47 == 0 || value == u64::MAX),
-            "{name} is {value:#x}"
+            [0, u64::MAX, OWN, OWN << 32].contains(&value),
+            "{name} is {value:#x}, neither zero nor the receiver's own"
         );
     }
 }
@@ -645,4 +649,19 @@ fn halted_before() {
     while RUNS.load(Ordering::Relaxed) == 0 {
         thread::yield_now();
     }
+}
+
+fn forestalled_timeout() {
+    let me = utcb::my_global_id();
+    let receiver = spawn(move || {
+        let request = ipc::receive_timeout(me, Time::period(3000)).expect("it comes in time");
+        let second = ipc::wait().map_or(0, |message| message.word(0));
+        let _ = ipc::send(request.from, Message::with_words(1, &[second]));
+    });
+    await_waiting(receiver);
+    let late = spawn(move || {
+        ipc::sleep(Time::period(10_000));
+        let _ = ipc::send(receiver, Message::with_words(1, &[7]));
+    });
+    assert_eq!(ipc::call(receiver, Message::with_words(1, &[1])).unwrap().word(0), 7, "what {late:?} sent");
 }

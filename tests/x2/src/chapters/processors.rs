@@ -77,11 +77,35 @@ fn server(processor: u64) -> ThreadId {
     place(spawn(serve), processor)
 }
 
+/// What the hardware calls each processor; nothing before a thread that lives there has said so.
+static HARDWARE: [AtomicU64; 64] = [const { AtomicU64::new(u64::MAX) }; 64];
+
+/// A thread runs where it lives, and nowhere else: what executes this is always the same for each processor's number, and
+/// differs from number to number. The thread lives where it does, or is moved once meanwhile.
+fn assert_at_home() {
+    let home = utcb::processor_number();
+    let hardware = u64::from(core::arch::x86_64::__cpuid(1).ebx >> 24);
+    if utcb::processor_number() != home {
+        return;
+    }
+    for (number, known) in (0..).zip(&HARDWARE).take(processors() as usize) {
+        let known = match known.load(Ordering::Relaxed) {
+            u64::MAX if number == home => {
+                HARDWARE[number as usize].store(hardware, Ordering::Relaxed);
+                hardware
+            }
+            known => known,
+        };
+        assert_eq!(known == hardware, number == home, "{hardware} executes a thread of processor {home}");
+    }
+}
+
 /// Calls `server` `count` times, then tells `boss`.
 fn client(server: ThreadId, count: u64, boss: ThreadId) {
     for number in 0..count {
         let answer = ipc::call(server, Message::with_words(0, &[number])).expect("the server answers");
         assert_eq!(answer.word(0), number + 1);
+        assert_at_home();
     }
     ipc::send(boss, Message::with_words(2, &[count])).expect("the test waits");
 }
@@ -479,9 +503,11 @@ fn forwarding() {
             let tag = Message::with_words(0, &[number]).tag();
             let answer = ipc::ipc(dispatcher, worker, Timeouts::NEVER, tag).expect("the worker answers");
             assert_eq!(answer.word(0), number + 1);
+            assert_at_home();
             let answer =
                 ipc::call(dispatcher, Message::with_words(0, &[number])).expect("turned to the worker");
             assert_eq!(answer.word(0), number + 1);
+            assert_at_home();
         }
     }
     place(me, 0);

@@ -42,6 +42,7 @@ tests! {
     THR0027 [5.12] "a new thread waits for its pager's message, and for the right one" start_message;
     THR0028 [5.29] "a new instruction pointer counts when the IPC is over" pointer_after_ipc;
     THR0029 [5.32] "one call reads, aborts, writes and halts, in this order" all_at_once;
+    THR0030 [5.13] "a thread that is started by ExchangeRegisters finds nothing in its message registers" clean_messages;
 }
 
 fn own_ids() {
@@ -280,6 +281,28 @@ fn clean_start() {
     assert_eq!(REGISTERS.load(Ordering::Relaxed), 0);
     // The new thread ends the test when its UTCB is clean too.
     l4::start::halt()
+}
+
+#[unsafe(naked)]
+extern "C" fn report_message_registers() -> ! {
+    core::arch::naked_asm!(
+        "or rax, rbx", "or rax, r10", "or rax, r12", "or rax, r13", "or rax, r14", "or rax, r15",
+        "mov [rip + {registers}], rax", "call {finish}", "ud2",
+        registers = sym REGISTERS, finish = sym l4::start::halt,
+    )
+}
+
+fn clean_messages() {
+    let id = new_id();
+    activate(id, kip().root(), new_root_utcb()).unwrap();
+    REGISTERS.store(u64::MAX, Ordering::Relaxed);
+    let sp = arena::stack(14) + (1 << 14);
+    // SAFETY: the code needs a stack, and nothing else.
+    unsafe { thread::start(id, report_message_registers as *const () as u64, sp) }.unwrap();
+    while REGISTERS.load(Ordering::Relaxed) == u64::MAX {
+        thread::yield_now();
+    }
+    assert_eq!(REGISTERS.load(Ordering::Relaxed), 0);
 }
 
 fn cancellation() {
