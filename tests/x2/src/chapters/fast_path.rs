@@ -510,7 +510,7 @@ fn no_leaks() {
         let _ = ipc::send(me, Message::with_words(2, &words));
     });
     await_waiting(receiver);
-    let _caller = spawn(move || {
+    spawn(move || {
         // SAFETY: a call with one word, and the pattern in all registers that are no part of it, and in the timeouts but for that
         // of the receive phase. It is not answered.
         unsafe {
