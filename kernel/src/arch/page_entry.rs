@@ -160,6 +160,20 @@ impl PageEntry {
         PhysAddr::new(self.0 & ADDRESS)
     }
 
+    /// The small page at `address` within this page of `level`, in other hands with the rights that `wanted` comes to there;
+    /// without status. `None`: that is none, or the page is cached in a way that is written differently in small pages.
+    #[inline(always)]
+    pub fn derived(self, address: u64, level: u32, wanted: Rights) -> Option<Self> {
+        let rights = wanted.and(self.rights());
+        if rights.is_none() || level > 1 && self.0 & TYPE_HIGH_LARGE != 0 {
+            return None;
+        }
+        let within = ((1 << page_bits(level)) - 1) & ADDRESS;
+        let page = self.0 & ADDRESS & !within | address & within;
+        let high = if level == 1 { TYPE_HIGH_SMALL } else { 0 };
+        Some(Self(page | self.0 & (TYPE_LOW | high) | PRESENT | USER | Self::rights_bits(rights)))
+    }
+
     /// What a page's users may do: more than was asked for where the processor cannot forbid it.
     #[inline]
     pub const fn rights(self) -> Rights {
@@ -302,6 +316,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn small_pages_derived_from_any_page() {
+        let _machine = machine();
+        for (level, bits) in (1..=3).flat_map(|level| (0..8).map(move |bits| (level, bits))) {
+            let (held, wanted) = (Rights::from_bits(4 | bits), Rights::from_bits(bits));
+            for memory_type in [MemoryType::USUAL, MemoryType::UNCACHEABLE, MemoryType::WRITE_COMBINING] {
+                let address = PhysAddr::new(0x7f << page_bits(level));
+                let page = PageEntry::page(address, level, held).with_memory_type(level, memory_type);
+                let offset = 0x12_3456_7000 & ((1 << page_bits(level)) - 1);
+                let derived = page.touched(true).derived(0xff << 40 | offset, level, wanted);
+                if wanted.is_none() || level > 1 && memory_type == MemoryType::WRITE_COMBINING {
+                    assert_eq!(derived, None);
+                    continue;
+                }
+                let expected = PageEntry::page(address.offset(offset), 1, wanted);
+                assert_eq!(derived, Some(expected.with_memory_type(1, memory_type)));
+            }
+        }
+        let page = PageEntry::page(PhysAddr::new(0x1000), 1, Rights::READ);
+        assert_eq!(page.derived(0, 1, Rights::WRITE), None);
+        assert_eq!(page.derived(0, 1, Rights::READ_WRITE), Some(page));
     }
 
     #[test]

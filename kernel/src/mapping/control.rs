@@ -5,7 +5,7 @@ use x2::extension::{MapAnswer, MapItem, MapOperation};
 use x2::{ErrorCode, Fpage, Region, Rights};
 
 use super::cursor::{Cursor, Progress};
-use super::map::{Kind, Transfer};
+use super::map::{self, Kind, Transfer};
 use super::space::SpaceMemory;
 use super::unmap::{self, Revocation, Seen};
 use super::walk::Revoke;
@@ -86,29 +86,21 @@ pub fn control_page(
     space: SpaceMemory,
     item: &MapItem,
 ) -> Option<Result<u64, ErrorCode>> {
+    const SMALL: u32 = page_bits(1);
     let target = Fpage::from_raw(item.target);
-    let region @ Region { base, size_log2 } = target.region()?;
-    if size_log2 != page_bits(1) || !item.is_well_formed() || item.count() != 1 || owner == space {
+    if target.size_field() != SMALL || !item.is_well_formed() || item.count() != 1 || owner == space {
         return None;
     }
+    let base = VirtAddr::new(item.target).align_down(SMALL);
     if let Some(what) = revocation(item, false) {
+        let region = Region { base: base.value(), size_log2: SMALL };
         return unmap::plain_page(space, region, what).map(|seen| Ok(answer(seen, 0)));
     }
-    let rights = target.rights();
-    if rights.is_none() || !VirtAddr::new(item.source).is_aligned(size_log2) {
+    if !VirtAddr::new(item.source).is_aligned(SMALL) {
         return None;
     }
-    let last = (1 << size_log2) - 1;
-    let page = Transfer {
-        from: owner,
-        to: space,
-        source: item.source,
-        target: base,
-        last,
-        rights,
-        kind: Kind::Replace,
-    };
-    page.plain_page().map(|result| result.map(|_| 1 << 32).map_err(|_| ErrorCode::NoMemory))
+    let result = map::plain_page(owner, space, VirtAddr::new(item.source), base, target.rights());
+    result.map(|result| result.map(|_| 1 << 32).map_err(|_| ErrorCode::NoMemory))
 }
 
 /// The run that an item names, if it lies in the user area and meets no KIP or UTCB area, and the item is well formed.

@@ -16,7 +16,7 @@ use super::unmap::to_boundary;
 use super::walk::Revoke;
 use crate::arch;
 use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, largest_level, page_bits};
-use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
+use crate::memory::{Account, OutOfMemory, PhysAddr, VirtAddr};
 
 /// A transfer of a range's pages from one space to another.
 pub(super) struct Transfer {
@@ -122,24 +122,16 @@ impl Transfer {
         self.run_pages(cursor)
     }
 
-    /// The common case: one small page to an empty place. Anything else: `None`, nothing done.
+    /// The common case: one small page of memory, of a space that is not sigma0, to an empty place. Anything else: `None`,
+    /// nothing done.
     #[inline]
-    pub(super) fn plain_page(&self) -> Option<Result<Transferred, OutOfMemory>> {
-        let (source, target) = (VirtAddr::new(self.source), VirtAddr::new(self.target));
-        if self.kind == Kind::Grant
-            || source.value().max(target.value()) >= arch::USER_END
-            || self.blocked(source, target, 1).is_some()
-        {
+    fn plain_page(&self) -> Option<Result<Transferred, OutOfMemory>> {
+        if self.kind == Kind::Grant {
             return None;
         }
-        let page = self.find_source(source, 1).ok()?;
-        let rights = tree::granted(self.rights, page.rights);
-        let place = table::find(self.to, target, 1);
-        if rights.is_none() || place.entry != PageEntry::EMPTY {
-            return None;
-        }
-        let result = self.derive_page(&page, place, target, 1, rights);
-        Some(result.map(|()| Transferred { rights, bytes: 1 << page_bits(1) }))
+        let &Self { from, to, rights, .. } = self;
+        let result = plain_page(from, to, VirtAddr::new(self.source), VirtAddr::new(self.target), rights);
+        result.map(|rights| rights.map(|rights| Transferred { rights, bytes: 1 << page_bits(1) }))
     }
 
     fn run_pages(&self, cursor: &mut Cursor) -> Progress<Result<Transferred, OutOfMemory>> {
@@ -453,6 +445,73 @@ impl Transfer {
         page.node.set_entry(at);
         Ok(())
     }
+}
+
+/// Maps the small page at `source` of `from`, memory of a space that is not sigma0, at `target`, where nothing is; returns the
+/// rights that the target has. Anything else, also less than small pages and areas that are not mappable: `None`, nothing done.
+#[inline(always)]
+pub(super) fn plain_page(
+    from: SpaceMemory,
+    to: SpaceMemory,
+    source: VirtAddr,
+    target: VirtAddr,
+    rights: Rights,
+) -> Option<Result<Rights, OutOfMemory>> {
+    if from.is_sigma0()
+        || from.is_ports()
+        || source.value().max(target.value()) >= arch::USER_END
+        || from.excludes(source)
+        || to.excludes(target)
+    {
+        return None;
+    }
+    let place = table::find_small(to, target);
+    let origin = table::find_small(from, source);
+    if place.entry != PageEntry::EMPTY || !origin.entry.is_page(origin.level) {
+        return None;
+    }
+    let parent = origin.at.node();
+    if parent.is_none() {
+        return None;
+    }
+    let page = match origin.level {
+        1 => origin.entry.derived(source.value(), 1, rights)?,
+        2 => origin.entry.derived(source.value(), 2, rights)?,
+        level => origin.entry.derived(source.value(), level, rights)?,
+    };
+    let (address, mapper) = (page.address(), from.account());
+    let _tree = tree::lock(address);
+    let made = if place.level == 1 && parent.takes_small_pages() {
+        NodeId::alloc(mapper, 1).map(|node| (place.at, parent, node))
+    } else {
+        prepare(to, target, place, parent, address, mapper)
+    };
+    let Ok((at, parent, node)) = made else { return Some(Err(OutOfMemory)) };
+    let _space = to.lock();
+    at.install(page, node);
+    node.set_entry(at);
+    node.link_small(parent, address);
+    Some(Ok(page.rights()))
+}
+
+/// What a small page at `address`, below `parent`, needs that is not there yet: tables of its space, a part of `parent`, its
+/// node. On failure everything is as before.
+#[cold]
+fn prepare(
+    to: SpaceMemory,
+    target: VirtAddr,
+    place: Place,
+    parent: NodeId,
+    address: PhysAddr,
+    mapper: Account,
+) -> Result<(EntryRef, NodeId, NodeId), OutOfMemory> {
+    let anchor = tree::anchor(parent, address, 1, mapper)?;
+    let made = table::make_from(place, to, target, 1)
+        .and_then(|at| NodeId::alloc(mapper, 1).map(|node| (at, anchor, node)));
+    made.inspect_err(|_| {
+        table::trim(to, target, &mut Changes::new());
+        tree::release(anchor);
+    })
 }
 
 /// sigma0's page at `address` (which `space` is its memory or its ports): idempotent, as large as possible up to `level`,

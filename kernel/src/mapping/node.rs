@@ -154,10 +154,21 @@ pub(super) fn alloc_array(account: Account) -> Result<u32, OutOfMemory> {
     Ok((ARRAYS.alloc(account)?.value() / ARRAY_SIZE) as u32)
 }
 
-/// Returns an array that holds only zeros if `cleared`.
-pub(super) fn free_array(array: u32, account: Account, cleared: bool) {
+/// Returns an array.
+pub(super) fn free_array(array: u32, account: Account) {
     // SAFETY: arrays are owned by the one node or table that names them, which the caller is taking apart.
-    unsafe { ARRAYS.free(PhysAddr::new(u64::from(array) * ARRAY_SIZE), account, cleared) };
+    unsafe { ARRAYS.free(PhysAddr::new(u64::from(array) * ARRAY_SIZE), account) };
+}
+
+/// As [`alloc_array`], for whoever has charged the account already, with more.
+pub(super) fn alloc_paid_array(account: Account) -> Result<u32, OutOfMemory> {
+    Ok((ARRAYS.alloc_paid(account)?.value() / ARRAY_SIZE) as u32)
+}
+
+/// As [`free_array`] of one that holds only zeros, for whoever puts what was charged back.
+pub(super) fn free_paid_array(array: u32) {
+    // SAFETY: as in `free_array`.
+    unsafe { ARRAYS.free_paid(PhysAddr::new(u64::from(array) * ARRAY_SIZE)) };
 }
 
 /// The words of an array.
@@ -202,7 +213,7 @@ impl NodeId {
     }
 
     /// A new node, not mapped, in no list, paid by `account`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn alloc(account: Account, level: u32) -> Result<Self, OutOfMemory> {
         let address = NODES.alloc(account)?;
         // SAFETY: the memory is a new node's.
@@ -216,7 +227,7 @@ impl NodeId {
         let node = self.node();
         if node.parts.get() != 0 {
             debug_assert!(node.parts_used.get() == 0);
-            free_array(node.parts.get(), node.parts_account.get(), false);
+            free_array(node.parts.get(), node.parts_account.get());
         }
         self.free_small();
     }
@@ -386,7 +397,7 @@ impl NodeId {
     pub(super) fn drop_parts(self) {
         let node = self.node();
         if node.parts.get() != 0 && node.parts_used.get() == 0 {
-            free_array(node.parts.replace(0), node.parts_account.get(), false);
+            free_array(node.parts.replace(0), node.parts_account.get());
         }
     }
 
@@ -414,6 +425,40 @@ impl NodeId {
             used.set(used.get() + 1);
         }
         if !head.is_none() && head.is_part() && !part {
+            self.insert(head, head.next());
+        } else {
+            self.insert(NodeId::NONE, head);
+            slot.set_head(self);
+        }
+    }
+
+    /// Whether small pages that are derived from the node go into one of its lists, which is there.
+    #[inline]
+    pub(super) fn takes_small_pages(self) -> bool {
+        match self.level() {
+            1 => true,
+            2 => self.has_array(),
+            _ => false,
+        }
+    }
+
+    /// As [`link`](Self::link), for a small page that is no part, below a parent that takes it.
+    #[inline(always)]
+    pub(super) fn link_small(self, parent: NodeId, address: PhysAddr) {
+        debug_assert!(parent.takes_small_pages() && self.level() == 1);
+        self.node().parent.set(parent);
+        let above = parent.node();
+        if parent.level() == 1 {
+            self.insert(NodeId::NONE, above.child.get());
+            above.child.set(self);
+            return;
+        }
+        let slot = parent.slot(index(address.value(), 1));
+        let head = slot.head();
+        if head.is_none() {
+            above.parts_used.set(above.parts_used.get() + 1);
+            slot.set_head(self);
+        } else if head.is_part() {
             self.insert(head, head.next());
         } else {
             self.insert(NodeId::NONE, head);

@@ -308,6 +308,13 @@ impl SpaceMemory {
         areas.iter().find(|area| area.last.get() >= first && area.first.get() <= last).map(Area::region)
     }
 
+    /// Whether the small page at `address` lies in the KIP or UTCB area.
+    #[inline]
+    pub(super) fn excludes(self, address: VirtAddr) -> bool {
+        let address = address.value();
+        self.state().areas.iter().any(|area| area.last.get() >= address && area.first.get() <= address)
+    }
+
     /// The kernel frame (KIP or UTCB page) at `address`; never a page of the user's.
     pub fn kernel_frame(self, address: VirtAddr) -> Option<PhysAddr> {
         let place = table::find(self, address, 1);

@@ -13,15 +13,15 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::changes::Changes;
-use super::node::{NodeId, alloc_array, array_words, free_array};
+use super::node::{ARRAY_SIZE, NodeId, alloc_paid_array, array_words, free_paid_array};
 use super::space::{SpaceId, SpaceMemory};
 use crate::arch;
-use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, index, page_bits};
+use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, ROOT_LEVEL, index, page_bits};
 use crate::memory::frame::{self, Use};
 use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, VirtAddr};
 
-/// What a table costs its space, beside the shadow.
-const TABLE_COST: u64 = PAGE_SIZE;
+/// What a table costs its space, with the shadow.
+const TABLE_COST: u64 = PAGE_SIZE + ARRAY_SIZE;
 
 /// A page table: its frame number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,11 +74,12 @@ impl Table {
         level: u32,
         address: VirtAddr,
     ) -> Result<Self, OutOfMemory> {
-        let shadow = alloc_array(account)?;
-        let table = account.charge(TABLE_COST).and_then(|()| {
-            frame::alloc_number(account, Use::PageTables).inspect_err(|_| account.credit(TABLE_COST))
+        account.charge(TABLE_COST)?;
+        let made = alloc_paid_array(account).and_then(|shadow| {
+            let number = frame::alloc_number(account, Use::PageTables);
+            number.map(|number| (number, shadow)).inspect_err(|_| free_paid_array(shadow))
         });
-        let number = table.inspect_err(|_| free_array(shadow, account, true))?;
+        let (number, shadow) = made.inspect_err(|_| account.credit(TABLE_COST))?;
         let record = frame::record(number);
         record.link.set(shadow);
         record.back.set(space.raw());
@@ -115,7 +116,7 @@ impl Table {
     pub(super) fn free(self, zeroed: bool) {
         debug_assert!(self.used() == 0);
         let account = self.space().memory().account();
-        free_array(self.record().link.get(), account, true);
+        free_paid_array(self.record().link.get());
         frame::free_number(self.0, zeroed);
         account.credit(TABLE_COST);
     }
@@ -237,7 +238,7 @@ impl EntryRef {
     }
 
     /// Fills an empty entry with a page, for `node` (none: a page without a node).
-    #[inline]
+    #[inline(always)]
     pub(super) fn install(self, page: PageEntry, node: NodeId) {
         debug_assert!(self.load() == PageEntry::EMPTY);
         let table = self.table();
@@ -348,6 +349,23 @@ pub(super) fn find(space: SpaceMemory, address: VirtAddr, level: u32) -> Place {
         at_level -= 1;
         shift -= ENTRIES.ilog2();
     }
+}
+
+/// As [`find`], to the lowest level of a space's memory.
+#[inline(always)]
+pub(super) fn find_small(space: SpaceMemory, address: VirtAddr) -> Place {
+    debug_assert!(!space.is_ports());
+    let mut first = space.root().0 << 9;
+    for level in (2..=ROOT_LEVEL).rev() {
+        let at = EntryRef(first | ((address.value() >> page_bits(level)) as u32 % ENTRIES as u32));
+        let entry = at.load();
+        if !entry.points_to_table() {
+            return Place { at, level, entry };
+        }
+        first = (entry.address().value() >> 3) as u32;
+    }
+    let at = EntryRef(first | ((address.value() >> page_bits(1)) as u32 % ENTRIES as u32));
+    Place { at, level: 1, entry: at.load() }
 }
 
 /// Makes the tables between the root and `level` for `address` where there are none; the space must not have a page

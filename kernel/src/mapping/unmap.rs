@@ -74,10 +74,11 @@ pub(super) fn unmap(
 /// The common case: `region` is one small page from which nothing is derived. Anything else: `None`, nothing done.
 #[inline]
 pub(super) fn plain_page(space: SpaceMemory, region: Region, what: Revoke) -> Option<Seen> {
-    if region.base >= arch::USER_END || space.area_in(region).is_some() {
+    let address = VirtAddr::new(region.base);
+    if address.value() >= arch::USER_END || space.is_sigma0() || space.excludes(address) {
         return None;
     }
-    let place = table::find(space, VirtAddr::new(region.base), 1);
+    let place = table::find_small(space, address);
     if !place.entry.is_page(1) || place.level != 1 {
         return None;
     }

@@ -136,7 +136,7 @@ impl Account {
     }
 
     /// Takes `bytes` out of the quota.
-    #[inline]
+    #[inline(always)]
     pub fn charge(self, bytes: u64) -> Result<(), OutOfMemory> {
         if Accounts.charge(self.0, bytes) { Ok(()) } else { Err(OutOfMemory) }
     }

@@ -167,7 +167,7 @@ pub trait Table {
     fn reclaim(&self, number: u16);
 
     /// Takes `bytes` out of the account's quota and those above: all or nothing.
-    #[inline]
+    #[inline(always)]
     fn charge(&self, number: u16, bytes: u64) -> bool {
         match self.counters(number).add(bytes, NONE) {
             Ok(()) => true,

@@ -71,41 +71,54 @@ impl Slab {
 
     /// An object, charged to `account`: zeroed, or as its last user left it if the slab does not clear them.
     pub fn alloc(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
+        self.alloc_with::<false>(account)
+    }
+
+    /// As [`alloc`](Self::alloc), for whoever has charged the account for it already, with more.
+    pub fn alloc_paid(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
+        self.alloc_with::<true>(account)
+    }
+
+    fn alloc_with<const PAID: bool>(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
         let state = self.lock();
         let layout = state.layout;
-        self.alloc_in(state, layout, account)
+        self.alloc_in::<PAID>(state, layout, account)
     }
 
     /// [`Slab::alloc`] with the lock held; `layout` is the slab's.
     #[inline(always)]
-    fn alloc_in(
+    fn alloc_in<const PAID: bool>(
         &self,
         state: SpinLockGuard<'_, State>,
         layout: Layout,
         account: Account,
     ) -> Result<PhysAddr, OutOfMemory> {
-        let object = self.alloc_raw(state, layout, account)?;
+        let object = self.alloc_raw::<PAID>(state, layout, account)?;
         if layout.cleared {
             layout.link(object).store(0, Ordering::Relaxed);
         }
         Ok(object)
     }
 
-    /// An object with any contents.
+    /// An object with any contents. `PAID`: the account is charged already.
     #[inline(always)]
-    fn alloc_raw(
+    fn alloc_raw<const PAID: bool>(
         &self,
         mut state: SpinLockGuard<'_, State>,
         layout: Layout,
         account: Account,
     ) -> Result<PhysAddr, OutOfMemory> {
         injection::check()?;
-        account.charge(u64::from(layout.size))?;
+        if !PAID {
+            account.charge(u64::from(layout.size))?;
+        }
         if state.partial == 0
             && let Err(error) = self.grow(&mut state, account)
         {
             drop(state);
-            account.credit(u64::from(layout.size));
+            if !PAID {
+                account.credit(u64::from(layout.size));
+            }
             return Err(error);
         }
         let number = state.partial;
@@ -127,16 +140,16 @@ impl Slab {
         Ok(object)
     }
 
-    /// Returns an object. If the slab clears objects, it must be zero or is cleared here: `cleared` says which.
+    /// Returns an object.
     ///
     /// # Safety
     /// The object came from this slab, charged to `account`, and nobody uses it any more (of a stable slab: but to
-    /// find out that it is gone). `cleared` is true only if it holds zeros.
-    pub unsafe fn free(&self, object: PhysAddr, account: Account, cleared: bool) {
+    /// find out that it is gone).
+    pub unsafe fn free(&self, object: PhysAddr, account: Account) {
         let state = self.lock();
         let layout = state.layout;
         // SAFETY: the caller's promise.
-        unsafe { self.free_in(state, layout, object, account, cleared) };
+        unsafe { self.free_in(state, layout, object, account) };
     }
 
     /// [`Slab::free`] with the lock held; `layout` is the slab's.
@@ -150,24 +163,28 @@ impl Slab {
         layout: Layout,
         object: PhysAddr,
         account: Account,
-        cleared: bool,
     ) {
-        if layout.cleared && !cleared {
+        if layout.cleared {
             // SAFETY: the object is the caller's, and of this size.
             unsafe { arch::phys_to_virt(object).write_bytes(0, layout.size as usize) };
         }
-        self.free_raw(state, layout, object, account);
+        self.free_raw(state, layout, object);
+        account.credit(u64::from(layout.size));
+    }
+
+    /// As [`free`](Self::free), for whoever puts what was charged back, with more.
+    ///
+    /// # Safety
+    /// As for [`free`](Self::free); and the object holds zeros.
+    pub unsafe fn free_paid(&self, object: PhysAddr) {
+        let state = self.lock();
+        let layout = state.layout;
+        self.free_raw(state, layout, object);
     }
 
     /// Returns an object. If the slab clears objects, it holds zeros.
     #[inline(always)]
-    fn free_raw(
-        &self,
-        mut state: SpinLockGuard<'_, State>,
-        layout: Layout,
-        object: PhysAddr,
-        account: Account,
-    ) {
+    fn free_raw(&self, mut state: SpinLockGuard<'_, State>, layout: Layout, object: PhysAddr) {
         let number = (object.value() / PAGE_SIZE) as u32;
         let record = frame::record(number);
         let index = layout.index(number, object);
@@ -185,8 +202,6 @@ impl Slab {
             self.release_empty(&mut state, number, layout.cleared.then_some(layout));
         }
         state.objects -= 1;
-        drop(state);
-        account.credit(u64::from(layout.size));
     }
 
     /// Objects in use and frames held.
@@ -346,7 +361,7 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     /// An object with any contents, charged to `account`.
     #[inline]
     pub(crate) fn alloc(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
-        self.0.alloc_raw(self.0.lock(), Self::LAYOUT, account)
+        self.0.alloc_raw::<false>(self.0.lock(), Self::LAYOUT, account)
     }
 
     /// Returns an object.
@@ -355,7 +370,8 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     /// It came from this slab, charged to `account`, and nobody uses it any more.
     #[inline]
     pub(crate) unsafe fn free(&self, object: PhysAddr, account: Account) {
-        self.0.free_raw(self.0.lock(), Self::LAYOUT, object, account);
+        self.0.free_raw(self.0.lock(), Self::LAYOUT, object);
+        account.credit(SIZE.into());
     }
 
     pub(crate) fn usage(&self) -> (u32, u32) {
@@ -399,7 +415,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
 
     /// Memory for one `T`, charged to `account`: zeroed, or as left by the last user if the slab does not clear it.
     pub fn alloc(&self, account: Account) -> Result<NonNull<T>, OutOfMemory> {
-        let object = self.slab.alloc_in(self.slab.lock(), Self::LAYOUT, account)?;
+        let object = self.slab.alloc_in::<false>(self.slab.lock(), Self::LAYOUT, account)?;
         let object = arch::phys_to_virt(object).cast::<T>();
         Ok(NonNull::new(object).expect("the direct map does not contain address 0"))
     }
@@ -412,7 +428,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         // SAFETY: the caller's promise.
         unsafe {
             let object = arch::virt_to_phys(object.as_ptr());
-            self.slab.free_in(self.slab.lock(), Self::LAYOUT, object, account, false);
+            self.slab.free_in(self.slab.lock(), Self::LAYOUT, object, account);
         }
     }
 

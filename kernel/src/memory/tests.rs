@@ -104,7 +104,7 @@ fn slabs_pack_and_give_frames_back() {
         // SAFETY: the object is ours.
         unsafe { crate::arch::phys_to_virt(object).write_bytes(index as u8, 32) };
         // SAFETY: as above, and freed once.
-        unsafe { SLAB.free(object, account, false) };
+        unsafe { SLAB.free(object, account) };
     }
     for _ in 0..100 {
         let object = SLAB.alloc(account).unwrap();
@@ -115,7 +115,7 @@ fn slabs_pack_and_give_frames_back() {
     }
     for &object in &objects {
         // SAFETY: all are in use, each is freed once.
-        unsafe { SLAB.free(object, account, false) };
+        unsafe { SLAB.free(object, account) };
     }
     assert_eq!(SLAB.usage(), (0, 1), "one frame is kept");
     assert_eq!(statistics().of(Use::Free) + 1, before.of(Use::Free));

@@ -40,18 +40,24 @@ impl<T> SpinLock<T> {
     }
 
     /// Waits until the lock is free and takes it. Not recursive.
+    #[inline]
     pub fn lock(&self) -> SpinLockGuard<'_, T> {
         // Acquire: what the last holder wrote is visible to us.
         while self.locked.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            // Wait on a shared cache line, without writing to it.
-            while self.locked.load(Ordering::Relaxed) {
-                // The holder may wait for this processor.
-                #[cfg(not(loom))]
-                crate::arch::serve_requests();
-                spin_loop();
-            }
+            self.wait();
         }
         SpinLockGuard { lock: self }
+    }
+
+    /// Waits until the lock is free: on a shared cache line, without writing to it.
+    #[cold]
+    fn wait(&self) {
+        while self.locked.load(Ordering::Relaxed) {
+            // The holder may wait for this processor.
+            #[cfg(not(loom))]
+            crate::arch::serve_requests();
+            spin_loop();
+        }
     }
 
     /// Takes the lock if it is free.

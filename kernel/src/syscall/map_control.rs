@@ -45,23 +45,25 @@ fn has_one_item(current: ThreadRef) -> bool {
     current.registers.rdx.get() & ONE_MAP_ITEM != 0
 }
 
+/// One item of the current thread's on the space of `thread`, if it is one that can be done at once
+/// ([`mapping::control_page`]): the answer, or that there is no memory for it. `None`: nothing was done. What entry code tries
+/// first.
+#[inline]
+pub fn at_once(current: ThreadRef, thread: ThreadId, item: &MapItem) -> Option<Result<u64, ErrorCode>> {
+    // The space that the call names stays as long as the lock is held.
+    let _alone = mapping::lock();
+    let (own, space) = spaces(current, thread).ok()?;
+    if own.ownership.sees_physical() {
+        return None;
+    }
+    mapping::control_page(own.memory, space.memory, item)
+}
+
 /// Carries out the item in the registers, which stay as they are until it is done.
 ///
 /// Preemption point, within the item.
-#[inline]
 fn one_item(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
     let registers = &current.registers;
-    // From here on the space that the call names stays as long as the lock is held.
-    let alone = mapping::lock();
-    let (own, space) = match decode_spaces(current) {
-        Ok((own, space)) if interrupted.is_none_or(|before| eq(before, space)) => (own, space),
-        decoded => {
-            // The space went meanwhile, or its owner changed.
-            drop(alone);
-            cancel(current);
-            return end(current, 0, Err(decoded.err().unwrap_or(ErrorCode::InvalidSpace)));
-        }
-    };
     let item = MapItem {
         target: registers.rsi.get(),
         control: registers.rdx.get() & !ONE_MAP_ITEM,
@@ -69,14 +71,14 @@ fn one_item(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
         answer: 0,
     };
     trace::event(Event::MapControl, registers.rdi.get(), 1);
-    if interrupted.is_none()
-        && !own.ownership.sees_physical()
-        && let Some(result) = mapping::control_page(own.memory, space.memory, &item)
-    {
-        drop(alone);
-        return end(current, result.unwrap_or(0), result.map(drop));
-    }
-    drop(alone);
+    let (own, space) = match decode_spaces(current) {
+        Ok((own, space)) if interrupted.is_none_or(|before| eq(before, space)) => (own, space),
+        decoded => {
+            // The space went meanwhile, or its owner changed.
+            cancel(current);
+            return end(current, 0, Err(decoded.err().unwrap_or(ErrorCode::InvalidSpace)));
+        }
+    };
     match perform(current, own, space, &item) {
         Progress::Done(Ok(answer)) => end(current, answer, Ok(())),
         Progress::Done(Err(error)) => end(current, 0, Err(error)),
@@ -123,10 +125,16 @@ fn batch(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
     end(current, request.number, Ok(()))
 }
 
-/// The caller's space, and the one that it may arrange.
+/// The caller's space, and the one that it names and may arrange.
 fn decode_spaces(current: ThreadRef) -> Result<(SpaceRef, SpaceRef), ErrorCode> {
+    spaces(current, named(current))
+}
+
+/// The same, if it is the space of `thread`.
+#[inline]
+fn spaces(current: ThreadRef, thread: ThreadId) -> Result<(SpaceRef, SpaceRef), ErrorCode> {
     let own = current.space.get().ok_or(ErrorCode::NoPrivilege)?;
-    let space = target(current).ok_or(ErrorCode::InvalidSpace)?;
+    let space = target(thread).ok_or(ErrorCode::InvalidSpace)?;
     if !space.is_owned_by(own) && !eq(space, own) {
         return Err(ErrorCode::NoPrivilege);
     }
@@ -147,9 +155,15 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     Ok(Request { own, space, items, number, begin })
 }
 
-/// The space that the call is about.
-fn target(current: ThreadRef) -> Option<SpaceRef> {
-    Some(ThreadId::from_raw(current.registers.rdi.get()))
+/// The thread that the call names.
+fn named(current: ThreadRef) -> ThreadId {
+    ThreadId::from_raw(current.registers.rdi.get())
+}
+
+/// The space that a call is about that names `thread`.
+#[inline]
+fn target(thread: ThreadId) -> Option<SpaceRef> {
+    Some(thread)
         .filter(|id| id.is_global())
         .and_then(|id| threads().find(id))
         .and_then(|thread| thread.space.get())
@@ -158,7 +172,7 @@ fn target(current: ThreadRef) -> Option<SpaceRef> {
 /// Whether `space` still has the thread that the call names. If so it is not gone while the lock on mappings is held: its end
 /// needs it, too.
 fn is_target(current: ThreadRef, space: &Space) -> bool {
-    target(current).is_some_and(|target| eq(target, space))
+    target(named(current)).is_some_and(|target| eq(target, space))
 }
 
 /// Reads an item. A page of the array that has gone since it was checked reads as an item that is refused.

@@ -18,6 +18,7 @@ mod thread_switch;
 mod unmap;
 
 pub use exchange_registers::{Values as ExchangedValues, read as read_registers};
+pub use map_control::at_once as map_page;
 pub use schedule::read as read_schedule;
 use x2::{ErrorCode, ThreadId, utcb};
 
@@ -192,7 +193,7 @@ pub fn resume(current: ThreadRef) -> Next {
 }
 
 /// Writes the ErrorCode TCR of a call that failed.
-fn set_error(thread: ThreadRef, error: ErrorCode) {
+pub fn set_error(thread: ThreadRef, error: ErrorCode) {
     if let Some(block) = thread.utcb.get() {
         block.write(utcb::ERROR_CODE, error.raw());
     }

@@ -15,7 +15,8 @@ use l4::x2::extension::{MapAnswer, MapItem, MapOperation, SystemCallMode};
 use l4::x2::{Fpage, Rights, ThreadId, Time};
 use macadamia_sync::SpinLock;
 use mach::machine::{
-    Frame, Machine, PAGE_SHIFT, PageStatus, PhysicalPage, PmapChange, PmapFull, Protection, ThreadState,
+    Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PhysicalPage, PmapChange, PmapFull, Protection,
+    ThreadState,
 };
 use mach::{KernError, KernResult};
 use rt::executor::{Executor, JoinHandle, Platform};
@@ -302,6 +303,26 @@ impl L4Machine {
         extension::kernel_memory(space.0.anchor).map_err(kernel::error)
     }
 
+    /// Changes of any kind.
+    #[inline(never)]
+    fn change_many(&self, pmap: &Pmap, changes: &[PmapChange]) -> Result<(), PmapFull> {
+        let source = |page| self.0.source(page);
+        let make = |items: &mut [MapItem]| kernel::map_control(pmap.space.0.anchor, items);
+        let enters = changes.iter().any(|change| matches!(change, PmapChange::Enter { .. }));
+        // Relaxed: changes of one space's translation exclude each other.
+        if enters {
+            pmap.entered.store(true, Ordering::Relaxed);
+        } else if !pmap.entered.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match changes.len() {
+            0 => Ok(()),
+            1 => changes::carry_out::<1>(changes, source, make),
+            2..=16 => changes::carry_out::<16>(changes, source, make),
+            _ => changes::carry_out::<BATCH>(changes, source, make),
+        }
+    }
+
     /// Carries out items on the translations that others have of the server's own pages.
     fn control_own(&self, items: &mut [MapItem]) {
         // What is derived from own pages can always be queried and reduced.
@@ -369,8 +390,6 @@ impl Machine for L4Machine {
 
     #[inline]
     fn pmap_change(&self, pmap: &Pmap, changes: &[PmapChange]) -> Result<(), PmapFull> {
-        let source = |page| self.0.source(page);
-        let make = |items: &mut [MapItem]| kernel::map_control(pmap.space.0.anchor, items);
         if let &[
             PmapChange::Enter { address, page: PhysicalPage::Frame(frame), shift: PAGE_SHIFT, protection },
         ] = changes
@@ -384,19 +403,16 @@ impl Machine for L4Machine {
                 .map(drop)
                 .map_err(|_| PmapFull { index: 0 });
         }
-        let enters = changes.iter().any(|change| matches!(change, PmapChange::Enter { .. }));
-        // Relaxed: changes of one space's translation exclude each other.
-        if enters {
-            pmap.entered.store(true, Ordering::Relaxed);
-        } else if !pmap.entered.load(Ordering::Relaxed) {
+        if let &[PmapChange::Remove { address, length: PAGE_SIZE }] = changes {
+            if pmap.entered.load(Ordering::Relaxed) {
+                let target = Fpage::memory(address, PAGE_SHIFT);
+                let item = MapItem::new(MapOperation::Unmap, target, 1, 0);
+                // Unmapping does not fail.
+                let _ = extension::map_control_one(pmap.space.0.anchor, &item);
+            }
             return Ok(());
         }
-        match changes.len() {
-            0 => Ok(()),
-            1 => changes::carry_out::<1>(changes, source, make),
-            2..=16 => changes::carry_out::<16>(changes, source, make),
-            _ => changes::carry_out::<BATCH>(changes, source, make),
-        }
+        self.change_many(pmap, changes)
     }
 
     fn pmap_query(&self, pmap: &Pmap, addresses: &[u64], status: &mut [PageStatus]) {

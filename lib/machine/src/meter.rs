@@ -37,6 +37,8 @@ pub(crate) struct Meter {
     /// The last sender, and ticks that its worker has been at work for it.
     served: ThreadId,
     in_server: u64,
+    /// Ticks of the last sender's program that are not charged to it yet.
+    in_program: u64,
     /// Since when the worker is busy without a sleep (microseconds; 0: it is not), and what it owes programs for that.
     busy_since: u64,
     owed: u64,
@@ -44,7 +46,14 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn new() -> Meter {
-        Meter { since: time_stamp(), served: ThreadId::NIL, in_server: 0, busy_since: 0, owed: 0 }
+        Meter {
+            since: time_stamp(),
+            served: ThreadId::NIL,
+            in_server: 0,
+            in_program: 0,
+            busy_since: 0,
+            owed: 0,
+        }
     }
 
     /// The worker is about to wait for a message.
@@ -64,19 +73,34 @@ impl Meter {
         let record = {
             let mut threads = shared.threads.lock();
             let mut of_sender = Ticks { program: if share || several { 0 } else { passed }, server: 0 };
+            let of_served = Ticks { program: self.in_program, server: self.in_server };
             if self.served == from {
-                of_sender.server = self.in_server;
+                of_sender.program += of_served.program;
+                of_sender.server = of_served.server;
             } else {
-                threads.charge(self.served, Ticks { program: 0, server: self.in_server });
+                threads.charge(self.served, of_served);
             }
             let record = threads.visit(from, of_sender).filter(|_| from.is_global());
             record.and_then(alloc::sync::Weak::upgrade)
         };
-        (self.served, self.in_server) = (from, 0);
+        (self.served, self.in_server, self.in_program) = (from, 0, 0);
         if share {
             self.share(shared, passed, Some(from));
         }
         record.filter(|record| record.id == from)
+    }
+
+    /// A message of the last sender has come, which counts as usual later. False: too long after the last, it counts now.
+    #[inline]
+    pub(crate) fn received_again(&mut self) -> bool {
+        let now = time_stamp();
+        let passed = now.wrapping_sub(self.since);
+        if passed > LONG {
+            return false;
+        }
+        self.since = now;
+        self.in_program += passed;
+        true
     }
 
     /// The wait has ended without a message of a program's.
@@ -85,8 +109,9 @@ impl Meter {
         if !self.tell_homes(shared, passed) && passed > LONG {
             self.share(shared, passed, None);
         }
+        let program = core::mem::take(&mut self.in_program);
         let server = core::mem::take(&mut self.in_server);
-        shared.threads.lock().charge(self.served, Ticks { program: 0, server });
+        shared.threads.lock().charge(self.served, Ticks { program, server });
         self.served = ThreadId::NIL;
     }
 

@@ -1,5 +1,7 @@
 //! The loop of a worker: it polls tasks, gives answers, receives messages.
 
+use alloc::sync::Arc;
+
 use l4::ipc::Received;
 use l4::x2::extension::NOTIFICATION_LABEL;
 use l4::x2::{Acceptor, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
@@ -12,7 +14,7 @@ use crate::kernel;
 use crate::machine::L4Machine;
 use crate::meter::Meter;
 use crate::platform::{L4Platform, WAKE};
-use crate::user_thread::Delivered;
+use crate::user_thread::{Delivered, Record};
 
 /// Tasks that are polled between two looks at the messages.
 const BUDGET: usize = 32;
@@ -90,6 +92,8 @@ impl L4Machine {
         let mut reply = self.give_answers(tasks.index());
         let mut sleep = tasks.prepare_sleep();
         let mut messages = 0;
+        // Whose fault was served by the last message.
+        let mut served: Option<Arc<Record>> = None;
         loop {
             if sleep != Sleep::Busy && !tasks.is_sleeping() {
                 // What was served at once has woken a task. The answer goes first: a task may recall whoever gets it.
@@ -119,9 +123,20 @@ impl L4Machine {
                     (timeout(sleep, shared.executor.platform()), 0)
                 }
             };
-            let message = (reply.tag, reply.words);
-            meter.waits();
-            let received = kernel::ipc(reply.to, ThreadId::ANY, Timeouts::new(Time::ZERO, receive), message);
+            let timeouts = Timeouts::new(Time::ZERO, receive);
+            let received = match served.take() {
+                // With several processors each message counts for the threads' homes.
+                Some(record) if sleep != Sleep::Busy && shared.homes.is_none() => {
+                    match answer_faults(&record, meter, tasks, timeouts) {
+                        Some(received) => received,
+                        None => break,
+                    }
+                }
+                _ => {
+                    meter.waits();
+                    kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words))
+                }
+            };
             reply = Reply::NONE;
             meter.gave(gift);
             let (from, (tag, words)) = match received {
@@ -148,7 +163,10 @@ impl L4Machine {
             match meter.received(shared, from) {
                 // A thread that speaks for another says nothing that counts.
                 Some(_) if tag.is_propagated() => {}
-                Some(record) if record.serve_fault(tag, &words) => reply.to = from,
+                Some(record) if record.serve_fault(tag, &words) => {
+                    reply.to = from;
+                    served = Some(record);
+                }
                 Some(record) => match record.deliver(tag, &words, l4::utcb::message_register) {
                     Delivered::Answer(tag, words) => reply = Reply { to: from, tag, words },
                     Delivered::Ignored => {}
@@ -212,6 +230,32 @@ impl L4Machine {
             }
         }
         last
+    }
+}
+
+/// Lets a thread go on whose fault was served, and receives; serves its next faults as long as nothing else comes. `None`: that
+/// has woken a task; the thread has its answer.
+fn answer_faults(
+    record: &Record,
+    meter: &mut Meter,
+    tasks: &Worker<L4Platform>,
+    timeouts: Timeouts,
+) -> Option<l4::ipc::Result<(ThreadId, (MessageTag, Words))>> {
+    loop {
+        meter.waits();
+        let received = kernel::ipc(record.id, ThreadId::ANY, timeouts, (MessageTag::EMPTY, [0; 7]));
+        match received {
+            Ok((from, (tag, words)))
+                if from == record.id
+                    && !tag.is_propagated()
+                    && meter.received_again()
+                    && record.serve_fault(tag, &words) => {}
+            other => return Some(other),
+        }
+        if !tasks.is_sleeping() {
+            send(Reply { to: record.id, ..Reply::NONE });
+            return None;
+        }
     }
 }
 

@@ -39,6 +39,8 @@ pub struct CpuLocal {
     pub exchange_return: Cell<u64>,
     /// The same for Schedule.
     pub schedule_return: Cell<u64>,
+    /// The same for MapControl.
+    pub map_return: Cell<u64>,
     /// This processor's task state.
     pub task_state: *mut TaskState,
     /// The processor's number: 0 for the one that booted.
@@ -114,6 +116,7 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
                 switch_return: Cell::new(0),
                 exchange_return: Cell::new(0),
                 schedule_return: Cell::new(0),
+                map_return: Cell::new(0),
                 task_state: &raw mut (*area).task,
                 number,
                 named_here: Tcb::named_at(number),

@@ -23,6 +23,8 @@ system_call_entry:
     je      fast_exchange
     cmp     rcx, gs:[{schedule_return}]
     je      fast_schedule
+    cmp     rcx, gs:[{map_return}]
+    je      fast_map
 general_entry:
     mov     [rsp + {message} + 0], r9
     mov     [rsp + {message} + 8], rax

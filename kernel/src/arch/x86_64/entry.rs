@@ -3,7 +3,7 @@ use core::arch::global_asm;
 use core::mem::offset_of;
 
 use x2::control::ExchangeControl;
-use x2::extension::{FORWARD, SystemCallMode};
+use x2::extension::{FORWARD, MapItem, ONE_MAP_ITEM, SystemCallMode};
 use x2::message::{MESSAGE_REGISTERS, REGISTER_MESSAGE_REGISTERS};
 use x2::protocol::page_fault_tag;
 use x2::utcb;
@@ -54,6 +54,7 @@ global_asm!(
     switch_return = const offset_of!(CpuLocal, switch_return),
     exchange_return = const offset_of!(CpuLocal, exchange_return),
     schedule_return = const offset_of!(CpuLocal, schedule_return),
+    map_return = const offset_of!(CpuLocal, map_return),
     exchanged = const !ExchangeControl::DELIVER.raw() as i64,
     slice_owner = const processor!(scheduler) + Scheduler::SLICE_OWNER,
     slice_end = const processor!(scheduler) + Scheduler::SLICE_END,
@@ -153,6 +154,7 @@ pub fn allow_fast_entry(allowed: bool) {
         (&local.switch_return, Call::ThreadSwitch),
         (&local.exchange_return, Call::ExchangeRegisters),
         (&local.schedule_return, Call::Schedule),
+        (&local.map_return, Call::MapControl),
     ] {
         place.set(if allowed { STUB_PAGE + call.return_offset() } else { 0 });
     }
@@ -201,6 +203,37 @@ extern "C" fn read_schedule(current: &'static Tcb, id: u64) -> ScheduleResults {
     match syscall::read_schedule(current, ThreadId::from_raw(id)) {
         Some((state, times)) => ScheduleResults { state: state as u64, times },
         None => ScheduleResults { state: u64::MAX, times: 0 },
+    }
+}
+
+/// The results of MapControl, in RAX and RDX: [`MAP_DONE`] and the item's answer, or [`MAP_FAILED`], or 0: nothing was done.
+#[repr(C)]
+struct MapResults {
+    done: u64,
+    answer: u64,
+}
+
+/// The lowest bit is what the caller gets.
+const MAP_DONE: u64 = 1;
+const MAP_FAILED: u64 = 2;
+
+/// Called by `fast_path.S`: a MapControl with one item, of which only registers that a function may change are saved.
+#[unsafe(no_mangle)]
+extern "C" fn map_page(
+    current: &'static Tcb,
+    target: u64,
+    control: u64,
+    source: u64,
+    space: u64,
+) -> MapResults {
+    let item = MapItem { target, control: control & !ONE_MAP_ITEM, source, answer: 0 };
+    match syscall::map_page(current, ThreadId::from_raw(space), &item) {
+        Some(Ok(answer)) => MapResults { done: MAP_DONE, answer },
+        Some(Err(error)) => {
+            syscall::set_error(current, error);
+            MapResults { done: MAP_FAILED, answer: 0 }
+        }
+        None => MapResults { done: 0, answer: 0 },
     }
 }
 

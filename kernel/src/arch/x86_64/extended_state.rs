@@ -157,7 +157,7 @@ pub fn write_extended_state(state: &'static ExtendedState, image: &ExtendedImage
 pub fn free_extended_state(state: &'static ExtendedState, account: Account) {
     let address: PhysAddr = arch::virt_to_phys(state);
     // SAFETY: the area came from the slab, and its thread gives up its only reference.
-    unsafe { SLAB.free(address, account, false) }
+    unsafe { SLAB.free(address, account) }
 }
 
 /// The current thread, which had no area, uses its registers for the first time: they hold the initial state already.

@@ -440,6 +440,50 @@ fast_schedule:
     mov     rsp, gs:[{current}]
     jmp     general_entry
 
+// MapControl with one item, in registers. What a function may change is saved, so that everything else goes on as usual.
+fast_map:
+    test    rdx, rdx
+    jns     general_entry
+    mov     [rsp + {message} + 0], r9
+    mov     [rsp + {message} + 24], r10
+    btr     r11, 10
+    mov     [rsp + {rip}], rcx
+    mov     [rsp + {rflags}], r11
+    mov     [rsp + {rdi}], rdi
+    mov     [rsp + {rsi}], rsi
+    mov     [rsp + {rdx}], rdx
+    mov     [rsp + {r8}], r8
+    mov     rcx, gs:[{scratch}]
+    mov     [rsp + {rsp}], rcx
+    mov     rcx, r8
+    mov     r8, rdi
+    mov     rdi, rsp
+    mov     rsp, gs:[{stack_top}]
+    call    map_page
+    mov     rsp, gs:[{current}]
+    test    eax, eax
+    jz      2f
+    and     eax, 1
+    mov     r8, rdx
+    mov     r9, [rsp + {message} + 0]
+    mov     r10, [rsp + {message} + 24]
+    mov     rcx, [rsp + {rip}]
+    mov     r11, [rsp + {rflags}]
+    mov     rdi, [rsp + {rdi}]
+    mov     rsi, [rsp + {rsi}]
+    mov     rdx, [rsp + {rdx}]
+    mov     rsp, [rsp + {rsp}]
+    swapgs
+    sysretq
+2:  mov     [rsp + {message} + 8], rax
+    mov     [rsp + {message} + 16], rbx
+    mov     [rsp + {message} + 32], r12
+    mov     [rsp + {message} + 40], r13
+    mov     [rsp + {message} + 48], r14
+    mov     [rsp + {message} + 56], r15
+    mov     [rsp + {rbp}], rbp
+    jmp     saved_entry
+
 // A foreign system call (K9). RSP points to the current thread, the user's stack pointer is in the scratch word.
 foreign:
     mov     rsp, [rsp + {space}]

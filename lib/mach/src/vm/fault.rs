@@ -168,9 +168,27 @@ pub(super) fn resolve<M: Machine, R>(
     access: Protection,
     use_page: impl FnOnce(Found<'_, M>) -> KernResult<R>,
 ) -> Step<M, R> {
-    let write = access.contains(Protection::WRITE);
-    debug_assert!(!(write && target.needs_copy), "a write to an object that needs a copy");
+    debug_assert!(
+        !(access.contains(Protection::WRITE) && target.needs_copy),
+        "a write to an object that needs a copy"
+    );
     let mut top = target.object.state.lock();
+    if let Some(found) = fresh_page(vm, target, &mut top)? {
+        return Ok(use_page(found)?);
+    }
+    resolve_other(vm, target, access, top, use_page)
+}
+
+/// As [`resolve`], for pages that are not fresh, or not to be had so easily; the object is locked.
+#[inline(never)]
+pub(super) fn resolve_other<M: Machine, R>(
+    vm: &Arc<Vm<M>>,
+    target: &Target<'_, M>,
+    access: Protection,
+    mut top: SpinGuard<'_, ObjectState<M>>,
+    use_page: impl FnOnce(Found<'_, M>) -> KernResult<R>,
+) -> Step<M, R> {
+    let write = access.contains(Protection::WRITE);
     if let Backing::Device(address, caching) = top.backing {
         if target.index >= top.limit() {
             return Err(KernError::MemoryFailure.into());
@@ -243,18 +261,38 @@ pub(super) fn resolve<M: Machine, R>(
     if target.large && new_large_page(vm, target, &mut top) {
         return use_top(vm, target, top, write, Origin::ClearedLarge, use_page);
     }
-    if top.copy.is_some() {
-        let frame = new_page(vm, target, &mut top)?;
-        vm.machine().zero_frame(frame);
-        return use_top(vm, target, top, write, Origin::Cleared, use_page);
+    let frame = new_page(vm, target, &mut top)?;
+    vm.machine().zero_frame(frame);
+    use_top(vm, target, top, write, Origin::Cleared, use_page)
+}
+
+/// The most frequent page of all, if it is this: of an anonymous object, not there yet, and nobody else has a say in it. It is made
+/// as it is handed out, cleared. The object is locked.
+#[inline(always)]
+pub(super) fn fresh_page<M: Machine>(
+    vm: &Arc<Vm<M>>,
+    target: &Target<'_, M>,
+    top: &mut ObjectState<M>,
+) -> Step<M, Option<Found<'static, M>>> {
+    let alone = matches!(top.backing, Backing::Anonymous)
+        && top.size == u64::MAX
+        && top.shadow.is_none()
+        && top.copy.is_none()
+        && !target.large
+        && !target.wired;
+    if !alone {
+        return Ok(None);
     }
-    // The most frequent of all: nobody else has a say in the page, which is made as it is handed out.
+    let Some(vacancy) = top.pages.vacancy(target.index) else { return Ok(None) };
+    let Some(frame) = vm.allocate_frame(target.object, target.index) else {
+        return Err(Blocked::Wait(Pause::Memory));
+    };
     let rights = if target.needs_copy { target.protection - Protection::WRITE } else { target.protection };
     let mapped = if target.maps { mapped_with(rights) } else { SlotFlags::empty() };
-    let frame = new_page_with(vm, target, &mut top, SlotFlags::REFERENCED | mapped)?;
+    vacancy.fill(Slot::new(frame, SlotFlags::DIRTY | SlotFlags::REFERENCED | mapped));
     vm.machine().zero_frame(frame);
     let page = PhysicalPage::Frame(frame);
-    Ok(use_page(Found { page, large: false, rights, replaces: false, around: None })?)
+    Ok(Some(Found { page, large: false, rights, replaces: false, around: None }))
 }
 
 /// The slot of a page if it can be used now; `None` if the object does not have it and its shadow must be asked.
@@ -332,21 +370,10 @@ fn page_in<M: Machine>(
 
 /// A new page at the target's place in the top object, contents undefined, dirty.
 fn new_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut ObjectState<M>) -> Step<M, Frame> {
-    new_page_with(vm, target, top, SlotFlags::empty())
-}
-
-/// As [`new_page`], with further flags.
-#[inline]
-fn new_page_with<M: Machine>(
-    vm: &Arc<Vm<M>>,
-    target: &Target<'_, M>,
-    top: &mut ObjectState<M>,
-    flags: SlotFlags,
-) -> Step<M, Frame> {
     let Some(frame) = vm.allocate_frame(target.object, target.index) else {
         return Err(Blocked::Wait(Pause::Memory));
     };
-    let mut slot = Slot::new(frame, SlotFlags::DIRTY | flags);
+    let mut slot = Slot::new(frame, SlotFlags::DIRTY);
     slot.wired = u16::from(target.wired);
     if let Err(error) = top.pages.insert(vm.machine(), target.index, slot) {
         vm.free_frame(frame, false);

@@ -180,7 +180,7 @@ impl<M: Machine> Vm<M> {
     }
 
     /// A frame with undefined contents for a page of `owner`, active.
-    #[inline]
+    #[inline(always)]
     fn allocate_frame(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {
         let weak: Weak<VmObject<M>> = Arc::downgrade(owner);
         let (frame, low) = {

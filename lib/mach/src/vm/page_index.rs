@@ -98,6 +98,32 @@ pub(crate) struct PageIndex {
     shape: Shape,
 }
 
+/// The place of a slot that is not in use.
+pub(crate) struct Vacancy<'a> {
+    place: Place<'a>,
+    count: &'a mut usize,
+}
+
+enum Place<'a> {
+    Few(&'a mut (u64, Slot), u64),
+    Leaf(&'a mut Leaf, usize),
+}
+
+impl Vacancy<'_> {
+    /// Puts a slot there.
+    #[inline]
+    pub(crate) fn fill(self, slot: Slot) {
+        match self.place {
+            Place::Few(place, index) => *place = (index, slot),
+            Place::Leaf(leaf, at) => {
+                leaf.used |= 1 << at;
+                leaf.slots[at] = slot;
+            }
+        }
+        *self.count += 1;
+    }
+}
+
 impl Node {
     fn new<M: Machine>(machine: &M, height: u32) -> KernResult<Box<Self>> {
         if !machine.reserve_memory(NODE_BYTES) {
@@ -270,6 +296,35 @@ impl PageIndex {
         }
     }
 
+    /// The place of a slot where none is, if it is there without more memory.
+    #[inline(always)]
+    pub(crate) fn vacancy(&mut self, index: u64) -> Option<Vacancy<'_>> {
+        let place = match &mut self.shape {
+            Shape::Few(few) => {
+                if few[..self.count].iter().any(|(at, _)| *at == index) {
+                    return None;
+                }
+                Place::Few(few.get_mut(self.count)?, index)
+            }
+            Shape::Tree { root, height } => {
+                if index >= capacity(*height) {
+                    return None;
+                }
+                let (mut node, mut height) = (&mut **root, *height);
+                loop {
+                    let at = (index >> (height * BITS)) as usize % FANOUT;
+                    match node {
+                        Node::Leaf(leaf) if leaf.used & (1 << at) == 0 => break Place::Leaf(leaf, at),
+                        Node::Leaf(_) => return None,
+                        Node::Branch(branch) => node = branch.children[at].as_mut()?,
+                    }
+                    height -= 1;
+                }
+            }
+        };
+        Some(Vacancy { place, count: &mut self.count })
+    }
+
     /// Puts a slot where none is. On an error nothing has changed.
     pub(crate) fn insert<M: Machine>(&mut self, machine: &M, index: u64, slot: Slot) -> KernResult {
         debug_assert!(self.get(index).is_none(), "a page twice in one object");
@@ -379,6 +434,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Insert(u64, Option<u32>),
+        Fill(u64),
         Remove(u64),
         Next(u64),
     }
@@ -390,6 +446,7 @@ mod tests {
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
             4 => (page_number(), proptest::option::weighted(0.2, 0..8u32)).prop_map(|(index, fail)| Step::Insert(index, fail)),
+            2 => page_number().prop_map(Step::Fill),
             2 => page_number().prop_map(Step::Remove),
             1 => page_number().prop_map(Step::Next),
         ];
@@ -415,6 +472,14 @@ mod tests {
                             Err(error) => prop_assert!(fail.is_some() && error == KernError::ResourceShortage),
                         }
                         machine.inject(Failures::default());
+                    }
+                    Step::Fill(at) => {
+                        let before = machine.reserved();
+                        let vacant = index.vacancy(at).map(|vacancy| vacancy.fill(slot(number as u32))).is_some();
+                        prop_assert!(!(vacant && model.contains_key(&at)) && machine.reserved() == before);
+                        if vacant {
+                            model.insert(at, slot(number as u32));
+                        }
                     }
                     Step::Remove(at) => prop_assert_eq!(index.remove(&machine, at), model.remove(&at)),
                     Step::Next(at) => {

@@ -87,24 +87,27 @@ impl<M: Machine> Queues<M> {
     }
 
     /// A frame for page `index` of `owner`, active.
+    #[inline(always)]
     pub(crate) fn allocate(&mut self, machine: &M, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
         let frame = match self.free.pop() {
             Some(frame) => frame,
-            // Together if there are so many: neighbouring pages in neighbouring frames are one change of a translation.
-            None => match machine.allocate_frames(FREE_REFILL) {
-                Some(first) => {
-                    self.free.extend((1..1 << FREE_REFILL).rev().map(|number| Frame(first.0 + number)));
-                    first
-                }
-                None => {
-                    let frame = machine.allocate_frames(0)?;
-                    self.free.extend((1..1 << FREE_REFILL).map_while(|_| machine.allocate_frames(0)));
-                    frame
-                }
-            },
+            None => self.refill(machine)?,
         };
         self.set_owner(frame, owner, index);
         self.push(frame, Queue::Active);
+        Some(frame)
+    }
+
+    /// A frame of the machine's, and more for later.
+    #[cold]
+    fn refill(&mut self, machine: &M) -> Option<Frame> {
+        // Together if there are so many: neighbouring pages in neighbouring frames are one change of a translation.
+        if let Some(first) = machine.allocate_frames(FREE_REFILL) {
+            self.free.extend((1..1 << FREE_REFILL).rev().map(|number| Frame(first.0 + number)));
+            return Some(first);
+        }
+        let frame = machine.allocate_frames(0)?;
+        self.free.extend((1..1 << FREE_REFILL).map_while(|_| machine.allocate_frames(0)));
         Some(frame)
     }
 
@@ -197,6 +200,7 @@ impl<M: Machine> Queues<M> {
         }
     }
 
+    #[inline]
     fn push(&mut self, frame: Frame, queue: Queue) {
         let Some(list) = self.list(queue) else { return };
         let previous = core::mem::replace(&mut list.tail, frame.0);

@@ -77,6 +77,7 @@ struct Enter;
 impl<M: Machine> PageUse<M> for Enter {
     type Output = ();
 
+    #[inline(always)]
     fn use_page(
         &mut self,
         map: &VmMap<M>,
@@ -85,46 +86,56 @@ impl<M: Machine> PageUse<M> for Enter {
         found: Found<'_, M>,
     ) -> KernResult {
         let Some(pmap) = &translation.pmap else { return Err(KernError::Terminated) };
-        if found.large {
-            let change = PmapChange::Enter {
-                address: place.address & !((1 << LARGE_SHIFT) - 1),
-                page: first_of_large(found.page),
-                shift: LARGE_SHIFT,
-                protection: found.rights,
-            };
-            // Without kernel memory for it, the base page is tried.
-            if map.vm.machine().pmap_change(pmap, &[change]).is_ok() {
-                return Ok(());
-            }
+        if found.large || found.around.is_some() && map.vm.settings.fault_around > 1 {
+            return enter_many(map, pmap, place, found);
         }
-        let enter =
-            |address, page, protection| PmapChange::Enter { address, page, shift: PAGE_SHIFT, protection };
-        let first = enter(place.address, found.page, found.rights);
-        let neighbours = map.vm.settings.fault_around > 1;
-        let Some(mut around) = found.around.filter(|_| neighbours) else {
-            return map.vm.machine().pmap_change(pmap, &[first]).map_err(|_| KernError::ResourceShortage);
+        map.vm
+            .machine()
+            .pmap_change(pmap, &[enter(place.address, found.page, found.rights)])
+            .map_err(|_| KernError::ResourceShortage)
+    }
+}
+
+/// A base page comes to an address.
+fn enter(address: u64, page: PhysicalPage, protection: Protection) -> PmapChange {
+    PmapChange::Enter { address, page, shift: PAGE_SHIFT, protection }
+}
+
+/// Maps the page, as a large one or with those around it.
+#[inline(never)]
+fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: Found<'_, M>) -> KernResult {
+    if found.large {
+        let change = PmapChange::Enter {
+            address: place.address & !((1 << LARGE_SHIFT) - 1),
+            page: first_of_large(found.page),
+            shift: LARGE_SHIFT,
+            protection: found.rights,
         };
-        let mut changes = [first; AROUND_LIMIT];
-        let mut count = 1;
-        {
-            let window = map.vm.settings.fault_around.clamp(1, AROUND_LIMIT as u64) * PAGE_SIZE;
-            let first = (place.address & !(window - 1)).max(place.start);
-            let end = (place.address | (window - 1)).saturating_add(1).min(place.end);
-            for address in (first..end).step_by(PAGE_SIZE as usize) {
-                let distance = (address as i64 - place.address as i64) >> PAGE_SHIFT;
-                if distance != 0
-                    && let Some((frame, rights)) = around.neighbour(distance)
-                {
-                    changes[count] = enter(address, PhysicalPage::Frame(frame), rights);
-                    count += 1;
-                }
+        // Without kernel memory for it, the base page is tried.
+        if map.vm.machine().pmap_change(pmap, &[change]).is_ok() {
+            return Ok(());
+        }
+    }
+    let mut changes = [enter(place.address, found.page, found.rights); AROUND_LIMIT];
+    let mut count = 1;
+    if let Some(mut around) = found.around {
+        let window = map.vm.settings.fault_around.clamp(1, AROUND_LIMIT as u64) * PAGE_SIZE;
+        let first = (place.address & !(window - 1)).max(place.start);
+        let end = (place.address | (window - 1)).saturating_add(1).min(place.end);
+        for address in (first..end).step_by(PAGE_SIZE as usize) {
+            let distance = (address as i64 - place.address as i64) >> PAGE_SHIFT;
+            if distance != 0
+                && let Some((frame, rights)) = around.neighbour(distance)
+            {
+                changes[count] = enter(address, PhysicalPage::Frame(frame), rights);
+                count += 1;
             }
         }
-        match map.vm.machine().pmap_change(pmap, &changes[..count]) {
-            // The page asked for is the first change: it is there.
-            Err(full) if full.index == 0 => Err(KernError::ResourceShortage),
-            _ => Ok(()),
-        }
+    }
+    match map.vm.machine().pmap_change(pmap, &changes[..count]) {
+        // The page asked for is the first change: it is there.
+        Err(full) if full.index == 0 => Err(KernError::ResourceShortage),
+        _ => Ok(()),
     }
 }
 
@@ -331,6 +342,7 @@ impl<M: Machine> VmMap<M> {
     }
 
     /// The page, if the last fault's entry has it: without the map (Darwin thesis 4.2).
+    #[inline(always)]
     fn short_path<U: PageUse<M>>(
         &self,
         address: u64,
@@ -350,6 +362,7 @@ impl<M: Machine> VmMap<M> {
         Some(self.use_hint(&translation, hint, &object, address, access, page_use))
     }
 
+    #[inline(always)]
     fn use_hint<U: PageUse<M>>(
         &self,
         translation: &Translation<M>,
@@ -370,7 +383,13 @@ impl<M: Machine> VmMap<M> {
             maps: true,
         };
         let place = Place { address: address & !(PAGE_SIZE - 1), start: hint.start, end: hint.end };
-        fault::resolve(&self.vm, &target, access, |found| page_use.use_page(self, translation, place, found))
+        let mut top = object.state.lock();
+        if let Some(found) = fault::fresh_page(&self.vm, &target, &mut top)? {
+            return Ok(page_use.use_page(self, translation, place, found)?);
+        }
+        fault::resolve_other(&self.vm, &target, access, top, |found| {
+            page_use.use_page(self, translation, place, found)
+        })
     }
 
     /// The page by way of the map; opens the short path for the next fault.
