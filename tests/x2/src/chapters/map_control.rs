@@ -272,6 +272,8 @@ fn forbidden_targets() {
         {
             let item = MapItem::new(operation, target(address, Rights::READ), 1, page.address);
             assert_eq!(one(&space, item), refused, "{operation:?} {address:#x}");
+            let in_registers = extension::map_control_one(space.first, &item);
+            assert_eq!(in_registers, refused, "{operation:?} {address:#x} in registers");
         }
     }
     // A run that begins before the area and ends in it.
