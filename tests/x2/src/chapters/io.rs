@@ -7,7 +7,7 @@ use l4::ipc::{self, Message, Received};
 use l4::{console, extension, kip, port, space, thread, utcb};
 use x2::control::ThreadState;
 use x2::protocol::{self, IO_PAGE_FAULT_TAG, exception};
-use x2::{Acceptor, Fpage, IpcErrorKind, MapItem, Rights, ThreadId};
+use x2::{Acceptor, Fpage, IpcErrorKind, MapItem, Rights, ThreadId, Time};
 
 tests! {
     IOP0001 [12.7, 8.10] "the root task uses the ports that sigma0 gave" root_uses_ports;
@@ -572,14 +572,19 @@ fn out_of_memory() {
     leaks::require();
     let me = utcb::my_global_id();
     let receiver = Space::new().spawn(move || {
+        // The first time it fails, and then it succeeds, so that later it needs no page of the program that it does not have: to
+        // map that takes memory too.
+        let mut patience = Time::ZERO;
         loop {
             // SAFETY: ports are not memory.
             unsafe { utcb::accept(Acceptor::new(Fpage::COMPLETE_IO, false)) };
-            let error = ipc::receive(me).map_or_else(|error| error.raw(), |_| 0);
+            let error = ipc::receive_timeout(me, patience).map_or_else(|error| error.raw(), |_| 0);
             utcb::accept_untyped_words();
             ipc::send(me, Message::with_words(0, &[error])).unwrap();
+            patience = Time::NEVER;
         }
     });
+    assert_ne!(ipc::receive(receiver).unwrap().word(0), 0, "nothing was sent");
     let send = || ipc::send(receiver, Message::new(0).map_item(map(0x3f8, 3)));
     send().unwrap();
     ipc::receive(receiver).unwrap();
