@@ -35,6 +35,8 @@ tests! {
     SMP0016 [5.12, 5.15] "threads come and go on all processors" creation;
     SMP0017 [5.30] "a running thread is halted and resumed from another processor" halting;
     SMP0018 [EXT 6.1] "registers that another processor still holds are read and written" held_elsewhere;
+    SMP0019 [7.32, 12.2] "a space that a call has entered sees at once what it loses" unmap_after_call;
+    SMP0020 [8.6] "use of pages is read and reset by two processors at once" two_read_use;
 }
 
 /// How many processors there are.
@@ -259,6 +261,86 @@ fn unmap_is_seen() {
         let later = READS.load(Ordering::Relaxed);
         assert!(later <= seen + 1, "it read {} times after it had lost the page", later - seen);
     }
+}
+
+static STOP: AtomicU64 = AtomicU64::new(0);
+
+fn unmap_after_call() {
+    let me = utcb::my_global_id();
+    let page = arena::page();
+    let address = page.fpage(Rights::NONE).region().expect("memory").base;
+    page.write(0, 5);
+    READS.store(0, Ordering::Relaxed);
+    let reader = Space::new().spawn_paged_by(me, move || {
+        loop {
+            let caller = ipc::wait().expect("a call").from;
+            while STOP.load(Ordering::Relaxed) == 0 {
+                assert_eq!(arena::read_at(address), 5);
+                READS.fetch_add(1, Ordering::Relaxed);
+            }
+            let _ = ipc::send(caller, Message::new(0));
+        }
+    });
+    let caller = spawn(move || {
+        loop {
+            ipc::receive(me).expect("an order");
+            ipc::call(reader, Message::new(0)).expect("an answer");
+            ipc::send(me, Message::new(0)).expect("the test waits");
+        }
+    });
+    let answer = |fault: ipc::Received| {
+        let message = if fault.word(0) == address {
+            Message::new(0).map_item(MapItem::map(page.fpage(Rights::READ), address))
+        } else {
+            image_fault_answer(fault).expect("of the program")
+        };
+        ipc::reply(reader, message).unwrap();
+    };
+    place(reader, 1);
+    place(caller, 1);
+    for _ in 0..20 {
+        STOP.store(0, Ordering::Relaxed);
+        let goal = READS.load(Ordering::Relaxed) + 3;
+        ipc::send(caller, Message::new(0)).unwrap();
+        while READS.load(Ordering::Relaxed) < goal {
+            if let Ok(fault) = ipc::receive_timeout(reader, Time::period(500)) {
+                answer(fault);
+            }
+        }
+        space::unmap_one(page.fpage(Rights::ALL));
+        let seen = READS.load(Ordering::Relaxed);
+        let fault = receive_as_pager(reader).unwrap();
+        let later = READS.load(Ordering::Relaxed);
+        assert!(later <= seen + 1, "it read {} times after it had lost the page", later - seen);
+        STOP.store(1, Ordering::Relaxed);
+        answer(fault);
+        while let Err(error) = ipc::receive_timeout(caller, Time::period(500)) {
+            assert_eq!(error.kind, IpcErrorKind::Timeout);
+            if let Ok(fault) = ipc::receive_timeout(reader, Time::ZERO) {
+                answer(fault);
+            }
+        }
+    }
+}
+
+fn two_read_use() {
+    const ROUNDS: u64 = 1000;
+    let me = utcb::my_global_id();
+    let workers = [0, 1].map(|processor| {
+        let page = arena::page();
+        let worker = spawn(move || {
+            for round in 0..ROUNDS {
+                page.write(0, round);
+                let mut use_of = [page.fpage(Rights::NONE)];
+                // SAFETY: nothing is taken away.
+                unsafe { space::flush(&mut use_of) };
+                assert!(use_of[0].rights().contains(Rights::WRITE), "it has just been written");
+            }
+            ipc::send(me, Message::with_words(2, &[ROUNDS])).expect("the test waits");
+        });
+        place(worker, processor)
+    });
+    workers.into_iter().for_each(|worker| expect_report(worker, ROUNDS));
 }
 
 fn strings() {
