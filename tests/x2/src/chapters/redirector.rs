@@ -221,9 +221,9 @@ fn redirector_goes() {
     set(&space, redirector);
     thread::delete(redirector).unwrap();
     go(from);
-    await_state(from, ThreadState::PendingSend);
+    // Its time may be over before this thread runs again. What it does then, telling and perhaps a page fault, waits for a
+    // redirector too.
     ipc::sleep(Time::period(6000));
-    // What it tells waits for a redirector, too.
     set(&space, ThreadId::ANY);
     assert_eq!(told(from)[0], error(IpcErrorKind::Timeout));
 }
