@@ -656,13 +656,13 @@ fn halted_before() {
 fn forestalled_timeout() {
     let me = utcb::my_global_id();
     let receiver = spawn(move || {
-        let request = ipc::receive_timeout(me, Time::period(3000)).expect("it comes in time");
+        let request = ipc::receive_timeout(me, Time::period(500_000)).expect("it comes in time");
         let second = ipc::wait().map_or(0, |message| message.word(0));
         let _ = ipc::send(request.from, Message::with_words(1, &[second]));
     });
     await_waiting(receiver);
     let late = spawn(move || {
-        ipc::sleep(Time::period(10_000));
+        ipc::sleep(Time::period(700_000));
         let _ = ipc::send(receiver, Message::with_words(1, &[7]));
     });
     assert_eq!(ipc::call(receiver, Message::with_words(1, &[1])).unwrap().word(0), 7, "what {late:?} sent");
