@@ -111,14 +111,6 @@ impl Drop for Rights {
     }
 }
 
-/// Waits until nobody drops files for others any more: a test on another thread may do it for this one.
-#[cfg(test)]
-pub(super) fn settle() {
-    while REAPER.lock().1 {
-        std::thread::yield_now();
-    }
-}
-
 /// Drops files without recursion: a drop that happens within a drop only adds to the list.
 fn reap(files: Vec<Arc<OpenFile>>) {
     let mut reaper = REAPER.lock();
