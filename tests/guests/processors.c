@@ -243,27 +243,31 @@ static void handle(int signal)
 
 static atomic_int runs;
 
+struct result {
+    double x;
+    uint64_t y;
+};
+
+/* The same for the same seed; what the compiler must not know, or it would compute only once what is compared. */
+__attribute__((noipa)) static struct result work(uintptr_t seed)
+{
+    struct result result = {1, seed + 1};
+    for (int i = 0; i < 1000; i++) {
+        result.x = result.x * 1.5 + 0.25;
+        result.x = result.x > 1e6 ? result.x * 1e-6 : result.x;
+        result.y = result.y * 6364136223846793005u + 1442695040888963407u;
+    }
+    return result;
+}
+
 /* Computes until it is told to end: the number of wrong results. */
 static void *compute(void *argument)
 {
     long wrong = 0;
     runs++;
     while (!done) {
-        double x = 1;
-        uint64_t y = (uintptr_t)argument + 1;
-        for (int i = 0; i < 1000; i++) {
-            x = x * 1.5 + 0.25;
-            x = x > 1e6 ? x * 1e-6 : x;
-            y = y * 6364136223846793005u + 1442695040888963407u;
-        }
-        double again = 1;
-        uint64_t same = (uintptr_t)argument + 1;
-        for (int i = 0; i < 1000; i++) {
-            again = again * 1.5 + 0.25;
-            again = again > 1e6 ? again * 1e-6 : again;
-            same = same * 6364136223846793005u + 1442695040888963407u;
-        }
-        wrong += x != again || y != same;
+        struct result one = work((uintptr_t)argument), other = work((uintptr_t)argument);
+        wrong += one.x != other.x || one.y != other.y;
     }
     return (void *)wrong;
 }

@@ -230,36 +230,65 @@ fn await_growth(counter: &AtomicU64, more: u64) {
     }
 }
 
-fn unmap_is_seen() {
-    let me = utcb::my_global_id();
-    let page = arena::page();
+/// Takes `page` from `reader`, which reads it and counts that, and returns its fault: it has not read the page since.
+fn take_from_reader(page: arena::Page, reader: ThreadId) -> ipc::Received {
+    space::unmap_one(page.fpage(Rights::ALL));
+    let seen = READS.load(Ordering::Relaxed);
+    let fault = receive_as_pager(reader).unwrap();
+    let later = READS.load(Ordering::Relaxed);
+    assert!(later <= seen + 1, "it read {} times after it had lost the page", later - seen);
+    fault
+}
+
+/// Answers a fault of `reader`, on `page` or on the program itself.
+fn answer_reader(page: arena::Page, reader: ThreadId, fault: ipc::Received) {
     let address = page.fpage(Rights::NONE).region().expect("memory").base;
+    let message = if fault.word(0) == address {
+        Message::new(0).map_item(MapItem::map(page.fpage(Rights::READ), address))
+    } else {
+        image_fault_answer(fault).expect("of the program")
+    };
+    ipc::reply(reader, message).unwrap();
+}
+
+/// Answers `reader` until it has read `page` three times more than `before`.
+fn await_reads(page: arena::Page, reader: ThreadId, before: u64) {
+    while READS.load(Ordering::Relaxed) < before + 3 {
+        if let Ok(fault) = ipc::receive_timeout(reader, Time::period(500)) {
+            answer_reader(page, reader, fault);
+        }
+    }
+}
+
+/// A page with a 5 that is about to be read, and its address.
+fn page_to_read() -> (arena::Page, u64) {
+    let page = arena::page();
     page.write(0, 5);
     READS.store(0, Ordering::Relaxed);
-    let reader = Space::new().spawn_paged_by(me, move || {
+    (page, page.fpage(Rights::NONE).region().expect("memory").base)
+}
+
+/// Reads the page once, and counts that.
+fn read(address: u64) {
+    assert_eq!(arena::read_at(address), 5);
+    READS.fetch_add(1, Ordering::Relaxed);
+}
+
+fn unmap_is_seen() {
+    let (page, address) = page_to_read();
+    let reader = Space::new().spawn_paged_by(utcb::my_global_id(), move || {
         loop {
-            assert_eq!(arena::read_at(address), 5);
-            READS.fetch_add(1, Ordering::Relaxed);
+            read(address);
         }
     });
     place(reader, 1);
     let mut fault = receive_as_pager(reader).unwrap();
     for round in 0..60 {
         assert_eq!((fault.tag, fault.word(0)), (page_fault_tag(Rights::READ), address), "round {round}");
-        let item = MapItem::map(page.fpage(Rights::READ), address);
-        ipc::reply(reader, Message::new(0).map_item(item)).unwrap();
-        let goal = READS.load(Ordering::Relaxed) + 3;
-        while READS.load(Ordering::Relaxed) < goal {
-            // Meanwhile it may need more of the program.
-            if let Ok(fault) = ipc::receive_timeout(reader, Time::period(500)) {
-                ipc::reply(reader, image_fault_answer(fault).expect("of the program")).unwrap();
-            }
-        }
-        space::unmap_one(page.fpage(Rights::ALL));
-        let seen = READS.load(Ordering::Relaxed);
-        fault = receive_as_pager(reader).unwrap();
-        let later = READS.load(Ordering::Relaxed);
-        assert!(later <= seen + 1, "it read {} times after it had lost the page", later - seen);
+        let before = READS.load(Ordering::Relaxed);
+        answer_reader(page, reader, fault);
+        await_reads(page, reader, before);
+        fault = take_from_reader(page, reader);
     }
 }
 
@@ -267,16 +296,12 @@ static STOP: AtomicU64 = AtomicU64::new(0);
 
 fn unmap_after_call() {
     let me = utcb::my_global_id();
-    let page = arena::page();
-    let address = page.fpage(Rights::NONE).region().expect("memory").base;
-    page.write(0, 5);
-    READS.store(0, Ordering::Relaxed);
+    let (page, address) = page_to_read();
     let reader = Space::new().spawn_paged_by(me, move || {
         loop {
             let caller = ipc::wait().expect("a call").from;
             while STOP.load(Ordering::Relaxed) == 0 {
-                assert_eq!(arena::read_at(address), 5);
-                READS.fetch_add(1, Ordering::Relaxed);
+                read(address);
             }
             let _ = ipc::send(caller, Message::new(0));
         }
@@ -288,36 +313,21 @@ fn unmap_after_call() {
             ipc::send(me, Message::new(0)).expect("the test waits");
         }
     });
-    let answer = |fault: ipc::Received| {
-        let message = if fault.word(0) == address {
-            Message::new(0).map_item(MapItem::map(page.fpage(Rights::READ), address))
-        } else {
-            image_fault_answer(fault).expect("of the program")
-        };
-        ipc::reply(reader, message).unwrap();
-    };
     place(reader, 1);
     place(caller, 1);
     for _ in 0..20 {
         STOP.store(0, Ordering::Relaxed);
-        let goal = READS.load(Ordering::Relaxed) + 3;
+        let before = READS.load(Ordering::Relaxed);
         ipc::send(caller, Message::new(0)).unwrap();
-        while READS.load(Ordering::Relaxed) < goal {
-            if let Ok(fault) = ipc::receive_timeout(reader, Time::period(500)) {
-                answer(fault);
-            }
-        }
-        space::unmap_one(page.fpage(Rights::ALL));
-        let seen = READS.load(Ordering::Relaxed);
-        let fault = receive_as_pager(reader).unwrap();
-        let later = READS.load(Ordering::Relaxed);
-        assert!(later <= seen + 1, "it read {} times after it had lost the page", later - seen);
+        await_reads(page, reader, before);
+        let fault = take_from_reader(page, reader);
+        assert_eq!((fault.tag, fault.word(0)), (page_fault_tag(Rights::READ), address));
         STOP.store(1, Ordering::Relaxed);
-        answer(fault);
+        answer_reader(page, reader, fault);
         while let Err(error) = ipc::receive_timeout(caller, Time::period(500)) {
             assert_eq!(error.kind, IpcErrorKind::Timeout);
             if let Ok(fault) = ipc::receive_timeout(reader, Time::ZERO) {
-                answer(fault);
+                answer_reader(page, reader, fault);
             }
         }
     }
