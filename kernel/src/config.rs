@@ -8,7 +8,7 @@
 //! | `log=error\|warn\|info\|debug\|trace` | what the kernel prints; default `info` |
 //! | `kmem=SIZE` | kernel memory; default an eighth of the memory, at least 16 MiB |
 //! | `maxmem=SIZE` | ignore memory above this address |
-//! | `processors=N` | use at most this many processors; default: all that the firmware reports |
+//! | `processors=N` | use at most this many processors; default: all that the firmware reports, at most 64 |
 //! | `msi=N` | so many message-signalled interrupts, at most; default 32 |
 //! | `delays=SEED` | random delays where processors race, for tests; 0: none |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |

@@ -20,7 +20,7 @@ use crate::initial_servers::InitialServer;
 use crate::memory::{PhysAddr, PhysRange};
 
 /// Most processors that the page has room to describe.
-pub const MAX_PROCESSORS: usize = 32;
+pub const MAX_PROCESSORS: usize = 64;
 /// Bits of a thread number.
 pub const THREAD_NUMBER_BITS: u32 = 18;
 

@@ -3,10 +3,9 @@
 use core::fmt;
 
 use super::PhysicalMemory;
+use crate::kip::MAX_PROCESSORS;
 use crate::memory::PhysAddr;
 
-/// Most processors noted.
-pub const MAX_PROCESSORS: usize = 32;
 /// Most I/O APICs noted.
 pub const MAX_IO_APICS: usize = 8;
 /// Number of interrupt lines of the old interrupt controllers, which overrides can remap.
@@ -49,6 +48,8 @@ pub struct Tables {
     pub hpet: Option<PhysAddr>,
     processors: [u32; MAX_PROCESSORS],
     processor_count: usize,
+    /// Processors that can be used, but for which there is no room in the list.
+    pub processors_beyond: usize,
     io_apics: [IoApic; MAX_IO_APICS],
     io_apic_count: usize,
     /// Overrides of the legacy lines: (line, signal).
@@ -191,6 +192,7 @@ fn read_madt(table: &[u8]) -> Result<Tables, AcpiError> {
         hpet: None,
         processors: [0; MAX_PROCESSORS],
         processor_count: 0,
+        processors_beyond: 0,
         io_apics: [IoApic::default(); MAX_IO_APICS],
         io_apic_count: 0,
         overrides: [None; LEGACY_LINES],
@@ -246,6 +248,8 @@ impl Tables {
         if let Some(free) = self.processors.get_mut(self.processor_count) {
             *free = id;
             self.processor_count += 1;
+        } else {
+            self.processors_beyond += 1;
         }
     }
 }
@@ -326,6 +330,14 @@ mod tests {
             tables,
             "a wrong pointer from the loader is not the end"
         );
+    }
+
+    #[test]
+    fn counts_processors_beyond_the_most() {
+        let mut body = vec![0; 8];
+        (0..MAX_PROCESSORS as u8 + 3).for_each(|id| body.extend_from_slice(&[0, 8, id, id, 1, 0, 0, 0]));
+        let tables = read(&machine(&[make_table(b"APIC", &body)]), None).unwrap();
+        assert_eq!((tables.processors().len(), tables.processors_beyond), (MAX_PROCESSORS, 3));
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub(super) fn init(tables: &Result<Tables, AcpiError>) {
             log::info!(
                 "interrupts: {} lines, {} processors in the firmware's tables",
                 io_apic::lines(),
-                tables.processors().len()
+                tables.processors().len() + tables.processors_beyond
             );
         }
         Err(error) => {

@@ -89,7 +89,9 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
 
 /// Starts the other processors. Called once, when the kernel's allocator works; boot memory may still be taken.
 pub fn start_processors(boot: &BootInformation) {
-    processors::start(boot, TABLES.get().as_ref().map_or(&[], Tables::processors));
+    if let Ok(tables) = TABLES.get() {
+        processors::start(boot, tables);
+    }
 }
 
 /// The time-stamp counter when the kernel was entered.

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::super::instructions::read_time_stamp;
 use super::super::{cpu_local, extended_state, features, idt, interrupts, layout, local_apic, paging, time};
 use crate::arch::entry;
+use crate::boot::acpi::Tables;
 use crate::boot::{BootInformation, MemoryKind};
 use crate::kip::MAX_PROCESSORS;
 use crate::memory::{Account, PAGE_SIZE, PhysAddr, Use, frame};
@@ -78,12 +79,12 @@ pub fn local_apic_id(number: u32) -> u32 {
 
 /// Starts the processors that the firmware's tables name, as many as are configured. Called once, by the first processor,
 /// when the kernel's allocator works; boot memory may still be taken.
-pub(in crate::arch::x86_64) fn start(boot: &BootInformation, ids: &[u32]) {
+pub(in crate::arch::x86_64) fn start(boot: &BootInformation, tables: &Tables) {
     let own = local_apic::id();
     processor_ids[0].store(own, Ordering::Relaxed);
     let wanted = (config::get().processors as usize).min(MAX_PROCESSORS);
-    let others = ids.iter().copied().filter(|&id| id != own);
-    let ignored = others.clone().count().saturating_sub(wanted - 1);
+    let others = tables.processors().iter().copied().filter(|&id| id != own);
+    let ignored = others.clone().count().saturating_sub(wanted - 1) + tables.processors_beyond;
     if ignored > 0 {
         log::info!("processors: {ignored} of the firmware's tables are not used (processors={wanted})");
     }
