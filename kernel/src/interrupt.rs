@@ -5,14 +5,15 @@
 //! device that interrupts by messages cannot be masked: what comes before the acknowledgement is remembered, as one more,
 //! and delivered after it. What nobody handles is lost.
 //!
-//! Each interrupt has a *source*, the processor that it interrupts: for all lines the first, for message-signalled interrupt
-//! n number n modulo how many there are. It is located there until it occurs. Then it goes to its handler's home, like a
-//! thread (`lib/handover`), waits there until it is received, and comes back when it is acknowledged.
+//! Each interrupt has a *source*, the processor that it interrupts: for message-signalled interrupt n number n modulo how
+//! many there are, for a line the first, and from then on its handler's home when it was opened last, so that a line
+//! follows its handler. It is located there until it occurs. Then it goes to its handler's home, like a thread
+//! (`lib/handover`), waits there until it is received, and comes back when it is acknowledged.
 
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr::eq;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use handover::{Again, Location, Node};
 use x2::kip::ThreadInfo;
@@ -24,7 +25,7 @@ use crate::thread::{Tcb, ThreadRef, ipc, mark};
 use crate::trace::{self, Event};
 use crate::{arch, kdb, processor};
 
-/// Where all lines interrupt.
+/// Where lines interrupt that nobody has handled yet.
 const FIRST_PROCESSOR: u16 = 0;
 
 /// The most interrupts that the kernel can serve.
@@ -50,8 +51,8 @@ enum State {
 /// One interrupt. Touched where it is located only, but for what says otherwise.
 pub struct Interrupt {
     number: Cell<u32>,
-    /// The processor that is interrupted.
-    source: Cell<u16>,
+    /// The processor that is interrupted. Any processor may read it.
+    source: AtomicU16,
     state: Cell<State>,
     location: Location,
     mail: Node,
@@ -67,15 +68,15 @@ pub struct Interrupt {
 
 struct Interrupts([Interrupt; MAX_INTERRUPTS]);
 
-// SAFETY: the cells of an interrupt are touched only by the processor where it is located, with interrupts off; number and
-// source are set at boot.
+// SAFETY: the cells of an interrupt are touched only by the processor where it is located, with interrupts off; the number
+// is set at boot.
 unsafe impl Sync for Interrupts {}
 
 static INTERRUPTS: Interrupts = Interrupts(
     [const {
         Interrupt {
             number: Cell::new(0),
-            source: Cell::new(FIRST_PROCESSOR),
+            source: AtomicU16::new(FIRST_PROCESSOR),
             state: Cell::new(State::Free),
             location: Location::new(FIRST_PROCESSOR),
             mail: Node::new(),
@@ -96,7 +97,7 @@ pub fn init(lines: u32, messages: u32) {
     for (interrupt, number) in INTERRUPTS.0.iter().zip(0u32..) {
         let source = number.checked_sub(lines).map_or(0, |message| message % arch::cpu_count());
         interrupt.number.set(number);
-        interrupt.source.set(source as u16);
+        interrupt.source.store(source as u16, Ordering::Relaxed);
         interrupt.state.set(State::Free);
         interrupt.location.assign(source as u16);
         interrupt.again.take();
@@ -136,7 +137,7 @@ pub fn find(id: ThreadId) -> Option<&'static Interrupt> {
 /// no message-signalled interrupt's.
 pub fn message(number: u64) -> Option<[u64; 2]> {
     let interrupt = interrupts().get(usize::try_from(number).ok()?)?;
-    let (address, data) = arch::interrupt_message(interrupt.message()?, interrupt.source.get().into());
+    let (address, data) = arch::interrupt_message(interrupt.message()?, interrupt.source().into());
     Some([address, data])
 }
 
@@ -145,10 +146,16 @@ pub fn occurred(line: u32) {
     if kdb::takes_interrupt(line) {
         return kdb::console_interrupt();
     }
-    if let Some(interrupt) = find(ThreadId::interrupt(line))
-        && interrupt.is_open()
-    {
-        interrupt.occur();
+    let Some(interrupt) = find(ThreadId::interrupt(line)) else { return };
+    if interrupt.is_open() {
+        return interrupt.occur();
+    }
+    // What the controller sent before the line moved away may come after it was opened elsewhere, and has masked it: then
+    // it counts there. The mask came before the line was opened, or the new source is seen: the controller's lock orders
+    // the two.
+    let source = interrupt.source();
+    if u32::from(source) != arch::cpu_number() {
+        arch::raise_line(line, source.into());
     }
 }
 
@@ -239,6 +246,10 @@ impl Interrupt {
         self.number.get().checked_sub(LINES.load(Ordering::Relaxed))
     }
 
+    fn source(&self) -> u16 {
+        self.source.load(Ordering::Relaxed)
+    }
+
     fn mask(&self) {
         if self.message().is_none() {
             arch::mask_interrupt(self.number.get());
@@ -289,7 +300,7 @@ impl Interrupt {
     fn become_free(&self) {
         self.again.take();
         self.state.set(State::Free);
-        self.location.assign(self.source.get());
+        self.location.assign(self.source());
     }
 
     /// The thread to which the interrupt is delivered.
@@ -326,13 +337,19 @@ impl Interrupt {
         if self.again.take() {
             return self.arrive();
         }
+        if self.message().is_none()
+            && let Some(handler) = self.handler.get()
+        {
+            self.source.store(handler.home(), Ordering::Relaxed);
+        }
         self.state.set(State::Open);
         delay::at(Point::Again);
-        self.location.assign(self.source.get());
+        let source = self.source();
+        self.location.assign(source);
         match self.message() {
-            None => arch::unmask_interrupt(self.number.get()),
+            None => arch::unmask_interrupt(self.number.get(), source.into()),
             Some(message) if self.again.take_after_return() => {
-                arch::raise_message(message, self.source.get().into());
+                arch::raise_message(message, source.into());
             }
             Some(_) => {}
         }

@@ -2,6 +2,7 @@
 //! of them at a time executes, as the test says: what several do interleaves between entries into the kernel.
 use std::cell::Cell;
 
+use super::lines;
 use crate::arch::extended_image::{AVX, ExtendedImage, LARGEST_EXTENDED_STATE, X87_SSE};
 use crate::memory::{Account, OutOfMemory, PhysAddr};
 use crate::processor::{Processor, Public};
@@ -17,6 +18,8 @@ pub struct CpuLocal {
     attention: Cell<bool>,
     /// Messages of devices that have come and not been taken, one bit each.
     messages: Cell<u64>,
+    /// Lines that have interrupted and were not taken, one bit each.
+    pub(super) lines: Cell<u64>,
 }
 
 /// The most processors of a model.
@@ -35,10 +38,11 @@ fn new_processor() -> &'static CpuLocal {
         timer: Cell::new(u64::MAX),
         attention: Cell::new(false),
         messages: Cell::new(0),
+        lines: Cell::new(0),
     }))
 }
 
-fn local(number: u32) -> &'static CpuLocal {
+pub(super) fn local(number: u32) -> &'static CpuLocal {
     LOCALS.with(|locals| locals[number as usize].get())
 }
 
@@ -53,6 +57,7 @@ pub fn reset_processors(count: u32) {
     NUMBER.set(0);
     COUNT.set(count);
     CLOCK.set(0);
+    lines::reset();
 }
 
 /// From now on processor `number` executes.
@@ -147,12 +152,6 @@ pub fn cpu_number() -> u32 {
 pub fn cpu_count() -> u32 {
     COUNT.get()
 }
-
-/// Interrupt lines of the model have no controller.
-pub fn mask_interrupt(_line: u32) {}
-
-/// Interrupt lines of the model have no controller.
-pub fn unmask_interrupt(_line: u32) {}
 
 /// The kernel's own space.
 pub fn load_kernel_space() {}

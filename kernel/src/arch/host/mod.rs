@@ -5,6 +5,7 @@
 //! other tests' machines to go away, and resets everything.
 mod cpu_local;
 mod interrupts;
+mod lines;
 mod machine;
 pub mod ports;
 pub mod serial;
@@ -17,12 +18,13 @@ use cpu_local::unload;
 pub use cpu_local::{
     CpuLocal, ExtendedState, allocate_extended_state, attention_is_wanted, clock, cpu_count, cpu_local,
     cpu_number, drop_thread_state, enter_extended_state, extended_components, extended_state_size,
-    free_extended_state, load_kernel_space, local_processor, mask_interrupt, processor, raise_message,
-    read_extended_state, read_time_stamp, request_attention, reset_processors, select_processor,
-    serve_requests, set_clock, set_timer, switch_thread_state, take_attention, take_message, timer,
-    unmask_interrupt, user_memory_to_virt, write_extended_state,
+    free_extended_state, load_kernel_space, local_processor, processor, raise_message, read_extended_state,
+    read_time_stamp, request_attention, reset_processors, select_processor, serve_requests, set_clock,
+    set_timer, switch_thread_state, take_attention, take_message, timer, user_memory_to_virt,
+    write_extended_state,
 };
 pub use interrupts::{POLL_INTERVAL, interrupt_message, interrupt_pending};
+pub use lines::{assert_line, line_destination, mask_interrupt, raise_line, take_line, unmask_interrupt};
 pub use machine::{Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
 pub use tlb::flush_caches;
 

@@ -126,12 +126,17 @@ pub fn raise_message(number: u32, processor: u32) {
 
 /// Masks a line. One that no controller has is ignored.
 pub fn mask_interrupt(line: u32) {
-    io_apic::set_masked(line, true);
+    io_apic::mask(line);
 }
 
-/// Lets a line interrupt. One that no controller has is ignored.
-pub fn unmask_interrupt(line: u32) {
-    io_apic::set_masked(line, false);
+/// Lets a line interrupt `processor`. One that no controller has is ignored.
+pub fn unmask_interrupt(line: u32, processor: u32) {
+    io_apic::unmask(line, boot::processors::local_apic_id(processor));
+}
+
+/// Interrupts `processor` as `line`, which exists, does.
+pub fn raise_line(line: u32, processor: u32) {
+    local_apic::send_interrupt(boot::processors::local_apic_id(processor), FIRST_LINE + line as u8);
 }
 
 /// Acknowledges the interrupt that came with `vector` and says what it is. A line is masked before it is acknowledged

@@ -96,11 +96,23 @@ fn find(line: u32) -> Option<(usize, u32)> {
     Some((index, REDIRECTION + 2 * (line - CONTROLLERS.get()[index].first_line)))
 }
 
-/// Lets the line interrupt, or keeps it from doing so. Lines that no controller has are ignored.
-pub(super) fn set_masked(line: u32, masked: bool) {
+/// Keeps the line from interrupting. Lines that no controller has are ignored.
+pub(super) fn mask(line: u32) {
     if let Some((index, register)) = find(line) {
         let windows = WINDOWS.lock();
-        let entry = windows.read(index, register) & !MASKED;
-        windows.write(index, register, entry | if masked { MASKED } else { 0 });
+        windows.write(index, register, windows.read(index, register) | MASKED);
+    }
+}
+
+/// Lets the line interrupt the processor whose local APIC has this id, below 256. Lines that no controller has are
+/// ignored.
+pub(super) fn unmask(line: u32, destination: u32) {
+    if let Some((index, register)) = find(line) {
+        let windows = WINDOWS.lock();
+        // Masked while it changes: the two halves are written one after the other.
+        let low = windows.read(index, register) | MASKED;
+        windows.write(index, register, low);
+        windows.write(index, register + 1, destination << 24);
+        windows.write(index, register, low & !MASKED);
     }
 }

@@ -1,4 +1,4 @@
-//! Message-signalled interrupts on their way to their handlers and back, whatever comes when.
+//! Interrupts on their way to their handlers and back, whatever comes when.
 
 use x2::control::UNCHANGED;
 use x2::protocol::INTERRUPT_TAG;
@@ -166,5 +166,92 @@ fn storm(seed: u64, processors: u32) {
 fn the_last_message_is_never_lost() {
     for seed in 1..40 {
         storm(seed, 1 + seed as u32 % 3);
+    }
+}
+
+/// A line of the machine.
+const LINE: u32 = 5;
+
+/// The handler's answer to the interrupt goes out, and it waits for the next; the device is content.
+fn acknowledge(world: &World, handler: ThreadRef) {
+    arch::assert_line(LINE, false);
+    handler.registers.rsi.set(0);
+    world.wait_for(handler, ThreadId::interrupt(LINE), ThreadId::interrupt(LINE));
+}
+
+/// The first interrupt after the handler has moved still comes to its old processor, the next to the new one.
+/// Rules: 5.20.
+#[test]
+fn a_line_follows_its_handler() {
+    let world = World::with_messages(3, MESSAGES);
+    let handler = world.spawn(id(5, 1), id(2, 1));
+    let line = ThreadId::interrupt(LINE);
+    world.place(handler, 1);
+    world.associate(line, handler.id());
+    world.wait_for(handler, ThreadId::NIL, line);
+    assert_eq!(arch::line_destination(LINE), Some(1), "it interrupts where its handler lives");
+    world.place(handler, 2);
+    assert_eq!(arch::line_destination(LINE), Some(1), "nobody touches it while it is open");
+    for _ in 0..2 {
+        arch::assert_line(LINE, true);
+        world.settle();
+        assert!(has_received(handler, line));
+        assert_eq!(arch::line_destination(LINE), None, "it is masked until it is acknowledged");
+        acknowledge(&world, handler);
+        world.settle();
+        assert_eq!(arch::line_destination(LINE), Some(2));
+    }
+}
+
+/// A device that asserts its line until it is served, a handler that moves about, processors that pay attention late, and
+/// interrupts that the controller had sent before the line moved.
+fn line_storm(seed: u64, processors: u32) {
+    let world = World::with_messages(processors, MESSAGES);
+    let random = Random::new(seed);
+    let handler = world.spawn(id(5, 1), id(2, 1));
+    let line = ThreadId::interrupt(LINE);
+    world.associate(line, handler.id());
+    world.wait_for(handler, ThreadId::NIL, line);
+    let (mut asserted, mut received) = (false, 0);
+    let mut late = None;
+    for _ in 0..400 {
+        match random.below(8) {
+            0..=1 if !asserted => {
+                late = arch::line_destination(LINE);
+                arch::assert_line(LINE, true);
+                asserted = true;
+            }
+            2 => late.into_iter().for_each(|processor| arch::raise_line(LINE, processor)),
+            3 if random.one_in(3) => world.place(handler, random.below(u64::from(processors)) as u32),
+            _ => {
+                arch::select_processor(random.below(u64::from(processors)) as u32);
+                world.attend();
+            }
+        }
+        if random.one_in(2) && has_received(handler, line) {
+            received += 1;
+            asserted = false;
+            acknowledge(&world, handler);
+        }
+        invariants::check();
+    }
+    loop {
+        world.settle();
+        if !has_received(handler, line) {
+            break;
+        }
+        asserted = false;
+        acknowledge(&world, handler);
+    }
+    assert!(!asserted, "seed {seed}: the device was not served");
+    assert!(arch::line_destination(LINE).is_some(), "seed {seed}: the line stays masked");
+    assert!(received > 10, "seed {seed}: {received} interrupts");
+}
+
+/// Rules: 5.20.
+#[test]
+fn a_line_that_moves_is_never_lost() {
+    for seed in 1..40 {
+        line_storm(seed, 1 + seed as u32 % 3);
     }
 }

@@ -35,7 +35,12 @@ impl World {
             interrupt::message_arrived(message);
             self.run(after_interrupt());
         }
-        asked || message.is_some()
+        let line = arch::take_line();
+        if let Some(line) = line {
+            interrupt::occurred(line);
+            self.run(after_interrupt());
+        }
+        asked || message.is_some() || line.is_some()
     }
 
     /// All processors serve each other until nobody asks any more, and what is ready goes on.

@@ -19,6 +19,7 @@ tests! {
     IRQ0006 [5.15] "deleting the handler ends the association" handler_deleted;
     IRQ0007 [7.3] "a closed receive from an interrupt that nobody handles waits" closed_receive;
     IRQ0008 [5.20] "an answer takes an interrupt that was there before" pending_at_answer;
+    IRQ0009 [3.8, 5.20] "interrupts reach a handler that moves from processor to processor" moving_handler;
 }
 
 /// Line of the interval timer behind an I/O APIC.
@@ -146,5 +147,48 @@ fn pending_at_answer() {
     ipc::sleep(LONG);
     let next = ipc::reply_wait(client, Message::new(2)).expect("the interrupt");
     assert_eq!((next.from, next.tag), (timer, INTERRUPT_TAG));
+    thread::disassociate_interrupt(timer).unwrap();
+}
+
+/// It moves while its interrupt is not acknowledged, while it is open (the next comes by way of the old processor), and stays.
+fn moving_handler() {
+    let me = utcb::my_global_id();
+    let timer = first_interrupt();
+    let handler = spawn(move || {
+        let mut next = ipc::receive(timer);
+        loop {
+            assert_eq!(next.map(|message| message.tag), Ok(INTERRUPT_TAG));
+            ipc::send(me, Message::with_words(0, &[utcb::processor_number()])).unwrap();
+            ipc::receive(me).unwrap();
+            let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
+            next = ipc::ipc(timer, timer, timeouts, MessageTag::EMPTY);
+        }
+    });
+    thread::associate_interrupt(timer, handler).unwrap();
+    let processors = u64::from(kip().processor_info().processors);
+    let place = |processor| {
+        thread::schedule(handler, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("the processor exists");
+    };
+    let acknowledge = || ipc::send(handler, Message::new(0)).unwrap();
+    let (mut before, mut now) = (utcb::processor_number(), utcb::processor_number());
+    for round in 0..3 * processors {
+        let told = ipc::receive(handler).unwrap().word(0);
+        assert!(told == now || told == before, "on {told}, not {now}");
+        before = now;
+        match round % 3 {
+            0 => {
+                now = (now + 1) % processors;
+                place(now);
+                before = now;
+                acknowledge();
+            }
+            1 => {
+                acknowledge();
+                now = (now + 1) % processors;
+                place(now);
+            }
+            _ => acknowledge(),
+        }
+    }
     thread::disassociate_interrupt(timer).unwrap();
 }
