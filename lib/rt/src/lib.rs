@@ -4,8 +4,10 @@
 //! * [`executor`]: asynchronous tasks over one worker thread per processor (ARCHITECTURE U6). It knows nothing of L4: a
 //!   server's main loop drives its worker and tells the [`executor::Platform`] how to notify another one.
 //! * [`heap`]: the global allocator.
+//! * [`per_processor`]: memory of which each processor has a part.
 //! * [`root`]: requests to `root`, who started the server.
 //! * [`start_page`]: what a server is told at its start: its name and arguments.
+//! * [`thread`]: threads, and values of which each has its own.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 
@@ -14,5 +16,7 @@ extern crate alloc;
 pub mod backtrace;
 pub mod executor;
 pub mod heap;
+pub mod per_processor;
 pub mod root;
 pub mod start_page;
+pub mod thread;

@@ -10,6 +10,7 @@ mod memory;
 mod names;
 mod report;
 mod spaces;
+mod threads;
 
 use report::Report;
 use rt::root::{self, Status, request};
@@ -26,6 +27,8 @@ fn run() -> ! {
         "test one  two" => test(),
         "spaces" => spaces::test(),
         "memory" => memory::test(),
+        "threads" => threads::test(),
+        "deep" => threads::run_over(),
         "echo" => names::echo(),
         "silent" => names::silent(),
         "console" => console::test(),

@@ -1,0 +1,153 @@
+//! How a thread's end and its handle's meet: one of the two sees that the other is done.
+
+use l4::x2::ThreadId;
+
+#[cfg(not(loom))]
+use core::sync::atomic::{AtomicU64, Ordering};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+
+/// It runs, and has a handle.
+const RUNNING: u64 = 0;
+/// It has ended.
+const ENDED: u64 = 1;
+/// Its handle is gone.
+const ALONE: u64 = 2;
+
+/// One of the three, or the id of the thread that waits for the end: ids are larger.
+pub(super) struct Ending(AtomicU64);
+
+/// Who is to learn that the thread has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// Nobody yet: the handle is still there.
+    Nobody,
+    /// A thread that waits for a message.
+    Joiner(ThreadId),
+    /// Nobody will ever ask.
+    Alone,
+}
+
+impl Ending {
+    pub(super) fn new() -> Ending {
+        Ending(AtomicU64::new(RUNNING))
+    }
+
+    /// The thread has ended. What it has written is the handle's from now on, unless that is gone.
+    pub(super) fn end(&self) -> Told {
+        // Release: what the thread has written is seen by whoever sees the end; acquire: by us what the handle's owner did.
+        match self.0.swap(ENDED, Ordering::AcqRel) {
+            RUNNING => Told::Nobody,
+            ALONE => Told::Alone,
+            joiner => Told::Joiner(ThreadId::from_raw(joiner)),
+        }
+    }
+
+    /// `me` waits for the end, by `wait`, which may return early.
+    pub(super) fn join(&self, me: ThreadId, mut wait: impl FnMut()) {
+        if self.0.compare_exchange(RUNNING, me.raw(), Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            wait();
+            while self.0.load(Ordering::Acquire) != ENDED {
+                wait();
+            }
+        }
+    }
+
+    /// The handle goes. Whether the thread has ended, so that the caller frees what it leaves.
+    pub(super) fn leave(&self) -> bool {
+        self.0.compare_exchange(RUNNING, ALONE, Ordering::AcqRel, Ordering::Acquire).is_err()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const ME: ThreadId = ThreadId::from_raw(0x1234_0001);
+
+    #[test]
+    fn who_is_told() {
+        let ending = Ending::new();
+        assert_eq!(ending.end(), Told::Nobody);
+        ending.join(ME, || panic!("it has ended already"));
+        assert!(ending.leave());
+
+        let ending = Ending::new();
+        assert!(!ending.leave());
+        assert_eq!(ending.end(), Told::Alone);
+
+        let ending = Ending::new();
+        let mut told = Vec::new();
+        ending.join(ME, || {
+            if told.len() < 2 {
+                told.push(Told::Nobody);
+            } else {
+                told.push(ending.end());
+            }
+        });
+        assert_eq!(
+            told,
+            [Told::Nobody, Told::Nobody, Told::Joiner(ME)],
+            "early messages do not end the wait"
+        );
+    }
+}
+
+#[cfg(all(test, loom))]
+#[allow(unsafe_code, reason = "loom's cells say who touches them")]
+mod models {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::{Arc, Notify};
+    use loom::thread;
+
+    struct Shared {
+        ending: Ending,
+        result: UnsafeCell<u32>,
+        /// The message of the thread that has ended.
+        message: Notify,
+    }
+
+    fn shared() -> (Arc<Shared>, thread::JoinHandle<bool>) {
+        let shared =
+            Arc::new(Shared { ending: Ending::new(), result: UnsafeCell::new(0), message: Notify::new() });
+        let of_thread = shared.clone();
+        let ends = thread::spawn(move || {
+            of_thread.result.with_mut(|result| unsafe { *result = 7 });
+            match of_thread.ending.end() {
+                Told::Joiner(_) => of_thread.message.notify(),
+                Told::Alone => of_thread.result.with_mut(|result| unsafe { *result = 0 }),
+                Told::Nobody => {}
+            }
+            false
+        });
+        (shared, ends)
+    }
+
+    /// Whoever joins sees the result, and is never left waiting.
+    #[test]
+    fn loom_a_joiner_sees_the_result() {
+        loom::model(|| {
+            let (shared, ends) = shared();
+            shared.ending.join(ThreadId::from_raw(0x1234_0001), || shared.message.wait());
+            assert_eq!(shared.result.with(|result| unsafe { *result }), 7);
+            ends.join().unwrap();
+        });
+    }
+
+    /// The result of a thread whose handle goes is dropped once, by one of the two.
+    #[test]
+    fn loom_a_result_that_nobody_wants_is_dropped_once() {
+        loom::model(|| {
+            let (shared, ends) = shared();
+            if shared.ending.leave() {
+                shared.result.with_mut(|result| {
+                    assert_eq!(unsafe { *result }, 7);
+                    unsafe { *result = 0 };
+                });
+            }
+            ends.join().unwrap();
+            assert_eq!(shared.result.with(|result| unsafe { *result }), 0);
+        });
+    }
+}
