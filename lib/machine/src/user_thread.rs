@@ -275,8 +275,8 @@ impl UserThread {
         if self.0.shared.homes.is_some() { self.0.state.lock().stay.allowed() } else { 1 }
     }
 
-    /// Sets the processors that it may live on; bits of others mean nothing. If it runs on another one it is moved at its
-    /// next instruction. Does not block.
+    /// Sets the processors that it may live on; bits of others mean nothing. If it is on another one it is moved at once, also
+    /// if it does not get to run there. Does not block.
     ///
     /// # Errors
     /// `InvalidArgument`: none of them exists.
@@ -286,14 +286,16 @@ impl UserThread {
             return if mask & 1 != 0 { Ok(()) } else { Err(KernError::InvalidArgument) };
         };
         let mut state = record.state.lock();
-        let mut homes = homes.lock();
-        let mask = mask & homes.all();
-        if mask == 0 {
-            return Err(KernError::InvalidArgument);
-        }
-        if state.stay.allow(&mut homes, mask) && state.place == Place::Program {
-            // When it comes, it is sent to where it may live. One that has ended lives nowhere.
-            let _ = kernel::recall(record.id);
+        let has_to_move = {
+            let mut homes = homes.lock();
+            let mask = mask & homes.all();
+            if mask == 0 {
+                return Err(KernError::InvalidArgument);
+            }
+            state.stay.allow(&mut homes, mask)
+        };
+        if has_to_move {
+            record.settle_again(&mut state);
         }
         Ok(())
     }
@@ -399,11 +401,17 @@ impl Record {
 
     /// One that has come is answered at once: it goes on where it is best off.
     fn settle_at_once(&self) {
+        if self.shared.homes.is_some() {
+            self.settle_again(&mut self.state.lock());
+        }
+    }
+
+    /// Chooses where one goes on that is with its program.
+    fn settle_again(&self, state: &mut State) {
         let Some(homes) = &self.shared.homes else { return };
-        let mut state = self.state.lock();
         if state.place == Place::Program {
             state.stay.end(&mut homes.lock(), self.shared.moment());
-            self.settle(&mut state);
+            self.settle(state);
             state.stay.begin(&mut homes.lock(), self.shared.moment());
         }
     }

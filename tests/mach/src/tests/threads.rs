@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use mach::machine::{PAGE_SIZE, ThreadState};
+use mach::machine::{Machine, PAGE_SIZE, ThreadState};
 use mach::thread::{Exception, ExceptionHandler, ExceptionKind, Handled, Policy};
 use mach::vm::{BoxFuture, MapRequest, Placement};
 use mach::{KernError, Thread};
@@ -387,12 +387,28 @@ async fn priorities(system: &System) -> TestResult {
     let busy = counting(system).await?;
     let other = counting(system).await?;
     holds!(counts(system, &busy).await? && counts(system, &other).await?);
+    // Where there are several processors, both on the same one.
+    let everywhere = system.host.default_set();
+    let last = system.machine.processors() - 1;
+    let alone = if last > 0 { system.host.create_processor_set() } else { everywhere.clone() };
+    system.host.assign_processor(last, &alone).await?;
+    for servant in [&busy, &other] {
+        servant.thread.assign(&alone).await?;
+    }
     // The more urgent one does not let the other run.
     busy.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 5).await?;
     holds!(counts(system, &busy).await? && rests(system, &other).await?);
     other.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 5).await?;
     holds!(counts(system, &other).await? && counts(system, &busy).await?);
     same!(busy.thread.info().await?.level, 5);
+    if last > 0 {
+        // Nor is it in the way of one on another processor.
+        other.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 6).await?;
+        holds!(counts(system, &busy).await? && rests(system, &other).await?);
+        other.thread.assign(everywhere).await?;
+        holds!(counts(system, &other).await? && counts(system, &busy).await?);
+    }
+    system.host.assign_processor(last, everywhere).await?;
     busy.task.terminate().await;
     other.task.terminate().await;
     Ok(())
