@@ -30,13 +30,25 @@ impl Monitor {
 
     /// The registers of every processor, as QEMU prints them.
     pub(crate) fn registers(&mut self) -> Result<String> {
-        let answer = self.execute("human-monitor-command", json!({"command-line": "info registers -a"}))?;
-        Ok(answer.as_str().unwrap_or_default().replace('\r', ""))
+        self.ask("info registers -a")
     }
 
-    /// Whether every processor of the machine has halted until its next interrupt.
-    pub(crate) fn is_halted(&mut self) -> Result<bool> {
+    /// Whether every processor of the machine has halted until its next interrupt, and has none to take. On a busy host one that
+    /// was interrupted may stay halted for long, before it gets any time to notice.
+    pub(crate) fn is_at_rest(&mut self) -> Result<bool> {
+        let processors = processors(&self.registers()?);
+        for processor in 0..processors {
+            if is_interrupted(&self.ask(&format!("info lapic {processor}"))?) {
+                return Ok(false);
+            }
+        }
         Ok(all_halted(&self.registers()?))
+    }
+
+    /// The answer to a command for persons.
+    fn ask(&mut self, command: &str) -> Result<String> {
+        let answer = self.execute("human-monitor-command", json!({"command-line": command}))?;
+        Ok(answer.as_str().unwrap_or_default().replace('\r', ""))
     }
 
     fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
@@ -67,9 +79,20 @@ fn all_halted(registers: &str) -> bool {
     registers.contains("HLT=1") && !registers.contains("HLT=0")
 }
 
+/// How many processors the registers are of.
+fn processors(registers: &str) -> usize {
+    registers.lines().filter(|line| line.starts_with("CPU#")).count()
+}
+
+/// Whether a local APIC has an interrupt that its processor has not taken.
+fn is_interrupted(local_apic: &str) -> bool {
+    let mut lines = local_apic.lines().map(str::trim);
+    lines.any(|line| line.strip_prefix("IRR").is_some_and(|requests| requests.trim() != "(none)"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::all_halted;
+    use super::{all_halted, is_interrupted, processors};
 
     #[test]
     fn a_machine_rests_when_all_its_processors_do() {
@@ -78,5 +101,17 @@ mod tests {
         };
         assert!(all_halted(&of(&["1"])) && all_halted(&of(&["1", "1"])));
         assert!(!all_halted(&of(&["0"])) && !all_halted(&of(&["1", "0"])) && !all_halted(""));
+    }
+
+    #[test]
+    fn a_processor_that_has_an_interrupt_to_take_does_not_rest() {
+        let of = |requests: &str| {
+            format!(
+                "dumping local APIC state for CPU 1 \n\nSPIV\t 0x000001ff APIC enabled\nISR\t (none)\nIRR\t {requests}\n"
+            )
+        };
+        assert!(!is_interrupted(&of("(none)")) && !is_interrupted("No local APIC\n"));
+        assert!(is_interrupted(&of("33 ")) && is_interrupted(&of("33(level) 64 ")));
+        assert_eq!(processors("\nCPU#0\nRAX=0\n\nCPU#1\nRAX=0\n"), 2);
     }
 }

@@ -375,13 +375,13 @@ impl Person {
         }
     }
 
-    /// Waits until the machine prints nothing and its processors have halted, several times in a row.
+    /// Waits until the machine prints nothing and its processors are at rest, several times in a row.
     fn until_rested(&mut self, patience: Duration) -> Result<()> {
         let mut monitor = self.session.monitor()?;
         let deadline = Instant::now() + patience;
         let mut rests = 0;
         while rests < RESTS {
-            rests = if !self.listen(Instant::now() + REST)? && monitor.is_halted()? { rests + 1 } else { 0 };
+            rests = if !self.listen(Instant::now() + REST)? && monitor.is_at_rest()? { rests + 1 } else { 0 };
             if Instant::now() > deadline {
                 bail!("the machine did not come to rest; the screen:\n{}", self.screen.text());
             }
