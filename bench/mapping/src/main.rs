@@ -4,7 +4,7 @@
 
 use core::arch::x86_64::_rdtsc;
 
-use l4::{println, sigma0, space};
+use l4::{mark, println, sigma0, space};
 use x2::{Fpage, Rights};
 
 l4::program!(run);
@@ -12,6 +12,8 @@ l4::program!(run);
 /// Pages per measurement.
 const PAGES: [u64; 5] = [1, 4, 16, 64, 256];
 const REPETITIONS: u64 = 3;
+/// Pages of a region that is counted apart.
+const REGION_PAGES: u64 = 64;
 /// log2 of the memory that is used.
 const REGION_BITS: u32 = 21;
 
@@ -22,6 +24,14 @@ fn now() -> u64 {
 
 fn report(test: &str, pages: u64, cost: u64) {
     println!("{{\"test\":\"{test}\",\"parameter\":{pages},\"counter\":\"instructions\",\"value\":{cost}}}");
+}
+
+/// Does `operation` to [`REGION_PAGES`] pages, as a region called `name`.
+fn count(name: &str, operation: impl FnOnce() -> u64) {
+    mark::begin();
+    operation();
+    mark::end();
+    println!("{{\"region\":\"{name}\",\"operations\":{REGION_PAGES}}}");
 }
 
 /// Reads the first word of each page.
@@ -69,6 +79,13 @@ fn run() -> ! {
             report("flush-page", pages, unmap(base, pages, true));
         }
     }
+    // The same once more, for the counters.
+    // SAFETY: nothing is kept in the region.
+    unsafe { space::flush(&mut [Fpage::memory(base, REGION_BITS).with_rights(Rights::ALL)]) };
+    touch(base + (511 * 4096), 1);
+    count("page-fault-by-sigma0", || touch(base, REGION_PAGES));
+    count("unmap-nothing-derived", || unmap(base, REGION_PAGES, false));
+    count("flush-page", || unmap(base, REGION_PAGES, true));
     println!("ok 1 - BMAP0001 sigma0 has memory to measure with");
     l4::start::halt()
 }

@@ -1,26 +1,78 @@
 //! Changes to page tables that processors do not know of yet: collected, made known at once.
+use core::mem;
+
 use super::space::SpaceMemory;
 use super::table::Table;
-use crate::arch::{self, tlb::Flush};
-use crate::memory::VirtAddr;
+use crate::arch::{
+    self,
+    tlb::{self, Flush},
+};
+use crate::memory::{PhysAddr, VirtAddr};
 
 /// Translations to be invalidated, and tables to be freed when no processor can walk them any more.
 ///
 /// Must be finished before the operation ends or yields, and before removed memory is given to somebody else.
+pub(super) trait Noted {
+    /// The translation of `address` in `space` was removed or reduced.
+    fn invalidate(&mut self, space: SpaceMemory, address: VirtAddr);
+
+    /// The tables that are not reachable any more. They are freed when the changes are known: the invalidation of the entry
+    /// whose removal emptied a table covers the pointers to it.
+    fn emptied(&mut self) -> &mut Emptied;
+}
+
+/// Tables to be freed, a list. By value, so that a list of which one is in the hands of a function can lie in a register.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Emptied(u32);
+
+impl Emptied {
+    const NONE: Self = Self(0);
+
+    /// The list with `table` in it.
+    pub(super) fn with(mut self, table: Table) -> Self {
+        table.push(&mut self.0);
+        self
+    }
+
+    #[cold]
+    fn free(mut self) {
+        while let Some(table) = Table::pop(&mut self.0) {
+            table.free(true);
+        }
+    }
+}
+
+/// Any number of changes.
 pub(super) struct Changes {
     flush: Flush,
-    /// Tables to be freed, a list.
-    tables: u32,
+    emptied: Emptied,
+}
+
+/// What changes with one page of memory.
+#[must_use]
+pub(super) struct ChangedPage {
+    page: Option<(PhysAddr, VirtAddr)>,
+    emptied: Emptied,
 }
 
 impl Changes {
     pub(super) const fn new() -> Self {
-        Self { flush: Flush::new(), tables: 0 }
+        Self { flush: Flush::new(), emptied: Emptied::NONE }
     }
 
-    /// The translation of `address` in `space` was removed or reduced.
+    /// Makes all changes known to all processors.
     #[inline]
-    pub(super) fn invalidate(&mut self, space: SpaceMemory, address: VirtAddr) {
+    pub(super) fn finish(&mut self) {
+        self.flush.finish();
+        if self.emptied != Emptied::NONE {
+            mem::replace(&mut self.emptied, Emptied::NONE).free();
+        }
+    }
+}
+
+impl Noted for Changes {
+    #[inline]
+    fn invalidate(&mut self, space: SpaceMemory, address: VirtAddr) {
         if space.is_ports() {
             // Whole, and at once: ports are few.
             return arch::ports::forget(space.memory_of_ports().page_table_root());
@@ -28,31 +80,45 @@ impl Changes {
         self.flush.page(space.root().address(), address);
     }
 
-    /// `table` is not reachable any more; it is freed when the changes are known. The invalidation of the entry whose
-    /// removal emptied it covers the pointers to it.
-    pub(super) fn free_table(&mut self, table: Table) {
-        table.push(&mut self.tables);
-    }
-
-    /// Makes all changes known to all processors.
     #[inline]
-    pub(super) fn finish(&mut self) {
-        self.flush.finish();
-        if self.tables != 0 {
-            self.free_tables();
-        }
-    }
-
-    #[cold]
-    fn free_tables(&mut self) {
-        while let Some(table) = Table::pop(&mut self.tables) {
-            table.free(true);
-        }
+    fn emptied(&mut self) -> &mut Emptied {
+        &mut self.emptied
     }
 }
 
 impl Drop for Changes {
     fn drop(&mut self) {
         self.finish();
+    }
+}
+
+impl ChangedPage {
+    #[inline(always)]
+    pub(super) const fn new() -> Self {
+        Self { page: None, emptied: Emptied::NONE }
+    }
+
+    /// Makes the change, if it has come, known to all processors. (Not when dropped: so all this stays in registers.)
+    #[inline(always)]
+    pub(super) fn finish(self) {
+        if let Some((root, address)) = self.page {
+            tlb::invalidate(root, address);
+        }
+        if self.emptied != Emptied::NONE {
+            self.emptied.free();
+        }
+    }
+}
+
+impl Noted for ChangedPage {
+    #[inline(always)]
+    fn invalidate(&mut self, space: SpaceMemory, address: VirtAddr) {
+        debug_assert!(self.page.is_none() && !space.is_ports());
+        self.page = Some((space.root().address(), address));
+    }
+
+    #[inline(always)]
+    fn emptied(&mut self) -> &mut Emptied {
+        &mut self.emptied
     }
 }

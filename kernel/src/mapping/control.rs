@@ -93,8 +93,7 @@ pub fn control_page(
     }
     let base = VirtAddr::new(item.target).align_down(SMALL);
     if let Some(what) = revocation(item, false) {
-        let region = Region { base: base.value(), size_log2: SMALL };
-        return unmap::plain_page(space, region, what).map(|seen| Ok(answer(seen, 0)));
+        return unmap::plain_page(space, base, what).map(|seen| Ok(answer(seen, 0)));
     }
     if !VirtAddr::new(item.source).is_aligned(SMALL) {
         return None;

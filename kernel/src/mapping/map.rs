@@ -122,8 +122,7 @@ impl Transfer {
         self.run_pages(cursor)
     }
 
-    /// The common case: one small page of memory, of a space that is not sigma0, to an empty place. Anything else: `None`,
-    /// nothing done.
+    /// The common case: one small page of memory to an empty place. Anything else: `None`, nothing done.
     #[inline]
     fn plain_page(&self) -> Option<Result<Transferred, OutOfMemory>> {
         if self.kind == Kind::Grant {
@@ -447,8 +446,21 @@ impl Transfer {
     }
 }
 
-/// Maps the small page at `source` of `from`, memory of a space that is not sigma0, at `target`, where nothing is; returns the
-/// rights that the target has. Anything else, also less than small pages and areas that are not mappable: `None`, nothing done.
+/// [`map`] at once, with all of `to` as the window, where `item` maps one small page to an empty place. Returns whether it is
+/// done; anything else, also if there is no memory for it: nothing is. The caller holds [`super::lock()`].
+#[inline(always)]
+pub fn map_page(from: SpaceMemory, to: SpaceMemory, item: MapItem) -> bool {
+    const SMALL: u32 = page_bits(1);
+    if item.grant || item.fpage.size_field() != SMALL || from == to || to.is_sigma0() {
+        return false;
+    }
+    let source = VirtAddr::new(item.fpage.raw()).align_down(SMALL);
+    let target = VirtAddr::new(item.send_base).align_down(SMALL);
+    matches!(plain_page(from, to, source, target, item.rights()), Some(Ok(_)))
+}
+
+/// Maps the small page at `source` of `from`, memory, at `target`, where nothing is; returns the rights that the target has.
+/// Anything else, also less than small pages and areas that are not mappable: `None`, nothing done.
 #[inline(always)]
 pub(super) fn plain_page(
     from: SpaceMemory,
@@ -457,8 +469,7 @@ pub(super) fn plain_page(
     target: VirtAddr,
     rights: Rights,
 ) -> Option<Result<Rights, OutOfMemory>> {
-    if from.is_sigma0()
-        || from.is_ports()
+    if from.is_ports()
         || source.value().max(target.value()) >= arch::USER_END
         || from.excludes(source)
         || to.excludes(target)
@@ -466,22 +477,19 @@ pub(super) fn plain_page(
         return None;
     }
     let place = table::find_small(to, target);
-    let origin = table::find_small(from, source);
-    if place.entry != PageEntry::EMPTY || !origin.entry.is_page(origin.level) {
+    if place.entry != PageEntry::EMPTY {
         return None;
     }
-    let parent = origin.at.node();
-    if parent.is_none() {
-        return None;
-    }
-    let page = match origin.level {
-        1 => origin.entry.derived(source.value(), 1, rights)?,
-        2 => origin.entry.derived(source.value(), 2, rights)?,
-        level => origin.entry.derived(source.value(), level, rights)?,
+    let is_sigma0 = from.is_sigma0();
+    let (page, parent) = if is_sigma0 {
+        (sigma0_small_page(source, rights)?, NodeId::NONE)
+    } else {
+        derived(from, source, rights)?
     };
     let (address, mapper) = (page.address(), from.account());
     let _tree = tree::lock(address);
-    let made = if place.level == 1 && parent.takes_small_pages() {
+    let parent = if is_sigma0 { tree::root_for_small_pages(address) } else { parent };
+    let made = if place.level == 1 && !parent.is_none() && parent.takes_small_pages() {
         NodeId::alloc(mapper, 1).map(|node| (place.at, parent, node))
     } else {
         prepare(to, target, place, parent, address, mapper)
@@ -494,8 +502,39 @@ pub(super) fn plain_page(
     Some(Ok(page.rights()))
 }
 
-/// What a small page at `address`, below `parent`, needs that is not there yet: tables of its space, a part of `parent`, its
-/// node. On failure everything is as before.
+/// A small page derived from that of `from`, not sigma0, at `source`, and its parent.
+#[inline(always)]
+fn derived(from: SpaceMemory, source: VirtAddr, rights: Rights) -> Option<(PageEntry, NodeId)> {
+    let origin = table::find_small(from, source);
+    if !origin.entry.is_page(origin.level) {
+        return None;
+    }
+    let parent = origin.at.node();
+    if parent.is_none() {
+        return None;
+    }
+    let page = match origin.level {
+        1 => origin.entry.derived(source.value(), 1, rights)?,
+        2 => origin.entry.derived(source.value(), 2, rights)?,
+        level => origin.entry.derived(source.value(), level, rights)?,
+    };
+    Some((page, parent))
+}
+
+/// A small page derived from sigma0's at `source`.
+#[inline]
+fn sigma0_small_page(source: VirtAddr, rights: Rights) -> Option<PageEntry> {
+    const SMALL: u32 = page_bits(1);
+    let address = PhysAddr::new(source.value());
+    if rights.is_none() || tree::reserved_in(address, SMALL).is_some() {
+        return None;
+    }
+    let memory_type = memory_type::of(address, SMALL)?;
+    Some(PageEntry::page(address, 1, rights).with_memory_type(1, memory_type))
+}
+
+/// What a small page at `address`, below `parent` (none: the root that there is not yet), needs that is not there yet: tables
+/// of its space, a part of `parent`, its node. On failure everything is as before.
 #[cold]
 fn prepare(
     to: SpaceMemory,
@@ -505,6 +544,7 @@ fn prepare(
     address: PhysAddr,
     mapper: Account,
 ) -> Result<(EntryRef, NodeId, NodeId), OutOfMemory> {
+    let parent = if parent.is_none() { tree::make_root(address, mapper)? } else { parent };
     let anchor = tree::anchor(parent, address, 1, mapper)?;
     let made = table::make_from(place, to, target, 1)
         .and_then(|at| NodeId::alloc(mapper, 1).map(|node| (at, anchor, node)));

@@ -47,9 +47,11 @@ mod walk;
 pub use control::{control, control_page};
 pub use cursor::{Cursor, Progress};
 pub use lock::{destroy, held_ports, lock, map, set_memory_type, sigma0_fault, unmap};
+pub use map::map_page;
 pub use node::usage;
-pub use space::{KernelPage, SpaceMemory, Translation};
+pub use space::{KernelPage, SIGMA0, SpaceMemory, Translation};
 pub use tree::init;
+pub use unmap::unmap_page;
 
 #[cfg(test)]
 mod tests;

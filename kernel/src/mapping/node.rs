@@ -233,7 +233,7 @@ impl NodeId {
     }
 
     /// Frees a node that is in no list and has no array.
-    #[inline]
+    #[inline(always)]
     pub(super) fn free_small(self) {
         let node = self.node();
         debug_assert!(node.child.get().is_none() && node.parts_used.get() == 0 && !self.is_mapped());
@@ -500,6 +500,34 @@ impl NodeId {
         if next.is_none() {
             let used = &parent.node().parts_used;
             used.set(used.get() - 1);
+        }
+    }
+
+    /// What [`tell_parent`](Self::tell_parent) and [`unlink`](Self::unlink) do, for an ordinary small page's node, whose block
+    /// begins at `address`.
+    #[inline(always)]
+    pub(super) fn leave_parent(self, address: PhysAddr) {
+        let node = self.node();
+        debug_assert!(self.level() == 1 && !self.is_part());
+        let (parent, prev, next) = (node.parent.get(), node.prev.get(), node.next.get());
+        let news = self.status().up();
+        let slot = (parent.level() > 1).then(|| parent.slot(index(address.value(), 1)));
+        if news.0 != 0 {
+            slot.map_or_else(|| parent.add_status(news), |slot| slot.add_status(news));
+        }
+        if !next.is_none() {
+            next.node().prev.set(prev);
+        }
+        match slot {
+            _ if !prev.is_none() => prev.node().next.set(next),
+            None => parent.node().child.set(next),
+            Some(slot) => {
+                slot.set_head(next);
+                if next.is_none() {
+                    let used = &parent.node().parts_used;
+                    used.set(used.get() - 1);
+                }
+            }
         }
     }
 

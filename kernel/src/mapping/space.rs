@@ -16,6 +16,7 @@ use crate::sync::{SharedFlag, SpinLock, SpinLockGuard};
 
 /// The memory side of an address space. A plain name, valid until [`super::destroy`] is done with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
 pub struct SpaceMemory(SpaceId);
 
 /// A space's state: its physical address divided by its alignment.
@@ -71,8 +72,8 @@ const ALIGNMENT: u64 = align_of::<State>() as u64;
 const _: () = assert!(size_of::<State>() == 64);
 
 static SPACES: ObjectSlab<State> = ObjectSlab::new(Use::Spaces);
-/// sigma0's; 0 = not made yet.
-static SIGMA0: AtomicU32 = AtomicU32::new(0);
+/// sigma0's; 0 = not made yet. Entry code compares it with the word that is a [`SpaceMemory`].
+pub static SIGMA0: AtomicU32 = AtomicU32::new(0);
 
 impl SpaceId {
     pub(super) fn raw(self) -> u32 {

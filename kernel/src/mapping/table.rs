@@ -12,7 +12,7 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::changes::Changes;
+use super::changes::{Changes, Emptied, Noted};
 use super::node::{ARRAY_SIZE, NodeId, alloc_paid_array, array_words, free_paid_array};
 use super::space::{SpaceId, SpaceMemory};
 use crate::arch;
@@ -30,6 +30,13 @@ pub(super) struct Table(u32);
 /// A page-table entry: its physical address divided by 8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct EntryRef(u32);
+
+/// An entry, the record of its table, and the word beside it in the shadow.
+pub(super) struct Described {
+    at: EntryRef,
+    record: &'static frame::Record,
+    shadow: &'static Cell<u32>,
+}
 
 /// Where a walk down the tables ended: at an entry that maps a page, at an empty one, or at the level asked for.
 #[derive(Clone, Copy)]
@@ -227,7 +234,7 @@ impl EntryRef {
     /// The node that maps this page.
     #[inline]
     pub(super) fn node(self) -> NodeId {
-        NodeId::from_raw(self.table().shadow()[self.index()].get())
+        self.described().node()
     }
 
     /// The address that the entry maps.
@@ -301,25 +308,52 @@ impl EntryRef {
     /// Empties the entry and returns it as it was, with the status up to that moment; frees tables that become empty.
     #[inline]
     pub(super) fn remove(self, changes: &mut Changes) -> PageEntry {
-        let table = self.table();
-        let space = table.space().memory();
-        changes.invalidate(space, self.virtual_address());
-        table.shadow()[self.index()].set(0);
-        let entry = PageEntry::from_raw(self.word().swap(0, Ordering::Relaxed));
+        self.described().remove(self.table().space().memory(), self.virtual_address(), changes)
+    }
+
+    /// The entry and what is kept about it.
+    #[inline(always)]
+    pub(super) fn described(self) -> Described {
+        let record = self.table().record();
+        Described { at: self, record, shadow: &array_words(record.link.get())[self.index()] }
+    }
+}
+
+impl Described {
+    /// See [`EntryRef::node`].
+    #[inline(always)]
+    pub(super) fn node(&self) -> NodeId {
+        NodeId::from_raw(self.shadow.get())
+    }
+
+    /// As [`EntryRef::remove`]; it is `space`'s entry for `address`.
+    #[inline(always)]
+    pub(super) fn remove(
+        &self,
+        space: SpaceMemory,
+        address: VirtAddr,
+        changes: &mut impl Noted,
+    ) -> PageEntry {
+        let Self { at, record, shadow } = *self;
+        debug_assert!(at.table().space() == space.id() && at.virtual_address() == address);
+        changes.invalidate(space, address);
+        shadow.set(0);
+        let entry = PageEntry::from_raw(at.word().swap(0, Ordering::Relaxed));
         let _lock = space.lock();
-        let used = &table.record().used;
-        used.set(used.get() - 1);
-        if used.get() == 0 {
-            release_tables(space, table, self.virtual_address(), changes);
+        let used = record.used.get() - 1;
+        record.used.set(used);
+        if used == 0 {
+            let emptied = changes.emptied();
+            *emptied = release_tables(space, at.table(), address, *emptied);
         }
         entry
     }
 }
 
-/// Frees `table`, which has become empty and maps `address`, and those above that become empty thereby. Under the
-/// space's lock.
+/// Takes out `table`, which has become empty and maps `address`, and those above that become empty thereby. Returns `emptied`
+/// with these. Under the space's lock.
 #[cold]
-fn release_tables(space: SpaceMemory, mut table: Table, address: VirtAddr, changes: &mut Changes) {
+fn release_tables(space: SpaceMemory, mut table: Table, address: VirtAddr, mut emptied: Emptied) -> Emptied {
     while table.used() == 0 && table != space.root() {
         let above = find(space, address, table.level() + 1);
         debug_assert!(above.level == table.level() + 1 && Table::from_entry(above.entry) == table);
@@ -327,9 +361,10 @@ fn release_tables(space: SpaceMemory, mut table: Table, address: VirtAddr, chang
         let parent = above.at.table();
         let used = &parent.record().used;
         used.set(used.get() - 1);
-        changes.free_table(table);
+        emptied = emptied.with(table);
         table = parent;
     }
+    emptied
 }
 
 /// Walks down `space`'s tables towards `address`, at most to `level`.
@@ -412,6 +447,7 @@ pub(super) fn trim(space: SpaceMemory, address: VirtAddr, changes: &mut Changes)
     let table = place.at.table();
     let _lock = space.lock();
     if table.used() == 0 && table != space.root() {
-        release_tables(space, table, address, changes);
+        let emptied = changes.emptied();
+        *emptied = release_tables(space, table, address, *emptied);
     }
 }

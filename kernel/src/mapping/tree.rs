@@ -10,13 +10,13 @@ use core::cell::Cell;
 
 use x2::Rights;
 
-use super::changes::Changes;
+use super::changes::{Changes, Noted};
 use super::memory_type;
 use super::node::{NodeId, Status, alloc_array, array_words};
 use super::ports::PORT_BASE;
 use super::table::Table;
 use super::walk;
-use crate::arch::page_entry::{ENTRIES, effective, index, page_bits};
+use crate::arch::page_entry::{ENTRIES, PageEntry, effective, index, page_bits};
 use crate::memory::{Account, OutOfMemory, PhysAddr, PhysRange, VirtAddr};
 use crate::sync::{SpinLock, SpinLockGuard};
 
@@ -83,6 +83,17 @@ pub(super) fn root(address: PhysAddr) -> NodeId {
         0 => NodeId::NONE,
         array => NodeId::from_raw(root_word(array, address).get()),
     }
+}
+
+/// The part of sigma0's holding that small pages at `address` are derived from, or what there is above it; none: not even the
+/// root. Under the tree lock.
+pub(super) fn root_for_small_pages(address: PhysAddr) -> NodeId {
+    let root = root(address);
+    if root.is_none() {
+        return root;
+    }
+    let head = root.part_list(index(address.value(), TREE_LEVEL - 1));
+    if !head.is_none() && head.is_part() { head } else { root }
 }
 
 fn root_word(array: u32, address: PhysAddr) -> &'static Cell<u32> {
@@ -169,19 +180,24 @@ pub(super) fn release(mut node: NodeId) {
     }
 }
 
-/// Frees a small page's void node, from which nothing was derived, and what stood only for it above.
-#[inline]
-pub(super) fn free_plain(node: NodeId) {
+/// Frees an ordinary small page's node, from which nothing is derived: its entry is `gone`. Also frees what stood only for it
+/// above. Returns what the holder had not seen of the page's use.
+#[inline(always)]
+pub(super) fn free_plain(node: NodeId, gone: PageEntry) -> Rights {
+    let address = gone.address();
+    node.clear_entry(address);
+    node.add_status(Status::fresh(gone.status()));
     if node.is_watched() {
         walk::node_goes(node);
     }
+    let seen = node.mine(Rights::NONE);
     let parent = node.parent();
-    node.tell_parent();
-    node.unlink();
+    node.leave_parent(address);
     node.free_small();
-    if !parent.is_mapped() {
+    if !parent.is_mapped() && parent.is_leaf() {
         release(parent);
     }
+    seen
 }
 
 /// As [`release`], but stops before it frees `kept`.

@@ -3,13 +3,13 @@ use core::pin::Pin;
 
 use x2::{Fpage, Region, Rights};
 
-use super::changes::Changes;
+use super::changes::{ChangedPage, Changes, Noted};
 use super::cursor::{Cursor, Progress};
 use super::ports;
 use super::space::SpaceMemory;
 use super::table::{self, Place};
 use super::tree::{self, TREE_LEVEL};
-use super::walk::{self, Revoke};
+use super::walk::{self, Mapped, Revoke};
 use crate::arch;
 use crate::arch::page_entry::page_bits;
 use crate::memory::{PhysAddr, VirtAddr};
@@ -56,57 +56,77 @@ pub(super) fn unmap(
             Progress::Done(()) => Progress::Done(Rights::NONE),
         };
     };
-    let forget = if space.is_owned() { Rights::NONE } else { Rights::ALL };
-    let what = Revoke { rights: fpage.rights(), flush, forget, own_use: true };
+    let what = revocation(space, fpage, flush);
     let (start, last) = (region.base, region.last());
-    if region.size_log2 == page_bits(1)
-        && !cursor.is_active()
-        && let Some(seen) = plain_page(space, region, what)
-    {
-        return Progress::Done(seen.status);
-    }
     match (Revocation { space, start, last, what, everything: false }).run(cursor) {
         Progress::Preempted => Progress::Preempted,
         Progress::Done(seen) => Progress::Done(seen.status),
     }
 }
 
-/// The common case: `region` is one small page from which nothing is derived. Anything else: `None`, nothing done.
-#[inline]
-pub(super) fn plain_page(space: SpaceMemory, region: Region, what: Revoke) -> Option<Seen> {
-    let address = VirtAddr::new(region.base);
+/// What Unmap does to `fpage`.
+#[inline(always)]
+fn revocation(space: SpaceMemory, fpage: Fpage, flush: bool) -> Revoke {
+    let forget = if space.is_owned() { Rights::NONE } else { Rights::ALL };
+    Revoke { rights: fpage.rights(), flush, forget, own_use: true }
+}
+
+/// [`unmap`] at once, where `fpage` is one small page from which nothing is derived. Anything else: `None`, nothing is done.
+/// The caller holds [`super::lock()`].
+#[inline(always)]
+pub fn unmap_page(space: SpaceMemory, fpage: Fpage, flush: bool) -> Option<Rights> {
+    if fpage.size_field() != page_bits(1) {
+        return None;
+    }
+    let address = VirtAddr::new(fpage.raw()).align_down(page_bits(1));
+    plain_page(space, address, revocation(space, fpage, flush)).map(|seen| seen.status)
+}
+
+/// The common case: at `address` is one small page from which nothing is derived. Anything else: `None`, nothing done.
+#[inline(always)]
+pub(super) fn plain_page(space: SpaceMemory, address: VirtAddr, what: Revoke) -> Option<Seen> {
     if address.value() >= arch::USER_END || space.is_sigma0() || space.excludes(address) {
         return None;
     }
     let place = table::find_small(space, address);
-    if !place.entry.is_page(1) || place.level != 1 {
+    if place.level != 1 || !place.entry.is_page(1) {
         return None;
     }
-    let mut changes = Changes::new();
-    let seen = plain_page_at(place, what, &mut changes);
+    let mut changes = ChangedPage::new();
+    let seen = plain_page_at(space, address, place, what, &mut changes);
     changes.finish();
     seen
 }
 
 /// As [`plain_page`], for what is found at `place`, a small page; the caller finishes the changes.
-#[inline]
-fn plain_page_at(place: Place, what: Revoke, changes: &mut Changes) -> Option<Seen> {
-    let node = place.at.node();
+#[inline(always)]
+fn plain_page_at(
+    space: SpaceMemory,
+    address: VirtAddr,
+    place: Place,
+    what: Revoke,
+    changes: &mut impl Noted,
+) -> Option<Seen> {
+    let Place { at, entry, .. } = place;
+    let described = at.described();
+    let node = described.node();
     if node.is_none() {
         return None;
     }
-    let _tree = tree::lock(place.entry.address());
+    let _tree = tree::lock(entry.address());
     if !node.is_plain() {
         return None;
     }
-    let held = place.entry.rights();
-    if what.own_use {
-        walk::act(node, if what.flush { what.rights } else { Rights::NONE }, changes);
-    }
-    let status = node.mine(what.forget);
-    if !node.is_mapped() {
-        tree::free_plain(node);
-    }
+    let held = entry.rights();
+    let revoke = if what.flush { what.rights } else { Rights::NONE };
+    let status = if what.own_use && revoke.contains(Rights::READ) {
+        tree::free_plain(node, described.remove(space, address, changes))
+    } else {
+        if what.own_use {
+            walk::reduce(Mapped { node, at, space, address }, entry, revoke, changes);
+        }
+        node.mine(what.forget)
+    };
     Some(Seen { status: with_execute(status, held.contains(Rights::EXECUTE)), held })
 }
 
@@ -184,7 +204,7 @@ impl Revocation {
         if place.entry.is_page(place.level) {
             if place.level == 1
                 && self.last - address.value() >= (1 << page_bits(1)) - 1
-                && let Some(seen) = plain_page_at(place, self.what, changes)
+                && let Some(seen) = plain_page_at(self.space, address, place, self.what, changes)
             {
                 cursor.rights = cursor.rights.or(seen.status);
                 cursor.held = cursor.held.or(seen.held);

@@ -13,12 +13,14 @@ use core::ptr;
 
 use x2::{Region, Rights};
 
-use super::changes::Changes;
+use super::changes::{Changes, Noted};
 use super::node::{NodeId, Status};
+use super::space::SpaceMemory;
+use super::table::EntryRef;
 use super::tree;
 use crate::arch;
-use crate::arch::page_entry::{ENTRIES, MemoryType, index, page_bits};
-use crate::memory::PhysAddr;
+use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, index, page_bits};
+use crate::memory::{PhysAddr, VirtAddr};
 use crate::sync::SpinLock;
 
 /// Where a walk stands at its node.
@@ -411,7 +413,24 @@ pub(super) fn act(node: NodeId, revoke: Rights, changes: &mut Changes) {
         return;
     }
     let at = node.entry();
-    let page = at.load();
+    let mapped = Mapped { node, at, space: at.table().space().memory(), address: at.virtual_address() };
+    reduce(mapped, at.load(), revoke, changes);
+}
+
+/// Where a node is mapped.
+pub(super) struct Mapped {
+    pub(super) node: NodeId,
+    pub(super) at: EntryRef,
+    pub(super) space: SpaceMemory,
+    pub(super) address: VirtAddr,
+}
+
+/// Takes `revoke`, without reading, from `page`, which is what the entry was when it was last looked at, and moves its status
+/// to the node.
+#[inline(always)]
+pub(super) fn reduce(mapped: Mapped, page: PageEntry, revoke: Rights, changes: &mut impl Noted) {
+    let Mapped { node, at, space, address } = mapped;
+    debug_assert!(!revoke.contains(Rights::READ));
     let left = page.rights().without(revoke);
     let reduced = left != page.rights();
     if reduced {
@@ -419,7 +438,7 @@ pub(super) fn act(node: NodeId, revoke: Rights, changes: &mut Changes) {
     }
     let status = if page.status().is_none() { page.status() } else { at.take_status().status() };
     if reduced || !status.is_none() {
-        changes.invalidate(at.table().space().memory(), at.virtual_address());
+        changes.invalidate(space, address);
         node.add_status(Status::fresh(status));
     }
 }

@@ -210,7 +210,7 @@ impl Slab {
         (state.objects, state.frames)
     }
 
-    #[inline]
+    #[inline(always)]
     fn lock(&self) -> SpinLockGuard<'_, State> {
         let mut state = self.state.lock();
         // A constant comparison on hardware. In host tests statics outlive the machine that they describe.

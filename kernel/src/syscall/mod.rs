@@ -20,6 +20,7 @@ mod unmap;
 pub use exchange_registers::{Values as ExchangedValues, read as read_registers};
 pub use map_control::at_once as map_page;
 pub use schedule::read as read_schedule;
+pub use unmap::at_once as unmap_page;
 use x2::{ErrorCode, ThreadId, utcb};
 
 use crate::scheduler::Next;

@@ -13,6 +13,16 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     resume(current, 0)
 }
 
+/// Unmap with the control word `control`, which says that there is one fpage, of `fpage`, if it can be done at once
+/// ([`mapping::unmap_page`]): what becomes of MR0. `None`: nothing was done. What entry code tries first.
+#[inline(always)]
+pub fn at_once(current: ThreadRef, fpage: Fpage, control: UnmapControl) -> Option<Fpage> {
+    let space = current.space.get()?;
+    let _alone = mapping::lock();
+    let status = mapping::unmap_page(space.memory, fpage, control.flush())?;
+    Some(fpage.with_rights(status))
+}
+
 /// Preemption point between pages.
 pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
     let control = UnmapControl::from_raw(current.registers.rdx.get());

@@ -51,6 +51,13 @@ impl Walk {
 /// The model has no caches.
 pub fn flush_caches() {}
 
+/// Makes one changed translation known.
+pub fn invalidate(root: PhysAddr, address: VirtAddr) {
+    let mut flush = Flush::new();
+    flush.page(root, address);
+    flush.finish();
+}
+
 /// Changed translations, collected until [`Flush::finish`].
 pub struct Flush {
     pages: Vec<(PhysAddr, VirtAddr)>,

@@ -41,6 +41,8 @@ pub struct CpuLocal {
     pub schedule_return: Cell<u64>,
     /// The same for MapControl.
     pub map_return: Cell<u64>,
+    /// The same for Unmap.
+    pub unmap_return: Cell<u64>,
     /// This processor's task state.
     pub task_state: *mut TaskState,
     /// The processor's number: 0 for the one that booted.
@@ -117,6 +119,7 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
                 exchange_return: Cell::new(0),
                 schedule_return: Cell::new(0),
                 map_return: Cell::new(0),
+                unmap_return: Cell::new(0),
                 task_state: &raw mut (*area).task,
                 number,
                 named_here: Tcb::named_at(number),

@@ -25,6 +25,8 @@ system_call_entry:
     je      fast_schedule
     cmp     rcx, gs:[{map_return}]
     je      fast_map
+    cmp     rcx, gs:[{unmap_return}]
+    je      fast_unmap
 general_entry:
     mov     [rsp + {message} + 0], r9
     mov     [rsp + {message} + 8], rax

@@ -2,12 +2,12 @@
 use core::arch::global_asm;
 use core::mem::offset_of;
 
-use x2::control::ExchangeControl;
+use x2::control::{ExchangeControl, UnmapControl};
 use x2::extension::{FORWARD, MapItem, ONE_MAP_ITEM, SystemCallMode};
 use x2::message::{MESSAGE_REGISTERS, REGISTER_MESSAGE_REGISTERS};
 use x2::protocol::page_fault_tag;
 use x2::utcb;
-use x2::{Rights, ThreadId};
+use x2::{Fpage, Rights, ThreadId};
 
 use super::cpu_local::{CpuLocal, cpu_local};
 use super::extended_state;
@@ -21,6 +21,7 @@ use super::{
 use crate::arch::exit::{self, Exit};
 use crate::dispatch::{self, Outcome, after_interrupt, receive_mail, timer_interrupt};
 use crate::interrupt;
+use crate::mapping;
 use crate::processor::{self, Processor, Public};
 use crate::scheduler::{Next, Scheduler};
 use crate::space::{Ownership, REMEMBERED, Space};
@@ -55,6 +56,8 @@ global_asm!(
     exchange_return = const offset_of!(CpuLocal, exchange_return),
     schedule_return = const offset_of!(CpuLocal, schedule_return),
     map_return = const offset_of!(CpuLocal, map_return),
+    unmap_return = const offset_of!(CpuLocal, unmap_return),
+    more_than_a_page = const !UnmapControl::new(1, true).raw() as i64,
     exchanged = const !ExchangeControl::DELIVER.raw() as i64,
     slice_owner = const processor!(scheduler) + Scheduler::SLICE_OWNER,
     slice_end = const processor!(scheduler) + Scheduler::SLICE_END,
@@ -108,6 +111,9 @@ global_asm!(
     end_call = const MESSAGE_REGISTERS,
     end_fault = const MESSAGE_REGISTERS + 1,
     utcb = const offset_of!(Tcb, utcb),
+    utcb_pager = const utcb::byte_offset(utcb::PAGER),
+    memory = const offset_of!(Space, memory),
+    sigma0 = sym mapping::SIGMA0,
     message_register_8 = const utcb::byte_offset(utcb::message_register(REGISTER_MESSAGE_REGISTERS)),
     components = sym extended_state::COMPONENTS,
     initial_state = sym extended_state::INITIAL,
@@ -155,6 +161,7 @@ pub fn allow_fast_entry(allowed: bool) {
         (&local.exchange_return, Call::ExchangeRegisters),
         (&local.schedule_return, Call::Schedule),
         (&local.map_return, Call::MapControl),
+        (&local.unmap_return, Call::Unmap),
     ] {
         place.set(if allowed { STUB_PAGE + call.return_offset() } else { 0 });
     }
@@ -235,6 +242,17 @@ extern "C" fn map_page(
         }
         None => MapResults { done: 0, answer: 0 },
     }
+}
+
+/// What [`unmap_page`] did not do: no fpage, as its size is none.
+const NOT_UNMAPPED: u64 = u64::MAX;
+
+/// Called by `fast_path.S`: an Unmap of one fpage, of which only registers that a function may change are saved. Returns what
+/// becomes of the fpage, or [`NOT_UNMAPPED`]: nothing was done.
+#[unsafe(no_mangle)]
+extern "C" fn unmap_page(current: &'static Tcb, fpage: u64, control: u64) -> u64 {
+    let control = UnmapControl::from_raw(control);
+    syscall::unmap_page(current, Fpage::from_raw(fpage), control).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
 const PAGE_FAULT: u64 = 14;

@@ -476,6 +476,7 @@ fast_map:
     swapgs
     sysretq
 2:  mov     [rsp + {message} + 8], rax
+not_at_once:
     mov     [rsp + {message} + 16], rbx
     mov     [rsp + {message} + 32], r12
     mov     [rsp + {message} + 40], r13
@@ -483,6 +484,43 @@ fast_map:
     mov     [rsp + {message} + 56], r15
     mov     [rsp + {rbp}], rbp
     jmp     saved_entry
+
+// Unmap of one fpage. As above.
+fast_unmap:
+    test    rdx, {more_than_a_page}
+    jnz     general_entry
+    mov     [rsp + {message} + 0], r9
+    mov     [rsp + {message} + 8], rax
+    mov     [rsp + {message} + 24], r10
+    btr     r11, 10
+    mov     [rsp + {rip}], rcx
+    mov     [rsp + {rflags}], r11
+    mov     [rsp + {rdi}], rdi
+    mov     [rsp + {rsi}], rsi
+    mov     [rsp + {rdx}], rdx
+    mov     [rsp + {r8}], r8
+    mov     rdi, rsp
+    mov     rsi, r9
+    mov     rsp, gs:[{stack_top}]
+    call    unmap_page
+    mov     rsp, gs:[{current}]
+    mov     r9, rax
+    inc     rax
+    jz      2f
+    mov     rax, [rsp + {message} + 8]
+    mov     r10, [rsp + {message} + 24]
+    mov     rcx, [rsp + {rip}]
+    mov     r11, [rsp + {rflags}]
+    mov     rdi, [rsp + {local_id}]
+    mov     rsi, [rsp + {rsi}]
+    mov     rdx, [rsp + {rdx}]
+    mov     r8, [rsp + {r8}]
+    mov     rsp, gs:[{scratch}]
+    swapgs
+    sysretq
+2:  mov     rax, gs:[{scratch}]
+    mov     [rsp + {rsp}], rax
+    jmp     not_at_once
 
 // A foreign system call (K9). RSP points to the current thread, the user's stack pointer is in the scratch word.
 foreign:
@@ -545,6 +583,7 @@ fast_report:
     mov     rdi, [rsp + {space}]
     cmp     byte ptr [rdi + {keeps_handlers}], 0
     je      fast_report_fails
+fast_report_to:
     find_receiver rsi, fast_report_fails
     mov     rdi, [rcx + {offer}]
     cmp     rdi, [rsp + {id}]
@@ -631,11 +670,23 @@ fast_fault:
     movabs  r9, {page_fault_tag}
     or      r9, rcx
     mov     rbx, [rsp + {rip}]
-    mov     rsi, [rsp + {pager}]
-    mov     rdx, rsi
-    bts     rdx, 63
     lea     r8, [rip + general_fault]
-    jmp     fast_report
+    mov     rsi, [rsp + {pager}]
+    mov     rdi, [rsp + {space}]
+    cmp     byte ptr [rdi + {keeps_handlers}], 0
+    je      fault_without_owner
+2:  mov     rdx, rsi
+    bts     rdx, 63
+    jmp     fast_report_to
+// Whom the program says; not so if its space has an owner, or a redirector, or is sigma0's, whose faults are the kernel's.
+fault_without_owner:
+    mov     rsi, [rsp + {utcb}]
+    mov     rsi, [rsi + {utcb_pager}]
+    cmp     qword ptr [rdi + {restriction}], 0
+    jne     general_fault
+    mov     r11d, [rip + {sigma0}]
+    cmp     [rdi + {memory}], r11d
+    jne     2b
 general_fault:
     mov     rdi, rsp
     mov     esi, {page_fault}

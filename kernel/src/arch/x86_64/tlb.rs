@@ -78,6 +78,25 @@ pub(super) fn forget(pages: Option<impl Iterator<Item = Page>>) {
     }
 }
 
+/// Makes known at once what [`Flush::page`] and [`Flush::finish`] do of one page.
+#[inline(always)]
+pub fn invalidate(root: PhysAddr, address: VirtAddr) {
+    if cpu_count() > 1 {
+        return invalidate_everywhere(root, address);
+    }
+    if read_cr3() == root.value() {
+        // SAFETY: forgetting a translation is always allowed.
+        unsafe { asm!("invlpg [{}]", in(reg) address.value(), options(nostack, preserves_flags)) };
+    }
+}
+
+#[cold]
+fn invalidate_everywhere(root: PhysAddr, address: VirtAddr) {
+    let mut flush = Flush::new();
+    flush.page(root, address);
+    flush.finish();
+}
+
 /// Changed translations, collected until [`Flush::finish`].
 pub struct Flush {
     /// The first `count` are initialised.

@@ -59,6 +59,11 @@ impl World {
         Self::finish(|cursor| map(cursor, self.spaces[from], self.spaces[to], item, window))
     }
 
+    fn map_at_once(&self, from: usize, to: usize, item: MapItem) -> bool {
+        let _alone = lock();
+        map_page(self.spaces[from], self.spaces[to], item)
+    }
+
     /// Maps 2^`bits` bytes from `source` to `target`.
     fn map(&self, from: usize, source: u64, to: usize, target: u64, bits: u32, rights: Rights) -> Fpage {
         let item = MapItem::map(Fpage::memory(source, bits).with_rights(rights), target);
@@ -70,8 +75,18 @@ impl World {
         self.try_map(from, to, item, Fpage::COMPLETE).unwrap()
     }
 
+    /// As a system call: what can be done at once is.
     fn unmap(&self, space: usize, address: u64, bits: u32, revoke: Rights, flush: bool) -> Rights {
         let fpage = Fpage::memory(address, bits).with_rights(revoke);
+        self.unmap_at_once(space, fpage, flush).unwrap_or_else(|| self.unmap_in_general(space, fpage, flush))
+    }
+
+    fn unmap_at_once(&self, space: usize, fpage: Fpage, flush: bool) -> Option<Rights> {
+        let _alone = lock();
+        unmap_page(self.spaces[space], fpage, flush)
+    }
+
+    fn unmap_in_general(&self, space: usize, fpage: Fpage, flush: bool) -> Rights {
         Self::finish(|cursor| unmap(cursor, self.spaces[space], fpage, flush))
     }
 

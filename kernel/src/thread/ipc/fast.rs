@@ -10,12 +10,13 @@ use core::sync::atomic::Ordering;
 
 use x2::extension::SystemCallAnswer;
 use x2::message::REGISTER_MESSAGE_REGISTERS;
-use x2::{MessageTag, ThreadId};
+use x2::{MapItem, MessageTag, ThreadId};
 
 use super::message::Message;
 use super::rendezvous::{id_seen_by, reaches};
 use super::transfer_fault;
 use crate::dispatch;
+use crate::mapping;
 use crate::processor;
 use crate::space::Space;
 use crate::thread::table::threads;
@@ -23,6 +24,10 @@ use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, mark};
 
 /// Bits of a tag that the general path looks at: typed items and flags.
 const TYPED_OR_FLAGS: u64 = 0xffc0;
+/// Tag, but for its label, of a message that is one map item.
+const MAP_ITEM: u64 = MessageTag::new(0, 0, 2).raw();
+/// What of a tag is not its label.
+const NO_LABEL: u64 = 0xffff;
 /// The receive timeout in the timeouts word.
 const RECEIVE_TIMEOUT: u64 = 0xffff;
 
@@ -32,18 +37,22 @@ const RECEIVE_TIMEOUT: u64 = 0xffff;
 pub fn system_call(current: ThreadRef) -> Option<ThreadRef> {
     let registers = &current.registers;
     let tag = MessageTag::from_raw(registers.message[0].get());
-    if tag.raw() & TYPED_OR_FLAGS != 0 || registers.r8.get() & RECEIVE_TIMEOUT != 0 {
+    let has_item = tag.raw() & NO_LABEL == MAP_ITEM;
+    if tag.raw() & TYPED_OR_FLAGS != 0 && !has_item || registers.r8.get() & RECEIVE_TIMEOUT != 0 {
         return None;
     }
     let to = ThreadId::from_raw(registers.rsi.get());
     let receiver = resolve(current, to)?;
     let awaited = offer_to(receiver, current)?;
     let returns = tag.label() == SystemCallAnswer::Return as u64 && tag.untyped() > 0;
-    if awaited == IpcKind::SystemCall && !returns {
+    if awaited == IpcKind::SystemCall && !returns || awaited != IpcKind::PageFault && has_item {
         return None;
     }
     let from = ThreadId::from_raw(registers.rdx.get());
     if !can_wait(current, receiver, to, from) || !can_switch(current, receiver, IpcKind::User) {
+        return None;
+    }
+    if has_item && !give_page(current, receiver) {
         return None;
     }
     // POINT OF NO RETURN.
@@ -144,6 +153,19 @@ fn can_switch(current: ThreadRef, receiver: ThreadRef, kind: IpcKind) -> bool {
             || (kind != IpcKind::User || reaches(current, receiver))
                 && !receiver.is_orphaned()
                 && !current.space.get().is_some_and(Space::is_redirected))
+}
+
+/// Does the map item that is `pager`'s whole answer to the page fault of `thread`, if it can be done at once.
+#[inline]
+fn give_page(pager: ThreadRef, thread: ThreadRef) -> bool {
+    let [_, first, second, ..] = &pager.registers.message;
+    let (Some(item), Some(from), Some(to)) =
+        (MapItem::from_words([first.get(), second.get()]), pager.space.get(), thread.space.get())
+    else {
+        return false;
+    };
+    let _alone = mapping::lock();
+    mapping::map_page(from.memory, to.memory, item)
 }
 
 /// Gives `receiver` the message of `sender`, a user's like its own.
