@@ -4,6 +4,7 @@
 //! Built as anything else than `cfg(loom)`, this is empty. See "Model checking" in `docs/src/testing.md`.
 #![cfg(loom)]
 
+pub mod arch;
 #[path = "../../src/memory/counters.rs"]
 pub mod counters;
 #[path = "../../src/trace/ring.rs"]

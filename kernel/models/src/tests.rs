@@ -1,9 +1,11 @@
 //! The models. Their names contain `loom`, by which `./mac test` finds them.
 
+use crate::arch::Request;
 use crate::counters::{Counters, NONE, Table};
 use crate::ring::{Ring, Wanted};
 use crate::spin_lock::SpinLock;
 use loom::cell::UnsafeCell;
+use loom::hint::spin_loop;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
@@ -55,6 +57,31 @@ fn loom_spin_lock_is_taken_once_by_those_who_try() {
         let taken = u64::from(here) + u64::from(other.join().unwrap());
         assert!(taken >= 1, "a free lock is taken");
         assert_eq!(lock.lock().add(), taken + 1);
+    });
+}
+
+/// Who holds a lock may wait for an answer of who waits for the lock, as with shoot-downs within changes of mappings.
+#[test]
+fn loom_who_waits_for_a_spin_lock_serves_requests() {
+    loom::model(|| {
+        let shared = Arc::new((SpinLock::new(()), Arc::new(Request::new())));
+        let other = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (lock, request) = &*shared;
+                Request::expect(request);
+                drop(lock.lock());
+                // At user level again, where interrupts are on.
+                while !request.serve() {
+                    spin_loop();
+                }
+            })
+        };
+        let (lock, request) = &*shared;
+        let held = lock.lock();
+        request.make_and_wait();
+        drop(held);
+        other.join().unwrap();
     });
 }
 

@@ -54,7 +54,6 @@ impl<T> SpinLock<T> {
     fn wait(&self) {
         while self.locked.load(Ordering::Relaxed) {
             // The holder may wait for this processor.
-            #[cfg(not(loom))]
             crate::arch::serve_requests();
             spin_loop();
         }

@@ -66,6 +66,7 @@ impl SendQueue {
     /// Adds `thread`, which must be in no such queue, behind the senders of its priority. The queue is `receiver`'s.
     pub fn insert(&self, receiver: ThreadRef, thread: ThreadRef) {
         debug_assert!(eq(self, &receiver.senders) && thread.senders_node.receiver.get().is_none());
+        debug_assert!(receiver.is_home(), "a queue is touched at its receiver's home only");
         thread.senders_node.receiver.set(Some(receiver));
         let priority = thread.priority.get();
         let mut higher = None;
@@ -111,10 +112,11 @@ impl SendQueue {
     /// Takes `thread`, which must be in this queue, out of it. A search that stands at it moves on.
     pub fn remove(&self, thread: ThreadRef) {
         let node = &thread.senders_node;
-        if let Some(receiver) = node.receiver.take()
-            && receiver.search.get().is_some_and(|next| eq(next, thread))
-        {
-            receiver.search.set(self.after(thread));
+        if let Some(receiver) = node.receiver.take() {
+            debug_assert!(receiver.is_home(), "a queue is touched at its receiver's home only");
+            if receiver.search.get().is_some_and(|next| eq(next, thread)) {
+                receiver.search.set(self.after(thread));
+            }
         }
         let is_first = self.is_first_of_ring(thread);
         let (higher, lower) = (node.higher.take(), node.lower.take());

@@ -10,7 +10,7 @@ use x2::{MessageTag, Rights, ThreadId, Time, Timeouts, utcb};
 
 use super::Register::*;
 use super::random::Random;
-use super::{World, id, invariants};
+use super::{World, error, id, invariants};
 use crate::dispatch::timer_interrupt;
 use crate::scheduler::Next;
 use crate::syscall::Call;
@@ -20,6 +20,9 @@ use crate::{arch, interrupt, processor};
 
 /// Threads of the test: numbers above UserBase. The first of each space gives it its name.
 const THREADS: [(u32, u32); 7] = [(4, 4), (5, 4), (6, 6), (7, 6), (8, 8), (9, 8), (10, 8)];
+
+/// Interrupt lines that the first of these threads handle.
+const LINES_WITH_HANDLERS: u32 = 4;
 
 /// What programs can see of all threads, and who runs, as one number.
 fn digest(running: Option<ThreadRef>) -> u64 {
@@ -50,6 +53,12 @@ fn populated() -> World {
         if let Some(space) = thread.space.get() {
             space.ownership.set_mode(SystemCallMode::Exception);
         }
+    }
+    for (line, (number, _)) in (0..LINES_WITH_HANDLERS).zip(THREADS) {
+        let (line, handler) = (ThreadId::interrupt(line).raw(), id(number, 1).raw());
+        let arguments = [(Rdi, line), (R8, line), (Rdx, 0), (Rsi, handler), (R9, u64::MAX)];
+        world.call(Call::ThreadControl, world.root(), &arguments);
+        assert_eq!(world.root().registers.rax().get(), 1, "ThreadControl fails: {}", error(world.root()));
     }
     for server in [id(0, 1), id(2, 1)] {
         let thread = world.thread(server);
@@ -123,7 +132,7 @@ fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
         }
         _ => {
             arch::set_clock(arch::clock() + random.below(100));
-            interrupt::occurred(random.below(4) as u32);
+            interrupt::occurred(random.below(LINES_WITH_HANDLERS.into()) as u32);
             timer_interrupt()
         }
     }

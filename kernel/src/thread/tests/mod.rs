@@ -4,6 +4,7 @@ mod exhaustion;
 mod fast_path;
 mod interrupts;
 mod invariants;
+mod migration;
 mod preemption;
 mod processors;
 mod propagation;

@@ -63,10 +63,16 @@ impl Random {
 
 /// Answers each request with its first word plus one, and where it did so.
 fn serve() {
+    serve_and(|| ());
+}
+
+/// The same, and does something more before each answer.
+fn serve_and(look: impl Fn()) {
     let mut request = ipc::wait();
     loop {
         request = match request {
             Ok(request) => {
+                look();
                 let words = [request.word(0).wrapping_add(1), utcb::processor_number()];
                 ipc::reply_wait(request.from, Message::with_words(1, &words))
             }
@@ -138,7 +144,7 @@ fn ping_pong() {
     let me = utcb::my_global_id();
     for from in 0..processors() {
         for to in 0..processors() {
-            let server = server(to);
+            let server = place(spawn(|| serve_and(assert_at_home)), to);
             let client = place(spawn(move || client(server, ROUNDS, me)), from);
             expect_report(client, ROUNDS);
             thread::delete(client).unwrap();
@@ -216,6 +222,9 @@ fn timeouts() {
         let called =
             ipc::call_timeouts(swallow, Message::new(0), Timeouts::new(Time::NEVER, Time::ZERO)).map(drop);
         assert_eq!(kind(called), Err(IpcErrorKind::Timeout));
+        // To who waits, time to wait is not needed.
+        await_state(swallow, ThreadState::Waiting);
+        ipc::send_timeout(swallow, Message::new(0), Time::ZERO).expect("it waits");
     }
 }
 

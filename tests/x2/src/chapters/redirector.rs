@@ -2,9 +2,7 @@
 
 use crate::framework::arena;
 use crate::framework::confined;
-use crate::framework::fixture::{
-    Space, activate, await_state, image_fault_answer, new_id, new_root_utcb, spawn, state_of,
-};
+use crate::framework::fixture::{Space, await_state, image_fault_answer, new_id, spawn, spawn_as, state_of};
 use crate::framework::{image, tests};
 use l4::ipc::{self, Message, Received};
 use l4::{kip, space, thread, utcb};
@@ -199,8 +197,9 @@ fn redirector_goes() {
         await_state(before, ThreadState::PendingSend);
         thread::delete(redirector).unwrap();
         await_state(before, ThreadState::PendingSend);
-        // Another thread with the redirector's id is not the redirector.
-        activate(redirector, kip().root(), new_root_utcb()).unwrap();
+        // Another thread with the redirector's id is not the redirector: it waits for messages, and gets none.
+        spawn_as(redirector, || drop(ipc::wait()));
+        await_state(redirector, ThreadState::Waiting);
         go(after);
         await_state(after, ThreadState::PendingSend);
         set(&space, if becomes_none { ThreadId::ANY } else { utcb::my_global_id() });

@@ -98,9 +98,14 @@ pub(crate) fn activate(id: ThreadId, space: ThreadId, utcb: u64) -> thread::Resu
 /// Starts a thread that runs `body` in the root task's space.
 pub(crate) fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
     let id = new_id();
+    spawn_as(id, body);
+    id
+}
+
+/// The same, with an id that no thread has.
+pub(crate) fn spawn_as(id: ThreadId, body: impl FnOnce() + 'static) {
     activate(id, kip().root(), new_root_utcb()).expect("a new thread");
     launch(id, kip().root(), body);
-    id
 }
 
 /// Starts `id`, which waits for that, on a new stack.

@@ -1,0 +1,86 @@
+//! Threads that are moved while they wait (X.2 rule 3.8).
+
+use x2::ThreadId;
+use x2::control::UNCHANGED;
+
+use super::Register::*;
+use super::{World, id, invariants};
+use crate::arch;
+use crate::syscall::Call;
+use crate::thread::{Continuation, IpcKind, Offer, ThreadRef};
+
+/// A server at processor 0, which has got the request of a client that lives at processor `home`.
+fn served(home: u16) -> (World, ThreadRef, ThreadRef) {
+    let world = World::with_processors(2);
+    let [server, client] = [4, 5].map(|number| world.spawn(id(number, 1), id(2, 1)));
+    schedule(&world, world.root(), client, home);
+    world.settle();
+    arch::select_processor(0);
+    send_and_receive(&world, server, ThreadId::NIL, ThreadId::ANY);
+    arch::select_processor(home.into());
+    send_and_receive(&world, client, server.id(), server.id());
+    world.settle();
+    arch::select_processor(0);
+    assert_eq!(server.continuation(), Continuation::ReturnToUser);
+    assert!(waits_at(client, 0), "the answer comes from there");
+    (world, server, client)
+}
+
+fn send_and_receive(world: &World, thread: ThreadRef, to: ThreadId, from: ThreadId) {
+    world.call(Call::Ipc, thread, &[(R9, 0), (Rsi, to.raw()), (Rdx, from.raw()), (R8, 0)]);
+}
+
+/// `scheduler` lets `thread` live at `processor`.
+fn schedule(world: &World, scheduler: ThreadRef, thread: ThreadRef, processor: u16) {
+    let unchanged = [Rdx, Rsi, R9].map(|register| (register, UNCHANGED));
+    let [a, b, c] = unchanged;
+    world.call(Call::Schedule, scheduler, &[(Rdi, thread.id().raw()), (R8, processor.into()), a, b, c]);
+    assert_ne!(scheduler.registers.rax().get(), 0, "Schedule fails");
+}
+
+fn waits_at(thread: ThreadRef, processor: u16) -> bool {
+    thread.location.is_at(processor)
+        && thread.awaits_message() == Some(IpcKind::User)
+        && !thread.ready.is_queued()
+}
+
+/// The server answers without leaving its processor, and the client is back where it lives, which is processor `home`.
+fn answer(world: &World, server: ThreadRef, client: ThreadRef, home: u16) {
+    send_and_receive(world, server, client.id(), ThreadId::NIL);
+    assert_eq!(server.continuation(), Continuation::ReturnToUser, "nobody has to be followed");
+    assert!(server.is_here());
+    world.settle();
+    assert_eq!(client.home(), home);
+    assert!(client.location.is_at(home));
+    assert_eq!(client.continuation(), Continuation::ReturnToUser);
+    assert_eq!(client.registers.rsi.get(), server.local_id.get());
+    invariants::check();
+}
+
+/// Rules: 3.8.
+#[test]
+fn who_waits_for_an_answer_of_who_moves_it_takes_the_answer_along() {
+    for (from, to) in [(0, 1), (1, 0)] {
+        let (world, server, client) = served(from);
+        schedule(&world, server, client, to);
+        invariants::check();
+        assert!(waits_at(client, 0), "it stays with the server");
+        assert!(client.offer() == Offer::NONE);
+        answer(&world, server, client, to);
+    }
+}
+
+/// Rules: 3.8.
+#[test]
+fn who_waits_for_an_answer_of_another_than_who_moves_it_goes_at_once() {
+    let (world, server, client) = served(0);
+    schedule(&world, world.root(), client, 1);
+    world.settle();
+    invariants::check();
+    assert!(client.home() == 1 && waits_at(client, 1));
+    arch::select_processor(0);
+    send_and_receive(&world, server, client.id(), ThreadId::NIL);
+    world.settle();
+    assert!(client.location.is_at(1) && client.continuation() == Continuation::ReturnToUser);
+    assert!(server.location.is_at(0) && server.continuation() == Continuation::ReturnToUser);
+}
