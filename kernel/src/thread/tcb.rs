@@ -34,8 +34,10 @@ pub mod flag {
     pub const PROPAGATED: u8 = 1 << 1;
     /// Its send has found the receiver not waiting, where that is located: it now goes to wait at the receiver's home.
     pub const WAITS_AT_HOME: u8 = 1 << 2;
-    /// Its propagated send has been where the originator is located.
+    /// Its propagated send has set out for where the originator is located. Others read it, who have met it there.
     pub const SAW_ORIGINATOR: u8 = 1 << 5;
+    /// The same send need not look for its originator any more: it has met it, or was where it lives.
+    pub const SAW_ITS_HOME: u8 = 1 << 7;
     /// Some thread in the queue of senders may be propagating: a closed receive must look through the queue.
     pub const PROPAGATED_SENDERS: u8 = 1 << 4;
     /// The owner wants a full exception message at the next user boundary (K15).

@@ -87,7 +87,7 @@ pub fn system_call(current: ThreadRef) -> Next {
     let to = ThreadId::from_raw(registers.rsi.get());
     let timeouts = Timeouts::from_raw(registers.r8.get());
     trace::event(Event::IpcCall, to.raw(), registers.rdx.get());
-    current.take_flag(flag::SAW_ORIGINATOR);
+    current.take_flag(flag::SAW_ORIGINATOR | flag::SAW_ITS_HOME);
     current.receive_from.set(ThreadId::from_raw(registers.rdx.get()));
     current.receive_timeout.set(timeouts.receive().raw());
     if timeouts.receive().is_point() {
@@ -266,10 +266,8 @@ fn send_until(
     let propagated = !eq(originator, current);
     current.set_flag(flag::PROPAGATED, propagated);
     let partner = instead_of.unwrap_or(receiver.id());
-    if propagated && !originator.is_here() && !current.has(flag::SAW_ORIGINATOR) {
-        // If it waits for this to be done in its name, it comes along: its partner changes with the delivery.
-        current.set_flag(flag::SAW_ORIGINATOR, true);
-        return send_elsewhere(current, kind, partner, deadline(()), originator.location.processor());
+    if propagated && let Some(processor) = travel::way_by(current, originator) {
+        return send_elsewhere(current, kind, partner, deadline(()), processor);
     }
     // Who has asked a receiver where it is may wait at its home while it is away.
     let may_wait =
@@ -369,7 +367,7 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
         return true;
     } else if take_notification(thread, kind) {
         return thread.is_runnable();
-    } else if rendezvous::may_find_sender(thread) {
+    } else if rendezvous::may_find_sender(thread) || travel::way_to_propagating(thread, kind).is_some() {
         return true;
     }
     let deadline = thread.receive_deadline.get();
@@ -469,11 +467,16 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
         let outcome = transfer::start(sender, receiver);
         return finish(sender, receiver, outcome, woken);
     }
+    let deadline = current.receive_deadline.get();
+    let is_over = deadline == 0 || deadline != NEVER && deadline <= arch::clock();
+    if !is_over && let Some(processor) = travel::way_to_propagating(current, kind) {
+        woken.inspect(|woken| processor::this().scheduler.make_ready(woken));
+        return location::visit(current, processor, Continuation::Receive(kind));
+    }
     if current.senders.first().is_none() {
         current.set_flag(flag::PROPAGATED_SENDERS, false);
     }
-    let deadline = current.receive_deadline.get();
-    if deadline == 0 || deadline != NEVER && deadline <= arch::clock() {
+    if is_over {
         complete::receive_failed(current, kind, Failure::new(IpcErrorKind::Timeout), MessageTag::EMPTY);
     } else {
         wait(current, kind, deadline);
@@ -584,8 +587,11 @@ fn suspend(sender: Message, receiver: Message) {
 /// X.2 rule 7.16: an originator that waits for the thread that propagated in its name now waits for the receiver.
 fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
     let complete::Origin { sender, originator, .. } = origin;
-    if !eq(sender, originator)
-        && !eq(originator, receiver)
+    if eq(sender, originator) {
+        return;
+    }
+    sender.take_flag(flag::SAW_ORIGINATOR);
+    if !eq(originator, receiver)
         && originator.is_here()
         && originator.awaits_message().is_some()
         && originator.partner() == sender.id()

@@ -28,6 +28,32 @@ pub(super) fn send_elsewhere(
     location::visit(current, processor, Continuation::SendAgain(kind))
 }
 
+/// Where the current thread goes next before it sends in the name of `originator`: where that is, and if it has left there,
+/// where it lives. If it waits for this to be done in its name, it comes along: its partner changes with the delivery (X.2 rule
+/// 7.16). If it comes to wait for that later, it does so at home, and finds that it is being done.
+pub(super) fn way_by(current: ThreadRef, originator: ThreadRef) -> Option<u16> {
+    let is_first = !current.has(flag::SAW_ORIGINATOR);
+    current.set_flag(flag::SAW_ORIGINATOR, true);
+    if originator.is_here() || originator.is_home() && !is_first {
+        current.set_flag(flag::SAW_ITS_HOME, true);
+    }
+    if current.has(flag::SAW_ITS_HOME) {
+        return None;
+    }
+    Some(if is_first { originator.location.processor() } else { originator.home() })
+}
+
+/// Where `thread`, which is about to wait for `partner` at home, goes instead: to where that is, if that may be about to send in
+/// its name (see [`way_by`]). Not if it has been told to look through its senders: others have gone home to it for that.
+pub(super) fn way_to_propagating(thread: ThreadRef, kind: IpcKind) -> Option<u16> {
+    let from = thread.partner();
+    if kind == IpcKind::Start || thread.has(flag::PROPAGATED_SENDERS) || !is_user_number(from) {
+        return None;
+    }
+    let partner = threads().find(from)?;
+    (!partner.is_here() && partner.has(flag::SAW_ORIGINATOR)).then(|| partner.location.processor())
+}
+
 /// `thread`, in its receive phase and away from home, waits here if it can, else goes home to look there.
 pub fn wait_away(thread: ThreadRef, kind: IpcKind) {
     if !location::may_wait_away(thread, kind) {
@@ -51,7 +77,7 @@ pub fn take_originator_along(thread: ThreadRef) -> Option<ThreadRef> {
     let originator = resolve_thread(thread, thread.virtual_sender.get())?;
     let waits = !eq(originator, thread)
         && originator.is_here()
-        && originator.awaits_message() == Some(IpcKind::User)
+        && originator.awaits_message().is_some_and(|kind| kind != IpcKind::Start)
         && originator.partner() == thread.id()
         && !originator.ready.is_queued();
     waits.then(|| {

@@ -118,6 +118,7 @@ fn check_ipc(thread: ThreadRef) {
             );
         }
     }
+    check_originator(thread);
     let from = thread.partner();
     let ends = |work| matches!(work, Work::EndRelations { id, .. } if id == from);
     if matches!(thread.continuation(), Continuation::Receive(kind) if kind != IpcKind::Start)
@@ -145,6 +146,28 @@ fn check_ipc(thread: ThreadRef) {
         );
     }
     check_transfer(thread);
+}
+
+/// Who waits for a thread that waits to send in its name is at the same place, so that its partner changes with the delivery.
+fn check_originator(sender: ThreadRef) {
+    let Some(receiver) = sender.senders_node.receiver() else { return };
+    let Some(originator) = ipc::resolve_thread(sender, sender.virtual_sender.get()) else { return };
+    let waits = originator.location.is_at(originator.location.processor())
+        && originator.awaits_message().is_some_and(|kind| kind != IpcKind::Start)
+        && originator.partner() == sender.id()
+        && !originator.ready.is_queued()
+        // Others look for it at home.
+        && !originator.has(flag::PROPAGATED_SENDERS)
+        && originator.senders.first().is_none();
+    if waits && sender.has(flag::PROPAGATED) && !eq(originator, sender) && !eq(originator, receiver) {
+        assert_eq!(
+            originator.location.processor(),
+            sender.location.processor(),
+            "{:?} waits elsewhere than {:?}, which sends in its name",
+            originator.id(),
+            sender.id()
+        );
+    }
 }
 
 fn check_transfer(thread: ThreadRef) {

@@ -31,7 +31,7 @@ fn send_and_receive(world: &World, thread: ThreadRef, to: ThreadId, from: Thread
 }
 
 /// `scheduler` lets `thread` live at `processor`.
-fn schedule(world: &World, scheduler: ThreadRef, thread: ThreadRef, processor: u16) {
+pub(super) fn schedule(world: &World, scheduler: ThreadRef, thread: ThreadRef, processor: u16) {
     let unchanged = [Rdx, Rsi, R9].map(|register| (register, UNCHANGED));
     let [a, b, c] = unchanged;
     world.call(Call::Schedule, scheduler, &[(Rdi, thread.id().raw()), (R8, processor.into()), a, b, c]);

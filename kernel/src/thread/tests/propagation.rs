@@ -1,15 +1,16 @@
 //! Meetings that come about because something else changes than sender and receiver (X.2 rules 7.14 to 7.16), and the
 //! search for one among many senders.
 
-use x2::{MessageTag, ThreadId, utcb};
+use x2::{MessageTag, ThreadId, Time, Timeouts, utcb};
 
 use super::Register::*;
+use super::migration::schedule;
 use super::{UTCB_AREA, World, id, invariants};
 use crate::dispatch::{Outcome, dispatch};
-use crate::processor;
 use crate::scheduler::Next;
 use crate::syscall::Call;
 use crate::thread::{Continuation, IpcKind, ThreadRef, ipc};
+use crate::{arch, processor};
 
 /// `sender` sends to `to`, in `originator`'s name if it is given, and waits until that thread receives.
 fn send(world: &World, sender: ThreadRef, to: ThreadRef, originator: Option<ThreadRef>) {
@@ -129,6 +130,44 @@ fn an_originator_that_is_turned_to_another_partner_takes_what_waits_from_it() {
     let_run(&world, client);
     assert_eq!(sender_seen_by(client), worker.local_id.get());
     invariants::check();
+}
+
+/// Rules: 7.16.
+#[test]
+fn an_originator_that_comes_to_wait_late_is_turned_too_wherever_the_three_live() {
+    for homes in 0..27 {
+        let homes: [u16; 3] = [homes % 3, homes / 3 % 3, homes / 9];
+        let world = World::with_processors(3);
+        let [sender, originator, receiver, _] = four(&world);
+        for (thread, home) in [sender, originator, receiver].into_iter().zip(homes) {
+            schedule(&world, world.root(), thread, home);
+        }
+        let at_home = |thread: ThreadRef| {
+            world.settle();
+            arch::select_processor(thread.home().into());
+            assert!(thread.is_here() && thread.continuation() == Continuation::ReturnToUser);
+        };
+        at_home(sender);
+        send(&world, sender, receiver, Some(originator));
+        at_home(originator);
+        assert_eq!(sender.continuation(), Continuation::Send(IpcKind::User), "{homes:?}");
+        receive(&world, originator, sender.id());
+        at_home(receiver);
+        invariants::check();
+        receive(&world, receiver, ThreadId::ANY);
+        at_home(sender);
+        at_home(receiver);
+        assert_eq!(sender_seen_by(receiver), originator.local_id.get());
+        assert_eq!(originator.partner(), receiver.id(), "{homes:?}");
+        let at_once = Timeouts::new(Time::ZERO, Time::NEVER).raw();
+        let arguments = [(R9, 0), (Rsi, originator.id().raw()), (Rdx, 0), (R8, at_once)];
+        world.call(Call::Ipc, receiver, &arguments);
+        at_home(receiver);
+        assert!(!MessageTag::from_raw(receiver.registers.r9().get()).is_error(), "{homes:?}");
+        at_home(originator);
+        assert_eq!(sender_seen_by(originator), receiver.local_id.get());
+        invariants::check();
+    }
 }
 
 /// Rules: 7.14.

@@ -198,7 +198,9 @@ fn redirector_goes() {
         thread::delete(redirector).unwrap();
         await_state(before, ThreadState::PendingSend);
         // Another thread with the redirector's id is not the redirector: it waits for messages, and gets none.
-        spawn_as(redirector, || drop(ipc::wait()));
+        spawn_as(redirector, || {
+            let _ = ipc::wait();
+        });
         await_state(redirector, ThreadState::Waiting);
         go(after);
         await_state(after, ThreadState::PendingSend);
