@@ -467,17 +467,15 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
         let outcome = transfer::start(sender, receiver);
         return finish(sender, receiver, outcome, woken);
     }
-    let deadline = current.receive_deadline.get();
-    let is_over = deadline == 0 || deadline != NEVER && deadline <= arch::clock();
-    if !is_over && let Some(processor) = travel::way_to_propagating(current, kind) {
-        woken.inspect(|woken| processor::this().scheduler.make_ready(woken));
-        return location::visit(current, processor, Continuation::Receive(kind));
-    }
     if current.senders.first().is_none() {
         current.set_flag(flag::PROPAGATED_SENDERS, false);
     }
-    if is_over {
+    let deadline = current.receive_deadline.get();
+    if deadline == 0 || deadline != NEVER && deadline <= arch::clock() {
         complete::receive_failed(current, kind, Failure::new(IpcErrorKind::Timeout), MessageTag::EMPTY);
+    } else if let Some(processor) = travel::way_to_propagating(current, kind) {
+        woken.inspect(|woken| processor::this().scheduler.make_ready(woken));
+        return location::visit(current, processor, Continuation::Receive(kind));
     } else {
         wait(current, kind, deadline);
     }

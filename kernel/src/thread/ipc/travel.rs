@@ -44,10 +44,11 @@ pub(super) fn way_by(current: ThreadRef, originator: ThreadRef) -> Option<u16> {
 }
 
 /// Where `thread`, which is about to wait for `partner` at home, goes instead: to where that is, if that may be about to send in
-/// its name (see [`way_by`]). Not if it has been told to look through its senders: others have gone home to it for that.
+/// its name (see [`way_by`]). Not if it must look through its senders when its partner changes.
 pub(super) fn way_to_propagating(thread: ThreadRef, kind: IpcKind) -> Option<u16> {
     let from = thread.partner();
-    if kind == IpcKind::Start || thread.has(flag::PROPAGATED_SENDERS) || !is_user_number(from) {
+    let stays = thread.has(flag::PROPAGATED_SENDERS) && thread.senders.first().is_some();
+    if kind == IpcKind::Start || stays || !is_user_number(from) {
         return None;
     }
     let partner = threads().find(from)?;

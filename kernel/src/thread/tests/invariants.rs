@@ -156,9 +156,8 @@ fn check_originator(sender: ThreadRef) {
         && originator.awaits_message().is_some_and(|kind| kind != IpcKind::Start)
         && originator.partner() == sender.id()
         && !originator.ready.is_queued()
-        // Others look for it at home.
-        && !originator.has(flag::PROPAGATED_SENDERS)
-        && originator.senders.first().is_none();
+        // It must look through its senders when its partner changes.
+        && !(originator.has(flag::PROPAGATED_SENDERS) && originator.senders.first().is_some());
     if waits && sender.has(flag::PROPAGATED) && !eq(originator, sender) && !eq(originator, receiver) {
         assert_eq!(
             originator.location.processor(),
