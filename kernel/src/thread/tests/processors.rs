@@ -143,6 +143,8 @@ impl Step {
             (Self::Attend(_), _) => {
                 world.attend();
             }
+            // sigma0 would keep the tables that this splits for ever.
+            (Self::Act(_, Action::MemoryControl { .. }), Some(thread)) if memory_of(thread).is_sigma0() => {}
             (Self::Act(_, action), Some(thread)) => {
                 world.run(perform(world, thread, action));
             }
