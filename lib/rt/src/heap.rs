@@ -1,6 +1,10 @@
 //! The global allocator of a native program: a fixed number of bytes in its zeroed data, and what it adds later or what
 //! root gives when it is needed.
 
+mod recycling;
+
+pub use recycling::Recycling;
+
 use crate::root::memory::{self, LARGE_PAGE};
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -80,7 +84,7 @@ macro_rules! heap {
 
             // SAFETY: nothing else uses the arena.
             let arena = unsafe { $handler($crate::heap::talc::Span::from_array(ARENA.0.get())) };
-            $wrap($crate::heap::talc::Talc::new(arena).lock())
+            $wrap($crate::heap::Recycling::new($crate::heap::talc::Talc::new(arena).lock()))
         };
     };
 }
@@ -157,24 +161,24 @@ fn allocate(address: u64, size: u64) -> bool {
 }
 
 /// A growing allocator behind a spin lock, which is held while root is asked for memory.
-pub type LockedGrowing = talc::Talck<spin::Mutex<()>, Growing>;
+pub type LockedGrowing = Recycling<talc::Talck<spin::Mutex<()>, Growing>>;
 
 /// Adds memory to a heap; [`heap!`](crate::heap!) defines who calls it. Less than a few words are not worth it and lost.
 #[allow(unsafe_code, reason = "the allocator takes memory over")]
 pub fn grow(heap: &Locked, memory: &'static mut [u8]) {
     // SAFETY: the memory is nobody else's, for ever.
-    let _ = unsafe { heap.lock().claim(memory.into()) };
+    let _ = unsafe { heap.below().lock().claim(memory.into()) };
 }
 
 /// Free bytes of a heap.
 pub fn free(heap: &Locked) -> usize {
-    heap.lock().get_counters().available_bytes
+    heap.below().lock().get_counters().available_bytes + heap.kept()
 }
 
 pub use talc;
 
 /// The allocator behind a spin lock, which is held for the time of one allocation.
-pub type Locked = talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>;
+pub type Locked = Recycling<talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>>;
 
 /// From how many bytes on an allocation is large.
 pub const LARGE: usize = 64 << 10;
@@ -247,7 +251,7 @@ mod tests {
         let arena = vec![0u8; 1 << 20].leak();
         // SAFETY: nothing else uses the memory.
         let arena = unsafe { talc::ClaimOnOom::new(Span::from(arena)) };
-        let keeping = Keeping::new(Talc::new(arena).lock());
+        let keeping = Keeping::new(Recycling::new(Talc::new(arena).lock()));
         // The arena is claimed by the first allocation that needs it.
         // SAFETY: as below.
         assert!(!unsafe { keeping.alloc(Layout::new::<u64>()) }.is_null());
