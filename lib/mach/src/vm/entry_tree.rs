@@ -187,11 +187,8 @@ impl<T> EntryTree<T> {
             next => self.node_mut(next).previous = at,
         }
         self.count += 1;
+        // The gap before the next range has changed, too: a new leaf lies below the next, and the whole path is refreshed.
         self.root = self.insert_below(self.root, at);
-        // The gap before the next range has changed.
-        if next != NIL {
-            self.refresh_path(self.node(next).start);
-        }
         EntryId(at)
     }
 
@@ -256,9 +253,6 @@ impl<T> EntryTree<T> {
             next => self.node_mut(next).previous = previous,
         }
         self.root = self.remove_below(self.root, start);
-        if next != NIL {
-            self.refresh_path(self.node(next).start);
-        }
         if self.hint == id.0 {
             self.hint = NIL;
         }
@@ -414,8 +408,15 @@ impl<T> EntryTree<T> {
             let right = self.remove_below(right, start);
             self.node_mut(at).right = right;
         } else {
-            if left == NIL || right == NIL {
-                return if left == NIL { right } else { left };
+            // The gap before the next range has changed: that lies above, and is refreshed on the way back, if there is nothing
+            // to the right; it is what is to the right, if there is nothing to the left, as a balanced tree then has one range
+            // there; and otherwise it takes this one's place.
+            if right == NIL {
+                return left;
+            }
+            if left == NIL {
+                self.refresh(right);
+                return right;
             }
             let mut successor = right;
             while self.node(successor).left != NIL {

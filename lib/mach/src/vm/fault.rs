@@ -206,7 +206,9 @@ pub(super) fn resolve_other<M: Machine, R>(
             around: None,
         })?);
     }
-    copy::collapse(vm, target.object, &mut top);
+    if top.shadow.is_some() {
+        copy::collapse(vm, target.object, &mut top);
+    }
     if resident(vm, target.object, &mut top, target.index, target.cluster)?.is_some() {
         return use_top(vm, target, top, write, Origin::Resident, use_page);
     }
@@ -296,6 +298,7 @@ pub(super) fn fresh_page<M: Machine>(
 }
 
 /// The slot of a page if it can be used now; `None` if the object does not have it and its shadow must be asked.
+#[inline]
 fn resident<M: Machine>(
     vm: &Arc<Vm<M>>,
     object: &Arc<VmObject<M>>,

@@ -179,7 +179,7 @@ impl<M: Machine> VmMap<M> {
         };
         let Some(id) = previous.filter(|&id| state.entries.end(id) == start) else { return false };
         let previous = state.entries.get(id);
-        if entry.object.is_some() || !(Entry { object: None, ..previous.clone() }).continues_in(0, entry) {
+        if entry.object.is_some() || !previous.is_mapped_as(entry) {
             return false;
         }
         let from = state.entries.start(id);
@@ -228,9 +228,7 @@ impl<M: Machine> VmMap<M> {
     pub async fn deallocate(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.change().await?;
-        self.cut_range(state, start, end)?;
-        self.remove_range(state, start, end);
-        Ok(())
+        self.deallocate_range(state, start, end)
     }
 
     /// As [`deallocate`](Self::deallocate), if the map need not be waited for; else `None`, and nothing has changed.
@@ -238,11 +236,26 @@ impl<M: Machine> VmMap<M> {
         let now = || {
             let (start, end) = page_range(start, size)?;
             let Some(mut state) = self.try_change()? else { return Ok(None) };
-            self.cut_range(&mut state, start, end)?;
-            self.remove_range(&mut state, start, end);
-            Ok(Some(()))
+            self.deallocate_range(&mut state, start, end).map(Some)
         };
         now().transpose()
+    }
+
+    fn deallocate_range(&self, state: &mut MapState<M>, start: u64, end: u64) -> KernResult {
+        if let Some(id) = state.entries.find_at_or_after(start)
+            && (state.entries.start(id), state.entries.end(id)) == (start, end)
+        {
+            // One entry, as it was allocated. Of one without an object nothing is mapped.
+            if state.entries.get(id).object.is_some() {
+                self.pmap_change(&[PmapChange::Remove { address: start, length: end - start }]);
+            }
+            let entry = self.remove_entry(state, id);
+            self.discard(&entry, end - start);
+            return Ok(());
+        }
+        self.cut_range(state, start, end)?;
+        self.remove_range(state, start, end);
+        Ok(())
     }
 
     /// Unmaps the entries that lie in a range.

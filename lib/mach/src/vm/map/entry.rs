@@ -79,8 +79,12 @@ impl<M: Machine> Entry<M> {
             (Some(ours), Some(theirs)) => Arc::ptr_eq(ours, theirs) && self.offset + length == next.offset,
             _ => false,
         };
-        same_object
-            && self.protection == next.protection
+        same_object && self.is_mapped_as(next)
+    }
+
+    /// Whether all but the objects is the same, and so that the entries may be one.
+    pub(super) fn is_mapped_as(&self, next: &Self) -> bool {
+        self.protection == next.protection
             && self.max_protection == next.max_protection
             && self.inheritance == next.inheritance
             && self.behavior == next.behavior
