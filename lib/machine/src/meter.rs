@@ -22,6 +22,8 @@ use crate::user_thread::Record;
 
 /// Ticks without a message after which those who run share the time: some timeslices, whatever the processor's speed.
 const LONG: u64 = 20_000_000;
+/// Ticks after which the time of a thread is charged at its next message: it may be looking at its own clock.
+const SOON: u64 = 100_000;
 /// Threads at most that share.
 const SHARERS: usize = 64;
 /// One part in so many of the time for which the worker is busy with long requests belongs to programs.
@@ -90,17 +92,24 @@ impl Meter {
         record.filter(|record| record.id == from)
     }
 
-    /// A message of the last sender has come, which counts as usual later. False: too long after the last, it counts now.
+    /// A message of the last sender has come, which counts as usual later. False: too much has come together, it counts now.
     #[inline]
     pub(crate) fn received_again(&mut self) -> bool {
         let now = time_stamp();
         let passed = now.wrapping_sub(self.since);
-        if passed > LONG {
+        if self.in_program + self.in_server + passed > SOON {
             return false;
         }
         self.since = now;
         self.in_program += passed;
         true
+    }
+
+    /// What was to count later counts now.
+    pub(crate) fn charge(&mut self, shared: &Shared) {
+        let program = core::mem::take(&mut self.in_program);
+        let server = core::mem::take(&mut self.in_server);
+        shared.threads.lock().charge(self.served, Ticks { program, server });
     }
 
     /// The wait has ended without a message of a program's.
@@ -109,9 +118,7 @@ impl Meter {
         if !self.tell_homes(shared, passed) && passed > LONG {
             self.share(shared, passed, None);
         }
-        let program = core::mem::take(&mut self.in_program);
-        let server = core::mem::take(&mut self.in_server);
-        shared.threads.lock().charge(self.served, Ticks { program, server });
+        self.charge(shared);
         self.served = ThreadId::NIL;
     }
 

@@ -400,6 +400,7 @@ impl Record {
     }
 
     /// One that has come is answered at once: it goes on where it is best off.
+    #[inline]
     fn settle_at_once(&self) {
         if self.shared.homes.is_some() {
             self.settle_again(&mut self.state.lock());
@@ -428,10 +429,18 @@ impl Record {
         block + l4::x2::utcb::MR0_OFFSET - 63 * 8
     }
 
-    /// A message of this thread, if it is a page fault that its handler serves at once: then true, and the answer is an empty
-    /// message.
+    /// A message of this thread.
     #[inline]
-    pub(crate) fn serve_fault(&self, tag: MessageTag, words: &Words) -> bool {
+    pub(crate) fn serve(&self, tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Delivered {
+        if self.serve_fault(tag, words) {
+            return Delivered::Answer(MessageTag::EMPTY, [0; 7]);
+        }
+        self.deliver(tag, words, word)
+    }
+
+    /// Serves a message that is a page fault which the thread's handler serves at once; else false.
+    #[inline]
+    fn serve_fault(&self, tag: MessageTag, words: &Words) -> bool {
         let Some((address, access)) = event::page_fault(tag, words) else { return false };
         let handler = {
             let state = self.state.lock();
@@ -450,7 +459,7 @@ impl Record {
 
     /// A message of this thread that [`serve_fault`](Self::serve_fault) has not answered.
     #[inline]
-    pub(crate) fn deliver(&self, tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Delivered {
+    fn deliver(&self, tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Delivered {
         let mut state = self.state.lock();
         if state.place != Place::Program {
             return Delivered::Ignored;

@@ -1,6 +1,7 @@
 //! The loop of a worker: it polls tasks, gives answers, receives messages.
 
 use alloc::sync::Arc;
+use core::task::Waker;
 
 use l4::ipc::Received;
 use l4::x2::extension::NOTIFICATION_LABEL;
@@ -92,14 +93,12 @@ impl L4Machine {
         let mut reply = self.give_answers(tasks.index());
         let mut sleep = tasks.prepare_sleep();
         let mut messages = 0;
-        // Whose fault was served by the last message.
+        // Whose message was the last, if it was answered at once.
         let mut served: Option<Arc<Record>> = None;
         loop {
             if sleep != Sleep::Busy && !tasks.is_sleeping() {
                 // What was served at once has woken a task. The answer goes first: a task may recall whoever gets it.
-                if !reply.to.is_nil() {
-                    send(reply);
-                }
+                send(reply);
                 break;
             }
             if messages % BALANCE == 0
@@ -124,21 +123,27 @@ impl L4Machine {
                 }
             };
             let timeouts = Timeouts::new(Time::ZERO, receive);
-            let received = match served.take() {
+            let next = match served.take() {
                 // With several processors each message counts for the threads' homes.
-                Some(record) if sleep != Sleep::Busy && shared.homes.is_none() => {
-                    match answer_faults(&record, meter, tasks, timeouts) {
-                        Some(received) => received,
-                        None => break,
-                    }
+                Some(record) if sleep == Sleep::Until(None) && shared.homes.is_none() => {
+                    serve_again(&record, reply, meter, tasks, timeouts)
                 }
                 _ => {
                     meter.waits();
-                    kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words))
+                    Next::Received(kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words)))
                 }
             };
             reply = Reply::NONE;
             meter.gave(gift);
+            let received = match next {
+                Next::Received(received) => received,
+                Next::Event(waker) => {
+                    meter.charge(shared);
+                    wake(tasks, waker);
+                    break;
+                }
+                Next::Woken => break,
+            };
             let (from, (tag, words)) = match received {
                 Ok(received) => received,
                 // Whoever does not wait for its answer does not get it.
@@ -163,19 +168,14 @@ impl L4Machine {
             match meter.received(shared, from) {
                 // A thread that speaks for another says nothing that counts.
                 Some(_) if tag.is_propagated() => {}
-                Some(record) if record.serve_fault(tag, &words) => {
-                    reply.to = from;
-                    served = Some(record);
-                }
-                Some(record) => match record.deliver(tag, &words, l4::utcb::message_register) {
-                    Delivered::Answer(tag, words) => reply = Reply { to: from, tag, words },
+                Some(record) => match record.serve(tag, &words, l4::utcb::message_register) {
+                    Delivered::Answer(tag, words) => {
+                        reply = Reply { to: from, tag, words };
+                        served = Some(record);
+                    }
                     Delivered::Ignored => {}
                     Delivered::Event(waker) => {
-                        // First awake: this worker need not be told by a notification what it does itself.
-                        tasks.awake();
-                        if let Some(waker) = waker {
-                            waker.wake();
-                        }
+                        wake(tasks, waker);
                         break;
                     }
                 },
@@ -233,34 +233,63 @@ impl L4Machine {
     }
 }
 
-/// Lets a thread go on whose fault was served, and receives; serves its next faults as long as nothing else comes. `None`: that
-/// has woken a task; the thread has its answer.
-fn answer_faults(
+/// What comes after an answer that was given at once.
+enum Next {
+    /// A message, or none.
+    Received(l4::ipc::Result<(ThreadId, (MessageTag, Words))>),
+    /// The thread has an event, which this task awaits.
+    Event(Option<Waker>),
+    /// What it did has woken a task; it has its answer.
+    Woken,
+}
+
+/// Lets a thread go on by `reply`, and receives; serves its next messages as long as each can be answered at once and nothing else
+/// comes.
+fn serve_again(
     record: &Record,
+    mut reply: Reply,
     meter: &mut Meter,
     tasks: &Worker<L4Platform>,
     timeouts: Timeouts,
-) -> Option<l4::ipc::Result<(ThreadId, (MessageTag, Words))>> {
+) -> Next {
     loop {
         meter.waits();
-        let received = kernel::ipc(record.id, ThreadId::ANY, timeouts, (MessageTag::EMPTY, [0; 7]));
-        match received {
-            Ok((from, (tag, words)))
-                if from == record.id
-                    && !tag.is_propagated()
-                    && meter.received_again()
-                    && record.serve_fault(tag, &words) => {}
-            other => return Some(other),
-        }
+        let received = kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words));
+        let (tag, words) = match received {
+            Ok((from, message))
+                if from == record.id && !message.0.is_propagated() && meter.received_again() =>
+            {
+                message
+            }
+            other => return Next::Received(other),
+        };
+        reply = match record.serve(tag, &words, l4::utcb::message_register) {
+            Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
+            // Unless it is another's by now, it is ignored there, too.
+            Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
+            Delivered::Event(waker) => return Next::Event(waker),
+        };
         if !tasks.is_sleeping() {
-            send(Reply { to: record.id, ..Reply::NONE });
-            return None;
+            send(reply);
+            return Next::Woken;
         }
+    }
+}
+
+/// Wakes the task of a thread that has an event.
+fn wake(tasks: &mut Worker<L4Platform>, waker: Option<Waker>) {
+    // First awake: this worker need not be told by a notification what it does itself.
+    tasks.awake();
+    if let Some(waker) = waker {
+        waker.wake();
     }
 }
 
 /// Sends without waiting for the receiver; one that does not wait for it does not get it.
 fn send(reply: Reply) {
+    if reply.to.is_nil() {
+        return;
+    }
     let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
     let _ = kernel::ipc(reply.to, ThreadId::NIL, timeouts, (reply.tag, reply.words));
 }
