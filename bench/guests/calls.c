@@ -117,6 +117,8 @@ static void profile(void)
     profiled = 1;
     MEASURE("getpid", 1000, syscall(SYS_getpid));
     MEASURE("read 1 byte of /dev/zero", 1000, read(zero, byte, 1));
+    MEASURE("sigaction", 500, signal(SIGUSR1, ignore));
+    MEASURE("signal to itself", 200, kill(getpid(), SIGUSR1));
     MEASURE("page fault, zeros", 500, memory[4096 * page++] = 1);
     MEASURE("fork, exit, wait", 30, fork_and_wait());
 }

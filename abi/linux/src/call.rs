@@ -3,6 +3,7 @@
 use crate::Linux;
 use crate::calls;
 use crate::layout;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
@@ -33,16 +34,16 @@ impl Request {
     }
 }
 
-/// How a call ended.
+/// How a call ended. Small, as every call's result is one: what is large is in memory of its own.
 pub enum Outcome {
     /// With this value in RAX.
     Return(u64),
     /// It was interrupted; what becomes of it depends on the signal.
     Interrupted(Rule),
     /// With all registers replaced (rt_sigreturn).
-    Registers(ThreadState),
+    Registers(Box<ThreadState>),
     /// The program was replaced.
-    Executed(Executed),
+    Executed(Box<Executed>),
     /// The thread has to exit; for the process that has already begun.
     Exit(ExitStatus),
 }

@@ -50,9 +50,9 @@ pub enum Next {
     /// Let its program go on where it was: try again what faulted, or go on where it was recalled.
     Resume,
     /// Let its program run with these registers.
-    Run(ThreadState),
+    Run(Box<ThreadState>),
     /// The same, but on another thread of the machine: it has a new program, the old thread of the machine is over.
-    RunNew(Arc<dyn UserThread>, ThreadState),
+    RunNew(Arc<dyn UserThread>, Box<ThreadState>),
     /// Nothing: it has ended.
     Ended,
 }
@@ -71,8 +71,9 @@ impl<M: Machine> Linux<M> {
                 interrupted = Some((rule, number));
                 Registers::Unchanged
             }
-            Outcome::Registers(state) => Registers::All(state),
-            Outcome::Executed(Executed { user, state }) => {
+            Outcome::Registers(state) => Registers::All(*state),
+            Outcome::Executed(executed) => {
+                let Executed { user, state } = *executed;
                 replaced = Some(user);
                 Registers::All(state)
             }
@@ -146,7 +147,7 @@ impl<M: Machine> Linux<M> {
         Ok(match *registers {
             Registers::Unchanged => Some(Next::Resume),
             Registers::Result(value) => Some(Next::Return(value)),
-            Registers::All(state) => self.check_state(thread, &state).then_some(Next::Run(state)),
+            Registers::All(state) => self.check_state(thread, &state).then(|| Next::Run(Box::new(state))),
         })
     }
 
@@ -220,11 +221,11 @@ fn resume(state: &mut ThreadState, interrupted: Option<(Rule, u64)>, action: Opt
 pub(crate) async fn rt_sigreturn<M: Machine>(call: &Call<'_, M>) -> Done {
     let current = call.registers()?;
     match restore(call, &current).await {
-        Ok(state) => Err(Stop::Outcome(Outcome::Registers(state))),
+        Ok(state) => Err(Stop::Outcome(Outcome::Registers(Box::new(state)))),
         Err(_) => {
             let tid = call.tid();
             call.table(|table| table.force(tid, SignalInformation::system(Signal::SEGV)));
-            Err(Stop::Outcome(Outcome::Registers(current)))
+            Err(Stop::Outcome(Outcome::Registers(Box::new(current))))
         }
     }
 }

@@ -15,10 +15,6 @@
 //! | `auxiliary` | what a program is told at its start |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
-#![expect(
-    clippy::result_large_err,
-    reason = "a call that replaces all registers is rare, and copying them is cheaper than allocating"
-)]
 
 extern crate alloc;
 

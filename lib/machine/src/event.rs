@@ -1,5 +1,7 @@
 //! What a thread of a program tells the server, and how the server lets it go on: messages to and from values.
 
+use alloc::boxed::Box;
+
 use l4::x2::extension::{RECALLED, SYSTEM_CALL_LABEL, SystemCallAnswer};
 use l4::x2::protocol::{self, exception};
 use l4::x2::{MessageTag, Rights};
@@ -69,7 +71,7 @@ pub struct UserMessage {
 }
 
 /// How a thread goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resume {
     /// Returns from its system call with this result; no other register changes but RCX and R11. After any other event
     /// the same as `Continue`.
@@ -79,7 +81,7 @@ pub enum Resume {
     /// Goes on with all these registers. Starts a thread that has never run.
     ///
     /// A state that no program may have (addresses outside the user area) is not taken; the thread ends.
-    Registers(ThreadState),
+    Registers(Box<ThreadState>),
     /// Goes on with the registers that it has: repeats the access that faulted, or continues behind the system call (with
     /// what [`set_state`](crate::UserThread::set_state) has left, else RAX is the call's number), or at the instruction that
     /// raised the exception. Starts a thread that has never run.
@@ -273,11 +275,12 @@ mod tests {
         assert_eq!(tags(Resume::Return(1)), [(0, 1), (0, 0), (0, 18), (0, 0)]);
         assert_eq!(tags(Resume::Restart), [(1, 0), (0, 0), (0, 18), (0, 0)]);
         assert_eq!(tags(Resume::Continue), [(3, 0), (0, 0), (0, 18), (0, 0)]);
-        assert_eq!(tags(Resume::Registers(state)), [(3, 0), (0, 0), (0, 18), (0, 0)]);
+        assert_eq!(tags(Resume::Registers(Box::new(state))), [(3, 0), (0, 0), (0, 18), (0, 0)]);
         let message = UserMessage { label: 8, count: 3, words: [1, 2, 3, 0, 0, 0, 0] };
         assert_eq!(tags(Resume::Reply(message)), [(3, 0), (0, 0), (0, 18), (8, 3)]);
         assert_eq!(encode(Origin::SystemCall, &Resume::Return(1)).2[0], 1);
-        assert_eq!(encode(Origin::PageFault, &Resume::Registers(state)).0, Preparation::Write(&state));
+        let registers = Resume::Registers(Box::new(state));
+        assert_eq!(encode(Origin::PageFault, &registers).0, Preparation::Write(&state));
         assert_eq!(encode(Origin::Exception, &Resume::Return(0)).0, Preparation::Read);
     }
 

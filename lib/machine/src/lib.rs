@@ -20,7 +20,7 @@
 //!
 //! ```ignore
 //! let thread = machine.create_user_thread(&space, worker).await?;
-//! let mut resume = Resume::Registers(first_state);
+//! let mut resume = Resume::Registers(Box::new(first_state));
 //! loop {
 //!     resume = match thread.run(resume).await {
 //!         Event::SystemCall(call) => Resume::Return(answer(call).await),

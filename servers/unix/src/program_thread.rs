@@ -40,9 +40,9 @@ impl ProgramThread {
 }
 
 /// The server's handler as the machine has it.
-struct Calls(Arc<dyn CallsAtOnce>);
+struct Calls<C>(C);
 
-impl CallHandler for Calls {
+impl<C: CallsAtOnce> CallHandler for Calls<C> {
     fn call(&self, call: &SystemCall) -> Option<u64> {
         self.0.call(&Request { number: call.number, arguments: call.arguments })
     }
@@ -121,7 +121,7 @@ impl unix_server::UserThread for ProgramThread {
         }
     }
 
-    fn serve_at_once(&self, calls: Arc<dyn CallsAtOnce>) {
+    fn serve_at_once(&self, calls: impl CallsAtOnce + 'static) {
         self.thread.set_call_handler(Arc::new(Calls(calls)));
     }
 

@@ -38,14 +38,14 @@ pub enum Event {
 }
 
 /// How a thread goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resume {
     /// Behind its system call, with this result; no other register changes.
     Return(u64),
     /// With the registers that it has: what faulted is tried again, what was recalled goes on.
     Unchanged,
     /// With these registers: also how a new thread starts.
-    Registers(ThreadState),
+    Registers(Box<ThreadState>),
 }
 
 /// A thread of the machine as the server drives it. Dropping it ends it.
@@ -54,7 +54,7 @@ pub trait UserThread: unix::thread::UserThread + Sized + 'static {
     fn set_ids(&self, pid: Pid, tid: Pid);
 
     /// Lets `calls` serve the thread's system calls that need not wait, from now on. May do nothing.
-    fn serve_at_once(&self, calls: Arc<dyn CallsAtOnce>) {
+    fn serve_at_once(&self, calls: impl CallsAtOnce + 'static) {
         let _ = calls;
     }
 
@@ -137,7 +137,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
         // A trace is to show every call.
         if !self.trace {
             let at_once = AtOnce { server: Arc::downgrade(self), thread: Arc::downgrade(thread) };
-            user.serve_at_once(Arc::new(at_once));
+            user.serve_at_once(at_once);
         }
     }
 

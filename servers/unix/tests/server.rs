@@ -88,8 +88,8 @@ impl UserThread for TestThread {
     }
 
     async fn run(&self, resume: Resume) -> Event {
-        if let Resume::Registers(state) = resume {
-            *self.state.lock().unwrap() = state;
+        if let Resume::Registers(state) = &resume {
+            *self.state.lock().unwrap() = **state;
         }
         if std::mem::take(&mut self.recall.lock().unwrap().pending) {
             return Event::Recalled;

@@ -1,5 +1,6 @@
 //! A task with a thread that carries out what a test tells it, page faults and all.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -118,7 +119,7 @@ impl Servant {
         if let Ok(mut state) = self.user.state() {
             state.rax = command;
             set(&mut state);
-            self.user.answer(Resume::Registers(state));
+            self.user.answer(Resume::Registers(Box::new(state)));
         }
     }
 
@@ -153,7 +154,7 @@ impl Servant {
     /// After a failed command: back to where commands are asked for. Returns once it asks.
     pub async fn recover(&self) -> Outcome {
         let state = ThreadState { rip: CODE, rsp: STACK, ..ThreadState::default() };
-        self.serve(Some(Resume::Registers(state))).await
+        self.serve(Some(Resume::Registers(Box::new(state)))).await
     }
 }
 

@@ -5,6 +5,7 @@ use crate::layout::Fields;
 use crate::layout::process::{limit, resource, to_limit, to_rusage, to_tms};
 use crate::layout::signal::{child_code, optional_signal, wait_status};
 use crate::layout::time::ticks;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
@@ -402,7 +403,7 @@ pub(crate) async fn arch_prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     match call.uint(0) {
         SET_FS if call.arg(1) < 1 << 47 => {
             let state = ThreadState { rax: 0, fs_base: call.arg(1), ..call.registers()? };
-            Err(Stop::Outcome(Outcome::Registers(state)))
+            Err(Stop::Outcome(Outcome::Registers(Box::new(state))))
         }
         SET_FS => Err(Error::EPERM.into()),
         GET_FS => {

@@ -3,6 +3,7 @@
 use crate::call::{Call, Done, Outcome, Stop};
 use crate::layout::Fields;
 use crate::layout::signal::optional_signal;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use mach::Machine;
 use mach::machine::ThreadState;
@@ -243,5 +244,5 @@ async fn exec<M: Machine>(
     let environment = strings(call, environment).await?;
     let request = ExecRequest { at, path, follow, empty, arguments, environment };
     let executed = call.linux.execute(call.thread, request).await?;
-    Err(Stop::Outcome(Outcome::Executed(executed)))
+    Err(Stop::Outcome(Outcome::Executed(Box::new(executed))))
 }

@@ -421,9 +421,9 @@ impl Program {
         match next {
             Next::Return(value) => self.state.rax = value,
             Next::Resume => {}
-            Next::Run(state) => self.state = state,
+            Next::Run(state) => self.state = *state,
             Next::RunNew(_, state) => {
-                self.state = state;
+                self.state = *state;
                 return Err(Gone::Replaced);
             }
             Next::Ended => return Err(Gone::Ended),

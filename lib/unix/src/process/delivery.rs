@@ -6,6 +6,7 @@ use super::table::{FatalReport, Table};
 use crate::signal::{
     Action, Cause, ChildEvent, DefaultAction, Disposition, Frame, Signal, SignalInformation, SignalSet,
 };
+use alloc::boxed::Box;
 
 /// What a thread has to do next.
 #[derive(Clone, Debug)]
@@ -13,7 +14,7 @@ pub enum Delivery {
     /// Return to the program; from now on the thread counts as being there.
     Return,
     /// Enter a handler; then ask again.
-    Handler(Frame),
+    Handler(Box<Frame>),
     /// Stay stopped, until woken; then ask again.
     Stopped,
     /// Exit.
@@ -67,7 +68,8 @@ impl Table {
         match action.disposition {
             Disposition::Ignore => None,
             Disposition::Handler(handler) => {
-                Some(Delivery::Handler(self.enter_handler(tid, action, handler, information)?))
+                let frame = self.enter_handler(tid, action, handler, information)?;
+                Some(Delivery::Handler(Box::new(frame)))
             }
             // Only its own fault ends init; a sent signal of that number does not, also one that was blocked meanwhile.
             Disposition::Default if pid == Pid::INIT && !information.is_forced() => None,
@@ -134,7 +136,12 @@ impl Table {
     /// Takes the next signal that thread `tid` does not block: its own faults first, then its own others, then its
     /// process's.
     fn take_next(&mut self, tid: Pid) -> Option<SignalInformation> {
-        let allowed = !self.threads.get(&tid)?.blocked;
+        let thread = self.threads.get(&tid)?;
+        let allowed = !thread.blocked;
+        // As after most calls.
+        if thread.pending.is_empty() && self.processes.get(&thread.pid)?.pending.is_empty() {
+            return None;
+        }
         self.take_from(tid, SignalSet::SYNCHRONOUS & allowed, false)
             .or_else(|| self.take_from(tid, allowed, false))
             .or_else(|| self.take_from(tid, allowed, true))
