@@ -140,15 +140,18 @@ static void execute(const char *program, char **arguments)
     _exit(error == ENOENT ? 127 : 126);
 }
 
-/* Writes a line for whoever started the system. */
-static void report(const char *what, int status)
+/* Where a line for whoever started the system goes, or -1. It is open from the start: the command may remove all files. */
+static int open_log(void)
 {
     const char *log = getenv("LOG");
-    int file = log ? open(log, O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
-    if (file >= 0) {
-        dprintf(file, "\nguest: %s %d\n", what, status);
-        tcdrain(file);
-        close(file);
+    return log ? open(log, O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
+}
+
+static void report(int log, int status)
+{
+    if (log >= 0) {
+        dprintf(log, "\nguest: status %d\n", status);
+        tcdrain(log);
     }
 }
 
@@ -204,8 +207,8 @@ int main(int argc, char **argv)
     make_file_systems();
     set_name();
     char **words = command();
-    int status = run(words);
-    report("status", status);
+    int log = open_log(), status = run(words);
+    report(log, status);
     if (getenv("LOG")) {
         end_system(RB_POWER_OFF);
         for (;;)

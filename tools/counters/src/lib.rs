@@ -21,3 +21,4 @@ pub mod latency;
 mod plugin;
 pub mod profile;
 pub mod settings;
+pub mod work;

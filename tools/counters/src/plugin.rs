@@ -6,6 +6,7 @@ use crate::decode::{self, Kind, Special};
 use crate::latency::{Effect, Latency};
 use crate::profile::{Count, Profile};
 use crate::settings::Settings;
+use crate::work::{Block, Work};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fs::File;
 use std::io::Write;
@@ -42,6 +43,12 @@ unsafe extern "C" {
     fn qemu_plugin_insn_haddr(instruction: *const Opaque) -> *mut c_void;
     fn qemu_plugin_register_vcpu_insn_exec_cb(
         instruction: *mut Opaque,
+        callback: extern "C" fn(c_uint, *mut c_void),
+        registers: c_int,
+        data: *mut c_void,
+    );
+    fn qemu_plugin_register_vcpu_tb_exec_cb(
+        block: *mut Opaque,
         callback: extern "C" fn(c_uint, *mut c_void),
         registers: c_int,
         data: *mut c_void,
@@ -87,6 +94,8 @@ struct State {
     counting: AtomicBool,
     /// For each processor, if latency is what is measured.
     latency: Option<Vec<Mutex<Latency>>>,
+    /// For each processor, if its work is what is measured.
+    work: Option<Vec<Mutex<Work>>>,
     /// If it is asked for how often each instruction is executed.
     profile: Option<Profile>,
 }
@@ -142,14 +151,19 @@ fn prepare(info: &Info, arguments: &[String]) -> Result<State, String> {
     let latency = settings
         .latency
         .then(|| (0..info.max_vcpus.max(1)).map(|_| Mutex::new(Latency::default())).collect());
+    let work =
+        settings.work.then(|| (0..info.max_vcpus.max(1)).map(|_| Mutex::new(Work::default())).collect());
     let profile = match settings.profile.as_str() {
         "" => None,
         file => Some(Profile::new(file).map_err(|error| format!("cannot write {file}: {error}"))?),
     };
-    Ok(State { processors, out: Mutex::new(out), counting: AtomicBool::new(false), latency, profile })
+    Ok(State { processors, out: Mutex::new(out), counting: AtomicBool::new(false), latency, work, profile })
 }
 
 extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
+    if STATE.get().is_some_and(|state| state.work.is_some()) {
+        return translated_for_work(block);
+    }
     // SAFETY: QEMU's translation block is valid during this callback, and so are its instructions and their bytes; the
     // leaked data that is registered with them is never freed.
     unsafe {
@@ -177,6 +191,45 @@ extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, executed, NO_REGISTERS, data);
             qemu_plugin_register_vcpu_mem_cb(instruction, accessed, NO_REGISTERS, READ_AND_WRITE, data);
         }
+    }
+}
+
+/// Whole blocks are counted where only work is: they end at what matters to it, PAUSE and HLT.
+fn translated_for_work(block: *mut Opaque) {
+    let mut whole = Block::default();
+    // SAFETY: as in `translated`.
+    unsafe {
+        for index in 0..qemu_plugin_tb_n_insns(block) {
+            let instruction = qemu_plugin_tb_get_insn(block, index);
+            let bytes = std::slice::from_raw_parts(
+                qemu_plugin_insn_data(instruction),
+                qemu_plugin_insn_size(instruction),
+            );
+            whole.address = qemu_plugin_insn_vaddr(instruction);
+            whole.instructions += 1;
+            match decode::kind(bytes) {
+                Kind::Mark(kind, region) => whole.mark = Some((kind, region)),
+                Kind::Special(special) => whole.special = Some(special),
+                Kind::Plain => whole.special = None,
+            }
+        }
+        let data = Box::leak(Box::new(whole));
+        let data = std::ptr::from_mut(data).cast();
+        qemu_plugin_register_vcpu_tb_exec_cb(block, block_executed, NO_REGISTERS, data);
+    }
+}
+
+extern "C" fn block_executed(processor: c_uint, data: *mut c_void) {
+    let Some(state) = STATE.get() else { return };
+    // SAFETY: `data` is what `translated_for_work` leaked, and nobody writes to it.
+    let block: &Block = unsafe { &*data.cast() };
+    if let Some((kind, region)) = block.mark {
+        state.mark(kind, region);
+    } else if state.counting.load(Ordering::Relaxed)
+        && let Some(Ok(mut work)) =
+            state.work.as_ref().and_then(|work| work.get(processor as usize)).map(Mutex::lock)
+    {
+        work.block(block);
     }
 }
 
@@ -288,6 +341,11 @@ impl State {
                 for processor in 0..self.processors.len() {
                     self.with(processor as c_uint, Processor::clear);
                 }
+                for work in self.work.iter().flatten() {
+                    if let Ok(mut work) = work.lock() {
+                        *work = Work::default();
+                    }
+                }
                 if let Some(profile) = &self.profile {
                     profile.clear();
                 }
@@ -299,6 +357,11 @@ impl State {
                     let Ok(counts) = processor.lock() else { continue };
                     if counts.has_run() {
                         let _ = writeln!(out, "{}", counts.report(region, number));
+                    }
+                }
+                for (number, work) in self.work.iter().flatten().enumerate() {
+                    if let Ok(work) = work.lock() {
+                        let _ = writeln!(out, "{}", work.report(region, number));
                     }
                 }
                 let _ = out.flush();

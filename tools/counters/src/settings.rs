@@ -20,13 +20,15 @@ pub struct Settings {
     /// Measure for how long the kernel does not look for interrupts, from the first user instruction to the end, and
     /// nothing else.
     pub latency: bool,
+    /// Count the work of each processor, polling apart, and nothing else: fast.
+    pub work: bool,
     /// The file to which is written how often each instruction was executed in each region; empty: none.
     pub profile: String,
 }
 
 impl Settings {
     /// Reads `key=value` arguments: `out=FILE` (required), `l1i`, `l1d`, `l2` = BYTES/WAYS, `itlb`, `dtlb` =
-    /// ENTRIES/WAYS, `latency=on`, `profile=FILE`.
+    /// ENTRIES/WAYS, `latency=on`, `work=on`, `profile=FILE`.
     ///
     /// # Errors
     /// A sentence for the person who wrote the arguments.
@@ -39,6 +41,7 @@ impl Settings {
             itlb: Geometry { sets: 16, ways: 8, line_log2: 12 },
             dtlb: Geometry { sets: 16, ways: 4, line_log2: 12 },
             latency: false,
+            work: false,
             profile: String::new(),
         };
         for argument in arguments {
@@ -52,10 +55,11 @@ impl Settings {
                 "itlb" => settings.itlb = geometry(value, 12)?,
                 "dtlb" => settings.dtlb = geometry(value, 12)?,
                 "latency" => settings.latency = value == "on",
+                "work" => settings.work = value == "on",
                 "profile" => settings.profile = value.to_string(),
                 _ => {
                     return Err(format!(
-                        "unknown argument `{key}`; there are out, l1i, l1d, l2, itlb, dtlb, latency, profile"
+                        "unknown argument `{key}`; there are out, l1i, l1d, l2, itlb, dtlb, latency, work, profile"
                     ));
                 }
             }

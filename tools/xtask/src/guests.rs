@@ -40,7 +40,10 @@ const TESTS: [Program; 9] = [
 ];
 
 /// What is measured, in the images of benchmarks.
-const BENCHMARKS: [Program; 1] = [program("calls", "bench/guests/calls.c", "musl-gcc")];
+const BENCHMARKS: [Program; 2] = [
+    program("calls", "bench/guests/calls.c", "musl-gcc"),
+    program("speedup", "bench/guests/speedup.c", "musl-gcc"),
+];
 
 /// The first process of every image.
 const INIT: Program = program("init", "guests/programs/init.c", "musl-gcc");
@@ -55,9 +58,11 @@ pub(crate) fn tests() -> Result<Vec<(String, PathBuf)>> {
     TESTS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?))).collect()
 }
 
-/// Builds what benchmarks of guests run; returns name and file of each.
+/// Builds what benchmarks of guests run; returns name and file of each, and of the script that they run.
 pub(crate) fn benchmarks() -> Result<Vec<(String, PathBuf)>> {
-    BENCHMARKS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?))).collect()
+    let script = ("work.sh".to_string(), tree::root().join("bench/guests/work.sh"));
+    let programs = BENCHMARKS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?)));
+    programs.chain([Ok(script)]).collect()
 }
 
 /// Builds the first process of guests.

@@ -43,6 +43,9 @@ pub(crate) struct Suite {
     /// Of a benchmark: measure for how long the kernel does not look for interrupts, instead of counting.
     #[serde(default)]
     pub(crate) latency: bool,
+    /// Of a benchmark with guests: count what each processor does.
+    #[serde(default)]
+    pub(crate) speedup: bool,
     /// How many times each machine is booted, for suites about races.
     #[serde(default = "one")]
     repeat: u32,

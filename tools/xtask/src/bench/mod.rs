@@ -9,6 +9,7 @@
 //! | `profile`, `parts` | in which functions the regions' instructions are, and in which parts of the system |
 //! | `report`, `chart` | JSON, Markdown, a page with charts |
 //! | `guests` | programs of Linux, under the Unix server and under Linux |
+//! | `speedup` | what several processors are good for |
 //! | `person` | a person's work at the shell, here and under Linux |
 //! | `compare` | two reports side by side |
 //! | `published` | the committed results, their tables in the book, and that they are still true |
@@ -24,6 +25,7 @@ mod references;
 mod regions;
 mod report;
 mod series;
+mod speedup;
 
 use self::report::Report;
 use crate::suites::{self, Overrides, Run};
@@ -128,6 +130,9 @@ fn empty_report() -> Result<Report> {
 
 /// Boots one benchmark as often as it says, and collects everything. An error if anything disturbed it.
 fn measure(benchmark: &suites::Suite) -> Result<Report> {
+    if benchmark.speedup {
+        return speedup::measure(benchmark);
+    }
     if !benchmark.guest.is_empty() {
         return guests::measure(benchmark);
     }

@@ -2,12 +2,11 @@
 //! are still true.
 //!
 //! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`, `parts`, `growth`, `stretches`,
-//! `person`) and
-//! `<!-- end -->`.
+//! `person`, `speedup`) and `<!-- end -->`.
 
 use super::references::{self, References};
 use super::report::{self, Report};
-use super::{compare, empty_report, guests, measure, parts, person};
+use super::{compare, empty_report, guests, measure, parts, person, speedup};
 use crate::{build, suites, tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -81,8 +80,9 @@ fn table(report: &Report, what: &str, references: &References) -> Result<String>
         "growth" => Ok(report::growth_table(report)),
         "stretches" => Ok(report::stretches_table(report)),
         "person" => Ok(person::table(report)),
+        "speedup" => Ok(speedup::table(report)),
         _ => bail!(
-            "there is no table of {what}: operations, regions, calls, parts, growth, stretches or person"
+            "there is no table of {what}: operations, regions, calls, parts, growth, stretches, person or speedup"
         ),
     }
 }

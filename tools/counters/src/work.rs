@@ -1,0 +1,127 @@
+//! How much work each processor does: its instructions, and apart from them those of polling.
+//!
+//! A processor that waits in HLT executes nothing. One that waits in a loop, for another processor or for work, executes PAUSE in
+//! every round: what lies between two executions of the same PAUSE is polling, if it is so little that nothing else can have
+//! happened meanwhile. This is so under every kernel and in programs, without knowing where their loops are.
+
+use crate::counts::Mode;
+use crate::decode::Special;
+use std::fmt::Write;
+
+/// Instructions that a round of a loop has at most.
+const ROUND: u64 = 256;
+
+/// Instructions of one processor and mode.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    work: u64,
+    polling: u64,
+    /// Since the last PAUSE; they are among `work`.
+    since: u64,
+}
+
+/// Instructions that are executed one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Block {
+    /// Of the last one.
+    pub address: u64,
+    /// How many.
+    pub instructions: u64,
+    /// What the last one is: PAUSE and HLT are the last of a block.
+    pub special: Option<Special>,
+    /// A mark among them: its kind and its region.
+    pub mark: Option<(u8, u8)>,
+}
+
+/// The work of one processor.
+#[derive(Clone, Debug, Default)]
+pub struct Work {
+    user: Counts,
+    kernel: Counts,
+    /// Where the last PAUSE was.
+    pause: u64,
+    halts: u64,
+}
+
+impl Work {
+    /// The processor executes a block. One that it leaves early, by a fault, counts as a whole.
+    pub fn block(&mut self, block: &Block) {
+        let counts = match Mode::of(block.address) {
+            Mode::User => &mut self.user,
+            Mode::Kernel => &mut self.kernel,
+        };
+        counts.work += block.instructions;
+        counts.since += block.instructions;
+        match block.special {
+            Some(Special::Pause) => {
+                let again = self.pause == block.address && self.user.since + self.kernel.since <= ROUND;
+                for counts in [&mut self.user, &mut self.kernel] {
+                    let round = std::mem::take(&mut counts.since);
+                    if again {
+                        counts.work -= round;
+                        counts.polling += round;
+                    }
+                }
+                self.pause = block.address;
+            }
+            Some(Special::Halt) => self.halts += 1,
+            _ => {}
+        }
+    }
+
+    /// One line of JSON for region `region` and processor `processor`, without the line's end. `instructions` are those of work.
+    pub fn report(&self, region: u8, processor: usize) -> String {
+        let mut line = format!("{{\"region\":{region},\"processor\":{processor}");
+        for (name, counts, halts) in [("user", self.user, 0), ("kernel", self.kernel, self.halts)] {
+            let (work, polling) = (counts.work, counts.polling);
+            // Writing to a string cannot fail.
+            let _ = write!(
+                line,
+                ",\"{name}\":{{\"instructions\":{work},\"polling\":{polling},\"halt\":{halts}}}"
+            );
+        }
+        line.push('}');
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: u64 = 0xffff_ffff_8080_0000;
+
+    fn block(address: u64, instructions: u64, special: Option<Special>) -> Block {
+        Block { address, instructions, special, mark: None }
+    }
+
+    fn rounds(work: &mut Work, rounds: u64, instructions: u64) {
+        for _ in 0..rounds {
+            work.block(&block(KERNEL, 1, None));
+            work.block(&block(KERNEL + instructions, instructions, Some(Special::Pause)));
+        }
+    }
+
+    #[test]
+    fn rounds_of_a_loop_with_a_pause_are_polling_but_for_the_first() {
+        let mut work = Work::default();
+        work.block(&block(0x1000, 1, None));
+        rounds(&mut work, 10, 9);
+        work.block(&block(KERNEL, 1, Some(Special::Halt)));
+        assert_eq!(
+            work.report(3, 1),
+            "{\"region\":3,\"processor\":1,\"user\":{\"instructions\":1,\"polling\":0,\"halt\":0},\
+             \"kernel\":{\"instructions\":11,\"polling\":90,\"halt\":1}}"
+        );
+    }
+
+    #[test]
+    fn what_is_done_between_two_pauses_is_work_if_it_is_much_or_they_differ() {
+        let mut work = Work::default();
+        rounds(&mut work, 10, ROUND);
+        assert_eq!((work.kernel.work, work.kernel.polling), (10 * (ROUND + 1), 0));
+        let mut work = Work::default();
+        (1..5).for_each(|length| rounds(&mut work, 1, length));
+        assert_eq!(work.kernel.polling, 0);
+    }
+}
