@@ -59,17 +59,16 @@ pub(crate) fn progress(count: usize, test: &str) {
 
 /// The report, as much of it as there is room for: operations without a parameter, and the others at the smallest.
 pub(crate) fn show(rows: &[Row], khz: u64, reliable: bool) {
-    let verdict = if reliable { "the clocks agree" } else { "THE CLOCKS DISAGREE: figures mean nothing" };
-    print(
-        0,
-        0,
-        COLUMNS,
-        format_args!("Macadamia: median cycles at {khz} kHz; {verdict}; all is on the serial port {:20}", ""),
-    );
-    let mut previous = "";
+    let verdict = if reliable {
+        "the clocks agree; all is on the serial port"
+    } else {
+        "THE CLOCKS DISAGREE: figures mean nothing"
+    };
+    print(0, 0, COLUMNS, format_args!("Median cycles at {khz} kHz; {verdict} {:40}", ""));
     let mut shown = 0;
-    for row in rows {
-        if core::mem::replace(&mut previous, row.test) != row.test {
+    for (index, row) in rows.iter().enumerate() {
+        // Tests that are compared take turns at each parameter.
+        if rows[..index].iter().all(|before| before.test != row.test) {
             let (line, half) = (1 + shown % (ROWS - 1), shown / (ROWS - 1) * (COLUMNS / 2));
             let end = half + COLUMNS / 2 - 1;
             if half < COLUMNS {
