@@ -23,7 +23,7 @@ fn part(place: &Place) -> String {
     match place.image.as_str() {
         "kernel" => match path {
             // What entry code calls has a plain name, too.
-            "map_page" => "kernel: mappings and memory".into(),
+            "map_page" | "unmap_page" => "kernel: mappings and memory".into(),
             "read_registers" | "read_schedule" => "kernel: the rest".into(),
             _ if !path.contains("::") && !["memcpy", "memset", "memmove", "memcmp"].contains(&path) => {
                 "kernel: entry, exit and fast path".into()
