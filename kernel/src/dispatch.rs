@@ -155,7 +155,7 @@ fn serve_visitor(thread: ThreadRef) {
     trace::event(Event::Serve, thread.id().raw(), u64::from(thread.home()));
     this.current.set(Some(thread));
     match go_on(thread) {
-        Next::Return | Next::ReturnFromEvent => {
+        Next::Return | Next::Unchanged | Next::ReturnFromEvent => {
             this.current.set(None);
             if thread.is_runnable() {
                 this.scheduler.make_ready(thread);
@@ -179,19 +179,33 @@ fn serve_visitor(thread: ThreadRef) {
 pub fn returning() -> Option<ThreadRef> {
     let this = processor::this();
     let thread = this.current.get()?;
-    let returns = thread.returns_to_user()
-        && !thread.has(flag::HALTED | flag::RECALLED)
-        && thread.pending.get() == 0
-        && !thread.is_orphaned()
-        && thread.is_home()
-        && !this.scheduler.ready.has_outbound()
-        && this.scheduler.goes_on(thread)
-        && this.has_loaded(thread)
-        && arch::is_canonical(thread.registers.rip.get());
+    let returns =
+        !this.scheduler.ready.has_outbound() && this.scheduler.goes_on(thread) && can_return(thread);
     returns.then(|| {
         this.scheduler.set_timer();
         thread
     })
+}
+
+/// Whether `thread`, the current one, has nothing to do before it returns to user level, and the processor has all that it has
+/// there.
+#[inline]
+fn can_return(thread: ThreadRef) -> bool {
+    thread.returns_to_user()
+        && !thread.has(flag::HALTED | flag::RECALLED)
+        && thread.pending.get() == 0
+        && !thread.is_orphaned()
+        && thread.is_home()
+        && processor::this().has_loaded(thread)
+        && arch::is_canonical(thread.registers.rip.get())
+}
+
+/// Whether `current` goes on after [`Next::Unchanged`], since there is nothing that it has to make room for.
+#[inline]
+pub fn returns_unchanged(current: ThreadRef) -> bool {
+    let scheduler = &processor::this().scheduler;
+    debug_assert!(processor::this().is_current(current) && can_return(current));
+    scheduler.keeps_processor() && !scheduler.ready.has_outbound()
 }
 
 /// `thread`, which waited, runs now instead of the current thread, which waits: what `dispatch` does for

@@ -46,6 +46,9 @@ pub struct Space {
     /// Threads, active or not.
     threads: Cell<u32>,
     active_threads: Cell<u32>,
+    /// The page of UTCBs that was used last, and its frame: most often the next is there. 0 = none.
+    utcb_page: Cell<u64>,
+    utcb_frame: Cell<u64>,
     privileged: Cell<bool>,
     /// Threads lately found by their local ids, for the fast path. Who is found here is asked whether it still has that id.
     pub(crate) local_ids: [SharedRef<Tcb>; REMEMBERED],
@@ -112,6 +115,8 @@ impl Space {
                 utcb_area: Cell::new(None),
                 threads: Cell::new(0),
                 active_threads: Cell::new(0),
+                utcb_page: Cell::new(0),
+                utcb_frame: Cell::new(0),
                 privileged: Cell::new(false),
                 local_ids: [const { SharedRef::new() }; REMEMBERED],
                 ownership: Ownership::new(),
@@ -234,9 +239,21 @@ impl Space {
     }
 
     /// The frame of UTCBs at `page`, which stays while the caller holds [`CONTROL`].
+    #[inline]
     fn utcb_frame(&self, page: VirtAddr) -> Option<PhysAddr> {
+        if page.value() == self.utcb_page.get() && page.value() != 0 {
+            return Some(PhysAddr::new(self.utcb_frame.get()));
+        }
+        self.find_utcb_frame(page)
+    }
+
+    #[inline(never)]
+    fn find_utcb_frame(&self, page: VirtAddr) -> Option<PhysAddr> {
         let _walk = arch::tlb::Walk::begin();
-        self.memory.kernel_frame(page)
+        let frame = self.memory.kernel_frame(page)?;
+        self.utcb_page.set(page.value());
+        self.utcb_frame.set(frame.value());
+        Some(frame)
     }
 
     /// Takes the UTCB block at `location`, which is a valid location, into use, zeroed. `Ok(None)`: it is in use.
@@ -271,6 +288,7 @@ impl Space {
         let used = slots(address);
         used.set(used.get() & !(1 << (location / utcb::SIZE % UTCBS_PER_FRAME)));
         if used.get() == 0 {
+            self.utcb_page.set(0);
             self.memory.remove_kernel_frame(VirtAddr::new(location).align_down(crate::memory::PAGE_BITS));
             // SAFETY: `allocate_utcb` charged the frame to this account and gave up ownership; no UTCB in it is in use
             // and it is mapped nowhere any more.

@@ -25,6 +25,8 @@ use crate::thread::{PriorityCell, ThreadRef};
 pub enum Next {
     /// The current thread goes on, unless one of higher priority is ready, by what it did itself.
     Return,
+    /// The same, and nothing has changed for the current thread, nor any deadline: it can go on as it came.
+    Unchanged,
     /// The same after something that the current thread has nothing to do with, or that it did as a scheduler: if it
     /// loses the processor, that is a preemption which it can be told of (X.2 rule 4.1).
     ReturnFromEvent,
@@ -136,14 +138,14 @@ impl Scheduler {
     ///
     /// `current` is the thread that ran until now.
     pub fn choose(&self, current: Option<ThreadRef>, next: Next) -> Option<ThreadRef> {
-        let stays = matches!(next, Next::Return | Next::ReturnFromEvent);
+        let stays = matches!(next, Next::Return | Next::Unchanged | Next::ReturnFromEvent);
         let asynchronous = matches!(next, Next::ReturnFromEvent);
         if !stays && self.delayed.get().is_some() {
             self.end_delay();
         }
         let candidate = match next {
             Next::Switched(thread) => return Some(thread),
-            Next::Return | Next::ReturnFromEvent => current,
+            Next::Return | Next::Unchanged | Next::ReturnFromEvent => current,
             Next::SwitchTo(thread) => {
                 self.ready.remove(thread);
                 self.running_priority.set(thread.priority.get());
@@ -180,9 +182,13 @@ impl Scheduler {
     /// Whether `thread`, which runs, goes on after what it did itself, with nothing to be metered.
     #[inline]
     pub fn goes_on(&self, thread: ThreadRef) -> bool {
+        self.keeps_processor() && self.metered.get().is_none() && thread.quantum_left.get() == NEVER
+    }
+
+    /// Whether no ready thread is above the one that runs.
+    #[inline]
+    pub fn keeps_processor(&self) -> bool {
         self.ready.has_none_above(self.running_priority.get())
-            && self.metered.get().is_none()
-            && thread.quantum_left.get() == NEVER
     }
 
     /// The current thread waits and `thread`, than which none of higher priority is ready, runs on what is left of its

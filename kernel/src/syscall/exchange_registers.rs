@@ -12,13 +12,12 @@ use crate::scheduler::Next;
 use crate::space::Space;
 use crate::thread::{Continuation, ThreadRef, Utcb, flag, ipc};
 
-/// What the call takes and gives in registers, in the order in which entry code has them on its stack.
-#[repr(C)]
+/// What the call gives in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Values {
-    /// RAX: the thread, and its other id.
+    /// RAX: the thread's other id.
     pub id: u64,
-    /// RSI: what to do, and what the thread was doing.
+    /// RSI: what the thread was doing.
     pub control: u64,
     /// RDX.
     pub sp: u64,
@@ -32,34 +31,45 @@ pub struct Values {
     pub pager: u64,
 }
 
-/// The results of a call that changes nothing, for entry code that has saved no more than what they are made of. `None`: the
-/// whole call has to be made to know.
+/// Whom a call reads that changes nothing, and what that thread is doing: the rest of the results entry code takes out of its
+/// control block. `None`: the whole call has to be made to know.
 #[inline]
-pub fn read(current: ThreadRef, id: ThreadId) -> Option<Values> {
+pub fn find_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, ExchangeState)> {
     let thread = find_here(current, id)?;
-    let block = thread.utcb.get().filter(|_| thread.is_active())?;
-    may_control(current, thread).then(|| observe(thread, block, id))
+    thread.utcb.get()?;
+    if !thread.shares_space_with(current) && !may_control(current, thread) {
+        return None;
+    }
+    if thread.runs_at_user_level() {
+        return Some((thread, ExchangeState::default()));
+    }
+    thread.is_active().then(|| (thread, doing(thread)))
 }
 
-/// What the call tells of a thread that was named `id`.
-#[inline]
-fn observe(thread: ThreadRef, block: &Utcb, id: ThreadId) -> Values {
+/// What the thread is doing.
+fn doing(thread: ThreadRef) -> ExchangeState {
     // A transfer goes on while its side tells its pager of a missing page.
     let doing = ipc::transfer_continuation(thread).unwrap_or(thread.continuation());
-    let state = ExchangeState {
+    ExchangeState {
         halted: thread.has(flag::HALTED),
         receiving: doing.receiving().is_some(),
         sending: doing.sending().is_some() || doing == Continuation::RaiseException,
-    };
-    let registers = &thread.registers;
-    Values {
-        id: if id.is_global() { thread.local_id.get() } else { thread.id().raw() },
-        control: state.raw(),
-        sp: registers.rsp.get(),
-        ip: registers.rip.get(),
-        flags: registers.rflags.get(),
-        handle: block.read(utcb::USER_DEFINED_HANDLE),
-        pager: block.read(utcb::PAGER),
+    }
+}
+
+impl Values {
+    /// What the call tells of `thread`, which has the UTCB `block`, was named `id`, and is doing `state`.
+    pub fn of(thread: ThreadRef, block: &Utcb, id: ThreadId, state: ExchangeState) -> Self {
+        let registers = &thread.registers;
+        Self {
+            id: if id.is_global() { thread.local_id.get() } else { thread.id().raw() },
+            control: state.raw(),
+            sp: registers.rsp.get(),
+            ip: registers.rip.get(),
+            flags: registers.rflags.get(),
+            handle: block.read(utcb::USER_DEFINED_HANDLE),
+            pager: block.read(utcb::PAGER),
+        }
     }
 }
 
@@ -142,7 +152,7 @@ fn may_set_pager(current: ThreadRef, thread: ThreadRef) -> bool {
 fn perform(current: ThreadRef, request: &Request) -> Next {
     let &Request { thread, block, control, .. } = request;
     let registers = &thread.registers;
-    let before = observe(thread, block, request.id);
+    let before = Values::of(thread, block, request.id, doing(thread));
     if control.contains(ExchangeControl::CANCEL_SEND) {
         ipc::cancel_send(thread);
     }

@@ -17,7 +17,7 @@ mod thread_state;
 mod thread_switch;
 mod unmap;
 
-pub use exchange_registers::{Values as ExchangedValues, read as read_registers};
+pub use exchange_registers::{Values as ExchangedValues, find_readable};
 pub use map_control::at_once as map_page;
 pub use schedule::read as read_schedule;
 pub use unmap::at_once as unmap_page;
@@ -109,34 +109,27 @@ impl Call {
     /// The call whose SYSCALL instruction returns to this offset in the stub page.
     #[inline]
     fn returning_to(offset: u64) -> Option<Self> {
-        const RETURNS: [(Call, u64); CALLS] = {
-            let mut returns = [(Call::Ipc, 0); CALLS];
-            let mut index = 0;
-            while index < CALLS {
-                returns[index] = (ORDER[index], ORDER[index].return_offset());
-                index += 1;
-            }
-            returns
-        };
-        const ORDER: [Call; CALLS] = [
-            Call::Ipc,
-            Call::ExchangeRegisters,
-            Call::ThreadControl,
-            Call::SystemClock,
-            Call::ThreadSwitch,
-            Call::Schedule,
-            Call::Unmap,
-            Call::SpaceControl,
-            Call::ProcessorControl,
-            Call::MemoryControl,
-            Call::SpaceOptions,
-            Call::MapControl,
-            Call::ThreadState,
-            Call::Notify,
-        ];
-        let (call, returns) = *RETURNS.get((offset / STUB_SPACING) as usize)?;
-        (returns == offset).then_some(call)
+        let call = *Self::ORDER.get((offset / STUB_SPACING) as usize)?;
+        (call.return_offset() == offset).then_some(call)
     }
+
+    /// All of them.
+    const ORDER: [Self; CALLS] = [
+        Self::Ipc,
+        Self::ExchangeRegisters,
+        Self::ThreadControl,
+        Self::SystemClock,
+        Self::ThreadSwitch,
+        Self::Schedule,
+        Self::Unmap,
+        Self::SpaceControl,
+        Self::ProcessorControl,
+        Self::MemoryControl,
+        Self::SpaceOptions,
+        Self::MapControl,
+        Self::ThreadState,
+        Self::Notify,
+    ];
 }
 
 /// The current thread has executed SYSCALL, and would return to `offset` bytes behind the beginning of the stub page.
@@ -171,8 +164,11 @@ fn follow(current: ThreadRef, id: ThreadId, call: Call) -> Option<Next> {
 /// The thread here that `id` names for the current thread, if that is found at once: `None` says nothing.
 #[inline]
 fn find_here(current: ThreadRef, id: ThreadId) -> Option<ThreadRef> {
-    let thread =
-        if id.is_global() { threads().find(id) } else { current.space.get()?.remembered_local_id(id) };
+    let thread = if id.has_version() {
+        threads().find(id)
+    } else {
+        Some(id).filter(|id| !id.is_nil()).and(current.space.get())?.remembered_local_id(id)
+    };
     thread.filter(|thread| thread.is_here())
 }
 

@@ -39,7 +39,8 @@ enum Decoded {
 #[inline]
 pub fn read(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
     let thread = find_here(current, id)?;
-    let allowed = ipc::reaches(current, thread) && (is_privileged(current) || schedules(current, thread));
+    let reaches = thread.shares_space_with(current) || ipc::reaches(current, thread);
+    let allowed = reaches && (is_privileged(current) || schedules(current, thread));
     allowed.then(|| (state(thread), remaining_times(thread)))
 }
 
@@ -160,7 +161,12 @@ fn perform(current: ThreadRef, request: &Request) {
 }
 
 /// What the thread is doing. Only user-invoked IPC counts as such (X.2 rule 3.12).
+#[inline]
 pub(super) fn state(thread: ThreadRef) -> ThreadState {
+    if thread.runs_at_user_level() { ThreadState::Running } else { other_state(thread) }
+}
+
+fn other_state(thread: ThreadRef) -> ThreadState {
     match thread.continuation() {
         Continuation::Inactive => ThreadState::Inactive,
         _ if thread.has(flag::HALTED) => ThreadState::Inactive,
@@ -175,11 +181,11 @@ pub(super) fn state(thread: ThreadRef) -> ThreadState {
 }
 
 /// Rest of the timeslice in bits 16..31, of the total quantum in 0..15, as time periods (X.2 rule 3.15).
+#[inline]
 fn remaining_times(thread: ThreadRef) -> u64 {
     let scheduler = &processor::this().scheduler;
     let period = |left| match left {
         NEVER => Time::NEVER,
-        0 => Time::ZERO,
         left => Time::period_rounded_down(left),
     };
     let (slice, quantum) = (period(scheduler.timeslice_left(thread)), period(scheduler.quantum_left(thread)));

@@ -12,7 +12,7 @@ use crate::memory::{Account, OutOfMemory};
 use crate::scheduler::Next;
 use crate::space::{CONTROL, Space, SpaceRef};
 use crate::thread::table::{self, threads};
-use crate::thread::{Continuation, ThreadRef, TransferRecord, Utcb, Work, ipc, lifecycle, location};
+use crate::thread::{Continuation, IpcKind, ThreadRef, TransferRecord, Utcb, Work, ipc, lifecycle, location};
 
 /// UtcbLocation "unchanged".
 const UNCHANGED: u64 = u64::MAX;
@@ -28,7 +28,7 @@ enum Request {
     Create {
         id: ThreadId,
         space: Option<SpaceRef>,
-        scheduler: ThreadId,
+        scheduler: ThreadRef,
         pager: Option<ThreadId>,
         location: Option<u64>,
     },
@@ -37,7 +37,7 @@ enum Request {
         thread: ThreadRef,
         id: Option<ThreadId>,
         move_to: Option<SpaceRef>,
-        scheduler: Option<ThreadId>,
+        scheduler: Option<ThreadRef>,
         pager: Option<ThreadId>,
         location: Option<u64>,
     },
@@ -51,14 +51,14 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     let result = decode(current).and_then(perform);
     drop(control);
     match result {
-        Ok(Work::Idle) => {
+        Ok(Some(work)) => resume(current, work),
+        Ok(None) => {
             return_result(current, Ok(()));
-            Next::Return
+            Next::Unchanged
         }
-        Ok(work) => resume(current, work),
         Err(error) => {
             return_result(current, Err(error));
-            Next::Return
+            Next::Unchanged
         }
     }
 }
@@ -259,41 +259,51 @@ fn space_of(specifier: ThreadId) -> Result<SpaceRef, ErrorCode> {
         .ok_or(ErrorCode::InvalidSpace)
 }
 
-/// The scheduler's global id; `None` if it is not to change.
-fn decode_scheduler(current: ThreadRef, scheduler: ThreadId) -> Result<Option<ThreadId>, ErrorCode> {
+/// The scheduler; `None` if it is not to change.
+fn decode_scheduler(current: ThreadRef, scheduler: ThreadId) -> Result<Option<ThreadRef>, ErrorCode> {
     if scheduler.is_nil() {
         return Ok(None);
     }
-    let scheduler = ipc::resolve_thread(current, scheduler).ok_or(ErrorCode::InvalidScheduler)?;
-    Ok(Some(scheduler.id()))
+    ipc::resolve_thread(current, scheduler).map(Some).ok_or(ErrorCode::InvalidScheduler)
 }
 
-/// Performs the call; all that can fail comes first. Returns what is left to do.
-fn perform(request: Request) -> Result<Work, ErrorCode> {
+/// Performs the call; all that can fail comes first. Returns what is left to do; `None` if there is nothing, and no other thread
+/// has anything to do because of the call.
+fn perform(request: Request) -> Result<Option<Work>, ErrorCode> {
     match request {
-        Request::Nothing => {}
+        Request::Nothing => return Ok(None),
         Request::Associate(interrupt, Some(handler)) => interrupt.associate(handler),
         Request::Associate(interrupt, None) => interrupt.disassociate(),
         Request::Delete(thread) => {
-            if let Some(unfinished) = lifecycle::take_unfinished(thread) {
-                return Ok(unfinished);
+            if lifecycle::has_unfinished(thread)
+                && let Some(unfinished) = lifecycle::take_unfinished(thread)
+            {
+                return Ok(Some(unfinished));
             }
-            let number = thread.id().number();
-            let work = lifecycle::retire_id(thread, None);
+            let id = thread.id();
+            // It is in no IPC that anybody else could notice the end of.
+            let alone = matches!(
+                thread.continuation(),
+                Continuation::Inactive | Continuation::Receive(IpcKind::Start)
+            );
+            lifecycle::retire_id(thread, None);
             if lifecycle::has_no_relations(thread) {
-                let left = lifecycle::remove(thread, number);
-                return Ok(left.map_or(Work::Idle, Work::DestroySpace));
+                return match lifecycle::remove(thread, id.number()) {
+                    Some(left) => Ok(Some(Work::DestroySpace(left))),
+                    None => Ok((!alone).then_some(Work::Idle)),
+                };
             }
-            return Ok(work);
+            return Ok(Some(lifecycle::relations_to_end(thread, id, true, None)));
         }
         Request::Create { id, space, scheduler, pager, location } => {
             create(id, space, scheduler, pager, location)?;
+            return Ok(None);
         }
         Request::Modify { thread, id, move_to, scheduler, pager, location } => {
-            return modify(thread, id, move_to, scheduler, pager, location);
+            return modify(thread, id, move_to, scheduler, pager, location).map(Some);
         }
     }
-    Ok(Work::Idle)
+    Ok(Some(Work::Idle))
 }
 
 /// What a thread needs of a space to get a UTCB there and to be activated; returned if not used.
@@ -339,7 +349,7 @@ impl Drop for Provisions {
 fn create(
     id: ThreadId,
     space: Option<SpaceRef>,
-    scheduler: ThreadId,
+    scheduler: ThreadRef,
     pager: Option<ThreadId>,
     location: Option<u64>,
 ) -> Result<(), ErrorCode> {
@@ -350,7 +360,8 @@ fn create(
     let mut provisions = Provisions::reserve(space, space.account(), location, pager.is_some())?;
     let thread = lifecycle::allocate(space.account()).map_err(no_memory)?;
     // POINT OF NO RETURN.
-    lifecycle::install(thread, id, space, scheduler);
+    lifecycle::install(thread, id, space);
+    lifecycle::set_scheduler(thread, scheduler);
     if let Some((block, location)) = provisions.block.take() {
         lifecycle::set_utcb(thread, block, location);
     }
@@ -364,7 +375,7 @@ fn modify(
     thread: ThreadRef,
     id: Option<ThreadId>,
     move_to: Option<SpaceRef>,
-    scheduler: Option<ThreadId>,
+    scheduler: Option<ThreadRef>,
     pager: Option<ThreadId>,
     location: Option<u64>,
 ) -> Result<Work, ErrorCode> {
@@ -372,6 +383,9 @@ fn modify(
     let activation = pager.is_some() && !thread.is_active();
     let mut provisions = Provisions::reserve(space, thread.account.get(), location, activation)?;
     // POINT OF NO RETURN.
+    if let Some(scheduler) = scheduler {
+        lifecycle::set_scheduler(thread, scheduler);
+    }
     let mut left = None;
     if move_to.is_some() {
         left = lifecycle::relocate(thread, space, provisions.block.take());
@@ -379,20 +393,16 @@ fn modify(
         lifecycle::drop_utcb(thread);
         lifecycle::set_utcb(thread, block, location);
     }
-    let work = match id.map(|id| lifecycle::retire_id(thread, Some(id))) {
-        Some(Work::EndRelations { thread, id, next, delete, processors, .. }) => {
-            Work::EndRelations { thread, id, next, delete, left, processors }
-        }
+    let before = thread.id();
+    let work = if id.is_some() {
+        lifecycle::retire_id(thread, id);
+        lifecycle::relations_to_end(thread, before, false, left)
+    } else if move_to.is_some() {
         // A thread that has moved has left the partners behind in whose name others sent.
-        _ if move_to.is_some() => {
-            let processors = lifecycle::other_processors();
-            Work::EndRelations { thread, id: ThreadId::NIL, next: 0, delete: false, left, processors }
-        }
-        _ => Work::Idle,
+        lifecycle::relations_to_end(thread, ThreadId::NIL, false, left)
+    } else {
+        Work::Idle
     };
-    if let Some(scheduler) = scheduler {
-        lifecycle::set_scheduler(thread, scheduler);
-    }
     match (pager, provisions.record.take()) {
         (Some(pager), Some(record)) => lifecycle::activate(thread, pager, record),
         (Some(pager), None) => thread.set_pager(pager),

@@ -42,7 +42,8 @@ fn create_server(
     let account = space.account();
     space.configure(Some(KIP_AREA), Some(UTCB_AREA))?;
     let thread = lifecycle::allocate(account)?;
-    lifecycle::install(thread, id, space, scheduler);
+    lifecycle::install(thread, id, space);
+    thread.scheduler.set(scheduler);
     thread.priority.set(MAX_PRIORITY);
     thread.sensitive_priority.set(MAX_PRIORITY);
     let block = space.allocate_utcb(UTCB_AREA.base)?.ok_or(OutOfMemory)?;

@@ -49,12 +49,13 @@ pub fn release(thread: ThreadRef) {
 }
 
 /// Creates a thread, and an empty space for it (X.2 rule 5.6). Fails without trace.
-pub fn create_with_space(id: ThreadId, scheduler: ThreadId) -> Result<(), OutOfMemory> {
+pub fn create_with_space(id: ThreadId, scheduler: ThreadRef) -> Result<(), OutOfMemory> {
     // The TCB is paid for by the space, which has no name for it before it exists.
     let space = Space::create()?;
     match allocate(space.account()) {
         Ok(thread) => {
-            install(thread, id, space, scheduler);
+            install(thread, id, space);
+            set_scheduler(thread, scheduler);
             Ok(())
         }
         Err(error) => {
@@ -74,7 +75,7 @@ pub fn drop_utcbs_of(space: SpaceRef) {
 }
 
 /// Puts a new thread into the table and `space`. It lives where its creator does.
-pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, scheduler: ThreadId) {
+pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef) {
     thread.set_id(id);
     thread.space.set(Some(space));
     space.add_thread();
@@ -84,17 +85,15 @@ pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, scheduler: Thre
     let timeslice = DEFAULT_TIMESLICE.micros().unwrap_or(crate::scheduler::timeouts::NEVER);
     thread.timeslice.set(timeslice);
     thread.timeslice_left.set(timeslice);
-    set_scheduler(thread, scheduler);
     threads().set(id.number(), Some(thread));
     trace::event(Event::ThreadCreate, id.raw(), 0);
 }
 
-/// Makes the thread with id `scheduler` that of `thread`.
-pub fn set_scheduler(thread: ThreadRef, scheduler: ThreadId) {
-    thread.scheduler.set(scheduler);
-    if let Some(scheduler) = threads().find(scheduler) {
-        scheduler.mark(mark::NAMED);
-    }
+/// Makes `scheduler` that of `thread`.
+#[inline]
+pub fn set_scheduler(thread: ThreadRef, scheduler: ThreadRef) {
+    thread.scheduler.set(scheduler.id());
+    scheduler.mark(mark::NAMED);
 }
 
 /// What activation needs beside a UTCB.
@@ -188,7 +187,7 @@ pub fn forget_loaded(thread: ThreadRef) {
 }
 
 /// The first step of an id's end: nobody finds the thread by it any more. For a deletion the thread stops for good.
-pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) -> Work {
+pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) {
     let id = thread.id();
     ipc::leave_all(thread);
     // What was told to the old id is not for the new one. Relaxed: home processor.
@@ -208,14 +207,11 @@ pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) -> Work {
         }
     }
     interrupt::forget_handler(thread);
-    Work::EndRelations {
-        thread,
-        id,
-        next: 0,
-        delete: new.is_none(),
-        left: None,
-        processors: other_processors(),
-    }
+}
+
+/// What is to do about the relations of `id`, which was the thread's (nil: it has only moved, and left `left` as its last).
+pub fn relations_to_end(thread: ThreadRef, id: ThreadId, delete: bool, left: Option<SpaceRef>) -> Work {
+    Work::EndRelations { thread, id, next: 0, delete, left, processors: other_processors() }
 }
 
 /// How many processors there are beside this one.
@@ -293,6 +289,12 @@ pub fn remove(thread: ThreadRef, number: u32) -> Option<SpaceRef> {
     threads().set(number, None);
     release(thread);
     Some(space).filter(|space| space.remove_thread())
+}
+
+/// Whether [`take_unfinished`] may find something.
+#[inline]
+pub fn has_unfinished(thread: ThreadRef) -> bool {
+    thread.transfer_record.get().is_some_and(|record| !matches!(record.work.get(), Work::Idle))
 }
 
 /// What `thread`, which is about to be deleted, leaves undone of a ThreadControl or SpaceControl of its own that gave way to an

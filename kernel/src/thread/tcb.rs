@@ -442,6 +442,12 @@ impl Tcb {
         self.offer.get() == Offer::NONE && self.continuation.get() == Continuation::ReturnToUser
     }
 
+    /// Whether nothing keeps the thread from running at user level: it is in no IPC or other system call, and not halted.
+    #[inline]
+    pub fn runs_at_user_level(&self) -> bool {
+        self.returns_to_user() && !self.has(flag::HALTED)
+    }
+
     /// Sets what the thread does next or waits for.
     #[inline]
     pub fn set_continuation(&self, continuation: Continuation) {

@@ -6,6 +6,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use x2::{ThreadId, utcb};
 
+use crate::arch;
+
 /// A UTCB block. Words are indexed relative to MR0, with the names of [`x2::utcb`].
 #[repr(C, align(1024))]
 pub struct Utcb {
@@ -56,7 +58,7 @@ impl Utcb {
     /// Zeroes the block, which is no thread's.
     pub fn clear(&self) {
         // SAFETY: all of it is atomics, which may be written at any time; what programs read meanwhile is theirs to bear.
-        unsafe { self.words.as_ptr().cast_mut().write_bytes(0, self.words.len()) };
+        unsafe { arch::clear_words(self.words.as_ptr().cast_mut().cast(), self.words.len()) };
     }
 }
 

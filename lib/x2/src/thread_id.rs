@@ -62,6 +62,11 @@ impl ThreadId {
         self.0 & 0x3f != 0 && !self.is_any()
     }
 
+    /// Whether this has the form of a global id, or is anythread: its number is no thread's.
+    pub const fn has_version(self) -> bool {
+        self.0 & 0x3f != 0
+    }
+
     /// Whether this has the form of a local id (nilthread and the two "any" values have not).
     pub const fn is_local(self) -> bool {
         self.0 & 0x3f == 0 && !self.is_nil() && !self.is_any_local()

@@ -34,6 +34,15 @@ pub const USER_END: u64 = (1 << 47) - 4096;
 /// The emulator's exit device: the model has none.
 pub fn debug_exit(_code: u32) {}
 
+/// Clears `count` words.
+///
+/// # Safety
+/// They are the caller's to write.
+pub unsafe fn clear_words(words: *mut u64, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { words.write_bytes(0, count) };
+}
+
 /// The flags with which the kernel runs: the model has none.
 pub fn flags() -> u64 {
     0

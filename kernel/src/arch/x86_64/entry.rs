@@ -112,6 +112,7 @@ global_asm!(
     end_fault = const MESSAGE_REGISTERS + 1,
     utcb = const offset_of!(Tcb, utcb),
     utcb_pager = const utcb::byte_offset(utcb::PAGER),
+    handle = const utcb::byte_offset(utcb::USER_DEFINED_HANDLE),
     memory = const offset_of!(Space, memory),
     sigma0 = sym mapping::SIGMA0,
     message_register_8 = const utcb::byte_offset(utcb::message_register(REGISTER_MESSAGE_REGISTERS)),
@@ -181,19 +182,27 @@ pub fn init() {
 extern "C" fn system_call_entered(current: &'static Tcb) -> ! {
     processor::this().entered_from(current);
     let offset = current.registers.rip.get().wrapping_sub(STUB_PAGE);
-    leave(syscall::entered(current, offset))
+    match syscall::entered(current, offset) {
+        // SAFETY: it has come by SYSCALL, from a stub; its space and registers are still loaded.
+        Next::Unchanged if dispatch::returns_unchanged(current) => unsafe { resume_by_sysret(current) },
+        next => leave(next),
+    }
 }
 
-/// Called by `fast_path.S`: an ExchangeRegisters that changes nothing, of which only RIP, RSP and RFLAGS of the current thread
-/// are saved. Returns whether `values` holds the results now; it is unchanged otherwise.
+/// What [`find_readable`] finds, in RAX and RDX: the thread, if it does, and what that is doing.
+#[repr(C)]
+struct Readable {
+    thread: Option<ThreadRef>,
+    state: u64,
+}
+
+/// Called by `fast_path.S`: an ExchangeRegisters that changes nothing, of which only registers that a function may change are
+/// saved.
 #[unsafe(no_mangle)]
-extern "C" fn read_registers(current: &'static Tcb, values: &mut syscall::ExchangedValues) -> bool {
-    match syscall::read_registers(current, ThreadId::from_raw(values.id)) {
-        Some(results) => {
-            *values = results;
-            true
-        }
-        None => false,
+extern "C" fn find_readable(current: &'static Tcb, id: u64) -> Readable {
+    match syscall::find_readable(current, ThreadId::from_raw(id)) {
+        Some((thread, state)) => Readable { thread: Some(thread), state: state.raw() },
+        None => Readable { thread: None, state: 0 },
     }
 }
 
@@ -204,7 +213,7 @@ struct ScheduleResults {
     times: u64,
 }
 
-/// Called by `fast_path.S`: a Schedule that changes nothing. No registers are saved.
+/// Called by `fast_path.S`: a Schedule that changes nothing, of which only some registers that a function may change are saved.
 #[unsafe(no_mangle)]
 extern "C" fn read_schedule(current: &'static Tcb, id: u64) -> ScheduleResults {
     match syscall::read_schedule(current, ThreadId::from_raw(id)) {
@@ -337,7 +346,7 @@ pub fn enter() -> ! {
 fn leave(next: Next) -> ! {
     match next {
         Next::Switched(thread) => resume(thread),
-        Next::Return => match dispatch::returning() {
+        Next::Return | Next::Unchanged => match dispatch::returning() {
             Some(thread) => resume(thread),
             None => leave_by_dispatch(next),
         },

@@ -3,20 +3,25 @@
 // (K9) or a page fault in an owned space; or it is the answer to one of these.
 //
 // docs/src/ipc-fast-path.md says what each check is for. Until POINT OF NO RETURN nothing has changed that counts; what
-// does not qualify goes on in entry.S as if it had not been here. RSP is no stack here: it points to the current thread,
-// RCX to the receiver. RDI, RBP and R11 are scratch (an Ipc destroys RBP, ABI 5).
+// does not qualify goes on in entry.S as if it had not been here. RDI points to the current thread, RCX to the receiver.
+// RBP and R11 are scratch (an Ipc destroys RBP, ABI 5). RSP is no stack here: first it is the user's, then the receiver's
+// priority.
 //
 //   R9 MR0, RAX MR1, RBX MR2, R10 MR3, R12-R15 MR4-MR7; RSI to, RDX from, R8 timeouts
 
-// Goes to `other` unless DS, ES, FS and GS are null: the receiver is not to find the sender's.
-.macro check_selectors other
-    mov     edi, ds
+// Goes to `other` unless DS, ES, FS and GS are null: the receiver is not to find the sender's. So is `timeout`, 16 bits, if
+// there is one to look at.
+.macro check_selectors other, timeout
+    mov     ebp, ds
     mov     r11d, es
-    or      edi, r11d
+    or      ebp, r11d
     mov     r11d, fs
-    or      edi, r11d
+    or      ebp, r11d
     mov     r11d, gs
-    or      edi, r11d
+    or      ebp, r11d
+    .ifnb \timeout
+    or      bp, \timeout
+    .endif
     jnz     \other
 .endm
 
@@ -32,111 +37,105 @@
 
 // Goes to `other` unless the receiver is here, is known to be named, and no thread of a higher priority is ready: all three
 // are in one word. What was read of the receiver on this processor, before or afterwards, stays so if it is here. The
-// priority, as TCBs keep it, goes to EBP.
+// priority, as TCBs keep it, goes to ESP.
 .macro check_receiver other
-    mov     ebp, [rcx + {where}]
-    xor     ebp, gs:[{named_here}]
-    cmp     ebp, gs:[{farthest}]
+    mov     esp, [rcx + {where}]
+    xor     esp, gs:[{named_here}]
+    cmp     esp, gs:[{farthest}]
     ja      \other
 .endm
 
 // The same, whether it is named or not.
 .macro check_unnamed_receiver other
-    mov     ebp, [rcx + {where}]
-    or      ebp, {named}
-    xor     ebp, gs:[{named_here}]
-    cmp     ebp, gs:[{farthest}]
+    mov     esp, [rcx + {where}]
+    or      esp, {named}
+    xor     esp, gs:[{named_here}]
+    cmp     esp, gs:[{farthest}]
     ja      \other
 .endm
 
 // The registers of x87, SSE and AVX from the current thread's to the receiver's, of which at least one has some.
-// RDI and R11 changed.
+// RBP and R11 changed.
 .macro switch_extended_registers
     mov     gs:[{scratch2}], rax
     mov     r11, rdx
     mov     eax, [rip + {components}]
     xor     edx, edx
-    mov     rdi, [rsp + {extended_state}]
-    test    rdi, rdi
+    mov     rbp, [rdi + {extended_state}]
+    test    rbp, rbp
     jz      5f
-    xsave64 [rdi]
-    mov     rdi, [rcx + {extended_state}]
-    test    rdi, rdi
+    xsave64 [rbp]
+    mov     rbp, [rcx + {extended_state}]
+    test    rbp, rbp
     jnz     6f
-    lea     rdi, [rip + {initial_state}]
-    xrstor64 [rdi]
-    mov     rdi, cr0
-    or      rdi, {task_switched}
-    mov     cr0, rdi
+    lea     rbp, [rip + {initial_state}]
+    xrstor64 [rbp]
+    mov     rbp, cr0
+    or      rbp, {task_switched}
+    mov     cr0, rbp
     jmp     7f
 5:  clts
-    mov     rdi, [rcx + {extended_state}]
-6:  xrstor64 [rdi]
+    mov     rbp, [rcx + {extended_state}]
+6:  xrstor64 [rbp]
 7:  mov     rdx, r11
     mov     rax, gs:[{scratch2}]
 .endm
 
 fast_ipc:
-    mov     rbp, rsp
-    mov     rsp, gs:[{current}]
+    mov     rdi, gs:[{current}]
     test    r9d, 0xffc0                     // typed items, or flags
     jnz     not_fast_yet
-    test    r8w, r8w                        // a receive timeout
-    jnz     not_fast_yet
     btr     r11, 10                         // DF is 0 after a system call (ABI 5)
-    mov     [rsp + {rip}], rcx
-    mov     [rsp + {rflags}], r11
-    mov     [rsp + {rsp}], rbp
+    mov     [rdi + {rip}], rcx
+    mov     [rdi + {rflags}], r11
+    mov     [rdi + {rsp}], rsp
     find_receiver rsi, fast_local
-    // It takes this message.
-    mov     rdi, [rcx + {offer}]
-    cmp     rdi, [rsp + {id}]
-    je      fast_partner
-    cmp     rdi, -1
-    jne     fast_answer
-fast_partner:
     // The current thread waits for its partner, or for anybody.
     cmp     rdx, rsi
     jne     fast_open_wait
+    // The receiver takes this message. RSI is the sender's id from here on: the receiver has the other.
+    mov     rsi, [rdi + {id}]
+    cmp     [rcx + {offer}], rsi
+    jne     fast_other_offer
+fast_partner:
     check_receiver not_fast
 fast_waits:
-    check_selectors not_fast
-    mov     r11, [rsp + {space}]
-    mov     rdi, [rcx + {space}]
-    cmp     rdi, r11
+    check_selectors not_fast, r8w           // and no receive timeout
+    mov     r11, [rdi + {space}]
+    mov     rbp, [rcx + {space}]
+    cmp     rbp, r11
     je      fast_same_space
     cmp     qword ptr [r11 + {restriction}], 0
     jne     fast_restricted
     // Extended registers, senders that wait for the current thread, what forbids to enter the receiver's space: each is a word
     // of whose values the usual one alone has no sign. They are 0, but for the root table.
 fast_reaches:
-    mov     r11, [rsp + {extended_state}]
+    mov     r11, [rdi + {extended_state}]
     or      r11, [rcx + {extended_state}]
-    or      r11, [rsp + {senders}]
-    or      r11, [rdi + {entry_root}]
+    or      r11, [rdi + {senders}]
+    or      r11, [rbp + {entry_root}]
     js      fast_unusual
     // POINT OF NO RETURN.
 fast_enter:
     mov     gs:[{active_root}], r11         // before CR3: who changes the space's pages must know
     mov     cr3, r11
-    mov     rsi, [rsp + {id}]
 fast_switch:
-    mov     [rsp + {offer}], rdx
-    rdfsbase rdi
-    mov     [rsp + {fs_base}], rdi
+    mov     [rdi + {offer}], rdx
+    rdfsbase r8
+    mov     [rdi + {fs_base}], r8
     // The receiver runs.
     mov     qword ptr [rcx + {offer}], 0
     mov     gs:[{current}], rcx
-    mov     gs:[{running_priority}], bpl
-    cmp     [rcx + {fs_base}], rdi
+    mov     gs:[{running_priority}], spl
+    cmp     [rcx + {fs_base}], r8           // it finds its own in R8
     jne     fast_fs_base
 fast_bases:
     swapgs
     mov     rdx, [rcx + {gs_base}]
     wrgsbase rdx
-    // Message registers behind the message are 0.
-    movzx   edi, r9w
-    jmp     [fast_end + rdi * 8]
+    // Message registers behind the message are 0. RBP is the number of words, which the receiver has in the tag.
+    movzx   ebp, r9w
+    jmp     [fast_end + rbp * 8]
 fast_clear_1:
     xor     eax, eax
 fast_clear_2:
@@ -152,8 +151,6 @@ fast_clear_6:
 fast_clear_7:
     xor     r15d, r15d
 fast_clear_none:
-    xor     r8d, r8d
-    xor     ebp, ebp
     mov     r11, [rcx + {rflags}]
     mov     rdi, [rcx + {local_id}]
     mov     rsp, [rcx + {rsp}]
@@ -162,71 +159,79 @@ fast_clear_none:
 
 // The words from MR8 on go from UTCB to UTCB.
 fast_copy:
-    mov     rbp, rcx
-    mov     r8, rsi
-    lea     ecx, [rdi - 7]
-    mov     rsi, [rsp + {utcb}]
-    mov     rdi, [rbp + {utcb}]
+    mov     r11, rcx
+    mov     rsp, rsi
+    lea     ecx, [rbp - 7]
+    mov     rsi, [rdi + {utcb}]
+    mov     rdi, [r11 + {utcb}]
     add     rsi, {message_register_8}
     add     rdi, {message_register_8}
     rep movsq
-    mov     rcx, rbp
-    mov     rsi, r8
+    mov     rcx, r11
+    mov     rsi, rsp
     jmp     fast_clear_none
 
 // The partner's id is no global one, or nobody's: perhaps it is a local id, the same for both phases.
 fast_local:
     test    esi, 0x3f
-    jnz     not_fast
-    mov     rdi, [rsp + {space}]
+    jnz     not_fast_local
+    mov     r11, [rdi + {space}]
     mov     ecx, esi
     shr     ecx, {utcb_bits}
     and     ecx, {last_local_id}
-    mov     rcx, [rdi + {local_ids} + rcx * 8]
+    mov     rcx, [r11 + {local_ids} + rcx * 8]
     test    rcx, rcx
-    jz      not_fast
+    jz      not_fast_local
     cmp     [rcx + {local_id}], rsi
-    jne     not_fast
-    cmp     [rcx + {space}], rdi
-    jne     not_fast
-    mov     rdi, [rcx + {offer}]
-    cmp     rdi, [rsp + {id}]
+    jne     not_fast_local
+    cmp     [rcx + {space}], r11
+    jne     not_fast_local
+    mov     rbp, [rcx + {offer}]
+    cmp     rbp, [rdi + {id}]
     je      2f
-    cmp     rdi, -1
-    jne     not_fast
+    cmp     rbp, -1
+    jne     not_fast_local
 2:  cmp     rdx, rsi
-    jne     not_fast
-    check_receiver not_fast
-    check_selectors not_fast
+    jne     not_fast_local
+    check_receiver not_fast_local
+    check_selectors not_fast_local, r8w
     mov     rdx, [rcx + {id}]
-    mov     rdi, [rsp + {extended_state}]
-    or      rdi, [rcx + {extended_state}]
-    or      rdi, [rsp + {senders}]
-    mov     rsi, [rsp + {local_id}]
+    mov     rbp, [rdi + {extended_state}]
+    or      rbp, [rcx + {extended_state}]
+    or      rbp, [rdi + {senders}]
+    mov     rsi, [rdi + {local_id}]
     jns     fast_switch
     mov     rsi, [rcx + {local_id}]
     mov     rdx, rsi
-    jmp     not_fast
+    jmp     not_fast_local
 
-// The receiver waits for no message of an Ipc, but perhaps for an answer. R9 becomes how it goes on.
-fast_answer:
-    mov     r11, rdi
+// The receiver does not wait for a message of this sender's alone, but perhaps for anybody's, or for an answer. R9 becomes how
+// it goes on with that.
+fast_other_offer:
+    mov     rbp, [rcx + {offer}]
+    cmp     rbp, -1
+    je      3f
+    mov     r11, rbp
     not     r11
-    cmp     r11, [rsp + {id}]
+    cmp     r11, rsi
     jne     2f
-    lea     rdi, [r9 - 1]                   // label 0, one word or more: a result
-    cmp     rdi, 62
+    lea     rbp, [r9 - 1]                   // label 0, one word or more: a result
+    cmp     rbp, 62
     ja      not_fast
     mov     gs:[{scratch}], r9
     mov     r9d, {end_call}
-    jmp     fast_partner
-2:  btr     rdi, 63
+    jmp     3f
+2:  btr     rbp, 63
     jnc     not_fast
-    cmp     rdi, [rsp + {id}]
+    cmp     rbp, rsi
     jne     not_fast
     mov     gs:[{scratch}], r9
     mov     r9d, {end_fault}
-    jmp     fast_partner
+3:  cmp     rdx, -1
+    jne     fast_partner
+fast_anybody:
+    check_unnamed_receiver not_fast
+    jmp     fast_waits
 
 // The thread made a foreign system call, whose result is in RAX.
 fast_end_call:
@@ -256,31 +261,37 @@ fast_end_fault:
 fast_open_wait:
     cmp     rdx, -1
     jne     not_fast
-    check_unnamed_receiver not_fast
-    mov     rdi, [rsp + {pending_interrupts}]
-    or      rdi, [rsp + {notification}]
-    jz      fast_waits
+    mov     rbp, [rdi + {pending_interrupts}]
+    or      rbp, [rdi + {notification}]
+    jnz     not_fast
+    mov     rsi, [rdi + {id}]
+    cmp     [rcx + {offer}], rsi
+    je      fast_anybody
+    jmp     fast_other_offer
 not_fast:
-    movzx   edi, r9w
-    cmp     edi, {end_call}
+    mov     rsi, [rcx + {id}]
+not_fast_local:
+    movzx   ebp, r9w
+    cmp     ebp, {end_call}
     cmovae  r9, gs:[{scratch}]              // it is an answer, whose tag was put aside
-    mov     rcx, [rsp + {rip}]
-    mov     r11, [rsp + {rflags}]
-    mov     rbp, [rsp + {rsp}]
-    mov     rdi, [rsp + {local_id}]         // what it was by ABI 5
+    mov     rcx, [rdi + {rip}]
+    mov     r11, [rdi + {rflags}]
+    mov     rsp, [rdi + {rsp}]
 not_fast_yet:
-    mov     gs:[{scratch}], rbp
+    mov     gs:[{scratch}], rsp
+    mov     rsp, rdi
+    mov     rdi, [rsp + {local_id}]         // what it was by ABI 5
     xor     ebp, ebp
     jmp     general_entry
 
 fast_same_space:
-    mov     rdi, [rsp + {extended_state}]
-    or      rdi, [rcx + {extended_state}]
-    or      rdi, [rsp + {senders}]
+    mov     rbp, [rdi + {extended_state}]
+    or      rbp, [rcx + {extended_state}]
+    or      rbp, [rdi + {senders}]
     js      3f
-2:  mov     rsi, [rsp + {local_id}]         // within a space threads see each other's local ids
+2:  mov     rsi, [rdi + {local_id}]         // within a space threads see each other's local ids
     jmp     fast_switch
-3:  cmp     qword ptr [rsp + {senders}], 0
+3:  cmp     qword ptr [rdi + {senders}], 0
     jne     not_fast
     cmp     dword ptr [rip + {components}], 0
     je      not_fast                        // no XSAVE
@@ -289,30 +300,30 @@ fast_same_space:
 
 // Something is not as usual: what it is, and whether it matters.
 fast_unusual:
-    cmp     qword ptr [rsp + {senders}], 0
+    cmp     qword ptr [rdi + {senders}], 0
     jne     not_fast
-    cmp     qword ptr [rdi + {entry_root}], 0
+    cmp     qword ptr [rbp + {entry_root}], 0
     jl      not_fast
 fast_extended:
     cmp     dword ptr [rip + {components}], 0
     je      not_fast                        // no XSAVE
     switch_extended_registers
-    mov     rdi, [rcx + {space}]
-    mov     r11, [rdi + {entry_root}]
+    mov     rbp, [rcx + {space}]
+    mov     r11, [rbp + {entry_root}]
     jmp     fast_enter
 
 fast_restricted:
-    cmp     [r11 + {restriction}], rdi      // a confined program reaches its owner
+    cmp     [r11 + {restriction}], rbp      // a confined program reaches its owner
     je      fast_reaches
     cmp     [r11 + {restriction}], r11
     je      not_fast
-    cmp     [rdi + {restriction}], r11      // and spaces that its own space owns
+    cmp     [rbp + {restriction}], r11      // and spaces that its own space owns
     je      fast_reaches
     jmp     not_fast
 
 fast_fs_base:
-    mov     r11, [rcx + {fs_base}]
-    wrfsbase r11
+    mov     r8, [rcx + {fs_base}]
+    wrfsbase r8
     jmp     fast_bases
 
 // SystemClock. The user's stack pointer is in the scratch word.
@@ -368,40 +379,43 @@ fast_yield:
     mov     rdx, [rsp + {rdx}]
     jmp     general_entry
 
-// ExchangeRegisters that changes nothing. What the call takes and gives lies on the kernel's stack.
+// ExchangeRegisters that changes nothing: a function finds the thread, and says what it is doing.
 fast_exchange:
     test    rsi, {exchanged}
     jnz     general_entry
+    mov     [rsp + {message} + 0], r9
+    mov     [rsp + {message} + 8], rax
+    mov     [rsp + {message} + 24], r10
     btr     r11, 10
     mov     [rsp + {rip}], rcx
     mov     [rsp + {rflags}], r11
+    mov     [rsp + {rdi}], rdi
+    mov     [rsp + {rsi}], rsi
+    mov     [rsp + {rdx}], rdx
+    mov     [rsp + {r8}], r8
     mov     rcx, gs:[{scratch}]
     mov     [rsp + {rsp}], rcx
-    mov     rcx, rsp
+    mov     rdi, rsp
+    mov     rsi, rax
     mov     rsp, gs:[{stack_top}]
-    push    rcx
-    push    rdi
-    push    r10
-    push    r9
-    push    r8
-    push    rdx
-    push    rsi
-    push    rax
-    mov     rdi, rcx
-    mov     rsi, rsp
-    call    read_registers
-    test    al, al
-    pop     rax
-    pop     rsi
-    pop     rdx
-    pop     r8
-    pop     r9
-    pop     r10
-    pop     rdi
-    pop     rsp
+    call    find_readable
+    mov     rsp, gs:[{current}]
+    test    rax, rax
+    jz      not_at_once
+    // The other form of its id.
+    mov     rcx, [rax + {id}]
+    test    byte ptr [rsp + {message} + 8], 0x3f
+    cmovnz  rcx, [rax + {local_id}]
+    mov     rsi, rdx
+    mov     rdi, [rax + {utcb}]
+    mov     r10, [rdi + {handle}]
+    mov     rdi, [rdi + {utcb_pager}]
+    mov     rdx, [rax + {rsp}]
+    mov     r8, [rax + {rip}]
+    mov     r9, [rax + {rflags}]
+    mov     rax, rcx
     mov     rcx, [rsp + {rip}]
     mov     r11, [rsp + {rflags}]
-    jz      general_entry
     mov     rsp, [rsp + {rsp}]
     swapgs
     sysretq
@@ -414,30 +428,28 @@ fast_schedule:
     and     rax, r9
     inc     rax
     jnz     general_entry
-    mov     rax, rsp
-    mov     rsp, gs:[{stack_top}]
-    push    rdi
-    push    r10
-    push    rcx
-    push    r11
+    btr     r11, 10
+    mov     [rsp + {rflags}], r11
+    mov     [rsp + {rdi}], rdi
+    mov     [rsp + {message} + 24], r10
     mov     rsi, rdi
-    mov     rdi, rax
+    mov     rdi, rsp
+    mov     rsp, gs:[{stack_top}]
     call    read_schedule
-    pop     r11
-    pop     rcx
-    pop     r10
-    pop     rdi
+    mov     rsp, gs:[{current}]
+    mov     rcx, gs:[{schedule_return}]
+    mov     r11, [rsp + {rflags}]
+    mov     r10, [rsp + {message} + 24]
+    mov     rdi, [rsp + {rdi}]
     mov     rsi, -1
     mov     r8, rsi
     mov     r9, rsi
     cmp     rax, rsi
     je      2f
-    btr     r11, 10
     mov     rsp, gs:[{scratch}]
     swapgs
     sysretq
 2:  mov     rdx, rsi
-    mov     rsp, gs:[{current}]
     jmp     general_entry
 
 // MapControl with one item, in registers. What a function may change is saved, so that everything else goes on as usual.
@@ -476,6 +488,7 @@ fast_map:
     swapgs
     sysretq
 2:  mov     [rsp + {message} + 8], rax
+// The other registers are saved: the call goes on as any.
 not_at_once:
     mov     [rsp + {message} + 16], rbx
     mov     [rsp + {message} + 32], r12
@@ -570,42 +583,44 @@ foreign:
     mov     r12, rdx
     mov     r10, rsi
     mov     rbx, rdi
+    mov     rdi, rsp
     lea     r8, [rip + saved_entry]
 fast_call:
     movabs  r9, {system_call_tag}
-    mov     rsi, [rsp + {exception_handler}]
+    mov     rsi, [rdi + {exception_handler}]
     mov     rdx, rsi
     not     rdx
 
 // Sends the kernel's message in the current thread's name, whose registers are saved, to RSI. RDX is what the thread offers
-// then, R8 where it goes on if this does not do.
+// then, R8 where it goes on if this does not do, with RSP as general_entry has it.
 fast_report:
-    mov     rdi, [rsp + {space}]
-    cmp     byte ptr [rdi + {keeps_handlers}], 0
+    mov     rbp, [rdi + {space}]
+    cmp     byte ptr [rbp + {keeps_handlers}], 0
     je      fast_report_fails
 fast_report_to:
     find_receiver rsi, fast_report_fails
-    mov     rdi, [rcx + {offer}]
-    cmp     rdi, [rsp + {id}]
+    mov     rsi, [rdi + {id}]
+    cmp     [rcx + {offer}], rsi
     je      2f
-    cmp     rdi, -1
+    cmp     qword ptr [rcx + {offer}], -1
     jne     fast_report_fails
 2:  check_receiver fast_report_fails
-    cmp     qword ptr [rsp + {senders}], 0
+    cmp     qword ptr [rdi + {senders}], 0
     jne     fast_report_fails
     check_selectors fast_report_fails
-    mov     rdi, [rcx + {space}]
-    cmp     rdi, [rsp + {space}]
+    mov     rbp, [rcx + {space}]
+    cmp     rbp, [rdi + {space}]
     je      fast_report_fails
-    mov     r11, [rdi + {entry_root}]
+    mov     r11, [rbp + {entry_root}]
     test    r11, r11
     js      fast_report_fails
-    mov     rdi, [rsp + {extended_state}]
-    or      rdi, [rcx + {extended_state}]
+    mov     rbp, [rdi + {extended_state}]
+    or      rbp, [rcx + {extended_state}]
     jz      fast_enter
     cmp     dword ptr [rip + {components}], 0
     jne     fast_extended
 fast_report_fails:
+    mov     rsp, rdi
     jmp     r8
 
 // An invalid opcode of the current thread, RDI, whose registers are saved: perhaps an emulation library hands a foreign system
@@ -631,7 +646,6 @@ fast_forward:
     mov     [rdi + {rflags}], r11
     mov     [rdi + {r11}], r11
     mov     byte ptr [rdi + {entered_by_syscall}], 1
-    mov     rsp, rdi
     mov     rax, [rdi + {message} + 8]
     mov     r15, r9
     mov     r14, r8
@@ -642,7 +656,6 @@ fast_forward:
     lea     r8, [rip + general_forward]
     jmp     fast_call
 general_forward:
-    mov     rdi, rsp
     mov     rax, gs:[{scratch}]
     mov     [rdi + {rip}], rax
     mov     byte ptr [rdi + {entered_by_syscall}], 0
@@ -654,7 +667,6 @@ general_forward:
 fast_fault:
     cmp     qword ptr gs:[{foreign_limit}], 0
     je      saved_interrupt
-    mov     rsp, rdi
     mov     gs:[{scratch}], rdx
     mov     rax, cr2
     mov     ecx, {write}
@@ -664,31 +676,30 @@ fast_fault:
     test    dl, 1 << 4
     jz      2f
     mov     ecx, {execute}
-2:  mov     [rsp + {fault}], rax
-    mov     [rsp + {fault} + 8], rcx
+2:  mov     [rdi + {fault}], rax
+    mov     [rdi + {fault} + 8], rcx
     shl     ecx, 16
     movabs  r9, {page_fault_tag}
     or      r9, rcx
-    mov     rbx, [rsp + {rip}]
+    mov     rbx, [rdi + {rip}]
     lea     r8, [rip + general_fault]
-    mov     rsi, [rsp + {pager}]
-    mov     rdi, [rsp + {space}]
-    cmp     byte ptr [rdi + {keeps_handlers}], 0
+    mov     rsi, [rdi + {pager}]
+    mov     rbp, [rdi + {space}]
+    cmp     byte ptr [rbp + {keeps_handlers}], 0
     je      fault_without_owner
 2:  mov     rdx, rsi
     bts     rdx, 63
     jmp     fast_report_to
 // Whom the program says; not so if its space has an owner, or a redirector, or is sigma0's, whose faults are the kernel's.
 fault_without_owner:
-    mov     rsi, [rsp + {utcb}]
+    mov     rsi, [rdi + {utcb}]
     mov     rsi, [rsi + {utcb_pager}]
-    cmp     qword ptr [rdi + {restriction}], 0
+    cmp     qword ptr [rbp + {restriction}], 0
     jne     general_fault
     mov     r11d, [rip + {sigma0}]
-    cmp     [rdi + {memory}], r11d
+    cmp     [rbp + {memory}], r11d
     jne     2b
 general_fault:
-    mov     rdi, rsp
     mov     esi, {page_fault}
     mov     rdx, gs:[{scratch}]
     jmp     saved_interrupt

@@ -32,6 +32,19 @@ pub mod msr {
     pub const KERNEL_GS_BASE: u32 = 0xc000_0102;
 }
 
+/// Clears `count` words.
+///
+/// # Safety
+/// They are the caller's to write.
+#[inline]
+pub unsafe fn clear_words(words: *mut u64, count: usize) {
+    // SAFETY: the caller's promise; the direction flag is clear in the kernel.
+    unsafe {
+        asm!("rep stosq", inout("rdi") words => _, inout("rcx") count => _, in("rax") 0u64,
+            options(nostack, preserves_flags));
+    }
+}
+
 /// Writes a byte to an I/O port.
 ///
 /// # Safety

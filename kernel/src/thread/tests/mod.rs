@@ -21,7 +21,7 @@ use super::{ThreadRef, initial};
 use crate::arch::Machine;
 use crate::dispatch::{Outcome, dispatch};
 use crate::scheduler::{Next, quantum};
-use crate::syscall::{self, Call};
+use crate::syscall::{self, Call, ExchangedValues};
 use crate::{arch, interrupt, mapping, processor};
 
 /// Interrupt lines of the machine.
@@ -152,7 +152,9 @@ fn short_answer(call: Call, thread: ThreadRef) -> Option<[u64; 7]> {
     let of = |register: Register| register.of(thread).get();
     match call {
         Call::ExchangeRegisters if of(Register::Rsi) & !ExchangeControl::DELIVER.raw() == 0 => {
-            let values = syscall::read_registers(thread, ThreadId::from_raw(of(Register::Rax)))?;
+            let id = ThreadId::from_raw(of(Register::Rax));
+            let (found, state) = syscall::find_readable(thread, id)?;
+            let values = ExchangedValues::of(found, found.utcb.get()?, id, state);
             Some([values.id, values.control, values.sp, values.ip, values.flags, values.handle, values.pager])
         }
         Call::Schedule
