@@ -196,12 +196,11 @@ fn queues(out: &mut impl Write) -> fmt::Result {
     Ok(())
 }
 
-const USES: [(Use, &str); 11] = [
+const USES: [(Use, &str); 10] = [
     (Use::Free, "free"),
     (Use::Records, "frame records"),
     (Use::Accounts, "accounts"),
     (Use::Threads, "threads"),
-    (Use::Transfers, "transfer records"),
     (Use::Spaces, "spaces"),
     (Use::MapNodes, "mapping nodes"),
     (Use::MapArrays, "mapping arrays"),

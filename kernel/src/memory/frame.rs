@@ -23,10 +23,8 @@ pub enum Use {
     Records,
     /// The table of accounts.
     Accounts,
-    /// Thread control blocks.
+    /// Thread control blocks and transfer records.
     Threads,
-    /// Transfer records.
-    Transfers,
     /// Address-space objects.
     Spaces,
     /// Mapping nodes.

@@ -28,7 +28,7 @@ pub use address::{PAGE_BITS, PAGE_SIZE, PhysAddr, PhysRange, VirtAddr};
 pub use frame::{Frame, Statistics, Use, statistics};
 pub use reservation::Reservation;
 pub(crate) use slab::FastSlab;
-pub use slab::{CLEARED, ObjectSlab, Reserved, Slab, UNCLEARED};
+pub use slab::{CLEARED, ObjectSlab, Reserved, Slab};
 
 /// No kernel memory: the account's limit is reached, or the machine has none left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

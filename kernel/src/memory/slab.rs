@@ -381,11 +381,9 @@ impl<const SIZE: u32> FastSlab<SIZE> {
 
 /// How an [`ObjectSlab`] treats its objects: they hold zeros when they are handed out.
 pub const CLEARED: u32 = u32::MAX;
-/// How an [`ObjectSlab`] treats its objects: whoever gets one writes it whole.
-pub const UNCLEARED: u32 = u32::MAX - 1;
 
 /// Objects of type `T`, packed. `T` must be valid as all zeros, or the caller writes it before use. `CARE` says how they are
-/// treated: [`CLEARED`], [`UNCLEARED`], or, for a stable slab (see the module), the offset of two bytes of `T` which mean
+/// treated: [`CLEARED`], or, for a stable slab (see the module), the offset of two bytes of `T` which mean
 /// nothing while it is free.
 pub struct ObjectSlab<T, const CARE: u32 = CLEARED> {
     slab: Slab,
@@ -409,7 +407,6 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     /// Known to the compiler, so that no object is found by a division.
     const LAYOUT: Layout = match CARE {
         CLEARED => Layout::cleared(Self::SIZE),
-        UNCLEARED => Layout::packed(Self::SIZE).with_colours(),
         link_at => Layout::stable(Self::SIZE, link_at),
     };
 

@@ -8,11 +8,11 @@ use x2::{ErrorCode, ThreadId, utcb};
 use super::{Call, check_privilege, return_result, space_control};
 use crate::interrupt::{self, Interrupt};
 use crate::mapping::Progress;
-use crate::memory::{Account, OutOfMemory};
+use crate::memory::OutOfMemory;
 use crate::scheduler::Next;
 use crate::space::{CONTROL, Space, SpaceRef};
 use crate::thread::table::{self, threads};
-use crate::thread::{Continuation, IpcKind, ThreadRef, TransferRecord, Utcb, Work, ipc, lifecycle, location};
+use crate::thread::{Continuation, IpcKind, ThreadRef, Utcb, Work, ipc, lifecycle, location};
 
 /// UtcbLocation "unchanged".
 const UNCHANGED: u64 = u64::MAX;
@@ -306,32 +306,19 @@ fn perform(request: Request) -> Result<Option<Work>, ErrorCode> {
     Ok(Some(Work::Idle))
 }
 
-/// What a thread needs of a space to get a UTCB there and to be activated; returned if not used.
+/// A UTCB that a thread is to get; returned if not used.
 struct Provisions {
     space: SpaceRef,
-    /// Pays for the record; UTCBs are paid for by the space.
-    account: Account,
     block: Option<(&'static Utcb, u64)>,
-    record: Option<&'static TransferRecord>,
 }
 
 impl Provisions {
-    fn reserve(
-        space: SpaceRef,
-        account: Account,
-        location: Option<u64>,
-        activation: bool,
-    ) -> Result<Self, ErrorCode> {
-        let no_memory = |_: OutOfMemory| ErrorCode::NoMemory;
-        let mut provisions = Self { space, account, block: None, record: None };
-        if let Some(location) = location {
-            let block = space.allocate_utcb(location).map_err(no_memory)?;
-            provisions.block = Some((block.ok_or(ErrorCode::InvalidUtcbArea)?, location));
-        }
-        if activation {
-            provisions.record = Some(lifecycle::allocate_transfer_record(account).map_err(no_memory)?);
-        }
-        Ok(provisions)
+    /// `space` pays for it.
+    #[inline]
+    fn reserve(space: SpaceRef, location: Option<u64>) -> Result<Self, ErrorCode> {
+        let Some(location) = location else { return Ok(Self { space, block: None }) };
+        let block = space.allocate_utcb(location).map_err(|_: OutOfMemory| ErrorCode::NoMemory)?;
+        Ok(Self { space, block: Some((block.ok_or(ErrorCode::InvalidUtcbArea)?, location)) })
     }
 }
 
@@ -339,9 +326,6 @@ impl Drop for Provisions {
     fn drop(&mut self) {
         if let Some((block, location)) = self.block.take() {
             self.space.free_utcb(block, location);
-        }
-        if let Some(record) = self.record.take() {
-            lifecycle::free_transfer_record(record, self.account);
         }
     }
 }
@@ -357,7 +341,7 @@ fn create(
     let Some(space) = space else {
         return lifecycle::create_with_space(id, scheduler).map_err(no_memory);
     };
-    let mut provisions = Provisions::reserve(space, space.account(), location, pager.is_some())?;
+    let mut provisions = Provisions::reserve(space, location)?;
     let thread = lifecycle::allocate(space.account()).map_err(no_memory)?;
     // POINT OF NO RETURN.
     lifecycle::install(thread, id, space);
@@ -365,8 +349,8 @@ fn create(
     if let Some((block, location)) = provisions.block.take() {
         lifecycle::set_utcb(thread, block, location);
     }
-    if let (Some(pager), Some(record)) = (pager, provisions.record.take()) {
-        lifecycle::activate_new(thread, pager, record);
+    if let Some(pager) = pager {
+        lifecycle::activate_new(thread, pager);
     }
     Ok(())
 }
@@ -380,8 +364,7 @@ fn modify(
     location: Option<u64>,
 ) -> Result<Work, ErrorCode> {
     let space = move_to.or(thread.space.get()).ok_or(ErrorCode::InvalidThread)?;
-    let activation = pager.is_some() && !thread.is_active();
-    let mut provisions = Provisions::reserve(space, thread.account.get(), location, activation)?;
+    let mut provisions = Provisions::reserve(space, location)?;
     // POINT OF NO RETURN.
     if let Some(scheduler) = scheduler {
         lifecycle::set_scheduler(thread, scheduler);
@@ -403,10 +386,10 @@ fn modify(
     } else {
         Work::Idle
     };
-    match (pager, provisions.record.take()) {
-        (Some(pager), Some(record)) => lifecycle::activate(thread, pager, record),
-        (Some(pager), None) => thread.set_pager(pager),
-        _ => {}
+    match pager {
+        Some(pager) if thread.is_active() => thread.set_pager(pager),
+        Some(pager) => lifecycle::activate(thread, pager),
+        None => {}
     }
     Ok(work)
 }

@@ -1,20 +1,21 @@
 //! How threads come into being, become active, change their names and homes, and go.
 //!
-//! Whatever can fail is allocated before anything changes: [`create`] and [`allocate_activation`] fail without trace, the rest
+//! Whatever can fail is allocated before anything changes: [`allocate`] and [`create_with_space`] fail without trace, the rest
 //! cannot fail (K4).
 
-use core::mem::offset_of;
+use core::cell::UnsafeCell;
+use core::mem::{MaybeUninit, offset_of};
 use core::ptr::{NonNull, eq};
 
 use x2::control::{DEFAULT_PRIORITY, DEFAULT_TIMESLICE};
 use x2::{ThreadId, utcb};
 
 use super::table::threads;
-use super::tcb::{Tcb, mark};
-use super::transfer_record::{TransferRecord, Work};
+use super::tcb::{TCB_SIZE, Tcb, mark};
+use super::transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
 use super::{Continuation, ThreadRef, Utcb, ipc};
 use crate::mapping::Cursor;
-use crate::memory::{Account, ObjectSlab, OutOfMemory, UNCLEARED, Use};
+use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
 use crate::space::{Space, SpaceRef};
 use crate::trace::{self, Event};
 use crate::{arch, interrupt, processor};
@@ -22,21 +23,34 @@ use crate::{arch, interrupt, processor};
 /// How many threads a walk through all of them looks at between two polls.
 pub const LOOKED_AT: usize = 16;
 
-/// TCBs. While one is free the slab keeps its link in the saved registers.
-static TCBS: ObjectSlab<Tcb, { offset_of!(Tcb, registers) as u32 }> = ObjectSlab::new(Use::Threads);
-static TRANSFER_RECORDS: ObjectSlab<TransferRecord, UNCLEARED> = ObjectSlab::new(Use::Transfers);
+/// The memory of a thread. All of it is taken when the thread is made, so that nothing can run out later (K4).
+#[repr(C)]
+struct Memory {
+    tcb: Tcb,
+    /// Written when the thread is activated.
+    record: UnsafeCell<MaybeUninit<TransferRecord>>,
+}
+
+const _: () = assert!(offset_of!(Memory, tcb) == 0);
+const _: () = assert!(size_of::<Memory>() == THREAD_SIZE);
+
+/// What a thread costs, in bytes: TCB and transfer record, in whole cache lines.
+pub const THREAD_SIZE: usize = (TCB_SIZE + TRANSFER_RECORD_SIZE).next_multiple_of(64);
+
+/// While a thread's memory is free the slab keeps its link in the saved registers.
+static THREADS: ObjectSlab<Memory, { offset_of!(Tcb, registers) as u32 }> = ObjectSlab::new(Use::Threads);
 
 /// TCBs in use, for leak checks.
 pub fn threads_in_use() -> u32 {
-    TCBS.slab().usage().0
+    THREADS.slab().usage().0
 }
 
 /// A TCB that is not in the table yet, in its initial state, charged to `account`.
 pub fn allocate(account: Account) -> Result<ThreadRef, OutOfMemory> {
-    let place = TCBS.alloc(account)?;
+    let place = THREADS.alloc(account)?;
     // SAFETY: the slab hands out memory that is a TCB, live or from its last use, or zero: each is a valid Tcb, and the
     // memory is never used as anything else.
-    let thread: ThreadRef = unsafe { place.as_ref() };
+    let thread: ThreadRef = unsafe { &place.as_ref().tcb };
     thread.reset();
     thread.account.set(account);
     Ok(thread)
@@ -45,7 +59,7 @@ pub fn allocate(account: Account) -> Result<ThreadRef, OutOfMemory> {
 /// Returns a TCB that is in no table, queue or space.
 pub fn release(thread: ThreadRef) {
     // SAFETY: it came from this slab; whoever still refers to it re-checks its id, which is nil.
-    unsafe { TCBS.free(NonNull::from(thread), thread.account.get()) };
+    unsafe { THREADS.free(NonNull::from(thread).cast(), thread.account.get()) };
 }
 
 /// Creates a thread, and an empty space for it (X.2 rule 5.6). Fails without trace.
@@ -96,21 +110,11 @@ pub fn set_scheduler(thread: ThreadRef, scheduler: ThreadRef) {
     scheduler.mark(mark::NAMED);
 }
 
-/// What activation needs beside a UTCB.
-pub fn allocate_transfer_record(account: Account) -> Result<&'static TransferRecord, OutOfMemory> {
-    let place = TRANSFER_RECORDS.alloc(account)?;
-    // SAFETY: fresh memory for a TransferRecord, freed only with its thread.
-    unsafe {
-        place.write(TransferRecord::new());
-        Ok(place.as_ref())
-    }
-}
-
-/// Returns a transfer record.
-pub fn free_transfer_record(record: &'static TransferRecord, account: Account) {
-    record.end();
-    // SAFETY: from this slab; the thread that had it has forgotten it.
-    unsafe { TRANSFER_RECORDS.free(NonNull::from(record), account) };
+/// Makes the room for the transfer record of `thread`, which came from [`allocate`], an unused record.
+fn make_record(thread: ThreadRef) -> &'static TransferRecord {
+    let memory = core::ptr::from_ref(thread).cast::<Memory>();
+    // SAFETY: `allocate` makes TCBs in such memory only; the thread has no record, so nobody refers to what is there.
+    unsafe { (*(*memory).record.get()).write(TransferRecord::new()) }
 }
 
 /// Gives an inactive thread its UTCB.
@@ -133,19 +137,19 @@ pub fn drop_utcb(thread: ThreadRef) {
 }
 
 /// Activates an inactive thread that has a UTCB: it waits for its start message from `pager` (X.2 rule 5.12).
-pub fn activate(thread: ThreadRef, pager: ThreadId, record: &'static TransferRecord) {
-    become_active(thread, pager, record);
+pub fn activate(thread: ThreadRef, pager: ThreadId) {
+    become_active(thread, pager);
     ipc::await_start(thread, pager);
 }
 
 /// The same for a thread that has just been made.
-pub fn activate_new(thread: ThreadRef, pager: ThreadId, record: &'static TransferRecord) {
-    become_active(thread, pager, record);
+pub fn activate_new(thread: ThreadRef, pager: ThreadId) {
+    become_active(thread, pager);
     ipc::await_first_start(thread, pager);
 }
 
-fn become_active(thread: ThreadRef, pager: ThreadId, record: &'static TransferRecord) {
-    thread.transfer_record.set(Some(record));
+fn become_active(thread: ThreadRef, pager: ThreadId) {
+    thread.transfer_record.set(Some(make_record(thread)));
     if let Some(space) = thread.space.get() {
         space.count_active(true);
     }
@@ -279,7 +283,7 @@ pub fn remove(thread: ThreadRef, number: u32) -> Option<SpaceRef> {
     }
     drop_utcb(thread);
     if let Some(record) = thread.transfer_record.take() {
-        free_transfer_record(record, account);
+        record.end();
     }
     if let Some(state) = thread.extended_state.take() {
         arch::free_extended_state(state, account);

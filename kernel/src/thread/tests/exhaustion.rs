@@ -51,7 +51,7 @@ fn calls_that_run_out_of_memory_change_nothing() {
     assert!(fail_each(&world, root, Call::ThreadControl, &activate) >= 2);
     let create =
         [(Rdi, member.raw()), (R8, space.raw()), (Rdx, root_id), (Rsi, root_id), (R9, UTCB_AREA + 0x8000)];
-    assert!(fail_each(&world, root, Call::ThreadControl, &create) >= 3);
+    assert!(fail_each(&world, root, Call::ThreadControl, &create) >= 2);
     let move_to_root = [(Rdi, member.raw()), (R8, root_id), (Rdx, 0), (Rsi, 0), (R9, UTCB_AREA + 0x9000)];
     assert!(fail_each(&world, root, Call::ThreadControl, &move_to_root) >= 1);
 }
@@ -81,7 +81,7 @@ fn what_threads_and_spaces_cost() {
     let world = World::new();
     let space = world.spawn(id(5, 1), id(5, 1));
     let used = || space.account.get().used();
-    let (thread, utcbs, tables) = (512 + 240, 4096, 5 * (4096 + 2048));
+    let (thread, utcbs, tables) = (768, 4096, 5 * (4096 + 2048));
     let objects = size_of::<crate::space::Space>() as u64 + 64;
     assert_eq!(objects, OBJECTS);
     assert_eq!(used(), thread + utcbs + tables + objects);

@@ -16,8 +16,8 @@ tests! {
     QUO0006 [EXT 3.6] "a space that a privileged one owns is not limited" privileged_owner;
 }
 
-/// Bytes of a thread that is not active.
-const THREAD: u64 = 512;
+/// Bytes of a thread.
+const THREAD: u64 = 768;
 const UNLIMITED: u64 = u64::MAX;
 const NO_MEMORY: Option<ErrorCode> = Some(ErrorCode::NoMemory);
 
