@@ -32,18 +32,25 @@ pub struct Values {
 }
 
 /// Whom a call reads that changes nothing, and what that thread is doing: the rest of the results entry code takes out of its
-/// control block. `None`: the whole call has to be made to know.
+/// control block and its UTCB. `None`: the whole call has to be made to know.
 #[inline]
 pub fn find_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, ExchangeState)> {
-    let thread = find_here(current, id)?;
-    thread.utcb.get()?;
-    if !thread.shares_space_with(current) && !may_control(current, thread) {
-        return None;
-    }
-    if thread.runs_at_user_level() {
+    if !id.has_version()
+        && let Some(thread) = current.space.get()?.remembered_local_id(id)
+        && thread.is_here()
+        && thread.runs_at_user_level()
+    {
+        // Most often: a thread of the own space, which runs, and so has a UTCB.
         return Some((thread, ExchangeState::default()));
     }
-    thread.is_active().then(|| (thread, doing(thread)))
+    find_other_readable(current, id)
+}
+
+#[inline(never)]
+fn find_other_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, ExchangeState)> {
+    let thread = find_here(current, id)?;
+    thread.utcb.get().filter(|_| thread.is_active())?;
+    may_control(current, thread).then(|| (thread, doing(thread)))
 }
 
 /// What the thread is doing.

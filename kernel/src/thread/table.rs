@@ -73,7 +73,13 @@ impl ThreadTable {
     /// The thread that `id`, a global id, names.
     #[inline]
     pub fn find(&self, id: ThreadId) -> Option<ThreadRef> {
-        self.by_number(id.number()).filter(|thread| thread.id() == id)
+        if !id.has_version() {
+            return None;
+        }
+        // Nobody is no obstacle: it has no id. Acquire: as in `by_number`.
+        let thread = self.threads.get(id.number() as usize)?.load(Ordering::Acquire);
+        // SAFETY: as in `by_number`.
+        unsafe { thread.as_ref() }.filter(|thread| thread.id() == id)
     }
 
     /// Makes `thread` the thread with this number, which must be below [`NUMBERS`].

@@ -50,9 +50,15 @@ impl Time {
 
     /// The longest period that is at most `micros` long (the longest there is for more): what remains of something.
     pub const fn period_rounded_down(micros: u64) -> Self {
-        let bits = u64::BITS - micros.leading_zeros();
-        let exponent = bits.saturating_sub(10);
-        if exponent < 32 { Self::from_fields(micros >> exponent, exponent) } else { Self::LONGEST }
+        if micros < 1 << 10 {
+            return Self::from_fields(micros, 0);
+        }
+        let exponent = micros.ilog2() - 9;
+        if exponent < 32 {
+            Self((exponent << 10) as u16 | (micros >> exponent) as u16)
+        } else {
+            Self::LONGEST
+        }
     }
 
     const fn from_fields(mantissa: u64, exponent: u32) -> Self {

@@ -19,10 +19,10 @@ system_call_entry:
     je      fast_clock
     cmp     rcx, gs:[{switch_return}]
     je      fast_yield
-    cmp     rcx, gs:[{exchange_return}]
-    je      fast_exchange
     cmp     rcx, gs:[{schedule_return}]
     je      fast_schedule
+    cmp     rcx, gs:[{exchange_return}]
+    je      fast_exchange
     cmp     rcx, gs:[{map_return}]
     je      fast_map
     cmp     rcx, gs:[{unmap_return}]

@@ -206,19 +206,19 @@ extern "C" fn find_readable(current: &'static Tcb, id: u64) -> Readable {
     }
 }
 
-/// The results of Schedule, in RAX and RDX. A state of all ones: there are none.
+/// The results of Schedule, in RAX and RDX. No state is 0: there are none.
 #[repr(C)]
 struct ScheduleResults {
     state: u64,
     times: u64,
 }
 
-/// Called by `fast_path.S`: a Schedule that changes nothing, of which only some registers that a function may change are saved.
+/// Called by `fast_path.S`: a Schedule that changes nothing, of which no registers are saved. (Those that it may change are all ones, or no matter.)
 #[unsafe(no_mangle)]
 extern "C" fn read_schedule(current: &'static Tcb, id: u64) -> ScheduleResults {
     match syscall::read_schedule(current, ThreadId::from_raw(id)) {
         Some((state, times)) => ScheduleResults { state: state as u64, times },
-        None => ScheduleResults { state: u64::MAX, times: 0 },
+        None => ScheduleResults { state: 0, times: 0 },
     }
 }
 

@@ -429,27 +429,26 @@ fast_schedule:
     inc     rax
     jnz     general_entry
     btr     r11, 10
-    mov     [rsp + {rflags}], r11
-    mov     [rsp + {rdi}], rdi
-    mov     [rsp + {message} + 24], r10
     mov     rsi, rdi
     mov     rdi, rsp
     mov     rsp, gs:[{stack_top}]
+    push    r11
+    push    rsi
     call    read_schedule
-    mov     rsp, gs:[{current}]
+    pop     rdi
+    pop     r11
+    xor     r10d, r10d
     mov     rcx, gs:[{schedule_return}]
-    mov     r11, [rsp + {rflags}]
-    mov     r10, [rsp + {message} + 24]
-    mov     rdi, [rsp + {rdi}]
     mov     rsi, -1
     mov     r8, rsi
     mov     r9, rsi
-    cmp     rax, rsi
-    je      2f
+    test    rax, rax
+    jz      2f
     mov     rsp, gs:[{scratch}]
     swapgs
     sysretq
 2:  mov     rdx, rsi
+    mov     rsp, gs:[{current}]
     jmp     general_entry
 
 // MapControl with one item, in registers. What a function may change is saved, so that everything else goes on as usual.
