@@ -20,21 +20,28 @@ pub(crate) struct Counts {
 /// fails; then the model-checked tests, which are a build of their own (`cfg(loom)`).
 pub(crate) fn run(filter: Option<&str>) -> Result<Counts> {
     let host = toolchain::host_cargo();
-    let mut all = command::clean(&host);
-    all.args(["test", "--locked", "--workspace", "--no-fail-fast", "--", "--quiet"]).args(filter);
-    let mut counts = count(&mut all)?;
+    let all = |arguments: &[&str]| {
+        let mut cargo = command::clean(&host);
+        cargo.args(["test", "--locked", "--workspace", "--no-fail-fast"]).args(arguments);
+        cargo
+    };
+    let mut counts = build_and_count(all, filter.as_slice())?;
     let packages = packages::all(&host)?;
     let models: Vec<_> = packages.iter().filter(|package| package.model_checked).collect();
     if !models.is_empty() {
-        let mut loom = command::clean(&host);
-        loom.args(["test", "--locked", "--lib", "--no-fail-fast", "--target-dir"]);
-        loom.arg(tree::target().join("loom"));
-        for package in models {
-            loom.args(["--package", &package.name]);
-        }
-        with_loom(&mut loom);
-        loom.args(["--", "--quiet", "loom"]).args(filter);
-        let models = count(&mut loom)?;
+        let loom = |arguments: &[&str]| {
+            let mut cargo = command::clean(&host);
+            cargo.args(["test", "--locked", "--lib", "--no-fail-fast", "--target-dir"]);
+            cargo.arg(tree::target().join("loom"));
+            for package in &models {
+                cargo.args(["--package", &package.name]);
+            }
+            with_loom(&mut cargo);
+            cargo.args(arguments);
+            cargo
+        };
+        let wanted: Vec<_> = ["loom"].into_iter().chain(filter).collect();
+        let models = build_and_count(loom, &wanted)?;
         counts.passed += models.passed;
         counts.failed += models.failed;
         counts.ignored += models.ignored;
@@ -52,6 +59,13 @@ pub(crate) fn with_loom(cargo: &mut Command) {
 
 /// How long a test may be silent before it counts as hung.
 const QUIET: Duration = Duration::from_secs(15 * 60);
+
+/// Builds the tests of a cargo call, however long a busy machine takes for it, then runs those that are `wanted`.
+fn build_and_count(tests: impl Fn(&[&str]) -> Command, wanted: &[&str]) -> Result<Counts> {
+    // What does not compile is said again, and counted, by the call that runs it.
+    tests(&["--no-run", "--quiet"]).status().context("cannot start cargo test")?;
+    count(tests(&["--", "--quiet"]).args(wanted))
+}
 
 /// Runs one cargo call. Whatever makes cargo fail without a failed test (a test program that does not compile, that was
 /// killed, or that hangs) counts as one failure.
