@@ -1,7 +1,8 @@
 //! What several processors are good for: the same work on machines with one, two and four, under the Unix server and under
 //! Debian's own kernel, counted on each processor by the plugin.
 //!
-//! Under instruction counting all processors share one clock, so that a time says nothing. What is compared is what the processor
+//! Not under instruction counting: several processors that take turns do not share work as they would (docs/src/measuring.md). So
+//! a time says nothing. What is compared is what the processor
 //! does that has most to do, with what the one does that has everything to do.
 
 use super::guests::{self, parse};
@@ -17,6 +18,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 
+/// How the values were counted.
+const METHOD: &str =
+    "QEMU TCG, no instruction counting: instructions that the plugin sees each processor execute";
+
 /// Boots the programs of `benchmark.guest` on each kernel and each number of processors.
 pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
     let runs = benchmark
@@ -26,7 +31,7 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
     let directory = tree::target().join("bench/counts");
     fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
     let out = directory.join(format!("{}.jsonl", benchmark.name));
-    let mut report = empty_report()?;
+    let mut report = Report { method: METHOD.into(), ..empty_report()? };
     for run in &runs {
         for kernel in [Kernel::Macadamia, Kernel::Linux] {
             for program in &benchmark.guest {
