@@ -314,6 +314,20 @@ fn rule_7_39_sigma0_keeps_what_it_grants() {
     world.end();
 }
 
+/// Rules: 7.39.
+#[test]
+fn a_page_that_is_granted_is_not_mapped_at_once() {
+    let world = World::new(2);
+    world.map(0, GIB, 1, GIB, 12, RWX);
+    let fpage = Fpage::memory(GIB, 12).with_rights(RWX);
+    assert!(!world.map_at_once(1, 2, MapItem::grant(fpage, 0x2000)));
+    assert_eq!(world.at(2, 0x2000), None);
+    assert!(world.map_at_once(1, 2, MapItem::map(fpage, 0x2000)));
+    assert_eq!(world.at(2, 0x2000), Some((GIB, RWX)));
+    world.check();
+    world.end();
+}
+
 /// A page that travels between spaces 1 and 2, `depth` times.
 fn deep(world: &World, depth: u64) {
     world.map(0, GIB, 1, 0, 12, RWX);
