@@ -118,7 +118,7 @@ diff <(seq 1 5) <(seq 2 6) | grep -c '^[<>]'
 paste -d+ <(seq 3) <(seq 4 6) | bc
 coproc bc; echo '2 ^ 100' >&"${COPROC[1]}"; read -r power <&"${COPROC[0]}"; echo "$power"
 exec {COPROC[1]}>&-; wait
-for i in 1 2 3; do (sleep "0.$i"; echo "job $i") & done; wait; echo 'all jobs'
+for i in 1 2 3; do (sleep "0.$i"; echo "job $i" >"/tmp/job$i") & done; wait; cat /tmp/job[123]; rm /tmp/job[123]; echo 'all jobs'
 sleep 60 & kill $!; wait $! 2>/dev/null; echo "killed $?"
 timeout 0.2 sleep 60; echo "timed out $?"
 

@@ -258,9 +258,9 @@ wait $job 2>/dev/null
 check killed-hard 137 $?
 kill -0 $job 2>/dev/null
 check gone 1 $?
-(trap '' TERM; sleep 1; echo survived >ignored) &
+(trap '' TERM; echo ready >ready; sleep 1; echo survived >ignored) &
 job=$!
-sleep 0.2 2>/dev/null || sleep 1
+until test -s ready; do sleep 0.2 2>/dev/null || sleep 1; done
 kill -TERM $job
 wait $job
 check ignored survived "$(cat ignored)"
@@ -281,9 +281,11 @@ kill -USR2 $$
 check still-there 1 1
 trap 'interrupted=yes' ALRM
 (sleep 1; kill -ALRM $$) &
-sleep 3 &
-wait $!
+sleep 100 &
+sleeper=$!
+wait $sleeper
 check wait-interrupted 1 $(($? > 128))
+kill $sleeper
 check trap-ran yes "$interrupted"
 trap - ALRM
 check signal-status 138 "$(sh -c 'kill -USR1 $$'; echo $?)"
