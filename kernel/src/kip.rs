@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(page.0[0], 0x4be6_344c);
         let info = page.memory_info();
         assert!(info.offset >= 0x240 && info.offset.is_multiple_of(16));
-        assert!(info.count >= 96 && info.offset + info.count * MemoryDescriptor::SIZE <= SIZE as usize);
+        assert!(info.count >= 64 && info.offset + info.count * MemoryDescriptor::SIZE <= SIZE as usize);
     }
 
     /// Rules: 10.3.
