@@ -396,7 +396,8 @@ fn circles() {
         }
     }
     threads.iter().for_each(|&thread| ipc::send(thread, Message::new(0)).unwrap());
-    ipc::sleep(Time::period(5000));
+    // Each waits for its redirector, whose own call waits, until its time is over; then it waits for the test.
+    threads.iter().for_each(|&thread| await_state(thread, ThreadState::Waiting));
     ring.iter().for_each(|space| set(space, ThreadId::ANY));
     for thread in threads {
         ipc::send(thread, Message::new(0)).unwrap();
