@@ -340,18 +340,26 @@ impl Interrupt {
         if self.message().is_none()
             && let Some(handler) = self.handler.get()
         {
-            self.source.store(handler.home(), Ordering::Relaxed);
+            self.follow(handler.home());
         }
         self.state.set(State::Open);
         delay::at(Point::Again);
         let source = self.source();
         self.location.assign(source);
         match self.message() {
-            None => arch::unmask_interrupt(self.number.get(), source.into()),
+            None => arch::unmask_interrupt(self.number.get()),
             Some(message) if self.again.take_after_return() => {
                 arch::raise_message(message, source.into());
             }
             Some(_) => {}
+        }
+    }
+
+    /// The line, which is masked, interrupts `processor` from now on.
+    fn follow(&self, processor: u16) {
+        if self.source() != processor {
+            self.source.store(processor, Ordering::Relaxed);
+            arch::direct_interrupt(self.number.get(), processor.into());
         }
     }
 

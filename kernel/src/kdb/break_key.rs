@@ -10,8 +10,6 @@ use crate::{arch, config, console, interrupt, processor};
 
 /// The interrupt line of the first serial port.
 const LINE: u32 = 4;
-/// The processor that it interrupts.
-const PROCESSOR: u32 = 0;
 const ESCAPE: u8 = 0x1b;
 /// Bytes that wait at most; later ones are lost.
 const LENGTH: usize = 64;
@@ -37,7 +35,7 @@ pub(super) fn init() {
     }
     TAKEN.store(true, Ordering::Relaxed);
     serial::enable_receive_interrupt();
-    arch::unmask_interrupt(LINE, PROCESSOR);
+    arch::unmask_interrupt(LINE);
 }
 
 /// Whether `line` is the kernel's own: no thread can be its handler.
@@ -70,11 +68,11 @@ pub fn occurred() {
                 None => _ = enter(Stopped::Idle),
             }
         }
-        arch::unmask_interrupt(LINE, PROCESSOR);
+        arch::unmask_interrupt(LINE);
         // What came while the line was masked does not interrupt again.
         received = serial::receive();
     }
-    arch::unmask_interrupt(LINE, PROCESSOR);
+    arch::unmask_interrupt(LINE);
 }
 
 /// Heeds breaks no more, or again.

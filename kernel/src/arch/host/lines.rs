@@ -10,14 +10,16 @@ const MOST: usize = 64;
 /// One line of the controller.
 #[derive(Clone, Copy)]
 struct Line {
-    /// The processor that it interrupts; `None` while it is masked.
-    destination: Option<u32>,
+    /// The processor that it interrupts.
+    destination: u32,
+    /// Whether it may.
+    open: bool,
     /// Whether a device asserts it.
     asserted: bool,
 }
 
 thread_local! {
-    static LINES: [Cell<Line>; MOST] = const { [const { Cell::new(Line { destination: None, asserted: false }) }; MOST] };
+    static LINES: [Cell<Line>; MOST] = const { [const { Cell::new(Line { destination: 0, open: false, asserted: false }) }; MOST] };
 }
 
 fn change(line: u32, how: impl FnOnce(&mut Line)) {
@@ -28,25 +30,30 @@ fn change(line: u32, how: impl FnOnce(&mut Line)) {
         cell.set(changed);
         changed
     });
-    if let (Some(processor), true) = (changed.destination, changed.asserted) {
-        raise_line(line, processor);
+    if changed.open && changed.asserted {
+        raise_line(line, changed.destination);
     }
 }
 
 /// A new controller.
 pub(super) fn reset() {
     (0..MOST as u32)
-        .for_each(|line| change(line, |line| *line = Line { destination: None, asserted: false }));
+        .for_each(|line| change(line, |line| *line = Line { destination: 0, open: false, asserted: false }));
 }
 
 /// Masks a line.
 pub fn mask_interrupt(line: u32) {
-    change(line, |line| line.destination = None);
+    change(line, |line| line.open = false);
 }
 
-/// Lets a line interrupt `processor`.
-pub fn unmask_interrupt(line: u32, processor: u32) {
-    change(line, |line| line.destination = Some(processor));
+/// Lets a line interrupt.
+pub fn unmask_interrupt(line: u32) {
+    change(line, |line| line.open = true);
+}
+
+/// Lets a line, which is masked, interrupt `processor` from now on.
+pub fn direct_interrupt(line: u32, processor: u32) {
+    change(line, |line| line.destination = processor);
 }
 
 /// Interrupts `processor` as the line does.
@@ -62,7 +69,8 @@ pub fn assert_line(line: u32, asserted: bool) {
 
 /// Which processor the line interrupts; `None` while it is masked.
 pub fn line_destination(line: u32) -> Option<u32> {
-    LINES.with(|lines| lines[line as usize].get().destination)
+    let line = LINES.with(|lines| lines[line as usize].get());
+    line.open.then_some(line.destination)
 }
 
 /// The next line that interrupts the executing processor: masked from now on.

@@ -24,7 +24,9 @@ pub use cpu_local::{
     write_extended_state,
 };
 pub use interrupts::{POLL_INTERVAL, interrupt_message, interrupt_pending};
-pub use lines::{assert_line, line_destination, mask_interrupt, raise_line, take_line, unmask_interrupt};
+pub use lines::{
+    assert_line, direct_interrupt, line_destination, mask_interrupt, raise_line, take_line, unmask_interrupt,
+};
 pub use machine::{Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
 pub use tlb::flush_caches;
 

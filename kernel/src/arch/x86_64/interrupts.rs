@@ -129,9 +129,14 @@ pub fn mask_interrupt(line: u32) {
     io_apic::mask(line);
 }
 
-/// Lets a line interrupt `processor`. One that no controller has is ignored.
-pub fn unmask_interrupt(line: u32, processor: u32) {
-    io_apic::unmask(line, boot::processors::local_apic_id(processor));
+/// Lets a line interrupt. One that no controller has is ignored.
+pub fn unmask_interrupt(line: u32) {
+    io_apic::unmask(line);
+}
+
+/// Lets a line, which is masked, interrupt `processor` from now on. One that no controller has is ignored.
+pub fn direct_interrupt(line: u32, processor: u32) {
+    io_apic::direct(line, boot::processors::local_apic_id(processor));
 }
 
 /// Interrupts `processor` as `line`, which exists, does.

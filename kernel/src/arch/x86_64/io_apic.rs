@@ -104,15 +104,18 @@ pub(super) fn mask(line: u32) {
     }
 }
 
-/// Lets the line interrupt the processor whose local APIC has this id, below 256. Lines that no controller has are
-/// ignored.
-pub(super) fn unmask(line: u32, destination: u32) {
+/// Lets the line interrupt. Lines that no controller has are ignored.
+pub(super) fn unmask(line: u32) {
     if let Some((index, register)) = find(line) {
         let windows = WINDOWS.lock();
-        // Masked while it changes: the two halves are written one after the other.
-        let low = windows.read(index, register) | MASKED;
-        windows.write(index, register, low);
-        windows.write(index, register + 1, destination << 24);
-        windows.write(index, register, low & !MASKED);
+        windows.write(index, register, windows.read(index, register) & !MASKED);
+    }
+}
+
+/// Directs the line, which is masked, to the processor whose local APIC has this id, below 256. Lines that no controller has
+/// are ignored.
+pub(super) fn direct(line: u32, destination: u32) {
+    if let Some((index, register)) = find(line) {
+        WINDOWS.lock().write(index, register + 1, destination << 24);
     }
 }

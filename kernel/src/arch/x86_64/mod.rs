@@ -39,8 +39,9 @@ pub use extended_state::{
 };
 pub use instructions::{clear_words, flags, frame_pointer, read_time_stamp, stop};
 pub use interrupts::{
-    Interrupt, POLL_INTERVAL, interrupt_lines, interrupt_message, interrupt_pending, mask_interrupt,
-    message_interrupts, raise_line, raise_message, request_attention, take_interrupt, unmask_interrupt,
+    Interrupt, POLL_INTERVAL, direct_interrupt, interrupt_lines, interrupt_message, interrupt_pending,
+    mask_interrupt, message_interrupts, raise_line, raise_message, request_attention, take_interrupt,
+    unmask_interrupt,
 };
 pub use layout::{USER_END, image_to_phys, phys_to_virt, virt_to_phys};
 pub use paging::{is_direct_mapped, kernel_half, kernel_root};
