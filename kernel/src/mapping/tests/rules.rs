@@ -627,3 +627,22 @@ fn destruction_revokes_everything_derived() {
     assert_eq!(usage().0, 0);
     world.end();
 }
+
+/// A page from which another is derived is not unmapped at once: what is derived goes, too.
+/// Rules: 8.1, 8.3.
+#[test]
+fn unmap_at_once_leaves_derived_pages_to_the_general_way() {
+    let world = World::new(2);
+    world.map(0, GIB, 1, 0x1000, 12, RWX);
+    world.map(1, 0x1000, 2, 0x2000, 12, RWX);
+    let fpage = Fpage::memory(0x1000, 12).with_rights(RWX);
+    for flush in [false, true] {
+        assert_eq!(world.unmap_at_once(1, fpage, flush), None);
+    }
+    assert_eq!(world.at(2, 0x2000).map(|(_, rights)| rights), Some(RWX), "nothing was done");
+    world.unmap_in_general(1, fpage, false);
+    assert_eq!(world.at(2, 0x2000), None);
+    assert!(world.unmap_at_once(1, fpage, true).is_some(), "nothing is derived any more");
+    assert_eq!(world.at(1, 0x1000), None);
+    world.end();
+}
