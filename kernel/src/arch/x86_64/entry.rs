@@ -45,7 +45,12 @@ macro_rules! register {
 }
 
 global_asm!(
-    concat!(include_str!("entry.S"), include_str!("fast_path.S")),
+    concat!(
+        include_str!("entry.S"),
+        include_str!("fast_path.S"),
+        include_str!("short_calls.S"),
+        include_str!("fast_report.S")
+    ),
     scratch = const offset_of!(CpuLocal, scratch),
     stack_top = const offset_of!(CpuLocal, stack_top),
     scratch2 = const offset_of!(CpuLocal, scratch2),
@@ -196,7 +201,7 @@ struct Readable {
     state: u64,
 }
 
-/// Called by `fast_path.S`: an ExchangeRegisters that changes nothing, of which only registers that a function may change are
+/// Called by `short_calls.S`: an ExchangeRegisters that changes nothing, of which only registers that a function may change are
 /// saved.
 #[unsafe(no_mangle)]
 extern "C" fn find_readable(current: &'static Tcb, id: u64) -> Readable {
@@ -213,7 +218,7 @@ struct ScheduleResults {
     times: u64,
 }
 
-/// Called by `fast_path.S`: a Schedule that changes nothing, of which no registers are saved. (Those that it may change are all ones, or no matter.)
+/// Called by `short_calls.S`: a Schedule that changes nothing, of which no registers are saved. (Those that it may change are all ones, or no matter.)
 #[unsafe(no_mangle)]
 extern "C" fn read_schedule(current: &'static Tcb, id: u64) -> ScheduleResults {
     match syscall::read_schedule(current, ThreadId::from_raw(id)) {
@@ -233,7 +238,7 @@ struct MapResults {
 const MAP_DONE: u64 = 1;
 const MAP_FAILED: u64 = 2;
 
-/// Called by `fast_path.S`: a MapControl with one item, of which only registers that a function may change are saved.
+/// Called by `short_calls.S`: a MapControl with one item, of which only registers that a function may change are saved.
 #[unsafe(no_mangle)]
 extern "C" fn map_page(
     current: &'static Tcb,
@@ -256,7 +261,7 @@ extern "C" fn map_page(
 /// What [`unmap_page`] did not do: no fpage, as its size is none.
 const NOT_UNMAPPED: u64 = u64::MAX;
 
-/// Called by `fast_path.S`: an Unmap of one fpage, of which only registers that a function may change are saved. Returns what
+/// Called by `short_calls.S`: an Unmap of one fpage, of which only registers that a function may change are saved. Returns what
 /// becomes of the fpage, or [`NOT_UNMAPPED`]: nothing was done.
 #[unsafe(no_mangle)]
 extern "C" fn unmap_page(current: &'static Tcb, fpage: u64, control: u64) -> u64 {

@@ -1,0 +1,170 @@
+// Foreign system calls (K9) and page faults that become messages to a waiting handler, by the rules and macros of fast_path.S.
+
+// A foreign system call (K9). RSP points to the current thread, the user's stack pointer is in the scratch word.
+foreign:
+    mov     rsp, [rsp + {space}]
+    cmp     dword ptr [rsp + {system_call_mode}], {bounce}
+    jne     2f
+    // The space answers it itself: the thread continues there as if it had called the entry.
+    mov     rsp, [rsp + {emulation_entry}]
+    mov     gs:[{scratch2}], rsp
+    btr     r11, 10
+    mov     rsp, gs:[{stack_top}]
+    push    {user_data}
+    push    qword ptr gs:[{scratch}]
+    push    r11
+    push    {user_code}
+    push    qword ptr gs:[{scratch2}]
+    swapgs
+    iretq
+2:  cmp     dword ptr [rsp + {system_call_mode}], {exception}
+    mov     rsp, gs:[{current}]
+    jne     general_entry
+    // All registers, as whoever answers may want to see them.
+    mov     [rsp + {message} + 0], r9
+    mov     [rsp + {message} + 8], rax
+    mov     [rsp + {message} + 16], rbx
+    mov     [rsp + {message} + 24], r10
+    mov     [rsp + {message} + 32], r12
+    mov     [rsp + {message} + 40], r13
+    mov     [rsp + {message} + 48], r14
+    mov     [rsp + {message} + 56], r15
+    btr     r11, 10
+    mov     [rsp + {rip}], rcx
+    mov     [rsp + {rcx}], rcx
+    mov     [rsp + {rflags}], r11
+    mov     [rsp + {r11}], r11
+    mov     [rsp + {rdi}], rdi
+    mov     [rsp + {rsi}], rsi
+    mov     [rsp + {rbp}], rbp
+    mov     [rsp + {rdx}], rdx
+    mov     [rsp + {r8}], r8
+    mov     rcx, gs:[{scratch}]
+    mov     [rsp + {rsp}], rcx
+    // The message: RAX, RDI, RSI, RDX, R10, R8, R9.
+    mov     r15, r9
+    mov     r14, r8
+    mov     r13, r10
+    mov     r12, rdx
+    mov     r10, rsi
+    mov     rbx, rdi
+    mov     rdi, rsp
+    lea     r8, [rip + saved_entry]
+fast_call:
+    movabs  r9, {system_call_tag}
+    mov     rsi, [rdi + {exception_handler}]
+    mov     rdx, rsi
+    not     rdx
+
+// Sends the kernel's message in the current thread's name, whose registers are saved, to RSI. RDX is what the thread offers
+// then, R8 where it goes on if this does not do, with RSP as general_entry has it.
+fast_report:
+    mov     rbp, [rdi + {space}]
+    cmp     byte ptr [rbp + {keeps_handlers}], 0
+    je      fast_report_fails
+fast_report_to:
+    find_receiver rsi, fast_report_fails
+    mov     rsi, [rdi + {id}]
+    cmp     [rcx + {offer}], rsi
+    je      2f
+    cmp     qword ptr [rcx + {offer}], -1
+    jne     fast_report_fails
+2:  check_receiver fast_report_fails
+    cmp     qword ptr [rdi + {senders}], 0
+    jne     fast_report_fails
+    check_selectors fast_report_fails
+    mov     rbp, [rcx + {space}]
+    cmp     rbp, [rdi + {space}]
+    je      fast_report_fails
+    mov     r11, [rbp + {entry_root}]
+    test    r11, r11
+    js      fast_report_fails
+    mov     rbp, [rdi + {extended_state}]
+    or      rbp, [rcx + {extended_state}]
+    jz      fast_enter
+    cmp     dword ptr [rip + {components}], 0
+    jne     fast_extended
+fast_report_fails:
+    mov     rsp, rdi
+    jmp     r8
+
+// An invalid opcode of the current thread, RDI, whose registers are saved: perhaps an emulation library hands a foreign system
+// call on (K9), whose registers are those that it has, with the return address in RCX and the flags in R11.
+fast_forward:
+    cmp     qword ptr gs:[{foreign_limit}], 0
+    je      saved_interrupt
+    mov     rcx, [rdi + {space}]
+    cmp     dword ptr [rcx + {system_call_mode}], {bounce}
+    jne     saved_interrupt
+    mov     rax, [rcx + {emulation_entry}]
+    add     rax, {forward}
+    cmp     rax, [rdi + {rip}]
+    jne     saved_interrupt
+    mov     rcx, [rdi + {rcx}]
+    cmp     rcx, gs:[{foreign_limit}]
+    jae     saved_interrupt                 // no address that SYSRET may go to
+    mov     gs:[{scratch}], rax
+    mov     r11, [rdi + {r11}]
+    and     r11d, {forwarded_flags}
+    or      r11d, {fixed_flags}
+    mov     [rdi + {rip}], rcx
+    mov     [rdi + {rflags}], r11
+    mov     [rdi + {r11}], r11
+    mov     byte ptr [rdi + {entered_by_syscall}], 1
+    mov     rax, [rdi + {message} + 8]
+    mov     r15, r9
+    mov     r14, r8
+    mov     r13, r10
+    mov     r12, [rdi + {rdx}]
+    mov     r10, [rdi + {rsi}]
+    mov     rbx, [rdi + {rdi}]
+    lea     r8, [rip + general_forward]
+    jmp     fast_call
+general_forward:
+    mov     rax, gs:[{scratch}]
+    mov     [rdi + {rip}], rax
+    mov     byte ptr [rdi + {entered_by_syscall}], 0
+    mov     esi, {invalid_opcode}
+    xor     edx, edx
+    jmp     saved_interrupt
+
+// A page fault of the current thread, RDI, whose registers are saved; RDX is the error code.
+fast_fault:
+    cmp     qword ptr gs:[{foreign_limit}], 0
+    je      saved_interrupt
+    mov     gs:[{scratch}], rdx
+    mov     rax, cr2
+    mov     ecx, {write}
+    test    dl, 1 << 1
+    jnz     2f
+    mov     ecx, {read}
+    test    dl, 1 << 4
+    jz      2f
+    mov     ecx, {execute}
+2:  mov     [rdi + {fault}], rax
+    mov     [rdi + {fault} + 8], rcx
+    shl     ecx, 16
+    movabs  r9, {page_fault_tag}
+    or      r9, rcx
+    mov     rbx, [rdi + {rip}]
+    lea     r8, [rip + general_fault]
+    mov     rsi, [rdi + {pager}]
+    mov     rbp, [rdi + {space}]
+    cmp     byte ptr [rbp + {keeps_handlers}], 0
+    je      fault_without_owner
+2:  mov     rdx, rsi
+    bts     rdx, 63
+    jmp     fast_report_to
+// Whom the program says; not so if its space has an owner, or a redirector, or is sigma0's, whose faults are the kernel's.
+fault_without_owner:
+    mov     rsi, [rdi + {utcb}]
+    mov     rsi, [rsi + {utcb_pager}]
+    cmp     qword ptr [rbp + {restriction}], 0
+    jne     general_fault
+    mov     r11d, [rip + {sigma0}]
+    cmp     [rbp + {memory}], r11d
+    jne     2b
+general_fault:
+    mov     esi, {page_fault}
+    mov     rdx, gs:[{scratch}]
+    jmp     saved_interrupt
