@@ -169,10 +169,7 @@ extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
     unsafe {
         for index in 0..qemu_plugin_tb_n_insns(block) {
             let instruction = qemu_plugin_tb_get_insn(block, index);
-            let bytes = std::slice::from_raw_parts(
-                qemu_plugin_insn_data(instruction),
-                qemu_plugin_insn_size(instruction),
-            );
+            let bytes = bytes_of(instruction);
             let kind = decode::kind(bytes);
             let address = qemu_plugin_insn_vaddr(instruction);
             let profile = STATE.get().and_then(|state| state.profile.as_ref());
@@ -194,6 +191,17 @@ extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
     }
 }
 
+/// The bytes of an instruction.
+///
+/// # Safety
+/// `instruction` is of a translation block that is valid, and for as long as the bytes are used.
+unsafe fn bytes_of<'a>(instruction: *const Opaque) -> &'a [u8] {
+    // SAFETY: QEMU keeps the bytes with the block, and says how many there are.
+    unsafe {
+        std::slice::from_raw_parts(qemu_plugin_insn_data(instruction), qemu_plugin_insn_size(instruction))
+    }
+}
+
 /// Whole blocks are counted where only work is: they end at what matters to it, PAUSE and HLT.
 fn translated_for_work(block: *mut Opaque) {
     let mut whole = Block::default();
@@ -201,10 +209,7 @@ fn translated_for_work(block: *mut Opaque) {
     unsafe {
         for index in 0..qemu_plugin_tb_n_insns(block) {
             let instruction = qemu_plugin_tb_get_insn(block, index);
-            let bytes = std::slice::from_raw_parts(
-                qemu_plugin_insn_data(instruction),
-                qemu_plugin_insn_size(instruction),
-            );
+            let bytes = bytes_of(instruction);
             whole.address = qemu_plugin_insn_vaddr(instruction);
             whole.instructions += 1;
             match decode::kind(bytes) {

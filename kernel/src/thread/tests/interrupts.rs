@@ -38,6 +38,12 @@ impl World {
         self.retire_servers();
     }
 
+    /// One of the processors takes its interrupts.
+    fn attend_somewhere(&self, random: &Random, processors: u32) {
+        arch::select_processor(random.below(u64::from(processors)) as u32);
+        self.attend();
+    }
+
     /// The initial servers, which are more urgent than others, wait, so that whoever is ready goes on.
     fn retire_servers(&self) {
         let (sigma0, root) = (self.thread(id(0, 1)), self.root());
@@ -136,10 +142,7 @@ fn storm(seed: u64, processors: u32) {
                 told = false;
             }
             3 if random.one_in(8) => world.place(handler, random.below(u64::from(processors)) as u32),
-            _ => {
-                arch::select_processor(random.below(u64::from(processors)) as u32);
-                world.attend();
-            }
+            _ => world.attend_somewhere(&random, processors),
         }
         if random.one_in(2) && has_received(handler, interrupt) {
             received += 1;
@@ -223,10 +226,7 @@ fn line_storm(seed: u64, processors: u32) {
             }
             2 => late.into_iter().for_each(|processor| arch::raise_line(LINE, processor)),
             3 if random.one_in(3) => world.place(handler, random.below(u64::from(processors)) as u32),
-            _ => {
-                arch::select_processor(random.below(u64::from(processors)) as u32);
-                world.attend();
-            }
+            _ => world.attend_somewhere(&random, processors),
         }
         if random.one_in(2) && has_received(handler, line) {
             received += 1;
