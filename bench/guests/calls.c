@@ -113,10 +113,12 @@ static char *pages(void)
 static void profile(void)
 {
     char byte[1], *memory = pages();
+    struct stat status;
     int zero = open("/dev/zero", O_RDONLY), page = 0;
     profiled = 1;
     MEASURE("getpid", 1000, syscall(SYS_getpid));
     MEASURE("read 1 byte of /dev/zero", 1000, read(zero, byte, 1));
+    MEASURE("stat /usr/bin/env", 200, stat("/usr/bin/env", &status));
     MEASURE("sigaction", 500, signal(SIGUSR1, ignore));
     MEASURE("signal to itself", 200, kill(getpid(), SIGUSR1));
     MEASURE("page fault, zeros", 500, memory[4096 * page++] = 1);

@@ -1,12 +1,15 @@
 //! The generic boot info (ABI 1.8, X.2 rules 12.12-12.14): what the root task learns about modules.
-use x2::boot_info::{OutOfSpace, Segment, SimpleExec, Writer};
+use x2::boot_info::{NodeMemory, OutOfSpace, Segment, SimpleExec, Writer};
 
 use crate::boot::BootInformation;
+use crate::boot::nodes::Nodes;
 use crate::config;
 use crate::elf::Executable;
+use crate::kip::MAX_PROCESSORS;
+use crate::memory::node::{self, MAX_NODES};
 
-/// Bytes that are always enough: 32 modules, all command lines, the two programs.
-pub const SIZE: u64 = 8192;
+/// Bytes that are always enough: 32 modules, all command lines, the two programs, the nodes.
+pub const SIZE: u64 = 12288;
 
 /// The kernel's option that is sigma0's (K13).
 const SIGMA0_OPEN: &[u8] = b" sigma0=open";
@@ -37,6 +40,32 @@ pub fn write(
             _ => writer.module(module.start, module.end - module.start, command_line)?,
         }
     }
+    writer.finish();
+    Ok(())
+}
+
+/// Adds a record about the machine's nodes, if there are several, to what [`write`] has written into `page`. The first
+/// `processors` processors run.
+pub fn add_nodes(page: &mut [u8], nodes: &Nodes, processors: u32) -> Result<(), OutOfSpace> {
+    let count = nodes.count();
+    if count < 2 {
+        return Ok(());
+    }
+    let mut memory = [NodeMemory { node: 0, start: 0, size: 0 }; 64];
+    let memory = memory.get_mut(..nodes.ranges().len()).ok_or(OutOfSpace)?;
+    for (place, (range, node)) in memory.iter_mut().zip(nodes.ranges()) {
+        *place = NodeMemory { node: u64::from(*node), start: range.start.value(), size: range.size() };
+    }
+    let mut rows: [&[u8]; MAX_NODES] = [&[]; MAX_NODES];
+    for (row, distances) in rows.iter_mut().zip(nodes.distances()) {
+        *row = &distances[..count];
+    }
+    let mut of_processors = [0; MAX_PROCESSORS];
+    for (number, place) in (0..processors).zip(&mut of_processors) {
+        *place = node::of_processor(number);
+    }
+    let mut writer = Writer::resume(page).ok_or(OutOfSpace)?;
+    writer.nodes(memory, &rows[..count], &of_processors[..processors as usize])?;
     writer.finish();
     Ok(())
 }
@@ -95,6 +124,24 @@ mod tests {
         assert_eq!(command_line, b"root verbose");
         assert_eq!((program.initial_ip, program.text.size, program.bss.size), (0x100_0000, 4, 0xffc));
         assert_eq!(records[2], Record::Module { start: 0x3000, size: 0x123, command_line: b"disk image" });
+    }
+
+    /// Rules: EXT 10.1.
+    #[test]
+    fn tells_nodes() {
+        let boot = BootInformation::empty(Protocol::Multiboot1);
+        let program = file(0x100_0000, &[(0x100_0000, b"text", 4)]);
+        let program = Executable::parse(&program).unwrap();
+        let mut page = [0xaa; SIZE as usize];
+        write(&mut page, &boot, &program, &program).unwrap();
+        add_nodes(&mut page, &Nodes::ONE, 2).unwrap();
+        assert_eq!(BootInfo::new(&page).unwrap().records().count(), 0);
+        add_nodes(&mut page, &crate::boot::nodes::tests::halves(1 << 20), 2).unwrap();
+        let records: Vec<_> = BootInfo::new(&page).unwrap().records().collect();
+        let [Record::Nodes(nodes)] = records[..] else { panic!("{records:?}") };
+        assert_eq!((nodes.count(), nodes.of_processor(1), nodes.of_processor(2)), (2, Some(0), None));
+        assert_eq!(nodes.distance(0, 1), Some(20));
+        assert_eq!(nodes.memory().map(|range| (range.node, range.start)).last(), Some((1, 1 << 20)));
     }
 
     #[test]

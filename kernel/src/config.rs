@@ -9,6 +9,7 @@
 //! | `kmem=SIZE` | kernel memory; default an eighth of the memory, at least 16 MiB |
 //! | `maxmem=SIZE` | ignore memory above this address |
 //! | `processors=N` | use at most this many processors; default: all that the firmware reports, at most 64 |
+//! | `apic-ids=ID,ID` | use the processors with these local APIC ids, instead of those that the firmware's tables name |
 //! | `msi=N` | so many message-signalled interrupts, at most; default 32 |
 //! | `delays=SEED` | random delays where processors race, for tests; 0: none |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
@@ -27,6 +28,7 @@ use core::fmt;
 use ::trace::EventSet;
 
 use crate::boot_cell::BootCell;
+use crate::kip::MAX_PROCESSORS;
 use crate::log::{self, Level};
 use crate::panic;
 use crate::sync::delay;
@@ -42,6 +44,30 @@ pub enum FastPath {
     Assembly,
 }
 
+/// Local APIC ids.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ApicIds {
+    ids: [u32; MAX_PROCESSORS],
+    count: usize,
+}
+
+impl ApicIds {
+    /// Numbers between commas.
+    fn parse(text: &str) -> Option<Self> {
+        let mut parsed = Self { ids: [0; MAX_PROCESSORS], count: 0 };
+        for id in text.split(',') {
+            *parsed.ids.get_mut(parsed.count)? = id.parse().ok()?;
+            parsed.count += 1;
+        }
+        Some(parsed)
+    }
+
+    /// The ids, in their order.
+    pub fn get(&self) -> &[u32] {
+        &self.ids[..self.count]
+    }
+}
+
 /// The parsed options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -53,6 +79,8 @@ pub struct Config {
     pub memory_limit: Option<u64>,
     /// The most processors to use.
     pub processors: u32,
+    /// Which processors to use beside the first, if not those that the firmware reports.
+    pub apic_ids: Option<ApicIds>,
     /// How many message-signalled interrupts there are, if there are vectors for them.
     pub messages: u32,
     /// Seed of random delays; 0 = none.
@@ -100,6 +128,7 @@ impl Config {
         kernel_memory: None,
         memory_limit: None,
         processors: u32::MAX,
+        apic_ids: None,
         messages: 32,
         delays: 0,
         legacy_io: false,
@@ -136,6 +165,7 @@ impl Config {
             Some(("processors", count)) => {
                 self.processors = count.parse().ok().filter(|&count: &u32| count > 0)?;
             }
+            Some(("apic-ids", ids)) => self.apic_ids = Some(ApicIds::parse(ids)?),
             Some(("msi", count)) => self.messages = count.parse().ok()?,
             Some(("delays", seed)) => self.delays = seed.parse().ok()?,
             Some(("trace", events)) => self.trace = EventSet::parse(events).ok()?,
@@ -206,7 +236,8 @@ mod tests {
         assert_eq!(unknown, [""; 0]);
         assert_eq!(config.log, Level::Debug);
         assert_eq!(config.kernel_memory, Some(24 << 20));
-        assert_eq!((config.processors, config.messages), (4, 0));
+        assert_eq!((config.processors, config.messages, config.apic_ids), (4, 0, None));
+        assert_eq!(parse("apic-ids=0,77,1").0.apic_ids.unwrap().get(), [0, 77, 1]);
         assert!(config.legacy_io && config.enter_kdb && config.exit_on_panic && !config.user_kdb);
         assert!(
             config.trace.contains(::trace::Event::Switch) && !config.trace.contains(::trace::Event::Idle)
@@ -218,7 +249,7 @@ mod tests {
     #[test]
     fn unknown_words_are_told() {
         let (config, unknown) = parse(
-            "/boot/kernel bogus log=loud processors=0 msi=all kmem= kmem=12X trace=bogus kdb=on legacy-io=1",
+            "/boot/kernel bogus log=loud processors=0 msi=all kmem= kmem=12X trace=bogus kdb=on legacy-io=1 apic-ids=1,,2",
         );
         assert_eq!(
             unknown,
@@ -231,7 +262,8 @@ mod tests {
                 "kmem=12X",
                 "trace=bogus",
                 "kdb=on",
-                "legacy-io=1"
+                "legacy-io=1",
+                "apic-ids=1,,2"
             ]
         );
         assert_eq!(config, Config::DEFAULT);

@@ -6,7 +6,9 @@ use x2::Time;
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::ready_queue::Ring;
+use crate::sync::SEVERAL;
 use crate::sync::delay::{self, Point};
+use crate::thread::location::Arrival;
 use crate::thread::{Continuation, IpcKind, ThreadRef, exception, flag, ipc, location, pending};
 use crate::trace::{self, Event};
 use crate::{arch, interrupt, syscall};
@@ -22,7 +24,7 @@ pub enum Outcome {
 }
 
 /// How many timeouts end in one go before other interrupts get their turn.
-const EXPIRED_AT_ONCE: usize = 32;
+const EXPIRED_AT_ONCE: usize = 16;
 
 /// Carries out `next`, the decision of a handler that worked for the current thread.
 pub fn dispatch(next: Next) -> Outcome {
@@ -122,18 +124,33 @@ pub fn receive_mail() -> Next {
         // SAFETY: only interrupts are posted there.
         unsafe { interrupt::of_mail(node) }.arrive();
     }
-    for node in threads {
+    let mut threads = threads.map(|node| {
         // SAFETY: only threads are posted there.
         let thread = unsafe { location::of_mail(node) };
         thread.location.arrive(number);
-        this.scheduler.ready.push_to(Ring::Arrived, thread);
-    }
-    delay::at(Point::Admit);
-    while let Some(thread) = this.scheduler.ready.pop_from(Ring::Arrived) {
-        if location::admit(thread) {
-            serve_visitor(thread);
+        thread
+    });
+    match (threads.next(), threads.next()) {
+        (Some(thread), None) => {
+            delay::at(Point::Admit);
+            let woken = admit(thread);
+            if interrupted.is_none()
+                && let Some(woken) = woken.filter(|woken| this.scheduler.starts(woken))
+            {
+                return Next::Start(woken);
+            }
+            settle(woken);
         }
-        send_home();
+        (first, second) => {
+            // All are here before one of them does anything.
+            for thread in first.into_iter().chain(second).chain(threads) {
+                this.scheduler.ready.push_to(Ring::Arrived, thread);
+            }
+            delay::at(Point::Admit);
+            while let Some(thread) = this.scheduler.ready.pop_from(Ring::Arrived) {
+                settle(admit(thread));
+            }
+        }
     }
     match interrupted {
         Some(thread)
@@ -149,27 +166,46 @@ pub fn receive_mail() -> Next {
     }
 }
 
-/// `thread`, which has just come, does what it came for.
-fn serve_visitor(thread: ThreadRef) {
+/// `thread`, which has come, goes where it belongs or does what it came for. Returns who can run then, and is not in the ready
+/// queue yet.
+fn admit(thread: ThreadRef) -> Option<ThreadRef> {
+    match location::admit(thread) {
+        Arrival::Acts => serve_visitor(thread),
+        Arrival::Ready => Some(thread),
+        Arrival::Waits => None,
+    }
+}
+
+/// `woken`, who can run, waits for that in the ready queue; whoever has to go home goes.
+fn settle(woken: Option<ThreadRef>) {
+    let scheduler = &processor::this().scheduler;
+    woken.inspect(|woken| scheduler.make_ready(woken));
+    if scheduler.ready.has_outbound() {
+        send_home();
+    }
+}
+
+/// `thread`, which has just come, does what it came for. Returns who can run then, and is not in the ready queue yet.
+fn serve_visitor(thread: ThreadRef) -> Option<ThreadRef> {
     let this = processor::this();
     trace::event(Event::Serve, thread.id().raw(), u64::from(thread.home()));
     this.current.set(Some(thread));
-    match go_on(thread) {
+    let next = go_on(thread);
+    let current = this.current.take();
+    match next {
         Next::Return | Next::Unchanged | Next::ReturnFromEvent => {
-            this.current.set(None);
-            if thread.is_runnable() {
-                this.scheduler.make_ready(thread);
-            }
+            Some(thread).filter(|thread| thread.is_runnable())
         }
-        Next::SwitchTo(other) | Next::DonateTo(other) => {
-            this.current.set(None);
-            this.scheduler.make_ready(other);
-        }
+        Next::SwitchTo(other) | Next::DonateTo(other) => Some(other).filter(|other| !other.ready.is_queued()),
         Next::Interrupted => {
-            this.current.take().inspect(|thread| this.scheduler.ready.push_front(thread));
+            current.inspect(|thread| this.scheduler.ready.push_front(thread));
+            None
         }
-        Next::Schedule => this.current.set(None),
-        Next::Switched(_) => debug_assert!(false, "the fast path is for threads at home"),
+        Next::Schedule => None,
+        Next::Switched(_) | Next::Start(_) => {
+            debug_assert!(false, "the fast path is for threads at home, which do not come");
+            None
+        }
     }
 }
 
@@ -187,16 +223,37 @@ pub fn returning() -> Option<ThreadRef> {
     })
 }
 
+/// `thread`, if it runs now instead of the current one, which cannot go on, and there is nothing to do before: what `dispatch`
+/// finds for [`Next::SwitchTo`] nearly always.
+#[inline]
+pub fn switching(thread: ThreadRef) -> Option<ThreadRef> {
+    let this = processor::this();
+    let switches = !this.scheduler.ready.has_outbound()
+        && this.scheduler.switches_to(thread)
+        && has_nothing_to_do(thread);
+    switches.then(|| {
+        this.scheduler.ready.remove(thread);
+        switch_directly(thread);
+        this.scheduler.set_timer();
+        thread
+    })
+}
+
 /// Whether `thread`, the current one, has nothing to do before it returns to user level, and the processor has all that it has
 /// there.
 #[inline]
 fn can_return(thread: ThreadRef) -> bool {
+    has_nothing_to_do(thread) && processor::this().has_loaded(thread)
+}
+
+/// Whether `thread` has nothing to do before it returns to user level.
+#[inline]
+fn has_nothing_to_do(thread: ThreadRef) -> bool {
     thread.returns_to_user()
         && !thread.has(flag::HALTED | flag::RECALLED)
         && thread.pending.get() == 0
         && !thread.is_orphaned()
         && thread.is_home()
-        && processor::this().has_loaded(thread)
         && arch::is_canonical(thread.registers.rip.get())
 }
 
@@ -253,8 +310,11 @@ fn load(thread: ThreadRef) {
     if let Some(space) = thread.space.get()
         && !this.loaded_space.get().is_some_and(|loaded| core::ptr::eq(loaded, space))
     {
-        this.public.active_root.set(space.memory.page_table_root().value());
-        space.memory.activate();
+        let root = space.memory.page_table_root();
+        if SEVERAL {
+            this.public.active_root.set(root.value());
+        }
+        arch::tlb::activate(root);
         this.loaded_space.set(Some(space));
     }
     let loaded = this.loaded_thread.get();
@@ -274,7 +334,7 @@ pub fn timer_interrupt() -> Next {
     trace::event(Event::Timer, now, 0);
     for _ in 0..EXPIRED_AT_ONCE {
         match this.scheduler.timeouts.pop_expired(now) {
-            Some(thread) => ipc::expire(thread),
+            Some(ended) => ended.into_iter().for_each(ipc::expire),
             None => break,
         }
     }

@@ -224,13 +224,19 @@ fn pending(handler: ThreadRef) -> impl Iterator<Item = &'static Interrupt> {
 
 /// Ends every association with `handler`, which is deleted or changes its id, wherever the interrupts are. Their messages
 /// end when they arrive, or with [`drop_pending`].
+#[inline]
 pub fn forget_handler(handler: ThreadRef) {
     if handler.is_marked(mark::HANDLES_INTERRUPTS) {
-        for interrupt in interrupts() {
-            if interrupt.handler.get().is_some_and(|other| eq(other, handler)) {
-                interrupt.handler.set(None);
-                interrupt.mask();
-            }
+        end_associations(handler);
+    }
+}
+
+#[cold]
+fn end_associations(handler: ThreadRef) {
+    for interrupt in interrupts() {
+        if interrupt.handler.get().is_some_and(|other| eq(other, handler)) {
+            interrupt.handler.set(None);
+            interrupt.mask();
         }
     }
 }

@@ -18,9 +18,10 @@ use crate::arch;
 use crate::boot_cell::BootCell;
 use crate::initial_servers::InitialServer;
 use crate::memory::{PhysAddr, PhysRange};
+use crate::sync::SEVERAL;
 
-/// Most processors that the page has room to describe.
-pub const MAX_PROCESSORS: usize = 64;
+/// Most processors: as many as the page has room to describe.
+pub const MAX_PROCESSORS: usize = if SEVERAL { 64 } else { 1 };
 /// Bits of a thread number.
 pub const THREAD_NUMBER_BITS: u32 = 18;
 

@@ -27,6 +27,8 @@ pub struct Processor {
     /// Whether system calls may take the fast path. Off by boot option, while events are traced that it would miss, and
     /// while a thread has a finite total quantum, which it would not meter.
     pub fast_path: Cell<bool>,
+    /// Which one exactly.
+    allowed: Cell<FastPath>,
     /// Ready threads, timeslices and timeouts.
     pub scheduler: Scheduler,
 }
@@ -40,6 +42,7 @@ impl Processor {
             loaded_space: Cell::new(None),
             loaded_thread: Cell::new(None),
             fast_path: Cell::new(false),
+            allowed: Cell::new(FastPath::Off),
             scheduler: Scheduler::new(),
         }
     }
@@ -48,8 +51,10 @@ impl Processor {
     pub fn update_fast_path(&self) {
         let allowed = !FAST_PATH_FORBIDDEN.get() && !quantum::are_finite();
         let allowed = if allowed { config::get().fast_path } else { FastPath::Off };
-        self.fast_path.set(allowed >= FastPath::Portable);
-        arch::allow_fast_entry(allowed == FastPath::Assembly);
+        if self.allowed.replace(allowed) != allowed {
+            self.fast_path.set(allowed >= FastPath::Portable);
+            arch::allow_fast_entry(allowed == FastPath::Assembly);
+        }
     }
 
     /// The kernel was entered from the current thread's program, which the fast path in assembly may have switched to.

@@ -14,7 +14,7 @@ use crate::mapping::{self, Cursor, Progress, SpaceMemory};
 use crate::memory::UNLIMITED;
 use crate::memory::{Account, Frame, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, frame};
 use crate::sync::{SharedFlag, SharedRef, SharedWord, SpinLock};
-use crate::thread::{Tcb, ThreadRef, Utcb, lifecycle, table};
+use crate::thread::{Tcb, ThreadRef, Utcb, table};
 use crate::{arch, config, kip};
 
 pub use ownership::{MAX_OPENINGS, Ownership};
@@ -46,10 +46,12 @@ pub struct Space {
     /// Threads, active or not.
     threads: Cell<u32>,
     active_threads: Cell<u32>,
+    /// UTCBs in use.
+    utcbs: Cell<u32>,
     /// The page of UTCBs that was used last, and its frame: most often the next is there. 0 = none.
     utcb_page: Cell<u64>,
     utcb_frame: Cell<u64>,
-    privileged: Cell<bool>,
+    pub(crate) privileged: Cell<bool>,
     /// Threads lately found by their local ids, for the fast path. Who is found here is asked whether it still has that id.
     pub(crate) local_ids: [SharedRef<Tcb>; REMEMBERED],
     /// Owner and confinement (K13), and what a foreign system call does (K9).
@@ -115,6 +117,7 @@ impl Space {
                 utcb_area: Cell::new(None),
                 threads: Cell::new(0),
                 active_threads: Cell::new(0),
+                utcbs: Cell::new(0),
                 utcb_page: Cell::new(0),
                 utcb_frame: Cell::new(0),
                 privileged: Cell::new(false),
@@ -186,6 +189,11 @@ impl Space {
         self.active_threads.get() != 0
     }
 
+    /// Whether more than one thread lives here.
+    pub fn has_several_threads(&self) -> bool {
+        self.threads.get() > 1
+    }
+
     /// Counts a thread that comes to live here.
     pub fn add_thread(&self) {
         self.threads.set(self.threads.get() + 1);
@@ -203,9 +211,13 @@ impl Space {
         self.active_threads.set(if active { count + 1 } else { count - 1 });
     }
 
-    /// Sets the areas; `None` leaves one as it is. No thread is active here, the areas do not overlap, and nothing of
-    /// the user's is mapped in them. Inactive threads lose their UTCB locations if that area changes (X.2 rule 6.4).
-    /// Fails without any change.
+    /// Whether threads have UTCBs here.
+    pub fn has_utcbs(&self) -> bool {
+        self.utcbs.get() != 0
+    }
+
+    /// Sets the areas; `None` leaves one as it is. No thread is active here, the areas do not overlap, nothing of
+    /// the user's is mapped in them, and no thread has a UTCB if that area changes. Fails without any change.
     pub fn configure(&'static self, kip: Option<Region>, utcbs: Option<Region>) -> Result<(), OutOfMemory> {
         let kip = kip.filter(|_| kip != self.kip_area.get());
         let utcbs = utcbs.filter(|_| utcbs != self.utcb_area.get());
@@ -217,9 +229,7 @@ impl Space {
             self.kip_area.set(kip);
         }
         if utcbs.is_some() {
-            if self.utcb_area.get().is_some() {
-                lifecycle::drop_utcbs_of(self);
-            }
+            debug_assert!(!self.has_utcbs());
             self.utcb_area.set(utcbs);
         }
         self.memory.set_areas(self.kip_area.get(), self.utcb_area.get());
@@ -275,6 +285,7 @@ impl Space {
             return Ok(None);
         }
         used.set(used.get() | slot);
+        self.utcbs.set(self.utcbs.get() + 1);
         let block = block_in(address, location);
         if !fresh {
             block.clear();
@@ -287,6 +298,7 @@ impl Space {
         let address = arch::virt_to_phys(block).align_down(crate::memory::PAGE_BITS);
         let used = slots(address);
         used.set(used.get() & !(1 << (location / utcb::SIZE % UTCBS_PER_FRAME)));
+        self.utcbs.set(self.utcbs.get() - 1);
         if used.get() == 0 {
             self.utcb_page.set(0);
             self.memory.remove_kernel_frame(VirtAddr::new(location).align_down(crate::memory::PAGE_BITS));

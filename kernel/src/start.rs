@@ -4,11 +4,13 @@ use x2::kip::{MemoryDescriptor, MemoryKind as Kind};
 
 use crate::arch::features::{self, Features};
 use crate::arch::layout;
+use crate::boot::nodes::Nodes;
 use crate::boot::{BootInformation, Protocol, kickstart, preparation, reserved};
-use crate::memory::PhysRange;
+use crate::memory::node::Layout;
+use crate::memory::{PhysAddr, PhysRange};
 use crate::syscall::Call;
 use crate::thread::{initial, table};
-use crate::{arch, config, interrupt, kdb, kip, log, mapping, memory, trace};
+use crate::{arch, boot_info, config, interrupt, kdb, kip, log, mapping, memory, trace};
 
 /// SystemBase is at least this: the interrupt lines of a PC's old controllers, whether or not there are so many.
 const LEAST_LINES: u32 = 16;
@@ -19,22 +21,24 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
         log::debug!("memory {:#014x}..{:#014x} {:?}", range.start, range.end, range.kind);
     }
     let image = arch::image_range();
+    let nodes = arch::boot::nodes();
     let kernel_memory = match boot.protocol {
         Protocol::Kickstart => {
             let is_memory = arch::is_direct_mapped;
             kickstart::kernel_memory(kip::servers(), kip::memory_descriptors(), image, is_memory)
+                .map(|region| nodes.cut(region))
                 .unwrap_or_else(|missing| panic!("cannot start the system: {missing}"))
         }
         // SAFETY: nothing else runs yet.
-        Protocol::Multiboot1 | Protocol::Multiboot2 => unsafe { preparation::prepare(boot, image) }
+        Protocol::Multiboot1 | Protocol::Multiboot2 => unsafe { preparation::prepare(boot, image, nodes) }
             .unwrap_or_else(|obstacle| panic!("cannot start the system: {obstacle}")),
     };
     // SAFETY: nothing else runs yet; the kernel's memory is direct-mapped, and `prepare` gave it to nobody else.
     unsafe {
-        reserved::add(kernel_memory);
-        memory::init(kernel_memory);
+        kernel_memory.pieces().iter().for_each(|(piece, _)| reserved::add(*piece));
+        memory::init(&kernel_memory);
     }
-    log::info!("kernel memory: {} KiB at {:#x}", kernel_memory.size() >> 10, kernel_memory.start);
+    report_memory(nodes, &kernel_memory);
     for (number, module) in boot.modules().iter().enumerate() {
         log::info!(
             "module {number}: {:#x}..{:#x} {}",
@@ -44,6 +48,13 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
         );
     }
     arch::boot::start_processors(boot);
+    if !matches!(boot.protocol, Protocol::Kickstart) {
+        // SAFETY: `prepare` has put the boot info there, for the kernel alone so far.
+        let page = unsafe { core::slice::from_raw_parts_mut(boot_info_page(), boot_info::SIZE as usize) };
+        if boot_info::add_nodes(page, nodes, arch::cpu_count()).is_err() {
+            log::warning!("the boot info has no room for the nodes");
+        }
+    }
     interrupt::init(arch::interrupt_lines().max(LEAST_LINES), arch::message_interrupts());
     complete_interface_page();
     announce_system_calls();
@@ -62,6 +73,29 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
     kdb::init();
     arch::boot::processors::release();
     arch::entry::enter()
+}
+
+/// Where the kernel has written the boot info.
+fn boot_info_page() -> *mut u8 {
+    arch::phys_to_virt(PhysAddr::new(kip::word(x2::kip::BOOT_INFO)))
+}
+
+/// Says what memory the kernel has, and in which nodes.
+fn report_memory(nodes: &Nodes, kernel_memory: &Layout) {
+    if let Some(complaint) = nodes.complaint {
+        log::warning!("{complaint}: ignored");
+    }
+    if nodes.count() > 1 {
+        log::info!("memory has {} nodes", nodes.count());
+    }
+    for (piece, node) in kernel_memory.pieces() {
+        let (size, start) = (piece.size() >> 10, piece.start);
+        if kernel_memory.nodes > 1 {
+            log::info!("kernel memory: {size} KiB at {start:#x}, node {node}");
+        } else {
+            log::info!("kernel memory: {size} KiB at {start:#x}");
+        }
+    }
 }
 
 /// Tells user programs where the system-call stubs are (ABI 3).

@@ -1,9 +1,12 @@
 /* A hostile Linux program: attack ATTACK [KIP UTCB SERVER]. It knows where the kernel interface page and its UTCB are, and
  * its server's thread id, or finds them as the Unix server's programs can; where there is no such thing it faults. It exits with 0 if the attack got nothing; an attack that ends in an exception or a fault is
  * killed by its server. */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef uint64_t word;
 
@@ -11,6 +14,13 @@ enum { IPC = 0x1c0, THREAD_CONTROL = 0x1a8, SPACE_CONTROL = 0x1a0, EXCHANGE_REGI
        UNMAP = 0x1d0, SPACE_OPTIONS = 0x1f8, MAP_CONTROL = 0x200, THREAD_STATE = 0x208, NOTIFY = 0x210 };
 
 static word *kip, *mr, server, own;
+/* Threads of the server that take messages: one on each processor, whose numbers follow each other. What they take says nothing. */
+static word workers = 1;
+
+static int is_server(word id)
+{
+    return id >= server && id < server + (workers << 32) && (uint32_t)id == (uint32_t)server;
+}
 
 /* Every call has its arguments in these registers, whichever it is. */
 static word call(int entry, word rdi, word rsi, word rdx, word r8_, word r9_, word rax)
@@ -46,7 +56,7 @@ static void every_thread(void)
 {
     for (word number = 0; number < 2000; number++)
         for (word version = 1; version <= 3; version++)
-            if ((number << 32 | version) != server) {
+            if (!is_server(number << 32 | version)) {
                 if (reaches(number << 32 | version))
                     fail("sending", number);
                 if (receives(number << 32 | version))
@@ -67,7 +77,7 @@ static void forged_ids(void)
     /* Propagation in the name of the root task. */
     mr[-6] = 0x3a00000001;
     for (word number = 0x30; number < 0x60; number++)
-        if ((number << 32 | 1) != server && !(call(IPC, (word)mr, number << 32 | 1, 0, 0x0400 << 16, 0x1000, 0) & 0x8000))
+        if (!is_server(number << 32 | 1) && !(call(IPC, (word)mr, number << 32 | 1, 0, 0x0400 << 16, 0x1000, 0) & 0x8000))
             fail("a propagated send", number);
 }
 
@@ -113,6 +123,12 @@ int main(int argc, char **argv)
     if (argc == 2) {
         kip = (word *)0x7fff80000000;
         __asm__ volatile("movq %%gs:0, %0" : "=r"(mr));
+        /* The first of them is the one of the first processor. */
+        workers = sysconf(_SC_NPROCESSORS_ONLN);
+        cpu_set_t first;
+        CPU_ZERO(&first);
+        CPU_SET(0, &first);
+        sched_setaffinity(0, sizeof first, &first);
         server = mr[-11];
     } else {
         kip = (word *)strtoull(argv[2], 0, 0);

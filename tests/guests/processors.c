@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST = 8, PAGE = 4096 };
@@ -144,6 +145,75 @@ static int spread(void)
     for (int i = 0; i < count; i++)
         pthread_join(threads[i], 0);
     puts("every processor is used");
+    return 0;
+}
+
+/* --- What each processor has done */
+
+enum { USER, NICE, SYSTEM, IDLE, COLUMNS };
+
+/* The line of a processor in /proc/stat, or of all together. */
+static void read_line(int processor, long columns[COLUMNS])
+{
+    char line[200], name[20], rest[200];
+    snprintf(name, sizeof name, processor < 0 ? "cpu" : "cpu%d", processor);
+    FILE *file = fopen("/proc/stat", "r");
+    must(file != 0, "/proc/stat");
+    int found = 0;
+    while (!found && fgets(line, sizeof line, file)) {
+        char word[20];
+        found = sscanf(line, "%19s %199[^\n]", word, rest) == 2 && strcmp(word, name) == 0;
+    }
+    fclose(file);
+    must(found, "every processor has a line");
+    must(sscanf(rest, "%ld %ld %ld %ld", &columns[USER], &columns[NICE], &columns[SYSTEM], &columns[IDLE]) == COLUMNS,
+         "its columns");
+}
+
+static int last_processor(void)
+{
+    char text[1000];
+    FILE *file = fopen("/proc/self/stat", "r");
+    must(file != 0 && fgets(text, sizeof text, file) != 0, "/proc/self/stat");
+    fclose(file);
+    char *at = strrchr(text, ')');
+    for (int field = 2; field < 39; field++)
+        at = strchr(at + 1, ' ');
+    return atoi(at);
+}
+
+static int times(void)
+{
+    for (int i = 0; i < count; i++) {
+        long before[MOST][COLUMNS], after[MOST][COLUMNS], others = 0;
+        for (int j = 0; j < count; j++)
+            read_line(processors[j], before[j]);
+        pid_t child = fork();
+        if (child == 0) {
+            struct timespec used = { 0, 0 };
+            must(pin(0, i) == 0, "sched_setaffinity");
+            while (used.tv_sec == 0 && used.tv_nsec < 400000000) {
+                spin(100000);
+                clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+            }
+            _exit(last_processor() != processors[i]);
+        }
+        must(status_of(child) == 0, "/proc/self/stat says where it runs");
+        for (int j = 0; j < count; j++) {
+            read_line(processors[j], after[j]);
+            others += j == i ? 0 : after[j][USER] - before[j][USER];
+        }
+        must(after[i][USER] - before[i][USER] >= 25, "whoever computes is seen at its processor");
+        must(others < 15, "and at no other");
+    }
+    long before[COLUMNS], after[COLUMNS];
+    for (int i = 0; i < count; i++) {
+        read_line(processors[i], before);
+        usleep(300000);
+        read_line(processors[i], after);
+        must(after[IDLE] - before[IDLE] >= 15, "a processor with nothing to do is idle");
+    }
+    puts("each processor's time is told apart");
     return 0;
 }
 
@@ -469,6 +539,7 @@ int main(int argc, char **argv)
         { "affinity", affinity },
         { "is-pinned", is_pinned },
         { "spread", spread },
+        { "times", times },
         { "shared", shared_memory },
         { "turns", turns },
         { "signals", signals },

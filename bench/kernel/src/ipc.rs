@@ -32,6 +32,20 @@ extern "C" fn serve() -> ! {
     }
 }
 
+/// Answers every message with the sum of its words, and how many they were.
+extern "C" fn add() -> ! {
+    let mut received = registers::receive(ThreadId::ANY);
+    loop {
+        received = match received {
+            Ok((client, (tag, words))) => {
+                let answer = [words.iter().sum(), tag.untyped() as u64, 0, 0, 0, 0, 0];
+                registers::reply_wait(client, (MessageTag::new(0, 2, 0), answer))
+            }
+            Err(_) => registers::receive(ThreadId::ANY),
+        };
+    }
+}
+
 /// Sends `R9` as a whole message to `RSI` and waits for its next one, for ever: no compiler in between.
 #[unsafe(naked)]
 extern "C" fn bare_partner() -> ! {
@@ -134,9 +148,10 @@ fn strings() {
     }
 }
 
-/// Round trips to `partner` by the number of words; the cost of an operation, of which there are so many in each.
+/// Round trips to `partner` by the number of words, those beyond the seventh being in the UTCBs; the cost of an operation, of
+/// which there are so many in each.
 fn bare_series(test: &'static str, partner: ThreadId, operations: u64) {
-    for words in 0..=7 {
+    for words in 0..=63 {
         let tag = MessageTag::new(0, words, 0);
         bare_round_trips(partner, tag, 1);
         let start = now();
@@ -186,6 +201,25 @@ fn map_items() {
     });
 }
 
+/// What a thesis compared (Darwin, table 9.1): one operation of an interface, four words there and two back, by a stub that keeps
+/// them in registers. How large it is, is measured, too.
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn call_by_stub(server: ThreadId, words: [u64; 4]) -> ipc::Result<[u64; 2]> {
+    let [a, b, c, d] = words;
+    let (_, [a, b, ..]) = registers::call(server, (MessageTag::new(1, 4, 0), [a, b, c, d, 0, 0, 0]))?;
+    Ok([a, b])
+}
+
+/// The same by the convenience interface: a message is put together in the UTCB, and taken apart.
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn call_by_convenience_interface(server: ThreadId, words: [u64; 4]) -> ipc::Result<[u64; 2]> {
+    let message = words.iter().fold(Message::new(1), |message, &word| message.word(word));
+    let answer = ipc::call(server, message)?;
+    Ok([answer.word(0), answer.word(1)])
+}
+
 /// The same word carried in the ways that a system call can take to a server: in processor registers by the bare stub, by the
 /// convenience interface, and as 64 bytes of memory that the kernel copies. (Foreign system calls are measured elsewhere.)
 fn transports() {
@@ -219,13 +253,20 @@ fn timeouts() {
 
 pub(crate) fn run() {
     let (near, far) = (fixture::here(echo), fixture::elsewhere(echo));
-    for words in [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 60, 63] {
+    for words in 0..=63 {
         let tag = MessageTag::new(0, words, 0);
         for (test, partner) in [("ipc-one-way-across-spaces", far), ("ipc-one-way-within-a-space", near)] {
             measure_at(test, words as u64, 2, || {
                 ipc::ipc(partner, partner, Timeouts::NEVER, tag).expect("the partner answers");
             });
         }
+    }
+    let adder = fixture::elsewhere(add);
+    for (test, call) in [
+        ("call-by-stub", call_by_stub as fn(_, _) -> _),
+        ("call-by-convenience-interface", call_by_convenience_interface),
+    ] {
+        measure(test, || assert_eq!(call(adder, [1, 2, 3, 4]), Ok([10, 4])));
     }
     bare();
     strings();

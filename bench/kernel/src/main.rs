@@ -4,14 +4,17 @@
 //! A result with the name of an operation as its test and `rounds` as its parameter is to be read by its fit: the cost of
 //! one operation is the cost per round. Results over registers or pages give the cost of one operation at each value.
 //!
-//! On a machine with several processors it is what goes from one to another, in the plugin's counts alone.
+//! With two processors it is what goes from one to another, and with four how that grows, in the plugin's counts alone: one
+//! time-stamp counter says nothing of what several processors do. With three it is what a trace is made of.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod calls;
+mod crossing;
 mod extensions;
 mod fixture;
 mod interrupts;
 mod ipc;
+mod phases;
 mod processors;
 
 use core::arch::x86_64::_rdtsc;
@@ -86,14 +89,16 @@ fn measure_at(test: &str, parameter: u64, share: u64, mut operation: impl FnMut(
 fn run() -> ! {
     println!("1..1");
     fixture::prepare();
-    if kip().processor_info().processors > 1 {
-        // One time-stamp counter says nothing of what two processors do: only the plugin does.
-        processors::run();
-    } else {
-        ipc::run();
-        calls::run();
-        extensions::run();
-        interrupts::run();
+    match kip().processor_info().processors {
+        1 => {
+            ipc::run();
+            calls::run();
+            extensions::run();
+            interrupts::run();
+        }
+        2 => processors::run(),
+        3 => phases::run(),
+        more => crossing::run(more.into()),
     }
     println!("ok 1 - BKER0001 every operation succeeded");
     l4::start::halt()

@@ -54,6 +54,15 @@ fn mappings(memory: u64) {
         give(id(number), 0, memory);
     });
     region("unmap of everything that 25 spaces have, 100 000 pages", || space::unmap(&mut everything()));
+    // Fpages that are too short for a look within each.
+    let pieces = |first: u64, bits: u32| -> [Fpage; 64] {
+        core::array::from_fn(|piece| {
+            Fpage::memory(first + ((piece as u64) << bits), bits).with_rights(Rights::ALL)
+        })
+    };
+    region("unmap of 64 fpages of 1 GiB with nothing in them", || space::unmap(&mut pieces(64 << 30, 30)));
+    (0..COPIES).for_each(|number| give(id(number), 0, memory));
+    region("unmap of 64 single pages that 25 spaces have", || space::unmap(&mut pieces(memory, 12)));
     (0..COPIES).for_each(|number| give(id(number), 0, memory));
     region("deletion of these 25 spaces", || (0..COPIES).for_each(|number| delete(id(number))));
 }

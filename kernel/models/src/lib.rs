@@ -12,5 +12,8 @@ pub mod ring;
 #[path = "../../src/sync/spin_lock.rs"]
 pub mod spin_lock;
 
+/// As in the kernel.
+pub const SEVERAL: bool = true;
+
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! ACPI tables as far as the kernel needs them (ACPI 6.5, chapter 5): the interrupt controllers and processors of the
-//! MADT and the address of the HPET. Broken or absent tables are an answer, not a failure: the caller goes on without.
+//! MADT, the address of the HPET, and what [`Nodes`] makes of SRAT and SLIT. Broken or absent tables are an answer, not a failure: the caller goes on without.
 use core::fmt;
 
 use super::PhysicalMemory;
+use super::nodes::{Complaint, Nodes};
 use crate::kip::MAX_PROCESSORS;
 use crate::memory::PhysAddr;
 
@@ -46,6 +47,8 @@ pub struct Tables {
     pub local_apic: PhysAddr,
     /// Registers of the HPET, if there is one.
     pub hpet: Option<PhysAddr>,
+    /// Which memory and processors belong together.
+    pub nodes: Nodes,
     processors: [u32; MAX_PROCESSORS],
     processor_count: usize,
     /// Processors that can be used, but for which there is no room in the list.
@@ -106,12 +109,22 @@ pub fn read(memory: &impl PhysicalMemory, root: Option<u64>) -> Result<Tables, A
     let root = root.ok_or(AcpiError::NoRoot)?;
     let mut hpet = None;
     let mut madt = Err(AcpiError::NoMadt);
-    for_each_table(memory, root, |table| match &table[..4] {
-        b"APIC" if madt == Err(AcpiError::NoMadt) => madt = read_madt(table),
-        b"HPET" => hpet = read_hpet(table),
+    let (mut srat, mut slit, mut broken) = (None, None, None);
+    for_each_table(memory, root, |name, table| match (name, table) {
+        (b"APIC", Ok(table)) if madt == Err(AcpiError::NoMadt) => madt = read_madt(table),
+        (b"HPET", Ok(table)) => hpet = read_hpet(table),
+        (b"SRAT", Ok(table)) => srat = srat.or(Some(table)),
+        (b"SLIT", Ok(table)) => slit = slit.or(Some(table)),
+        (b"SRAT", Err(_)) => broken = Some(Complaint::Broken("SRAT")),
+        (b"SLIT", Err(_)) => broken = broken.or(Some(Complaint::Broken("SLIT"))),
+        // A table that is broken and not needed is passed over.
         _ => {}
     })?;
-    madt.map(|tables| Tables { hpet, ..tables })
+    let mut tables = madt?;
+    tables.hpet = hpet;
+    tables.nodes = Nodes::read(srat, slit);
+    tables.nodes.complaint = tables.nodes.complaint.or(broken);
+    Ok(tables)
 }
 
 fn is_root(memory: &impl PhysicalMemory, address: u64) -> bool {
@@ -150,11 +163,11 @@ fn table<'a>(
     if checksum(bytes) == 0 { Ok(bytes) } else { Err(broken) }
 }
 
-/// Calls `with` for every whole table that the root table names. A broken one is passed over: it may not matter.
-fn for_each_table(
-    memory: &impl PhysicalMemory,
+/// Calls `with` for every table that the root table names, whole or broken, with its own name if that can be read.
+fn for_each_table<'a>(
+    memory: &'a impl PhysicalMemory,
     root: u64,
-    mut with: impl FnMut(&[u8]),
+    mut with: impl FnMut(&[u8; 4], Result<&'a [u8], AcpiError>),
 ) -> Result<(), AcpiError> {
     let broken = AcpiError::Broken("RSDP");
     let pointer = memory.bytes(root, 36).or_else(|| memory.bytes(root, 20)).ok_or(broken)?;
@@ -170,9 +183,8 @@ fn for_each_table(
     for entry in root_table[HEADER..].chunks_exact(width) {
         let low = word(entry, 0).map_or(0, u64::from);
         let address = low | word(entry, 4).map_or(0, u64::from) << 32;
-        if let Ok(bytes) = table(memory, address, "") {
-            with(bytes);
-        }
+        let name = memory.bytes(address, 4).and_then(|name| name.try_into().ok());
+        with(name.unwrap_or(b"    "), table(memory, address, ""));
     }
     Ok(())
 }
@@ -190,6 +202,7 @@ fn read_madt(table: &[u8]) -> Result<Tables, AcpiError> {
     let mut tables = Tables {
         local_apic: PhysAddr::new(u64::from(word(table, 36).ok_or(broken)?)),
         hpet: None,
+        nodes: Nodes::ONE,
         processors: [0; MAX_PROCESSORS],
         processor_count: 0,
         processors_beyond: 0,
@@ -330,6 +343,24 @@ mod tests {
             tables,
             "a wrong pointer from the loader is not the end"
         );
+    }
+
+    /// One that is whole is used, and a broken one is told of.
+    #[test]
+    fn tables_of_nodes_are_read() {
+        let mut srat = vec![0; 12];
+        for node in 0..2 {
+            srat.extend_from_slice(&[1, 40, node, 0, 0, 0, 0, 0, 0, 0, 0, node, 0, 0, 0, 0]);
+            srat.extend_from_slice(&[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        let slit = make_table(b"SLIT", &[2, 0, 0, 0, 0, 0, 0, 0, 10, 40, 50, 10]);
+        let mut srat = make_table(b"SRAT", &srat);
+        let tables = read(&machine(&[slit.clone(), madt(), srat.clone()]), None).unwrap();
+        assert_eq!((tables.nodes.count(), tables.nodes.distances()[1][0]), (2, 50));
+        assert_eq!(tables.nodes.complaint, None);
+        srat[50] ^= 1;
+        let tables = read(&machine(&[slit, madt(), srat]), None).unwrap();
+        assert_eq!((tables.nodes.count(), tables.nodes.complaint), (1, Some(Complaint::Broken("SRAT"))));
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod acpi;
 pub mod kickstart;
 pub mod multiboot1;
 pub mod multiboot2;
+pub mod nodes;
 pub mod placement;
 pub mod preparation;
 pub mod reserved;

@@ -2,8 +2,10 @@
 //! the boot info. Only arithmetic; the caller does the copying.
 use core::fmt;
 
+use super::nodes::Nodes;
 use super::{BootInformation, MemoryKind};
-use crate::memory::{PAGE_BITS, PAGE_SIZE, PhysAddr, PhysRange};
+use crate::memory::node::Layout;
+use crate::memory::{PAGE_BITS, PAGE_SIZE, PhysAddr, PhysRange, REGION_LIMIT};
 
 /// Most free ranges kept; the smallest are forgotten beyond that.
 const MAX_FREE: usize = 256;
@@ -29,6 +31,7 @@ impl fmt::Display for NoRoom {
 }
 
 /// The free physical memory, in whole pages.
+#[derive(Clone)]
 pub struct FreeMemory {
     ranges: [PhysRange; MAX_FREE],
     count: usize,
@@ -132,22 +135,73 @@ impl FreeMemory {
     }
 
     /// Chooses the kernel's memory: `wanted` bytes, or by default an eighth of the free memory, at least 16 MiB and at
-    /// most half of the largest range that can hold it. 2 MiB aligned, as high as possible below [`LIMIT`].
-    pub fn take_kernel_memory(&mut self, wanted: Option<u64>) -> Result<PhysRange, NoRoom> {
-        const BITS: u32 = 21;
-        const LEAST: u64 = 16 << 20;
-        let round = |size: u64| size.saturating_add((1 << BITS) - 1) >> BITS << BITS;
+    /// most half of the largest range that can hold it. 2 MiB aligned, as high as possible below [`LIMIT`]. With several
+    /// nodes each has its part of it, where the memory of that node allows it.
+    pub fn take_kernel_memory(&mut self, wanted: Option<u64>, nodes: &Nodes) -> Result<Layout, NoRoom> {
+        let mut free = self.clone();
+        if nodes.count() > 1
+            && let Some(layout) = free.take_of_each(wanted, nodes)
+        {
+            *self = free;
+            return Ok(layout);
+        }
         let size = match wanted {
             Some(size) => round(size),
             None => {
-                let largest =
-                    self.ranges().iter().filter(|range| range.end <= LIMIT).map(|range| range.size());
+                let below = |range: &&PhysRange| range.end <= LIMIT;
+                let largest = self.ranges().iter().filter(below).map(|range| range.size());
                 let most = largest.max().unwrap_or(0) / 2;
-                round((self.size() / 8).max(LEAST).min(most))
+                round((self.size() / 8).max(LEAST_KERNEL_MEMORY).min(most))
             }
         };
-        self.take_top(size.max(1 << BITS), BITS, PhysAddr::new(0), LIMIT, "the kernel (see kmem=)")
+        let size = size.max(1 << KERNEL_MEMORY_BITS);
+        let region =
+            self.take_top(size, KERNEL_MEMORY_BITS, PhysAddr::new(0), LIMIT, "the kernel (see kmem=)")?;
+        Ok(nodes.cut(region))
     }
+
+    /// Kernel memory in each node that has room for its part. `None` if the first one of them has not room enough for what
+    /// the kernel has to know about all.
+    fn take_of_each(&mut self, wanted: Option<u64>, nodes: &Nodes) -> Option<Layout> {
+        let mut layout = nodes.layout();
+        let count = nodes.count() as u64;
+        for node in 0..nodes.count() as u8 {
+            let of_node = |free: &PhysRange| {
+                let parts = nodes.ranges().iter().filter(move |part| part.1 == node);
+                let ceiling = PhysAddr::new(REGION_LIMIT);
+                let free = *free;
+                parts.map(move |(part, _)| {
+                    let (start, end) = (free.start.max(part.start), free.end.min(part.end).min(ceiling));
+                    PhysRange::new(start, end.max(start))
+                })
+            };
+            let parts = || self.ranges().iter().flat_map(of_node);
+            let Some(largest) = parts().max_by_key(|part| part.size()) else { continue };
+            let size = match wanted {
+                Some(size) => size / count,
+                None => {
+                    let all: u64 = parts().map(|part| part.size()).sum();
+                    (all / 8).max(LEAST_KERNEL_MEMORY / count).min(largest.size() / 2)
+                }
+            };
+            let size = round(size).max(1 << KERNEL_MEMORY_BITS);
+            let taken = self.take_top(size, KERNEL_MEMORY_BITS, largest.start, largest.end, "a node");
+            if let Ok(piece) = taken {
+                layout.add(piece, node);
+            }
+        }
+        layout.has_room_for_records().then_some(layout)
+    }
+}
+
+/// log2 of the alignment of kernel memory.
+const KERNEL_MEMORY_BITS: u32 = 21;
+/// Kernel memory by default, where there is so much.
+const LEAST_KERNEL_MEMORY: u64 = 16 << 20;
+
+/// In whole units of kernel memory.
+fn round(size: u64) -> u64 {
+    size.saturating_add((1 << KERNEL_MEMORY_BITS) - 1) >> KERNEL_MEMORY_BITS << KERNEL_MEMORY_BITS
 }
 
 #[cfg(test)]
@@ -200,27 +254,52 @@ mod tests {
         assert_eq!(top, range(0x7ff_f000, 0x800_0000));
     }
 
+    /// The only piece.
+    fn one(layout: Result<Layout, NoRoom>) -> PhysRange {
+        let layout = layout.unwrap();
+        let [(piece, 0)] = layout.pieces() else { panic!("{:?}", layout.pieces()) };
+        *piece
+    }
+
+    #[test]
+    fn each_node_has_kernel_memory() {
+        let nodes = crate::boot::nodes::tests::halves(128 << 20);
+        let mut free = pc(256);
+        let layout = free.take_kernel_memory(None, &nodes).unwrap();
+        assert_eq!(layout.pieces(), [(range(0x700_0000, 0x800_0000), 0), (range(0xee0_0000, 0xfe0_0000), 1)]);
+        assert!(layout.pieces().iter().all(|(piece, _)| !free.contains(*piece)));
+        let layout = pc(256).take_kernel_memory(Some(8 << 20), &nodes).unwrap();
+        assert_eq!(layout.pieces(), [(range(0x7c0_0000, 0x800_0000), 0), (range(0xfa0_0000, 0xfe0_0000), 1)]);
+        // The second node has nothing, or nothing that the kernel can use.
+        let layout = pc(128).take_kernel_memory(None, &nodes).unwrap();
+        assert_eq!((layout.nodes, layout.pieces()), (2, &[(range(0x6e0_0000, 0x7e0_0000), 0)][..]));
+        // What the first one has is too little for the records of so many frames.
+        let nodes = crate::boot::nodes::tests::halves(2 << 30);
+        let layout = pc(3 << 10).take_kernel_memory(Some(16 << 20), &nodes).unwrap();
+        assert_eq!(layout.pieces(), [(range(0xbee0_0000, 0xbfe0_0000), 1)]);
+    }
+
     #[test]
     fn kernel_memory_is_high_and_aligned() {
         let mut free = pc(256);
-        let kernel = free.take_kernel_memory(None).unwrap();
+        let kernel = one(free.take_kernel_memory(None, &Nodes::ONE));
         assert_eq!(kernel, range(0xde0_0000, 0xfe0_0000));
         assert!(!free.contains(range(0xfc0_0000, 0xfc0_1000)));
         let module = free.take_quiet(0x1800, "a module").unwrap();
         assert_eq!(module.size(), 0x2000);
         assert!(module.start >= QUIET && !module.overlaps(kernel));
-        assert_eq!(pc(256).take_kernel_memory(Some(3 << 20)).unwrap().size(), 4 << 20);
+        assert_eq!(one(pc(256).take_kernel_memory(Some(3 << 20), &Nodes::ONE)).size(), 4 << 20);
         assert_eq!(
-            pc(256).take_kernel_memory(Some(1 << 40)),
-            Err(NoRoom { what: "the kernel (see kmem=)", size: 1 << 40 })
+            pc(256).take_kernel_memory(Some(1 << 40), &Nodes::ONE).err(),
+            Some(NoRoom { what: "the kernel (see kmem=)", size: 1 << 40 })
         );
-        assert!(pc(256).take_kernel_memory(Some(u64::MAX)).is_err());
+        assert!(pc(256).take_kernel_memory(Some(u64::MAX), &Nodes::ONE).is_err());
     }
 
     #[test]
     fn small_machines_get_less() {
         let mut free = pc(24);
-        let kernel = free.take_kernel_memory(None).unwrap();
+        let kernel = one(free.take_kernel_memory(None, &Nodes::ONE));
         assert!(kernel.size() <= 12 << 20);
         assert!(free.take_quiet(4096, "a module").is_ok());
     }

@@ -4,9 +4,11 @@
 use core::fmt;
 use x2::kip::{MemoryDescriptor, MemoryKind as Kind, boot_loader};
 
+use super::nodes::Nodes;
 use super::placement::{FreeMemory, NoRoom, QUIET};
 use super::{BootInformation, MemoryKind, Module};
 use crate::initial_servers::{self, LoadError};
+use crate::memory::node::Layout;
 use crate::memory::{PhysAddr, PhysRange};
 use crate::{arch, boot_info, config, kip, log};
 
@@ -47,7 +49,11 @@ impl From<NoRoom> for Obstacle {
 /// # Safety
 /// Boot only: nothing else runs; the modules and the free memory of `boot` are direct-mapped and used by nobody. `image`
 /// covers everything of the kernel's so far.
-pub unsafe fn prepare(boot: &mut BootInformation, image: PhysRange) -> Result<PhysRange, Obstacle> {
+pub unsafe fn prepare(
+    boot: &mut BootInformation,
+    image: PhysRange,
+    nodes: &Nodes,
+) -> Result<Layout, Obstacle> {
     if boot.modules().len() < 2 {
         return Err(Obstacle::NoServers);
     }
@@ -55,14 +61,14 @@ pub unsafe fn prepare(boot: &mut BootInformation, image: PhysRange) -> Result<Ph
     let mut free = FreeMemory::new(boot, limit);
     free.remove(image);
     boot.modules().iter().for_each(|module| free.remove(extent(module)));
-    let kernel_memory = free.take_kernel_memory(config::get().kernel_memory)?;
+    let kernel_memory = free.take_kernel_memory(config::get().kernel_memory, nodes)?;
     // SAFETY: the caller's promise; the modules' places were taken out of the free memory.
     unsafe { move_modules(boot, &mut free)? };
 
     // The modules' former places are free now.
     let mut free = FreeMemory::new(boot, limit);
     free.remove(image);
-    free.remove(kernel_memory);
+    kernel_memory.pieces().iter().for_each(|(piece, _)| free.remove(*piece));
     boot.modules().iter().for_each(|module| free.remove(extent(module)));
     let [sigma0_file, root_file] = [0, 1].map(|index| {
         let module = &boot.modules()[index];
@@ -84,7 +90,7 @@ pub unsafe fn prepare(boot: &mut BootInformation, image: PhysRange) -> Result<Ph
         (sigma0.load(), root.load())
     };
     let descriptors = memory_descriptors(boot, limit)
-        .chain([physical(Kind::Reserved, 0, kernel_memory)])
+        .chain(kernel_memory.pieces().iter().map(|(piece, _)| physical(Kind::Reserved, 0, *piece)))
         .chain([sigma0, root].map(|server| {
             let range = PhysRange::new(PhysAddr::new(server.low), PhysAddr::new(server.high));
             physical(Kind::BootLoader, boot_loader::SERVER, range)
@@ -198,7 +204,8 @@ mod tests {
         put(&mut boot, low + 0x1000, &root, b"root verbose");
         put(&mut boot, high + 0x1800, b"an odd place", b"data file");
         // SAFETY: the model has no other user.
-        let kernel_memory = unsafe { prepare(&mut boot, IMAGE) }.unwrap();
+        let layout = unsafe { prepare(&mut boot, IMAGE, &Nodes::ONE) }.unwrap();
+        let [(kernel_memory, 0)] = *layout.pieces() else { panic!("{:?}", layout.pieces()) };
         assert!(kernel_memory.size() >= 8 << 20 && !kernel_memory.overlaps(IMAGE));
         assert_eq!(bytes(high, 14), b"sigma0's text\0");
         assert_eq!(bytes(low, 12), b"root's text\0");
@@ -237,7 +244,7 @@ mod tests {
     fn obstacles_are_named() {
         let (_machine, mut boot) = machine();
         // SAFETY: the model has no other user.
-        let prepare = |boot: &mut BootInformation| unsafe { prepare(boot, IMAGE) };
+        let prepare = |boot: &mut BootInformation| unsafe { prepare(boot, IMAGE, &Nodes::ONE).map(drop) };
         assert_eq!(prepare(&mut boot), Err(Obstacle::NoServers));
         let low = START + (8 << 20);
         let program = file(low, &[(low, b"text", 4)]);

@@ -8,7 +8,7 @@ use x2::{ThreadId, utcb};
 use super::breakpoints;
 use super::command::{Command, HELP};
 use crate::mapping::inspect;
-use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, Use, VirtAddr, frame};
+use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, Use, VirtAddr, frame, node};
 use crate::scheduler::timeouts::NEVER;
 use crate::space::Space;
 use crate::thread::table::threads;
@@ -97,7 +97,7 @@ fn thread(out: &mut impl Write, number: u32) -> fmt::Result {
         thread.priority.get(),
         Span(thread.timeslice_left.get()),
         Span(thread.timeslice.get()),
-        Span(thread.timeout.deadline().map_or(NEVER, |deadline| deadline.saturating_sub(arch::clock())))
+        Span(left(thread))
     )?;
     if let Some(block) = thread.utcb.get() {
         writeln!(
@@ -186,14 +186,20 @@ fn queues(out: &mut impl Write) -> fmt::Result {
             writeln!(out)?;
         }
     }
-    let now = arch::clock();
     for thread in threads().iter() {
-        if let Some(deadline) = thread.timeout.deadline() {
-            let left = deadline.saturating_sub(now);
-            writeln!(out, "timeout of {}: in {}", Id(thread.id()), Span(left))?;
+        if thread.waits_until() != NEVER {
+            writeln!(out, "timeout of {}: in {}", Id(thread.id()), Span(left(thread)))?;
         }
     }
     Ok(())
+}
+
+/// How long `thread` waits at most from now on, in microseconds.
+fn left(thread: ThreadRef) -> u64 {
+    match thread.waits_until() {
+        NEVER => NEVER,
+        end => end.saturating_sub(arch::clock()),
+    }
 }
 
 const USES: [(Use, &str); 10] = [
@@ -212,8 +218,14 @@ const USES: [(Use, &str); 10] = [
 fn memory(out: &mut impl Write) -> fmt::Result {
     summary(out)?;
     let Some(statistics) = frame::try_statistics() else { return Ok(()) };
+    let nodes = || (0..node::layout().nodes as u8).filter(|_| node::are_several());
+    let of_nodes = || nodes().map(frame::statistics_of);
     for (usage, name) in USES {
-        writeln!(out, "{:10} KiB  {name}", u64::from(statistics.of(usage)) * PAGE_SIZE / 1024)?;
+        write!(out, "{:10} KiB  {name}", u64::from(statistics.of(usage)) * PAGE_SIZE / 1024)?;
+        for (number, of_node) in of_nodes().enumerate() {
+            write!(out, ", {} on node {number}", u64::from(of_node.of(usage)) * PAGE_SIZE / 1024)?;
+        }
+        writeln!(out)?;
     }
     writeln!(out, "the kernel's own account: {} bytes", Account::KERNEL.used())
 }

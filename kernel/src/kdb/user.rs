@@ -1,13 +1,17 @@
 //! What user programs ask of the kernel debugger with INT3 (ABI 15.1): console output and input, and messages.
 
+use core::ptr::from_ref;
+
 use x2::kdebug;
 
 use super::{break_key, breakpoints};
-use crate::memory::{self, Use};
+use crate::mapping::inspect;
+use crate::memory::{self, Use, VirtAddr};
 use crate::scheduler::Next;
 use crate::space::{self, Space};
+use crate::thread::table::threads;
 use crate::thread::{ThreadRef, exception, lifecycle, user_memory};
-use crate::{arch, config, console, mapping, processor};
+use crate::{arch, config, console, kip, mapping, processor};
 
 /// `cmpb $operation, %al`.
 const COMPARE_AL: u8 = 0x3c;
@@ -47,6 +51,8 @@ pub fn breakpoint(current: ThreadRef) -> Next {
         }
         (COMPARE_AL, kdebug::FAIL_ALLOCATION) if length == 2 && may_test(space) => {
             let pending = memory::injection::cancel();
+            // What fails is not to be had from spare tables, either.
+            mapping::give_back();
             memory::injection::fail_nth(registers.rax().get());
             registers.rax().set(pending.into());
         }
@@ -80,8 +86,22 @@ fn statistic(which: u64) -> Option<u32> {
         }
         kdebug::statistic::MEMORY => (frames.total - frames.of(Use::Free)) * memory::PAGE_SIZE as u32,
         kdebug::statistic::FLAGS => arch::flags() as u32,
-        _ => return None,
+        _ => return node_of(which).map(u32::from),
     })
+}
+
+/// The node of an object's memory, asked as [`kdebug::statistic::of_node`] says.
+fn node_of(which: u64) -> Option<u8> {
+    let thread = threads().by_number((which >> 8) as u32 & ((1 << kip::THREAD_NUMBER_BITS) - 1))?;
+    let object = match which & 0xff {
+        kdebug::statistic::NODE_OF_THREAD => arch::virt_to_phys(from_ref(thread)),
+        kdebug::statistic::NODE_OF_SPACE => arch::virt_to_phys(thread.space.get()?),
+        kdebug::statistic::NODE_OF_TABLE => {
+            inspect::table(thread.space.get()?.memory, VirtAddr::new(which >> 26 << 12))
+        }
+        _ => return None,
+    };
+    Some(memory::node::of(object))
 }
 
 /// `mov $message, %rax` or `mov $message, %eax` at `address`, behind the jump.

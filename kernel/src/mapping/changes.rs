@@ -2,62 +2,74 @@
 use core::mem;
 
 use super::space::SpaceMemory;
-use super::table::Table;
+use super::table::{Described, Table};
 use crate::arch::{
     self,
+    page_entry::PageEntry,
     tlb::{self, Flush},
 };
 use crate::memory::{PhysAddr, VirtAddr};
 
-/// Translations to be invalidated, and tables to be freed when no processor can walk them any more.
+/// Translations to be invalidated.
 ///
 /// Must be finished before the operation ends or yields, and before removed memory is given to somebody else.
 pub(super) trait Noted {
     /// The translation of `address` in `space` was removed or reduced.
     fn invalidate(&mut self, space: SpaceMemory, address: VirtAddr);
 
-    /// The tables that are not reachable any more. They are freed when the changes are known: the invalidation of the entry
-    /// whose removal emptied a table covers the pointers to it.
-    fn emptied(&mut self) -> &mut Emptied;
+    /// Empties the entry for `address` in `space` and returns it as it was. `None`: that is more than these changes can be, and
+    /// nothing is done.
+    fn remove(&mut self, entry: &Described, space: SpaceMemory, address: VirtAddr) -> Option<PageEntry>;
 }
 
-/// Tables to be freed, a list. By value, so that a list of which one is in the hands of a function can lie in a register.
+/// Tables to be freed, a list. By value, so that a list of which one is in the hands of a function can lie in registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Emptied(u32);
+pub(super) struct Emptied {
+    first: u32,
+    count: u32,
+}
 
 impl Emptied {
-    const NONE: Self = Self(0);
+    const NONE: Self = Self { first: 0, count: 0 };
 
     /// The list with `table` in it.
     pub(super) fn with(mut self, table: Table) -> Self {
-        table.push(&mut self.0);
+        table.push(&mut self.first);
+        self.count += 1;
         self
     }
 
     #[cold]
     fn free(mut self) {
-        while let Some(table) = Table::pop(&mut self.0) {
+        while let Some(table) = Table::pop(&mut self.first) {
             table.free(true);
         }
     }
 }
 
-/// Any number of changes.
+/// Any number of changes, and tables to be freed when no processor can walk them any more.
 pub(super) struct Changes {
     flush: Flush,
-    emptied: Emptied,
+    /// The tables that are not reachable any more. They are freed when the changes are known: the invalidation of the entry
+    /// whose removal emptied a table covers the pointers to it.
+    pub(super) emptied: Emptied,
 }
 
-/// What changes with one page of memory.
+/// What changes with one page of memory in a table that stays.
 #[must_use]
 pub(super) struct ChangedPage {
     page: Option<(PhysAddr, VirtAddr)>,
-    emptied: Emptied,
 }
 
 impl Changes {
     pub(super) const fn new() -> Self {
         Self { flush: Flush::new(), emptied: Emptied::NONE }
+    }
+
+    /// How many tables wait to be freed.
+    #[inline]
+    pub(super) fn emptied_tables(&self) -> u32 {
+        self.emptied.count
     }
 
     /// Makes all changes known to all processors.
@@ -81,8 +93,8 @@ impl Noted for Changes {
     }
 
     #[inline]
-    fn emptied(&mut self) -> &mut Emptied {
-        &mut self.emptied
+    fn remove(&mut self, entry: &Described, space: SpaceMemory, address: VirtAddr) -> Option<PageEntry> {
+        Some(entry.remove(space, address, self))
     }
 }
 
@@ -95,7 +107,7 @@ impl Drop for Changes {
 impl ChangedPage {
     #[inline(always)]
     pub(super) const fn new() -> Self {
-        Self { page: None, emptied: Emptied::NONE }
+        Self { page: None }
     }
 
     /// Makes the change, if it has come, known to all processors. (Not when dropped: so all this stays in registers.)
@@ -103,9 +115,6 @@ impl ChangedPage {
     pub(super) fn finish(self) {
         if let Some((root, address)) = self.page {
             tlb::invalidate(root, address);
-        }
-        if self.emptied != Emptied::NONE {
-            self.emptied.free();
         }
     }
 }
@@ -118,7 +127,7 @@ impl Noted for ChangedPage {
     }
 
     #[inline(always)]
-    fn emptied(&mut self) -> &mut Emptied {
-        &mut self.emptied
+    fn remove(&mut self, entry: &Described, space: SpaceMemory, address: VirtAddr) -> Option<PageEntry> {
+        if entry.table_stays(space) { Some(entry.take(space, address, self)) } else { None }
     }
 }

@@ -7,6 +7,7 @@ use x2::{ErrorCode, Fpage, Region, Rights};
 use super::cursor::{Cursor, Progress};
 use super::map::{self, Kind, Transfer};
 use super::space::SpaceMemory;
+use super::spare;
 use super::unmap::{self, Revocation, Seen};
 use super::walk::Revoke;
 use crate::arch;
@@ -41,6 +42,9 @@ pub fn control(
     physical: bool,
 ) -> Progress<Result<u64, ErrorCode>> {
     let cursor = cursor.project();
+    if cursor.settle() == Progress::Preempted {
+        return Progress::Preempted;
+    }
     let target = Fpage::from_raw(item.target);
     let Some(run) = check(space, target, item) else {
         return cursor.finish(Err(ErrorCode::InvalidParameter));
@@ -98,7 +102,13 @@ pub fn control_page(
     if !VirtAddr::new(item.source).is_aligned(SMALL) {
         return None;
     }
-    let result = map::plain_page(owner, space, VirtAddr::new(item.source), base, target.rights());
+    let map = || map::plain_page(owner, space, VirtAddr::new(item.source), base, target.rights());
+    let mut result = map();
+    if let Some(Err(_)) = result
+        && spare::give_back()
+    {
+        result = map();
+    }
     result.map(|result| result.map(|_| 1 << 32).map_err(|_| ErrorCode::NoMemory))
 }
 

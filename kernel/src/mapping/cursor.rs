@@ -4,12 +4,14 @@ use core::pin::Pin;
 
 use x2::{Region, Rights};
 
-use super::changes::Changes;
 use super::lock::lock;
 use super::node::NodeId;
+use super::split::{self, Prepared};
 use super::tree;
+use super::turn::Turn;
 use super::walk::{Revoke, Walk};
 use crate::arch::page_entry::MemoryType;
+use crate::memory::OutOfMemory;
 
 /// The outcome of a call of a preemptible operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +27,10 @@ pub enum Progress<T> {
 /// until dropped or cancelled.
 ///
 /// An operation begins with an unused cursor. If it returns [`Progress::Preempted`] it is continued by the same call.
-/// Meanwhile any other operation may run, on the same memory too. [`Cursor::cancel`] gives up what is left.
+/// Meanwhile any other operation may run, on the same memory too. [`Cursor::cancel`] gives up what is left, but for the walk
+/// through what is derived from one page, if the operation was in the midst of one: that page is taken away already, or has
+/// lost rights, and what is derived from it must follow. The next operation of the cursor finishes that first, or
+/// [`super::finish_walk`] does when there will be none.
 pub struct Cursor {
     /// Bytes of the fpage, or items of the batch, that are done.
     pub(super) offset: u64,
@@ -39,8 +44,16 @@ pub struct Cursor {
     pub(super) held: Rights,
     /// MapControl: where the first page is, or how much was mapped.
     pub(super) value: u64,
+    /// Bytes in the way of a large page, or of the present block of sigma0's, that were looked at.
+    pub(super) looked_at: u64,
+    /// Up to the end of the block of the next level, pages of at most this one: there are smaller ones from the same parent
+    /// already. 0 = none.
+    pub(super) cap: u8,
     suspended: bool,
+    /// The walk is that of an operation that was given up.
+    left_over: bool,
     walk: Walk,
+    prepared: Prepared,
     _pin: PhantomPinned,
 }
 
@@ -57,21 +70,56 @@ impl Cursor {
             page: Rights::NONE,
             held: Rights::NONE,
             value: 0,
+            looked_at: 0,
+            cap: 0,
             suspended: false,
+            left_over: false,
             walk: Walk::IDLE,
+            prepared: Prepared::NONE,
             _pin: PhantomPinned,
         }
     }
 
-    /// Gives up the operation in progress, if any. What it has done stays done.
+    /// Gives up the operation in progress, if any. What it has done stays done; a walk that it has begun is still to be
+    /// finished.
     pub fn cancel(self: Pin<&mut Self>) {
-        let _alone = self.suspended.then(lock);
+        let _alone = self.prepared.is_some().then(lock);
+        let cursor = self.project();
+        cursor.left_over = cursor.suspended;
+        cursor.clear();
+    }
+
+    /// Gives up everything, because the cursor goes. What a walk has not come to stays as it is.
+    pub fn end(self: Pin<&mut Self>) {
+        let _alone = (self.suspended || self.prepared.is_some()).then(lock);
         self.project().reset();
     }
 
     /// Whether an operation was preempted and neither finished nor cancelled.
     pub fn is_active(&self) -> bool {
-        self.suspended || self.offset != 0
+        !self.left_over
+            && (self.suspended || self.offset != 0 || self.looked_at != 0 || self.prepared.is_some())
+    }
+
+    /// Whether there is a walk to finish, of the operation in progress or of one that was given up.
+    #[inline]
+    pub fn has_walk(&self) -> bool {
+        self.suspended
+    }
+
+    /// Before an operation begins or goes on: finishes what one that was given up has left over. Preemption point.
+    #[inline]
+    pub(super) fn settle(&mut self) -> Progress<()> {
+        if self.left_over { self.finish_walk() } else { Progress::Done(()) }
+    }
+
+    /// Finishes the walk, if there is one, and gives up everything else. Preemption point.
+    #[cold]
+    pub(super) fn finish_walk(&mut self) -> Progress<()> {
+        if self.suspended && self.continue_walk(&mut Turn::new()).is_none() {
+            return Progress::Preempted;
+        }
+        self.finish(())
     }
 
     /// The fields, for the operations of this module, which never move the cursor.
@@ -87,9 +135,19 @@ impl Cursor {
             self.walk.abandon();
         }
         self.suspended = false;
+        self.left_over = false;
         self.walk = Walk::IDLE;
+        self.clear();
+    }
+
+    /// Forgets everything but the walk.
+    fn clear(&mut self) {
+        if self.prepared.is_some() {
+            self.prepared.discard();
+        }
         (self.offset, self.rights, self.advance) = (0, Rights::NONE, 0);
         (self.page, self.held, self.value) = (Rights::NONE, Rights::NONE, 0);
+        (self.looked_at, self.cap) = (0, 0);
     }
 
     /// The operation is over: makes the cursor ready for the next one.
@@ -103,11 +161,27 @@ impl Cursor {
         self.suspended
     }
 
+    /// Splits the large page that maps `node` ([`split::split`]).
+    pub(super) fn split(&mut self, node: NodeId, turn: &mut Turn) -> Result<Progress<()>, OutOfMemory> {
+        split::split(node, &mut self.prepared, turn)
+    }
+
+    /// How many nodes the operation has made that are in no tree yet.
+    #[cfg(test)]
+    pub(super) fn prepared_nodes(&self) -> u32 {
+        self.prepared.nodes()
+    }
+
     /// Begins a walk (see [`Walk::new`]), under the tree lock: its result if it is over already, else it is suspended.
-    pub(super) fn walk(&mut self, own: NodeId, range: Region, what: Revoke) -> Option<Rights> {
-        let mut changes = Changes::new();
-        self.walk = Walk::new(own, range, what, &mut changes);
-        self.run(&mut changes)
+    pub(super) fn walk(
+        &mut self,
+        own: NodeId,
+        range: Region,
+        what: Revoke,
+        turn: &mut Turn,
+    ) -> Option<Rights> {
+        self.walk = Walk::new(own, range, what, &mut turn.changes);
+        self.run(turn)
     }
 
     /// Begins a walk that changes the memory type of everything derived from `root` in `range`, under the tree lock: `Some` if
@@ -117,22 +191,22 @@ impl Cursor {
         root: NodeId,
         range: Region,
         memory_type: MemoryType,
+        turn: &mut Turn,
     ) -> Option<Rights> {
-        let mut changes = Changes::new();
-        self.walk = Walk::for_type(root, range, memory_type, &mut changes);
-        self.run(&mut changes)
+        self.walk = Walk::for_type(root, range, memory_type, &mut turn.changes);
+        self.run(turn)
     }
 
     /// Continues a suspended walk: its result when it is over, else it is suspended again.
-    pub(super) fn continue_walk(&mut self) -> Option<Rights> {
+    pub(super) fn continue_walk(&mut self, turn: &mut Turn) -> Option<Rights> {
         let _tree = tree::lock(self.walk.address());
         self.walk.resume();
         self.suspended = false;
-        self.run(&mut Changes::new())
+        self.run(turn)
     }
 
-    fn run(&mut self, changes: &mut Changes) -> Option<Rights> {
-        if self.walk.run(changes) {
+    fn run(&mut self, turn: &mut Turn) -> Option<Rights> {
+        if self.walk.run(turn, &mut self.prepared) {
             return Some(self.walk.result());
         }
         self.walk.suspend();

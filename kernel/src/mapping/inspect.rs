@@ -19,6 +19,11 @@ pub fn entries(space: SpaceMemory, address: VirtAddr) -> impl Iterator<Item = (u
     (end..=ROOT_LEVEL).rev().map(move |level| (level, table::find(space, address, level).entry.raw()))
 }
 
+/// The page table in which the last entry on the way to `address` in `space` is.
+pub fn table(space: SpaceMemory, address: VirtAddr) -> PhysAddr {
+    table::find(space, address, 1).at.table().address()
+}
+
 /// The pages of `space` from `from` on, the kernel's (KIP, UTCBs) included.
 pub fn pages(space: SpaceMemory, from: VirtAddr) -> impl Iterator<Item = (VirtAddr, Translation)> {
     let mut next = from;

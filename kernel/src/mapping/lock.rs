@@ -1,7 +1,8 @@
 //! The lock around the operations of this module, and these operations for the rest of the kernel.
 //!
 //! One processor at a time changes mappings: between two preemption points an operation is alone. The finer locks (trees,
-//! spaces) state what depends on what, and are never contended while this one exists. Walks through page tables without
+//! spaces) state what depends on what; while this one exists they are never contended, and taken only where that is checked
+//! ([`InnerLock`](crate::sync::InnerLock)). Walks through page tables without
 //! it are marked as such ([`arch::tlb::Walk`]).
 use core::pin::Pin;
 
@@ -9,6 +10,7 @@ use x2::{Fpage, MapItem, Region, Rights};
 
 use super::cursor::{Cursor, Progress};
 use super::space::SpaceMemory;
+use super::spare;
 use crate::arch::page_entry::MemoryType;
 use crate::memory::{OutOfMemory, VirtAddr};
 use crate::sync::delay::{self, Point};
@@ -27,6 +29,32 @@ pub fn lock() -> SpinLockGuard<'static, ()> {
     guard
 }
 
+/// As [`lock`], if nobody has to be waited for.
+#[inline(always)]
+pub fn try_lock() -> Option<SpinLockGuard<'static, ()>> {
+    let guard = LOCK.try_lock()?;
+    delay::at(Point::Lock);
+    Some(guard)
+}
+
+/// An operation, after what the one before it with the same cursor has left over ([`Cursor::cancel`]).
+#[inline]
+fn settled<T>(
+    mut cursor: Pin<&mut Cursor>,
+    operation: impl FnOnce(Pin<&mut Cursor>) -> Progress<T>,
+) -> Progress<T> {
+    match cursor.as_mut().project().settle() {
+        Progress::Preempted => Progress::Preempted,
+        Progress::Done(()) => operation(cursor),
+    }
+}
+
+/// Finishes the walk of an operation that does not go on, if it was in the midst of one. Preemption point.
+pub fn finish_walk(cursor: Pin<&mut Cursor>) -> Progress<()> {
+    let _alone = lock();
+    cursor.project().finish_walk()
+}
+
 /// Performs a map or grant item ([`super::map::map`]). Preemption point.
 #[inline]
 pub fn map(
@@ -37,20 +65,20 @@ pub fn map(
     window: Fpage,
 ) -> Progress<Result<Fpage, OutOfMemory>> {
     let _alone = lock();
-    super::map::map(cursor, from, to, item, window)
+    settled(cursor, |cursor| super::map::map(cursor, from, to, item, window))
 }
 
 /// Revokes rights ([`super::unmap::unmap`]). Preemption point.
 #[inline]
 pub fn unmap(cursor: Pin<&mut Cursor>, space: SpaceMemory, fpage: Fpage, flush: bool) -> Progress<Rights> {
     let _alone = lock();
-    super::unmap::unmap(cursor, space, fpage, flush)
+    settled(cursor, |cursor| super::unmap::unmap(cursor, space, fpage, flush))
 }
 
 /// Ends a space's memory ([`super::unmap::destroy`]). Preemption point.
 pub fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
     let _alone = lock();
-    super::unmap::destroy(cursor, space)
+    settled(cursor, |cursor| super::unmap::destroy(cursor, space))
 }
 
 /// Sets how memory is cached ([`super::memory_type::set_memory_type`]). Preemption point.
@@ -61,13 +89,20 @@ pub fn set_memory_type(
     memory_type: MemoryType,
 ) -> Progress<Result<(), OutOfMemory>> {
     let _alone = lock();
-    super::memory_type::set_memory_type(cursor, space, region, memory_type)
+    settled(cursor, |cursor| super::memory_type::set_memory_type(cursor, space, region, memory_type))
 }
 
 /// Serves a page fault of sigma0 ([`super::sigma0::sigma0_fault`]).
 pub fn sigma0_fault(space: SpaceMemory, address: VirtAddr) -> Result<bool, OutOfMemory> {
     let _alone = lock();
-    super::sigma0::sigma0_fault(space, address)
+    spare::or_give_back(|| super::sigma0::sigma0_fault(space, address))
+}
+
+/// Frees all spare page tables ([`super::spare`]). Whether there were any.
+#[cold]
+pub fn give_back() -> bool {
+    let _alone = lock();
+    spare::give_back()
 }
 
 /// Which ports a space has ([`super::ports::held_ports`]).

@@ -10,12 +10,14 @@ use super::memory_type;
 use super::node::{NodeId, Status};
 use super::ports;
 use super::space::SpaceMemory;
-use super::table::{self, EntryRef, Place, Table};
+use super::spare;
+use super::table::{self, EntryRef, Place};
 use super::tree;
+use super::turn::{LOOK, MAP_STEP, Turn};
 use super::unmap::to_boundary;
 use super::walk::Revoke;
 use crate::arch;
-use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, largest_level, page_bits};
+use crate::arch::page_entry::{MemoryType, PageEntry, largest_level, page_bits};
 use crate::memory::{Account, OutOfMemory, PhysAddr, VirtAddr};
 
 /// A transfer of a range's pages from one space to another.
@@ -67,8 +69,14 @@ enum Step {
     Advance(u64),
     /// The tables have changed: look again.
     Again,
-    /// An interrupt is pending and a walk suspended.
+    /// An interrupt is pending.
     Preempted,
+}
+
+impl Step {
+    fn after_split(split: Result<Progress<()>, OutOfMemory>) -> Result<Self, OutOfMemory> {
+        Ok(if split? == Progress::Preempted { Self::Preempted } else { Self::Again })
+    }
 }
 
 /// Maps or grants what `item` offers of `from`'s pages to the part of `window` in `to` that the item selects, and returns
@@ -116,6 +124,7 @@ impl Transfer {
         if self.last >> page_bits(1) == 0
             && !cursor.is_active()
             && let Some(result) = self.plain_page()
+            && (result.is_ok() || !spare::give_back())
         {
             return Progress::Done(result);
         }
@@ -134,12 +143,10 @@ impl Transfer {
     }
 
     fn run_pages(&self, cursor: &mut Cursor) -> Progress<Result<Transferred, OutOfMemory>> {
-        if cursor.is_walking() && cursor.continue_walk().is_none() {
+        let mut turn = Turn::new();
+        if cursor.is_walking() && cursor.continue_walk(&mut turn).is_none() {
             return Progress::Preempted;
         }
-        let mut pages = 0;
-        // Up to this offset, pages of at most this level: there are smaller ones from the same parent already.
-        let mut cap = (0, 0);
         let last = self.last;
         loop {
             let offset = cursor.offset;
@@ -149,17 +156,22 @@ impl Transfer {
                 let done = Transferred { rights: cursor.rights, bytes: cursor.value };
                 return cursor.finish(Ok(done));
             }
-            if pages == arch::POLL_INTERVAL / 4 {
-                if arch::interrupt_pending() {
-                    return Progress::Preempted;
-                }
-                pages = 0;
+            if turn.gives_way(MAP_STEP) {
+                return Progress::Preempted;
             }
-            pages += 1;
-            match self.step(cursor, source, target, last - offset, &mut cap) {
-                Ok(Step::Advance(bytes)) => cursor.offset += bytes,
+            match self.step(cursor, source, target, last - offset, &mut turn) {
+                Ok(Step::Advance(bytes)) => {
+                    cursor.offset += bytes;
+                    cursor.looked_at = 0;
+                    if cursor.cap != 0
+                        && target.offset(bytes).is_aligned(page_bits(u32::from(cursor.cap) + 1))
+                    {
+                        cursor.cap = 0;
+                    }
+                }
                 Ok(Step::Again) => {}
                 Ok(Step::Preempted) => return Progress::Preempted,
+                Err(_) if spare::give_back() => {}
                 Err(error) => return cursor.finish(Err(error)),
             }
         }
@@ -173,10 +185,10 @@ impl Transfer {
         source: VirtAddr,
         target: VirtAddr,
         left: u64,
-        cap: &mut (u64, u32),
+        turn: &mut Turn,
     ) -> Result<Step, OutOfMemory> {
         // The largest page that both addresses and the region allow.
-        let limit = if cursor.offset < cap.0 { cap.1 } else { largest_level() };
+        let limit = if cursor.cap == 0 { largest_level() } else { cursor.cap.into() };
         let alignment = source.value() | target.value();
         let mut level = limit;
         while level > 1 {
@@ -188,28 +200,27 @@ impl Transfer {
         }
         while let Some(skip) = self.blocked(source, target, level) {
             if level == 1 {
-                return self.skip(cursor, target, skip.min(left.saturating_add(1)));
+                return self.skip(cursor, target, skip.min(left.saturating_add(1)), turn);
             }
             level -= 1;
         }
         let page = match self.find_source(source, level) {
             Ok(page) => page,
-            Err(hole) => return self.skip(cursor, target, hole.min(left.saturating_add(1))),
+            Err(hole) => return self.skip(cursor, target, hole.min(left.saturating_add(1)), turn),
         };
         let level = level.min(page.level);
         let size = 1 << page_bits(level);
         let rights = tree::granted(self.rights, page.rights);
         if rights.is_none() {
-            return self.skip(cursor, target, size);
+            return self.skip(cursor, target, size, turn);
         }
         if self.kind == Kind::Grant && page.level > level {
             let _tree = tree::lock(page.address);
-            tree::split(page.node, &mut Changes::new())?;
-            return Ok(Step::Again);
+            return Step::after_split(cursor.split(page.node, turn));
         }
         let place = table::find(self.to, target, level);
         if place.entry != PageEntry::EMPTY {
-            match self.make_room(cursor, &page, rights, target, level, place, cap)? {
+            match self.make_room(cursor, &page, rights, target, level, place, turn)? {
                 Step::Advance(_) => {}
                 other => return Ok(other),
             }
@@ -224,7 +235,13 @@ impl Transfer {
     }
 
     /// The sender has nothing to map for `bytes` from `target` on.
-    fn skip(&self, cursor: &mut Cursor, target: VirtAddr, bytes: u64) -> Result<Step, OutOfMemory> {
+    fn skip(
+        &self,
+        cursor: &mut Cursor,
+        target: VirtAddr,
+        bytes: u64,
+        turn: &mut Turn,
+    ) -> Result<Step, OutOfMemory> {
         if self.kind != Kind::Replace {
             return Ok(Step::Advance(bytes));
         }
@@ -236,11 +253,10 @@ impl Transfer {
         let start = place.entry.address().align_down(bits);
         let _tree = tree::lock(start);
         if !target.is_aligned(bits) || bytes < 1 << bits {
-            tree::split(place.at.node(), &mut Changes::new())?;
-            return Ok(Step::Again);
+            return Step::after_split(cursor.split(place.at.node(), turn));
         }
         let range = Region { base: start.value(), size_log2: bits };
-        Ok(match cursor.walk(place.at.node(), range, Revoke::ALL) {
+        Ok(match cursor.walk(place.at.node(), range, Revoke::ALL, turn) {
             None => Step::Preempted,
             Some(_) => Step::Again,
         })
@@ -291,16 +307,19 @@ impl Transfer {
         target: VirtAddr,
         level: u32,
         place: Place,
-        cap: &mut (u64, u32),
+        turn: &mut Turn,
     ) -> Result<Step, OutOfMemory> {
         if place.entry.is_table(place.level) {
+            if spare::release(self.to) {
+                return Ok(Step::Again);
+            }
             if self.kind == Kind::Grant {
                 // Everything goes.
-                return Ok(self.remove_smaller(cursor, page, place, true));
+                return Ok(self.remove_smaller(cursor, page, target, level, true, turn));
             }
-            return Ok(match self.remove_smaller(cursor, page, place, false) {
+            return Ok(match self.remove_smaller(cursor, page, target, level, false, turn) {
                 Step::Advance(_) => {
-                    *cap = (cursor.offset + (1 << page_bits(level)), level - 1);
+                    cursor.cap = level as u8 - 1;
                     Step::Again
                 }
                 other => other,
@@ -317,13 +336,12 @@ impl Transfer {
             return Ok(Step::Advance(0));
         }
         if place.level > level {
-            tree::split(node, &mut Changes::new())?;
-            return Ok(Step::Again);
+            return Step::after_split(cursor.split(node, turn));
         }
         let range = Region { base: there.value(), size_log2: bits };
         if same && !extra.is_none() {
             let what = Revoke { rights: extra, flush: true, forget: Rights::NONE, own_use: true };
-            return Ok(match cursor.walk(node, range, what) {
+            return Ok(match cursor.walk(node, range, what, turn) {
                 None => Step::Preempted,
                 Some(_) => Step::Again,
             });
@@ -333,7 +351,7 @@ impl Transfer {
             place.at.set_rights(present.or(rights));
             return Ok(Step::Advance(0));
         }
-        Ok(match cursor.walk(node, range, Revoke::ALL) {
+        Ok(match cursor.walk(node, range, Revoke::ALL, turn) {
             None => Step::Preempted,
             Some(_) => Step::Again,
         })
@@ -345,41 +363,47 @@ impl Transfer {
     }
 
     /// Removes what a table at the target maps and what is not from the same parent, or `all`. `Advance`: the rest can
-    /// stay.
-    fn remove_smaller(&self, cursor: &mut Cursor, page: &Source, place: Place, all: bool) -> Step {
-        let table = Table::from_entry(place.entry);
-        let below = place.level - 1;
-        let bits = page_bits(below);
-        for piece in 0..ENTRIES {
-            let at: EntryRef = table.entry(piece);
-            let entry = at.load();
-            if entry.is_table(below) {
-                if all {
-                    return self.remove_smaller(cursor, page, Place { at, level: below, entry }, true);
-                }
-                // Looked at when it is its turn.
-                continue;
-            }
-            if !entry.is_page(below) {
-                continue;
-            }
-            let there = entry.address().align_down(bits);
-            let _tree = tree::lock(there);
-            let wanted = page.address.offset((piece as u64) << bits);
-            if !all && there == wanted && self.is_derived(at.node(), page) {
-                continue;
-            }
-            let last = table.used() == 1;
-            let range = Region { base: there.value(), size_log2: bits };
-            if cursor.walk(at.node(), range, Revoke::ALL).is_none() {
+    /// stay. What comes, while this gives way, to where it has looked is found when it is its turn.
+    fn remove_smaller(
+        &self,
+        cursor: &mut Cursor,
+        page: &Source,
+        target: VirtAddr,
+        level: u32,
+        all: bool,
+        turn: &mut Turn,
+    ) -> Step {
+        let lowest = if all { 1 } else { level - 1 };
+        let mut gets_done = false;
+        while cursor.looked_at < 1 << page_bits(level) {
+            if gets_done && turn.gives_way(LOOK) {
                 return Step::Preempted;
             }
-            if last || arch::interrupt_pending() {
+            gets_done = true;
+            let found = table::find(self.to, target.offset(cursor.looked_at), lowest);
+            if found.level >= level {
                 // The table is gone with its last entry.
+                cursor.looked_at = 0;
                 return Step::Again;
             }
+            let bits = page_bits(found.level);
+            if found.entry.is_page(found.level) {
+                let there = found.entry.address().align_down(bits);
+                let _tree = tree::lock(there);
+                let wanted = page.address.offset(cursor.looked_at);
+                if all || there != wanted || !self.is_derived(found.at.node(), page) {
+                    let range = Region { base: there.value(), size_log2: bits };
+                    match cursor.walk(found.at.node(), range, Revoke::ALL, turn) {
+                        None => return Step::Preempted,
+                        Some(_) => continue,
+                    }
+                }
+            }
+            cursor.looked_at += 1 << bits;
         }
-        if all { Step::Again } else { Step::Advance(0) }
+        cursor.looked_at = 0;
+        // A table that has become empty may be there still.
+        if all || spare::release(self.to) { Step::Again } else { Step::Advance(0) }
     }
 
     /// Maps a page at an empty place.
@@ -434,6 +458,7 @@ impl Transfer {
         let mut changes = Changes::new();
         let at = table::make_from(place, self.to, target, level)
             .inspect_err(|_| table::trim(self.to, target, &mut Changes::new()))?;
+        spare::claim(self.to, at);
         let old = table::find(self.from, source, 1);
         debug_assert!(old.level == level && old.at.node() == page.node);
         let entry = old.at.remove(&mut changes);

@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use x2::Region;
 
-use super::changes::Changes;
 use super::cursor::{Cursor, Progress};
 use super::space::SpaceMemory;
 use super::table;
 use super::tree::{self, TREE_LEVEL};
+use super::turn::{LONG_STEP, SIGMA0_PAGE, Turn};
 use super::unmap::to_boundary;
 use crate::arch;
 use crate::arch::page_entry::{MemoryType, page_bits};
@@ -120,10 +120,11 @@ pub(super) fn set_memory_type(
     memory_type: MemoryType,
 ) -> Progress<Result<(), OutOfMemory>> {
     let cursor = cursor.project();
+    let mut turn = Turn::new();
     if cursor.is_walking() {
-        match cursor.continue_walk() {
+        match cursor.continue_walk(&mut turn) {
             None => return Progress::Preempted,
-            Some(_) => cursor.offset += 1 << cursor.advance,
+            Some(_) => block_done(cursor),
         }
     }
     let end = if space.is_sigma0() { super::ports::PORT_BASE } else { arch::USER_END };
@@ -132,7 +133,7 @@ pub(super) fn set_memory_type(
         if address.value() > region.last() || address.value() >= end {
             return cursor.finish(Ok(()));
         }
-        if arch::interrupt_pending() && cursor.offset != 0 {
+        if cursor.looked_at == 0 && turn.gives_way(LONG_STEP) {
             return Progress::Preempted;
         }
         let left = region.last() - address.value();
@@ -143,21 +144,31 @@ pub(super) fn set_memory_type(
                 continue;
             }
         };
-        if let Err(error) =
-            LIST.lock().set(physical.value(), physical.value() + ((1 << bits) - 1), memory_type)
-        {
-            return cursor.finish(Err(error));
+        if of(physical, bits) != Some(memory_type) {
+            // Also where somebody else has set another one while this gave way: then all is to be done again.
+            cursor.looked_at = 0;
+            let last = physical.value() + ((1 << bits) - 1);
+            if let Err(error) = LIST.lock().set(physical.value(), last, memory_type) {
+                return cursor.finish(Err(error));
+            }
         }
-        forget_sigma0s_pages(physical, bits);
+        if !forget_sigma0s_pages(cursor, physical, bits, &mut turn) {
+            return Progress::Preempted;
+        }
         cursor.advance = bits as u8;
         let _tree = tree::lock(physical);
         let root = tree::root(physical);
         let range = Region { base: physical.value(), size_log2: bits };
-        if !root.is_none() && cursor.walk_for_type(root, range, memory_type).is_none() {
+        if !root.is_none() && cursor.walk_for_type(root, range, memory_type, &mut turn).is_none() {
             return Progress::Preempted;
         }
-        cursor.offset += 1 << bits;
+        block_done(cursor);
     }
+}
+
+fn block_done(cursor: &mut Cursor) {
+    cursor.offset += 1 << cursor.advance;
+    cursor.looked_at = 0;
 }
 
 /// The largest naturally aligned block of physical memory that `space` has at `address`, within the `left` bytes that
@@ -176,23 +187,30 @@ fn block_at(space: SpaceMemory, address: VirtAddr, left: u64) -> Result<(PhysAdd
     Ok((place.entry.address().align_down(bits).offset(offset), fits.min(bits)))
 }
 
-/// Removes sigma0's own pages that reach into a block of memory: it gets them anew, with their type.
-fn forget_sigma0s_pages(physical: PhysAddr, bits: u32) {
-    let Some(sigma0) = SpaceMemory::sigma0() else { return };
-    let last = physical.value() + ((1 << bits) - 1);
-    let mut address = VirtAddr::new(physical.value());
-    let mut changes = Changes::new();
-    while address.value() <= last && address.value() < arch::USER_END {
+/// Removes sigma0's own pages that reach into a block of memory: it gets them anew, with their type. Returns false if it was
+/// preempted meanwhile.
+fn forget_sigma0s_pages(cursor: &mut Cursor, physical: PhysAddr, bits: u32, turn: &mut Turn) -> bool {
+    let Some(sigma0) = SpaceMemory::sigma0() else { return true };
+    let begin = cursor.looked_at;
+    while cursor.looked_at < 1 << bits {
+        let address = VirtAddr::new(physical.value() + cursor.looked_at);
+        if address.value() >= arch::USER_END {
+            return true;
+        }
+        if cursor.looked_at != begin && turn.gives_way(SIGMA0_PAGE) {
+            return false;
+        }
         let place = table::find(sigma0, address, 1);
         let next = to_boundary(address, page_bits(place.level));
         if place.entry.is_page(place.level)
             && place.at.node().is_none()
             && sigma0.area_in(Region::containing(address.value(), page_bits(1))).is_none()
         {
-            place.at.remove(&mut changes);
+            place.at.remove(&mut turn.changes);
         }
-        address = address.offset(next);
+        cursor.looked_at += next;
     }
+    true
 }
 
 #[cfg(test)]

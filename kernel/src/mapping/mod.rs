@@ -14,9 +14,12 @@
 //! | `lock` | one processor at a time, and the entry points |
 //! | `cursor` | how far a preempted operation has come |
 //! | `walk` | the walk through everything derived from a page |
-//! | `tree` | the forest: roots, splitting, freeing |
+//! | `turn` | one call of an operation: when it looks for interrupts |
+//! | `tree` | the forest: roots, freeing |
+//! | `split` | large pages become small ones |
 //! | `node` | one holding, its lists, its status |
 //! | `table` | page tables and their shadows |
+//! | `spare` | empty tables that stay where they are |
 //! | `changes` | invalidations collected until they are made known |
 //!
 //! What a mapping costs: a node of 32 bytes, paid by the mapper; a page-table entry and a shadow word, 12 bytes, in
@@ -39,17 +42,23 @@ mod node;
 mod ports;
 mod sigma0;
 mod space;
+mod spare;
+mod split;
 mod table;
 mod tree;
+mod turn;
 mod unmap;
 mod walk;
 
 pub use control::{control, control_page};
 pub use cursor::{Cursor, Progress};
-pub use lock::{destroy, held_ports, lock, map, set_memory_type, sigma0_fault, unmap};
+pub use lock::{
+    destroy, finish_walk, give_back, held_ports, lock, map, set_memory_type, sigma0_fault, try_lock, unmap,
+};
 pub use map::map_page;
 pub use node::usage;
 pub use space::{KernelPage, SIGMA0, SpaceMemory, Translation};
+pub use spare::or_from_spare;
 pub use tree::init;
 pub use unmap::unmap_page;
 

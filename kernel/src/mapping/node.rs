@@ -21,7 +21,7 @@ use x2::Rights;
 use super::table;
 use crate::arch;
 use crate::arch::page_entry::{ENTRIES, index, page_bits};
-use crate::memory::{Account, FastSlab, OutOfMemory, PhysAddr, Slab, Use};
+use crate::memory::{Account, FastSlab, OutOfMemory, PAGE_SIZE, PhysAddr, Slab, Use};
 
 /// A node of the mapping database, or none. The physical address divided by the node's size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -86,6 +86,20 @@ static ARRAYS: Slab = Slab::new(Use::MapArrays, ARRAY_SIZE as u32);
 /// Size of an array of 512 lists, or of the shadow of a page table.
 pub(super) const ARRAY_SIZE: u64 = 4 * ENTRIES as u64;
 
+/// Nodes that are made together.
+pub(super) const GROUP: usize = (PAGE_SIZE / NODE_SIZE) as usize;
+
+/// The first of a group of nodes for `account`, all to be prepared ([`NodeId::prepare`]).
+pub(super) fn alloc_group(account: Account) -> Result<NodeId, OutOfMemory> {
+    Ok(NodeId((NODES.alloc_frame(account)?.value() / NODE_SIZE) as u32))
+}
+
+/// Frees a group of nodes that were prepared, of which `first` is the first, and never used.
+pub(super) fn free_group(first: NodeId) {
+    // SAFETY: nothing but the table for which they were prepared refers to them, and that goes, too.
+    unsafe { NODES.free_frame(PhysAddr::new(u64::from(first.0) * NODE_SIZE), first.account()) };
+}
+
 /// Nodes and arrays in use, for leak checks and the debugger.
 pub fn usage() -> (u32, u32) {
     (NODES.usage().0, ARRAYS.usage().0)
@@ -111,7 +125,7 @@ impl Status {
     }
 
     /// What the holder has not seen, as rights.
-    fn mine(self) -> Rights {
+    pub(super) fn mine(self) -> Rights {
         Rights::from_bits(u64::from(self.0 & Self::MINE) << 1)
     }
 
@@ -136,16 +150,8 @@ impl Slot {
         self.0.set(self.0.get() & !Self::NODE | node.0);
     }
 
-    fn status(&self) -> Status {
-        Status((self.0.get() >> 28) as u8)
-    }
-
     fn add_status(&self, status: Status) {
         self.0.set(self.0.get() | u32::from(status.0) << 28);
-    }
-
-    fn clear_status(&self, bits: u8) {
-        self.0.set(self.0.get() & !(u32::from(bits) << 28));
     }
 }
 
@@ -222,6 +228,64 @@ impl NodeId {
         Ok(id)
     }
 
+    /// The node `number` nodes behind this one in its group.
+    #[inline]
+    pub(super) fn later(self, number: u32) -> NodeId {
+        Self(self.0 + number)
+    }
+
+    /// Makes a node of a new group the part of `whole`, of `level`, that `entry` will map; it is in no list yet.
+    #[inline]
+    pub(super) fn prepare(self, whole: NodeId, level: u32, entry: table::EntryRef) {
+        let account = whole.account();
+        let part = Node {
+            parent: Cell::new(whole),
+            place: Cell::new(entry.raw()),
+            flags: Cell::new(level as u8 | PART | MAPPED),
+            ..Node::new(account, level)
+        };
+        // SAFETY: the memory is a new node's.
+        unsafe {
+            arch::phys_to_virt(PhysAddr::new(u64::from(self.0) * NODE_SIZE)).cast::<Node>().write(part)
+        };
+    }
+
+    /// Whether the node, which is [prepared](Self::prepare), is so for a part of `whole`, at the same payer's cost.
+    pub(super) fn is_prepared_for(self, whole: NodeId) -> bool {
+        self.parent() == whole && self.account() == whole.account()
+    }
+
+    /// Puts what was prepared for its pieces into the node's lists, each part first; `table` is theirs. Where there is
+    /// a part already, it gets the entry.
+    pub(super) fn link_parts(self, table: table::Table) {
+        let slots = array_words(self.node().parts.get());
+        for (piece, (place, word)) in slots.iter().zip(table.shadow()).enumerate() {
+            let there = place.get();
+            if there & Slot::NODE == 0 {
+                // As [`Slot::set_head`] does.
+                place.set(there | word.get());
+            } else {
+                self.link_before(piece, word, table.entry(piece));
+            }
+        }
+        self.node().parts_used.set(ENTRIES as u16);
+    }
+
+    #[cold]
+    fn link_before(self, piece: usize, word: &Cell<u32>, entry: table::EntryRef) {
+        let slot = self.slot(piece);
+        let (head, part) = (slot.head(), Self(word.get()));
+        if head.is_part() {
+            head.set_entry(entry);
+            word.set(head.raw());
+            part.clear_entry(PhysAddr::new(0));
+            part.free_small();
+        } else {
+            part.insert(Self::NONE, head);
+            slot.set_head(part);
+        }
+    }
+
     /// Frees a node that is in no list, and its array.
     pub(super) fn free(self) {
         let node = self.node();
@@ -236,7 +300,7 @@ impl NodeId {
     #[inline(always)]
     pub(super) fn free_small(self) {
         let node = self.node();
-        debug_assert!(node.child.get().is_none() && node.parts_used.get() == 0 && !self.is_mapped());
+        debug_assert!(node.child.get().is_none() && node.parts_used.get() == 0);
         if cfg!(debug_assertions) {
             // Makes a use after this one fail.
             node.flags.set(0);
@@ -370,15 +434,16 @@ impl NodeId {
         if self.node().parts.get() == 0 { NodeId::NONE } else { self.slot(piece).head() }
     }
 
-    /// The first list that is not empty among pieces `from..=last`.
-    pub(super) fn next_part_list(self, from: usize, last: usize) -> Option<NodeId> {
+    /// The first list that is not empty among pieces `from..=last`, and its piece.
+    pub(super) fn next_part_list(self, from: usize, last: usize) -> Option<(usize, NodeId)> {
         if !self.has_parts() {
             return None;
         }
-        (from..=last).map(|piece| self.slot(piece).head()).find(|head| !head.is_none())
+        (from..=last).map(|piece| (piece, self.slot(piece).head())).find(|(_, head)| !head.is_none())
     }
 
     /// Whether there is an array of parts' lists.
+    #[inline]
     pub(super) fn has_array(self) -> bool {
         self.node().parts.get() != 0
     }
@@ -391,14 +456,6 @@ impl NodeId {
             node.parts_account.set(account);
         }
         Ok(())
-    }
-
-    /// Frees an array whose lists are all empty.
-    pub(super) fn drop_parts(self) {
-        let node = self.node();
-        if node.parts.get() != 0 && node.parts_used.get() == 0 {
-            free_array(node.parts.replace(0), node.parts_account.get());
-        }
     }
 
     /// Puts this node, whose block begins at `address`, into `parent`'s list for it: among its children if it is as
@@ -504,13 +561,13 @@ impl NodeId {
     }
 
     /// What [`tell_parent`](Self::tell_parent) and [`unlink`](Self::unlink) do, for an ordinary small page's node, whose block
-    /// begins at `address`.
+    /// begins at `address` and whose status is `status`. Returns the parent.
     #[inline(always)]
-    pub(super) fn leave_parent(self, address: PhysAddr) {
+    pub(super) fn leave_parent(self, address: PhysAddr, status: Status) -> NodeId {
         let node = self.node();
         debug_assert!(self.level() == 1 && !self.is_part());
         let (parent, prev, next) = (node.parent.get(), node.prev.get(), node.next.get());
-        let news = self.status().up();
+        let news = status.up();
         let slot = (parent.level() > 1).then(|| parent.slot(index(address.value(), 1)));
         if news.0 != 0 {
             slot.map_or_else(|| parent.add_status(news), |slot| slot.add_status(news));
@@ -529,6 +586,13 @@ impl NodeId {
                 }
             }
         }
+        parent
+    }
+
+    /// The node's status, with `status` of its page, of which nobody knows.
+    #[inline(always)]
+    pub(super) fn status_with(self, status: Rights) -> Status {
+        Status(self.status().0 | Status::fresh(status).0)
     }
 
     /// Adds to the status of the node itself.
@@ -592,18 +656,22 @@ impl NodeId {
     /// Collects the status kept for pieces `from..=last`: moves what the parent must hear into the node, and returns
     /// what the holder has not seen, of which `forget` is forgotten.
     pub(super) fn collect_parts(self, from: usize, last: usize, forget: Rights) -> Rights {
-        let mut mine = Rights::NONE;
-        if self.node().parts.get() != 0 {
-            for piece in from..=last {
-                let slot = self.slot(piece);
-                let status = slot.status();
-                if status.0 != 0 {
-                    self.add_status(Status(status.0 & Status::UP));
-                    mine = mine.or(status.mine());
-                    slot.clear_status(Status::UP | Status::mine_bits(forget));
-                }
+        let parts = self.node().parts.get();
+        if parts == 0 {
+            return Rights::NONE;
+        }
+        // On words, as there are many ([`Slot`]).
+        let left = !(u32::from(Status::UP | Status::mine_bits(forget)) << 28);
+        let mut seen = 0;
+        for word in &array_words(parts)[from..=last] {
+            let value = word.get();
+            if value > Slot::NODE {
+                seen |= value;
+                word.set(value & left);
             }
         }
-        mine
+        let status = Status((seen >> 28) as u8);
+        self.add_status(Status(status.0 & Status::UP));
+        status.mine()
     }
 }

@@ -14,6 +14,7 @@ use x2::{Fpage, MapItem, PortRange, Rights};
 use super::cursor::{Cursor, Progress};
 use super::map::{Kind, Transfer};
 use super::space::SpaceMemory;
+use super::spare;
 use super::table;
 use super::unmap::Revocation;
 use super::walk::Revoke;
@@ -47,7 +48,7 @@ pub(super) fn map(
     if from == to || to.is_sigma0() {
         return cursor.finish(Ok(Fpage::NIL));
     }
-    let target = match to.make_ports() {
+    let target = match spare::or_give_back(|| to.make_ports()) {
         Ok(target) => target,
         Err(error) => return cursor.finish(Err(error)),
     };

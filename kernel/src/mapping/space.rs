@@ -8,11 +8,12 @@ use super::changes::Changes;
 use super::lock::lock;
 use super::node::NodeId;
 use super::ports::{PORT_BASE, PORT_ROOT_LEVEL};
-use super::table::{self, EntryRef, Table};
+use super::spare;
+use super::table::{self, EntryRef, Place, Table};
 use crate::arch;
 use crate::arch::page_entry::{PageEntry, ROOT_LEVEL, page_bits};
-use crate::memory::{Account, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr};
-use crate::sync::{SharedFlag, SpinLock, SpinLockGuard};
+use crate::memory::{Account, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, node};
+use crate::sync::{InnerLock, InnerLockGuard, SharedByte, SharedFlag, SpinLockGuard};
 
 /// The memory side of an address space. A plain name, valid until [`super::destroy`] is done with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,20 +54,35 @@ impl Area {
 /// covered by the locks named in [`super::table`].
 #[repr(C, align(64))]
 struct State {
-    lock: SpinLock<()>,
+    lock: InnerLock,
     sigma0: bool,
     /// These are a space's I/O ports ([`super::ports`]).
     ports: bool,
     /// Whether its pages' status belongs to its owner.
     owned: SharedFlag,
     root_level: u8,
+    /// The node from which its page tables come.
+    node: SharedByte,
     account: Account,
     root: Table,
     /// The ports of this memory, if it has any, or the memory that these ports belong to. The ports come with the first
     /// port and go with the space.
     twin: Cell<Option<SpaceMemory>>,
+    /// The table that became empty last, or [`NO_TABLE`], or [`NO_SPARE`]. It may be in use again.
+    spare: Cell<u32>,
+    /// The table of small pages that a walk found last, if the other word is the number of the 2 MiB that it maps.
+    recent: Cell<Table>,
+    recent_block: Cell<u32>,
     areas: [Area; AREAS],
 }
+
+/// There is no spare table ([`super::spare`]).
+const NO_TABLE: u32 = 0;
+/// There is none, and will be none.
+const NO_SPARE: u32 = u32::MAX;
+
+/// No number of 2 MiB of memory.
+const NO_BLOCK: u32 = u32::MAX;
 
 const ALIGNMENT: u64 = align_of::<State>() as u64;
 const _: () = assert!(size_of::<State>() == 64);
@@ -98,6 +114,16 @@ pub struct Translation {
     pub rights: Rights,
     /// log2 of the size of the page.
     pub page_bits: u32,
+}
+
+impl Translation {
+    /// Of `address`, by the page that was found at `place`.
+    fn of(place: Place, address: VirtAddr) -> Self {
+        let bits = page_bits(place.level);
+        let start = place.entry.address().align_down(bits).value();
+        let address = PhysAddr::new(start + (address.value() & ((1 << bits) - 1)));
+        Self { address, rights: place.entry.rights(), page_bits: bits }
+    }
 }
 
 impl SpaceMemory {
@@ -137,18 +163,32 @@ impl SpaceMemory {
         // SAFETY: the memory is reserved for us, and becomes a State with this write.
         unsafe {
             state.commit().write(State {
-                lock: SpinLock::new(()),
+                lock: InnerLock::new(),
                 sigma0,
                 ports: memory.is_some(),
                 owned: SharedFlag::new(false),
                 root_level: root_level as u8,
                 account,
+                node: SharedByte::new(if node::are_several() { node::wanted() } else { 0 }),
                 root,
                 twin: Cell::new(memory),
                 areas,
+                spare: Cell::new(if sigma0 || memory.is_some() { NO_SPARE } else { NO_TABLE }),
+                recent: Cell::new(root),
+                recent_block: Cell::new(NO_BLOCK),
             })
         };
         Ok(Self(id))
+    }
+
+    /// The node from which page tables come.
+    pub(super) fn node(self) -> u8 {
+        self.state().node.get()
+    }
+
+    /// From now on page tables come from `node`: a thread of the space lives there.
+    pub fn set_node(self, node: u8) {
+        self.state().node.set(node);
     }
 
     /// The ports of this memory, if it ever had any.
@@ -207,6 +247,52 @@ impl SpaceMemory {
         unsafe { &*arch::phys_to_virt(PhysAddr::new(u64::from(self.0.0) * ALIGNMENT)).cast() }
     }
 
+    /// The spare table ([`super::spare`]), if there is one; it may be in use again.
+    #[inline]
+    pub(super) fn spare(self) -> Option<Table> {
+        Some(self.state().spare.get()).filter(|&raw| raw != NO_SPARE).and_then(Table::from_raw)
+    }
+
+    /// Sets which table is the spare one, of a space that may have one. Returns the one before.
+    pub(super) fn replace_spare(self, table: Option<Table>) -> Option<Table> {
+        let before = self.spare();
+        if self.keeps_spare() {
+            self.state().spare.set(table.map_or(NO_TABLE, Table::raw));
+        }
+        before
+    }
+
+    /// Whether the space may have a spare table.
+    #[inline]
+    pub(super) fn keeps_spare(self) -> bool {
+        self.state().spare.get() != NO_SPARE
+    }
+
+    /// The space has no spare table now, and gets none.
+    pub(super) fn keep_no_spare(self) {
+        self.state().spare.set(NO_SPARE);
+    }
+
+    /// The table of small pages for `address`, if it is the one that was [found](Self::remember_table) last and is still in place.
+    #[inline(always)]
+    pub(super) fn recent_table(self, address: VirtAddr) -> Option<Table> {
+        let state = self.state();
+        let same = u64::from(state.recent_block.get()) == address.value() >> page_bits(2);
+        same.then(|| state.recent.get())
+    }
+
+    /// A walk has found that `table` is that of small pages for `address`.
+    #[inline(always)]
+    pub(super) fn remember_table(self, address: VirtAddr, table: Table) {
+        self.state().recent.set(table);
+        self.state().recent_block.set((address.value() >> page_bits(2)) as u32);
+    }
+
+    /// Tables go: none was found last.
+    pub(super) fn forget_table(self) {
+        self.state().recent_block.set(NO_BLOCK);
+    }
+
     #[inline]
     pub(super) fn id(self) -> SpaceId {
         self.0
@@ -225,7 +311,7 @@ impl SpaceMemory {
     }
 
     #[inline]
-    pub(super) fn lock(self) -> SpinLockGuard<'static, ()> {
+    pub(super) fn lock(self) -> InnerLockGuard<'static> {
         self.state().lock.lock()
     }
 
@@ -258,34 +344,30 @@ impl SpaceMemory {
         self.root().address()
     }
 
-    /// Makes the space the one that this processor translates user addresses by.
-    #[inline]
-    pub fn activate(self) {
-        arch::tlb::activate(self.page_table_root());
-    }
-
     /// The same as [`Self::lookup`] for an access that the kernel makes for a user who may make it, `access` being one right:
     /// it shows in the page's status. `None`: the user may not.
     pub fn access(self, address: VirtAddr, access: Rights) -> Option<Translation> {
-        let translation = self.lookup(address).filter(|page| page.rights.contains(access))?;
-        let place = table::find(self, address, 1);
+        // One look: what is noted is noted of the page that was found, or of none if that goes meanwhile.
+        let place = self.page_at(address)?;
+        let translation = Translation::of(place, address);
+        if !translation.rights.contains(access) {
+            return None;
+        }
         place.at.touch(place.entry, access.contains(Rights::WRITE));
         Some(translation)
     }
 
     /// What `address` means in this space now. The caller holds [`super::lock()`] or is within an [`arch::tlb::Walk`].
     pub fn lookup(self, address: VirtAddr) -> Option<Translation> {
+        self.page_at(address).map(|place| Translation::of(place, address))
+    }
+
+    /// Where there is a page at `address`.
+    fn page_at(self, address: VirtAddr) -> Option<Place> {
         if address.value() >= arch::USER_END {
             return None;
         }
-        let place = table::find(self, address, 1);
-        if !place.entry.is_page(place.level) {
-            return None;
-        }
-        let bits = page_bits(place.level);
-        let start = place.entry.address().align_down(bits).value();
-        let physical = PhysAddr::new(start + (address.value() & ((1 << bits) - 1)));
-        Some(Translation { address: physical, rights: place.entry.rights(), page_bits: bits })
+        Some(table::find(self, address, 1)).filter(|place| place.entry.is_page(place.level))
     }
 
     /// Declares the KIP and UTCB areas (X.2 rule 6.3 has been checked; `None`: no such area). Mappings of the user in
@@ -330,7 +412,7 @@ impl SpaceMemory {
         if table::find(self, address, 1).entry != PageEntry::EMPTY {
             return Err(OutOfMemory);
         }
-        match table::make(self, address, 1) {
+        match spare::or_give_back(|| table::make(self, address, 1)) {
             Ok(entry) => Ok(KernelPage { _alone: alone, space: self, address, entry }),
             Err(error) => {
                 table::trim(self, address, &mut Changes::new());

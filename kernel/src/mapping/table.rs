@@ -5,7 +5,8 @@
 //! without a node: kernel frames (KIP, UTCBs) and sigma0's own idempotent pages. The table's frame record names the
 //! shadow, the space and the address from which the table maps, so that the way back costs no search either.
 //!
-//! A table exists only while it has an entry; the last removal frees it, and it is known to be zero then.
+//! A table exists only while it has an entry, or is the spare one of its space ([`super::spare`]); when it is freed, it is known
+//! to be zero.
 //!
 //! Locks: a space's lock covers which tables it has and how many entries they use; the entries that map pages, and the
 //! shadow words beside them, change only under the tree lock of the memory that they map (K12).
@@ -15,10 +16,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use super::changes::{Changes, Emptied, Noted};
 use super::node::{ARRAY_SIZE, NodeId, alloc_paid_array, array_words, free_paid_array};
 use super::space::{SpaceId, SpaceMemory};
+use super::spare;
 use crate::arch;
-use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, ROOT_LEVEL, index, page_bits};
+use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, index, page_bits};
 use crate::memory::frame::{self, Use};
-use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, VirtAddr};
+use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, VirtAddr, node};
 
 /// What a table costs its space, with the shadow.
 const TABLE_COST: u64 = PAGE_SIZE + ARRAY_SIZE;
@@ -47,11 +49,11 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Where the walk ended at an empty entry: bytes of the empty entries behind it in its table, of some at most, so that
-    /// whoever looks for pages goes over large holes in few steps. What is behind the end of a group of entries that is not
-    /// empty is not looked at.
+    /// Where the walk ended at an empty entry: how many empty entries there are behind it in its table, of some at most, so
+    /// that whoever looks for pages goes over large holes in few steps. What is behind the end of a group of entries that is
+    /// not empty is not looked at.
     #[inline]
-    pub(super) fn empty_behind(&self) -> u64 {
+    pub(super) fn empty_behind(&self) -> u32 {
         const GROUP: usize = 8;
         const MOST: usize = 16 * GROUP;
         if self.entry != PageEntry::EMPTY {
@@ -69,11 +71,25 @@ impl Place {
                 end += GROUP;
             }
         }
-        ((end - first) as u64) << page_bits(self.level)
+        (end - first) as u32
     }
 }
 
 impl Table {
+    /// An empty table of `level` for `space`, mapping from `address`, from the space's node.
+    #[inline]
+    pub(super) fn alloc_in(space: SpaceMemory, level: u32, address: VirtAddr) -> Result<Self, OutOfMemory> {
+        if node::are_several() {
+            return Self::alloc_from(space.node(), space, level, address);
+        }
+        Self::alloc(space.id(), space.account(), level, address)
+    }
+
+    #[cold]
+    fn alloc_from(node: u8, space: SpaceMemory, level: u32, address: VirtAddr) -> Result<Self, OutOfMemory> {
+        node::from(node, || Self::alloc(space.id(), space.account(), level, address))
+    }
+
     /// An empty table of `level` for `space`, mapping from `address`.
     pub(super) fn alloc(
         space: SpaceId,
@@ -156,6 +172,36 @@ impl Table {
         u32::from(self.record().used.get())
     }
 
+    /// The table's number.
+    pub(super) fn raw(self) -> u32 {
+        self.0
+    }
+
+    /// The table with this number; 0 = none.
+    pub(super) fn from_raw(raw: u32) -> Option<Self> {
+        (raw != 0).then_some(Self(raw))
+    }
+
+    /// Whether the table is one of `level` for `space`, mapping from `start`.
+    pub(super) fn is_for(self, space: SpaceId, start: VirtAddr, level: u32) -> bool {
+        self.space() == space && self.start() == start.value() && self.level() == level
+    }
+
+    /// Says how many entries of a table that is being prepared are.
+    pub(super) fn set_used(self, used: usize) {
+        self.record().used.set(used as u16);
+    }
+
+    /// Frees a table that was prepared for `account` and is not used.
+    pub(super) fn free_prepared(self, account: Account) {
+        let zeroed = self.used() == 0;
+        self.shadow().iter().for_each(|word| word.set(0));
+        self.set_used(0);
+        free_paid_array(self.record().link.get());
+        frame::free_number(self.0, zeroed);
+        account.credit(TABLE_COST);
+    }
+
     fn start(self) -> u64 {
         u64::from(self.record().place.get()) << page_bits(2)
     }
@@ -165,7 +211,16 @@ impl Table {
         EntryRef(self.0 << 9 | index as u32)
     }
 
-    fn shadow(self) -> &'static [Cell<u32>; ENTRIES] {
+    /// Where `address` is in this table of small pages.
+    #[inline(always)]
+    pub(super) fn small_place(self, address: VirtAddr) -> Place {
+        let at = self.entry(index(address.value(), 1));
+        Place { at, level: 1, entry: at.load() }
+    }
+
+    /// The words of the shadow.
+    #[inline]
+    pub(super) fn shadow(self) -> &'static [Cell<u32>; ENTRIES] {
         array_words(self.record().link.get())
     }
 
@@ -255,6 +310,19 @@ impl EntryRef {
         self.store(page);
     }
 
+    /// Fills an entry of a table that nobody uses yet.
+    #[inline]
+    pub(super) fn prepare(self, page: PageEntry, node: NodeId) {
+        self.table().shadow()[self.index()].set(node.raw());
+        self.store(page);
+    }
+
+    /// Gives the entry of a table that nobody uses yet the status of `page`, which has some.
+    #[inline]
+    pub(super) fn set_status_of(self, page: PageEntry) {
+        self.store(self.load().touched(page.status().contains(x2::Rights::WRITE)));
+    }
+
     /// Replaces a page by a table that maps the same, in parts.
     pub(super) fn replace_by_table(self, table: Table) {
         self.table().shadow()[self.index()].set(0);
@@ -327,33 +395,53 @@ impl Described {
     }
 
     /// As [`EntryRef::remove`]; it is `space`'s entry for `address`.
+    #[inline]
+    pub(super) fn remove(&self, space: SpaceMemory, address: VirtAddr, changes: &mut Changes) -> PageEntry {
+        let entry = self.take(space, address, changes);
+        let table = self.at.table();
+        if table.used() == 0 && space.spare() != Some(table) {
+            if space.keeps_spare() {
+                spare::keep(space, table);
+            } else {
+                changes.emptied = release_tables(space, table, changes.emptied);
+            }
+        }
+        entry
+    }
+
+    /// Whether the table stays in place when the entry is empty: others are not, or it is `space`'s spare one anyway.
     #[inline(always)]
-    pub(super) fn remove(
-        &self,
-        space: SpaceMemory,
-        address: VirtAddr,
-        changes: &mut impl Noted,
-    ) -> PageEntry {
+    pub(super) fn table_stays(&self, space: SpaceMemory) -> bool {
+        self.record.used.get() > 1 || space.spare() == Some(self.at.table())
+    }
+
+    /// As [`Self::remove`], but nothing is done about the table.
+    #[inline(always)]
+    pub(super) fn take(&self, space: SpaceMemory, address: VirtAddr, changes: &mut impl Noted) -> PageEntry {
         let Self { at, record, shadow } = *self;
         debug_assert!(at.table().space() == space.id() && at.virtual_address() == address);
         changes.invalidate(space, address);
         shadow.set(0);
         let entry = PageEntry::from_raw(at.word().swap(0, Ordering::Relaxed));
         let _lock = space.lock();
-        let used = record.used.get() - 1;
-        record.used.set(used);
-        if used == 0 {
-            let emptied = changes.emptied();
-            *emptied = release_tables(space, at.table(), address, *emptied);
-        }
+        record.used.set(record.used.get() - 1);
         entry
     }
 }
 
-/// Takes out `table`, which has become empty and maps `address`, and those above that become empty thereby. Returns `emptied`
-/// with these. Under the space's lock.
+/// Takes out `table`, which is empty, and those above that become empty thereby.
+pub(super) fn release(space: SpaceMemory, table: Table, changes: &mut Changes) {
+    changes.invalidate(space, VirtAddr::new(table.start()));
+    changes.emptied = release_tables(space, table, changes.emptied);
+}
+
+/// As [`release`]; a translation in `table` has been invalidated since it led to a page. Returns `emptied` with what was taken
+/// out.
 #[cold]
-fn release_tables(space: SpaceMemory, mut table: Table, address: VirtAddr, mut emptied: Emptied) -> Emptied {
+fn release_tables(space: SpaceMemory, mut table: Table, mut emptied: Emptied) -> Emptied {
+    let _lock = space.lock();
+    let address = VirtAddr::new(table.start());
+    space.forget_table();
     while table.used() == 0 && table != space.root() {
         let above = find(space, address, table.level() + 1);
         debug_assert!(above.level == table.level() + 1 && Table::from_entry(above.entry) == table);
@@ -361,6 +449,9 @@ fn release_tables(space: SpaceMemory, mut table: Table, address: VirtAddr, mut e
         let parent = above.at.table();
         let used = &parent.record().used;
         used.set(used.get() - 1);
+        if space.spare() == Some(table) {
+            space.replace_spare(None);
+        }
         emptied = emptied.with(table);
         table = parent;
     }
@@ -386,21 +477,36 @@ pub(super) fn find(space: SpaceMemory, address: VirtAddr, level: u32) -> Place {
     }
 }
 
-/// As [`find`], to the lowest level of a space's memory.
+/// The table of small pages for `address`, which is the user's, in a space's memory, if there is one. Under [`super::lock()`].
+#[inline(always)]
+pub(super) fn small_table(space: SpaceMemory, address: VirtAddr) -> Option<Table> {
+    debug_assert!(!space.is_ports() && address.value() < arch::USER_END);
+    let recent = space.recent_table(address);
+    debug_assert!(recent.is_none_or(|table| find(space, address, 1).at.table() == table));
+    recent.or_else(|| {
+        let place = find_and_remember(space, address);
+        (place.level == 1).then(|| place.at.table())
+    })
+}
+
+/// As [`find`], to the lowest level, of a space's memory. Under [`super::lock()`].
 #[inline(always)]
 pub(super) fn find_small(space: SpaceMemory, address: VirtAddr) -> Place {
-    debug_assert!(!space.is_ports());
-    let mut first = space.root().0 << 9;
-    for level in (2..=ROOT_LEVEL).rev() {
-        let at = EntryRef(first | ((address.value() >> page_bits(level)) as u32 % ENTRIES as u32));
-        let entry = at.load();
-        if !entry.points_to_table() {
-            return Place { at, level, entry };
-        }
-        first = (entry.address().value() >> 3) as u32;
+    debug_assert!(!space.is_ports() && address.value() < arch::USER_END);
+    match space.recent_table(address) {
+        Some(table) => table.small_place(address),
+        None => find_and_remember(space, address),
     }
-    let at = EntryRef(first | ((address.value() >> page_bits(1)) as u32 % ENTRIES as u32));
-    Place { at, level: 1, entry: at.load() }
+}
+
+/// As [`find_small`], if another table was found last.
+#[inline(never)]
+fn find_and_remember(space: SpaceMemory, address: VirtAddr) -> Place {
+    let place = find(space, address, 1);
+    if place.level == 1 {
+        space.remember_table(address, place.at.table());
+    }
+    place
 }
 
 /// Makes the tables between the root and `level` for `address` where there are none; the space must not have a page
@@ -430,7 +536,7 @@ fn make_tables(
         debug_assert!(place.entry == PageEntry::EMPTY);
         let below = place.level - 1;
         let start = address.align_down(page_bits(place.level));
-        let table = Table::alloc(space.id(), space.account(), below, start)?;
+        let table = Table::alloc_in(space, below, start)?;
         let _lock = space.lock();
         let used = &place.at.table().record().used;
         used.set(used.get() + 1);
@@ -445,9 +551,7 @@ fn make_tables(
 pub(super) fn trim(space: SpaceMemory, address: VirtAddr, changes: &mut Changes) {
     let place = find(space, address, 1);
     let table = place.at.table();
-    let _lock = space.lock();
     if table.used() == 0 && table != space.root() {
-        let emptied = changes.emptied();
-        *emptied = release_tables(space, table, address, *emptied);
+        release(space, table, changes);
     }
 }

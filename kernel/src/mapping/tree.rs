@@ -10,15 +10,15 @@ use core::cell::Cell;
 
 use x2::Rights;
 
-use super::changes::{Changes, Noted};
+use super::changes::Changes;
 use super::memory_type;
 use super::node::{NodeId, Status, alloc_array, array_words};
 use super::ports::PORT_BASE;
-use super::table::Table;
+use super::spare;
 use super::walk;
 use crate::arch::page_entry::{ENTRIES, PageEntry, effective, index, page_bits};
-use crate::memory::{Account, OutOfMemory, PhysAddr, PhysRange, VirtAddr};
-use crate::sync::{SpinLock, SpinLockGuard};
+use crate::memory::{Account, OutOfMemory, PhysAddr, PhysRange};
+use crate::sync::{InnerLock, InnerLockGuard, SpinLock};
 
 /// Level of the roots: 1 GiB.
 pub(super) const TREE_LEVEL: u32 = 3;
@@ -31,7 +31,7 @@ const DIRECTORY: usize = 1 << (PHYSICAL_BITS - page_bits(TREE_LEVEL + 1));
 static ROOTS: SpinLock<[u32; DIRECTORY]> = SpinLock::new([0; DIRECTORY]);
 
 const LOCKS: usize = 64;
-static LOCK: [SpinLock<()>; LOCKS] = [const { SpinLock::new(()) }; LOCKS];
+static LOCK: [InnerLock; LOCKS] = [const { InnerLock::new() }; LOCKS];
 
 /// How many ranges the kernel can keep for itself.
 const MAX_RESERVED: usize = 32;
@@ -55,6 +55,8 @@ static RESERVED: SpinLock<Reserved> = SpinLock::new(Reserved {
 pub fn init(reserved: &[PhysRange]) {
     *ROOTS.lock() = [0; DIRECTORY];
     memory_type::init();
+    spare::init();
+    walk::init();
     let mut state = RESERVED.lock();
     state.ranges[..reserved.len()].copy_from_slice(reserved);
     state.count = reserved.len();
@@ -62,7 +64,7 @@ pub fn init(reserved: &[PhysRange]) {
 
 /// Locks the tree of the memory at `address`.
 #[inline]
-pub(super) fn lock(address: PhysAddr) -> SpinLockGuard<'static, ()> {
+pub(super) fn lock(address: PhysAddr) -> InnerLockGuard<'static> {
     LOCK[(address.value() >> page_bits(TREE_LEVEL)) as usize % LOCKS].lock()
 }
 
@@ -168,9 +170,9 @@ pub(super) fn is_derived(node: NodeId, source: NodeId) -> bool {
 }
 
 /// Frees `node` if it stands for nothing any more, then what stood only for it above. That is at most one part for each
-/// level, except where a removal was abandoned half-way (its thread was deleted): then it is all that it left.
+/// level: where more is void, because a removal is on its way down, the walk stands at the end, and frees it step by step.
 pub(super) fn release(mut node: NodeId) {
-    while is_void(node) {
+    while is_void(node) && !(node.is_watched() && walk::stands_on(node)) {
         let parent = node.parent();
         free(node);
         if parent.is_none() {
@@ -185,19 +187,18 @@ pub(super) fn release(mut node: NodeId) {
 #[inline(always)]
 pub(super) fn free_plain(node: NodeId, gone: PageEntry) -> Rights {
     let address = gone.address();
-    node.clear_entry(address);
-    node.add_status(Status::fresh(gone.status()));
     if node.is_watched() {
+        node.clear_entry(address);
+        node.add_status(Status::fresh(gone.status()));
         walk::node_goes(node);
     }
-    let seen = node.mine(Rights::NONE);
-    let parent = node.parent();
-    node.leave_parent(address);
+    let status = node.status_with(gone.status());
+    let parent = node.leave_parent(address, status);
     node.free_small();
     if !parent.is_mapped() && parent.is_leaf() {
         release(parent);
     }
-    seen
+    status.mine()
 }
 
 /// As [`release`], but stops before it frees `kept`.
@@ -243,69 +244,6 @@ pub(super) fn unmap(node: NodeId, changes: &mut Changes) {
     let entry = node.entry().remove(changes);
     node.clear_entry(entry.address().align_down(node.bits()));
     node.add_status(Status::fresh(entry.status()));
-}
-
-/// Splits the large page that maps `node` into parts of the next smaller size. The node stays as their parent. All or
-/// nothing: on failure everything is as before.
-pub(super) fn split(node: NodeId, changes: &mut Changes) -> Result<(), OutOfMemory> {
-    let level = node.level();
-    let at = node.entry();
-    let space = at.table().space().memory();
-    let account = node.account();
-    let start: VirtAddr = at.virtual_address();
-    let table = Table::alloc(space.id(), space.account(), level - 1, start)?;
-    let mut parts = [NodeId::NONE; ENTRIES];
-    let made = make_part_nodes(node, account, &mut parts);
-    if let Err(error) = made {
-        table.free(true);
-        return Err(error);
-    }
-    let page = at.load();
-    let address = page.address().align_down(page_bits(level));
-    for (piece, part) in parts.into_iter().enumerate() {
-        let page = page.part(piece, level);
-        let at = table.entry(piece);
-        // An existing part without an entry stays, and gets its entry.
-        let head = node.part_list(piece);
-        let part = if part.is_none() {
-            head
-        } else {
-            part.link(node, page.address(), true);
-            part
-        };
-        part.inherit_status(node);
-        at.install(page, part);
-        part.set_entry(at);
-    }
-    changes.invalidate(space, start);
-    let _lock = space.lock();
-    at.replace_by_table(table);
-    node.mine(Rights::ALL);
-    node.clear_entry(address);
-    Ok(())
-}
-
-/// Nodes for all parts of `node` that have none, and the array for them.
-fn make_part_nodes(node: NodeId, account: Account, parts: &mut [NodeId; ENTRIES]) -> Result<(), OutOfMemory> {
-    let new_array = !node.has_array();
-    node.make_parts(account)?;
-    for piece in 0..ENTRIES {
-        let head = node.part_list(piece);
-        if !head.is_none() && head.is_part() {
-            continue;
-        }
-        match NodeId::alloc(account, node.level() - 1) {
-            Ok(part) => parts[piece] = part,
-            Err(error) => {
-                parts[..piece].iter().filter(|part| !part.is_none()).for_each(|part| part.free());
-                if new_array {
-                    node.drop_parts();
-                }
-                return Err(error);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The rights that `wanted` comes to for a holder of `held` (X.2 rule 7.34): those of both, and what the processor cannot

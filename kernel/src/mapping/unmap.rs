@@ -3,16 +3,18 @@ use core::pin::Pin;
 
 use x2::{Fpage, Region, Rights};
 
-use super::changes::{ChangedPage, Changes, Noted};
+use super::changes::{ChangedPage, Noted};
 use super::cursor::{Cursor, Progress};
 use super::ports;
 use super::space::SpaceMemory;
+use super::spare;
 use super::table::{self, Place};
 use super::tree::{self, TREE_LEVEL};
+use super::turn::{SIGMA0_PAGE, SKIPPED, Turn, UNMAP_STEP};
 use super::walk::{self, Mapped, Revoke};
 use crate::arch;
 use crate::arch::page_entry::page_bits;
-use crate::memory::{PhysAddr, VirtAddr};
+use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
 
 /// What to do to a range of a space's pages.
 pub(super) struct Revocation {
@@ -71,7 +73,8 @@ fn revocation(space: SpaceMemory, fpage: Fpage, flush: bool) -> Revoke {
     Revoke { rights: fpage.rights(), flush, forget, own_use: true }
 }
 
-/// [`unmap`] at once, where `fpage` is one small page from which nothing is derived. Anything else: `None`, nothing is done.
+/// [`unmap`] at once, where `fpage` is one small page from which nothing is derived, and not the last one of its table. Anything
+/// else: `None`, nothing is done.
 /// The caller holds [`super::lock()`].
 #[inline(always)]
 pub fn unmap_page(space: SpaceMemory, fpage: Fpage, flush: bool) -> Option<Rights> {
@@ -82,20 +85,21 @@ pub fn unmap_page(space: SpaceMemory, fpage: Fpage, flush: bool) -> Option<Right
     plain_page(space, address, revocation(space, fpage, flush)).map(|seen| seen.status)
 }
 
-/// The common case: at `address` is one small page from which nothing is derived. Anything else: `None`, nothing done.
+/// The common case: at `address` is one small page from which nothing is derived, and more in its table, or that stays anyway.
+/// Anything else: `None`, nothing done.
 #[inline(always)]
 pub(super) fn plain_page(space: SpaceMemory, address: VirtAddr, what: Revoke) -> Option<Seen> {
     if address.value() >= arch::USER_END || space.is_sigma0() || space.excludes(address) {
         return None;
     }
-    let place = table::find_small(space, address);
-    if place.level != 1 || !place.entry.is_page(1) {
+    let place = table::small_table(space, address)?.small_place(address);
+    if !place.entry.is_page(1) {
         return None;
     }
     let mut changes = ChangedPage::new();
-    let seen = plain_page_at(space, address, place, what, &mut changes);
+    let seen = plain_page_at(space, address, place, what, &mut changes)?;
     changes.finish();
-    seen
+    Some(seen)
 }
 
 /// As [`plain_page`], for what is found at `place`, a small page; the caller finishes the changes.
@@ -120,7 +124,7 @@ fn plain_page_at(
     let held = entry.rights();
     let revoke = if what.flush { what.rights } else { Rights::NONE };
     let status = if what.own_use && revoke.contains(Rights::READ) {
-        tree::free_plain(node, described.remove(space, address, changes))
+        tree::free_plain(node, changes.remove(&described, space, address)?)
     } else {
         if what.own_use {
             walk::reduce(Mapped { node, at, space, address }, entry, revoke, changes);
@@ -135,6 +139,7 @@ fn plain_page_at(
 /// may map to it any more. Preemption point.
 pub(super) fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
     let cursor = cursor.project();
+    spare::end(space);
     if space.ports().is_some()
         && let Progress::Preempted = ports::destroy(cursor, space)
     {
@@ -153,9 +158,9 @@ pub(super) fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<
 
 impl Revocation {
     pub(super) fn run(&self, cursor: &mut Cursor) -> Progress<Seen> {
-        let mut pages = 0;
+        let mut turn = Turn::new();
         if cursor.is_walking() {
-            match cursor.continue_walk() {
+            match cursor.continue_walk(&mut turn) {
                 None => return Progress::Preempted,
                 Some(status) => page_done(cursor, status),
             }
@@ -164,7 +169,6 @@ impl Revocation {
             // Nothing is mapped at all.
             return cursor.finish(Seen { status: Rights::NONE, held: Rights::NONE });
         }
-        let mut changes = Changes::new();
         // sigma0 has no memory beyond what nodes can name.
         let memory_end = if self.space.is_sigma0() { ports::PORT_BASE } else { arch::USER_END };
         let end = if self.space.is_ports() { self.last } else { self.last.min(memory_end) };
@@ -174,23 +178,15 @@ impl Revocation {
                 let seen = Seen { status: cursor.rights, held: cursor.held };
                 return cursor.finish(seen);
             }
-            if pages == arch::POLL_INTERVAL / 4 {
-                if arch::interrupt_pending() {
-                    return Progress::Preempted;
-                }
-                pages = 0;
-            }
-            pages += 1;
-            if !self.step(cursor, address, &mut changes) {
+            if turn.gives_way(UNMAP_STEP) || !self.step(cursor, address, &mut turn) {
                 return Progress::Preempted;
             }
         }
     }
 
-    /// Handles what is mapped at `address`. Returns false if it was preempted meanwhile. What processors do not know yet at the
-    /// end is in `changes`.
+    /// Handles what is mapped at `address`. Returns false if it was preempted meanwhile.
     #[inline]
-    fn step(&self, cursor: &mut Cursor, address: VirtAddr, changes: &mut Changes) -> bool {
+    fn step(&self, cursor: &mut Cursor, address: VirtAddr, turn: &mut Turn) -> bool {
         if !self.everything
             && let Some(area) = self.space.area_in(Region { base: address.value(), size_log2: 12 })
         {
@@ -198,33 +194,35 @@ impl Revocation {
             return true;
         }
         if self.space.is_sigma0() {
-            return self.sigma0_step(cursor, address);
+            return self.sigma0_step(cursor, address, turn);
         }
         let place = table::find(self.space, address, 1);
         if place.entry.is_page(place.level) {
             if place.level == 1
                 && self.last - address.value() >= (1 << page_bits(1)) - 1
-                && let Some(seen) = plain_page_at(self.space, address, place, self.what, changes)
+                && let Some(seen) = plain_page_at(self.space, address, place, self.what, &mut turn.changes)
             {
                 cursor.rights = cursor.rights.or(seen.status);
                 cursor.held = cursor.held.or(seen.held);
                 cursor.offset += 1 << page_bits(1);
                 return true;
             }
-            return self.page(cursor, address, place);
+            return self.page(cursor, address, place, turn);
         }
-        cursor.offset += to_boundary(address, page_bits(place.level)) + place.empty_behind();
+        let (bits, skipped) = (page_bits(place.level), place.empty_behind());
+        turn.did(skipped / SKIPPED);
+        cursor.offset += to_boundary(address, bits) + (u64::from(skipped) << bits);
         true
     }
 
     /// Handles one page of the space.
     #[inline]
-    fn page(&self, cursor: &mut Cursor, address: VirtAddr, place: Place) -> bool {
+    fn page(&self, cursor: &mut Cursor, address: VirtAddr, place: Place, turn: &mut Turn) -> bool {
         let bits = page_bits(place.level);
         let node = place.at.node();
         if node.is_none() {
             if self.everything {
-                place.at.remove(&mut Changes::new());
+                place.at.remove(&mut turn.changes);
             }
             cursor.offset += to_boundary(address, bits);
             return true;
@@ -240,10 +238,11 @@ impl Revocation {
         let offset = address.value() & (range.last() - range.base);
         if offset != 0 || self.last - address.value() < range.last() - range.base {
             if what.flush && !page.rights().and(what.rights).is_none() {
-                let mut changes = Changes::new();
-                if tree::split(node, &mut changes).is_ok() {
+                match cursor.split(node, turn) {
+                    Ok(Progress::Preempted) => return false,
                     // Now there are smaller pages here.
-                    return true;
+                    Ok(Progress::Done(())) => return true,
+                    Err(OutOfMemory) => {}
                 }
                 what.rights = Rights::ALL;
                 cursor.advance = self.block_bits(address, bits) as u8;
@@ -252,7 +251,7 @@ impl Revocation {
                 cursor.advance = range.size_log2 as u8;
             }
         }
-        match cursor.walk(node, range, what) {
+        match cursor.walk(node, range, what, turn) {
             None => false,
             Some(status) => {
                 page_done(cursor, status);
@@ -270,12 +269,14 @@ impl Revocation {
 
     /// Handles one GiB, or the rest of the region, of sigma0's holding, and the status of its own use of it. sigma0 keeps
     /// its own pages in any case.
-    fn sigma0_step(&self, cursor: &mut Cursor, address: VirtAddr) -> bool {
+    fn sigma0_step(&self, cursor: &mut Cursor, address: VirtAddr, turn: &mut Turn) -> bool {
         let bits = self.block_bits(address, page_bits(TREE_LEVEL));
         let range = Region { base: address.value(), size_log2: bits };
         cursor.advance = bits as u8;
         cursor.page = Rights::ALL;
-        cursor.rights = cursor.rights.or(self.take_sigma0_status(range));
+        if !self.take_sigma0_status(cursor, range, turn) {
+            return false;
+        }
         let physical = PhysAddr::new(range.base);
         let _tree = tree::lock(physical);
         let root = tree::root(physical);
@@ -283,7 +284,7 @@ impl Revocation {
             page_done(cursor, Rights::NONE);
             return true;
         }
-        match cursor.walk(root, range, Revoke { flush: false, ..self.what }) {
+        match cursor.walk(root, range, Revoke { flush: false, ..self.what }, turn) {
             None => false,
             Some(status) => {
                 page_done(cursor, status);
@@ -292,27 +293,31 @@ impl Revocation {
         }
     }
 
-    /// The status of sigma0's own pages in `range`, which is reset for pages that lie in it as a whole.
-    fn take_sigma0_status(&self, range: Region) -> Rights {
-        let mut status = Rights::NONE;
-        let mut changes = Changes::new();
-        let mut address = VirtAddr::new(range.base);
-        while address.value() <= range.last() {
+    /// Collects the status of sigma0's own pages in `range`, which is reset for pages that lie in it as a whole. Returns false
+    /// if it was preempted meanwhile.
+    fn take_sigma0_status(&self, cursor: &mut Cursor, range: Region, turn: &mut Turn) -> bool {
+        let begin = cursor.looked_at;
+        while cursor.looked_at <= range.last() - range.base {
+            if cursor.looked_at != begin && turn.gives_way(SIGMA0_PAGE) {
+                return false;
+            }
+            let address = VirtAddr::new(range.base + cursor.looked_at);
             if let Some(area) = self.space.area_in(Region { base: address.value(), size_log2: 12 }) {
-                address = VirtAddr::new(area.last() + 1);
+                cursor.looked_at += area.last() + 1 - address.value();
                 continue;
             }
             let place = table::find(self.space, address, 1);
             if place.entry.is_page(place.level) && place.at.node().is_none() {
-                status = status.or(with_execute(place.entry.status(), true));
-                if !place.entry.status().is_none() && page_bits(place.level) <= range.size_log2 {
+                let status = place.entry.status();
+                cursor.rights = cursor.rights.or(with_execute(status, true));
+                if !status.is_none() && page_bits(place.level) <= range.size_log2 {
                     place.at.take_status();
-                    changes.invalidate(self.space, address);
+                    turn.changes.invalidate(self.space, address);
                 }
             }
-            address = address.offset(to_boundary(address, page_bits(place.level)));
+            cursor.looked_at += to_boundary(address, page_bits(place.level));
         }
-        status
+        true
     }
 }
 
@@ -321,6 +326,7 @@ impl Revocation {
 fn page_done(cursor: &mut Cursor, status: Rights) {
     cursor.rights = cursor.rights.or(with_execute(status, cursor.page.contains(Rights::EXECUTE)));
     cursor.offset += 1 << cursor.advance;
+    cursor.looked_at = 0;
 }
 
 /// The processor does not tell execution from reading (X.2 rule 8.7).

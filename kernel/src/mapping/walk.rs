@@ -14,14 +14,22 @@ use core::ptr;
 use x2::{Region, Rights};
 
 use super::changes::{Changes, Noted};
+use super::cursor::Progress;
 use super::node::{NodeId, Status};
 use super::space::SpaceMemory;
+use super::split::{Prepared, split};
 use super::table::EntryRef;
 use super::tree;
-use crate::arch;
+use super::turn::{LONG_STEP, Turn, Work};
 use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, index, page_bits};
-use crate::memory::{PhysAddr, VirtAddr};
+use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
 use crate::sync::SpinLock;
+
+/// What a step of a walk takes, and what more if it changes a page.
+const STEP: Work = 2;
+const CHANGE: Work = 4;
+/// Pieces among which the next part is looked for with one unit of work.
+const SEARCHED: Work = 12;
 
 /// Where a walk stands at its node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +40,8 @@ enum Step {
     Children,
     /// Before the list of a part.
     Part(u16),
+    /// Behind everything below, where that takes long: there is an array.
+    Leave,
 }
 
 /// What a walk does.
@@ -86,6 +96,11 @@ struct Suspended(*mut Walk);
 unsafe impl Send for Suspended {}
 
 static SUSPENDED: SpinLock<Suspended> = SpinLock::new(Suspended(ptr::null_mut()));
+
+/// Forgets all walks that were suspended: for a new machine.
+pub(super) fn init() {
+    SUSPENDED.lock().0 = ptr::null_mut();
+}
 
 impl Walk {
     pub(super) const IDLE: Self = Self {
@@ -142,30 +157,25 @@ impl Walk {
     }
 
     /// Goes on until the end (true) or until an interrupt is pending. Under the tree lock.
-    pub(super) fn run(&mut self, changes: &mut Changes) -> bool {
-        let mut steps = 0;
+    pub(super) fn run(&mut self, turn: &mut Turn, prepared: &mut Prepared) -> bool {
         while !self.done {
-            if steps == arch::POLL_INTERVAL {
-                if arch::interrupt_pending() {
-                    return false;
-                }
-                steps = 0;
-            }
-            steps += 1;
-            if self.step(changes) {
-                steps = arch::POLL_INTERVAL;
+            let work = if self.step == Step::Leave { LONG_STEP } else { STEP };
+            if turn.gives_way(work) || !self.step(turn, prepared) {
+                return false;
             }
         }
         true
     }
 
-    /// Whether it was a long step.
+    /// Whether it is done: otherwise a split gives way to an interrupt.
     #[inline]
-    fn step(&mut self, changes: &mut Changes) -> bool {
+    fn step(&mut self, turn: &mut Turn, prepared: &mut Prepared) -> bool {
         match self.step {
             Step::Enter => {
+                if !self.enter(turn, prepared) {
+                    return false;
+                }
                 self.step = Step::Children;
-                return self.enter(changes);
             }
             Step::Children => {
                 let child = self.at.child();
@@ -176,17 +186,19 @@ impl Walk {
                 }
             }
             Step::Part(from) => {
-                if self.at.has_parts() {
-                    let (first, last) = self.pieces(self.at);
-                    if let Some(head) = self.at.next_part_list(first.max(usize::from(from)), last) {
-                        (self.at, self.step) = (head, Step::Enter);
-                        return false;
-                    }
+                if !self.at.has_array() {
+                    self.leave();
+                    return true;
                 }
-                self.leave();
+                let (first, last) = self.pieces(self.at);
+                let first = first.max(usize::from(from));
+                let found = self.at.next_part_list(first, last);
+                turn.did(found.map_or(ENTRIES, |(piece, _)| piece - first) as Work / SEARCHED);
+                (self.at, self.step) = found.map_or((self.at, Step::Leave), |(_, head)| (head, Step::Enter));
             }
+            Step::Leave => self.leave(),
         }
-        false
+        true
     }
 
     /// Whether all of `node` is affected.
@@ -210,49 +222,67 @@ impl Walk {
         node == self.top || (node.is_part() && node.holding() == self.top)
     }
 
-    /// Revokes from the node. Whether it took long.
+    /// Revokes from the node. Whether it is done: otherwise a split gives way.
     #[inline]
-    fn enter(&mut self, changes: &mut Changes) -> bool {
+    fn enter(&mut self, turn: &mut Turn, prepared: &mut Prepared) -> bool {
         let node = self.at;
         if !node.is_mapped() || self.in_holding(node) {
-            return false;
-        }
-        if let Some(memory_type) = self.memory_type {
-            return self.change_type(node, memory_type, changes);
-        }
-        if !self.whole.is_none() {
-            act(node, Rights::ALL, changes);
-        } else if node.bits() <= u32::from(self.bits) {
-            act(node, self.revoke, changes);
-        } else {
-            let page = node.entry().load();
-            if page.rights().and(self.revoke).is_none() {
-                self.result = self.result.or(page.status());
-            } else {
-                if tree::split(node, changes).is_err() {
-                    self.whole = node;
-                    act(node, Rights::ALL, changes);
-                }
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Gives the page of a mapped node its memory type; a larger one than the range is split, or changes as a whole. Whether
-    /// it took long.
-    #[cold]
-    fn change_type(&self, node: NodeId, memory_type: MemoryType, changes: &mut Changes) -> bool {
-        let at = node.entry();
-        if at.load().memory_type(node.level()) == memory_type {
-            return false;
-        }
-        if node.bits() > u32::from(self.bits) && tree::split(node, changes).is_ok() {
             return true;
         }
+        turn.did(CHANGE);
+        if let Some(memory_type) = self.memory_type {
+            return self.change_type(node, memory_type, turn, prepared);
+        }
+        if !self.whole.is_none() {
+            act(node, Rights::ALL, &mut turn.changes);
+        } else if node.bits() <= u32::from(self.bits) {
+            act(node, self.revoke, &mut turn.changes);
+        } else {
+            return self.enter_large(node, turn, prepared);
+        }
+        true
+    }
+
+    /// Revokes from a part of a page that is larger than the range.
+    #[cold]
+    fn enter_large(&mut self, node: NodeId, turn: &mut Turn, prepared: &mut Prepared) -> bool {
+        let page = node.entry().load();
+        if page.rights().and(self.revoke).is_none() {
+            self.result = self.result.or(page.status());
+            return true;
+        }
+        match split(node, prepared, turn) {
+            Ok(progress) => return progress == Progress::Done(()),
+            Err(OutOfMemory) => {
+                self.whole = node;
+                act(node, Rights::ALL, &mut turn.changes);
+            }
+        }
+        true
+    }
+
+    /// Gives the page of a mapped node its memory type; a larger one than the range is split, or changes as a whole. Whether it
+    /// is done: otherwise a split gives way.
+    #[cold]
+    fn change_type(
+        &self,
+        node: NodeId,
+        memory_type: MemoryType,
+        turn: &mut Turn,
+        prepared: &mut Prepared,
+    ) -> bool {
+        let at = node.entry();
+        if at.load().memory_type(node.level()) == memory_type {
+            return true;
+        }
+        if node.bits() > u32::from(self.bits)
+            && let Ok(progress) = split(node, prepared, turn)
+        {
+            return progress == Progress::Done(());
+        }
         at.set_memory_type(memory_type);
-        changes.invalidate(at.table().space().memory(), at.virtual_address());
-        false
+        turn.changes.invalidate(at.table().space().memory(), at.virtual_address());
+        true
     }
 
     /// All below the node is done: tells its status upwards, frees it if nothing is left of it, goes on.
@@ -353,8 +383,8 @@ impl Walk {
         }
     }
 
-    /// The walk is not continued. Pages that it has removed stay removed; their nodes go when the last mapping derived
-    /// from them goes. Under the tree lock, not suspended.
+    /// The walk is not continued, because its cursor goes. Pages that it has removed stay removed; their nodes go when the last
+    /// mapping derived from them goes. Under the tree lock, not suspended.
     pub(super) fn abandon(&mut self) {
         if !self.done {
             let (at, own) = (self.at, self.own);
@@ -389,6 +419,22 @@ impl Walk {
             self.watch();
         }
     }
+}
+
+/// Whether a suspended walk stands on a node, which it frees itself if it is void. Under the tree lock.
+#[cold]
+pub(super) fn stands_on(node: NodeId) -> bool {
+    let list = SUSPENDED.lock();
+    let mut walk = list.0;
+    while !walk.is_null() {
+        // SAFETY: as in [`node_goes`].
+        let suspended = unsafe { &*walk };
+        if suspended.at == node && !suspended.done {
+            return true;
+        }
+        walk = suspended.next;
+    }
+    false
 }
 
 /// A marked node is about to be freed: moves the walks that refer to it. Under the tree lock.
@@ -432,7 +478,7 @@ pub(super) fn reduce(mapped: Mapped, page: PageEntry, revoke: Rights, changes: &
     let Mapped { node, at, space, address } = mapped;
     debug_assert!(!revoke.contains(Rights::READ));
     let left = page.rights().without(revoke);
-    let reduced = left != page.rights();
+    let reduced = !revoke.is_none() && left != page.rights();
     if reduced {
         at.set_rights(left);
     }

@@ -208,14 +208,23 @@ pub trait Table {
     /// Puts `bytes` back into the account's quota and those above.
     #[inline]
     fn credit(&self, number: u16, bytes: u64) {
+        let (upper, unused) = self.counters(number).subtract(bytes);
+        if unused {
+            self.reclaim(number);
+        }
+        if upper != NONE {
+            self.credit_above(upper, bytes);
+        }
+    }
+
+    /// [`Self::credit`] for an account above the one in question.
+    #[inline(never)]
+    fn credit_above(&self, number: u16, bytes: u64) {
         let mut number = number;
-        loop {
+        while number != NONE {
             let (upper, unused) = self.counters(number).subtract(bytes);
             if unused {
                 self.reclaim(number);
-            }
-            if upper == NONE {
-                return;
             }
             number = upper;
         }

@@ -8,6 +8,9 @@
 //! A *stable* slab (thread control blocks) never gives frames back and never clears objects: whoever holds an old
 //! pointer finds an object of the same type there (K12).
 //!
+//! *Nodes* (see `node`): each has its frames. The slab has the list of one node at hand, and changes it when an object of
+//! another is wanted. A frame's record says in whose list it is: the node for which it was taken, even if its memory is another's.
+//!
 //! *Colouring*: where objects do not fill a frame, frames start them at different cache lines; a stable slab of
 //! 512-byte objects uses seven per frame in order to have eight colours, so that the hot lines of different threads do
 //! not compete for the same cache sets.
@@ -16,7 +19,8 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU16, Ordering};
 
 use super::frame::{self, Record};
-use super::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, Use, injection};
+use super::node::{self, MAX_NODES};
+use super::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, Use, detour, injection};
 use crate::arch;
 use crate::sync::{SpinLock, SpinLockGuard};
 
@@ -36,13 +40,23 @@ struct Layout {
     cleared: bool,
 }
 
+/// Frames with free objects.
+#[derive(Clone, Copy)]
+struct Frames {
+    /// The first one; 0 = none.
+    partial: u32,
+    /// One without used objects kept for the next allocation, also in the list; 0 = none.
+    spare: u32,
+}
+
 /// What a slab has at the moment.
 struct State {
     layout: Layout,
-    /// First frame with free objects; 0 = none.
-    partial: u32,
-    /// A frame without used objects kept for the next allocation, also in the list; 0 = none.
-    spare: u32,
+    /// The frames of `node`.
+    here: Frames,
+    node: u8,
+    /// Those of the other nodes; what stands here about `node` means nothing.
+    others: [Frames; MAX_NODES],
     objects: u32,
     frames: u32,
     /// The machine that this state is about.
@@ -108,11 +122,13 @@ impl Slab {
         layout: Layout,
         account: Account,
     ) -> Result<PhysAddr, OutOfMemory> {
-        injection::check()?;
+        if !detour::none() {
+            Self::detour(&mut state)?;
+        }
         if !PAID {
             account.charge(u64::from(layout.size))?;
         }
-        if state.partial == 0
+        if state.here.partial == 0
             && let Err(error) = self.grow(&mut state, account)
         {
             drop(state);
@@ -121,10 +137,10 @@ impl Slab {
             }
             return Err(error);
         }
-        let number = state.partial;
+        let number = state.here.partial;
         let record = frame::record(number);
-        if number == state.spare {
-            state.spare = 0;
+        if number == state.here.spare {
+            state.here.spare = 0;
         }
         let index = u32::from(record.first.get());
         let object = layout.object(number, index);
@@ -204,6 +220,39 @@ impl Slab {
         state.objects -= 1;
     }
 
+    /// All objects of a frame of their own, with any contents, charged to `account`: where the frame is.
+    #[inline]
+    fn alloc_frame(&self, layout: Layout, account: Account) -> Result<PhysAddr, OutOfMemory> {
+        injection::check()?;
+        let cost = u64::from(layout.size * layout.per_frame);
+        account.charge(cost)?;
+        let node = if node::are_several() { node::wanted() } else { 0 };
+        let mut state = self.lock();
+        let number = frame::take_near(node, account, self.usage).inspect_err(|_| account.credit(cost))?;
+        // A full frame is in no list; this says in which it comes.
+        let record = frame::record(number);
+        record.place.set(node.into());
+        record.used.set(layout.per_frame as u16);
+        state.frames += 1;
+        state.objects += layout.per_frame;
+        Ok(PhysAddr::new(u64::from(number) * PAGE_SIZE))
+    }
+
+    /// Returns all objects of a full frame.
+    ///
+    /// # Safety
+    /// They came from this slab, charged to `account`, and nobody uses them any more.
+    #[cold]
+    unsafe fn free_frame(&self, layout: Layout, frame: PhysAddr, account: Account) {
+        let number = (frame.value() / PAGE_SIZE) as u32;
+        debug_assert!(u32::from(frame::record(number).used.get()) == layout.per_frame);
+        let mut state = self.lock();
+        state.frames -= 1;
+        state.objects -= layout.per_frame;
+        frame::free_number(number, false);
+        account.credit(u64::from(layout.size * layout.per_frame));
+    }
+
     /// Objects in use and frames held.
     pub fn usage(&self) -> (u32, u32) {
         let state = self.lock();
@@ -213,33 +262,56 @@ impl Slab {
     #[inline(always)]
     fn lock(&self) -> SpinLockGuard<'_, State> {
         let mut state = self.state.lock();
-        // A constant comparison on hardware. In host tests statics outlive the machine that they describe.
-        if state.machine != arch::machine() {
+        // In host tests statics outlive the machine that they describe.
+        if arch::IS_MODEL && state.machine != arch::machine() {
             *state = State { machine: arch::machine(), ..State::new(state.layout) };
         }
         state
     }
 
+    /// Asks what is unusual, before anything has changed.
+    #[cold]
+    fn detour(state: &mut State) -> Result<(), OutOfMemory> {
+        injection::check()?;
+        if node::are_several() {
+            state.turn_to(node::wanted());
+        }
+        Ok(())
+    }
+
+    /// The list at hand is empty: takes a frame, or if there is none has the list of another node at hand.
     #[cold]
     fn grow(&self, state: &mut State, account: Account) -> Result<(), OutOfMemory> {
-        let number = frame::take(account, self.usage)?;
-        state.frames += 1;
-        Self::push(state, number, frame::record(number));
-        Ok(())
+        match frame::take_near(state.node, account, self.usage) {
+            Ok(number) => {
+                state.frames += 1;
+                let record = frame::record(number);
+                record.place.set(state.node.into());
+                Self::push(state, number, record);
+                Ok(())
+            }
+            Err(error) => {
+                let has = |node: u8| node != state.node && state.others[usize::from(node)].partial != 0;
+                let other = node::nearest(state.node, has).ok_or(error)?;
+                state.turn_to(other);
+                Ok(())
+            }
+        }
     }
 
     /// A frame has become empty: keeps it as the spare one, or frees it if there is one. `zeroed`: its objects hold zeros but
     /// for their links, and this is how they lie.
     #[cold]
     fn release_empty(&self, state: &mut State, number: u32, zeroed: Option<Layout>) {
-        if state.spare == 0 {
-            state.spare = number;
+        let record = frame::record(number);
+        let frames = state.frames_of(record);
+        if frames.spare == 0 {
+            frames.spare = number;
             return;
         }
-        let record = frame::record(number);
         let (next, back) = (record.link.get(), record.back.get());
         if back == 0 {
-            state.partial = next;
+            frames.partial = next;
         } else {
             frame::record(back).link.set(next);
         }
@@ -258,26 +330,43 @@ impl Slab {
     /// The first frame of the list is full.
     #[cold]
     fn pop(state: &mut State, record: &Record) {
-        state.partial = record.link.get();
-        if state.partial != 0 {
-            frame::record(state.partial).back.set(0);
+        state.here.partial = record.link.get();
+        if state.here.partial != 0 {
+            frame::record(state.here.partial).back.set(0);
         }
     }
 
     #[cold]
     fn push(state: &mut State, number: u32, record: &Record) {
-        record.link.set(state.partial);
+        let frames = state.frames_of(record);
+        record.link.set(frames.partial);
         record.back.set(0);
-        if state.partial != 0 {
-            frame::record(state.partial).back.set(number);
+        if frames.partial != 0 {
+            frame::record(frames.partial).back.set(number);
         }
-        state.partial = number;
+        frames.partial = number;
     }
 }
 
 impl State {
     const fn new(layout: Layout) -> Self {
-        Self { layout, partial: 0, spare: 0, objects: 0, frames: 0, machine: 0 }
+        const NONE: Frames = Frames { partial: 0, spare: 0 };
+        Self { layout, here: NONE, node: 0, others: [NONE; MAX_NODES], objects: 0, frames: 0, machine: 0 }
+    }
+
+    /// The list of a frame.
+    fn frames_of(&mut self, record: &Record) -> &mut Frames {
+        let node = record.place.get() as usize;
+        if node == usize::from(self.node) { &mut self.here } else { &mut self.others[node] }
+    }
+
+    /// Has the frames of `node` at hand.
+    fn turn_to(&mut self, node: u8) {
+        if node != self.node {
+            self.others[usize::from(self.node)] = self.here;
+            self.here = self.others[usize::from(node)];
+            self.node = node;
+        }
     }
 }
 
@@ -372,6 +461,20 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     pub(crate) unsafe fn free(&self, object: PhysAddr, account: Account) {
         self.0.free_raw(self.0.lock(), Self::LAYOUT, object);
         account.credit(SIZE.into());
+    }
+
+    /// As many objects as a frame has, in one frame, with any contents, charged to `account`: the first.
+    pub(crate) fn alloc_frame(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
+        self.0.alloc_frame(Self::LAYOUT, account)
+    }
+
+    /// Returns them, all at once.
+    ///
+    /// # Safety
+    /// They came from [`Self::alloc_frame`], charged to `account`, none was freed, and nobody uses them any more.
+    pub(crate) unsafe fn free_frame(&self, first: PhysAddr, account: Account) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.free_frame(Self::LAYOUT, first, account) };
     }
 
     pub(crate) fn usage(&self) -> (u32, u32) {

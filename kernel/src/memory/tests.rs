@@ -262,3 +262,87 @@ fn shared_quotas_always_add_up() {
         }
     }
 }
+
+/// Two nodes: one below and one above a hole, which have 1 MiB and 3 MiB of kernel memory.
+fn two_nodes() -> Machine {
+    let machine = Machine::new(8192 * KIB);
+    let start = node::layout().pieces()[0].0.start;
+    let mut distances = node::Layout::EMPTY.distances;
+    (distances[0][0], distances[1][1]) = (node::LOCAL_DISTANCE, node::LOCAL_DISTANCE);
+    let mut layout = node::Layout::new(2, distances);
+    layout.add(PhysRange::new(start.offset(5 << 20), start.offset(8 << 20)), 1);
+    layout.add(PhysRange::new(start, start.offset(1 << 20)), 0);
+    // SAFETY: the machine is new, and nobody has used its memory.
+    unsafe { init(&layout) };
+    machine
+}
+
+/// Rules: EXT 10.2.
+#[test]
+fn frames_come_from_the_wanted_node_and_return_there() {
+    let _machine = two_nodes();
+    let alloc = |node| node::from(node, || frame::alloc(Account::KERNEL, Use::Kernel));
+    let free = statistics().of(Use::Free);
+    let of_nodes = [0, 1].map(frame::statistics_of);
+    assert_eq!(of_nodes.map(|node| node.total), [256, 768]);
+    assert_eq!(of_nodes.iter().map(|node| node.of(Use::Free)).sum::<u32>(), free);
+    // The records of the hole's frames take no memory: 1024 of 2048 frames have some.
+    assert!(statistics().of(Use::Records) <= 6, "{:?}", statistics());
+    for _ in 0..3 {
+        let frames: Vec<_> = (0..40).map(|number| alloc(number % 2).unwrap()).collect();
+        for (number, frame) in frames.iter().enumerate() {
+            assert_eq!(usize::from(node::of(frame.address())), number % 2);
+        }
+    }
+    assert_eq!([0, 1].map(frame::statistics_of), of_nodes);
+    // A node that has nothing left gets it from the other.
+    let mut all: Vec<_> = std::iter::from_fn(|| alloc(0).ok()).collect();
+    assert_eq!((all.len() as u32, statistics().of(Use::Free)), (free, 0));
+    let of_first = of_nodes[0].of(Use::Free) as usize;
+    assert!(all[..of_first].iter().all(|frame| node::of(frame.address()) == 0));
+    all.truncate(of_first);
+    drop(all);
+    assert_eq!([0, 1].map(frame::statistics_of), of_nodes);
+}
+
+/// Rules: EXT 10.2.
+#[test]
+fn objects_come_from_the_wanted_node_and_return_there() {
+    static SLAB: ObjectSlab<Block> = ObjectSlab::new(Use::Kernel);
+    let _machine = two_nodes();
+    let account = Account::create(UNLIMITED).unwrap();
+    let alloc = |node| node::from(node, || SLAB.alloc(account));
+    let node_of = |object| node::of(crate::arch::virt_to_phys(std::ptr::NonNull::as_ptr(object)));
+    // SAFETY: the objects are the test's.
+    let free = |object| unsafe { SLAB.free(object, account) };
+    for _ in 0..3 {
+        let objects: Vec<_> = (0..100).map(|number| alloc(number % 2).unwrap()).collect();
+        assert!(
+            objects.iter().enumerate().all(|(number, object)| usize::from(node_of(*object)) == number % 2)
+        );
+        objects.into_iter().rev().for_each(free);
+        assert_eq!(SLAB.slab().usage(), (0, 2), "each node keeps a frame");
+    }
+    // Memory runs out in one node, then in both, and an object of the other node is better than none.
+    let kept = [alloc(0).unwrap(), alloc(1).unwrap()];
+    let mut frames: Vec<_> = std::iter::from_fn(|| frame::alloc(Account::KERNEL, Use::Kernel).ok()).collect();
+    let objects: Vec<_> = std::iter::from_fn(|| alloc(0).ok()).collect();
+    assert_eq!(objects.len(), 2 * (PAGE_SIZE as usize / size_of::<Block>() - 1), "the rest of both frames");
+    assert_eq!(account.used(), ((objects.len() + 2) * size_of::<Block>()) as u64);
+    objects.into_iter().chain(kept).for_each(free);
+    frames.clear();
+    assert_eq!(account.used(), 0);
+    account.release();
+}
+
+/// What the kernel makes for a thread comes from the node of the processor where it works for nobody.
+#[test]
+fn without_a_thread_the_processor_says_the_node() {
+    let _machine = two_nodes();
+    assert_eq!(node::wanted(), 0);
+    node::set_processor(crate::arch::cpu_number(), 1);
+    assert_eq!(node::wanted(), 1);
+    assert_eq!(node::from(0, node::wanted), 0);
+    let frame = frame::alloc(Account::KERNEL, Use::Kernel).unwrap();
+    assert_eq!(node::of(frame.address()), 1);
+}

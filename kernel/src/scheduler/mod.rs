@@ -37,6 +37,8 @@ pub enum Next {
     DonateTo(ThreadRef),
     /// The current thread cannot go on, or waits in the ready queue already: pick a ready thread.
     Schedule,
+    /// Nobody runs, and `0`, which is in no queue, is the one ready thread: see [`Scheduler::starts`].
+    Start(ThreadRef),
     /// The current thread was interrupted in a long operation: it goes on after the interrupt.
     Interrupted,
     /// The fast path has switched to `0`, which returns to user level: nothing is left to decide.
@@ -145,6 +147,7 @@ impl Scheduler {
         }
         let candidate = match next {
             Next::Switched(thread) => return Some(thread),
+            Next::Start(thread) => return self.begin(arch::clock(), Some(thread)),
             Next::Return | Next::Unchanged | Next::ReturnFromEvent => current,
             Next::SwitchTo(thread) => {
                 self.ready.remove(thread);
@@ -185,6 +188,16 @@ impl Scheduler {
         self.keeps_processor() && self.metered.get().is_none() && thread.quantum_left.get() == NEVER
     }
 
+    /// Whether `thread` runs instead of the current one, if that gives it its timeslice, with nothing to be metered and nobody
+    /// who would have to be told.
+    #[inline]
+    pub fn switches_to(&self, thread: ThreadRef) -> bool {
+        self.ready.has_none_above(thread.priority.get())
+            && self.metered.get().is_none()
+            && self.delayed.get().is_none()
+            && thread.quantum_left.get() == NEVER
+    }
+
     /// Whether no ready thread is above the one that runs.
     #[inline]
     pub fn keeps_processor(&self) -> bool {
@@ -200,9 +213,21 @@ impl Scheduler {
 
     /// Takes the next thread from the ready queue and starts its timeslice.
     fn pick(&self) -> Option<ThreadRef> {
-        let now = arch::clock();
+        self.begin(arch::clock(), self.ready.pop())
+    }
+
+    /// Whether `thread`, which has become ready and would go into a queue, can be started without, if nobody runs.
+    #[inline]
+    pub fn starts(&self, thread: ThreadRef) -> bool {
+        thread.is_home()
+            && !thread.ready.is_queued()
+            && self.ready.highest_priority().is_none()
+            && !self.ready.has_outbound()
+    }
+
+    /// The timeslice that was used ends at `now`, and that of `thread`, which is in no queue, begins.
+    fn begin(&self, now: Microseconds, thread: Option<ThreadRef>) -> Option<ThreadRef> {
         self.charge(now);
-        let thread = self.ready.pop();
         if let Some(loser) = self.slice_loser.take()
             && !thread.is_some_and(|thread| eq(thread, loser))
         {
@@ -289,6 +314,11 @@ impl Scheduler {
             }
         }
         self.update_special();
+        self.forget_quantum(thread);
+    }
+
+    /// Forgets the total quantum of a thread that is being deleted.
+    pub fn forget_quantum(&self, thread: ThreadRef) {
         self.count_quantum(thread, NEVER);
     }
 
@@ -326,6 +356,15 @@ impl Scheduler {
         current.inspect(|thread| self.ready.push_back(thread));
         self.slice_loser.set(current);
         true
+    }
+
+    /// The timeout of `thread`, which runs and is about to wait, ends at `deadline`.
+    #[inline]
+    pub fn begin_timeout(&self, thread: ThreadRef, deadline: Microseconds) {
+        if self.timeouts.arm(thread, deadline) && deadline < self.timer.get() {
+            self.timer.set(deadline);
+            arch::set_timer(deadline);
+        }
     }
 
     /// Sets the timer for the next event, if that is not later than what it is set for. An event that was dropped

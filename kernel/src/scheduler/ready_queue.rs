@@ -6,6 +6,7 @@
 use core::cell::Cell;
 use core::mem::offset_of;
 
+use crate::sync::SEVERAL;
 use crate::thread::ThreadRef;
 
 /// The part of a TCB that belongs to the ready queue. Home processor only.
@@ -107,7 +108,7 @@ impl ReadyQueue {
     /// Whether somebody goes home.
     #[inline]
     pub fn has_outbound(&self) -> bool {
-        self.outbound.get().is_some()
+        SEVERAL && self.outbound.get().is_some()
     }
 
     #[inline]

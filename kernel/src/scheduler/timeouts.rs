@@ -3,6 +3,10 @@
 //! A treap whose nodes are the TCBs: a search tree by (deadline, TCB address) that is a heap by a number hashed from
 //! the TCB's address, which keeps it balanced whatever the deadlines are. Everything is iterative: the kernel stack
 //! does not grow with the number of sleepers.
+//!
+//! A thread whose wait was ended by a message may stay in the tree: most timeouts never end, and the fast path neither takes
+//! the thread out nor, when it waits again until later, puts it elsewhere. What the tree says is no later than what the thread
+//! does ([`Tcb::waits_until`]); when it comes to that instant the thread is asked.
 
 use core::cell::Cell;
 
@@ -19,7 +23,7 @@ pub type Link = Cell<Option<ThreadRef>>;
 
 /// The part of a TCB that belongs to this queue. Home processor only.
 pub struct TimeoutNode {
-    /// When to wake the thread; `NEVER` while it is not in the tree.
+    /// When to look at the thread; `NEVER` while it is not in the tree.
     deadline: Cell<Microseconds>,
     earlier: Link,
     later: Link,
@@ -38,7 +42,7 @@ impl TimeoutNode {
         self.later.set(None);
     }
 
-    /// When the thread will be woken, if a timeout is running.
+    /// When the thread will be looked at, if it is in the tree.
     pub fn deadline(&self) -> Option<Microseconds> {
         Some(self.deadline.get()).filter(|&deadline| deadline != NEVER)
     }
@@ -74,9 +78,20 @@ impl Timeouts {
         Self { root: Cell::new(None) }
     }
 
-    /// Starts `thread`'s timeout, which must not be running. `NEVER` starts none.
+    /// `thread`'s timeout ends at `deadline` or is looked at before. Returns whether nothing would have been looked at so
+    /// early.
+    #[inline]
+    pub fn arm(&self, thread: ThreadRef, deadline: Microseconds) -> bool {
+        let earlier = deadline < thread.timeout.deadline.get();
+        if earlier {
+            self.insert(thread, deadline);
+        }
+        earlier
+    }
+
+    /// `thread`'s timeout ends at `deadline`; `NEVER`: none runs.
     pub fn insert(&self, thread: ThreadRef, deadline: Microseconds) {
-        debug_assert!(thread.timeout.deadline.get() == NEVER);
+        self.remove(thread);
         if deadline == NEVER {
             return;
         }
@@ -158,11 +173,22 @@ impl Timeouts {
         self.first().map_or(NEVER, |thread| thread.timeout.deadline.get())
     }
 
-    /// Removes one thread whose timeout has ended at `now`, the earliest first.
-    pub fn pop_expired(&self, now: Microseconds) -> Option<ThreadRef> {
-        let first = self.first().filter(|thread| thread.timeout.deadline.get() <= now)?;
+    /// Looks at the thread that is first to be looked at, if it is time for that at `now`. Its timeout may have ended, and does
+    /// not run any more: it is inside then.
+    pub fn pop_expired(&self, now: Microseconds) -> Option<Option<ThreadRef>> {
+        let first = self.first()?;
+        let at = first.timeout.deadline.get();
+        if at > now {
+            return None;
+        }
+        let end = first.waits_until();
+        if end > at {
+            // Not before others that end earlier.
+            self.insert(first, end);
+            return Some(None);
+        }
         self.remove(first);
-        Some(first)
+        Some(Some(first))
     }
 }
 

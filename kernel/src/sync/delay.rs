@@ -3,7 +3,7 @@
 
 use core::hint::spin_loop;
 
-use super::SharedWord;
+use super::{SEVERAL, SharedWord};
 
 /// Where a processor can be delayed.
 #[derive(Clone, Copy)]
@@ -42,15 +42,15 @@ pub fn enable(seed: u64) {
 #[inline]
 pub fn at(point: Point) {
     let state = STATE.get();
-    if state != 0 {
-        wait(state, point);
+    if SEVERAL && state != 0 {
+        crate::arch::call_seldom(wait, state, point as u64);
     }
 }
 
 #[cold]
-fn wait(state: u64, point: Point) {
+extern "C" fn wait(state: u64, point: u64) {
     let number = u64::from(crate::arch::cpu_number());
-    let mut random = state ^ (number << 32 | point as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut random = state ^ (number << 32 | point).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     random ^= random << 13;
     random ^= random >> 7;
     random ^= random << 17;

@@ -1,8 +1,14 @@
 //! Locks. Everything else that processors share is atomics with a written ordering argument at the access.
 
+/// Whether there can be several processors. Not in the kernel of `./mac bench uniprocessor`: it shows what they cost, and what
+/// only they need is left out of it where that is on the way of frequent operations.
+pub const SEVERAL: bool = !cfg!(feature = "uniprocessor");
+
 pub mod delay;
+mod inner_lock;
 mod shared;
 mod spin_lock;
 
+pub use inner_lock::{InnerLock, InnerLockGuard};
 pub use shared::{SharedByte, SharedFlag, SharedHalf, SharedRef, SharedWord};
 pub use spin_lock::{SpinLock, SpinLockGuard};

@@ -4,6 +4,7 @@
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 
+use super::SEVERAL;
 #[cfg(not(loom))]
 use core::{
     hint::spin_loop,
@@ -42,21 +43,26 @@ impl<T> SpinLock<T> {
     /// Waits until the lock is free and takes it. Not recursive.
     #[inline]
     pub fn lock(&self) -> SpinLockGuard<'_, T> {
-        // Acquire: what the last holder wrote is visible to us.
-        while self.locked.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.wait();
+        if SEVERAL {
+            // Acquire: what the last holder wrote is visible to us.
+            while self
+                .locked
+                .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
+                .is_err()
+            {
+                self.wait();
+            }
+        } else {
+            // For who tries it in the midst of what the holder does: the debugger.
+            self.locked.store(true, Ordering::Relaxed);
         }
         SpinLockGuard { lock: self }
     }
 
-    /// Waits until the lock is free: on a shared cache line, without writing to it.
-    #[cold]
+    /// Waits until the lock is free.
+    #[inline(always)]
     fn wait(&self) {
-        while self.locked.load(Ordering::Relaxed) {
-            // The holder may wait for this processor.
-            crate::arch::serve_requests();
-            spin_loop();
-        }
+        crate::arch::call_seldom(wait, (&raw const self.locked).expose_provenance() as u64, 0);
     }
 
     /// Takes the lock if it is free.
@@ -65,6 +71,18 @@ impl<T> SpinLock<T> {
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
             .ok()
             .map(|_| SpinLockGuard { lock: self })
+    }
+}
+
+/// Waits until the lock at this address is free: on a shared cache line, without writing to it.
+#[cold]
+extern "C" fn wait(locked: u64, _: u64) {
+    // SAFETY: it is that of a lock that [`SpinLock::lock`] has a reference to.
+    let locked = unsafe { &*core::ptr::with_exposed_provenance::<AtomicBool>(locked as usize) };
+    while locked.load(Ordering::Relaxed) {
+        // The holder may wait for this processor.
+        crate::arch::serve_requests();
+        spin_loop();
     }
 }
 

@@ -54,12 +54,15 @@ fn item(current: ThreadRef, index: usize) -> Result<Option<(Region, MemoryType)>
     Ok(Some((region, memory_type)))
 }
 
-/// Preemption point between pages.
+/// Preemption point between fpages and within them.
 pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
     let (Some(space), Some(record)) = (current.space.get(), current.transfer_record.get()) else {
         return Next::Return;
     };
     for index in usize::from(first)..=(current.registers.rdx.get() & LAST_REGISTER) as usize {
+        if index > usize::from(first) && arch::interrupt_pending() {
+            return interrupted(current, index);
+        }
         // What another thread has made of it since the check is skipped if it is nonsense.
         let Ok(Some((region, memory_type))) = item(current, index) else { continue };
         let progress =
@@ -67,13 +70,16 @@ pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
         match progress {
             Progress::Done(Ok(())) => {}
             Progress::Done(Err(memory::OutOfMemory)) => return finish(current, Err(ErrorCode::NoMemory)),
-            Progress::Preempted => {
-                lifecycle::save_work(current, Work::MemoryControl(index as u8));
-                return Next::Interrupted;
-            }
+            Progress::Preempted => return interrupted(current, index),
         }
     }
     finish(current, Ok(()))
+}
+
+/// The call goes on, later, with message register `index`.
+fn interrupted(current: ThreadRef, index: usize) -> Next {
+    lifecycle::save_work(current, Work::MemoryControl(index as u8));
+    Next::Interrupted
 }
 
 fn finish(current: ThreadRef, result: Result<(), ErrorCode>) -> Next {

@@ -20,16 +20,18 @@ mod unmap;
 pub use exchange_registers::{Values as ExchangedValues, find_readable};
 pub use map_control::at_once as map_page;
 pub use schedule::read as read_schedule;
+pub use thread_control::at_once as control_thread;
 pub use unmap::at_once as unmap_page;
 use x2::{ErrorCode, ThreadId, utcb};
 
 use crate::scheduler::Next;
+use crate::sync::SEVERAL;
 use crate::thread::table::threads;
 use crate::thread::{Continuation, ThreadRef, Work, ipc, location, redirect};
 use crate::trace::{self, Event};
 
 /// Bytes from the stub of one call to that of the next.
-pub const STUB_SPACING: u64 = 64;
+pub const STUB_SPACING: u64 = 16;
 /// Bytes of MemoryControl's stub before its SYSCALL instruction.
 pub const MEMORY_CONTROL_PREFIX: u64 = 6;
 /// Length of the SYSCALL instruction.
@@ -73,7 +75,7 @@ pub enum Call {
 }
 
 const HANDLERS: [fn(ThreadRef) -> Next; CALLS] = [
-    ipc::system_call,
+    ipc_system_call,
     exchange_registers::system_call,
     thread_control::system_call,
     system_clock::system_call,
@@ -109,9 +111,21 @@ impl Call {
     /// The call whose SYSCALL instruction returns to this offset in the stub page.
     #[inline]
     fn returning_to(offset: u64) -> Option<Self> {
-        let call = *Self::ORDER.get((offset / STUB_SPACING) as usize)?;
-        (call.return_offset() == offset).then_some(call)
+        let index = (offset / STUB_SPACING) as usize;
+        let returns = *Self::RETURNS.get(index)?;
+        (u64::from(returns) == offset).then(|| Self::ORDER[index])
     }
+
+    /// [`Self::return_offset`] of each.
+    const RETURNS: [u16; CALLS] = {
+        let mut offsets = [0; CALLS];
+        let mut index = 0;
+        while index < CALLS {
+            offsets[index] = Self::ORDER[index].return_offset() as u16;
+            index += 1;
+        }
+        offsets
+    };
 
     /// All of them.
     const ORDER: [Self; CALLS] = [
@@ -133,19 +147,33 @@ impl Call {
 }
 
 /// The current thread has executed SYSCALL, and would return to `offset` bytes behind the beginning of the stub page.
+#[inline]
 pub fn entered(current: ThreadRef, offset: u64) -> Next {
     match Call::returning_to(offset) {
-        Some(Call::Ipc) => match ipc::fast::system_call(current) {
-            Some(receiver) => Next::Switched(receiver),
-            None => ipc::system_call(current),
-        },
         Some(call) => {
-            trace::event(Event::SystemCall, call as u64, current.registers.rdi.get());
+            if call != Call::Ipc {
+                trace::event(Event::SystemCall, call as u64, current.registers.rdi.get());
+            }
             call.handler()(current)
         }
         // Somebody else's operating system (K9).
         None => redirect::system_call(current),
     }
+}
+
+/// Ipc and Lipc: at once if that is possible, else in steps.
+fn ipc_system_call(current: ThreadRef) -> Next {
+    if let Some(receiver) = ipc::fast::named_receiver(current) {
+        if ipc::fast::is_possible(current, receiver)
+            && let Some(receiver) = ipc::fast::system_call(current, receiver)
+        {
+            return Next::Switched(receiver);
+        }
+        if SEVERAL && let Some(next) = ipc::fast::crossing::send(current, receiver) {
+            return next;
+        }
+    }
+    ipc::system_call(current)
 }
 
 /// The current thread makes `call` anew, here where it has gone for that.
@@ -180,7 +208,8 @@ pub fn resume(current: ThreadRef) -> Next {
         Work::Unmap(index) => unmap::resume(current, index),
         Work::MemoryControl(index) => memory_control::resume(current, index),
         Work::MapControl(within) => map_control::resume(current, within),
-        Work::FlushAreas(first) => space_control::resume(current, first),
+        Work::DropUtcbs(next) => space_control::resume(current, next, 0),
+        Work::FlushAreas(first) => space_control::resume(current, 0, first),
         Work::Redirect { inherited: false, .. } => space_control::go_on_telling(current, work),
         Work::Redirect { .. } | Work::EndRelations { .. } | Work::DestroySpace(_) => {
             thread_control::resume(current, work)
@@ -224,7 +253,7 @@ mod tests {
         let found: std::vec::Vec<_> = found.collect();
         assert_eq!(found.len(), HANDLERS.len());
         assert_eq!(found[0], (2, Call::Ipc));
-        assert_eq!(found[9], (9 * 64 + 8, Call::MemoryControl));
+        assert_eq!(found[9], (9 * STUB_SPACING + 8, Call::MemoryControl));
         assert_eq!(Call::returning_to(u64::MAX), None);
     }
 }

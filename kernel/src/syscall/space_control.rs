@@ -31,17 +31,17 @@ enum Redirector {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    resume(current, 0)
+    resume(current, 0, 0)
 }
 
-/// Goes on with flushing the area with this index. What was decoded before is decoded again: meanwhile the space may
-/// have changed, or gone.
+/// Goes on with taking UTCBs from thread number `next` on, and flushing the area with index `first`. What was decoded before is
+/// decoded again: meanwhile the space may have changed, or gone.
 ///
 /// Preemption point.
-pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
+pub(super) fn resume(current: ThreadRef, next: u32, first: u8) -> Next {
     let control = CONTROL.lock();
     let result = match decode(current) {
-        Ok(request) => match flush(current, &request, first) {
+        Ok(request) => match prepare(current, &request, next, first) {
             Progress::Done(()) => request
                 .space
                 .configure(request.kip, request.utcbs)
@@ -106,6 +106,17 @@ pub(super) fn tell(current: ThreadRef, work: Work) -> Result<(), Next> {
     let processors = processors - 1;
     lifecycle::save_work(current, Work::Redirect { space, next: 0, processors, inherited });
     Err(location::visit(current, location::next_processor(), Continuation::SystemCall))
+}
+
+/// Makes sure that the areas can be set: nobody has a UTCB in the present area if that changes (X.2 rule 6.4), and nothing is
+/// mapped in the new ones.
+fn prepare(current: ThreadRef, request: &Request, next: u32, first: u8) -> Progress<()> {
+    let moves = request.utcbs.is_some_and(|area| request.space.utcb_area() != Some(area));
+    if moves && let Err(next) = lifecycle::drop_utcbs_of(request.space, next) {
+        lifecycle::save_work(current, Work::DropUtcbs(next));
+        return Progress::Preempted;
+    }
+    flush(current, request, first)
 }
 
 /// Flushes what the user has mapped in the areas that will be the kernel's (X.2 rule 6.4).

@@ -10,7 +10,7 @@ use crate::scheduler::Next;
 use crate::space::{CONTROL, SpaceRef};
 use crate::thread::ThreadRef;
 use crate::thread::table::threads;
-use crate::{arch, interrupt};
+use crate::{arch, interrupt, mapping};
 
 /// No sum of so few bytes overflows, and no machine has so many.
 const LARGEST_QUOTA: u64 = 1 << 52;
@@ -124,11 +124,13 @@ fn perform(request: Request) -> Result<[u64; 2], ErrorCode> {
                 // The initial servers' memory is the kernel's own.
                 return Err(ErrorCode::InvalidParameter);
             }
-            space.set_quota(quota).map_err(|_| ErrorCode::NoMemory)?;
+            mapping::or_from_spare(|| space.set_quota(quota)).map_err(|_| ErrorCode::NoMemory)?;
         }
         Request::Mode(space, mode) => space.ownership.set_mode(mode),
         Request::EmulationEntry(space, entry) => space.ownership.set_emulation_entry(entry),
-        Request::Open(space, other) => space.open(other).map_err(|_| ErrorCode::NoMemory)?,
+        Request::Open(space, other) => {
+            mapping::or_from_spare(|| space.open(other)).map_err(|_| ErrorCode::NoMemory)?
+        }
         Request::Close(space, other) => space.close(other),
         Request::InterruptMessage(message) => return Ok(message),
         Request::PhysicalAddresses(space, allowed) => space.ownership.set_sees_physical(allowed),

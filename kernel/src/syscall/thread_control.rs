@@ -7,12 +7,12 @@ use x2::{ErrorCode, ThreadId, utcb};
 
 use super::{Call, check_privilege, return_result, space_control};
 use crate::interrupt::{self, Interrupt};
-use crate::mapping::Progress;
+use crate::mapping::{self, Progress};
 use crate::memory::OutOfMemory;
 use crate::scheduler::Next;
 use crate::space::{CONTROL, Space, SpaceRef};
 use crate::thread::table::{self, threads};
-use crate::thread::{Continuation, IpcKind, ThreadRef, Utcb, Work, ipc, lifecycle, location};
+use crate::thread::{Continuation, ThreadRef, Utcb, Work, ipc, lifecycle, location};
 
 /// UtcbLocation "unchanged".
 const UNCHANGED: u64 = u64::MAX;
@@ -63,6 +63,53 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     }
 }
 
+/// The most frequent calls at once, of a caller that has the privilege: a new thread comes into a space that there is, or one goes
+/// whose end concerns nobody else ([`lifecycle::goes_unnoticed`]). Anything else: `None`, nothing is done.
+#[inline]
+pub fn at_once(current: ThreadRef) -> Option<Result<(), ErrorCode>> {
+    let id = ThreadId::from_raw(current.registers.rdi.get());
+    if !ipc::is_user_number(id) {
+        return None;
+    }
+    match threads().by_number(id.number()) {
+        Some(thread) if current.registers.r8.get() == ThreadId::NIL.raw() => {
+            delete_at_once(current, thread, id.number())
+        }
+        Some(_) => None,
+        None => create_at_once(current, id),
+    }
+}
+
+#[inline(never)]
+fn create_at_once(current: ThreadRef, id: ThreadId) -> Option<Result<(), ErrorCode>> {
+    let _control = CONTROL.try_lock()?;
+    match decode_thread(current, id) {
+        Ok(Request::Create { id, space: Some(space), scheduler, pager, location }) => {
+            Some(create(id, Some(space), scheduler, pager, location))
+        }
+        Ok(Request::Nothing) => Some(Ok(())),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    }
+}
+
+#[inline(never)]
+fn delete_at_once(current: ThreadRef, thread: ThreadRef, number: u32) -> Option<Result<(), ErrorCode>> {
+    let _control = CONTROL.try_lock()?;
+    let id = thread.id();
+    // Only now is it certain that this is still the thread with that number.
+    if id.number() != number
+        || id.is_nil()
+        || eq(thread, current)
+        || !thread.is_here()
+        || !lifecycle::goes_unnoticed(thread)
+    {
+        return None;
+    }
+    lifecycle::delete_unnoticed(thread, id);
+    Some(Ok(()))
+}
+
 /// If the thread or interrupt that the call is about is elsewhere, the current thread goes there.
 fn go_to_object(current: ThreadRef) -> Option<Next> {
     let id = ThreadId::from_raw(current.registers.rdi.get());
@@ -97,6 +144,9 @@ pub(super) fn resume(current: ThreadRef, work: Work) -> Next {
                             location::next_processor(),
                             Continuation::SystemCall,
                         );
+                    }
+                    Ok(()) if delete && lifecycle::finish_walk(thread) == Progress::Preempted => {
+                        Err(Work::EndRelations { thread, id, next: u32::MAX, delete, left, processors })
                     }
                     Ok(()) if delete => {
                         let _control = CONTROL.lock();
@@ -149,17 +199,29 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     check_privilege(current)?;
     let registers = &current.registers;
     let id = ThreadId::from_raw(registers.rdi.get());
+    if id.is_global() && id.number() < interrupt::system_base() {
+        let specifier = ThreadId::from_raw(registers.r8.get());
+        return decode_association(current, id, specifier, ThreadId::from_raw(registers.rsi.get()));
+    }
+    decode_thread(current, id)
+}
+
+/// [`decode`] where the call is about the thread `id`.
+#[inline]
+fn decode_thread(current: ThreadRef, id: ThreadId) -> Result<Request, ErrorCode> {
+    let registers = &current.registers;
     let specifier = ThreadId::from_raw(registers.r8.get());
     let scheduler = ThreadId::from_raw(registers.rdx.get());
     let pager = ThreadId::from_raw(registers.rsi.get());
-    if id.is_global() && id.number() < interrupt::system_base() {
-        return decode_association(current, id, specifier, pager);
-    }
     if !ipc::is_user_number(id) {
         return Err(ErrorCode::InvalidThread);
     }
-    // Local ids are the caller's; others get the global form.
-    let pager = ipc::resolve_thread(current, pager).map_or(pager, |pager| pager.id());
+    // Local ids are the caller's; they get the global form.
+    let pager = if pager.is_local() {
+        ipc::resolve_thread(current, pager).map_or(pager, |pager| pager.id())
+    } else {
+        pager
+    };
     let pager = Some(pager).filter(|pager| !pager.is_nil());
     let location = Some(registers.r9().get()).filter(|&location| location != UNCHANGED);
     match threads().by_number(id.number()) {
@@ -281,11 +343,7 @@ fn perform(request: Request) -> Result<Option<Work>, ErrorCode> {
                 return Ok(Some(unfinished));
             }
             let id = thread.id();
-            // It is in no IPC that anybody else could notice the end of.
-            let alone = matches!(
-                thread.continuation(),
-                Continuation::Inactive | Continuation::Receive(IpcKind::Start)
-            );
+            let alone = lifecycle::is_in_no_ipc(thread);
             lifecycle::retire_id(thread, None);
             if lifecycle::has_no_relations(thread) {
                 return match lifecycle::remove(thread, id.number()) {
@@ -317,7 +375,8 @@ impl Provisions {
     #[inline]
     fn reserve(space: SpaceRef, location: Option<u64>) -> Result<Self, ErrorCode> {
         let Some(location) = location else { return Ok(Self { space, block: None }) };
-        let block = space.allocate_utcb(location).map_err(|_: OutOfMemory| ErrorCode::NoMemory)?;
+        let block = mapping::or_from_spare(|| space.allocate_utcb(location));
+        let block = block.map_err(|_: OutOfMemory| ErrorCode::NoMemory)?;
         Ok(Self { space, block: Some((block.ok_or(ErrorCode::InvalidUtcbArea)?, location)) })
     }
 }
@@ -339,10 +398,10 @@ fn create(
 ) -> Result<(), ErrorCode> {
     let no_memory = |_: OutOfMemory| ErrorCode::NoMemory;
     let Some(space) = space else {
-        return lifecycle::create_with_space(id, scheduler).map_err(no_memory);
+        return mapping::or_from_spare(|| lifecycle::create_with_space(id, scheduler)).map_err(no_memory);
     };
     let mut provisions = Provisions::reserve(space, location)?;
-    let thread = lifecycle::allocate(space.account()).map_err(no_memory)?;
+    let thread = mapping::or_from_spare(|| lifecycle::allocate(space.account())).map_err(no_memory)?;
     // POINT OF NO RETURN.
     lifecycle::install(thread, id, space);
     lifecycle::set_scheduler(thread, scheduler);

@@ -8,6 +8,7 @@ use x2::{ErrorCode, Rights, ThreadId, utcb};
 use super::{Call, follow, return_result, schedule};
 use crate::arch;
 use crate::arch::extended_image::{EXTENDED_STATE_HEADER_END, ExtendedImage};
+use crate::mapping;
 use crate::scheduler::Next;
 use crate::space::Space;
 use crate::thread::table::threads;
@@ -119,7 +120,8 @@ fn decode_image(
         return Err(ErrorCode::InvalidParameter);
     }
     if thread.extended_state.get().is_none() {
-        let state = arch::allocate_extended_state(thread.account.get()).map_err(|_| ErrorCode::NoMemory)?;
+        let state = mapping::or_from_spare(|| arch::allocate_extended_state(thread.account.get()));
+        let state = state.map_err(|_| ErrorCode::NoMemory)?;
         // Its registers hold the initial state; the processor must learn that there is an area now.
         lifecycle::forget_loaded(thread);
         thread.extended_state.set(Some(state));

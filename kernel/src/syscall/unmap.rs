@@ -4,6 +4,7 @@
 use x2::control::UnmapControl;
 use x2::{Fpage, utcb};
 
+use crate::arch;
 use crate::mapping::{self, Progress};
 use crate::scheduler::Next;
 use crate::thread::{ThreadRef, Work, lifecycle};
@@ -13,35 +14,41 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     resume(current, 0)
 }
 
-/// Unmap with the control word `control`, which says that there is one fpage, of `fpage`, if it can be done at once
-/// ([`mapping::unmap_page`]): what becomes of MR0. `None`: nothing was done. What entry code tries first.
+/// Unmap of `fpage` alone, with `flush` or not, if it can be done at once ([`mapping::unmap_page`]): what becomes of MR0. `None`:
+/// nothing was done. What entry code tries first.
 #[inline(always)]
-pub fn at_once(current: ThreadRef, fpage: Fpage, control: UnmapControl) -> Option<Fpage> {
+pub fn at_once(current: ThreadRef, fpage: Fpage, flush: bool) -> Option<Fpage> {
     let space = current.space.get()?;
-    let _alone = mapping::lock();
-    let status = mapping::unmap_page(space.memory, fpage, control.flush())?;
+    let _alone = mapping::try_lock()?;
+    let status = mapping::unmap_page(space.memory, fpage, flush)?;
     Some(fpage.with_rights(status))
 }
 
-/// Preemption point between pages.
+/// Preemption point between fpages and within them.
 pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
     let control = UnmapControl::from_raw(current.registers.rdx.get());
     let (Some(space), Some(record)) = (current.space.get(), current.transfer_record.get()) else {
         return Next::Return;
     };
     for index in usize::from(first)..control.fpages() {
+        if index > usize::from(first) && arch::interrupt_pending() {
+            return interrupted(current, index);
+        }
         let fpage = Fpage::from_raw(message_register(current, index));
         trace::event(Event::Unmap, fpage.raw(), control.raw());
         match record.with_cursor(|cursor| mapping::unmap(cursor, space.memory, fpage, control.flush())) {
             Progress::Done(status) => set_message_register(current, index, fpage.with_rights(status).raw()),
-            Progress::Preempted => {
-                lifecycle::save_work(current, Work::Unmap(index as u8));
-                return Next::Interrupted;
-            }
+            Progress::Preempted => return interrupted(current, index),
         }
     }
     current.registers.rdi.set(current.local_id.get());
     Next::Return
+}
+
+/// The call goes on, later, with message register `index`.
+fn interrupted(current: ThreadRef, index: usize) -> Next {
+    lifecycle::save_work(current, Work::Unmap(index as u8));
+    Next::Interrupted
 }
 
 /// Message register `index` of a call that has the first ones in registers.

@@ -13,8 +13,8 @@ use x2::{ThreadId, utcb};
 use super::table::threads;
 use super::tcb::{TCB_SIZE, Tcb, mark};
 use super::transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
-use super::{Continuation, ThreadRef, Utcb, ipc};
-use crate::mapping::Cursor;
+use super::{Continuation, IpcKind, ThreadRef, Utcb, ipc};
+use crate::mapping::{Cursor, Progress};
 use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
 use crate::space::{Space, SpaceRef};
 use crate::trace::{self, Event};
@@ -79,13 +79,28 @@ pub fn create_with_space(id: ThreadId, scheduler: ThreadRef) -> Result<(), OutOf
     }
 }
 
-/// Takes the UTCBs of all threads of `space`, none of which is active, because its UTCB area changes.
-pub fn drop_utcbs_of(space: SpaceRef) {
-    for thread in threads().iter() {
-        if thread.space.get().is_some_and(|other| eq(other, space)) {
-            drop_utcb(thread);
+/// Takes the UTCBs of all threads of `space`, none of which is active, because its UTCB area is about to change: those from
+/// number `next` on, then, as some may have got theirs meanwhile, of all again. Returns the number of the thread to look at next
+/// if it was interrupted.
+///
+/// Preemption point, after every sixteenth thread that there is.
+pub fn drop_utcbs_of(space: SpaceRef, next: u32) -> Result<(), u32> {
+    let mut next = next;
+    while space.has_utcbs() {
+        for (index, (number, thread)) in threads().iter_from(next).enumerate() {
+            if index != 0 && index.is_multiple_of(LOOKED_AT) && arch::interrupt_pending() {
+                return Err(number);
+            }
+            if thread.space.get().is_some_and(|other| eq(other, space)) {
+                drop_utcb(thread);
+            }
+            if !space.has_utcbs() {
+                return Ok(());
+            }
         }
+        next = 0;
     }
+    Ok(())
 }
 
 /// Puts a new thread into the table and `space`. It lives where its creator does.
@@ -264,13 +279,45 @@ pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u
     Ok(())
 }
 
-/// Whether nothing is left for [`end_relations`] to do, on any processor: nobody knows the thread, nobody sends to it, and there
+/// Finishes what `thread`, which is about to go, has begun to take away from others: what is derived from a page that is gone must
+/// go, too. Preemption point.
+pub fn finish_walk(thread: ThreadRef) -> Progress<()> {
+    thread.transfer_record.get().map_or(Progress::Done(()), TransferRecord::finish_walk)
+}
+
+/// Whether nothing is left for [`end_relations`] and [`finish_walk`] to do, on any processor: nobody knows the thread, nobody sends to it, and there
 /// is no other processor where somebody could be about to.
 pub fn has_no_relations(thread: ThreadRef) -> bool {
     other_processors() == 0
         && !thread.is_marked(mark::NAMED)
         && thread.senders.first().is_none()
         && thread.pending_interrupts.get().is_none()
+        && thread.transfer_record.get().is_none_or(|record| !record.has_walk())
+}
+
+/// Whether the thread is in no IPC that anybody else could notice the end of.
+pub fn is_in_no_ipc(thread: ThreadRef) -> bool {
+    matches!(thread.continuation(), Continuation::Inactive | Continuation::Receive(IpcKind::Start))
+}
+
+/// Whether the end of the thread, which has not started, concerns nobody else: nobody knows it, its space has other threads.
+#[inline]
+pub fn goes_unnoticed(thread: ThreadRef) -> bool {
+    is_in_no_ipc(thread)
+        && has_no_relations(thread)
+        && !has_unfinished(thread)
+        && thread.space.get().is_some_and(Space::has_several_threads)
+}
+
+/// All of the deletion of such a thread, with this id. It has never run: it is in no queue, and no processor knows it.
+pub fn delete_unnoticed(thread: ThreadRef, id: ThreadId) {
+    debug_assert!(!thread.ready.is_queued() && thread.timeout.deadline().is_none());
+    trace::event(Event::ThreadDelete, id.raw(), 0);
+    thread.set_id(ThreadId::NIL);
+    processor::this().scheduler.forget_quantum(thread);
+    interrupt::forget_handler(thread);
+    let left = remove(thread, id.number());
+    debug_assert!(left.is_none());
 }
 
 /// The last step of a deletion. Returns the space if this was its last thread.

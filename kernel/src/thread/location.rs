@@ -21,8 +21,10 @@ use super::tcb::NOWHERE;
 use super::{Continuation, IpcKind, Tcb, ThreadRef, flag, ipc, lifecycle};
 use crate::arch;
 use crate::interrupt;
+use crate::memory::node;
 use crate::processor;
 use crate::scheduler::Next;
+use crate::sync::SEVERAL;
 use crate::trace::{self, Event};
 
 /// The executing processor's number.
@@ -34,13 +36,13 @@ impl Tcb {
     /// Whether the thread is located at the executing processor, which then may touch it until it sends it away.
     #[inline]
     pub fn is_here(&self) -> bool {
-        self.location.is_at(here())
+        !SEVERAL || self.location.is_at(here())
     }
 
     /// Whether the executing processor is the thread's home.
     #[inline]
     pub fn is_home(&self) -> bool {
-        self.home() == here()
+        !SEVERAL || self.home() == here()
     }
 
     /// The thread's home processor.
@@ -91,23 +93,29 @@ pub fn follow(current: ThreadRef, thread: ThreadRef, continuation: Continuation)
 /// not be touched afterwards. Whoever depends on being at the same place goes with it.
 pub fn depart(thread: ThreadRef, processor: u16) {
     trace::event(Event::Post, u64::from(processor), thread.id().raw());
-    let companion = companion(thread);
-    for leaving in [Some(thread), companion].into_iter().flatten() {
-        let this = processor::this();
-        this.scheduler.leave(leaving);
-        lifecycle::forget_loaded(leaving);
-        if this.is_current(leaving) {
-            this.current.set(None);
-        }
-        leaving.location.leave(processor);
-    }
-    match companion {
+    match companion(thread) {
         // First, so that it is there when the thread goes on.
         Some(companion) => {
-            processor::post(processor, |public| &public.threads, &[&companion.mail, &thread.mail])
+            leave(companion, processor);
+            leave(thread, processor);
+            processor::post(processor, |public| &public.threads, &[&companion.mail, &thread.mail]);
         }
-        None => processor::post(processor, |public| &public.threads, &[&thread.mail]),
+        None => {
+            leave(thread, processor);
+            processor::post(processor, |public| &public.threads, &[&thread.mail]);
+        }
     }
+}
+
+/// `thread` is under way to `processor`, and not the executing one's any more.
+fn leave(thread: ThreadRef, processor: u16) {
+    let this = processor::this();
+    this.scheduler.leave(thread);
+    lifecycle::forget_loaded(thread);
+    if this.is_current(thread) {
+        this.current.set(None);
+    }
+    thread.location.leave(processor);
 }
 
 /// Who has to go where `thread` goes: the other side of its transfer, or the thread in whose name it sends, if that waits
@@ -119,33 +127,37 @@ fn companion(thread: ThreadRef) -> Option<ThreadRef> {
     ipc::take_originator_along(thread)
 }
 
-/// `thread` has just arrived here and is in no queue: what it does now. Returns whether it has something to do at once, as
-/// current thread.
-pub fn admit(thread: ThreadRef) -> bool {
+/// What a thread does when it has arrived.
+pub enum Arrival {
+    /// What it came for, at once, as current thread.
+    Acts,
+    /// It can run, and is not in the ready queue.
+    Ready,
+    /// It waits, for whatever it is; or it has been put into a queue.
+    Waits,
+}
+
+/// `thread` has just arrived here and is in no queue: what it does now.
+pub fn admit(thread: ThreadRef) -> Arrival {
     match thread.continuation() {
-        Continuation::Inactive | Continuation::Send(_) => false,
+        Continuation::Inactive | Continuation::Send(_) => Arrival::Waits,
         // Sides of a transfer that the other side carries on.
-        Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => false,
-        Continuation::Receive(_) if partner_has_gone(thread) => false,
+        Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => Arrival::Waits,
+        Continuation::Receive(_) if partner_has_gone(thread) => Arrival::Waits,
         Continuation::ReturnToUser | Continuation::Receive(_) if thread.is_home() => {
             let to = thread.moves_to.replace(NOWHERE);
             if to != NOWHERE {
                 migrate(thread, to);
             }
-            if thread.is_runnable() || thread.awaits_message().is_some() {
-                processor::this().scheduler.make_ready(thread);
-            }
-            false
+            let goes_on = thread.is_runnable() || thread.awaits_message().is_some();
+            if goes_on && !thread.ready.is_queued() { Arrival::Ready } else { Arrival::Waits }
         }
-        Continuation::ReturnToUser => {
-            processor::this().scheduler.make_ready(thread);
-            false
-        }
+        Continuation::ReturnToUser => Arrival::Ready,
         Continuation::Receive(kind) => {
             ipc::wait_away(thread, kind);
-            false
+            Arrival::Waits
         }
-        _ => true,
+        _ => Arrival::Acts,
     }
 }
 
@@ -165,6 +177,11 @@ fn awaits_caller(thread: ThreadRef) -> bool {
 /// moves when it comes back. One that waits for an answer of who moves it takes the answer along, instead of being followed
 /// by who gives it.
 pub fn migrate(thread: ThreadRef, processor: u16) {
+    if node::are_several()
+        && let Some(space) = thread.space.get()
+    {
+        space.memory.set_node(node::of_processor(processor.into()));
+    }
     if !thread.is_home() {
         thread.moves_to.set(processor);
         if thread.awaits_message().is_some() && !awaits_caller(thread) {

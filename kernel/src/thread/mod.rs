@@ -10,6 +10,7 @@ pub mod location;
 mod offer;
 pub mod port_fault;
 pub mod redirect;
+mod registers;
 mod send_queue;
 pub mod table;
 mod tcb;
@@ -21,8 +22,9 @@ mod utcb;
 
 pub use continuation::{Continuation, IpcKind};
 pub use offer::Offer;
+pub use registers::{Registers, USER_FLAGS};
 #[cfg(test)]
 pub(crate) use tcb::test_thread;
-pub use tcb::{PriorityCell, Registers, TCB_SIZE, Tcb, ThreadRef, USER_FLAGS, flag, mark, pending};
+pub use tcb::{PriorityCell, TCB_SIZE, Tcb, ThreadRef, flag, mark, pending};
 pub use transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
 pub use utcb::Utcb;

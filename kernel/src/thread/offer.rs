@@ -7,8 +7,8 @@ use super::IpcKind;
 
 /// Whose message a waiting thread takes on the fast path. It may take others' too, on the general path.
 ///
-/// The two upper bits say in which IPC (no thread's id has them): 0 in an Ipc, 3 for the answer to a foreign system call,
-/// 2 for that to a page fault.
+/// The two upper bits say in which IPC (no thread's id has them): 0 in an Ipc, 1 in one whose wait ends by itself some time, 3
+/// for the answer to a foreign system call, 2 for that to a page fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Offer(u64);
@@ -22,10 +22,25 @@ impl Offer {
     const FAULT: u64 = 1 << 63;
     /// Tells the answer to a foreign system call from that to a page fault.
     const CALL: u64 = 1 << 62;
+    /// Tells an Ipc with a receive timeout from others.
+    const TIMED: u64 = 1 << 62;
+    /// Anybody's, in an Ipc with a receive timeout.
+    const TIMED_FROM_ANY: u64 = Self::TIMED;
 
     /// That of `sender` (or anythread), in an Ipc.
     pub const fn message_from(sender: ThreadId) -> Self {
         Self(sender.raw())
+    }
+
+    /// The same, until the waiting thread's receive deadline.
+    pub const fn timed_message_from(sender: ThreadId) -> Self {
+        Self(if sender.is_any() { Self::TIMED_FROM_ANY } else { sender.raw() | Self::TIMED })
+    }
+
+    /// Whether the wait ends at the thread's receive deadline, else not by itself.
+    #[inline]
+    pub const fn is_timed(self) -> bool {
+        self.0 >> 62 == Self::TIMED >> 62
     }
 
     /// The answer of `handler`, a thread, to a foreign system call.
@@ -38,16 +53,26 @@ impl Offer {
         Self(pager.raw() | Self::FAULT)
     }
 
-    /// The IPC in whose receive phase the thread waits, and for whom.
+    /// The IPC in whose receive phase the thread waits; none for [`Offer::NONE`].
     #[inline]
-    pub const fn wait(self) -> Option<(IpcKind, ThreadId)> {
+    pub const fn kind(self) -> Option<IpcKind> {
         Some(match self.0 {
             0 => return None,
-            raw if raw & Self::FAULT == 0 || raw == Self::MESSAGE_FROM_ANY.0 => {
-                (IpcKind::User, ThreadId::from_raw(raw))
-            }
-            raw if raw & Self::CALL != 0 => (IpcKind::SystemCall, ThreadId::from_raw(!raw)),
-            raw => (IpcKind::PageFault, ThreadId::from_raw(raw & !Self::FAULT)),
+            raw if raw & Self::FAULT == 0 || raw == Self::MESSAGE_FROM_ANY.0 => IpcKind::User,
+            raw if raw & Self::CALL != 0 => IpcKind::SystemCall,
+            _ => IpcKind::PageFault,
+        })
+    }
+
+    /// Whom the thread waits for, if it waits.
+    #[inline]
+    pub const fn partner(self) -> ThreadId {
+        ThreadId::from_raw(match self.0 {
+            raw if raw >> 62 == 0 || raw == Self::MESSAGE_FROM_ANY.0 => raw,
+            Self::TIMED_FROM_ANY => return ThreadId::ANY,
+            raw if raw & Self::FAULT == 0 => raw & !Self::TIMED,
+            raw if raw & Self::CALL != 0 => !raw,
+            raw => raw & !Self::FAULT,
         })
     }
 }
@@ -58,13 +83,25 @@ mod tests {
 
     #[test]
     fn an_offer_says_what_its_thread_waits_for() {
-        assert_eq!(Offer::NONE.wait(), None);
-        assert_eq!(Offer::MESSAGE_FROM_ANY.wait(), Some((IpcKind::User, ThreadId::ANY)));
+        assert_eq!(Offer::NONE.kind(), None);
+        for (offer, timed) in
+            [(Offer::MESSAGE_FROM_ANY, false), (Offer::timed_message_from(ThreadId::ANY), true)]
+        {
+            assert_eq!(
+                (offer.kind(), offer.partner(), offer.is_timed()),
+                (Some(IpcKind::User), ThreadId::ANY, timed)
+            );
+        }
         for number in [1, 5, (1 << 18) - 1] {
             let thread = ThreadId::global(number, 7).expect("a thread's");
-            assert_eq!(Offer::message_from(thread).wait(), Some((IpcKind::User, thread)));
-            assert_eq!(Offer::answer_of(thread).wait(), Some((IpcKind::SystemCall, thread)));
-            assert_eq!(Offer::mapping_of(thread).wait(), Some((IpcKind::PageFault, thread)));
+            for (offer, kind, timed) in [
+                (Offer::message_from(thread), IpcKind::User, false),
+                (Offer::timed_message_from(thread), IpcKind::User, true),
+                (Offer::answer_of(thread), IpcKind::SystemCall, false),
+                (Offer::mapping_of(thread), IpcKind::PageFault, false),
+            ] {
+                assert_eq!((offer.kind(), offer.partner(), offer.is_timed()), (Some(kind), thread, timed));
+            }
         }
     }
 }

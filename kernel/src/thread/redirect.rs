@@ -22,6 +22,7 @@ pub const FORWARDED_FLAGS: u64 = USER_FLAGS;
 const SYSCALL_LENGTH: u64 = 2;
 
 /// The current thread has executed SYSCALL outside the stubs; RIP is behind the instruction.
+#[inline(never)]
 pub fn system_call(current: ThreadRef) -> Next {
     let registers = &current.registers;
     // What SYSCALL itself did to them; a thread that is resumed by IRETQ, or looked at, shows it.

@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use handover::{Location, Node};
 use x2::{ThreadId, utcb};
 
+use super::registers::Registers;
 use super::send_queue::{SendNode, SendQueue};
 use super::transfer_record::TransferRecord;
 use super::utcb::Utcb;
@@ -21,7 +22,7 @@ use crate::memory::Account;
 use crate::scheduler::ready_queue::{ReadyNode, Ring};
 use crate::scheduler::timeouts::{Microseconds, NEVER, TimeoutNode};
 use crate::space::Space;
-use crate::sync::{SharedByte, SharedRef, SharedWord};
+use crate::sync::{SEVERAL, SharedByte, SharedRef, SharedWord};
 
 /// How the kernel refers to a thread. TCBs are never unmapped or used as anything else.
 pub type ThreadRef = &'static Tcb;
@@ -64,91 +65,6 @@ pub mod pending {
     /// It has lost the processor, and tells its exception handler (X.2 rule 4.9).
     pub const PREEMPTED: u8 = 1 << 2;
 }
-
-/// The registers with which a thread runs at user level, as saved at its last entry into the kernel.
-///
-/// The order is that of use: the message registers of an IPC fill one cache line, what else SYSRET needs the next.
-#[repr(C)]
-pub struct Registers {
-    /// MR0..MR7 during Ipc and Unmap: R9, RAX, RBX, R10, R12, R13, R14, R15.
-    pub message: [Cell<u64>; 8],
-    /// Stack pointer.
-    pub rsp: Cell<u64>,
-    /// Instruction pointer.
-    pub rip: Cell<u64>,
-    /// Flags; only those that a user may have, and the fixed ones.
-    pub rflags: Cell<u64>,
-    /// General register.
-    pub rdi: Cell<u64>,
-    /// General register.
-    pub rsi: Cell<u64>,
-    /// General register.
-    pub rbp: Cell<u64>,
-    /// FS base, the thread's own.
-    pub fs_base: Cell<u64>,
-    /// GS base: where the thread's UTCB pointer lies (K5).
-    pub gs_base: Cell<u64>,
-    /// General register.
-    pub rcx: Cell<u64>,
-    /// General register.
-    pub rdx: Cell<u64>,
-    /// General register.
-    pub r8: Cell<u64>,
-    /// General register.
-    pub r11: Cell<u64>,
-}
-
-impl Registers {
-    const fn new() -> Self {
-        Self {
-            message: [const { Cell::new(0) }; 8],
-            rsp: Cell::new(0),
-            rip: Cell::new(0),
-            rflags: Cell::new(USER_FLAGS),
-            rdi: Cell::new(0),
-            rsi: Cell::new(0),
-            rbp: Cell::new(0),
-            fs_base: Cell::new(0),
-            gs_base: Cell::new(0),
-            rcx: Cell::new(0),
-            rdx: Cell::new(0),
-            r8: Cell::new(0),
-            r11: Cell::new(0),
-        }
-    }
-
-    fn reset(&self) {
-        let Self { message, rsp, rip, rflags, rdi, rsi, rbp, fs_base, gs_base, rcx, rdx, r8, r11 } = self;
-        message.iter().for_each(|register| register.set(0));
-        for register in [rsp, rip, rdi, rsi, rbp, fs_base, gs_base, rcx, rdx, r8, r11] {
-            register.set(0);
-        }
-        rflags.set(USER_FLAGS);
-    }
-
-    /// RAX, which is also MR1.
-    pub fn rax(&self) -> &Cell<u64> {
-        &self.message[1]
-    }
-
-    /// RBX, which is also MR2.
-    pub fn rbx(&self) -> &Cell<u64> {
-        &self.message[2]
-    }
-
-    /// R9, which is also MR0.
-    pub fn r9(&self) -> &Cell<u64> {
-        &self.message[0]
-    }
-
-    /// R10, which is also MR3.
-    pub fn r10(&self) -> &Cell<u64> {
-        &self.message[3]
-    }
-}
-
-/// RFLAGS of a thread that has changed none: interrupts on, I/O privilege level 0.
-pub const USER_FLAGS: u64 = 1 << 9 | 1 << 1;
 
 /// A priority, kept as its distance from the highest: the larger the word, the less urgent, so that entry code compares it
 /// together with what stands above it in a word ([`Tcb::WHERE`]).
@@ -230,7 +146,7 @@ pub struct Tcb {
     pub(super) moves_to: Cell<u16>,
     /// Whom the receive phase that follows the present send phase will be from; nil = none.
     pub receive_from: Cell<ThreadId>,
-    /// When the receive phase ends: clock value, 0 = at once, `NEVER`.
+    /// When the receive phase ends: clock value, 0 = at once, `NEVER`; unless `offer` says that it does not.
     pub receive_deadline: Cell<Microseconds>,
     /// The originator of a propagated send.
     pub virtual_sender: Cell<ThreadId>,
@@ -430,8 +346,8 @@ impl Tcb {
     /// What the thread does next or waits for.
     #[inline]
     pub fn continuation(&self) -> Continuation {
-        match self.offer.get().wait() {
-            Some((kind, _)) => Continuation::Receive(kind),
+        match self.offer.get().kind() {
+            Some(kind) => Continuation::Receive(kind),
             None => self.continuation.get(),
         }
     }
@@ -458,9 +374,9 @@ impl Tcb {
     /// `Send`: whom to; `Receive`: whom from, as given but with local ids made global.
     #[inline]
     pub fn partner(&self) -> ThreadId {
-        match self.offer.get().wait() {
-            Some((_, partner)) => partner,
-            None => self.partner.get(),
+        match self.offer.get() {
+            Offer::NONE => self.partner.get(),
+            offer => offer.partner(),
         }
     }
 
@@ -477,15 +393,15 @@ impl Tcb {
         self.offer.get()
     }
 
-    /// The thread waits as `offer` says, and others reach it on the fast path: it waits without a timeout, and returns to
-    /// an address that is canonical when it has the message, by SYSRET if it does not wait for a mapping.
+    /// The thread waits as `offer` says, and others reach it on the fast path: it returns to an address that is canonical when it
+    /// has the message, by SYSRET if it does not wait for a mapping.
     #[inline]
     pub fn make_offer(&self, offer: Offer) {
         debug_assert!(
             !self.ready.is_queued()
                 && offer
-                    .wait()
-                    .is_some_and(|(kind, _)| self.entered_by_syscall.get() != (kind == IpcKind::PageFault))
+                    .kind()
+                    .is_some_and(|kind| self.entered_by_syscall.get() != (kind == IpcKind::PageFault))
         );
         self.continuation.set(Continuation::ReturnToUser);
         self.offer.set(offer);
@@ -494,18 +410,42 @@ impl Tcb {
     /// Something has changed in a waiting thread that the fast path relies on: it is reached by the general path.
     #[inline]
     pub fn withdraw_offer(&self) {
-        if let Some((kind, partner)) = self.offer.replace(Offer::NONE).wait() {
-            self.continuation.set(Continuation::Receive(kind));
-            self.partner.set(partner);
-            self.entered_by_syscall.set(kind != IpcKind::PageFault);
+        if self.offer.get() != Offer::NONE {
+            self.spell_out_offer();
+        }
+    }
+
+    #[inline(never)]
+    fn spell_out_offer(&self) {
+        let offer = self.offer.replace(Offer::NONE);
+        let Some(kind) = offer.kind() else { return };
+        self.continuation.set(Continuation::Receive(kind));
+        self.partner.set(offer.partner());
+        self.entered_by_syscall.set(kind != IpcKind::PageFault);
+        if !offer.is_timed() {
+            self.receive_deadline.set(NEVER);
+        }
+    }
+
+    /// When the thread's wait ends by itself; `NEVER` if it does not, or it waits for nothing but the processor.
+    pub fn waits_until(&self) -> Microseconds {
+        let offer = self.offer.get();
+        if offer != Offer::NONE {
+            return if offer.is_timed() { self.receive_deadline.get() } else { NEVER };
+        }
+        match self.continuation.get() {
+            _ if self.ready.is_queued() => NEVER,
+            Continuation::Receive(_) => self.receive_deadline.get(),
+            Continuation::Send(_) => self.timeout.deadline().unwrap_or(NEVER),
+            _ => NEVER,
         }
     }
 
     /// Whether the thread's registers allow that it returns to user level by SYSRET.
     #[inline]
     pub fn returns_by_sysret(&self) -> bool {
-        match self.offer.get().wait() {
-            Some((kind, _)) => kind != IpcKind::PageFault,
+        match self.offer.get().kind() {
+            Some(kind) => kind != IpcKind::PageFault,
             None => self.entered_by_syscall.get(),
         }
     }
@@ -560,7 +500,9 @@ impl Tcb {
     pub fn mark(&self, mark: u8) {
         // Relaxed: whoever acts on it has an order with the thread's own processor. Most often it is set already.
         let marks = self.marks_with(mark);
-        if marks.load(Ordering::Relaxed) & mark == 0 {
+        if !SEVERAL {
+            marks.store(marks.load(Ordering::Relaxed) | mark, Ordering::Relaxed);
+        } else if marks.load(Ordering::Relaxed) & mark == 0 {
             marks.fetch_or(mark, Ordering::Relaxed);
         }
     }

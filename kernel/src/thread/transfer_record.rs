@@ -7,7 +7,7 @@ use core::pin::Pin;
 use x2::ThreadId;
 
 use super::{Continuation, ThreadRef};
-use crate::mapping::Cursor;
+use crate::mapping::{self, Cursor, Progress};
 use crate::scheduler::timeouts::Microseconds;
 use crate::space::Space;
 
@@ -23,6 +23,8 @@ pub enum Work {
     MemoryControl(u8),
     /// MapControl, within an item for this space or between two items.
     MapControl(Option<&'static Space>),
+    /// SpaceControl takes the UTCBs of a space's threads; first thread number not looked at yet.
+    DropUtcbs(u32),
     /// SpaceControl flushes what is mapped in the areas it is about to set; the index of the area.
     FlushAreas(u8),
     /// ThreadControl ends the relations of a thread that is deleted or changes its id.
@@ -138,8 +140,8 @@ pub struct TransferRecord {
     cursor: UnsafeCell<Cursor>,
 }
 
-/// Size of a transfer record (K4, which thought of half of that: a cursor alone takes 88 bytes).
-pub const TRANSFER_RECORD_SIZE: usize = 240;
+/// Size of a transfer record (K4, which thought of half of that: a cursor alone takes 104 bytes).
+pub const TRANSFER_RECORD_SIZE: usize = 256;
 const _: () = assert!(size_of::<TransferRecord>() == TRANSFER_RECORD_SIZE);
 
 impl TransferRecord {
@@ -165,13 +167,24 @@ impl TransferRecord {
     /// The record is not used any more.
     pub fn end(&'static self) {
         self.with_cursor(|cursor| {
-            if cursor.is_active() {
-                cursor.cancel();
+            if cursor.is_active() || cursor.has_walk() {
+                cursor.end();
             }
         });
     }
 
-    /// Gives up what is interrupted.
+    /// Whether there is something for [`finish_walk`](Self::finish_walk) to do.
+    #[inline]
+    pub fn has_walk(&'static self) -> bool {
+        self.with_cursor(|cursor| cursor.has_walk())
+    }
+
+    /// Finishes what a mapping operation, which does not go on, has begun to take away. Preemption point.
+    pub fn finish_walk(&'static self) -> Progress<()> {
+        self.with_cursor(mapping::finish_walk)
+    }
+
+    /// Gives up what is interrupted; what a mapping operation has begun to take away is still to be finished.
     pub fn cancel(&'static self) {
         self.peer.set(None);
         self.work.set(Work::Idle);

@@ -2,7 +2,7 @@
 
 use crate::{ipc, kip, utcb};
 use x2::protocol::sigma0;
-use x2::{Acceptor, Fpage, Region, Rights};
+use x2::{Acceptor, Fpage, Region, Rights, ThreadId};
 
 /// Asks for physical memory at a fixed place: `fpage` is mapped at its own address. Returns whether sigma0 gave it.
 ///
@@ -29,6 +29,15 @@ pub fn request_ports(fpage: Fpage) -> ipc::Result<bool> {
     let given = unsafe { ask(fpage, Acceptor::new(fpage, false)) }?;
     Ok(given.ports().is_some())
 }
+
+/// Has sigma0 serve `thread`, of the root task's space, as it serves the root task's first thread, who asks for this.
+pub fn announce(thread: ThreadId) -> ipc::Result<()> {
+    let label = x2::protocol::label(x2::protocol::SIGMA0_EXTENDED, 0);
+    ipc::call(kip().sigma0(), ipc::Message::with_words(label, &[ANNOUNCE_THREAD, thread.raw()])).map(drop)
+}
+
+/// The first word of that request.
+const ANNOUNCE_THREAD: u64 = 3;
 
 /// # Safety
 /// Rust code does not rely on memory in the window.

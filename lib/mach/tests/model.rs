@@ -29,17 +29,17 @@ proptest! {
     #![proptest_config(config(400))]
 
     #[test]
-    fn memory_is_as_the_model_says(steps in steps()) {
-        run(&steps, Conditions { frames: 4096, swap: false });
+    fn memory_is_as_the_model_says(steps in steps(), large_pages in any::<bool>()) {
+        run(&steps, Conditions { frames: 4096, swap: false, large_pages });
     }
 
     #[test]
-    fn memory_is_as_the_model_says_under_pressure(steps in steps()) {
-        run(&steps, Conditions { frames: 24, swap: true });
+    fn memory_is_as_the_model_says_under_pressure(steps in steps(), large_pages in any::<bool>()) {
+        run(&steps, Conditions { frames: 24, swap: true, large_pages });
     }
 
     #[test]
-    fn memory_is_as_the_model_says_when_it_runs_out(steps in steps()) {
-        run(&steps, Conditions { frames: 24, swap: false });
+    fn memory_is_as_the_model_says_when_it_runs_out(steps in steps(), large_pages in any::<bool>()) {
+        run(&steps, Conditions { frames: 24, swap: false, large_pages });
     }
 }

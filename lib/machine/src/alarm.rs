@@ -33,6 +33,8 @@ enum Thread {
 
 /// The alarm as its worker has it.
 pub(crate) struct Alarm {
+    /// The worker's number, and that of its processor.
+    worker: usize,
     thread: Thread,
     /// It rings at this time, or before.
     set: Option<Instant>,
@@ -40,8 +42,8 @@ pub(crate) struct Alarm {
 
 impl Alarm {
     /// For the worker that the calling thread drives.
-    pub(crate) const fn new() -> Alarm {
-        Alarm { thread: Thread::None, set: None }
+    pub(crate) const fn new(worker: usize) -> Alarm {
+        Alarm { worker, thread: Thread::None, set: None }
     }
 
     /// Sees to it that the worker is notified at this time, or before. False: it has to wait for that itself, for once.
@@ -58,7 +60,7 @@ impl Alarm {
     #[cold]
     fn advance(&mut self, at: Instant) -> bool {
         if let Thread::None = self.thread {
-            self.thread = start().map_or(Thread::Refused, Thread::Runs);
+            self.thread = start(self.worker).map_or(Thread::Refused, Thread::Runs);
         }
         let Thread::Runs(thread) = self.thread else { return false };
         let message = (MessageTag::new(0, 1, 0), [at, 0, 0, 0, 0, 0, 0]);
@@ -72,19 +74,27 @@ impl Alarm {
     }
 }
 
-/// Starts the alarm of the worker that the calling thread drives; nothing if there is no memory or no thread for it.
-fn start() -> Option<ThreadId> {
+/// Starts the alarm of the worker that the calling thread drives, on its processor; nothing if there is no memory or no thread for
+/// it.
+fn start(worker: usize) -> Option<ThreadId> {
     let stack = Box::into_raw(Box::new(Stack::<STACK>::new()));
     let top = stack as u64 + STACK as u64 - 16;
     // SAFETY: the word is in the stack, which nobody else has.
     unsafe { (top as *mut u64).write(l4::utcb::my_global_id().raw()) };
     // SAFETY: the code finds what it needs, its worker, on this stack, which lives as long as the program if there is a thread.
     let thread = unsafe { root::create_thread(entry as *const () as u64, top) };
-    if thread.is_err() {
-        // SAFETY: it was made above, and no thread has it.
-        drop(unsafe { Box::from_raw(stack) });
+    match thread {
+        Ok(thread) => {
+            // Where it is not, it rings from where it is.
+            let _ = kernel::move_to(thread, worker);
+            Some(thread)
+        }
+        Err(_) => {
+            // SAFETY: it was made above, and no thread has it.
+            drop(unsafe { Box::from_raw(stack) });
+            None
+        }
     }
-    thread.ok()
 }
 
 /// Where the thread begins: its worker is on top of the stack.

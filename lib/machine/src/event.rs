@@ -109,14 +109,26 @@ pub(crate) fn page_fault(tag: MessageTag, words: &Words) -> Option<(u64, Protect
         .then(|| (words[0], protection(protocol::fault_access(tag))))
 }
 
+/// The system call, if the message is one.
+#[inline]
+pub(crate) fn system_call(tag: MessageTag, words: &Words) -> Option<SystemCall> {
+    let &[number, a, b, c, d, e, f] = words;
+    (tag.label() == SYSTEM_CALL_LABEL && tag.untyped() == 7)
+        .then_some(SystemCall { number, arguments: [a, b, c, d, e, f] })
+}
+
+/// Tag and words of the answer to a system call that returns `value`.
+#[inline]
+pub(crate) fn returned(value: u64) -> (MessageTag, Words) {
+    (MessageTag::new(SystemCallAnswer::Return as u64, 1, 0), first(value))
+}
+
 /// The message of a program's thread as an event; `None` if it is one that says nothing (a malformed one, which the
 /// thread has made itself). `word(n)` reads message register n >= 8.
 #[inline]
 pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Option<(Origin, Event)> {
     let (label, count) = (tag.label(), tag.untyped());
-    if label == SYSTEM_CALL_LABEL && count == 7 {
-        let &[number, a, b, c, d, e, f] = words;
-        let call = SystemCall { number, arguments: [a, b, c, d, e, f] };
+    if let Some(call) = system_call(tag, words) {
         return Some((Origin::SystemCall, Event::SystemCall(call)));
     }
     if let Some((address, access)) = page_fault(tag, words) {
@@ -162,21 +174,22 @@ pub(crate) enum Preparation<'a> {
 /// answer with more words than these has all of them in the message registers after its preparation.
 #[inline]
 pub(crate) fn encode(origin: Origin, resume: &Resume) -> (Preparation<'_>, MessageTag, Words) {
-    let system_call = |answer, count| MessageTag::new(answer as u64, count, 0);
+    let answer_to_call = |answer, count| MessageTag::new(answer as u64, count, 0);
     let empty = MessageTag::EMPTY;
     let exception_answer = MessageTag::new(0, exception::REPLY_WORDS, 0);
     let none = [0; 7];
     match (origin, resume) {
         (Origin::SystemCall, Resume::Return(value)) => {
-            (Preparation::None, system_call(SystemCallAnswer::Return, 1), first(*value))
+            let (tag, words) = returned(*value);
+            (Preparation::None, tag, words)
         }
         (Origin::SystemCall, Resume::Restart) => {
-            (Preparation::None, system_call(SystemCallAnswer::Restart, 0), none)
+            (Preparation::None, answer_to_call(SystemCallAnswer::Restart, 0), none)
         }
         (Origin::SystemCall, Resume::Registers(state)) => {
-            (Preparation::Write(state), system_call(SystemCallAnswer::Resume, 0), none)
+            (Preparation::Write(state), answer_to_call(SystemCallAnswer::Resume, 0), none)
         }
-        (Origin::SystemCall, _) => (Preparation::None, system_call(SystemCallAnswer::Resume, 0), none),
+        (Origin::SystemCall, _) => (Preparation::None, answer_to_call(SystemCallAnswer::Resume, 0), none),
         // The answer sets the registers again, all but the bases of FS and GS.
         (Origin::Exception, Resume::Registers(state)) => (Preparation::Write(state), exception_answer, none),
         (Origin::Exception, _) => (Preparation::Read, exception_answer, none),

@@ -1,19 +1,20 @@
 //! Which processor each thread of a program lives on, and what it has had of it.
 //!
-//! The worker is on the first processor, the *server's*; programs are on all. A thread that goes on after an answer may
-//! be given another home first: it is with the server anyway, so that it costs one call of the kernel and no interrupt.
+//! Programs are on all processors, workers on the first ones: usually on all, too. A thread's messages go to the worker of its
+//! processor, or, where there is none, to that of another. A thread that goes on after an answer may be given another home
+//! first: it is with the server anyway, so that it costs a call of the kernel or two and no interrupt.
 //!
 //! - It stays where it is, if no other program runs there.
 //! - Otherwise it goes to a processor where none does, or, not more often than every few milliseconds, to one with fewer.
-//! - A thread that often comes after a short time (it makes system calls rather than computes) goes to the server's
-//!   processor if no program runs there: its calls are local there.
-//! - When the worker is about to sleep and a processor has two threads more than another, it *pulls* one: recalls it, and
-//!   gives it its new home when it comes. Where the difference is one, and all have something to do, that happens ten times a
+//! - A thread of a processor without a worker that often comes after a short time (it makes system calls rather than computes)
+//!   goes to its worker's processor if no program runs there: its calls are local there.
+//! - When a worker is about to sleep and a processor has two threads more than another, it *pulls* one: recalls it, and
+//!   it gets its new home when it comes. Where the difference is one, and all have something to do, that happens ten times a
 //!   second, so that each has its turn on the emptier one.
-//! - A server that is busy for threads of other processors counts as a thread on its own.
+//! - A worker that is busy for threads of other processors counts as a thread on its own.
 //!
 //! How many run is known from who is with the server and who is not. So is what each has used: threads that run side by
-//! side share their processor's time equally, as the kernel divides it. On the server's processor that is the time for which
+//! side share their processor's time equally, as the kernel divides it. On a worker's processor that is the time for which
 //! the worker waits.
 
 use alloc::boxed::Box;
@@ -22,8 +23,8 @@ use alloc::vec::Vec;
 use l4::x2::ThreadId;
 use rt::executor::OutOfMemory;
 
-/// The processor of the worker.
-pub(crate) const SERVER: usize = 0;
+use crate::lent::Lent;
+
 /// Processors at most: the bits of a mask.
 pub(crate) const MOST: usize = 64;
 
@@ -33,20 +34,32 @@ const REST: u64 = 10_000_000;
 /// A stay with its program that is shorter, in ticks, is short; and so many of them in a row make a thread one that calls.
 const SHORT: u64 = 400_000;
 const CALLS: u8 = 16;
-/// Ticks over which it is measured how busy the server is.
+/// Ticks over which it is measured how busy a worker is.
 const WINDOW: u64 = 4_000_000;
 /// Ticks after which a pulled thread is not waited for any more.
 const PATIENCE: u64 = 50_000_000;
 /// Microseconds between two turns.
 const TURN: u64 = 100_000;
 
+/// The worker to which the messages of a processor's threads go, of so many. Worker n is on processor n.
+pub(crate) fn worker_of(processor: usize, workers: usize) -> usize {
+    processor % workers
+}
+
 /// A moment, as the clocks of the processors have it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct Moment<'a> {
     /// The time-stamp counter.
     pub(crate) stamp: u64,
-    /// Ticks of it for which the server's processor was there for programs.
-    pub(crate) programs: u64,
+    /// What the workers' processors have had for programs.
+    pub(crate) lent: &'a [Lent],
+}
+
+impl Moment<'_> {
+    /// Ticks that a processor has had for programs.
+    fn programs(&self, processor: usize) -> u64 {
+        self.lent.get(processor).map_or(self.stamp, |lent| lent.until(self.stamp))
+    }
 }
 
 /// A processor.
@@ -56,7 +69,9 @@ struct Processor {
     threads: usize,
     /// Ticks that each of them would have had since the start, had it always been here.
     clock: u64,
-    /// The processor's time at which `clock` was right.
+    /// Ticks for which programs had it.
+    used: u64,
+    /// The processor's time at which both were right.
     at: u64,
 }
 
@@ -64,12 +79,13 @@ struct Processor {
 #[derive(Clone, Copy)]
 struct Entry {
     thread: ThreadId,
-    home: usize,
+    /// `None`: nobody has chosen one yet.
+    home: Option<usize>,
     allowed: u64,
     runs: bool,
 }
 
-const NOBODY: Entry = Entry { thread: ThreadId::NIL, home: SERVER, allowed: u64::MAX, runs: false };
+const NOBODY: Entry = Entry { thread: ThreadId::NIL, home: None, allowed: u64::MAX, runs: false };
 
 /// A thread that was recalled to get a new home.
 #[derive(Clone, Copy)]
@@ -77,6 +93,15 @@ struct Pull {
     thread: ThreadId,
     to: usize,
     at: u64,
+}
+
+/// How busy a worker is for threads of other processors.
+#[derive(Clone, Copy, Default)]
+struct Work {
+    /// Whether it was lately; since when it is measured, and for how long it was.
+    busy: bool,
+    window: u64,
+    worked: u64,
 }
 
 /// What a worker that is about to sleep does for the balance.
@@ -93,6 +118,8 @@ pub(crate) enum Look {
 /// All processors, and who lives where.
 pub(crate) struct Homes {
     processors: Box<[Processor]>,
+    /// Of each worker.
+    work: Box<[Work]>,
     /// Thread number of the first entry.
     first: u32,
     entries: Vec<Entry>,
@@ -101,26 +128,20 @@ pub(crate) struct Homes {
     pull: Option<Pull>,
     /// Microseconds at which the last turn was taken.
     turned: u64,
-    /// Whether the server was busy for others lately; since when it is measured, and for how long it was.
-    busy: bool,
-    window: u64,
-    worked: u64,
 }
 
 impl Homes {
-    /// For so many processors, and threads whose numbers begin at `first`.
-    pub(crate) fn new(processors: usize, first: u32) -> Homes {
+    /// For so many processors and workers, and threads whose numbers begin at `first`.
+    pub(crate) fn new(processors: usize, workers: usize, first: u32) -> Homes {
         let count = processors.clamp(1, MOST);
         Homes {
             processors: (0..count).map(|_| Processor::default()).collect(),
+            work: (0..workers.clamp(1, count)).map(|_| Work::default()).collect(),
             first,
             entries: Vec::new(),
             cursor: 0,
             pull: None,
             turned: 0,
-            busy: false,
-            window: 0,
-            worked: 0,
         }
     }
 
@@ -134,43 +155,59 @@ impl Homes {
         u64::MAX >> (MOST - self.processors.len())
     }
 
-    /// Threads that are with their programs on the server's processor.
-    pub(crate) fn beside_server(&self) -> usize {
-        self.processors[SERVER].threads
+    /// Threads that are with their programs on a processor.
+    pub(crate) fn threads_on(&self, processor: usize) -> usize {
+        self.processors.get(processor).map_or(0, |processor| processor.threads)
     }
 
-    /// Enters a thread; `lived`: it was there before, and lives where it did.
+    /// Ticks for which programs have had a processor.
+    pub(crate) fn used_by_programs(&mut self, processor: usize, now: Moment<'_>) -> u64 {
+        self.advance(processor, now).used
+    }
+
+    /// Whether there are processors without a worker.
+    pub(crate) fn has_distant(&self) -> bool {
+        self.work.len() < self.processors.len()
+    }
+
+    /// Enters a thread; `lived`: it was there before, and lives where it did. Until a home is chosen for it, it counts as one
+    /// of processor `near`.
     ///
     /// # Errors
     /// There is no memory for its entry.
-    pub(crate) fn enter(&mut self, thread: ThreadId, lived: bool) -> Result<Stay, OutOfMemory> {
+    pub(crate) fn enter(&mut self, thread: ThreadId, lived: bool, near: usize) -> Result<Stay, OutOfMemory> {
         let place = thread.number().checked_sub(self.first).ok_or(OutOfMemory)? as usize;
         if place >= self.entries.len() {
             self.entries.try_reserve(place + 1 - self.entries.len()).map_err(|_| OutOfMemory)?;
             self.entries.resize(place + 1, NOBODY);
         }
-        let home = if lived { self.entries[place].home } else { SERVER };
-        self.entries[place] = Entry { thread, home, allowed: self.all(), runs: false };
-        Ok(Stay { place, home, allowed: self.all(), ..Stay::default() })
+        let known = self.entries[place].home.filter(|_| lived);
+        self.entries[place] = Entry { thread, home: known, allowed: self.all(), runs: false };
+        let home = if near < self.processors.len() { near } else { 0 };
+        Ok(Stay { place, home, known, allowed: self.all(), ..Stay::default() })
     }
 
-    /// The worker has worked for a thread, so many ticks until now.
-    pub(crate) fn work(&mut self, thread: ThreadId, ticks: u64, now: Moment) {
+    /// A worker has worked for a thread, so many ticks until now.
+    pub(crate) fn work(&mut self, worker: usize, thread: ThreadId, ticks: u64, now: u64) {
         let place = thread.number().wrapping_sub(self.first) as usize;
-        if self.entries.get(place).is_some_and(|entry| entry.thread == thread && entry.home != SERVER) {
-            self.worked += ticks;
+        let Some(work) = self.work.get_mut(worker) else { return };
+        let is_distant =
+            |entry: &Entry| entry.thread == thread && entry.home.is_some_and(|home| home != worker);
+        if self.entries.get(place).is_some_and(is_distant) {
+            work.worked += ticks;
         }
-        let window = now.stamp.wrapping_sub(self.window);
+        let window = now.wrapping_sub(work.window);
         if window >= WINDOW {
-            self.busy = self.worked > window / 2;
-            (self.window, self.worked) = (now.stamp, 0);
+            *work = Work { busy: work.worked > window / 2, window: now, worked: 0 };
         }
     }
 
-    /// The worker is about to sleep, at `time` microseconds.
-    pub(crate) fn look(&mut self, now: Moment, time: u64) -> Look {
+    /// A worker is about to sleep, at `time` microseconds.
+    pub(crate) fn look(&mut self, now: Moment<'_>, time: u64) -> Look {
         // Most often there is nothing to share out.
-        if self.processors.iter().all(|processor| processor.threads < 2) && !self.busy {
+        if self.processors.iter().all(|processor| processor.threads < 2)
+            && self.work.iter().all(|work| !work.busy)
+        {
             return Look::Balanced;
         }
         let count = self.processors.len();
@@ -209,7 +246,7 @@ impl Homes {
         let places = (0..count).map(|offset| (self.cursor + offset) % count);
         let fits = |place: &usize| {
             let entry = &self.entries[*place];
-            entry.runs && entry.home == from && entry.allowed & 1 << to != 0
+            entry.runs && entry.home == Some(from) && entry.allowed & 1 << to != 0
         };
         let place = places.into_iter().find(fits)?;
         self.cursor = (place + 1) % count;
@@ -218,17 +255,20 @@ impl Homes {
 
     /// How much is to be done at a processor.
     fn load(&self, processor: usize) -> usize {
-        self.processors[processor].threads + usize::from(processor == SERVER && self.busy)
+        self.processors[processor].threads
+            + usize::from(self.work.get(processor).is_some_and(|work| work.busy))
     }
 
     /// Brings a processor's clock up to now.
-    fn advance(&mut self, processor: usize, now: Moment) -> &mut Processor {
-        let time = if processor == SERVER { now.programs } else { now.stamp };
+    fn advance(&mut self, processor: usize, now: Moment<'_>) -> &mut Processor {
+        let time = now.programs(processor);
         let processor = &mut self.processors[processor];
         if processor.threads > 0 {
-            processor.clock += time.saturating_sub(processor.at) / processor.threads as u64;
+            let passed = time.saturating_sub(processor.at);
+            processor.used += passed;
+            processor.clock += passed / processor.threads as u64;
         }
-        processor.at = time;
+        processor.at = processor.at.max(time);
         processor
     }
 }
@@ -237,8 +277,10 @@ impl Homes {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stay {
     place: usize,
-    /// Where it lives.
+    /// Where it lives, or is to.
     home: usize,
+    /// Where the kernel has it, if that is known.
+    known: Option<usize>,
     /// Where it may.
     allowed: u64,
     /// Whether it is with its program, and what its processor's clock was when it came there.
@@ -271,7 +313,7 @@ impl Stay {
     }
 
     /// It goes to its program.
-    pub(crate) fn begin(&mut self, homes: &mut Homes, now: Moment) {
+    pub(crate) fn begin(&mut self, homes: &mut Homes, now: Moment<'_>) {
         let processor = homes.advance(self.home, now);
         processor.threads += 1;
         self.since = processor.clock;
@@ -280,7 +322,7 @@ impl Stay {
     }
 
     /// It has left its program.
-    pub(crate) fn end(&mut self, homes: &mut Homes, now: Moment) {
+    pub(crate) fn end(&mut self, homes: &mut Homes, now: Moment<'_>) {
         if !self.runs {
             return;
         }
@@ -294,22 +336,25 @@ impl Stay {
     }
 
     /// Ticks that it has used.
-    pub(crate) fn used(&self, homes: &mut Homes, now: Moment) -> u64 {
+    pub(crate) fn used(&self, homes: &mut Homes, now: Moment<'_>) -> u64 {
         self.used + if self.runs { homes.advance(self.home, now).clock - self.since } else { 0 }
     }
 
-    /// Chooses its home, while it does not run. Returns it if it is a new one.
-    pub(crate) fn settle(&mut self, homes: &mut Homes, now: Moment) -> Option<usize> {
+    /// Chooses its home, while it does not run. Returns it unless the kernel has it there.
+    pub(crate) fn settle(&mut self, homes: &mut Homes, now: Moment<'_>) -> Option<usize> {
         let to = self.choose(homes, now);
-        if to == self.home {
+        if to != self.home {
+            (self.home, self.moved) = (to, now.stamp);
+        }
+        if self.known == Some(to) {
             return None;
         }
-        (self.home, self.moved) = (to, now.stamp);
-        homes.entries[self.place].home = to;
+        self.known = Some(to);
+        homes.entries[self.place].home = Some(to);
         Some(to)
     }
 
-    fn choose(&mut self, homes: &mut Homes, now: Moment) -> usize {
+    fn choose(&mut self, homes: &mut Homes, now: Moment<'_>) -> usize {
         let may = |processor: usize| self.allowed & 1 << processor != 0;
         let thread = homes.entries[self.place].thread;
         if let Some(pull) = homes.pull.take_if(|pull| pull.thread == thread)
@@ -319,8 +364,9 @@ impl Stay {
         }
         let rested = now.stamp.wrapping_sub(self.moved) >= REST;
         if may(self.home) && homes.load(self.home) == 0 {
-            let nearer = self.short >= CALLS && rested && may(SERVER) && homes.beside_server() == 0;
-            return if nearer { SERVER } else { self.home };
+            let near = worker_of(self.home, homes.work.len());
+            let nearer = self.short >= CALLS && rested && may(near) && homes.threads_on(near) == 0;
+            return if nearer { near } else { self.home };
         }
         let candidates = (0..homes.processors.len()).filter(|&processor| may(processor));
         let best = candidates.min_by_key(|&processor| (homes.load(processor), processor != self.home));
@@ -329,7 +375,7 @@ impl Stay {
             return best;
         }
         let (there, here) = (homes.load(best), homes.load(self.home));
-        // What is only the server's own work is not worth a move at once.
+        // What is only a worker's own work is not worth a move at once.
         let idle = there == 0 && homes.processors[self.home].threads > 0;
         if there < here && (idle || rested) { best } else { self.home }
     }
@@ -339,19 +385,20 @@ impl Stay {
 mod tests {
     use super::*;
 
-    fn at(stamp: u64) -> Moment {
-        Moment { stamp, programs: stamp }
+    /// A moment of a machine whose workers have never worked.
+    fn at(stamp: u64) -> Moment<'static> {
+        Moment { stamp, lent: &[] }
     }
 
     /// Threads that were just entered.
     fn threads<const N: usize>(homes: &mut Homes) -> [Stay; N] {
         core::array::from_fn(|index| {
-            homes.enter(ThreadId::global(100 + index as u32, 1).unwrap(), false).unwrap()
+            homes.enter(ThreadId::global(100 + index as u32, 1).unwrap(), false, 0).unwrap()
         })
     }
 
     /// Lets a thread go on: its home.
-    fn go(stay: &mut Stay, homes: &mut Homes, now: Moment) -> usize {
+    fn go(stay: &mut Stay, homes: &mut Homes, now: Moment<'_>) -> usize {
         stay.settle(homes, now);
         stay.begin(homes, now);
         stay.home()
@@ -359,7 +406,7 @@ mod tests {
 
     #[test]
     fn each_gets_a_processor_of_its_own_and_stays_there() {
-        let mut homes = Homes::new(4, 100);
+        let mut homes = Homes::new(4, 1, 100);
         let mut stays = threads::<6>(&mut homes);
         let chosen = stays.each_mut().map(|stay| go(stay, &mut homes, at(REST)));
         assert_eq!(chosen, [0, 1, 2, 3, 0, 1]);
@@ -369,7 +416,7 @@ mod tests {
 
     #[test]
     fn one_that_only_computes_is_pulled_to_where_nobody_is() {
-        let mut homes = Homes::new(2, 100);
+        let mut homes = Homes::new(2, 1, 100);
         let mut stays = threads::<4>(&mut homes);
         let chosen = stays.each_mut().map(|stay| go(stay, &mut homes, at(REST)));
         assert_eq!(chosen, [0, 1, 0, 1]);
@@ -387,7 +434,7 @@ mod tests {
 
     #[test]
     fn three_take_turns_on_two() {
-        let mut homes = Homes::new(2, 100);
+        let mut homes = Homes::new(2, 1, 100);
         let mut stays = threads::<3>(&mut homes);
         for stay in &mut stays {
             go(stay, &mut homes, at(REST));
@@ -401,8 +448,8 @@ mod tests {
     }
 
     #[test]
-    fn one_that_calls_comes_to_the_server_if_nobody_is_there() {
-        let mut homes = Homes::new(2, 100);
+    fn one_that_calls_comes_to_its_worker_if_nobody_is_there() {
+        let mut homes = Homes::new(2, 1, 100);
         let mut stays = threads::<2>(&mut homes);
         let now = at(REST);
         assert_eq!(stays.each_mut().map(|stay| go(stay, &mut homes, now)), [0, 1]);
@@ -412,14 +459,14 @@ mod tests {
         };
         let homes_of_calls: Vec<usize> =
             (0..40).map(|turn| call(&mut stays[1], &mut homes, at(3 * REST + turn))).collect();
-        assert!(homes_of_calls.iter().all(|&home| home == 1), "there is a program at the server's");
+        assert!(homes_of_calls.iter().all(|&home| home == 1), "there is a program at its worker's");
         stays[0].end(&mut homes, at(3 * REST + 50));
         assert_eq!(call(&mut stays[1], &mut homes, at(3 * REST + 50)), 0);
     }
 
     #[test]
     fn a_mask_is_kept() {
-        let mut homes = Homes::new(4, 100);
+        let mut homes = Homes::new(4, 1, 100);
         assert_eq!(homes.all(), 0b1111);
         let [mut stay, mut other] = threads::<2>(&mut homes);
         assert!(stay.allow(&mut homes, 0b0100));
@@ -428,13 +475,41 @@ mod tests {
         assert_eq!(go(&mut other, &mut homes, at(REST)), 0);
         // The same number lives on where it did, but may live anywhere.
         stay.end(&mut homes, at(REST));
-        let again = homes.enter(ThreadId::global(100, 2).unwrap(), true).unwrap();
-        assert_eq!((again.home(), again.allowed()), (2, 0b1111));
+        let mut again = homes.enter(ThreadId::global(100, 2).unwrap(), true, 2).unwrap();
+        assert_eq!((again.home(), again.allowed(), again.settle(&mut homes, at(REST))), (2, 0b1111, None));
+    }
+
+    #[test]
+    fn the_kernel_is_told_of_the_first_home_and_of_each_other() {
+        let mut homes = Homes::new(2, 2, 100);
+        let id = |version| ThreadId::global(100, version).unwrap();
+        let mut stay = homes.enter(id(1), false, 1).unwrap();
+        assert_eq!(stay.settle(&mut homes, at(REST)), Some(1));
+        assert_eq!(stay.settle(&mut homes, at(REST)), None);
+        // A new one is where whoever makes it works; the kernel has this one elsewhere.
+        let mut again = homes.enter(id(2), true, 0).unwrap();
+        assert_eq!((again.home(), again.settle(&mut homes, at(REST))), (0, Some(0)));
+        let mut other = homes.enter(id(3), false, 0).unwrap();
+        assert_eq!(other.settle(&mut homes, at(REST)), Some(0));
+    }
+
+    #[test]
+    fn with_a_worker_on_each_processor_one_that_calls_stays() {
+        let mut homes = Homes::new(3, 3, 100);
+        assert!(!homes.has_distant() && (0..3).all(|processor| worker_of(processor, 3) == processor));
+        let mut stay = homes.enter(ThreadId::global(100, 1).unwrap(), false, 2).unwrap();
+        for turn in 0..40 {
+            assert_eq!(go(&mut stay, &mut homes, at(3 * REST + turn)), 2);
+            stay.end(&mut homes, at(3 * REST + turn));
+        }
+        let homes = Homes::new(4, 2, 100);
+        assert!(homes.has_distant());
+        assert_eq!([0, 1, 2, 3].map(|processor| worker_of(processor, 2)), [0, 1, 0, 1]);
     }
 
     #[test]
     fn those_who_run_side_by_side_share_the_time() {
-        let mut homes = Homes::new(2, 100);
+        let mut homes = Homes::new(2, 1, 100);
         let [mut a, mut b, mut c] = threads::<3>(&mut homes);
         a.begin(&mut homes, at(0));
         b.begin(&mut homes, at(1000));
@@ -442,25 +517,33 @@ mod tests {
         assert_eq!(go(&mut c, &mut homes, at(1000)), 1);
         assert_eq!(a.used(&mut homes, at(3000)), 2000);
         b.end(&mut homes, at(3000));
-        // The server's own time is nobody's.
-        let late = Moment { stamp: 9000, programs: 4000 };
+        // The worker's own time is nobody's.
+        let lent = Lent::default();
+        lent.begin(0);
+        lent.end(4000);
+        let lent = [lent];
+        let late = Moment { stamp: 9000, lent: &lent };
         a.end(&mut homes, late);
         c.end(&mut homes, late);
         assert_eq!([a, b, c].map(|stay| stay.used(&mut homes, late)), [3000, 1000, 8000]);
+        assert_eq!([0, 1].map(|processor| homes.used_by_programs(processor, late)), [4000, 8000]);
+        // Nobody runs any more.
+        let later = Moment { stamp: 20000, lent: &lent };
+        assert_eq!([0, 1].map(|processor| homes.used_by_programs(processor, later)), [4000, 8000]);
     }
 
     #[test]
-    fn a_busy_server_counts() {
-        let mut homes = Homes::new(2, 100);
+    fn a_busy_worker_counts() {
+        let mut homes = Homes::new(2, 1, 100);
         let [mut a, mut b] = threads::<2>(&mut homes);
         assert!(b.allow(&mut homes, 0b10));
         assert_eq!((go(&mut a, &mut homes, at(REST)), go(&mut b, &mut homes, at(REST))), (0, 1));
         b.end(&mut homes, at(REST));
-        homes.work(ThreadId::NIL, 0, at(REST));
-        homes.work(ThreadId::global(101, 1).unwrap(), WINDOW, at(REST + WINDOW));
+        homes.work(0, ThreadId::NIL, 0, REST);
+        homes.work(0, ThreadId::global(101, 1).unwrap(), WINDOW, REST + WINDOW);
         let Look::Pull(thread) = homes.look(at(REST + WINDOW), 0) else { panic!("the other is free") };
         assert_eq!(thread.number(), 100);
-        homes.work(ThreadId::NIL, 0, at(REST + 3 * WINDOW));
-        assert!(!homes.busy);
+        homes.work(0, ThreadId::NIL, 0, REST + 3 * WINDOW);
+        assert!(!homes.work[0].busy);
     }
 }

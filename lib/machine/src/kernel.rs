@@ -98,6 +98,12 @@ pub(crate) fn move_to(thread: ThreadId, processor: usize) -> KernResult {
     thread::schedule(thread, UNCHANGED, processor as u64, UNCHANGED, UNCHANGED).map(drop).map_err(error)
 }
 
+/// Lets a worker have what the kernel reports in a thread's name from now on: faults, exceptions, system calls. A thread that
+/// waits for an answer goes on waiting for whom it asked. The caller's message registers up to MR20 stay as they are.
+pub(crate) fn set_handlers(thread: ThreadId, handler: ThreadId) -> KernResult {
+    extension::set_handlers(thread, Some(handler), Some(handler)).map_err(error)
+}
+
 /// The time-stamp counter.
 #[inline]
 pub(crate) fn time_stamp() -> u64 {

@@ -19,7 +19,7 @@
 //! and each thread of a program is a task of the server's:
 //!
 //! ```ignore
-//! let thread = machine.create_user_thread(&space, worker).await?;
+//! let thread = machine.create_user_thread(&space)?;
 //! let mut resume = Resume::Registers(Box::new(first_state));
 //! loop {
 //!     resume = match thread.run(resume).await {
@@ -33,6 +33,8 @@
 //!
 //! # What holds
 //!
+//! - **A thread belongs to the worker of the processor that it lives on**: its messages go there. Home and worker change
+//!   together, when the worker that has its message answers it, so that whoever waits for an answer gets it from whom it asked.
 //! - **No program can block or stop the server.** Answers have a zero send timeout; messages of programs are words
 //!   only, and count only if the thread was running at user level as far as the server knows, so a forged or repeated
 //!   one confuses nobody but its sender's own program.
@@ -47,10 +49,12 @@ extern crate alloc;
 
 mod alarm;
 mod changes;
+mod devices;
 mod event;
 mod frames;
 mod homes;
 mod kernel;
+mod lent;
 mod machine;
 mod meter;
 mod platform;

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use l4::extension::{self, Registers};
 use l4::thread::system_clock;
@@ -24,14 +24,16 @@ use rt::root::Status;
 use rt::root::space as root;
 
 use crate::changes;
+use crate::devices::Devices;
 use crate::frames::FramePool;
 use crate::homes::{Homes, Moment, Stay};
 use crate::kernel;
+use crate::lent::Lent;
 use crate::platform::L4Platform;
 use crate::space::{Found, Pmap, Space, SpaceRecord};
 use crate::start::SpaceLayout;
 use crate::thread_table::ThreadTable;
-use crate::user_thread::{Record, UserThread, initial_extended_state};
+use crate::user_thread::{Record, Times, UserThread, initial_extended_state};
 
 /// Pages that the kernel maps: 4 KiB, 2 MiB, 1 GiB.
 const PAGE_SHIFTS: [u32; 3] = [PAGE_SHIFT, 21, 30];
@@ -63,6 +65,7 @@ struct Taken {
 pub(crate) struct Shared {
     pub(crate) layout: SpaceLayout,
     pub(crate) pool: FramePool,
+    pub(crate) devices: Devices,
     pub(crate) executor: Executor<L4Platform>,
     pub(crate) threads: SpinLock<ThreadTable<Record>>,
     /// For each worker, the threads whose answers it is to send. There is room for every thread in each.
@@ -75,8 +78,10 @@ pub(crate) struct Shared {
     pub(crate) running: AtomicUsize,
     /// Where threads live; `None`: there is one processor only.
     pub(crate) homes: Option<SpinLock<Homes>>,
-    /// Ticks for which the worker's processor was there for programs, until the worker last began to work.
-    pub(crate) for_programs: AtomicU64,
+    /// Whether there are processors without a worker.
+    pub(crate) has_distant: bool,
+    /// For how long each worker's processor was there for programs; counted with several processors only.
+    pub(crate) lent: Box<[Lent]>,
     /// Bytes of heap that may be reserved, and that are.
     pub(crate) heap: usize,
     pub(crate) reserved: AtomicUsize,
@@ -120,16 +125,16 @@ impl Shared {
         u64::try_from(u128::from(ticks) * clock / passed).unwrap_or(u64::MAX)
     }
 
-    /// Now. Not while a worker waits.
-    pub(crate) fn moment(&self) -> Moment {
-        // Relaxed: written by the worker, which is who asks.
-        Moment { stamp: kernel::time_stamp(), programs: self.for_programs.load(Ordering::Relaxed) }
+    /// Now.
+    pub(crate) fn moment(&self) -> Moment<'_> {
+        Moment { stamp: kernel::time_stamp(), lent: &self.lent }
     }
 
     /// Gives a thread's answer to its worker.
     pub(crate) fn post(&self, worker: usize, record: Arc<Record>) {
         self.answers[worker].lock().push_back(record);
-        if self.answers.len() > 1 && self.executor.platform().current() != worker {
+        if self.answers.len() > 1 {
+            // It looks at its answers before it waits, if it is who calls.
             self.executor.platform().notify(worker);
         }
     }
@@ -141,9 +146,9 @@ impl Shared {
     }
 
     /// A thread is not used any more.
-    pub(crate) fn thread_ended(&self, space: &Space, place: u32, thread: ThreadId) {
+    pub(crate) fn thread_ended(&self, space: &Space, place: u32, thread: ThreadId, worker: usize) {
         self.threads.lock().remove(thread);
-        if space.0.leave(place, thread) {
+        if space.0.leave(place, thread, worker) {
             self.doomed.lock().push(Doomed::Thread(space.clone(), place, thread));
         } else {
             self.dismiss();
@@ -174,7 +179,7 @@ impl Shared {
     fn source(&self, page: PhysicalPage) -> Option<u64> {
         match page {
             PhysicalPage::Frame(frame) => Some(self.pool.address(frame)),
-            PhysicalPage::Device(..) => None,
+            PhysicalPage::Device(address, _) => self.devices.address(address),
         }
     }
 }
@@ -202,6 +207,29 @@ impl L4Machine {
         &self.0.executor
     }
 
+    /// The worker that the calling thread drives; 0 for every other thread.
+    pub fn current_worker(&self) -> usize {
+        self.0.executor.platform().current()
+    }
+
+    /// What has become of a processor's time since the start: how much programs have had, and its worker. What remains has
+    /// been nobody's. None with one processor, of which only the threads' times are known.
+    pub fn processor_times(&self, processor: usize) -> Option<Times> {
+        let shared = &self.0;
+        let mut homes = shared.homes.as_ref()?.lock();
+        if processor >= homes.processors() {
+            return None;
+        }
+        let now = shared.moment();
+        let program = homes.used_by_programs(processor, now);
+        drop(homes);
+        let server = shared
+            .lent
+            .get(processor)
+            .map_or(0, |lent| now.stamp.wrapping_sub(shared.epoch.0).saturating_sub(lent.until(now.stamp)));
+        Some(Times { program: shared.microseconds(program), server: shared.microseconds(server) })
+    }
+
     /// Starts a task on a worker.
     ///
     /// # Errors
@@ -219,18 +247,19 @@ impl L4Machine {
     ///
     /// # Errors
     /// `Terminated`: the space is gone. `ResourceShortage`.
-    pub fn create_user_thread(&self, space: &Space, worker: usize) -> KernResult<UserThread> {
-        self.make_thread(space, worker, false)
+    pub fn create_user_thread(&self, space: &Space) -> KernResult<UserThread> {
+        self.make_thread(space, false)
     }
 
-    fn make_thread(&self, space: &Space, worker: usize, stopped: bool) -> KernResult<UserThread> {
+    fn make_thread(&self, space: &Space, stopped: bool) -> KernResult<UserThread> {
         let shared = &self.0;
+        let worker = self.current_worker();
         shared.admit()?;
         let Taken { thread: id, place, used } =
             self.find_or_make(space, worker).inspect_err(|_| shared.dismiss())?;
         let stay = match &shared.homes {
             None => Ok(Stay::default()),
-            Some(homes) => homes.lock().enter(id, used),
+            Some(homes) => homes.lock().enter(id, used, worker),
         };
         // From here on dropping the thread undoes everything.
         let thread = UserThread::new(shared, space, (id, place), worker, stopped, stay.unwrap_or_default());
@@ -245,20 +274,22 @@ impl L4Machine {
         let handler = self.0.executor.platform().worker(worker);
         let record = &space.0;
         let place = match record.find_thread()? {
-            Found::Parked { thread, place, used: false } => return Ok(Taken { thread, place, used: false }),
-            Found::Parked { thread, place, used: true } => match renew(thread) {
-                Ok(()) => return Ok(Taken { thread, place, used: true }),
-                // It is still in the midst of a system call.
-                Err(_) if thread == record.anchor => {
-                    record.leave(place, thread);
-                    return Err(KernError::ResourceShortage);
+            Found::Parked { thread, place, used, worker: old } => {
+                let known = if old == worker { Ok(()) } else { kernel::set_handlers(thread, handler) };
+                match known.and_then(|()| if used { renew(thread) } else { Ok(()) }) {
+                    Ok(()) => return Ok(Taken { thread, place, used }),
+                    // It is still in the midst of a system call.
+                    Err(_) if thread == record.anchor => {
+                        record.leave(place, thread, if known.is_ok() { worker } else { old });
+                        return Err(KernError::ResourceShortage);
+                    }
+                    Err(_) => {
+                        // It can only fail because the space is gone; then the next request fails, too.
+                        let _ = root::delete_thread(thread);
+                        place
+                    }
                 }
-                Err(_) => {
-                    // It can only fail because the space is gone; then the next request fails, too.
-                    let _ = root::delete_thread(thread);
-                    place
-                }
-            },
+            }
             Found::Place(place) => place,
         };
         let made = root::create_thread(record.handle, place, handler);
@@ -361,9 +392,10 @@ impl Machine for L4Machine {
                 emulation_entry: 0,
                 kernel_memory: u64::MAX,
             };
-            let handler = shared.executor.platform().worker(shared.executor.platform().current());
+            let worker = self.current_worker();
+            let handler = shared.executor.platform().worker(worker);
             let (handle, anchor) = root::create(&description, handler).map_err(refused)?;
-            let record = SpaceRecord::new(handle, anchor, shared.layout.threads());
+            let record = SpaceRecord::new(handle, anchor, worker, shared.layout.threads());
             record.inspect_err(|_| {
                 // Just made.
                 let _ = root::delete(handle);
@@ -503,7 +535,7 @@ impl Machine for L4Machine {
 
     /// As [`create_user_thread`](Self::create_user_thread), served by the calling worker; but it is stopped.
     async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
-        self.make_thread(space, self.0.executor.platform().current(), true)
+        self.make_thread(space, true)
     }
 
     fn thread_destroy(&self, thread: UserThread) {

@@ -3,8 +3,8 @@
 //! A worker runs at a higher priority than the programs that it serves. So what passes while it waits for a message is
 //! the time of programs, and what passes until it waits again is its own, on behalf of whoever sent the message. Usually
 //! the sender has run just before; where a long time has passed without messages, the kernel has let all threads that
-//! run have their timeslices in turn, and they share it. With several processors messages do not say who has run here: then
-//! [`homes`](crate::homes) keeps the accounts of programs.
+//! run have their timeslices in turn, and they share it. With several processors messages do not say who has run here, and others
+//! ask while the worker waits: then [`homes`](crate::homes) keeps the accounts of programs, from what workers say of their waits.
 //!
 //! A request that keeps the worker busy (a long transfer) would keep all programs from running, as the worker sleeps only
 //! when there is nothing to do. It therefore owes them a part of the time for which it has been busy.
@@ -34,6 +34,8 @@ const MOST: u64 = 5000;
 
 /// One worker's clock.
 pub(crate) struct Meter {
+    /// Which worker it is.
+    worker: usize,
     /// Time stamp up to which all time is charged, but what `in_server` says.
     since: u64,
     /// The last sender, and ticks that its worker has been at work for it.
@@ -47,8 +49,9 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new() -> Meter {
+    pub(crate) fn new(worker: usize) -> Meter {
         Meter {
+            worker,
             since: time_stamp(),
             served: ThreadId::NIL,
             in_server: 0,
@@ -70,7 +73,7 @@ impl Meter {
     #[inline]
     pub(crate) fn received(&mut self, shared: &Shared, from: ThreadId) -> Option<Arc<Record>> {
         let passed = self.passed();
-        let several = self.tell_homes(shared, passed);
+        let several = self.tell_homes(shared);
         let share = passed > LONG && !several;
         let record = {
             let mut threads = shared.threads.lock();
@@ -115,20 +118,30 @@ impl Meter {
     /// The wait has ended without a message of a program's.
     pub(crate) fn interrupted(&mut self, shared: &Shared) {
         let passed = self.passed();
-        if !self.tell_homes(shared, passed) && passed > LONG {
+        if !self.tell_homes(shared) && passed > LONG {
             self.share(shared, passed, None);
         }
         self.charge(shared);
         self.served = ThreadId::NIL;
     }
 
-    /// With several processors: says for how long the worker has waited, and worked before.
+    /// The worker is about to wait, with several processors: then its processor is there for programs.
     #[inline]
-    fn tell_homes(&self, shared: &Shared, waited: u64) -> bool {
+    pub(crate) fn lends(&mut self, shared: &Shared) {
+        self.waits();
+        if shared.homes.is_some() {
+            shared.lent[self.worker].begin(self.since);
+        }
+    }
+
+    /// With several processors: says that the worker's wait has ended, and for how long it has worked before.
+    #[inline]
+    fn tell_homes(&self, shared: &Shared) -> bool {
         let Some(homes) = &shared.homes else { return false };
-        // Relaxed: for the worker itself.
-        shared.for_programs.fetch_add(waited, Ordering::Relaxed);
-        homes.lock().work(self.served, self.in_server, shared.moment());
+        shared.lent[self.worker].end(self.since);
+        if shared.has_distant {
+            homes.lock().work(self.worker, self.served, self.in_server, self.since);
+        }
         true
     }
 
@@ -169,7 +182,7 @@ impl Meter {
     pub(crate) fn is_busy(&mut self, shared: &Shared) -> u64 {
         let programs = match &shared.homes {
             None => shared.running.load(Ordering::Relaxed),
-            Some(homes) => homes.lock().beside_server(),
+            Some(homes) => homes.lock().threads_on(self.worker),
         };
         if programs == 0 {
             self.sleeps();

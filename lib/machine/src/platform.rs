@@ -31,7 +31,7 @@ impl L4Platform {
         ThreadId::from_raw(self.workers[worker].load(Ordering::Acquire))
     }
 
-    /// The worker that this thread drives.
+    /// The worker that the calling thread drives; 0 if it drives none.
     pub(crate) fn current(&self) -> usize {
         if self.workers.len() == 1 {
             return 0;

@@ -49,17 +49,19 @@ enum Place {
     /// Of a thread that is about to be made.
     Taken,
     Used(ThreadId),
-    /// Of a thread that is stopped and belongs to nobody; `used`: it has belonged to somebody.
+    /// Of a thread that is stopped and belongs to nobody; `used`: it has belonged to somebody; `worker`: its messages went there.
     Parked {
         thread: ThreadId,
         used: bool,
+        worker: usize,
     },
 }
 
 /// A thread for a new [`UserThread`](crate::UserThread).
 pub(crate) enum Found {
-    /// One that was parked, at this place; `used`: its registers hold what its last user left.
-    Parked { thread: ThreadId, place: u32, used: bool },
+    /// One that was parked, at this place; `used`: its registers hold what its last user left; `worker`: the one that it sends
+    /// its messages to.
+    Parked { thread: ThreadId, place: u32, used: bool, worker: usize },
     /// None, but a place for one.
     Place(u32),
 }
@@ -73,15 +75,16 @@ impl Space {
 }
 
 impl SpaceRecord {
-    /// A new space, whose first thread belongs to nobody.
+    /// A new space, whose first thread belongs to nobody and has this worker.
     pub(crate) fn new(
         handle: rt::root::space::Space,
         anchor: ThreadId,
+        worker: usize,
         most: usize,
     ) -> KernResult<SpaceRecord> {
         let mut places = Vec::new();
         places.try_reserve(1).map_err(|_| KernError::ResourceShortage)?;
-        places.push(Place::Parked { thread: anchor, used: false });
+        places.push(Place::Parked { thread: anchor, used: false, worker });
         let threads = Threads { alive: true, places, most, parked: 1 };
         Ok(SpaceRecord { handle, anchor, known: AtomicBool::new(false), threads: SpinLock::new(threads) })
     }
@@ -97,10 +100,10 @@ impl SpaceRecord {
         }
         if threads.parked > 0 {
             for (index, place) in threads.places.iter_mut().enumerate() {
-                if let Place::Parked { thread, used } = *place {
+                if let Place::Parked { thread, used, worker } = *place {
                     *place = Place::Used(thread);
                     threads.parked -= 1;
-                    return Ok(Found::Parked { thread, place: index as u32, used });
+                    return Ok(Found::Parked { thread, place: index as u32, used, worker });
                 }
             }
         }
@@ -124,8 +127,8 @@ impl SpaceRecord {
         threads.alive
     }
 
-    /// A thread is not used any more: stops it. Returns whether it is to be ended, and its place freed.
-    pub(crate) fn leave(&self, place: u32, thread: ThreadId) -> bool {
+    /// A thread of this worker is not used any more: stops it. Returns whether it is to be ended, and its place freed.
+    pub(crate) fn leave(&self, place: u32, thread: ThreadId, worker: usize) -> bool {
         let mut threads = self.threads.lock();
         // In a space that is gone, there is nothing to stop.
         let stopped = kernel::park(thread).is_ok();
@@ -134,7 +137,7 @@ impl SpaceRecord {
         }
         let keep = thread == self.anchor || stopped && threads.parked < MOST_PARKED;
         threads.places[place as usize] =
-            if keep { Place::Parked { thread, used: true } } else { Place::Taken };
+            if keep { Place::Parked { thread, used: true, worker } } else { Place::Taken };
         threads.parked += usize::from(keep);
         !keep
     }

@@ -4,19 +4,24 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::sync::atomic::{AtomicU64, AtomicUsize};
+use core::sync::atomic::AtomicUsize;
 
+use l4::ipc::{self, Message};
 use l4::x2::ThreadId;
 use l4::{kip, utcb};
 use macadamia_sync::SpinLock;
 use rt::executor::Executor;
 use rt::root::{Status, memory};
+use rt::thread;
 
+use crate::devices::Devices;
 use crate::frames::FramePool;
-use crate::homes::Homes;
+use crate::homes::{self, Homes};
+use crate::lent::Lent;
 use crate::machine::{L4Machine, Shared};
 use crate::platform::L4Platform;
 use crate::thread_table::ThreadTable;
+use crate::worker::NoOthers;
 
 /// Where the frames lie in the server's space.
 const POOL: u64 = 0x1000_0000_0000;
@@ -53,7 +58,8 @@ impl Default for SpaceLayout {
 /// What a machine is to be like.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration {
-    /// Workers: one for each processor that is used.
+    /// Workers, on the first processors: one for each, or fewer. The calling thread is to drive the first by
+    /// [`serve`](L4Machine::serve); for the others threads are made. More than there are processors are not.
     pub workers: usize,
     /// Processors that threads of programs live on, at most 64.
     pub processors: usize,
@@ -104,6 +110,9 @@ impl L4Machine {
             memory::allocate(HEAP, heap)?;
             (configuration.grow_heap)(new_memory(HEAP, heap));
         }
+        let processors = configuration.processors.clamp(1, homes::MOST);
+        // Before the frames take all the memory that there is.
+        let helpers = Helpers::make(configuration.workers.clamp(1, processors) - 1)?;
         let frames = whole(configuration.frames.map_or_else(memory::available, Ok)?);
         if frames == 0 {
             return Err(StartError::NoMemory);
@@ -111,26 +120,71 @@ impl L4Machine {
         memory::allocate_pool(POOL, frames)?;
         let count = u32::try_from(frames >> 12).unwrap_or(u32::MAX);
         let pool = pool(count).ok_or(StartError::NoMemory)?;
-        let workers = configuration.workers.max(1);
+        let workers = helpers.threads.len() + 1;
         let platform = L4Platform::new(workers);
         platform.set_worker(0, utcb::my_global_id());
+        for (thread, worker) in helpers.threads.iter().zip(1..) {
+            platform.set_worker(worker, *thread);
+        }
         let answers = (0..workers).map(|_| SpinLock::new(VecDeque::new())).collect();
-        Ok(L4Machine::new(Arc::new(Shared {
+        let homes = (processors > 1).then(|| Homes::new(processors, workers, first_number()));
+        let machine = L4Machine::new(Arc::new(Shared {
             layout: configuration.layout,
             pool,
+            devices: Devices::map(),
             executor: Executor::new(platform, workers),
             threads: SpinLock::new(ThreadTable::new(first_number())),
             answers,
             doomed: SpinLock::new(Vec::new()),
             objects: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
-            homes: (configuration.processors > 1)
-                .then(|| SpinLock::new(Homes::new(configuration.processors, first_number()))),
-            for_programs: AtomicU64::new(0),
+            has_distant: homes.as_ref().is_some_and(Homes::has_distant),
+            homes: homes.map(SpinLock::new),
+            lent: (0..workers).map(|_| Lent::default()).collect(),
             heap: heap as usize,
             reserved: AtomicUsize::new(0),
             epoch: (crate::kernel::time_stamp(), l4::thread::system_clock()),
-        })))
+        }));
+        helpers.set_to_work(&machine);
+        Ok(machine)
+    }
+}
+
+/// The threads of all workers but the first, which wait for the machine that they are to drive.
+struct Helpers {
+    threads: Vec<ThreadId>,
+    machine: Arc<SpinLock<Option<L4Machine>>>,
+}
+
+impl Helpers {
+    /// On the processors from 1 on, in order.
+    fn make(count: usize) -> Result<Helpers, StartError> {
+        let machine = Arc::new(SpinLock::new(None));
+        let starter = utcb::my_global_id();
+        let mut threads = Vec::with_capacity(count);
+        for worker in 1..=count {
+            let given = machine.clone();
+            let thread = thread::spawn_with_stack(thread::STACK_MAXIMUM, move || {
+                // An error would mean that the program has lost its first thread.
+                let _ = ipc::receive(starter);
+                let machine: Option<L4Machine> = given.lock().clone();
+                if let Some(machine) = machine {
+                    machine.serve(worker, &mut NoOthers);
+                }
+            })?;
+            // The first thread is the others' scheduler. A worker on another processor than its own would be slow, but right.
+            let _ = thread.place(worker as u64);
+            threads.push(thread.id());
+        }
+        Ok(Helpers { threads, machine })
+    }
+
+    fn set_to_work(self, machine: &L4Machine) {
+        *self.machine.lock() = Some(machine.clone());
+        for &thread in &self.threads {
+            // They wait for just this, or will.
+            let _ = ipc::send(thread, Message::new(0));
+        }
     }
 }
 

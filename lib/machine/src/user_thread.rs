@@ -3,6 +3,13 @@
 //! A thread is with its program (it runs, or will), or with the server (it has come with an event and waits for its
 //! answer), or it is new. Only a message from a thread that is with its program counts; so whatever a program sends in
 //! its threads' names, each event is answered once and each answer has its event.
+//!
+//! Everything here may be called on any worker. What is known of a thread is under its lock, with the calls of the kernel that
+//! make it so. Its worker, to which its messages go, is that of its home; both change together, when the worker that has its
+//! last message is about to answer it (or before it first runs): so an answer always comes from whom the thread asked, and
+//! nobody who has ended can be answered in another's place.
+
+mod residence;
 
 use alloc::sync::Arc;
 use core::future::Future;
@@ -15,9 +22,10 @@ use macadamia_sync::SpinLock;
 use mach::machine::{Protection, ThreadState};
 use mach::vm::VmMap;
 use mach::{KernError, KernResult};
+use rt::executor::TaskHome;
 
 use crate::event::{self, Event, Origin, Preparation, Resume, SystemCall, Words};
-use crate::homes::{SERVER, Stay};
+use crate::homes::Stay;
 use crate::machine::Shared;
 use crate::space::Space;
 use crate::{L4Machine, kernel, registers};
@@ -66,14 +74,24 @@ enum Place {
     Ended,
 }
 
+/// A message that is to be served after another.
+struct Later {
+    worker: usize,
+    origin: Origin,
+    event: Event,
+}
+
 struct State {
     place: Place,
     /// An event that nobody has taken yet.
     event: Option<Event>,
+    /// A message that came while another was being served: the thread does not wait for that one's answer any more.
+    later: Option<Later>,
     /// The task that waits for one.
     waker: Option<Waker>,
-    /// The answer that its worker is to give.
+    /// The answer that is to be given, and the worker which does that: the one that has the thread's message.
     answer: Option<Resume>,
+    asked: usize,
     /// The server has stopped it: it is started, but not let go.
     stopped: bool,
     /// Somebody has asked for a recall.
@@ -82,6 +100,8 @@ struct State {
     stay: Stay,
     handler: Option<Arc<dyn FaultHandler>>,
     calls: Option<Arc<dyn CallHandler>>,
+    /// The task that serves it, to live where its worker does.
+    task: Option<TaskHome>,
 }
 
 pub(crate) struct Record {
@@ -90,7 +110,7 @@ pub(crate) struct Record {
     place: u32,
     space: Space,
     shared: Arc<Shared>,
-    /// The worker that its messages go to.
+    /// The worker that its messages go to. Written under the lock.
     worker: AtomicUsize,
     state: SpinLock<State>,
 }
@@ -117,13 +137,16 @@ impl UserThread {
         let state = State {
             place: Place::New,
             event: None,
+            later: None,
             waker: None,
             answer: None,
+            asked: worker,
             stopped,
             recall: false,
             stay,
             handler: None,
             calls: None,
+            task: None,
         };
         UserThread(Arc::new(Record {
             id,
@@ -140,9 +163,9 @@ impl UserThread {
         self.0.id
     }
 
-    /// The worker that serves it.
+    /// The worker that serves it, as of now.
     pub fn worker(&self) -> usize {
-        self.0.worker.load(Ordering::Relaxed)
+        self.0.worker()
     }
 
     /// Answers the thread's event, or starts it, and awaits its next event. The answer is given at once, the future is for
@@ -165,8 +188,9 @@ impl UserThread {
         if !posted {
             // An event that is answered was seen.
             state.event = None;
+            let asked = state.asked;
             drop(state);
-            record.shared.post(record.worker.load(Ordering::Relaxed), record.clone());
+            record.shared.post(asked, record.clone());
         }
     }
 
@@ -185,6 +209,21 @@ impl UserThread {
         let _old = self.0.state.lock().calls.replace(handler);
     }
 
+    /// Lets the task that awaits the thread's events live where its worker does, from now on.
+    pub fn set_task(&self, task: TaskHome) {
+        let mut state = self.0.state.lock();
+        task.move_to(self.worker());
+        state.task = Some(task);
+    }
+
+    /// Lets the task that serves the other thread serve this one.
+    pub fn set_task_of(&self, other: &UserThread) {
+        let task = other.0.state.lock().task.clone();
+        if let Some(task) = task {
+            self.set_task(task);
+        }
+    }
+
     /// Makes the thread come to the server with [`Event::Recalled`] before its next instruction at user level, also if it
     /// is only about to go on or to start. An IPC of its own is ended by an error. Does not block; recalls do not add up.
     ///
@@ -194,6 +233,10 @@ impl UserThread {
         let record = &self.0;
         let place = {
             let mut state = record.state.lock();
+            if state.event == Some(Event::Recalled) {
+                // Whoever gets that event learns of this recall, too.
+                return Ok(());
+            }
             state.recall = true;
             state.place
         };
@@ -265,41 +308,6 @@ impl UserThread {
         kernel::write_extended_state(self.0.id, &small)
     }
 
-    /// The processor that it lives on.
-    pub fn processor(&self) -> usize {
-        if self.0.shared.homes.is_some() { self.0.state.lock().stay.home() } else { SERVER }
-    }
-
-    /// The processors that it may live on, a bit for each.
-    pub fn affinity(&self) -> u64 {
-        if self.0.shared.homes.is_some() { self.0.state.lock().stay.allowed() } else { 1 }
-    }
-
-    /// Sets the processors that it may live on; bits of others mean nothing. If it is on another one it is moved at once, also
-    /// if it does not get to run there. Does not block.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: none of them exists.
-    pub fn set_affinity(&self, mask: u64) -> KernResult {
-        let record = &self.0;
-        let Some(homes) = &record.shared.homes else {
-            return if mask & 1 != 0 { Ok(()) } else { Err(KernError::InvalidArgument) };
-        };
-        let mut state = record.state.lock();
-        let has_to_move = {
-            let mut homes = homes.lock();
-            let mask = mask & homes.all();
-            if mask == 0 {
-                return Err(KernError::InvalidArgument);
-            }
-            state.stay.allow(&mut homes, mask)
-        };
-        if has_to_move {
-            record.settle_again(&mut state);
-        }
-        Ok(())
-    }
-
     /// The processor time that it has used, in microseconds: as its worker has measured it between messages, and for
     /// threads that compute side by side their equal shares.
     pub fn times(&self) -> Times {
@@ -359,6 +367,11 @@ pub struct Times {
 }
 
 impl Record {
+    fn worker(&self) -> usize {
+        // Relaxed: what is at the worker is under locks.
+        self.worker.load(Ordering::Relaxed)
+    }
+
     /// Notes where the thread is, and how many are with their programs.
     fn set_place(&self, state: &mut State, place: Place) {
         let running = &self.shared.running;
@@ -383,38 +396,10 @@ impl Record {
 
     /// Starts one that is new; `halted`: it is to be let go later.
     fn start(&self, state: &mut State, halted: bool) -> KernResult {
-        kernel::start(self.id, halted)?;
         self.settle(state);
+        kernel::start(self.id, halted)?;
         self.set_place(state, Place::Program);
         Ok(())
-    }
-
-    /// Chooses where one goes on that is not with its program.
-    fn settle(&self, state: &mut State) {
-        let Some(homes) = &self.shared.homes else { return };
-        let home = state.stay.settle(&mut homes.lock(), self.shared.moment());
-        if let Some(home) = home {
-            // One that has ended lives nowhere.
-            let _ = kernel::move_to(self.id, home);
-        }
-    }
-
-    /// One that has come is answered at once: it goes on where it is best off.
-    #[inline]
-    fn settle_at_once(&self) {
-        if self.shared.homes.is_some() {
-            self.settle_again(&mut self.state.lock());
-        }
-    }
-
-    /// Chooses where one goes on that is with its program.
-    fn settle_again(&self, state: &mut State) {
-        let Some(homes) = &self.shared.homes else { return };
-        if state.place == Place::Program {
-            state.stay.end(&mut homes.lock(), self.shared.moment());
-            self.settle(state);
-            state.stay.begin(&mut homes.lock(), self.shared.moment());
-        }
     }
 
     /// Whether it is with its program.
@@ -429,26 +414,35 @@ impl Record {
         block + l4::x2::utcb::MR0_OFFSET - 63 * 8
     }
 
-    /// A message of this thread.
+    /// A message of this thread, which this worker has received.
     #[inline]
-    pub(crate) fn serve(&self, tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Delivered {
-        if self.serve_fault(tag, words) {
-            return Delivered::Answer(MessageTag::EMPTY, [0; 7]);
+    pub(crate) fn serve(
+        &self,
+        worker: usize,
+        tag: MessageTag,
+        words: &Words,
+        word: impl Fn(usize) -> u64,
+    ) -> Delivered {
+        match self.serve_at_once(tag, words) {
+            Some((tag, words)) => Delivered::Answer(tag, words),
+            None => self.deliver(worker, tag, words, word),
         }
-        self.deliver(tag, words, word)
+    }
+
+    /// The answer to a message of this thread, if one of its handlers gives it at once.
+    #[inline(always)]
+    pub(crate) fn serve_at_once(&self, tag: MessageTag, words: &Words) -> Option<(MessageTag, Words)> {
+        if self.serve_fault(tag, words) {
+            return Some((MessageTag::EMPTY, [0; 7]));
+        }
+        self.serve_call(tag, words).map(event::returned)
     }
 
     /// Serves a message that is a page fault which the thread's handler serves at once; else false.
-    #[inline]
+    #[inline(always)]
     fn serve_fault(&self, tag: MessageTag, words: &Words) -> bool {
         let Some((address, access)) = event::page_fault(tag, words) else { return false };
-        let handler = {
-            let state = self.state.lock();
-            if state.place != Place::Program {
-                return false;
-            }
-            state.handler.clone()
-        };
+        let handler = self.of_running(|state| state.handler.clone());
         // No lock is held: the handler may end the thread.
         let served = handler.is_some_and(|handler| handler.fault(address, access));
         if served {
@@ -457,29 +451,37 @@ impl Record {
         served
     }
 
-    /// A message of this thread that [`serve_fault`](Self::serve_fault) has not answered.
-    #[inline]
-    fn deliver(&self, tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Delivered {
-        let mut state = self.state.lock();
-        if state.place != Place::Program {
-            return Delivered::Ignored;
-        }
+    /// What a message returns that is a system call which the thread's handler answers at once.
+    #[inline(always)]
+    fn serve_call(&self, tag: MessageTag, words: &Words) -> Option<u64> {
+        let call = event::system_call(tag, words)?;
+        let handler = self.of_running(|state| state.calls.clone())?;
+        // As above.
+        let value = handler.call(&call)?;
+        self.settle_at_once();
+        Some(value)
+    }
+
+    /// What it has, if it is with its program: only then does its message count.
+    #[inline(always)]
+    fn of_running<T>(&self, part: impl Fn(&State) -> Option<T>) -> Option<T> {
+        let state = self.state.lock();
+        if state.place == Place::Program { part(&state) } else { None }
+    }
+
+    /// A message of this thread that neither handler has answered.
+    #[inline(never)]
+    pub(crate) fn deliver(
+        &self,
+        worker: usize,
+        tag: MessageTag,
+        words: &Words,
+        word: impl Fn(usize) -> u64,
+    ) -> Delivered {
         let Some((origin, event)) = event::decode(tag, words, word) else { return Delivered::Ignored };
+        let mut state = self.state.lock();
         match event {
-            Event::SystemCall(call) => {
-                if let Some(handler) = state.calls.clone() {
-                    drop(state);
-                    if let Some(value) = handler.call(&call) {
-                        self.settle_at_once();
-                        let (_, tag, words) = event::encode(origin, &Resume::Return(value));
-                        return Delivered::Answer(tag, words);
-                    }
-                    state = self.state.lock();
-                    if state.place != Place::Program {
-                        return Delivered::Ignored;
-                    }
-                }
-            }
+            _ if state.place != Place::Program => {}
             Event::Recalled if !core::mem::take(&mut state.recall) => {
                 // Left over from before the thread was taken into use, recalled twice, or recalled to be moved.
                 drop(state);
@@ -492,9 +494,22 @@ impl Record {
             }
             _ => {}
         }
-        self.set_place(&mut state, Place::Server(origin));
-        state.event = Some(event);
-        Delivered::Event(state.waker.take())
+        match state.place {
+            Place::Program => {
+                self.set_place(&mut state, Place::Server(origin));
+                state.asked = worker;
+                state.event = Some(event);
+                Delivered::Event(state.waker.take())
+            }
+            Place::Server(present) => {
+                // Two messages without a wait in between. One of its own that comes after a report to another worker was sent before.
+                if worker == state.asked || present == Origin::Message || origin != Origin::Message {
+                    state.later = Some(Later { worker, origin, event });
+                }
+                Delivered::Ignored
+            }
+            Place::New | Place::Ended => Delivered::Ignored,
+        }
     }
 
     /// Takes the answer that was posted: makes the thread ready for it, and returns what is to be sent, if anything.
@@ -528,6 +543,19 @@ impl Record {
                         kernel::write_registers(self.id, &registers::to_kernel(registers)).map(drop)
                     }
                 };
+                if let Some(Later { worker, origin, event }) = state.later.take() {
+                    // The thread waits for the answer to the later one, if both went to one worker; else for one of them.
+                    let answer = (worker != state.asked && prepared.is_ok())
+                        .then(|| (tag, with_message_registers(tag, words)));
+                    state.place = Place::Server(origin);
+                    (state.asked, state.event) = (worker, Some(event));
+                    let waker = state.waker.take();
+                    drop(state);
+                    if let Some(waker) = waker {
+                        waker.wake();
+                    }
+                    return answer;
+                }
                 if prepared.is_err() {
                     drop(state);
                     self.end();
@@ -546,12 +574,12 @@ impl Record {
             return;
         }
         self.set_place(&mut state, Place::Ended);
-        state.event = None;
-        state.answer = None;
+        (state.event, state.later, state.answer) = (None, None, None);
         let waker = state.waker.take();
-        let handlers = (state.handler.take(), state.calls.take());
+        let handlers = (state.handler.take(), state.calls.take(), state.task.take());
+        let worker = self.worker();
         drop(state);
-        self.shared.thread_ended(&self.space, self.place, self.id);
+        self.shared.thread_ended(&self.space, self.place, self.id, worker);
         drop(handlers);
         if let Some(waker) = waker {
             waker.wake();

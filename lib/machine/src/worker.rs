@@ -71,14 +71,14 @@ impl Reply {
 }
 
 impl L4Machine {
-    /// Drives worker `worker` for ever: the calling thread becomes the one that serves its threads. `others` gets every
-    /// message that is not theirs.
+    /// Drives worker `worker` for ever: the calling thread, which lives on the processor of that number, becomes the one that serves
+    /// its threads. `others` gets every message that is not theirs.
     pub fn serve(&self, worker: usize, others: &mut dyn Others) -> ! {
         let shared = self.shared();
         shared.executor.platform().set_worker(worker, l4::utcb::my_global_id());
         accept_words_and_notifications();
         let mut tasks = shared.executor.worker(worker);
-        let mut clocks = Clocks { meter: Meter::new(), alarm: Alarm::new() };
+        let mut clocks = Clocks { meter: Meter::new(worker), alarm: Alarm::new(worker) };
         loop {
             tasks.run(BUDGET);
             shared.bury();
@@ -90,7 +90,8 @@ impl L4Machine {
     fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others, clocks: &mut Clocks) {
         let shared = self.shared();
         let Clocks { meter, alarm } = clocks;
-        let mut reply = self.give_answers(tasks.index());
+        let worker = tasks.index();
+        let mut reply = self.give_answers(worker);
         let mut sleep = tasks.prepare_sleep();
         let mut messages = 0;
         // Whose message was the last, if it was answered at once.
@@ -129,7 +130,7 @@ impl L4Machine {
                     serve_again(&record, reply, meter, tasks, timeouts)
                 }
                 _ => {
-                    meter.waits();
+                    meter.lends(shared);
                     Next::Received(kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words)))
                 }
             };
@@ -168,7 +169,7 @@ impl L4Machine {
             match meter.received(shared, from) {
                 // A thread that speaks for another says nothing that counts.
                 Some(_) if tag.is_propagated() => {}
-                Some(record) => match record.serve(tag, &words, l4::utcb::message_register) {
+                Some(record) => match record.serve(worker, tag, &words, l4::utcb::message_register) {
                     Delivered::Answer(tag, words) => {
                         reply = Reply { to: from, tag, words };
                         served = Some(record);
@@ -263,11 +264,14 @@ fn serve_again(
             }
             other => return Next::Received(other),
         };
-        reply = match record.serve(tag, &words, l4::utcb::message_register) {
-            Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
-            // Unless it is another's by now, it is ignored there, too.
-            Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
-            Delivered::Event(waker) => return Next::Event(waker),
+        reply = match record.serve_at_once(tag, &words) {
+            Some((tag, words)) => Reply { to: record.id, tag, words },
+            None => match record.deliver(tasks.index(), tag, &words, l4::utcb::message_register) {
+                Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
+                // Unless it is another's by now, it is ignored there, too.
+                Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
+                Delivered::Event(waker) => return Next::Event(waker),
+            },
         };
         if !tasks.is_sleeping() {
             send(reply);

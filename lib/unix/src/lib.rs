@@ -59,6 +59,7 @@ mod ring;
 pub mod signal;
 pub mod socket;
 pub mod sync;
+pub mod sysfs;
 pub mod thread;
 pub mod timer;
 pub mod tmpfs;

@@ -12,6 +12,8 @@ pub const HEADER_SIZE: usize = 0x40;
 pub const MODULE: u64 = 0x0001;
 /// Record type: a loaded program.
 pub const SIMPLE_EXEC: u64 = 0x0002;
+/// Record type: memory nodes. Macadamia's own: other kernels' root tasks pass it over.
+pub const NODES: u64 = 0x4d01;
 /// Record type: EFI tables.
 pub const EFI_TABLES: u64 = 0x0101;
 /// Record type: the boot loader's Multiboot information.
@@ -36,6 +38,8 @@ pub enum Record<'a> {
         /// Command line without the final NUL.
         command_line: &'a [u8],
     },
+    /// Which memory and processors belong together.
+    Nodes(Nodes<'a>),
     /// Physical address of the Multiboot information.
     Multiboot(u64),
     /// A type or version that this module does not know.
@@ -68,6 +72,67 @@ pub struct SimpleExec {
     pub flags: u64,
     /// Free for the user.
     pub label: u64,
+}
+
+/// Memory of one node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeMemory {
+    /// The node's number.
+    pub node: u64,
+    /// First physical address.
+    pub start: u64,
+    /// Size in bytes.
+    pub size: u64,
+}
+
+/// Body of a Nodes record: the number of nodes, of processors and of ranges, the ranges, and a string of bytes with the
+/// distances and the processors' nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Nodes<'a> {
+    ranges: &'a [u8],
+    distances: &'a [u8],
+    processors: &'a [u8],
+    count: usize,
+}
+
+/// Where the ranges of a Nodes record begin.
+const NODES_RANGES: usize = 0x38;
+
+impl<'a> Nodes<'a> {
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let number = |offset| usize::try_from(word(bytes, offset)?).ok();
+        let (count, processors, ranges) = (number(0x18)?, number(0x20)?, number(0x28)?);
+        let ranges = bytes.get(NODES_RANGES..)?.get(..ranges.checked_mul(24)?)?;
+        let distances = bytes.get(number(0x30)?..)?;
+        let (distances, rest) = distances.split_at_checked(count.checked_mul(count)?)?;
+        Some(Self { ranges, distances, processors: rest.get(..processors)?, count })
+    }
+
+    /// How many there are. Their numbers are below.
+    pub fn count(self) -> usize {
+        self.count
+    }
+
+    /// The memory that belongs to nodes, as the firmware says: with what is not usable, or not there.
+    pub fn memory(self) -> impl Iterator<Item = NodeMemory> {
+        self.ranges.chunks_exact(24).map(|range| {
+            let word = |offset| word(range, offset).unwrap_or(0);
+            NodeMemory { node: word(0), start: word(8), size: word(16) }
+        })
+    }
+
+    /// The node of a processor that runs.
+    pub fn of_processor(self, number: usize) -> Option<u8> {
+        self.processors.get(number).copied()
+    }
+
+    /// The distance of `to` from `from` (10 from itself; ACPI 6.5, 5.2.17).
+    pub fn distance(self, from: usize, to: usize) -> Option<u8> {
+        if from.max(to) >= self.count {
+            return None;
+        }
+        self.distances.get(from * self.count + to).copied()
+    }
 }
 
 /// Boot info that was found well formed as far as its header goes. Everything in it is checked while it is read: a
@@ -159,6 +224,7 @@ fn parse(bytes: &[u8]) -> Option<Record<'_>> {
             command_line: command_line(bytes, 0x78)?,
         },
         MULTIBOOT => Record::Multiboot(word(bytes, 0x18)?),
+        NODES => Record::Nodes(Nodes::parse(bytes)?),
         other => Record::Other(other),
     })
 }
@@ -194,6 +260,39 @@ impl<'a> Writer<'a> {
             return Err(OutOfSpace);
         }
         Ok(Self { bytes, end: HEADER_SIZE, last_record: None, count: 0 })
+    }
+
+    /// Goes on with boot info that was [finished](Self::finish) in `bytes`; nothing if there is none.
+    pub fn resume(bytes: &'a mut [u8]) -> Option<Self> {
+        let info = BootInfo::new(bytes)?;
+        let (end, count, mut last) = (info.bytes.len(), info.count, info.first);
+        for _ in 1..count {
+            last = last.checked_add(usize::try_from(word(bytes, last.checked_add(16)?)?).ok()?)?;
+        }
+        Some(Self { bytes, end, last_record: (count > 0).then_some(last), count })
+    }
+
+    /// Adds memory nodes: their memory, the distances from each to each, and the node of each processor.
+    pub fn nodes(
+        &mut self,
+        memory: &[NodeMemory],
+        distances: &[&[u8]],
+        processors: &[u8],
+    ) -> Result<(), OutOfSpace> {
+        const MOST: usize = 256;
+        let (mut body, mut bytes) = ([0; 4 + 3 * 64], [0; MOST + 64]);
+        let string_at = NODES_RANGES + memory.len() * 24;
+        let head = [distances.len(), processors.len(), memory.len(), string_at];
+        let ranges = memory.iter().flat_map(|range| [range.node, range.start, range.size]);
+        let words = body.get_mut(..4 + memory.len() * 3).ok_or(OutOfSpace)?;
+        for (place, value) in words.iter_mut().zip(head.map(|word| word as u64).into_iter().chain(ranges)) {
+            *place = value;
+        }
+        let all = distances.iter().flat_map(|row| row.iter()).chain(processors);
+        let length = distances.iter().map(|row| row.len()).sum::<usize>() + processors.len();
+        let string = bytes.get_mut(..length).ok_or(OutOfSpace)?;
+        string.iter_mut().zip(all).for_each(|(place, byte)| *place = *byte);
+        self.record(NODES, words, string)
     }
 
     /// Adds a module.
@@ -263,6 +362,8 @@ mod tests {
         writer.module(0x18_2000, 0x400, b"data one two").unwrap();
         writer.module(0x18_3000, 0x10, b"").unwrap();
         writer.multiboot(0x10_a000).unwrap();
+        let memory = [NodeMemory { node: 1, start: 0, size: 0x1000 }];
+        writer.nodes(&memory, &[&[10, 20], &[20, 10]], &[1]).unwrap();
         writer.finish()
     }
 
@@ -274,13 +375,42 @@ mod tests {
         assert_eq!(BootInfo::announced_size(&bytes), Some(size as u64));
         let info = BootInfo::new(&bytes).unwrap();
         let records: Vec<_> = info.records().collect();
-        assert_eq!(records.len(), 4);
+        assert_eq!(records.len(), 5);
         assert!(
             matches!(records[0], Record::SimpleExec { command_line: b"sigma0", program } if program.flags == 2)
         );
         assert_eq!(records[3], Record::Multiboot(0x10_a000));
         let modules: Vec<_> = info.modules().collect();
         assert_eq!(modules, [(0x18_2000, 0x400, &b"data one two"[..]), (0x18_3000, 0x10, &b""[..])]);
+    }
+
+    /// Also behind what was finished before.
+    ///
+    /// Rules: EXT 10.1.
+    #[test]
+    fn nodes_are_told() {
+        let mut bytes = [0xaa; 4096];
+        example(&mut bytes);
+        let before = BootInfo::new(&bytes).unwrap().records().count();
+        let mut writer = Writer::resume(&mut bytes).unwrap();
+        let memory =
+            [(0, 0, 0x1000), (1, 0x1000, 0x3000)].map(|(node, start, size)| NodeMemory { node, start, size });
+        writer.nodes(&memory, &[&[10, 21], &[31, 10]], &[0, 1, 1]).unwrap();
+        writer.finish();
+        let info = BootInfo::new(&bytes).unwrap();
+        assert_eq!((info.records().count(), info.modules().count()), (before + 1, 2));
+        let Some(Record::Nodes(nodes)) = info.records().last() else { panic!("no nodes") };
+        assert_eq!(nodes.count(), 2);
+        assert!(nodes.memory().eq(memory));
+        assert_eq!([0, 2, 3].map(|processor| nodes.of_processor(processor)), [Some(0), Some(1), None]);
+        assert_eq!(
+            [nodes.distance(0, 1), nodes.distance(1, 0), nodes.distance(0, 2)],
+            [Some(21), Some(31), None]
+        );
+        let mut empty = [0; 512];
+        Writer::new(&mut empty).unwrap().finish();
+        Writer::resume(&mut empty).unwrap().nodes(&[], &[&[10]], &[0]).unwrap();
+        assert!(Writer::resume(&mut [0; 512]).is_none());
     }
 
     #[test]
@@ -304,7 +434,12 @@ mod tests {
                 let mut broken = bytes;
                 broken[index] = value;
                 if let Some(info) = BootInfo::new(&broken) {
-                    info.records().take(1000).for_each(drop);
+                    info.records().take(1000).for_each(|record| {
+                        if let Record::Nodes(nodes) = record {
+                            nodes.memory().for_each(drop);
+                            let _ = (nodes.distance(0, 1), nodes.of_processor(0));
+                        }
+                    });
                 }
             }
         }

@@ -33,4 +33,16 @@ pub mod statistic {
     pub const FLAGS: u64 = 4;
     /// Bytes of kernel memory in use.
     pub const MEMORY: u64 = 5;
+    /// The memory node of the control block of a thread: see [`of_node`].
+    pub const NODE_OF_THREAD: u64 = 6;
+    /// The memory node of the space of a thread.
+    pub const NODE_OF_SPACE: u64 = 7;
+    /// The memory node of the page table in which the entry for an address of a thread's space is.
+    pub const NODE_OF_TABLE: u64 = 8;
+
+    /// What to read to ask `which` (one of the three above) of the thread with this number, and of this address if it is one
+    /// of an address.
+    pub const fn of_node(which: u64, thread: u32, address: u64) -> u64 {
+        which | (thread as u64) << 8 | address >> 12 << 26
+    }
 }

@@ -1,21 +1,20 @@
 //! What lies in a server's own address space, as far as root has put it there: memory, boot modules, device memory.
 
-use crate::frames::{self, Fill, Frames};
+use crate::fill::Fill;
+use crate::frames::{Block, Frames, Initially};
 use crate::modules::Module;
+use crate::piece::{self, Piece};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Range;
-use l4::extension;
 use root::executable::{PAGE, PROGRAM_END};
 use root::pages;
 use root::quota::Quota;
 use root::thread_numbers::ServerIndex;
 use rt::root::Status;
 use rt::root::memory::LARGE_PAGE;
-use x2::extension::{MapItem, MapOperation};
-use x2::{ErrorCode, Fpage, Rights, ThreadId};
+use x2::{Rights, ThreadId};
 
 /// Most regions of one server, so that no server can fill root's own memory with notes about single pages.
 const MOST_REGIONS: usize = 4096;
@@ -31,11 +30,13 @@ pub(crate) struct AddressSpace {
 struct Region {
     pages: u64,
     content: Content,
+    /// Whether all of it is there, and nobody is taking it away.
+    settled: bool,
 }
 
 enum Content {
     /// The server's own, in these physical blocks.
-    Memory(Vec<Range<u64>>),
+    Memory(Vec<Block>),
     /// What lies at this physical address and stays root's: a module, a device.
     Borrowed(u64),
 }
@@ -44,14 +45,13 @@ enum Content {
 pub(crate) enum MapError {
     Quota { wanted: u64, left: u64 },
     Machine,
-    Kernel(Option<ErrorCode>),
 }
 
 impl From<MapError> for Status {
     fn from(error: MapError) -> Status {
         match error {
             MapError::Quota { .. } => Status::QuotaExceeded,
-            MapError::Machine | MapError::Kernel(_) => Status::NoMemory,
+            MapError::Machine => Status::NoMemory,
         }
     }
 }
@@ -65,7 +65,6 @@ impl From<MapError> for String {
                 left >> 10
             ),
             MapError::Machine => String::from("the machine's memory does not suffice"),
-            MapError::Kernel(error) => format!("the kernel refused to map its memory: {error:?}"),
         }
     }
 }
@@ -90,35 +89,26 @@ impl AddressSpace {
         self.quota.left().min(frames.free())
     }
 
-    /// Puts `pages` new pages at `address`, filled in that way, with `content` at their beginning.
-    pub(crate) fn add_memory(
+    /// Takes `pages` new pages for `address`, where they are not yet: filling and mapping them is the caller's, who says at the
+    /// end that they are [settled](Self::settle) or [takes them back](Self::take_out).
+    pub(crate) fn reserve_memory(
         &mut self,
         frames: &mut Frames,
         thread: ThreadId,
         address: u64,
         pages: u64,
-        (content, fill): (&[u8], Fill),
+        initially: Initially,
         rights: Rights,
-    ) -> Result<(), MapError> {
+    ) -> Result<Fill, MapError> {
         let (wanted, left) = (pages * PAGE, self.quota.left());
         self.quota.take(wanted).map_err(|_| MapError::Quota { wanted, left })?;
-        let Ok(blocks) = frames.allocate(self.index, pages, fill) else {
+        let Ok(blocks) = frames.allocate(self.index, pages, initially) else {
             self.quota.give_back(wanted);
             return Err(MapError::Machine);
         };
-        let mut offset = 0;
-        let mut result = Ok(());
-        for block in &blocks {
-            let size = block.end - block.start;
-            frames::write(block, 0, part(content, offset, size));
-            result = result.and_then(|()| map(thread, address + offset, block.start, size, rights));
-            offset += size;
-        }
-        self.regions.insert(address, Region { pages, content: Content::Memory(blocks) });
-        result.map_err(|error| {
-            self.remove(frames, thread, address);
-            MapError::Kernel(error)
-        })
+        let content = Content::Memory(blocks.clone());
+        self.regions.insert(address, Region { pages, content, settled: false });
+        Ok(Fill::new(thread, address, blocks, rights))
     }
 
     /// Request: `size` bytes of memory at `address`, where nothing may be.
@@ -128,27 +118,31 @@ impl AddressSpace {
         thread: ThreadId,
         address: u64,
         size: u64,
-        fill: Fill,
-    ) -> Result<(), Status> {
+        initially: Initially,
+    ) -> Result<Fill, Status> {
         self.check_free(address, size)?;
         // A pool is for what the server maps into its own spaces, which may be code.
-        let rights = if fill == Fill::AsItIs { Rights::ALL } else { Rights::READ_WRITE };
-        self.add_memory(frames, thread, address, size / PAGE, (&[], fill), rights)?;
-        Ok(())
+        let rights = if initially == Initially::AsItIs { Rights::ALL } else { Rights::READ_WRITE };
+        Ok(self.reserve_memory(frames, thread, address, size / PAGE, initially, rights)?)
     }
 
-    /// Request: takes back the memory at `address`, all of it that was allocated together.
-    pub(crate) fn free(
-        &mut self,
-        frames: &mut Frames,
-        thread: ThreadId,
-        address: u64,
-        size: u64,
-    ) -> Result<(), Status> {
-        match self.regions.get(&address) {
-            Some(region) if region.pages.checked_mul(PAGE) == Some(size) => {
-                self.remove(frames, thread, address);
-                Ok(())
+    /// The region at `address` is as it was asked for.
+    pub(crate) fn settle(&mut self, address: u64) {
+        self.regions.entry(address).and_modify(|region| region.settled = true);
+    }
+
+    /// All regions are as they were asked for.
+    pub(crate) fn settle_all(&mut self) {
+        self.regions.values_mut().for_each(|region| region.settled = true);
+    }
+
+    /// Request: the memory at `address`, all of it that was allocated together, is to be taken back. The caller unmaps it, and
+    /// [takes it out](Self::take_out) then. Returns how many pages it has.
+    pub(crate) fn unsettle(&mut self, address: u64, size: u64) -> Result<u64, Status> {
+        match self.regions.get_mut(&address) {
+            Some(region) if region.settled && region.pages.checked_mul(PAGE) == Some(size) => {
+                region.settled = false;
+                Ok(region.pages)
             }
             _ => Err(Status::InvalidArgument),
         }
@@ -184,13 +178,22 @@ impl AddressSpace {
         size: u64,
         rights: Rights,
     ) -> Result<(), Status> {
-        self.check_free(address, size)?;
-        let pages = size / PAGE;
+        self.note_borrowed(address, physical, size)?;
         if map(thread, address, physical, size, rights).is_err() {
-            unmap(thread, address, pages);
+            unmap(thread, address, size);
+            self.regions.remove(&address);
             return Err(Status::NoMemory);
         }
-        self.regions.insert(address, Region { pages, content: Content::Borrowed(physical) });
+        self.settle(address);
+        Ok(())
+    }
+
+    /// Takes note of what is to be mapped at `address` and stays root's; the rest is as with
+    /// [`reserve_memory`](Self::reserve_memory).
+    pub(crate) fn note_borrowed(&mut self, address: u64, physical: u64, size: u64) -> Result<(), Status> {
+        self.check_free(address, size)?;
+        let content = Content::Borrowed(physical);
+        self.regions.insert(address, Region { pages: size / PAGE, content, settled: false });
         Ok(())
     }
 
@@ -223,12 +226,11 @@ impl AddressSpace {
         if self.regions.len() >= MOST_REGIONS { Err(Status::QuotaExceeded) } else { Ok(()) }
     }
 
-    /// Takes the region at `address` back.
-    fn remove(&mut self, frames: &mut Frames, thread: ThreadId, address: u64) {
+    /// Takes the region at `address`, which is not mapped any more, back.
+    pub(crate) fn take_out(&mut self, frames: &mut Frames, address: u64) {
         let Some(region) = self.regions.remove(&address) else { return };
-        unmap(thread, address, region.pages);
         if let Content::Memory(blocks) = region.content {
-            blocks.iter().for_each(|block| frames.release(self.index, block));
+            blocks.iter().for_each(|block| frames.release(self.index, &block.range));
             self.quota.give_back(region.pages * PAGE);
         }
     }
@@ -241,31 +243,13 @@ impl AddressSpace {
     }
 }
 
-/// The part of `content` that belongs to `size` bytes from `offset` on.
-fn part(content: &[u8], offset: u64, size: u64) -> &[u8] {
-    let length = content.len() as u64;
-    &content[offset.min(length) as usize..(offset + size).min(length) as usize]
-}
-
 /// Maps what root has at `source` into the space of `thread`, by the largest pages.
-fn map(
-    thread: ThreadId,
-    address: u64,
-    source: u64,
-    size: u64,
-    rights: Rights,
-) -> Result<(), Option<ErrorCode>> {
-    pages::runs(address, source, size).try_for_each(|run| {
-        let target = Fpage::memory(run.address, run.size_log2).with_rights(rights);
-        let mut items = [MapItem::new(MapOperation::Map, target, run.count, run.source)];
-        extension::map_control(thread, &mut items).map_err(|(_, error)| error)
-    })
+fn map(thread: ThreadId, address: u64, source: u64, size: u64, rights: Rights) -> piece::Result {
+    pages::runs(address, source, size).try_for_each(|run| Piece::Map { thread, run, rights }.perform())
 }
 
-fn unmap(thread: ThreadId, address: u64, pages: u64) {
-    for run in pages::runs(address, address, pages * PAGE) {
-        let target = Fpage::memory(run.address, run.size_log2).with_rights(Rights::ALL);
-        let mut items = [MapItem::new(MapOperation::Unmap, target, run.count, 0)];
-        extension::map_control(thread, &mut items).expect("unmapping never fails");
+fn unmap(thread: ThreadId, address: u64, size: u64) {
+    for run in pages::runs(address, address, size) {
+        Piece::Unmap { thread, run }.perform().expect("unmapping never fails");
     }
 }

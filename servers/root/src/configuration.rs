@@ -13,6 +13,7 @@
 //!     interrupt  4                # a line; may be given several times
 //!     ports      0x3f8..0x3ff     # I/O ports; may be given several times
 //!     device     0xfed00000 4K    # device memory: base and size; may be given several times
+//!     pci        8086:10d3        # a PCI function: vendor and device; may be given several times
 //!     dma        64K              # memory that its devices may read and write themselves; default none
 //!     restart    yes              # start it again when it dies; default no
 //!     power      yes              # it may end the whole system; default no
@@ -64,6 +65,8 @@ pub struct Server {
     pub ports: Vec<RangeInclusive<u16>>,
     /// Device memory that it may map: first address and size in bytes, both multiples of 4 KiB.
     pub devices: Vec<(u64, u64)>,
+    /// PCI functions that it drives, by vendor and device; the same twice is two of them.
+    pub functions: Vec<(u16, u16)>,
     /// Memory for its devices' own reads and writes, in bytes, beside [`memory`](Self::memory).
     pub dma: Option<u64>,
     /// Whether root starts it again when it has died.
@@ -87,6 +90,7 @@ impl Server {
             interrupts: Vec::new(),
             ports: Vec::new(),
             devices: Vec::new(),
+            functions: Vec::new(),
             dma: None,
             restart: false,
             power: false,
@@ -110,7 +114,7 @@ impl fmt::Display for Error {
 }
 
 const KEYS: &str = "program, arguments, priority, memory, threads, spaces, kernel-memory, module, interrupt, ports, \
-     device, dma, restart, power";
+     device, pci, dma, restart, power";
 
 /// The servers of a configuration, in the order in which they are to be started.
 ///
@@ -152,7 +156,7 @@ pub fn parse(text: &[u8]) -> Result<Vec<Server>, Error> {
         let Some(server) = servers.last_mut() else {
             return Err(fail(alloc::format!("`{key}` before the first `server NAME`")));
         };
-        let repeatable = matches!(key, "module" | "interrupt" | "ports" | "device");
+        let repeatable = matches!(key, "module" | "interrupt" | "ports" | "device" | "pci");
         if !repeatable && given.contains(&key) {
             return Err(fail(alloc::format!("server `{}` has `{key}` twice", server.name)));
         }
@@ -213,6 +217,17 @@ fn set(server: &mut Server, key: &str, value: &str) -> Result<(), String> {
             }
             server.devices.push((base, length));
         }
+        "pci" => {
+            let part = |digits: &str| {
+                let is_number = digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+                u16::from_str_radix(digits, 16).ok().filter(|_| is_number)
+            };
+            let parts = value.split_once(':').and_then(|(vendor, device)| part(vendor).zip(part(device)));
+            let Some(function) = parts else {
+                return Err(alloc::format!("`{value}` is no PCI function, like 8086:10d3"));
+            };
+            server.functions.push(function);
+        }
         "dma" => server.dma = Some(size(value)?),
         "restart" => server.restart = yes_or_no(key, value)?,
         "power" => server.power = yes_or_no(key, value)?,
@@ -271,7 +286,7 @@ mod tests {
     fn a_whole_configuration() {
         let servers = parse(
             b"# drivers\nserver console\n\tprogram con # the module\n  interrupt 4\n  ports 0x3f8..0x3ff\n ports 0x80\n\
-              device 0xfed00000 4K\n dma 64K\n restart yes\n arguments speed=115200  colour\n\n\
+              device 0xfed00000 4K\n pci 1234:11e8\n pci 8086:10D3\n dma 64K\n restart yes\n arguments speed=115200  colour\n\n\
               server unix\nprogram unix\nmemory rest\nkernel-memory 64M\nmodule image.cpio\nmodule b\npower yes\nthreads 20000\nspaces 4000\npriority 120\n",
         )
         .unwrap();
@@ -281,6 +296,7 @@ mod tests {
         assert_eq!(console.interrupts, [4]);
         assert_eq!(console.ports, [0x3f8..=0x3ff, 0x80..=0x80]);
         assert_eq!(console.devices, [(0xfed0_0000, 4096)]);
+        assert_eq!(console.functions, [(0x1234, 0x11e8), (0x8086, 0x10d3)]);
         assert_eq!((console.dma, servers[1].dma), (Some(64 << 10), None));
         assert_eq!(console.arguments, "speed=115200  colour");
         assert!(console.restart && !servers[1].restart);
@@ -332,6 +348,10 @@ mod tests {
             "device 0x1000",
             "device 0x1001 4K",
             "device 0xfffffffffffff000 4K",
+            "pci 8086",
+            "pci 8086:10d3:1",
+            "pci 808:610d3",
+            "pci +086:10d3",
             "dma 0",
             "restart maybe",
             "power on",

@@ -1,16 +1,15 @@
 //! Interrupts, I/O ports and device memory for drivers, and the end of the system.
 
-use crate::requests::Outcome;
+use crate::end::End;
 use crate::resources::Resources;
 use crate::server::{Server, name};
-use alloc::format;
 use core::ops::RangeInclusive;
 use l4::ipc::Message;
 use l4::{port, sigma0, thread};
 use root::executable::PAGE;
 use root::pages;
 use rt::root::Status;
-use x2::{Fpage, MapItem, PortRange, Rights, ThreadId};
+use x2::{Fpage, MapItem, Rights, ThreadId};
 
 /// Port of the emulator's debug-exit device.
 const DEBUG_EXIT: u16 = 0xf4;
@@ -26,30 +25,33 @@ const KEYBOARD_RESET: u8 = 0xfe;
 
 impl Server {
     /// A thread of the server has used `ports`, which its space does not have: it gets all of the range that they lie in,
-    /// or comes to its end.
-    pub(crate) fn port_fault(&self, fpage: u64, ip: u64) -> Outcome {
+    /// or comes to its end, for the reason that is returned.
+    pub(crate) fn port_fault(&self, resources: &Resources, fpage: u64, ip: u64) -> Result<Message, End> {
         let ports = Fpage::from_raw(fpage).ports();
         let granted = ports.and_then(|ports| {
             let holds =
                 |range: &&RangeInclusive<u16>| range.contains(&ports.first) && range.contains(&ports.last());
-            self.configuration.ports.iter().find(holds)
+            let configured = self.configuration.ports.iter().find(holds).cloned();
+            let registers = || self.pci_ports(resources, ports.first, ports.last());
+            configured.or_else(|| registers().map(|(first, last)| first..=last))
         });
-        let fpages = granted.into_iter().flat_map(|range| {
+        let fpages = granted.iter().flat_map(|range| {
             let (first, count) = (u64::from(*range.start()), range.len() as u64);
             pages::runs(first, first, count)
                 .map(|run| Fpage::io(run.address as u16, run.size_log2).with_rights(Rights::ALL))
         });
         // Asking sigma0 uses the message registers: the answer is written afterwards.
         if granted.is_none() || fpages.clone().any(|fpage| sigma0::request_ports(fpage) != Ok(true)) {
-            return Outcome::End(format!("use of {}, instruction {ip:#x}", described(ports)));
+            return Err(End::Ports { fpage, ip });
         }
-        Outcome::Answer(
-            fpages.fold(Message::new(0), |message, fpage| message.map_item(MapItem::map(fpage, 0))),
-        )
+        Ok(fpages.fold(Message::new(0), |message, fpage| message.map_item(MapItem::map(fpage, 0))))
     }
 
     /// Request: which resources the configuration gives the server: the `index`th of a kind.
-    pub(crate) fn resource(&self, kind: u64, index: u64) -> Option<(u64, u64)> {
+    pub(crate) fn resource(&self, resources: &mut Resources, kind: u64, index: u64) -> Option<(u64, u64)> {
+        if kind == 3 {
+            return self.pci_function(resources, index);
+        }
         let (configuration, index) = (&self.configuration, usize::try_from(index).ok()?);
         match kind {
             0 => configuration.interrupts.get(index).map(|&line| (line.into(), 0)),
@@ -62,17 +64,17 @@ impl Server {
     /// Request: device memory, whole pages of one of the server's devices.
     pub(crate) fn map_device(
         &mut self,
+        resources: &Resources,
         first: ThreadId,
-        physical: u64,
-        size: u64,
-        address: u64,
+        [physical, size, address]: [u64; 3],
     ) -> Result<(), Status> {
         if !physical.is_multiple_of(PAGE) || !size.is_multiple_of(PAGE) {
             return Err(Status::InvalidArgument);
         }
         let end = physical.checked_add(size).ok_or(Status::InvalidArgument)?;
         let is_own = |&(base, length): &(u64, u64)| base <= physical && end <= base + length;
-        if !self.configuration.devices.iter().any(is_own) {
+        let is_own = self.configuration.devices.iter().any(is_own);
+        if !is_own && !self.may_map(resources, &(physical..end)) {
             return Err(Status::NotFound);
         }
         if crate::modules::map(physical, size).is_none() {
@@ -131,14 +133,5 @@ impl Server {
             _ => return Err(Status::InvalidArgument),
         }
         Err(Status::Unsupported)
-    }
-}
-
-/// The ports of a fault, for a person.
-fn described(ports: Option<PortRange>) -> alloc::string::String {
-    match ports {
-        Some(ports) if ports.size_log2 == 0 => format!("port {:#x}", ports.first),
-        Some(ports) => format!("ports {:#x}..{:#x}", ports.first, ports.last()),
-        None => alloc::string::String::from("no ports"),
     }
 }

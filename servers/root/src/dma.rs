@@ -3,7 +3,8 @@
 //! Without an IOMMU a device goes on with what a driver has set it to, also when the driver has ended. So what a server has
 //! had for its devices is never given to another one: it waits for the server to be started again.
 
-use crate::frames;
+use crate::fill::Fill;
+use crate::frames::Block;
 use crate::resources::Resources;
 use crate::server::Server;
 use alloc::vec::Vec;
@@ -30,13 +31,13 @@ impl DeviceMemory {
 
 impl Server {
     /// Request: zeroed memory of `size` bytes, a power of two, at `address`, in one physical block below 2^`bits`. Returns its
-    /// physical address.
+    /// physical address, and what is to be done first.
     pub(crate) fn allocate_dma(
         &mut self,
         resources: &mut Resources,
         first: ThreadId,
         [address, size, bits]: [u64; 3],
-    ) -> Result<u64, Status> {
+    ) -> Result<(u64, Fill), Status> {
         let most = self.configuration.dma.ok_or(Status::NotFound)?;
         if !size.is_power_of_two() || size < PAGE || !(12..=64).contains(&bits) {
             return Err(Status::InvalidArgument);
@@ -46,10 +47,7 @@ impl Server {
         let fits = |block: &&Range<u64>| block.end - block.start == size && block.end <= limit;
         let unused = |block: &&Range<u64>| !self.memory.has_borrowed(block.start);
         let block = match self.dma.blocks.iter().filter(fits).find(unused).cloned() {
-            Some(block) => {
-                frames::clear(&block);
-                block
-            }
+            Some(block) => block,
             None => {
                 if self.dma.size().checked_add(size).is_none_or(|all| all > most) {
                     return Err(Status::QuotaExceeded);
@@ -61,7 +59,9 @@ impl Server {
                 block
             }
         };
-        self.memory.add_borrowed(first, address, block.start, size, Rights::READ_WRITE)?;
-        Ok(block.start)
+        self.memory.note_borrowed(address, block.start, size)?;
+        let physical = block.start;
+        let blocks = alloc::vec![Block { range: block, clear: true }];
+        Ok((physical, Fill::new(first, address, blocks, Rights::READ_WRITE)))
     }
 }

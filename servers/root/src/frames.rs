@@ -10,11 +10,19 @@ use root::thread_numbers::ServerIndex;
 
 /// What new memory is to contain.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fill {
+pub(crate) enum Initially {
     /// Zeros.
     Zero,
     /// Whatever it does, as long as that is no server's.
     AsItIs,
+}
+
+/// Memory in one piece.
+#[derive(Clone)]
+pub(crate) struct Block {
+    pub(crate) range: Range<u64>,
+    /// It is still to be cleared before anybody has it.
+    pub(crate) clear: bool,
 }
 
 /// All memory that servers can have.
@@ -44,7 +52,7 @@ impl Frames {
     }
 
     /// Gives `owner` `pages` pages in few blocks, the largest first, as physical ranges; each is aligned to its size, a
-    /// power of two. Quotas are the caller's business.
+    /// power of two. Quotas, and clearing, are the caller's business.
     ///
     /// # Errors
     /// [`RangeError`] if there is not so much; then `owner` has as much as before.
@@ -52,8 +60,8 @@ impl Frames {
         &mut self,
         owner: ServerIndex,
         pages: u64,
-        fill: Fill,
-    ) -> Result<Vec<Range<u64>>, RangeError> {
+        initially: Initially,
+    ) -> Result<Vec<Block>, RangeError> {
         let mut blocks = Vec::new();
         let mut left = pages;
         let mut largest = u64::MAX;
@@ -67,7 +75,9 @@ impl Frames {
             };
             result = match block {
                 Ok(base) => {
-                    blocks.push(base..base + size);
+                    let range = base..base + size;
+                    let clear = initially == Initially::Zero || self.used.touches(&range);
+                    blocks.push(Block { range, clear });
                     left -= size / PAGE;
                     Ok(())
                 }
@@ -79,19 +89,14 @@ impl Frames {
             }
         }
         if let Err(error) = result {
-            blocks.iter().for_each(|block| self.release(owner, block));
+            blocks.iter().for_each(|block| self.release(owner, &block.range));
             return Err(error);
         }
-        for block in &blocks {
-            if fill == Fill::Zero || self.used.touches(block) {
-                clear(block);
-            }
-            self.used.add(block);
-        }
+        blocks.iter().for_each(|block| self.used.add(&block.range));
         Ok(blocks)
     }
 
-    /// Gives `owner` one zeroed block of `size` bytes, a power of two, whose end is at most `limit`.
+    /// Gives `owner` one block, still to be cleared, of `size` bytes, a power of two, whose end is at most `limit`.
     ///
     /// # Errors
     /// [`RangeError`] if there is none.
@@ -106,7 +111,6 @@ impl Frames {
         }
         let base = self.ranges.allocate_below(owner, size, limit)?;
         let block = base..base + size;
-        clear(&block);
         self.used.add(&block);
         Ok(block)
     }

@@ -12,6 +12,7 @@ pub mod chunks;
 pub mod configuration;
 pub mod executable;
 pub mod pages;
+pub mod pci;
 pub mod quota;
 pub mod ranges;
 pub mod spaces;

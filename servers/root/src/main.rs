@@ -6,32 +6,41 @@
 extern crate alloc;
 
 mod address_space;
+mod console;
 mod devices;
 mod dma;
+mod end;
+mod fill;
 mod frames;
+mod functions;
+mod job;
 mod modules;
 mod names;
 mod owned;
+mod piece;
 mod requests;
 mod resources;
 mod server;
 mod shares;
 mod system;
+mod workers;
 
 use frames::Frames;
-use l4::println;
+use l4::{kip, print, println};
 use modules::Module;
 use root::configuration::{self, MemoryLimit};
 use system::System;
+use x2::boot_info::Nodes;
 
 l4::program!(run);
 
-// Tables of threads and ranges for a large system; root cannot ask itself for memory.
-rt::heap!(8 << 20);
+// Tables of threads and ranges for a large system, and the stacks of 64 processors' threads; root cannot ask itself for
+// memory.
+rt::heap!(12 << 20);
 
 fn run() -> ! {
     match configured() {
-        Ok(mut system) => system.run(),
+        Ok(system) => workers::run(system),
         Err(reason) => {
             println!("root: {reason}");
             println!("root: nothing is started");
@@ -80,11 +89,36 @@ fn configured() -> Result<System, alloc::string::String> {
         alloc::format!("the servers may have {fixed} KiB together, but the machine has {free} KiB")
     })?;
     println!("root: {} KiB of memory, {} servers", free >> 10, servers.len());
-    let mut system = System::new(frames);
+    modules::nodes().inspect(|nodes| report_nodes(*nodes));
+    let mut system = System::new(frames, workers::fronts(), workers::first_number());
+    if servers.iter().any(|server| !server.functions.is_empty()) {
+        system.resources.functions = functions::find_all();
+    }
     for (configuration, (program, modules)) in servers.into_iter().zip(found) {
         system.add(configuration, program, modules, rest);
     }
     Ok(system)
+}
+
+/// Says which memory and processors are near each other.
+fn report_nodes(nodes: Nodes<'_>) {
+    for node in 0..nodes.count() {
+        let ranges = nodes.memory().filter(|range| range.node == node as u64);
+        print!(
+            "root: node {node}: {} KiB of memory, processors",
+            ranges.map(|range| range.size >> 10).sum::<u64>()
+        );
+        for processor in 0..kip().processor_info().processors as usize {
+            if nodes.of_processor(processor) == Some(node as u8) {
+                print!(" {processor}");
+            }
+        }
+        print!(", distances");
+        for to in 0..nodes.count() {
+            print!(" {}", nodes.distance(node, to).unwrap_or(0));
+        }
+        println!("");
+    }
 }
 
 /// The boot module `wanted`, which the server `server` needs.

@@ -5,7 +5,7 @@ use l4::{kip, sigma0};
 use root::executable::PAGE;
 use root::pages;
 use x2::Fpage;
-use x2::boot_info::BootInfo;
+use x2::boot_info::{BootInfo, Nodes, Record};
 
 /// A boot module in physical memory, which root has at its physical addresses.
 #[derive(Clone, Copy)]
@@ -24,14 +24,25 @@ impl Module {
 
 /// The first module whose file name, the end of its command line's first word, `is_it`.
 pub(crate) fn find(is_it: impl Fn(&[u8]) -> bool) -> Option<Module> {
-    let address = kip().word(x2::kip::BOOT_INFO);
-    let head = bytes(address, PAGE - address % PAGE)?;
-    let info = BootInfo::new(bytes(address, BootInfo::announced_size(head)?)?)?;
-    info.modules().find_map(|(start, size, command_line)| {
+    boot_info()?.modules().find_map(|(start, size, command_line)| {
         let program = command_line.split(|&byte| byte == b' ').next()?;
         let file = program.rsplit(|&byte| byte == b'/').next()?;
         if is_it(file) { map(start, size).map(|()| Module { start, size }) } else { None }
     })
+}
+
+/// Which memory and processors belong together, if the machine has several nodes.
+pub(crate) fn nodes() -> Option<Nodes<'static>> {
+    boot_info()?.records().find_map(|record| match record {
+        Record::Nodes(nodes) => Some(nodes),
+        _ => None,
+    })
+}
+
+fn boot_info() -> Option<BootInfo<'static>> {
+    let address = kip().word(x2::kip::BOOT_INFO);
+    let head = bytes(address, PAGE - address % PAGE)?;
+    BootInfo::new(bytes(address, BootInfo::announced_size(head)?)?)
 }
 
 /// The physical memory `start .. start + size`.

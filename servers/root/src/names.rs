@@ -4,7 +4,8 @@ use crate::requests::{Outcome, found, refusal};
 use crate::server::name;
 use crate::system::System;
 use alloc::vec::Vec;
-use l4::{extension, ipc};
+use l4::ipc::Message;
+use l4::{extension, ipc, utcb};
 use rt::root::Status;
 use x2::{ErrorCode, ThreadId};
 
@@ -12,6 +13,8 @@ use x2::{ErrorCode, ThreadId};
 #[derive(Clone, Copy)]
 pub(crate) struct Waiter {
     thread: ThreadId,
+    /// Root's thread that it waits for an answer of.
+    asked: ThreadId,
     /// The server.
     index: usize,
 }
@@ -28,8 +31,7 @@ impl System {
                 Ok(()) => found(thread),
                 Err(status) => refusal(status),
             };
-            // A waiter that no longer waits has nothing to be told.
-            let _ = ipc::reply(waiter.thread, answer);
+            waiter.answer(answer);
         }
         Ok(())
     }
@@ -46,27 +48,40 @@ impl System {
                 Ok(()) => Outcome::Answer(found(thread)),
                 Err(status) => refused(status),
             },
-            None if wait && server.first.is_some() => {
+            None if wait && server.is_expected() => {
                 if self.waiters.try_reserve(1).is_err() {
                     return refused(Status::NoMemory);
                 }
-                self.waiters.push(Waiter { thread: from, index: target });
+                self.waiters.push(Waiter { thread: from, asked: utcb::my_global_id(), index: target });
                 Outcome::Later
             }
             None => refused(Status::NotFound),
         }
     }
 
-    /// Server `index` has ended: nobody waits for it any more, and none of its threads waits.
-    pub(crate) fn forget_waiters(&mut self, index: usize) {
+    /// Server `index` will not run again: nobody waits for it any more.
+    pub(crate) fn refuse_waiters(&mut self, index: usize) {
         for waiter in self.take_waiters(index) {
-            let _ = ipc::reply(waiter.thread, refusal(Status::NotFound));
+            waiter.answer(refusal(Status::NotFound));
         }
+    }
+
+    /// A server's threads have ended: none of them waits.
+    pub(crate) fn forget_waiters(&mut self) {
         self.waiters.retain(|waiter| self.resources.numbers.owner(name(waiter.thread)).is_some());
     }
 
     fn take_waiters(&mut self, index: usize) -> Vec<Waiter> {
         self.waiters.extract_if(.., |waiter| waiter.index == index).collect()
+    }
+}
+
+impl Waiter {
+    /// It waits for the thread that it has asked; one that no longer waits has nothing to be told.
+    fn answer(&self, answer: Message) {
+        let here = self.asked == utcb::my_global_id();
+        let answer = if here { answer } else { answer.propagated_for(self.asked) };
+        let _ = ipc::reply(self.thread, answer);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::resources::Resources;
 use crate::server::{Server, id, name};
+use alloc::vec::Vec;
 use l4::thread::{self, ThreadControl};
 use l4::{extension, space};
 use root::executable::PAGE;
@@ -153,12 +154,14 @@ impl Server {
         Ok(())
     }
 
-    /// Request: ends a space of the server's with all its threads.
-    pub(crate) fn delete_space(&mut self, resources: &mut Resources, space: SpaceName) -> Result<(), Status> {
+    /// Request: ends a space of the server's. Returns its threads, which are to be ended.
+    pub(crate) fn delete_space(
+        &mut self,
+        resources: &mut Resources,
+        space: SpaceName,
+    ) -> Result<Vec<ThreadName>, Status> {
         let ended = resources.spaces.remove(self.index, space).ok_or(Status::InvalidArgument)?;
-        ended.threads().iter().for_each(|&thread| self.give_back_number(resources, thread));
-        self.spaces.give_back(1);
-        Ok(())
+        Ok(ended.into_threads())
     }
 
     /// A new thread's name, out of the server's quota.

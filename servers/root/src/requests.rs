@@ -1,13 +1,16 @@
 //! The requests of `interfaces/root.defs`: words in, words out.
 
-use crate::frames::Fill;
+use crate::end::End;
+use crate::fill::Fill;
+use crate::frames::Initially;
+use crate::job::{Allocate, EndThreads, Job, Release};
+use crate::piece::THREADS;
 use crate::server::Server;
 use crate::system::System;
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use l4::ipc::{Message, Received};
 use l4::{extension, print, utcb};
+use root::executable::PAGE;
 use root::spaces::SpaceName;
 use root::thread_numbers::ServerIndex;
 use rt::root::{Status, request, with_text};
@@ -19,16 +22,18 @@ use x2::{MessageTag, ThreadId};
 pub(crate) enum Outcome {
     /// The sender goes on with this answer.
     Answer(Message),
-    /// The sender waits: it is answered when something else happens.
+    /// The sender waits: it is answered when something else happens, or never.
     Later,
-    /// The server has come to its end, for this reason.
-    End(String),
+    /// The sender waits for this.
+    Work(Job),
+    /// The sender has text to be printed.
+    Print,
 }
 
 /// A request as it was received: the message registers are free for kernel calls and other messages.
 pub(crate) struct Request {
     pub(crate) from: ThreadId,
-    tag: MessageTag,
+    pub(crate) tag: MessageTag,
     words: [u64; MESSAGE_REGISTERS],
     count: usize,
 }
@@ -41,6 +46,11 @@ impl Request {
             *word = utcb::message_register(index + 1);
         }
         Request { from: message.from, tag: message.tag, words, count }
+    }
+
+    /// Word `index`, if it has one.
+    pub(crate) fn word(&self, index: usize) -> Option<u64> {
+        self.words[..self.count].get(index).copied()
     }
 
     /// The words, if there are so many.
@@ -64,10 +74,12 @@ impl Request {
 }
 
 /// An answer of so many words.
-enum Answer {
+#[derive(Clone, Copy)]
+pub(crate) enum Answer {
     None,
     One(u64),
     Two(u64, u64),
+    Three(u64, u64, u64),
 }
 
 impl System {
@@ -76,14 +88,17 @@ impl System {
         let tag = request.tag;
         let word = |register: usize| request.words[register - 1];
         if protocol::of(tag) == protocol::PAGE_FAULT && request.count == 2 {
-            return Outcome::End(format!("fault at {:#x}, instruction {:#x}", word(1), word(2)));
+            return self.ended(index, End::Fault { address: word(1), ip: word(2) });
         }
         if protocol::of(tag) == protocol::IO_PAGE_FAULT && request.count == 2 {
-            return self.servers[index].port_fault(word(1), word(2));
+            return match self.servers[index].port_fault(&self.resources, word(1), word(2)) {
+                Ok(ports) => Outcome::Answer(ports),
+                Err(end) => self.ended(index, end),
+            };
         }
         if protocol::of(tag) == protocol::ARCHITECTURE_EXCEPTION && request.count >= exception::WORDS {
             let (number, ip) = (word(exception::NUMBER), word(exception::RIP));
-            return Outcome::End(format!("exception {number}, instruction {ip:#x}"));
+            return self.ended(index, End::Exception { number, ip });
         }
         // Whatever a server asks for, root must be able to note it.
         if !crate::has_headroom() && tag.label() != request::EXIT {
@@ -91,22 +106,37 @@ impl System {
         }
         match tag.label() {
             request::EXIT => match request.arguments() {
-                Ok([status]) => Outcome::End(format!("exit with status {status}")),
+                Ok([status]) => self.ended(index, End::Exit(status)),
                 Err(status) => Outcome::Answer(refusal(status)),
             },
             request::NAME_LOOKUP => match request.word_and_text() {
                 Ok((wait, name)) => self.lookup(index, request.from, &name, wait != 0),
                 Err(status) => Outcome::Answer(refusal(status)),
             },
+            request::PRINT => Outcome::Print,
             request::SERVER => Outcome::Answer(match request.arguments() {
                 Ok([place]) => self.describe(place),
                 Err(status) => refusal(status),
             }),
+            request::MEMORY_ALLOCATE
+            | request::MEMORY_POOL
+            | request::MEMORY_FREE
+            | request::MEMORY_DMA
+            | request::SHARE_CREATE
+            | request::SPACE_DELETE => match self.begin_work(index, request) {
+                Ok(job) => Outcome::Work(job),
+                Err(status) => Outcome::Answer(refusal(status)),
+            },
             _ => Outcome::Answer(match self.perform(index, request) {
                 Ok(answer) => message(&answer),
                 Err(status) => refusal(status),
             }),
         }
+    }
+
+    /// Server `index` has come to its end.
+    fn ended(&mut self, index: usize, end: End) -> Outcome {
+        Outcome::Work(self.end(index, end))
     }
 
     /// What the server at this place of the configuration is and has.
@@ -116,6 +146,7 @@ impl System {
         let (runs, memory) = (server.first.is_some(), &server.memory);
         // A server that does not run has none.
         let kernel = server.first.and_then(|first| extension::kernel_memory(first).ok()).unwrap_or(0);
+        let [kind, what, ip] = End::words(server.end);
         let words = [
             Status::Done as u64,
             memory.used(),
@@ -125,16 +156,58 @@ impl System {
             kernel,
             server.threads.used(),
             server.spaces.used(),
+            kind,
+            what,
+            ip,
         ];
         with_text(Message::with_words(request::ANSWER, &words), server.configuration.name.as_bytes())
+    }
+
+    /// Begins a request that may take long.
+    fn begin_work(&mut self, index: usize, request: &Request) -> Result<Job, Status> {
+        let (server, resources, from) = (&mut self.servers[index], &mut self.resources, request.from);
+        let first = server.first.ok_or(Status::InvalidArgument)?;
+        let allocate = |address, size, fill: Fill, answer, share| {
+            Job::Allocate(Allocate { index, from, fill, address, pages: size / PAGE, answer, share })
+        };
+        let job = match request.tag.label() {
+            request::MEMORY_FREE => {
+                let [address, size] = request.arguments()?;
+                server.memory.unsettle(address, size)?;
+                let (done, status) = (0, Status::Done);
+                Job::Release(Release { index, from, thread: first, address, done, size, status, share: None })
+            }
+            request::MEMORY_DMA => {
+                let words @ [address, size, _] = request.arguments()?;
+                let (physical, fill) = server.allocate_dma(resources, first, words)?;
+                allocate(address, size, fill, Answer::One(physical), None)
+            }
+            request::SHARE_CREATE => {
+                let [address, size, partner] = request.arguments()?;
+                let partner = ThreadId::from_raw(partner);
+                let (share, fill) = server.create_share(resources, first, [address, size], partner)?;
+                allocate(address, size, fill, Answer::One(share), Some(share))
+            }
+            request::SPACE_DELETE => {
+                let [space] = request.arguments()?;
+                let threads = server.delete_space(resources, SpaceName::from_word(space))?;
+                Job::EndThreads(EndThreads { index, from, threads, ending: [None; THREADS] })
+            }
+            label => {
+                let [address, size] = request.arguments()?;
+                let initially =
+                    if label == request::MEMORY_POOL { Initially::AsItIs } else { Initially::Zero };
+                let fill = server.memory.allocate(&mut resources.frames, first, address, size, initially)?;
+                allocate(address, size, fill, Answer::None, None)
+            }
+        };
+        server.jobs += 1;
+        Ok(job)
     }
 
     /// Carries out a request that is answered at once.
     fn perform(&mut self, index: usize, request: &Request) -> Result<Answer, Status> {
         let label = request.tag.label();
-        if label == request::PRINT {
-            return print_text(&request.text(0)?);
-        }
         if label == request::NAME_REGISTER {
             let [thread] = request.arguments()?;
             return self.register(index, ThreadId::from_raw(thread)).map(|()| Answer::None);
@@ -142,15 +215,6 @@ impl System {
         let (server, resources) = (&mut self.servers[index], &mut self.resources);
         let first = server.first.ok_or(Status::InvalidArgument)?;
         match label {
-            request::MEMORY_ALLOCATE | request::MEMORY_POOL => {
-                let [address, size] = request.arguments()?;
-                let fill = if label == request::MEMORY_POOL { Fill::AsItIs } else { Fill::Zero };
-                server.memory.allocate(&mut resources.frames, first, address, size, fill)?;
-            }
-            request::MEMORY_FREE => {
-                let [address, size] = request.arguments()?;
-                server.memory.free(&mut resources.frames, first, address, size)?;
-            }
             request::MEMORY_AVAILABLE => {
                 let [] = request.arguments()?;
                 return Ok(Answer::One(server.memory.available(&resources.frames)));
@@ -182,10 +246,6 @@ impl System {
                 let [thread] = request.arguments()?;
                 server.delete_space_thread(resources, ThreadId::from_raw(thread))?;
             }
-            request::SPACE_DELETE => {
-                let [space] = request.arguments()?;
-                server.delete_space(resources, SpaceName::from_word(space))?;
-            }
             request::INTERRUPT_ATTACH => {
                 let [line, thread] = request.arguments()?;
                 server.attach_interrupt(resources, line, ThreadId::from_raw(thread))?;
@@ -195,26 +255,30 @@ impl System {
                 server.detach_interrupt(resources, line)?;
             }
             request::DEVICE_MAP => {
-                let [physical, size, address] = request.arguments()?;
-                server.map_device(first, physical, size, address)?;
+                server.map_device(resources, first, request.arguments()?)?;
             }
             request::RESOURCE => {
                 let [kind, index] = request.arguments()?;
-                let (first, second) = server.resource(kind, index).ok_or(Status::NotFound)?;
+                let (first, second) = server.resource(resources, kind, index).ok_or(Status::NotFound)?;
                 return Ok(Answer::Two(first, second));
             }
-            request::SHARE_CREATE => {
-                let [address, size, partner] = request.arguments()?;
-                let partner = ThreadId::from_raw(partner);
-                return Ok(Answer::One(server.create_share(resources, first, [address, size], partner)?));
+            request::PCI_REGION => {
+                let [function, region] = request.arguments()?;
+                let [kind, begin, size] = server.pci_region(resources, function, region)?;
+                return Ok(Answer::Three(kind, begin, size));
+            }
+            request::MESSAGE_ATTACH => {
+                let [function, entry, thread] = request.arguments()?;
+                let thread = ThreadId::from_raw(thread);
+                return Ok(Answer::One(server.attach_message(resources, [function, entry], thread)?));
+            }
+            request::MESSAGE_DETACH => {
+                let [interrupt] = request.arguments()?;
+                server.detach_message(resources, interrupt)?;
             }
             request::SHARE_MAP => {
                 let [share, address] = request.arguments()?;
                 return Ok(Answer::One(server.map_share(resources, first, share, address)?));
-            }
-            request::MEMORY_DMA => {
-                let words = request.arguments()?;
-                return Ok(Answer::One(server.allocate_dma(resources, first, words)?));
             }
             request::SYSTEM_END => {
                 let [how, status] = request.arguments()?;
@@ -234,12 +298,15 @@ fn map_module(server: &mut Server, first: ThreadId, room: u64, name: &[u8]) -> R
 }
 
 /// The answer that a request is done.
-fn message(answer: &Answer) -> Message {
+pub(crate) fn message(answer: &Answer) -> Message {
     let done = Status::Done as u64;
     match *answer {
         Answer::None => Message::with_words(request::ANSWER, &[done]),
         Answer::One(word) => Message::with_words(request::ANSWER, &[done, word]),
         Answer::Two(first, second) => Message::with_words(request::ANSWER, &[done, first, second]),
+        Answer::Three(first, second, third) => {
+            Message::with_words(request::ANSWER, &[done, first, second, third])
+        }
     }
 }
 
@@ -258,11 +325,14 @@ pub(crate) fn server_index(index: usize) -> ServerIndex {
     index as ServerIndex
 }
 
-fn print_text(text: &[u8]) -> Result<Answer, Status> {
-    for &byte in text {
+/// The answer to a request to print, which needs none of root's notes.
+pub(crate) fn print_text(request: &Request) -> Message {
+    let Ok(text) = request.text(0) else { return refusal(Status::InvalidArgument) };
+    let _turn = crate::console::turn();
+    for byte in text {
         // Control characters would let a server rewrite what others have printed.
         let shown = if byte == b'\n' || (b' '..=b'~').contains(&byte) { byte } else { b'?' };
         print!("{}", char::from(shown));
     }
-    Ok(Answer::None)
+    message(&Answer::None)
 }

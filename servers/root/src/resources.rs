@@ -1,6 +1,7 @@
 //! What the servers share: memory, thread numbers, spaces, interrupt lines.
 
 use crate::frames::Frames;
+use crate::functions::Function;
 use crate::server::{id, name};
 use crate::shares::Shares;
 use alloc::vec::Vec;
@@ -17,6 +18,8 @@ pub(crate) struct Resources {
     pub(crate) shares: Shares,
     /// The interrupt lines that are attached, each to a thread.
     pub(crate) lines: Vec<(u32, ThreadName)>,
+    /// The PCI functions of the machine, if any server is to have one.
+    pub(crate) functions: Vec<Function>,
 }
 
 impl Resources {
@@ -28,7 +31,13 @@ impl Resources {
     /// Ends a thread; the kernel ends what depends on it, its interrupts and, if it is the last, its space.
     pub(crate) fn end_thread(&mut self, thread: ThreadName) {
         thread::delete(id(thread)).expect("deletion of a thread never fails");
+        self.forget_thread(thread);
+    }
+
+    /// A thread has been ended.
+    pub(crate) fn forget_thread(&mut self, thread: ThreadName) {
         self.numbers.free(thread);
         self.lines.retain(|&(_, handler)| handler != thread);
+        self.forget_messages(thread);
     }
 }

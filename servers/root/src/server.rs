@@ -2,7 +2,9 @@
 
 use crate::address_space::AddressSpace;
 use crate::dma::DeviceMemory;
-use crate::frames::Fill;
+use crate::end::End;
+use crate::frames::{self, Initially};
+use crate::job::Start;
 use crate::modules::Module;
 use crate::resources::Resources;
 use alloc::format;
@@ -17,7 +19,8 @@ use root::quota::Quota;
 use root::thread_numbers::{ServerIndex, ThreadName};
 use rt::root::Status;
 use rt::start_page;
-use x2::{Fpage, Rights, ThreadId};
+use x2::control::UNCHANGED;
+use x2::{ErrorCode, Fpage, Rights, ThreadId};
 
 /// Where its UTCBs lie: room for as many threads as a configuration can give.
 const UTCB_AREA: u64 = 0x7ffe_0000_0000;
@@ -25,6 +28,21 @@ const UTCB_AREA: u64 = 0x7ffe_0000_0000;
 const STACK_PAGES: u64 = 16;
 /// Where it lies; the page below is never mapped.
 const STACK: u64 = 0x7ffd_0000_0000;
+/// A server that dies oftener than this is not started again: it would only die once more.
+const MOST_RESTARTS: u32 = 5;
+
+/// Where a server is between its start and its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It has nothing.
+    Down,
+    /// It gets its program; none of its threads runs.
+    Starting,
+    /// It runs.
+    Up,
+    /// It has ended, and what it had is being taken back. Its requests get no answer.
+    Ending,
+}
 
 /// A configured server and, while it runs, what it has.
 pub(crate) struct Server {
@@ -32,6 +50,8 @@ pub(crate) struct Server {
     program: Module,
     /// Those that it may map, in the configuration's order.
     pub(crate) modules: Vec<Module>,
+    /// Which PCI functions it has, in the configuration's order; none where the machine has no such.
+    pub(crate) functions: Vec<Option<usize>>,
     pub(crate) index: ServerIndex,
     pub(crate) memory: AddressSpace,
     /// What its devices write, which outlives it.
@@ -40,12 +60,17 @@ pub(crate) struct Server {
     pub(crate) spaces: Quota,
     /// Which thread has each place in its UTCB area.
     utcbs: Vec<Option<ThreadName>>,
+    pub(crate) state: State,
+    /// How many jobs work for it now.
+    pub(crate) jobs: u32,
     /// Its first thread, while it runs.
     pub(crate) first: Option<ThreadId>,
     /// The thread that answers to its name.
     pub(crate) registered: Option<ThreadId>,
     /// How often it has been started again.
     pub(crate) restarts: u32,
+    /// Why it has ended last.
+    pub(crate) end: Option<End>,
 }
 
 /// The id of a thread.
@@ -69,34 +94,44 @@ impl Server {
         Server {
             program,
             modules,
+            functions: Vec::new(),
             index,
             memory: AddressSpace::new(index, memory),
             dma: DeviceMemory::default(),
             threads: Quota::new(configuration.threads.into()),
             spaces: Quota::new(configuration.spaces.into()),
             utcbs: Vec::new(),
+            state: State::Down,
+            jobs: 0,
             first: None,
             registered: None,
             restarts: 0,
+            end: None,
             configuration,
         }
     }
 
-    /// Starts it. Returns its first thread.
-    ///
-    /// # Errors
-    /// Why it could not be started, for a person; then it has nothing.
-    pub(crate) fn start(&mut self, resources: &mut Resources) -> Result<ThreadId, String> {
-        let result = self.try_start(resources);
-        match result {
-            Ok(thread) => self.first = Some(thread),
-            Err(_) => self.take_down(resources),
+    /// Whether it will run, or does.
+    pub(crate) fn is_expected(&self) -> bool {
+        match self.state {
+            State::Down => false,
+            State::Starting | State::Up => true,
+            State::Ending => self.will_restart(),
         }
-        result
     }
 
-    fn try_start(&mut self, resources: &mut Resources) -> Result<ThreadId, String> {
+    /// Whether it is started again when it has ended.
+    pub(crate) fn will_restart(&self) -> bool {
+        self.configuration.restart && self.restarts < MOST_RESTARTS
+    }
+
+    /// Begins to start it, which has nothing yet: the space and its memory, to be filled.
+    ///
+    /// # Errors
+    /// Why it cannot be started, for a person; it may have got something.
+    pub(crate) fn begin(&mut self, resources: &mut Resources, roots: &[ThreadId]) -> Result<Start, String> {
         let program = Executable::parse(self.program.content())?;
+        self.state = State::Starting;
         self.threads.take(1).map_err(|_| "it may have no thread")?;
         self.spaces.take(1).map_err(|_| "it may have no space")?;
         let name = resources.numbers.allocate(self.index).map_err(|_| "no thread number is free")?;
@@ -104,7 +139,6 @@ impl Server {
         self.utcbs.push(Some(name));
         let me = utcb::my_global_id();
         let create = ThreadControl { space: thread, scheduler: me, pager: ThreadId::NIL, utcb: None };
-        let refused = |what: &'static str| move |error| format!("the kernel refused {what}: {error:?}");
         thread::control(thread, create).map_err(refused("a space"))?;
         let utcbs = (u64::from(self.configuration.threads) * x2::utcb::SIZE).next_power_of_two().max(PAGE);
         let areas = (Fpage::memory(start_page::KIP, 12), Fpage::memory(UTCB_AREA, utcbs.ilog2()));
@@ -113,7 +147,11 @@ impl Server {
         if let Some(bytes) = self.configuration.kernel_memory {
             extension::set_quota(thread, bytes).map_err(refused("its kernel memory"))?;
         }
-        let frames = &mut resources.frames;
+        let mut fills = Vec::new();
+        let mut add = |address, pages, rights| {
+            let frames = &mut resources.frames;
+            self.memory.reserve_memory(frames, thread, address, pages, Initially::Zero, rights)
+        };
         for segment in &program.segments {
             let mut rights = Rights::READ;
             for (right, given) in [(Rights::EXECUTE, segment.execute), (Rights::WRITE, segment.write)] {
@@ -121,23 +159,41 @@ impl Server {
                     rights = rights.or(right);
                 }
             }
-            let content = (segment.content, Fill::Zero);
-            self.memory.add_memory(frames, thread, segment.address, segment.pages, content, rights)?;
+            let mut fill = add(segment.address, segment.pages, rights)?;
+            fill.content = segment.content;
+            fills.push(fill);
         }
-        let page = start_page::encode(&self.configuration.name, &self.configuration.arguments);
+        let page = start_page::encode(&self.configuration.name, &self.configuration.arguments, roots);
         let page = page.ok_or("its name and arguments do not fit a page")?;
-        self.memory.add_memory(frames, thread, start_page::ADDRESS, 1, (&page, Fill::Zero), Rights::READ)?;
-        let stack = (&[][..], Fill::Zero);
-        self.memory.add_memory(frames, thread, STACK, STACK_PAGES, stack, Rights::READ_WRITE)?;
-        thread::control(thread, ThreadControl { pager: me, utcb: Some(UTCB_AREA), ..create })
-            .map_err(refused("its first thread"))?;
+        let mut fill = add(start_page::ADDRESS, 1, Rights::READ)?;
+        for block in &mut fill.blocks {
+            frames::clear(&block.range);
+            frames::write(&block.range, 0, &page);
+            block.clear = false;
+        }
+        fills.push(fill);
+        fills.push(add(STACK, STACK_PAGES, Rights::READ_WRITE)?);
+        Ok(Start::of(self.index.into(), name, program.entry, fills))
+    }
+
+    /// Lets it run, which has its program now, on the first processor.
+    ///
+    /// # Errors
+    /// Why that does not go, for a person.
+    pub(crate) fn activate(&mut self, start: &Start) -> Result<(), String> {
+        let (thread, me) = (start.thread, utcb::my_global_id());
+        let create = ThreadControl { space: thread, scheduler: me, pager: me, utcb: Some(UTCB_AREA) };
+        thread::control(thread, create).map_err(refused("its first thread"))?;
         extension::set_handlers(thread, Some(me), None).map_err(refused("handling its exceptions"))?;
-        thread::set_priority(thread, self.configuration.priority).map_err(refused("its priority"))?;
+        let priority = self.configuration.priority.into();
+        thread::schedule(thread, UNCHANGED, 0, priority, UNCHANGED).map_err(refused("its priority"))?;
+        self.memory.settle_all();
         // As after a call: the return address would be at the stack pointer.
         let stack = STACK + STACK_PAGES * PAGE - 8;
-        ipc::send(thread, Message::with_words(0, &[program.entry, stack]))
+        ipc::send(thread, Message::with_words(0, &[start.entry, stack]))
             .map_err(|error| format!("it could not be started: {error:?}"))?;
-        Ok(thread)
+        (self.state, self.first) = (State::Up, Some(thread));
+        Ok(())
     }
 
     /// Request: another thread in the server's space, started at `ip` with `sp`. The first thread may schedule it.
@@ -192,10 +248,9 @@ impl Server {
         self.utcbs.iter_mut().filter(|place| **place == Some(name)).for_each(|place| *place = None);
     }
 
-    /// Takes everything back that the server has: threads, with them its spaces, and memory.
+    /// Takes everything back that the server has, whose threads, and with them its spaces, are gone.
     pub(crate) fn take_down(&mut self, resources: &mut Resources) {
-        let threads: Vec<ThreadName> = resources.numbers.of(self.index).collect();
-        threads.into_iter().for_each(|thread| resources.end_thread(thread));
+        resources.silence(self.index);
         resources.spaces.remove_all(self.index);
         resources.shares.forget(&mut resources.frames, self.index);
         // The spaces are gone, so nobody has the memory but root.
@@ -203,6 +258,11 @@ impl Server {
         self.utcbs.clear();
         self.threads.give_back(self.threads.used());
         self.spaces.give_back(self.spaces.used());
-        (self.first, self.registered) = (None, None);
+        self.state = State::Down;
     }
+}
+
+/// What of a server's start the kernel has refused.
+fn refused(what: &'static str) -> impl Fn(Option<ErrorCode>) -> String {
+    move |error| format!("the kernel refused {what}: {error:?}")
 }

@@ -1,6 +1,7 @@
 //! Memory that two servers share: it lives until both have ended.
 
-use crate::frames::{Fill, Frames};
+use crate::fill::Fill;
+use crate::frames::{Block, Frames, Initially};
 use crate::resources::Resources;
 use crate::server::{Server, name};
 use alloc::vec::Vec;
@@ -27,6 +28,8 @@ struct Share {
     /// Who made it, and the partner, each as long as it lives.
     sides: [Option<ServerIndex>; 2],
     block: Range<u64>,
+    /// The block is cleared: the partner may have it.
+    published: bool,
 }
 
 impl Shares {
@@ -37,11 +40,29 @@ impl Shares {
     /// A server has ended: what nobody has any more is free.
     pub(crate) fn forget(&mut self, frames: &mut Frames, server: ServerIndex) {
         for share in &mut self.shares {
+            if !share.published && share.sides[0] == Some(server) {
+                share.sides[1] = None;
+            }
             for side in share.sides.iter_mut().filter(|side| **side == Some(server)) {
                 *side = None;
             }
         }
         for gone in self.shares.extract_if(.., |share| share.sides == [None; 2]) {
+            frames.release(SHARED, &gone.block);
+        }
+    }
+
+    /// The partner may have this share.
+    pub(crate) fn publish(&mut self, number: u64) {
+        self.shares
+            .iter_mut()
+            .filter(|share| share.number == number)
+            .for_each(|share| share.published = true);
+    }
+
+    /// This share, which its maker could not be given, is no more.
+    pub(crate) fn withdraw(&mut self, frames: &mut Frames, number: u64) {
+        for gone in self.shares.extract_if(.., |share| share.number == number) {
             frames.release(SHARED, &gone.block);
         }
     }
@@ -52,14 +73,15 @@ impl Shares {
 }
 
 impl Server {
-    /// Request: memory of `size` bytes at `address` for this server and that of `partner`. Returns its number.
+    /// Request: memory of `size` bytes at `address` for this server and that of `partner`. Returns its number, and what is to be
+    /// done before it is published.
     pub(crate) fn create_share(
         &mut self,
         resources: &mut Resources,
         first: ThreadId,
         [address, size]: [u64; 2],
         partner: ThreadId,
-    ) -> Result<u64, Status> {
+    ) -> Result<(u64, Fill), Status> {
         let right_size = size.is_power_of_two() && (PAGE..=LARGEST).contains(&size);
         let owner = if partner.is_global() { resources.numbers.owner(name(partner)) } else { None };
         let other = owner.filter(|&other| other != self.index && resources.is_own(other, partner));
@@ -70,21 +92,26 @@ impl Server {
         resources.shares.shares.try_reserve(1).map_err(|_| Status::NoMemory)?;
         self.memory.reserve(size)?;
         // A power of two comes in one block, or the machine has none so large.
-        let blocks = resources.frames.allocate(SHARED, size / PAGE, Fill::Zero).unwrap_or_default();
-        let mapped = match &blocks[..] {
-            [block] => self.memory.add_borrowed(first, address, block.start, size, Rights::READ_WRITE),
+        let blocks = resources.frames.allocate(SHARED, size / PAGE, Initially::Zero).unwrap_or_default();
+        let noted = match &blocks[..] {
+            [Block { range, .. }] => {
+                self.memory.note_borrowed(address, range.start, size).map(|()| range.clone())
+            }
             _ => Err(Status::NoMemory),
         };
-        if let Err(status) = mapped {
-            blocks.iter().for_each(|block| resources.frames.release(SHARED, block));
-            self.memory.give_back(size);
-            return Err(status);
-        }
+        let block = match noted {
+            Ok(block) => block,
+            Err(status) => {
+                blocks.iter().for_each(|block| resources.frames.release(SHARED, &block.range));
+                self.memory.give_back(size);
+                return Err(status);
+            }
+        };
         let shares = &mut resources.shares;
         shares.last += 1;
         let (number, sides) = (shares.last, [Some(self.index), Some(other)]);
-        shares.shares.extend(blocks.into_iter().map(|block| Share { number, sides, block }));
-        Ok(number)
+        shares.shares.push(Share { number, sides, block, published: false });
+        Ok((number, Fill::new(first, address, blocks, Rights::READ_WRITE)))
     }
 
     /// Request: maps what another server shares with this one at `address`. Returns its size.
@@ -96,7 +123,9 @@ impl Server {
         address: u64,
     ) -> Result<u64, Status> {
         let mut shares = resources.shares.shares.iter();
-        let share = shares.find(|share| share.number == number && share.sides[1] == Some(self.index));
+        let is_it =
+            |share: &&Share| share.number == number && share.sides[1] == Some(self.index) && share.published;
+        let share = shares.find(is_it);
         let block = &share.ok_or(Status::NotFound)?.block;
         let size = block.end - block.start;
         self.memory.add_borrowed(first, address, block.start, size, Rights::READ_WRITE)?;

@@ -57,6 +57,11 @@ impl Space {
         self.threads[0]
     }
 
+    /// All its threads, when it is no more.
+    pub fn into_threads(self) -> Vec<ThreadName> {
+        self.threads
+    }
+
     /// All its threads.
     pub fn threads(&self) -> &[ThreadName] {
         &self.threads

@@ -1,25 +1,25 @@
-//! The servers together, and the loop that hears of them: requests, faults, exceptions.
+//! The servers together: how they start and end, and who is heard.
 
+use crate::end::End;
 use crate::frames::Frames;
+use crate::job::{Job, Start, TakeDown};
 use crate::modules::Module;
 use crate::names::Waiter;
+use crate::piece::THREADS;
+use crate::report;
 use crate::requests::{Outcome, Request, server_index};
 use crate::resources::Resources;
-use crate::server::{self, Server};
+use crate::server::{self, Server, State};
 use crate::shares::Shares;
+use alloc::string::String;
 use alloc::vec::Vec;
-use l4::ipc::{self, Message, Received};
-use l4::{kip, println};
 use root::configuration::{self, MemoryLimit};
 use root::spaces::Spaces;
 use root::thread_numbers::ThreadNumbers;
+use x2::ThreadId;
 
-/// Thread numbers below the first of root's own: those of the initial servers.
-const INITIAL_THREADS: u32 = 8;
 /// Thread numbers that root hands out.
-const THREADS: u32 = 1 << 16;
-/// A server that dies oftener than this is not started again: it would only die once more.
-const MOST_RESTARTS: u32 = 5;
+const THREAD_NUMBERS: u32 = 1 << 16;
 
 /// All servers and what they share.
 pub(crate) struct System {
@@ -27,15 +27,19 @@ pub(crate) struct System {
     pub(crate) resources: Resources,
     /// Threads that wait until another server registers.
     pub(crate) waiters: Vec<Waiter>,
+    /// Root's threads that serve, by their processors.
+    roots: Vec<ThreadId>,
 }
 
 impl System {
-    pub(crate) fn new(frames: Frames) -> System {
-        let first = kip().thread_info().user_base + INITIAL_THREADS;
-        let numbers = ThreadNumbers::new(first, THREADS);
-        let (spaces, shares, lines) = (Spaces::new(), Shares::new(), Vec::new());
-        let resources = Resources { frames, numbers, spaces, shares, lines };
-        System { servers: Vec::new(), resources, waiters: Vec::new() }
+    /// A system without servers, served by `roots`, the threads of each processor. Thread numbers below `first` are not root's to
+    /// give away.
+    pub(crate) fn new(frames: Frames, roots: Vec<ThreadId>, first: u32) -> System {
+        let numbers = ThreadNumbers::new(first, THREAD_NUMBERS);
+        let (spaces, shares) = (Spaces::new(), Shares::new());
+        let (lines, functions) = (Vec::new(), Vec::new());
+        let resources = Resources { frames, numbers, spaces, shares, lines, functions };
+        System { servers: Vec::new(), resources, waiters: Vec::new(), roots }
     }
 
     /// Adds a server. `rest` is what `memory rest` stands for.
@@ -51,77 +55,90 @@ impl System {
             MemoryLimit::Rest => rest,
         };
         let index = server_index(self.servers.len());
-        self.servers.push(Server::new(configuration, program, modules, index, memory));
+        let mut server = Server::new(configuration, program, modules, index, memory);
+        for &(vendor, device) in &server.configuration.functions {
+            let mut all = self.resources.functions.iter_mut();
+            let at = all.position(|function| function.is_free((vendor, device)));
+            match at {
+                Some(at) => self.resources.functions[at].give_to(index),
+                None => report!(
+                    "root: server {}: there is no PCI function {vendor:04x}:{device:04x}",
+                    server.configuration.name
+                ),
+            }
+            server.functions.push(at);
+        }
+        self.servers.push(server);
     }
 
-    /// Starts all servers and serves them for ever.
-    pub(crate) fn run(&mut self) -> ! {
-        (0..self.servers.len()).for_each(|index| self.start(index));
-        let mut received = ipc::wait();
-        loop {
-            // An error leaves nothing to answer: the receiver of the last answer was gone or not waiting.
-            let answer = received.ok().and_then(|message| Some((message.from, self.hear(message)?)));
-            received = match answer {
-                Some((to, message)) => ipc::reply_wait(to, message),
-                None => ipc::wait(),
-            };
+    /// Begins to start server `index`, which is down.
+    pub(crate) fn begin(&mut self, index: usize) -> Job {
+        match self.servers[index].begin(&mut self.resources, &self.roots) {
+            Ok(start) => Job::Start(start),
+            Err(reason) => self.cannot_start(index, &reason),
         }
     }
 
-    fn start(&mut self, index: usize) {
-        let server = &mut self.servers[index];
-        let result = server.start(&mut self.resources);
+    /// Lets a server run that has got its program.
+    ///
+    /// # Errors
+    /// Why that does not go, for a person.
+    pub(crate) fn activate(&mut self, start: &Start) -> Result<(), String> {
+        let server = &mut self.servers[start.index];
+        server.activate(start)?;
         let (name, used) = (&server.configuration.name, server.memory.used() >> 10);
-        match result {
-            Ok(thread) => {
-                let (program, priority) = (&server.configuration.program, server.configuration.priority);
-                let (number, version) = (thread.number(), thread.version());
-                println!(
-                    "root: server {name} started: program {program}, thread {number}.{version}, priority {priority}, {used} KiB"
-                );
+        let (program, priority) = (&server.configuration.program, server.configuration.priority);
+        let (number, version) = (start.thread.number(), start.thread.version());
+        report!(
+            "root: server {name} started: program {program}, thread {number}.{version}, priority {priority}, {used} KiB"
+        );
+        Ok(())
+    }
+
+    /// What a message leads to. Whoever is not a thread of a running server's own space gets no answer.
+    pub(crate) fn hear(&mut self, request: &Request) -> Outcome {
+        if !request.from.is_global() {
+            return Outcome::Later;
+        }
+        let name = server::name(request.from);
+        let owner = self.resources.numbers.owner(name);
+        match owner.filter(|&index| self.resources.numbers.is_own(index, name)) {
+            Some(index) if self.servers[usize::from(index)].state == State::Up => {
+                self.serve(index.into(), request)
             }
-            Err(reason) => println!("root: server {name} cannot be started: {reason}"),
+            _ => Outcome::Later,
         }
     }
 
-    /// The answer to a message, if it has one. Whoever is not a thread of a server's own space gets none.
-    fn hear(&mut self, message: Received) -> Option<Message> {
-        if !message.from.is_global() {
-            return None;
-        }
-        let name = server::name(message.from);
-        let index = self.resources.numbers.owner(name)?;
-        if !self.resources.numbers.is_own(index, name) {
-            return None;
-        }
-        match self.serve(index.into(), &Request::new(message)) {
-            Outcome::Answer(answer) => Some(answer),
-            Outcome::Later => None,
-            Outcome::End(reason) => {
-                self.end(index.into(), &reason);
-                None
-            }
-        }
-    }
-
-    /// Reports the end of a server, takes back what it had and starts it again if it is to be.
-    fn end(&mut self, index: usize, reason: &str) {
+    /// Reports the end of a server. What it has is to be taken back.
+    pub(crate) fn end(&mut self, index: usize, end: End) -> Job {
         let server = &mut self.servers[index];
-        println!("root: server {} has ended: {reason}", server.configuration.name);
+        report!("root: server {} has ended: {end}", server.configuration.name);
+        server.end = Some(end);
+        server.state = State::Ending;
+        (server.first, server.registered) = (None, None);
+        Job::TakeDown(TakeDown { index, cursor: 0, ending: [None; THREADS], failed: false })
+    }
+
+    /// A server has no threads any more: takes the rest back and starts it again if it is to be.
+    pub(crate) fn is_down(&mut self, index: usize, failed: bool) -> Option<Job> {
+        let server = &mut self.servers[index];
         let used = server.memory.used() >> 10;
         server.take_down(&mut self.resources);
-        println!("root: {used} KiB taken back, {} KiB free", self.resources.frames.free() >> 10);
-        self.forget_waiters(index);
-        let server = &mut self.servers[index];
-        if server.configuration.restart && server.restarts < MOST_RESTARTS {
-            server.restarts += 1;
-            self.start(index);
-        } else if server.configuration.restart {
-            println!(
-                "root: server {} is not started again: it ended {} times",
-                server.configuration.name,
-                server.restarts + 1
-            );
+        self.forget_waiters();
+        if !failed {
+            report!("root: {used} KiB taken back, {} KiB free", self.resources.frames.free() >> 10);
+            let server = &mut self.servers[index];
+            if server.will_restart() {
+                server.restarts += 1;
+                return Some(self.begin(index));
+            }
+            if server.configuration.restart {
+                let (name, ends) = (&server.configuration.name, server.restarts + 1);
+                report!("root: server {name} is not started again: it ended {ends} times");
+            }
         }
+        self.refuse_waiters(index);
+        None
     }
 }

@@ -109,11 +109,13 @@ impl ThreadNumbers {
         true
     }
 
-    /// All threads of `owner`.
-    pub fn of(&self, owner: ServerIndex) -> impl Iterator<Item = ThreadName> + '_ {
-        self.entries.iter().enumerate().filter(move |(_, entry)| entry.owner == Some(owner)).map(
-            move |(index, entry)| ThreadName { number: self.first + index as u32, version: entry.version },
-        )
+    /// All threads of `owner` whose number is at least `from`, in order.
+    pub fn of_from(&self, owner: ServerIndex, from: u32) -> impl Iterator<Item = ThreadName> + '_ {
+        let entries = self.entries.iter().enumerate().skip(from.saturating_sub(self.first) as usize);
+        entries.filter(move |(_, entry)| entry.owner == Some(owner)).map(move |(index, entry)| ThreadName {
+            number: self.first + index as u32,
+            version: entry.version,
+        })
     }
 }
 
@@ -140,7 +142,9 @@ mod tests {
         let again = numbers.allocate(2).unwrap();
         assert_eq!((again.number, numbers.owner(again)), (101, Some(2)));
         assert_ne!(again.version, names[1].version);
-        assert_eq!(numbers.of(1).collect::<Vec<_>>(), [names[2]]);
+        assert_eq!(numbers.of_from(1, 0).collect::<Vec<_>>(), [names[2]]);
+        assert_eq!(numbers.of_from(1, 103).count() + numbers.of_from(3, 0).count(), 0);
+        assert_eq!(numbers.of_from(2, 101).collect::<Vec<_>>(), [again]);
     }
 
     #[test]

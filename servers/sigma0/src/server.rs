@@ -48,7 +48,7 @@ pub mod extended {
 const RECOMMENDED: u32 = 22;
 
 /// Threads that root can announce.
-pub const MAX_ANNOUNCED: usize = 32;
+pub const MAX_ANNOUNCED: usize = 128;
 
 /// sigma0's whole state.
 #[derive(Debug)]

@@ -13,13 +13,14 @@ use core::future::Future;
 use core::time::Duration;
 use mach::{KernError, Machine};
 use machine::L4Machine;
+use rt::executor::TaskHome;
 use unix::memory::Memory;
 use unix::thread::{End, Shortage};
 use unix::{Error, Result};
 use unix_server::Driver;
 use unix_server::options::{Mode, Options};
 
-/// The worker that serves everything.
+/// The worker that serves the system as a whole: the one that has the console.
 const WORKER: usize = 0;
 
 /// The part of the heap that must be free for programs without privileges to get something new, and for anybody.
@@ -73,10 +74,11 @@ impl L4Driver {
 
 impl Driver<L4Machine> for L4Driver {
     type Thread = ProgramThread;
+    type Task = TaskHome;
 
     async fn create_thread(&self, memory: &Arc<Memory<L4Machine>>) -> Result<ProgramThread> {
         let space = memory.map().with_pmap(|pmap| self.machine.space(pmap)).ok_or(Error::ESRCH)?;
-        let thread = self.machine.create_user_thread(&space, WORKER).map_err(|failure| match failure {
+        let thread = self.machine.create_user_thread(&space).map_err(|failure| match failure {
             KernError::ResourceShortage => Error::EAGAIN,
             other => error(other),
         })?;
@@ -92,8 +94,9 @@ impl Driver<L4Machine> for L4Driver {
         Ok(ProgramThread::new(thread, memory, self.extended_size, self.library.is_some()))
     }
 
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-        self.run_beside(task)
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<TaskHome> {
+        let spawned = self.machine.spawn(self.machine.current_worker(), task);
+        spawned.map(|task| task.home()).map_err(error)
     }
 
     async fn show(&self, bytes: &[u8]) {
@@ -140,5 +143,10 @@ impl Driver<L4Machine> for L4Driver {
 
     fn processors(&self) -> usize {
         self.machine.processors()
+    }
+
+    fn processor_times(&self, processor: usize) -> Option<(Duration, Duration)> {
+        let times = self.machine.processor_times(processor)?;
+        Some((Duration::from_micros(times.program), Duration::from_micros(times.server)))
     }
 }

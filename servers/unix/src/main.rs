@@ -79,7 +79,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
     let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
     let configuration = Configuration {
-        workers: 1,
+        workers: options.workers.unwrap_or(usize::MAX),
         processors: about::processors(),
         frames: None,
         heap: Some(heap),

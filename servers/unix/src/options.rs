@@ -1,4 +1,4 @@
-//! The server's arguments: `[mode=exception|bounce] [trace] [quiet] [greet] [line=telnet] [time=SECONDS]
+//! The server's arguments: `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet] [line=telnet] [time=SECONDS]
 //! [env=NAME=VALUE].. [-- COMMAND ARG..]`.
 //!
 //! Words are separated by blanks. Within a word `\` and what follows stand for one byte: `\n`, `\t`, `\xHH`, or else the
@@ -22,6 +22,8 @@ pub enum Mode {
 pub struct Options {
     /// How system calls are delivered.
     pub mode: Mode,
+    /// On how many processors the server works, the first ones; on all if there are not so many, or none is said.
+    pub workers: Option<usize>,
     /// Whether system calls are written to the log.
     pub trace: bool,
     /// Whether the log is kept from the console.
@@ -56,6 +58,10 @@ impl Options {
                 None if word == "quiet" => options.quiet = true,
                 Some(("mode", "exception")) => options.mode = Mode::Exception,
                 Some(("mode", "bounce")) => options.mode = Mode::Bounce,
+                Some(("workers", number)) => {
+                    let number = number.parse().ok().filter(|&number: &usize| number > 0);
+                    options.workers = Some(number.ok_or_else(unknown)?);
+                }
                 Some(("line", "telnet")) => options.commands = true,
                 Some(("time", seconds)) => options.time = seconds.parse().map_err(|_| unknown())?,
                 Some(("env", variable)) => options.environment.push(decode(variable).ok_or_else(unknown)?),
@@ -99,13 +105,14 @@ mod tests {
     #[test]
     fn options_come_before_the_command() {
         let options = Options::parse(
-            "mode=bounce  time=12 trace line=telnet greet env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
+            "mode=bounce workers=3  time=12 trace line=telnet greet env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
         )
         .unwrap();
         assert_eq!(
             (options.mode, options.trace, options.quiet, options.commands && options.greet, options.time),
             (Mode::Bounce, true, false, true, 12)
         );
+        assert_eq!(options.workers, Some(3));
         assert_eq!(options.environment, [b"A=b c"]);
         let expected: [&[u8]; 5] = [b"sh", b"-c", b"echo 'a\\b'\n", b"", b"--"];
         assert_eq!(options.command, expected);
@@ -114,7 +121,17 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_named() {
-        for bad in ["colour", "mode=fast", "time=now", "line=raw", "trace=1", "-- a\\x4", "-- a\\"] {
+        for bad in [
+            "colour",
+            "mode=fast",
+            "time=now",
+            "line=raw",
+            "trace=1",
+            "workers=0",
+            "workers=all",
+            "-- a\\x4",
+            "-- a\\",
+        ] {
             let Err(Unknown(word)) = Options::parse(bad) else { panic!("{bad}") };
             assert!(bad.ends_with(&word) && !word.is_empty());
         }

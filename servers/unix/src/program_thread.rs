@@ -10,6 +10,7 @@ use core::time::Duration;
 use mach::machine::ThreadState;
 use mach::{KernError, KernResult};
 use machine::{CallHandler, L4Machine, SystemCall};
+use rt::executor::TaskHome;
 use unix::memory::Memory;
 use unix::process::{Control, Pid};
 use unix::{BoxFuture, Error, Result};
@@ -115,6 +116,8 @@ impl ProgramThread {
 }
 
 impl unix_server::UserThread for ProgramThread {
+    type Task = TaskHome;
+
     fn set_ids(&self, pid: Pid, tid: Pid) {
         if self.bounces {
             bounce::set_ids(self.thread.id(), pid.number(), tid.number());
@@ -123,6 +126,14 @@ impl unix_server::UserThread for ProgramThread {
 
     fn serve_at_once(&self, calls: impl CallsAtOnce + 'static) {
         self.thread.set_call_handler(Arc::new(Calls(calls)));
+    }
+
+    fn set_task(&self, task: TaskHome) {
+        self.thread.set_task(task);
+    }
+
+    fn take_task_of(&self, other: &ProgramThread) {
+        self.thread.set_task_of(&other.thread);
     }
 
     async fn run(&self, resume: Resume) -> Event {

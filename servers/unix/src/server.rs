@@ -21,14 +21,17 @@ use unix::{BoxFuture, Error, Result};
 /// What the server needs of the system below it, beside [`Machine`].
 pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// A thread of the machine.
-    type Thread: UserThread;
+    type Thread: UserThread<Task = Self::Task>;
+
+    /// Names a task.
+    type Task;
 
     /// A thread in the address space of `memory`, which it keeps as long as it lives. It does not run yet. `EAGAIN`,
     /// `ENOMEM`.
     fn create_thread(&self, memory: &Arc<Memory<M>>) -> impl Future<Output = Result<Self::Thread>> + Send;
 
     /// Runs `task` beside all others. `ENOMEM`.
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<()>;
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<Self::Task>;
 
     /// Shows bytes on the console, after those of earlier calls.
     fn show(&self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
@@ -60,6 +63,12 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
 
     /// Processors that threads may run on.
     fn processors(&self) -> usize;
+
+    /// What a processor has been used for: see [`Host::processor_times`].
+    fn processor_times(&self, processor: usize) -> Option<(Duration, Duration)> {
+        let _ = processor;
+        None
+    }
 }
 
 /// The server around the Unix library: its [`Host`].
@@ -120,9 +129,10 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
                 server.run(thread, next).await;
             }
         };
-        let started = self.driver.spawn(task);
-        if started.is_err() {
-            running.out_of_memory();
+        match (self.driver.spawn(task), self.machine_thread(&running)) {
+            (Ok(task), Some(user)) => user.set_task(task),
+            (Ok(_), None) => {}
+            (Err(_), _) => running.out_of_memory(),
         }
     }
 
@@ -149,5 +159,9 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
 
     fn processors(&self) -> usize {
         self.driver.processors()
+    }
+
+    fn processor_times(&self, processor: usize) -> Option<(Duration, Duration)> {
+        self.driver.processor_times(processor)
     }
 }

@@ -114,6 +114,7 @@ pub async fn system<M: Machine, D: Driver<M>>(
         (b"/dev/pts", "devpts", ptys.root()),
         (b"/dev/shm", "tmpfs", shared),
         (b"/proc", "proc", system.proc_root()),
+        (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"")?),
     ] {
         make_directory(&caller, path, Mode::new(0o755)).await?;
         caller.mount(path, root, source, MountFlags::empty()).await?;

@@ -50,12 +50,25 @@ pub enum Resume {
 
 /// A thread of the machine as the server drives it. Dropping it ends it.
 pub trait UserThread: unix::thread::UserThread + Sized + 'static {
+    /// Names a task.
+    type Task;
+
     /// Which Unix thread it is, said before it runs for the first time: for what the program can find out by itself.
     fn set_ids(&self, pid: Pid, tid: Pid);
 
     /// Lets `calls` serve the thread's system calls that need not wait, from now on. May do nothing.
     fn serve_at_once(&self, calls: impl CallsAtOnce + 'static) {
         let _ = calls;
+    }
+
+    /// Says which task runs it: the two may be served together. May do nothing.
+    fn set_task(&self, task: Self::Task) {
+        let _ = task;
+    }
+
+    /// Says that the task which ran `other` runs this one from now on. May do nothing.
+    fn take_task_of(&self, other: &Self) {
+        let _ = other;
     }
 
     /// Lets the thread run until it comes back. At most one such future exists at a time; a recall that comes while
@@ -120,6 +133,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
                 Next::Run(state) => Resume::Registers(state),
                 Next::RunNew(_, state) => {
                     let Some(new) = self.machine_thread(&thread) else { return };
+                    new.take_task_of(&user);
                     user = new;
                     self.begin(&thread, &user);
                     Resume::Registers(state)
@@ -142,7 +156,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
     }
 
     /// The machine's side of a thread.
-    fn machine_thread(&self, thread: &Thread<M>) -> Option<Arc<D::Thread>> {
+    pub(crate) fn machine_thread(&self, thread: &Thread<M>) -> Option<Arc<D::Thread>> {
         // Every thread was made by this server's driver.
         thread.user().into_any().downcast().ok()
     }

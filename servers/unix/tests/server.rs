@@ -83,6 +83,8 @@ impl unix::thread::UserThread for TestThread {
 }
 
 impl UserThread for TestThread {
+    type Task = ();
+
     fn set_ids(&self, pid: Pid, tid: Pid) {
         assert_eq!(pid, tid, "no process of the tests has two threads");
     }
@@ -150,6 +152,7 @@ struct TestDriver {
 
 impl Driver<Simulated> for TestDriver {
     type Thread = TestThread;
+    type Task = ();
 
     async fn create_thread(&self, memory: &Arc<Memory<Simulated>>) -> unix::Result<TestThread> {
         let mut made = self.made.lock().unwrap();

@@ -139,7 +139,7 @@ func processes() {
 	output, err := exec.Command("/bin/sh", "-c", "echo from a shell; cat; exit 3").CombinedOutput()
 	var failed *exec.ExitError
 	fmt.Printf("process %q %v\n", output, errors.As(err, &failed) && failed.ExitCode() == 3)
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	fmt.Println("killed", exec.CommandContext(ctx, "/bin/sleep", "60").Run())
 }

@@ -38,9 +38,10 @@ pub(crate) struct Usage {
 
 impl System {
     pub(crate) fn start(grow_heap: fn(&'static mut [u8])) -> System {
+        let processors = kip().processor_info().processors as usize;
         let configuration = Configuration {
-            workers: 1,
-            processors: kip().processor_info().processors as usize,
+            workers: processors,
+            processors,
             frames: Some(FRAMES),
             heap: Some(HEAP),
             grow_heap,

@@ -178,7 +178,7 @@ fn ask(driver: ThreadId, label: u64, argument: u64) -> Result<[u64; 3], IpcError
 
 /// The client.
 pub(crate) fn test() -> ! {
-    let mut report = Report::plan(11);
+    let mut report = Report::plan(12);
     let first = names::lookup_wait("driver").unwrap_or(ThreadId::NIL);
     let signature = u64::from(u32::from_le_bytes(SIGNATURE_BYTES));
     let works = |driver, byte: u64| ask(driver, ECHO, byte) == Ok([byte, 0, 0]);
@@ -208,6 +208,13 @@ pub(crate) fn test() -> ! {
         ask(first, FAULT, 0) == Err(IpcErrorKind::NonExistingPartner),
         "DRIV0005",
         "a client whose driver faults gets an error",
+    );
+    let end = servers::describe(0).map(|driver| driver.end);
+    report.test(
+        matches!(end, Ok(Some(servers::End::Fault { address: 0x1234_5000, ip })) if ip != 0)
+            && servers::describe(1).is_ok_and(|client| client.end.is_none()),
+        "DRIV0012",
+        "and can learn why it has ended",
     );
     report.test(
         ask(first, ECHO, 1) == Err(IpcErrorKind::NonExistingPartner),

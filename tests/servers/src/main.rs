@@ -7,7 +7,9 @@ extern crate alloc;
 mod console;
 mod driver;
 mod memory;
+mod messages;
 mod names;
+mod parallel;
 mod report;
 mod spaces;
 mod threads;
@@ -28,12 +30,17 @@ fn run() -> ! {
         "spaces" => spaces::test(),
         "memory" => memory::test(),
         "threads" => threads::test(),
+        "parallel" => parallel::test(),
+        "victim" => parallel::end_while_served(),
+        "late" => parallel::register_late(),
         "deep" => threads::run_over(),
         "echo" => names::echo(),
         "silent" => names::silent(),
         "console" => console::test(),
         "driver" => driver::drive(),
         "client" => driver::test(),
+        "message-driver" => messages::drive(),
+        "message-client" => messages::test(),
         "power" => power(),
         "port" => {
             // SAFETY: the port is not this server's, so nothing is read.

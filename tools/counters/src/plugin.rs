@@ -1,7 +1,7 @@
 //! The connection to QEMU: the plugin interface, version 1 (QEMU 4.2 to 8.1), declared here because Debian packages no
 //! header. Only callback forms are used: the inline forms changed in later versions.
 
-use crate::counts::{Access, Processor};
+use crate::counts::{Access, Mode, Processor};
 use crate::decode::{self, Kind, Special};
 use crate::latency::{Effect, Latency};
 use crate::profile::{Count, Profile};
@@ -31,6 +31,7 @@ struct Info {
 struct Opaque([u8; 0]);
 
 const NO_REGISTERS: c_int = 0;
+const WRITE: c_int = 2;
 const READ_AND_WRITE: c_int = 3;
 
 unsafe extern "C" {
@@ -212,6 +213,10 @@ fn translated_for_work(block: *mut Opaque) {
             let bytes = bytes_of(instruction);
             whole.address = qemu_plugin_insn_vaddr(instruction);
             whole.instructions += 1;
+            if Mode::of(whole.address) == Mode::Kernel {
+                let nothing = std::ptr::null_mut();
+                qemu_plugin_register_vcpu_mem_cb(instruction, stored, NO_REGISTERS, WRITE, nothing);
+            }
             match decode::kind(bytes) {
                 Kind::Mark(kind, region) => whole.mark = Some((kind, region)),
                 Kind::Special(special) => whole.special = Some(special),
@@ -235,6 +240,21 @@ extern "C" fn block_executed(processor: c_uint, data: *mut c_void) {
             state.work.as_ref().and_then(|work| work.get(processor as usize)).map(Mutex::lock)
     {
         work.block(block);
+    }
+}
+
+extern "C" fn stored(processor: c_uint, information: u32, address: u64, _data: *mut c_void) {
+    let Some(state) = STATE.get().filter(|state| state.counting.load(Ordering::Relaxed)) else { return };
+    // SAFETY: `information` and `address` are this access's; the object is valid until the callback returns.
+    unsafe {
+        let place = qemu_plugin_get_hwaddr(information, address);
+        if !place.is_null()
+            && qemu_plugin_hwaddr_is_io(place)
+            && let Some(Ok(mut work)) =
+                state.work.as_ref().and_then(|work| work.get(processor as usize)).map(Mutex::lock)
+        {
+            work.device_store(qemu_plugin_hwaddr_phys_addr(place));
+        }
     }
 }
 

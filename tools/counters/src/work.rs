@@ -10,6 +10,8 @@ use std::fmt::Write;
 
 /// Instructions that a round of a loop has at most.
 const ROUND: u64 = 256;
+/// Where the local APIC takes the end of an interrupt.
+const END_OF_INTERRUPT: u64 = 0xfee0_00b0;
 
 /// Instructions of one processor and mode.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +43,7 @@ pub struct Work {
     /// Where the last PAUSE was.
     pause: u64,
     halts: u64,
+    interrupts: u64,
 }
 
 impl Work {
@@ -69,15 +72,22 @@ impl Work {
         }
     }
 
+    /// The processor stores to the physical address of a device.
+    pub fn device_store(&mut self, address: u64) {
+        self.interrupts += u64::from(address == END_OF_INTERRUPT);
+    }
+
     /// One line of JSON for region `region` and processor `processor`, without the line's end. `instructions` are those of work.
     pub fn report(&self, region: u8, processor: usize) -> String {
         let mut line = format!("{{\"region\":{region},\"processor\":{processor}");
-        for (name, counts, halts) in [("user", self.user, 0), ("kernel", self.kernel, self.halts)] {
+        for (name, counts, halts, interrupts) in
+            [("user", self.user, 0, 0), ("kernel", self.kernel, self.halts, self.interrupts)]
+        {
             let (work, polling) = (counts.work, counts.polling);
             // Writing to a string cannot fail.
             let _ = write!(
                 line,
-                ",\"{name}\":{{\"instructions\":{work},\"polling\":{polling},\"halt\":{halts}}}"
+                ",\"{name}\":{{\"instructions\":{work},\"polling\":{polling},\"halt\":{halts},\"interrupts\":{interrupts}}}"
             );
         }
         line.push('}');
@@ -108,10 +118,13 @@ mod tests {
         work.block(&block(0x1000, 1, None));
         rounds(&mut work, 10, 9);
         work.block(&block(KERNEL, 1, Some(Special::Halt)));
+        // A request to another processor, and the end of an interrupt.
+        work.device_store(0xfee0_0300);
+        work.device_store(END_OF_INTERRUPT);
         assert_eq!(
             work.report(3, 1),
-            "{\"region\":3,\"processor\":1,\"user\":{\"instructions\":1,\"polling\":0,\"halt\":0},\
-             \"kernel\":{\"instructions\":11,\"polling\":90,\"halt\":1}}"
+            "{\"region\":3,\"processor\":1,\"user\":{\"instructions\":1,\"polling\":0,\"halt\":0,\"interrupts\":0},\
+             \"kernel\":{\"instructions\":11,\"polling\":90,\"halt\":1,\"interrupts\":1}}"
         );
     }
 

@@ -1,11 +1,10 @@
 //! Boots a suite on one machine and judges what it prints.
 
-use crate::monitor::Monitor;
 use crate::scratch::{Guard, Scratch, file_name};
 use crate::suites::{Expectation, Run};
 use crate::symbolise::Symboliser;
 use crate::tap::{Outcome, Report, Test};
-use crate::{guest, image, tree};
+use crate::{guest, image, monitor, tree};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs;
@@ -48,6 +47,9 @@ const TAIL: usize = 40;
 /// How long a machine may go on printing after its last test, so that a crash just after it is seen.
 const GRACE: Duration = Duration::from_millis(300);
 
+/// How long a machine that was asked where it is may be silent before its answer counts as complete.
+pub(crate) const ANSWER: Duration = Duration::from_secs(2);
+
 /// Boots, watches, stops the machine and judges. An error means that the machine could not even be started.
 pub(crate) fn run(run: &Run) -> Result<Verdict> {
     if !run.suite.guest.is_empty() {
@@ -79,13 +81,22 @@ pub(crate) fn run(run: &Run) -> Result<Verdict> {
 
 /// The console of a running machine.
 struct Console {
-    output: Receiver<Vec<u8>>,
+    output: Receiver<Heard>,
     input: ChildStdin,
     log: fs::File,
     socket: PathBuf,
-    /// The line that is not complete yet.
+    /// The lines that are not complete yet: the machine's and QEMU's own.
     partial: Vec<u8>,
+    complaint: Vec<u8>,
     lines: Vec<String>,
+}
+
+/// What can be heard of a machine.
+enum Heard {
+    /// Its console.
+    Console(Vec<u8>),
+    /// QEMU itself, at any moment: also in the midst of a line of the console.
+    Emulator(Vec<u8>),
 }
 
 /// Why watching stopped.
@@ -109,9 +120,17 @@ impl Console {
         let mut stdout = child.stdout.take().context("QEMU without standard output")?;
         let mut stderr = child.stderr.take().context("QEMU without standard error")?;
         let complaints = sender.clone();
-        std::thread::spawn(move || pump(&mut stdout, &sender));
-        std::thread::spawn(move || pump(&mut stderr, &complaints));
-        Ok(Console { output, input, log, socket, partial: Vec::new(), lines: Vec::new() })
+        std::thread::spawn(move || pump(&mut stdout, &sender, Heard::Console));
+        std::thread::spawn(move || pump(&mut stderr, &complaints, Heard::Emulator));
+        Ok(Console {
+            output,
+            input,
+            log,
+            socket,
+            partial: Vec::new(),
+            complaint: Vec::new(),
+            lines: Vec::new(),
+        })
     }
 
     fn watch(mut self, run: &Run, symboliser: &Symboliser) -> Verdict {
@@ -121,7 +140,7 @@ impl Console {
         let stop = loop {
             let patience = if judge.complete() { GRACE } else { run.quiet };
             match self.output.recv_timeout(patience) {
-                Ok(bytes) => self.take(&bytes),
+                Ok(heard) => self.hear(heard),
                 Err(RecvTimeoutError::Timeout) if judge.complete() => break Stop::Complete,
                 Err(RecvTimeoutError::Timeout) => break Stop::Hung,
                 Err(RecvTimeoutError::Disconnected) => break Stop::Ended,
@@ -164,16 +183,11 @@ impl Console {
         verdict
     }
 
-    /// Asks a hung machine where it is: the kernel through an NMI (its debugger prints threads and a backtrace), and
-    /// QEMU for the registers, in case the kernel cannot answer.
+    /// Asks a hung machine where it is, and notes what it and QEMU say.
     fn interrogate(&mut self) {
-        let answer = Monitor::connect(&self.socket).and_then(|mut monitor| {
-            let registers = monitor.registers()?;
-            monitor.inject_nmi()?;
-            Ok(registers)
-        });
-        while let Ok(bytes) = self.output.recv_timeout(Duration::from_secs(2)) {
-            self.take(&bytes);
+        let registers = monitor::interrogate(&self.socket);
+        while let Ok(heard) = self.output.recv_timeout(ANSWER) {
+            self.hear(heard);
             if self.lines.len() > 100_000 {
                 break;
             }
@@ -181,35 +195,35 @@ impl Console {
         if !self.partial.is_empty() {
             self.take(b"\n");
         }
-        let text = match answer {
-            Ok(registers) => registers,
-            Err(error) => format!("the monitor did not answer: {error:#}"),
-        };
-        let wanted = |line: &&str| {
-            ["CPU#", "RAX", "RSI", "R8", "R12", "RIP", "CR0", "the monitor"]
-                .iter()
-                .any(|start| line.starts_with(start))
-        };
-        self.take(b"--- registers when the machine was given up ---\n");
-        for line in text.lines().filter(wanted) {
-            let spaced = line.replace('=', " = ");
-            self.take(spaced.as_bytes());
-            self.take(b"\n");
+        self.take(registers.as_bytes());
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Console(bytes) => self.take(&bytes),
+            Heard::Emulator(bytes) => {
+                let _ = self.log.write_all(&bytes);
+                split(&bytes, &mut self.complaint, &mut self.lines);
+            }
         }
     }
 
-    /// Appends output: to the log as it is, and split into lines.
+    /// Appends output of the console: to the log as it is, and split into lines.
     fn take(&mut self, bytes: &[u8]) {
         let _ = self.log.write_all(bytes);
-        for byte in bytes {
-            match byte {
-                b'\n' => {
-                    let line = String::from_utf8_lossy(&self.partial).trim_end_matches('\r').to_string();
-                    self.lines.push(line);
-                    self.partial.clear();
-                }
-                _ => self.partial.push(*byte),
+        split(bytes, &mut self.partial, &mut self.lines);
+    }
+}
+
+/// Appends the lines that `bytes` complete, of which `partial` was there before.
+fn split(bytes: &[u8], partial: &mut Vec<u8>, lines: &mut Vec<String>) {
+    for byte in bytes {
+        match byte {
+            b'\n' => {
+                lines.push(String::from_utf8_lossy(partial).trim_end_matches('\r').to_string());
+                partial.clear();
             }
+            _ => partial.push(*byte),
         }
     }
 }
@@ -233,10 +247,10 @@ pub(crate) fn without_control_sequences(line: &str) -> String {
 }
 
 /// Passes on everything that can be read until the end.
-fn pump(from: &mut impl Read, to: &std::sync::mpsc::Sender<Vec<u8>>) {
+fn pump(from: &mut impl Read, to: &std::sync::mpsc::Sender<Heard>, heard: fn(Vec<u8>) -> Heard) {
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
-        if to.send(buffer[..count].to_vec()).is_err() {
+        if to.send(heard(buffer[..count].to_vec())).is_err() {
             break;
         }
     }
@@ -319,6 +333,15 @@ impl<'a> Judge<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_emulator_says_does_not_cut_a_line_in_two() {
+        let (mut console, mut complaint, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+        split(b"ok 1 - a\r\nok 2", &mut console, &mut lines);
+        split(b"qemu: warning\n", &mut complaint, &mut lines);
+        split(b" - b\n", &mut console, &mut lines);
+        assert_eq!(lines, ["ok 1 - a", "qemu: warning", "ok 2 - b"]);
+    }
 
     #[test]
     fn terminal_control_is_not_shown() {

@@ -70,6 +70,18 @@ pub(crate) fn kernel_and_programs(names: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// The feature of the kernel without what only several processors need.
+pub(crate) const UNIPROCESSOR: &str = "uniprocessor";
+
+/// Builds the kernel with a feature that only a benchmark has. Returns its file, which is not among those that are booted otherwise.
+pub(crate) fn kernel_with(feature: &str) -> Result<PathBuf> {
+    let results = tree::target().join(format!("kernel-{feature}"));
+    let mut cargo = FlagSet::kernel().cargo_into(&toolchain::find()?, "build", &results);
+    cargo.args(["--profile", RELEASE, "--package", "macadamia-kernel", "--features", feature]);
+    command::run(&mut cargo, &format!("building the kernel with {feature}"))?;
+    Ok(results.join(TARGET).join(RELEASE).join("kernel"))
+}
+
 /// Builds the packages of a set that the named boot files are of.
 fn named(set: &FlagSet, toolchain: &Toolchain, names: &[&str], profile: &str) -> Result<Vec<PathBuf>> {
     let packages = packages::all(&toolchain.cargo)?;

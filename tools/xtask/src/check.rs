@@ -1,8 +1,8 @@
 //! `./mac check`: formatting and lints, for host code and for code of the bare machine.
 
-use crate::build::FlagSet;
+use crate::build::{FlagSet, UNIPROCESSOR};
 use crate::packages::{Kind, Package};
-use crate::{bench, book, command, mutations, packages, rules, toolchain};
+use crate::{bench, book, command, mutations, packages, rules, toolchain, trace};
 use anyhow::Result;
 use std::path::Path;
 
@@ -14,10 +14,24 @@ pub(crate) fn run() -> Result<()> {
     let results = [
         ("formatting", format(&host)),
         ("lints for the host", host_lints(&host)),
-        ("lints for the kernel", target_lints(&toolchain, &FlagSet::kernel(), &packages, Kind::Kernel)),
-        ("lints for the programs", target_lints(&toolchain, &FlagSet::user()?, &packages, Kind::Program)),
+        ("lints for the kernel", target_lints(&toolchain, &FlagSet::kernel(), &packages, Kind::Kernel, &[])),
+        (
+            "lints for the kernel of one processor",
+            target_lints(
+                &toolchain,
+                &FlagSet::kernel(),
+                &packages,
+                Kind::Kernel,
+                &["--features", UNIPROCESSOR],
+            ),
+        ),
+        (
+            "lints for the programs",
+            target_lints(&toolchain, &FlagSet::user()?, &packages, Kind::Program, &[]),
+        ),
         ("links of the book", book::check_links()),
         ("tables of the book", bench::check_tables()),
+        ("picture of phases", trace::check_phases()),
         ("index of rules", rules::check()),
         ("mutations", mutations::check()),
     ];
@@ -47,13 +61,14 @@ fn target_lints(
     flags: &FlagSet,
     packages: &[Package],
     kind: Kind,
+    features: &[&str],
 ) -> Result<()> {
     let chosen: Vec<&Package> = packages.iter().filter(|package| package.kind == kind).collect();
     if chosen.is_empty() {
         return Ok(());
     }
     let mut clippy = flags.cargo(toolchain, "clippy");
-    clippy.args(["--release", "--keep-going"]);
+    clippy.args(["--release", "--keep-going"]).args(features);
     for package in chosen {
         clippy.args(["--package", &package.name]);
     }

@@ -23,6 +23,7 @@ mod qemu;
 mod rules;
 mod run;
 mod scratch;
+mod stress;
 mod suites;
 mod symbolise;
 mod systems;
@@ -51,6 +52,8 @@ enum Verb {
     Check,
     /// Run every test: on the host, in booted machines, and the lints
     Test(test::Options),
+    /// Boot suites about races again and again, with other random delays each time
+    Stress(stress::Options),
     /// Measure: boot the benchmarks, count instructions, print a table
     Bench(bench::Options),
     /// Boot in QEMU with the console in this terminal (Ctrl-A X leaves)
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Verb::Build(options) => done(build::run(&options)),
         Verb::Check => done(check::run()),
         Verb::Test(options) => done(test::run(&options)),
+        Verb::Stress(options) => done(stress::run(&options)),
         Verb::Bench(options) => done(bench::run(&options)),
         Verb::Run(options) => run::run(&options),
         Verb::Debug(options) => done(run::debug(&options)),

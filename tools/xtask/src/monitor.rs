@@ -75,6 +75,24 @@ impl Monitor {
     }
 }
 
+/// Asks a machine that hangs where it is: the kernel through an NMI, upon which its debugger prints threads and a backtrace, and
+/// QEMU for the registers, in case the kernel cannot answer. Returns those, for the log; the kernel's answer comes on its console.
+pub(crate) fn interrogate(socket: &Path) -> String {
+    let answer = Monitor::connect(socket).and_then(|mut monitor| {
+        let registers = monitor.registers()?;
+        monitor.inject_nmi()?;
+        Ok(registers)
+    });
+    let text = answer.unwrap_or_else(|error| format!("the monitor did not answer: {error:#}"));
+    let wanted = |line: &&str| {
+        ["CPU#", "RAX", "RSI", "R8", "R12", "RIP", "CR0", "the monitor"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    let lines = text.lines().filter(wanted).map(|line| line.replace('=', " = ") + "\n");
+    std::iter::once("--- registers when the machine was given up ---\n".to_string()).chain(lines).collect()
+}
+
 fn all_halted(registers: &str) -> bool {
     registers.contains("HLT=1") && !registers.contains("HLT=0")
 }

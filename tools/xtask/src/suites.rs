@@ -40,9 +40,18 @@ pub(crate) struct Suite {
     /// Count instructions instead of following the clock. Never for races: processors take turns.
     #[serde(default)]
     icount: bool,
+    /// Of a benchmark: functions of its program whose size is measured, too.
+    #[serde(default)]
+    pub(crate) code: Vec<String>,
     /// Of a benchmark: measure for how long the kernel does not look for interrupts, instead of counting.
     #[serde(default)]
     pub(crate) latency: bool,
+    /// Of a benchmark: add up what all processors do, polling apart, and the interrupts that they take.
+    #[serde(default)]
+    pub(crate) work: bool,
+    /// Of a benchmark: the feature with which the kernel is built for it, instead of the one that everybody uses.
+    #[serde(default)]
+    pub(crate) kernel: Option<String>,
     /// Of a benchmark with guests: count what each processor does.
     #[serde(default)]
     pub(crate) speedup: bool,
@@ -74,6 +83,9 @@ pub(crate) struct Suite {
     /// The ways of delivering system calls in which guests run.
     #[serde(default = "default_modes")]
     modes: Vec<Mode>,
+    /// Of a suite with guests: processor counts with which it runs in bounce mode, if not all of `cpus`.
+    #[serde(default)]
+    bounce_cpus: Option<Vec<u32>>,
     /// Why the suite is not run yet, though it is recorded: said, and counted as skipped.
     #[serde(default)]
     pub(crate) pending: Option<String>,
@@ -224,6 +236,11 @@ impl Suite {
         {
             bail!("an empty list of machines, boots, cpus or modes: it would never run");
         }
+        if let Some(cpus) = &self.bounce_cpus
+            && (self.image.is_none() || !self.modes.contains(&Mode::Bounce) || cpus.is_empty())
+        {
+            bail!("`bounce-cpus` belongs to a suite with guests that runs in bounce mode");
+        }
         if let Some(bad) = self.expect.iter().find(|expectation| !tap::is_id(&expectation.id)) {
             bail!("{:?} is not a test id like BOOT0001", bad.id);
         }
@@ -256,15 +273,15 @@ impl Suite {
         if self.icount && accelerator == Accelerator::Kvm {
             return excluded("counts instructions, which KVM cannot".into());
         }
-        let cpus = overrides.cpus.map_or_else(|| self.cpus.clone(), |cpus| vec![cpus]);
         let boots = if overrides.uefi { vec![Boot::UefiCd] } else { self.boots.clone() };
         let mut runs = Vec::new();
         // The mode matters to guests only.
         let modes = if self.image.is_none() { &self.modes[..1] } else { &self.modes };
         for model in &self.machines {
             for &boot in &boots {
-                for &cpus in &cpus {
-                    for &mode in modes {
+                for &mode in modes {
+                    let cpus = overrides.cpus.map_or_else(|| self.cpus_in(mode).to_vec(), |cpus| vec![cpus]);
+                    for cpus in cpus {
                         for round in 1..=self.repeat {
                             let variant = Variant { model, boot, cpus, mode, round };
                             runs.push(self.run(&variant, accelerator, overrides));
@@ -274,6 +291,11 @@ impl Suite {
             }
         }
         Ok(runs)
+    }
+
+    /// The processor counts with which it runs in a mode.
+    fn cpus_in(&self, mode: Mode) -> &[u32] {
+        self.bounce_cpus.as_ref().filter(|_| mode == Mode::Bounce).unwrap_or(&self.cpus)
     }
 
     fn run(&self, variant: &Variant<'_>, accelerator: Accelerator, overrides: &Overrides) -> Run {
@@ -349,6 +371,9 @@ mod tests {
             "guest = [\"x\"]",
             "image = \"base\"\nguest = [\"x\"]\ntests = 1",
             "image = \"base\"\nguest = [\"x\"]\nmodes = []",
+            "image = \"base\"\nguest = [\"x\"]\nbounce-cpus = []",
+            "image = \"base\"\nguest = [\"x\"]\nmodes = [\"exception\"]\nbounce-cpus = [1]",
+            "tests = 1\nbounce-cpus = [1]",
             "tests = 1\nmemroy = \"1G\"",
             "expect = [{ id = \"boots\", sentence = \"s\", text = \"t\" }]",
         ] {
@@ -364,6 +389,19 @@ mod tests {
         assert_eq!(runs.len(), 12);
         assert_eq!(runs[0].name, "a[pc, 1 cpu, round 1]");
         assert_eq!(runs.iter().map(|run| &run.name).collect::<HashSet<_>>().len(), 12);
+    }
+
+    #[test]
+    fn a_suite_with_guests_may_run_in_bounce_mode_with_fewer_processors() {
+        let names = |more: &str| {
+            let suite =
+                &suites(&format!("image = \"base\"\nguest = [\"x\"]\ncpus = [1, 4]\n{more}")).unwrap()[0];
+            let runs = suite.runs(&Overrides::default()).unwrap();
+            runs.into_iter().map(|run| run.name).collect::<Vec<_>>()
+        };
+        let all = ["a[1 cpu, exception]", "a[4 cpus, exception]", "a[1 cpu, bounce]", "a[4 cpus, bounce]"];
+        assert_eq!(names(""), all);
+        assert_eq!(names("bounce-cpus = [1]"), all[..3]);
     }
 
     #[test]

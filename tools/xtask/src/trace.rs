@@ -1,4 +1,7 @@
-//! `./mac trace`: the kernel's trace buffer, dumped by the debugger onto the console, as a table.
+//! `./mac trace`: the kernel's trace buffer, dumped by the debugger onto the console, as a table, or as a picture.
+
+mod chart;
+mod phases;
 
 use ::trace::{Event, EventSet, Record, Words};
 use anyhow::{Context, Result, bail};
@@ -15,9 +18,29 @@ pub(crate) struct Options {
     /// Only these events: names separated by commas; `ipc-*` stands for all that begin so
     #[arg(long)]
     events: Option<String>,
+    /// Only events from this time on, as the table of all shows it
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Only events up to this time
+    #[arg(long, default_value_t = u64::MAX)]
+    to: u64,
+    /// Write a picture (SVG) instead: a lane for each processor, on one time line
+    #[arg(long)]
+    chart: Option<PathBuf>,
+    /// Record calls between processors anew, and put their phases into docs/results and the book, as a picture
+    #[arg(long, conflicts_with_all = ["log", "events", "chart"])]
+    phases: bool,
 }
 
+pub(crate) use self::phases::check as check_phases;
+
+/// Most events of a picture: more cannot be told apart.
+const MOST_SHOWN: usize = 200;
+
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.phases {
+        return phases::publish();
+    }
     let mut text = Vec::new();
     match &options.log {
         Some(path) => {
@@ -39,16 +62,27 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if records.is_empty() {
         bail!("no trace in the input: dump it with the kernel debugger's `trace` command");
     }
-    records.retain(|record| Event::from_number(record.event).is_some_and(|event| wanted.contains(event)));
-    print!("{}", table(records));
-    Ok(())
+    let start = records.iter().map(|record| record.time).min().unwrap_or(0);
+    let span = options.from..=options.to;
+    records.retain(|record| {
+        span.contains(&(record.time - start))
+            && Event::from_number(record.event).is_some_and(|event| wanted.contains(event))
+    });
+    let Some(picture) = &options.chart else {
+        print!("{}", table(records, start));
+        return Ok(());
+    };
+    records.sort_by_key(|record| (record.time, record.processor));
+    if records.len() > MOST_SHOWN {
+        bail!("{} events are too many for a picture: choose some (--from, --to, --events)", records.len());
+    }
+    std::fs::write(picture, chart::svg(&records)).with_context(|| format!("writing {}", picture.display()))
 }
 
-/// The records of all processors on one time line; `since` is the time since the same processor's previous event.
-fn table(mut records: Vec<Record>) -> String {
+/// The records of all processors on one time line, from `start` on; `since` is the time since the same processor's previous event.
+fn table(mut records: Vec<Record>, start: u64) -> String {
     records.sort_by_key(|record| (record.time, record.processor));
     let mut table = String::from("      time    since  cpu  thread  event           words\n");
-    let start = records.first().map_or(0, |record| record.time);
     let mut last: HashMap<u16, u64> = HashMap::new();
     for record in &records {
         let Some(event) = Event::from_number(record.event) else { continue };
@@ -76,11 +110,12 @@ mod tests {
 
     #[test]
     fn records_of_all_processors_stand_on_one_time_line() {
-        let table = table(vec![
+        let records = vec![
             record(1300, 0, Event::Switch),
             record(1000, 0, Event::IpcCall),
             record(1100, 1, Event::IpiReceive),
-        ]);
+        ];
+        let table = table(records, 1000);
         let lines: Vec<_> = table.lines().collect();
         assert_eq!(lines[1], "         0        0    0      3a  ipc-call        to 0x10, from 0x20");
         assert_eq!(lines[2], "       100        0    1      3a  ipi-receive     ");

@@ -7,7 +7,7 @@ use x2::Rights;
 
 use super::{interrupts, tlb};
 use crate::arch::page_entry;
-use crate::memory::{self, PAGE_SIZE, PhysAddr, PhysRange, VirtAddr, injection};
+use crate::memory::{self, PAGE_SIZE, PhysAddr, PhysRange, VirtAddr, injection, node};
 
 static OWNER: Mutex<()> = Mutex::new(());
 /// Where the host has put physical address [`MEMORY_START`].
@@ -40,7 +40,7 @@ impl Machine {
         interrupts::script(0, 1);
         injection::fail_nth(0);
         // SAFETY: the arena is new, and reached through `phys_to_virt` from now on.
-        unsafe { memory::init(Self::kernel_memory(kernel_memory)) };
+        unsafe { memory::init(&node::Layout::one(Self::kernel_memory(kernel_memory))) };
         Self { layout, arena, _owner: owner }
     }
 
@@ -71,6 +71,9 @@ impl Drop for Machine {
         unsafe { dealloc(self.arena, self.layout) };
     }
 }
+
+/// Whether the machine is a model, of which there are many in turn.
+pub const IS_MODEL: bool = true;
 
 /// Which machine this is: statics that describe an earlier one are void. (On hardware a constant.)
 pub fn machine() -> u32 {

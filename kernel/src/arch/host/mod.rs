@@ -27,7 +27,7 @@ pub use interrupts::{POLL_INTERVAL, interrupt_message, interrupt_pending};
 pub use lines::{
     assert_line, direct_interrupt, line_destination, mask_interrupt, raise_line, take_line, unmask_interrupt,
 };
-pub use machine::{Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
+pub use machine::{IS_MODEL, Machine, kernel_half, machine, phys_to_virt, virt_to_phys};
 pub use tlb::flush_caches;
 
 /// First address that is not the user's.
@@ -78,6 +78,11 @@ pub fn stopped_others() -> impl Iterator<Item = (u32, Option<u64>)> {
 /// In the model every debug exception is the program's own.
 pub fn take_debug_status() -> DebugStatus {
     DebugStatus { breakpoints: 0, step: false }
+}
+
+/// Calls `function`.
+pub fn call_seldom(function: extern "C" fn(u64, u64), first: u64, second: u64) {
+    function(first, second);
 }
 
 /// The model has no entry code.

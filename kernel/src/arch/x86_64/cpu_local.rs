@@ -27,22 +27,10 @@ pub struct CpuLocal {
     pub scratch: Cell<u64>,
     /// The same for another register.
     pub scratch2: Cell<u64>,
-    /// Where SYSCALL returns to if it is an Ipc that may take the fast path; 0: none may.
+    /// Where SYSCALL returns to if it is an Ipc.
     pub ipc_return: Cell<u64>,
-    /// A SYSCALL that returns to an address below is a foreign one that may take the fast path.
+    /// A SYSCALL that returns to an address below is a foreign one that may take the fast path; 0: nothing may.
     pub foreign_limit: Cell<u64>,
-    /// Where SYSCALL returns to if it is a SystemClock that may take the fast path; 0: none may.
-    pub clock_return: Cell<u64>,
-    /// The same for ThreadSwitch.
-    pub switch_return: Cell<u64>,
-    /// The same for ExchangeRegisters.
-    pub exchange_return: Cell<u64>,
-    /// The same for Schedule.
-    pub schedule_return: Cell<u64>,
-    /// The same for MapControl.
-    pub map_return: Cell<u64>,
-    /// The same for Unmap.
-    pub unmap_return: Cell<u64>,
     /// This processor's task state.
     pub task_state: *mut TaskState,
     /// The processor's number: 0 for the one that booted.
@@ -114,12 +102,6 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
                 scratch2: Cell::new(0),
                 ipc_return: Cell::new(0),
                 foreign_limit: Cell::new(0),
-                clock_return: Cell::new(0),
-                switch_return: Cell::new(0),
-                exchange_return: Cell::new(0),
-                schedule_return: Cell::new(0),
-                map_return: Cell::new(0),
-                unmap_return: Cell::new(0),
                 task_state: &raw mut (*area).task,
                 number,
                 named_here: Tcb::named_at(number),

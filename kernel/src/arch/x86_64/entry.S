@@ -12,21 +12,19 @@ system_call_entry:
     cmp     rcx, gs:[{ipc_return}]
     je      fast_ipc
     mov     gs:[{scratch}], rsp
-    mov     rsp, gs:[{current}]
     cmp     rcx, gs:[{foreign_limit}]       // not in the stub page
     jb      foreign
-    cmp     rcx, gs:[{clock_return}]
-    je      fast_clock
-    cmp     rcx, gs:[{switch_return}]
-    je      fast_yield
-    cmp     rcx, gs:[{schedule_return}]
-    je      fast_schedule
-    cmp     rcx, gs:[{exchange_return}]
-    je      fast_exchange
-    cmp     rcx, gs:[{map_return}]
-    je      fast_map
-    cmp     rcx, gs:[{unmap_return}]
-    je      fast_unmap
+    movzx   esp, cl
+    jmp     [rsp + system_calls]
+
+// The same where no call takes a fast path.
+.balign 64
+.global plain_system_call_entry
+plain_system_call_entry:
+    swapgs
+    mov     gs:[{scratch}], rsp
+plain_call:
+    mov     rsp, gs:[{current}]
 general_entry:
     mov     [rsp + {message} + 0], r9
     mov     [rsp + {message} + 8], rax
@@ -149,3 +147,56 @@ resume_by_iret:
     mov     rdi, [rdi + {rdi}]
     swapgs
     iretq
+
+// Calls the function in RAX with RDI and RSI, and changes only RAX.
+.balign 16
+.global call_saving_registers
+call_saving_registers:
+    push    rbp
+    mov     rbp, rsp
+    push    rcx
+    push    rdx
+    push    rsi
+    push    rdi
+    push    r8
+    push    r9
+    push    r10
+    push    r11
+    and     rsp, -16
+    call    rax
+    lea     rsp, [rbp - 64]
+    pop     r11
+    pop     r10
+    pop     r9
+    pop     r8
+    pop     rdi
+    pop     rsi
+    pop     rdx
+    pop     rcx
+    pop     rbp
+    ret
+
+// Where each call goes on, at the lowest byte of its return address. RSP is no stack pointer there yet.
+.macro system_call offset, label
+    .org    system_calls + \offset
+    .quad   \label
+.endm
+.section .rodata.system_calls, "a"
+.balign 64
+system_calls:
+    .quad   plain_call                      // from the end of the user area; Ipc does not come here
+    system_call {exchange_offset}, fast_exchange
+    system_call {thread_offset}, fast_control
+    system_call {clock_offset}, fast_clock
+    system_call {switch_offset}, fast_yield
+    system_call {schedule_offset}, fast_schedule
+    system_call {unmap_offset}, fast_unmap
+    system_call {space_offset}, plain_call
+    system_call {processor_offset}, plain_call
+    system_call {memory_offset}, plain_call
+    system_call {options_offset}, plain_call
+    system_call {map_offset}, fast_map
+    system_call {state_offset}, plain_call
+    system_call {notify_offset}, plain_call
+    .org    system_calls + 264
+.text

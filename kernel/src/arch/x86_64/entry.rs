@@ -7,11 +7,12 @@ use x2::extension::{FORWARD, MapItem, ONE_MAP_ITEM, SystemCallMode};
 use x2::message::{MESSAGE_REGISTERS, REGISTER_MESSAGE_REGISTERS};
 use x2::protocol::page_fault_tag;
 use x2::utcb;
-use x2::{Fpage, Rights, ThreadId};
+use x2::{Fpage, Rights, ThreadId, Time};
 
 use super::cpu_local::{CpuLocal, cpu_local};
 use super::extended_state;
 use super::features::{self, Features};
+use super::idt::FIRST_INTERRUPT;
 use super::instructions::{msr, read_cr2, write_msr};
 use super::layout::{STUB_PAGE, USER_END};
 use super::{
@@ -25,9 +26,10 @@ use crate::mapping;
 use crate::processor::{self, Processor, Public};
 use crate::scheduler::{Next, Scheduler};
 use crate::space::{Ownership, REMEMBERED, Space};
+use crate::sync::SEVERAL;
 use crate::sync::delay::{self, Point};
-use crate::syscall::{self, Call, MEMORY_CONTROL_PREFIX};
-use crate::thread::ipc::SYSTEM_CALL_TAG;
+use crate::syscall::{self, Call, MEMORY_CONTROL_PREFIX, STUB_SPACING};
+use crate::thread::ipc::{SYSTEM_CALL_TAG, fast};
 use crate::thread::{Registers, Tcb, ThreadRef, USER_FLAGS, exception, fault, mark, redirect, table};
 use crate::trace::{self, Event};
 
@@ -56,13 +58,22 @@ global_asm!(
     scratch2 = const offset_of!(CpuLocal, scratch2),
     ipc_return = const offset_of!(CpuLocal, ipc_return),
     foreign_limit = const offset_of!(CpuLocal, foreign_limit),
-    clock_return = const offset_of!(CpuLocal, clock_return),
-    switch_return = const offset_of!(CpuLocal, switch_return),
-    exchange_return = const offset_of!(CpuLocal, exchange_return),
-    schedule_return = const offset_of!(CpuLocal, schedule_return),
-    map_return = const offset_of!(CpuLocal, map_return),
-    unmap_return = const offset_of!(CpuLocal, unmap_return),
+    schedule_return = const STUB_PAGE + Call::Schedule.return_offset(),
+    exchange_offset = const Call::ExchangeRegisters.return_offset(),
+    thread_offset = const Call::ThreadControl.return_offset(),
+    clock_offset = const Call::SystemClock.return_offset(),
+    switch_offset = const Call::ThreadSwitch.return_offset(),
+    schedule_offset = const Call::Schedule.return_offset(),
+    unmap_offset = const Call::Unmap.return_offset(),
+    space_offset = const Call::SpaceControl.return_offset(),
+    processor_offset = const Call::ProcessorControl.return_offset(),
+    memory_offset = const Call::MemoryControl.return_offset(),
+    options_offset = const Call::SpaceOptions.return_offset(),
+    map_offset = const Call::MapControl.return_offset(),
+    state_offset = const Call::ThreadState.return_offset(),
+    notify_offset = const Call::Notify.return_offset(),
     more_than_a_page = const !UnmapControl::new(1, true).raw() as i64,
+    flush = const UnmapControl::new(1, true).raw(),
     exchanged = const !ExchangeControl::DELIVER.raw() as i64,
     slice_owner = const processor!(scheduler) + Scheduler::SLICE_OWNER,
     slice_end = const processor!(scheduler) + Scheduler::SLICE_END,
@@ -72,6 +83,7 @@ global_asm!(
     clock_scale = sym time::SCALE,
     clock_shift = const time::SHIFT,
     current = const processor!(current),
+    several = const SEVERAL as u32,
     active_root = const processor!(public) + offset_of!(Public, active_root),
     farthest = const processor!(scheduler) + Scheduler::FARTHEST,
     highest_ready = const processor!(scheduler) + Scheduler::HIGHEST_READY,
@@ -93,6 +105,7 @@ global_asm!(
     pending_interrupts = const offset_of!(Tcb, pending_interrupts),
     notification = const offset_of!(Tcb, notification),
     restriction = const offset_of!(Space, restriction),
+    privileged = const offset_of!(Space, privileged),
     entry_root = const offset_of!(Space, entry_root),
     system_call_mode = const offset_of!(Space, ownership) + Ownership::MODE,
     emulation_entry = const offset_of!(Space, ownership) + Ownership::EMULATION_ENTRY,
@@ -115,6 +128,7 @@ global_asm!(
     // Beyond the counts of words.
     end_call = const MESSAGE_REGISTERS,
     end_fault = const MESSAGE_REGISTERS + 1,
+    map_item = const fast::MAP_ITEM,
     utcb = const offset_of!(Tcb, utcb),
     utcb_pager = const utcb::byte_offset(utcb::PAGER),
     handle = const utcb::byte_offset(utcb::USER_DEFINED_HANDLE),
@@ -144,12 +158,20 @@ global_asm!(
     smap = const features::Features::SMAP.bits(),
 );
 
-global_asm!(include_str!("stubs.S"), memory_control_prefix = const MEMORY_CONTROL_PREFIX);
+global_asm!(
+    include_str!("stubs.S"),
+    spacing = const STUB_SPACING,
+    memory_control_prefix = const MEMORY_CONTROL_PREFIX
+);
+
+// Entry code knows a call by the lowest byte of its return address; that of the end of the user area must be nothing's.
+const _: () = assert!((STUB_PAGE | USER_END).is_multiple_of(256) && Call::Notify.return_offset() < 256);
 
 // The assembly takes a thread as the pointer that it is, and knows only the fields whose offsets it is given.
 #[allow(improper_ctypes)]
 unsafe extern "C" {
     fn system_call_entry();
+    fn plain_system_call_entry();
     fn resume_by_sysret(thread: ThreadRef) -> !;
     fn resume_by_iret(thread: ThreadRef) -> !;
 }
@@ -160,17 +182,10 @@ pub fn allow_fast_entry(allowed: bool) {
     // Without these instructions a switch of threads is no short matter.
     let allowed = allowed && features::has(Features::FSGSBASE);
     local.foreign_limit.set(if allowed { USER_END } else { 0 });
-    for (place, call) in [
-        (&local.ipc_return, Call::Ipc),
-        (&local.clock_return, Call::SystemClock),
-        (&local.switch_return, Call::ThreadSwitch),
-        (&local.exchange_return, Call::ExchangeRegisters),
-        (&local.schedule_return, Call::Schedule),
-        (&local.map_return, Call::MapControl),
-        (&local.unmap_return, Call::Unmap),
-    ] {
-        place.set(if allowed { STUB_PAGE + call.return_offset() } else { 0 });
-    }
+    local.ipc_return.set(STUB_PAGE + Call::Ipc.return_offset());
+    let entry = if allowed { system_call_entry } else { plain_system_call_entry };
+    // SAFETY: both entries save what they use.
+    unsafe { write_msr(msr::LSTAR, entry as *const () as u64) };
 }
 
 /// Lets the executing processor enter by SYSCALL.
@@ -178,7 +193,7 @@ pub fn init() {
     // SAFETY: STAR and the flag mask are set; the entry point saves what it uses.
     unsafe {
         write_msr(msr::STAR, gdt::STAR);
-        write_msr(msr::LSTAR, system_call_entry as *const () as u64);
+        write_msr(msr::LSTAR, plain_system_call_entry as *const () as u64);
     }
 }
 
@@ -190,8 +205,23 @@ extern "C" fn system_call_entered(current: &'static Tcb) -> ! {
     match syscall::entered(current, offset) {
         // SAFETY: it has come by SYSCALL, from a stub; its space and registers are still loaded.
         Next::Unchanged if dispatch::returns_unchanged(current) => unsafe { resume_by_sysret(current) },
+        Next::Switched(thread) => resume(thread),
         next => leave(next),
     }
+}
+
+/// Called by `fast_path.S`: the current thread, whose registers are not saved, is about to wait with this receive timeout. Returns
+/// whether it is one of those that the fast path knows, and runs now.
+#[unsafe(no_mangle)]
+extern "C" fn begin_receive_timeout(current: &'static Tcb, timeout: u16) -> bool {
+    fast::begin_receive_timeout(current, Time::from_raw(timeout))
+}
+
+/// Called by `fast_report.S`: `pager` answers the page fault of `thread` with the map item of these words. Returns whether that is
+/// done; else nothing is.
+#[unsafe(no_mangle)]
+extern "C" fn answer_fault(pager: &'static Tcb, thread: &'static Tcb, first: u64, second: u64) -> bool {
+    fast::give_page(pager, thread, [first, second])
 }
 
 /// What [`find_readable`] finds, in RAX and RDX: the thread, if it does, and what that is doing.
@@ -258,19 +288,41 @@ extern "C" fn map_page(
     }
 }
 
-/// What [`unmap_page`] did not do: no fpage, as its size is none.
+/// Called by `short_calls.S`: a ThreadControl by who has the privilege, of which only registers that a function may change are saved. Returns 0: nothing was
+/// done; 1: it is, or 2: it has failed. The lowest bit is what the caller gets.
+#[unsafe(no_mangle)]
+extern "C" fn control_thread(current: &'static Tcb) -> u32 {
+    processor::this().entered_from(current);
+    if !dispatch::returns_unchanged(current) {
+        return 0;
+    }
+    match syscall::control_thread(current) {
+        None => 0,
+        Some(Ok(())) => 1,
+        Some(Err(error)) => {
+            syscall::set_error(current, error);
+            2
+        }
+    }
+}
+
+/// What [`unmap_page`] and [`flush_page`] did not do: no fpage, as its size is none.
 const NOT_UNMAPPED: u64 = u64::MAX;
 
 /// Called by `short_calls.S`: an Unmap of one fpage, of which only registers that a function may change are saved. Returns what
 /// becomes of the fpage, or [`NOT_UNMAPPED`]: nothing was done.
 #[unsafe(no_mangle)]
-extern "C" fn unmap_page(current: &'static Tcb, fpage: u64, control: u64) -> u64 {
-    let control = UnmapControl::from_raw(control);
-    syscall::unmap_page(current, Fpage::from_raw(fpage), control).map_or(NOT_UNMAPPED, Fpage::raw)
+extern "C" fn unmap_page(current: &'static Tcb, fpage: u64) -> u64 {
+    syscall::unmap_page(current, Fpage::from_raw(fpage), false).map_or(NOT_UNMAPPED, Fpage::raw)
+}
+
+/// The same with flush: a function of its own, as the registers do not suffice for both in one.
+#[unsafe(no_mangle)]
+extern "C" fn flush_page(current: &'static Tcb, fpage: u64) -> u64 {
+    syscall::unmap_page(current, Fpage::from_raw(fpage), true).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
 const PAGE_FAULT: u64 = 14;
-const FIRST_INTERRUPT: u64 = 32;
 
 /// Called by `entry.S` on the empty kernel stack with the registers of the current thread saved.
 #[unsafe(no_mangle)]
@@ -350,12 +402,23 @@ pub fn enter() -> ! {
 #[inline]
 fn leave(next: Next) -> ! {
     match next {
-        Next::Switched(thread) => resume(thread),
-        Next::Return | Next::Unchanged => match dispatch::returning() {
-            Some(thread) => resume(thread),
-            None => leave_by_dispatch(next),
-        },
-        _ => leave_by_dispatch(next),
+        Next::Schedule => leave_by_dispatch(next),
+        next => leave_soon(next),
+    }
+}
+
+/// The same, if there may be a shorter way than by dispatch.
+#[inline(never)]
+fn leave_soon(next: Next) -> ! {
+    let thread = match next {
+        Next::Switched(thread) => Some(thread),
+        Next::Return | Next::Unchanged => dispatch::returning(),
+        Next::SwitchTo(thread) => dispatch::switching(thread),
+        _ => None,
+    };
+    match thread {
+        Some(thread) => resume(thread),
+        None => leave_by_dispatch(next),
     }
 }
 
@@ -373,6 +436,7 @@ fn leave_by_dispatch(next: Next) -> ! {
     }
 }
 
+#[inline(always)]
 fn resume(thread: ThreadRef) -> ! {
     let registers = &thread.registers;
     match exit::path(thread.returns_by_sysret(), registers.rip.get()) {

@@ -1,9 +1,7 @@
-//! Exceptions and interrupts that arrive while the kernel runs. The kernel runs with interrupts off and never faults
-//! (K2, K3), so these are: the interrupt that ends an idle wait, a non-maskable interrupt, and bugs, which are reported
-//! with everything the processor knows.
+//! Exceptions that arrive while the kernel runs. The kernel never faults (K3), so these are a non-maskable interrupt and bugs,
+//! which are reported with everything the processor knows.
 use core::fmt;
 
-use super::cpu_local::cpu_local;
 use super::instructions::{frame_pointer, msr, read_cr2, read_cr3, read_msr, write_msr};
 use super::{stacks, stop_others};
 use crate::{kdb, log, panic};
@@ -25,10 +23,8 @@ pub struct Frame {
 const REGISTER_NAMES: [&str; 15] =
     ["r15", "r14", "r13", "r12", "r11", "r10", "r9", "r8", "rdi", "rsi", "rbp", "rbx", "rdx", "rcx", "rax"];
 const RBP: usize = 10;
-const INTERRUPT_FLAG: u64 = 1 << 9;
 const DEBUG: u64 = 1;
 const NON_MASKABLE: u64 = 2;
-const FIRST_INTERRUPT: u64 = 32;
 
 /// The exception's name in the manuals.
 pub fn name(vector: u64) -> &'static str {
@@ -61,7 +57,7 @@ pub fn name(vector: u64) -> &'static str {
 
 /// Called by `vectors.S` with the frame on the stack; returns only to resume what was interrupted.
 #[unsafe(no_mangle)]
-extern "C" fn kernel_mode_interrupt(frame: &mut Frame) {
+extern "C" fn kernel_mode_exception(frame: &mut Frame) {
     match frame.vector {
         NON_MASKABLE if stop_others::stand_still(frame.rip) => {}
         NON_MASKABLE => with_kernel_gs(|| {
@@ -74,11 +70,6 @@ extern "C" fn kernel_mode_interrupt(frame: &mut Frame) {
             Some(flags) => frame.rflags = flags,
             None => report(frame),
         }),
-        // The kernel opens interrupts only in wait_for_interrupt, which finds the vector here and interrupts off again.
-        vector if vector >= FIRST_INTERRUPT => {
-            cpu_local().idle_vector.set(vector as u32);
-            frame.rflags &= !INTERRUPT_FLAG;
-        }
         _ => with_kernel_gs(|| report(frame)),
     }
 }

@@ -39,17 +39,26 @@
 // are in one word. What was read of the receiver on this processor, before or afterwards, stays so if it is here. The
 // priority, as TCBs keep it, goes to ESP.
 .macro check_receiver other
+    .if {several}
     mov     esp, [rcx + {where}]
     xor     esp, gs:[{named_here}]
+    .else                                   // with one processor it need not be asked, and the mark can be set here
+    mov     byte ptr [rcx + {where} + 1], {named} >> 8
+    movzx   esp, byte ptr [rcx + {where}]
+    .endif
     cmp     esp, gs:[{farthest}]
     ja      \other
 .endm
 
 // The same, whether it is named or not.
 .macro check_unnamed_receiver other
+    .if {several}
     mov     esp, [rcx + {where}]
     or      esp, {named}
     xor     esp, gs:[{named_here}]
+    .else
+    movzx   esp, byte ptr [rcx + {where}]
+    .endif
     cmp     esp, gs:[{farthest}]
     ja      \other
 .endm
@@ -84,7 +93,7 @@
 fast_ipc:
     mov     rdi, gs:[{current}]
     test    r9d, 0xffc0                     // typed items, or flags
-    jnz     not_fast_yet
+    jnz     fast_item
     btr     r11, 10                         // DF is 0 after a system call (ABI 5)
     mov     [rdi + {rip}], rcx
     mov     [rdi + {rflags}], r11
@@ -100,7 +109,8 @@ fast_ipc:
 fast_partner:
     check_receiver not_fast
 fast_waits:
-    check_selectors not_fast, r8w           // and no receive timeout
+    check_selectors fast_timed, r8w         // and no receive timeout
+fast_goes_on:
     mov     r11, [rdi + {space}]
     mov     rbp, [rcx + {space}]
     cmp     rbp, r11
@@ -117,7 +127,9 @@ fast_reaches:
     js      fast_unusual
     // POINT OF NO RETURN.
 fast_enter:
+    .if {several}
     mov     gs:[{active_root}], r11         // before CR3: who changes the space's pages must know
+    .endif
     mov     cr3, r11
 fast_switch:
     mov     [rdi + {offer}], rdx
@@ -222,7 +234,7 @@ fast_other_offer:
     mov     r9d, {end_call}
     jmp     3f
 2:  btr     rbp, 63
-    jnc     not_fast
+    jnc     4f
     cmp     rbp, rsi
     jne     not_fast
     mov     gs:[{scratch}], r9
@@ -232,6 +244,14 @@ fast_other_offer:
 fast_anybody:
     check_unnamed_receiver not_fast
     jmp     fast_waits
+    // It waits until some time, for this sender or for anybody. Nobody stops the timeout: it ends without consequence.
+4:  btr     rbp, 62
+    jnc     not_fast
+    test    rbp, rbp
+    jz      3b
+    cmp     rbp, rsi
+    je      3b
+    jmp     not_fast
 
 // The thread made a foreign system call, whose result is in RAX.
 fast_end_call:
@@ -274,9 +294,24 @@ not_fast_local:
     movzx   ebp, r9w
     cmp     ebp, {end_call}
     cmovae  r9, gs:[{scratch}]              // it is an answer, whose tag was put aside
-    mov     rcx, [rdi + {rip}]
-    mov     r11, [rdi + {rflags}]
-    mov     rsp, [rdi + {rsp}]
+    // As from general_entry on, but for RIP, flags and RSP, which are saved.
+    mov     [rdi + {message} + 0], r9
+    mov     [rdi + {message} + 8], rax
+    mov     [rdi + {message} + 16], rbx
+    mov     [rdi + {message} + 24], r10
+    mov     [rdi + {message} + 32], r12
+    mov     [rdi + {message} + 40], r13
+    mov     [rdi + {message} + 48], r14
+    mov     [rdi + {message} + 56], r15
+    mov     [rdi + {rsi}], rsi
+    mov     [rdi + {rdx}], rdx
+    mov     [rdi + {r8}], r8
+    xor     ebp, ebp
+    mov     [rdi + {rbp}], rbp
+    mov     rax, [rdi + {local_id}]         // what RDI was by ABI 5
+    mov     [rdi + {rdi}], rax
+    mov     rsp, rdi
+    jmp     saved_entry
 not_fast_yet:
     mov     gs:[{scratch}], rsp
     mov     rsp, rdi
@@ -311,6 +346,54 @@ fast_extended:
     mov     rbp, [rcx + {space}]
     mov     r11, [rbp + {entry_root}]
     jmp     fast_enter
+
+// A receive timeout, or selectors. Everything that could stand in the way later is looked at here, since nothing may any more
+// when the offer says that it ends some time: that is a word of RDX.
+fast_timed:
+    test    r8w, r8w
+    jz      not_fast
+    check_selectors not_fast
+    cmp     qword ptr [rdi + {senders}], 0
+    jne     not_fast
+    cmp     dword ptr [rip + {components}], 0
+    je      not_fast
+    mov     r11, [rdi + {space}]
+    mov     rbp, [rcx + {space}]
+    cmp     rbp, r11
+    je      2f
+    cmp     qword ptr [r11 + {restriction}], 0
+    jne     not_fast
+    cmp     qword ptr [rbp + {entry_root}], 0
+    jl      not_fast
+2:  mov     ebp, esp
+    mov     rsp, gs:[{stack_top}]
+    push    rax
+    push    rcx
+    push    rdx
+    push    rsi
+    push    rdi
+    push    r8
+    push    r9
+    push    r10
+    movzx   esi, r8w
+    call    begin_receive_timeout
+    mov     r11d, eax
+    pop     r10
+    pop     r9
+    pop     r8
+    pop     rdi
+    pop     rsi
+    pop     rdx
+    pop     rcx
+    pop     rax
+    mov     esp, ebp
+    test    r11b, r11b
+    jz      not_fast
+    cmp     rdx, -1
+    jne     3f
+    xor     edx, edx
+3:  bts     rdx, 62
+    jmp     fast_goes_on
 
 fast_restricted:
     cmp     [r11 + {restriction}], rbp      // a confined program reaches its owner

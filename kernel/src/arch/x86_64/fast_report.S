@@ -2,6 +2,7 @@
 
 // A foreign system call (K9). RSP points to the current thread, the user's stack pointer is in the scratch word.
 foreign:
+    mov     rsp, gs:[{current}]
     mov     rsp, [rsp + {space}]
     cmp     dword ptr [rsp + {system_call_mode}], {bounce}
     jne     2f
@@ -168,3 +169,74 @@ general_fault:
     mov     esi, {page_fault}
     mov     rdx, gs:[{scratch}]
     jmp     saved_interrupt
+
+// A message with typed items or flags: perhaps the answer to a page fault, one map item and nothing else. RDI points to the current
+// thread, everything else is as at system_call_entry. Everything that could stand in the way is looked at first, as in fast_path.S;
+// then a function maps the page, if it can do so at once.
+fast_item:
+    cmp     r9w, {map_item}
+    jne     not_fast_yet
+    mov     gs:[{scratch}], r9              // not_fast_local takes this tag for one that was put aside
+    btr     r11, 10
+    mov     [rdi + {rip}], rcx
+    mov     [rdi + {rflags}], r11
+    mov     [rdi + {rsp}], rsp
+    find_receiver rsi, not_fast_local
+    mov     rbp, [rcx + {offer}]
+    btr     rbp, 63
+    jnc     not_fast_local
+    cmp     rbp, [rdi + {id}]
+    jne     not_fast_local
+    cmp     rdx, rsi
+    je      2f
+    cmp     rdx, -1
+    jne     not_fast_local
+    mov     rbp, [rdi + {pending_interrupts}]
+    or      rbp, [rdi + {notification}]
+    jnz     not_fast_local
+    check_unnamed_receiver not_fast_local
+    jmp     3f
+2:  check_receiver not_fast_local
+3:  check_selectors not_fast_local, r8w
+    mov     r11, [rdi + {space}]
+    mov     rbp, [rcx + {space}]
+    cmp     rbp, r11
+    je      not_fast_local
+    cmp     qword ptr [r11 + {restriction}], 0
+    jne     not_fast_local
+    cmp     qword ptr [rdi + {senders}], 0
+    jne     not_fast_local
+    cmp     qword ptr [rbp + {entry_root}], 0
+    jl      not_fast_local
+    cmp     dword ptr [rip + {components}], 0
+    je      not_fast_local
+    mov     ebp, esp
+    mov     rsp, gs:[{stack_top}]
+    push    r10
+    push    r9
+    push    r8
+    push    rdi
+    push    rsi
+    push    rax
+    push    rdx
+    push    rcx
+    mov     rsi, rcx
+    mov     rdx, rax
+    mov     rcx, rbx
+    call    answer_fault
+    test    al, al
+    pop     rcx
+    pop     rdx
+    jz      4f
+    // POINT OF NO RETURN.
+    mov     esp, ebp
+    mov     rdi, gs:[{current}]
+    mov     r9d, {end_fault}
+    jmp     fast_goes_on
+4:  pop     rax
+    pop     rsi
+    pop     rdi
+    pop     r8
+    pop     r9
+    pop     r10
+    jmp     not_fast_local

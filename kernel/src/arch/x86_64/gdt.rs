@@ -103,6 +103,13 @@ impl TaskState {
         self.closed[word] = !open;
     }
 
+    /// Closes the ports of the words from `first` to `last`.
+    pub fn close_ports(&mut self, first: usize, last: usize) {
+        for word in first..(last + 1).min(PORT_WORDS) {
+            self.closed[word] = !0;
+        }
+    }
+
     /// Whether a port is open in the bitmap.
     pub fn is_open(&self, port: u16) -> bool {
         self.closed[usize::from(port / 64)] >> (port % 64) & 1 == 0

@@ -11,6 +11,9 @@ global_asm!(
     include_str!("vectors.S"),
     task_state = const offset_of!(CpuLocal, task_state),
     entry_stack = const TaskState::ENTRY_STACK_OFFSET,
+    idle_vector = const offset_of!(CpuLocal, idle_vector),
+    first_interrupt = const FIRST_INTERRUPT,
+    interrupt_flag = const INTERRUPT_FLAG,
     features = sym features::PRESENT,
     smap = const features::Features::SMAP.bits(),
 );
@@ -22,6 +25,11 @@ unsafe extern "C" {
 
 /// The breakpoint vector: the only one that user programs may raise with `int` (kernel debugger interface, ABI 15).
 const BREAKPOINT: usize = 3;
+
+/// The first vector that is no exception's.
+pub(super) const FIRST_INTERRUPT: u64 = 32;
+/// RFLAGS: interrupts are open.
+const INTERRUPT_FLAG: u64 = 1 << 9;
 
 #[derive(Clone, Copy)]
 #[repr(C)]

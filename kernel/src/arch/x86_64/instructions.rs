@@ -45,6 +45,17 @@ pub unsafe fn clear_words(words: *mut u64, count: usize) {
     }
 }
 
+/// Calls `function` where that is hardly ever done: nothing but RAX changes for the caller, so that what it has in registers can
+/// stay there, and its other ways need not save any.
+#[inline(always)]
+pub fn call_seldom(function: extern "C" fn(u64, u64), first: u64, second: u64) {
+    // SAFETY: `call_saving_registers` (entry.S) calls the function as the compiler would and leaves all registers but RAX as
+    // they are.
+    unsafe {
+        asm!("call call_saving_registers", inout("rax") function => _, in("rdi") first, in("rsi") second);
+    }
+}
+
 /// Writes a byte to an I/O port.
 ///
 /// # Safety

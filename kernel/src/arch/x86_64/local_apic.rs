@@ -82,17 +82,22 @@ pub(super) fn follow_first() {
 
 /// Sends a message to the processor with local APIC id `destination`.
 fn send(destination: u32, command: u32) {
-    if REGISTERS.load(Ordering::Relaxed) == 0 {
+    match REGISTERS.load(Ordering::Relaxed) {
         // SAFETY: x2APIC mode is on, so the register exists: it is one of 64 bits there.
-        unsafe {
+        0 => unsafe {
             write_msr(X2APIC_REGISTERS + COMMAND / 16, u64::from(destination) << 32 | u64::from(command));
+        },
+        base => {
+            let register = |register: u32| (base + u64::from(register)) as *mut u32;
+            // SAFETY: the registers are mapped there for ever.
+            unsafe {
+                register(COMMAND_DESTINATION).write_volatile(destination << 24);
+                register(COMMAND).write_volatile(command);
+                while register(COMMAND).read_volatile() & SENDING != 0 {
+                    core::hint::spin_loop();
+                }
+            }
         }
-        return;
-    }
-    write(COMMAND_DESTINATION, destination << 24);
-    write(COMMAND, command);
-    while read(COMMAND) & SENDING != 0 {
-        core::hint::spin_loop();
     }
 }
 

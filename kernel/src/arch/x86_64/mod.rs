@@ -28,6 +28,7 @@ pub mod tlb;
 use core::arch::asm;
 
 use crate::memory::{PhysAddr, PhysRange};
+use crate::sync::SEVERAL;
 
 pub use cpu_local::{CpuLocal, cpu_local, processor};
 pub use crash::{Crash, crash};
@@ -37,7 +38,7 @@ pub use extended_state::{
     ExtendedState, allocate_extended_state, enter_extended_state, extended_components, extended_state_size,
     free_extended_state, read_extended_state, write_extended_state,
 };
-pub use instructions::{clear_words, flags, frame_pointer, read_time_stamp, stop};
+pub use instructions::{call_seldom, clear_words, flags, frame_pointer, read_time_stamp, stop};
 pub use interrupts::{
     Interrupt, POLL_INTERVAL, direct_interrupt, interrupt_lines, interrupt_message, interrupt_pending,
     mask_interrupt, message_interrupts, raise_line, raise_message, request_attention, take_interrupt,
@@ -96,8 +97,8 @@ pub fn wait_for_interrupt() -> u8 {
     let local = cpu_local();
     loop {
         local.idle_vector.set(0);
-        // SAFETY: STI takes effect after the next instruction, so no interrupt is lost between it and HLT. The handler
-        // (exception::kernel_mode_interrupt) notes the vector and returns with interrupts off.
+        // SAFETY: STI takes effect after the next instruction, so no interrupt is lost between it and HLT. What takes it
+        // (vectors.S) notes the vector and returns with interrupts off.
         unsafe { asm!("sti", "hlt", "cli", options(nostack)) }
         match local.idle_vector.get() {
             0 => {}
@@ -114,6 +115,9 @@ pub fn poll_interrupt() -> Option<u8> {
     unsafe { asm!("sti", "nop", "nop", "cli", options(nostack)) }
     Some(local.idle_vector.get() as u8).filter(|&vector| vector != 0)
 }
+
+/// Whether the machine is a model, of which there are many in turn.
+pub const IS_MODEL: bool = false;
 
 /// Which machine this is: there is one. (The model for tests makes many in turn.)
 #[inline]
@@ -162,11 +166,11 @@ pub fn load_kernel_space() {
 /// How many processors run threads.
 #[inline]
 pub fn cpu_count() -> u32 {
-    boot::processors::count()
+    if SEVERAL { boot::processors::count() } else { 1 }
 }
 
 /// The executing processor's number.
 #[inline]
 pub fn cpu_number() -> u32 {
-    cpu_local().number
+    if SEVERAL { cpu_local().number } else { 0 }
 }

@@ -41,9 +41,7 @@ pub fn load(root: PhysAddr, word: usize, open: u64) {
     // SAFETY: the task state is this processor's, and interrupts are off.
     let task = unsafe { &mut *local.task_state };
     if owner.root.replace(root.value()) != root.value() {
-        for word in owner.first.get()..=owner.last.get() {
-            task.set_ports(word, 0);
-        }
+        task.close_ports(owner.first.get(), owner.last.get());
         owner.first.set(PORT_WORDS);
         owner.last.set(0);
     }

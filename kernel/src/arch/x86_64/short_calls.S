@@ -1,5 +1,6 @@
 // System calls other than Ipc that are done at once: the shortest by themselves, others by a function that changes few registers.
-// RSP points to the current thread, the user's stack pointer is in the scratch word; what does not qualify goes on in entry.S.
+// The user's stack pointer is in the scratch word; what does not qualify goes on in entry.S, with RSP pointing to the current
+// thread.
 
 // Saves what a function may change, but RAX unless it is named, so that the call can go on as any.
 .macro save_for_function rax
@@ -17,7 +18,7 @@
     mov     [rsp + {r8}], r8
 .endm
 
-// SystemClock. The user's stack pointer is in the scratch word.
+// SystemClock.
 fast_clock:
     mov     gs:[{scratch2}], rdx
     rdtsc
@@ -32,9 +33,9 @@ fast_clock:
     sysretq
 
 // ThreadSwitch(nilthread) of a thread on its own timeslice, where no other of its priority is ready: it gets a new timeslice
-// (X.2 rule 3.24). RSP points to the current thread, the user's stack pointer is in the scratch word, here and in the
-// following. The timer stays set for the end of the old timeslice, which is earlier.
+// (X.2 rule 3.24). The timer stays set for the end of the old timeslice, which is earlier.
 fast_yield:
+    mov     rsp, gs:[{current}]
     test    rdi, rdi
     jnz     general_entry
     mov     [rsp + {message} + 8], rax
@@ -72,6 +73,7 @@ fast_yield:
 
 // ExchangeRegisters that changes nothing: a function finds the thread, and says what it is doing.
 fast_exchange:
+    mov     rsp, gs:[{current}]
     test    rsi, {exchanged}
     jnz     general_entry
     save_for_function rax
@@ -104,6 +106,7 @@ fast_exchange:
 
 // Schedule that changes nothing.
 fast_schedule:
+    mov     rsp, gs:[{current}]
     mov     rax, rdx
     and     rax, rsi
     and     rax, r8
@@ -120,7 +123,7 @@ fast_schedule:
     pop     rdi
     pop     r11
     xor     r10d, r10d
-    mov     rcx, gs:[{schedule_return}]
+    movabs  rcx, {schedule_return}
     mov     rsi, -1
     mov     r8, rsi
     mov     r9, rsi
@@ -133,8 +136,30 @@ fast_schedule:
     mov     rsp, gs:[{current}]
     jmp     general_entry
 
+// ThreadControl of a thread that concerns nobody else. What a function may change is saved, so that everything else goes on as usual.
+fast_control:
+    mov     rsp, gs:[{current}]
+    mov     rsp, [rsp + {space}]
+    cmp     byte ptr [rsp + {privileged}], 0
+    mov     rsp, gs:[{current}]
+    je      general_entry                   // who has no privilege is refused
+    cmp     rdi, r8
+    je      general_entry                   // a new space
+    save_for_function rax
+    mov     rcx, gs:[{scratch}]
+    mov     [rsp + {rsp}], rcx
+    mov     rdi, rsp
+    mov     rsp, gs:[{stack_top}]
+    call    control_thread
+    mov     rsp, gs:[{current}]
+    test    eax, eax
+    jz      not_at_once
+    and     eax, 1
+    jmp     return_result
+
 // MapControl with one item, in registers. What a function may change is saved, so that everything else goes on as usual.
 fast_map:
+    mov     rsp, gs:[{current}]
     test    rdx, rdx
     jns     general_entry
     save_for_function
@@ -149,7 +174,9 @@ fast_map:
     test    eax, eax
     jz      2f
     and     eax, 1
-    mov     r8, rdx
+    mov     [rsp + {r8}], rdx
+return_result:
+    mov     r8, [rsp + {r8}]
     mov     r9, [rsp + {message} + 0]
     mov     r10, [rsp + {message} + 24]
     mov     rcx, [rsp + {rip}]
@@ -173,14 +200,17 @@ not_at_once:
 
 // Unmap of one fpage. As above.
 fast_unmap:
+    mov     rsp, gs:[{current}]
     test    rdx, {more_than_a_page}
     jnz     general_entry
     save_for_function rax
     mov     rdi, rsp
     mov     rsi, r9
     mov     rsp, gs:[{stack_top}]
+    test    edx, {flush}
+    jnz     3f
     call    unmap_page
-    mov     rsp, gs:[{current}]
+4:  mov     rsp, gs:[{current}]
     mov     r9, rax
     inc     rax
     jz      2f
@@ -198,3 +228,5 @@ fast_unmap:
 2:  mov     rax, gs:[{scratch}]
     mov     [rsp + {rsp}], rax
     jmp     not_at_once
+3:  call    flush_page
+    jmp     4b

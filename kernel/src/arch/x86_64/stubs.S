@@ -1,29 +1,29 @@
-// The system-call stubs, which user programs execute (K9): each is SYSCALL and RET, at a multiple of 64 bytes in the
-// order of syscall::Call. The kernel knows the call by the address to which SYSCALL returns, and nothing else.
+// The system-call stubs, which user programs execute (K9): each is SYSCALL and RET, at a multiple of
+// STUB_SPACING in the order of syscall::Call. The kernel knows the call by the address to which SYSCALL returns, and nothing else.
 //
 // MemoryControl has operands in RCX and R11, which SYSCALL destroys: they go to RBP and RDI, which the kernel does not
 // need (it knows the UTCB). The caller finds MR0, which the kernel leaves in R9, in RCX.
 
 .section .stubs, "ax"
-.balign 64
+.balign {spacing}
 syscall; ret            // Ipc, Lipc
-.balign 64
+.balign {spacing}
 syscall; ret            // ExchangeRegisters
-.balign 64
+.balign {spacing}
 syscall; ret            // ThreadControl
-.balign 64
+.balign {spacing}
 syscall; ret            // SystemClock
-.balign 64
+.balign {spacing}
 syscall; ret            // ThreadSwitch
-.balign 64
+.balign {spacing}
 syscall; ret            // Schedule
-.balign 64
+.balign {spacing}
 syscall; ret            // Unmap
-.balign 64
+.balign {spacing}
 syscall; ret            // SpaceControl
-.balign 64
+.balign {spacing}
 syscall; ret            // ProcessorControl
-.balign 64
+.balign {spacing}
 memory_control_stub:
 mov     rbp, rcx
 mov     rdi, r11
@@ -31,13 +31,13 @@ mov     rdi, r11
 syscall                 // MemoryControl
 mov     rcx, r9
 ret
-.balign 64
+.balign {spacing}
 syscall; ret            // SpaceOptions
-.balign 64
+.balign {spacing}
 syscall; ret            // MapControl
-.balign 64
+.balign {spacing}
 syscall; ret            // ThreadState
-.balign 64
+.balign {spacing}
 syscall; ret            // Notify
 .balign 4096, 0xcc
 .text

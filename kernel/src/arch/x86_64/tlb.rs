@@ -7,10 +7,11 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::cpu_local::walks_of;
-use super::instructions::{read_cr3, write_cr3};
+use super::instructions::{call_seldom, read_cr3, write_cr3};
 use super::{cpu_count, cpu_local, ports, shoot_down};
 use crate::memory::{PhysAddr, VirtAddr};
 use crate::space::Space;
+use crate::sync::SEVERAL;
 use crate::sync::delay::{self, Point};
 
 /// From how many pages on it is cheaper to forget everything.
@@ -42,7 +43,7 @@ pub(super) fn unload_here(root: PhysAddr) {
 /// The executing processor uses no space's page tables any more: nobody need tell it what changes there.
 pub fn unload_any() {
     let this = &cpu_local().processor;
-    if this.public.active_root.replace(0) != 0 {
+    if this.public.active_root.replace(0) != 0 || !SEVERAL {
         super::load_kernel_space();
         this.loaded_space.set(None);
     }
@@ -82,7 +83,7 @@ pub(super) fn forget(pages: Option<impl Iterator<Item = Page>>) {
 #[inline(always)]
 pub fn invalidate(root: PhysAddr, address: VirtAddr) {
     if cpu_count() > 1 {
-        return invalidate_everywhere(root, address);
+        return call_seldom(invalidate_everywhere, root.value(), address.value());
     }
     if read_cr3() == root.value() {
         // SAFETY: forgetting a translation is always allowed.
@@ -91,9 +92,9 @@ pub fn invalidate(root: PhysAddr, address: VirtAddr) {
 }
 
 #[cold]
-fn invalidate_everywhere(root: PhysAddr, address: VirtAddr) {
+extern "C" fn invalidate_everywhere(root: u64, address: u64) {
     let mut flush = Flush::new();
-    flush.page(root, address);
+    flush.page(PhysAddr::new(root), VirtAddr::new(address));
     flush.finish();
 }
 

@@ -3,9 +3,9 @@
 //   [rsp] vector   +8 error code   +16 RIP   +24 CS   +32 RFLAGS   +40 RSP   +48 SS
 //
 // From user mode the frame is handed, with GS still the user's and nothing else changed, to `entry_from_user`, which
-// owns everything that concerns threads. From kernel mode, and for what must not trust GS (non-maskable interrupt,
-// machine check, double fault, each on a stack of its own), the registers are saved here and kernel_mode_interrupt is
-// called; if it returns, so does the interrupted code.
+// owns everything that concerns threads. From kernel mode an interrupt is only noted. For exceptions there, and for what must
+// not trust GS (non-maskable interrupt, machine check, double fault, each on a stack of its own), the registers are saved here
+// and kernel_mode_exception is called; if it returns, so does the interrupted code.
 
 .text
 .balign 16
@@ -33,6 +33,17 @@ interrupt_vectors:
 from_anywhere:
     test    byte ptr [rsp + 24], 3
     jnz     entry_from_user
+    cmp     dword ptr [rsp], {first_interrupt}
+    jb      from_kernel
+    // The kernel opens interrupts only where it waits for one, or looks for one: it finds the vector, and interrupts off.
+    push    rax
+    mov     eax, [rsp + 8]
+    mov     gs:[{idle_vector}], eax
+    pop     rax
+    and     dword ptr [rsp + 32], ~{interrupt_flag}
+    add     rsp, 16
+    iretq
+
 from_kernel:
     push    rax
     push    rcx
@@ -57,7 +68,7 @@ from_kernel:
     mov     rdi, rsp
     mov     rbx, rsp
     and     rsp, -16
-    call    kernel_mode_interrupt
+    call    kernel_mode_exception
     mov     rsp, rbx
     pop     r15
     pop     r14

@@ -52,7 +52,7 @@ fn k4_a_failed_map_item_leaves_nothing_from_a_large_page() {
 /// Rules: EXT 9.1.
 #[test]
 fn k4_a_grant_that_cannot_split_changes_nothing() {
-    for nth in (1..6).chain(510..530) {
+    for nth in 1..20 {
         let world = World::new(2);
         world.map(0, GIB, 1, GIB, 21, RWX);
         world.map(1, GIB + 0x3000, 2, 0x8000, 12, RWX);
@@ -61,7 +61,7 @@ fn k4_a_grant_that_cannot_split_changes_nothing() {
         let item = MapItem::grant(Fpage::memory(GIB, 12).with_rights(RWX), 0x4000_0000);
         let result = world.try_map(1, 2, item, Fpage::COMPLETE);
         if injection::cancel() {
-            assert!(result.is_ok() && nth > 500);
+            assert!(result.is_ok() && nth > 6);
             world.end();
             return;
         }
@@ -97,7 +97,8 @@ fn k4_a_page_that_cannot_be_split_is_unmapped_whole() {
     }
     assert_eq!(world.at(3, 0x3000).is_some(), world.at(2, 0).is_some());
     assert_eq!(world.page_bits(1, GIB), 21);
-    // The same for a page of one's own.
+    // The same for a page of one's own, when there are no spare tables left.
+    assert!(give_back());
     injection::fail_nth(1);
     world.unmap(1, GIB + 0x5000, 12, RWX, true);
     assert_eq!(world.at(1, GIB), None);
@@ -173,7 +174,8 @@ fn k12_a_cancelled_removal_leaves_nothing_behind() {
                 break;
             }
         }
-        cursor.as_mut().cancel();
+        // As if its owner went, and nobody finished it.
+        cursor.as_mut().end();
         check(&world.spaces, &[GIB]);
         for _ in 0..3 {
             world.destroy(1);

@@ -2,12 +2,16 @@
 mod check;
 mod exhaustion;
 mod inspect;
+mod left_over;
 mod map_control;
 mod memory_type;
 mod model;
 mod ports;
 mod random;
 mod rules;
+mod sigma0;
+mod spare;
+mod split;
 
 use std::pin::{Pin, pin};
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use x2::extension::{MapAnswer, MapItem as ControlItem, MapOperation};
 
-use super::check::check;
+use super::check::{check, check_beside};
 use super::model::Model;
 use super::*;
 use crate::memory::injection;
@@ -281,7 +281,8 @@ fn run_wild(operations: &[Operation], seed: u64) {
                 }
             }
         }
-        check(&world.spaces, &[BASE]);
+        let prepared = cursors.iter().map(|cursor| cursor.prepared_nodes()).sum();
+        check_beside(&world.spaces, &[BASE], prepared);
     }
     injection::cancel();
     drop(cursors);

@@ -634,6 +634,7 @@ fn destruction_revokes_everything_derived() {
 fn unmap_at_once_leaves_derived_pages_to_the_general_way() {
     let world = World::new(2);
     world.map(0, GIB, 1, 0x1000, 12, RWX);
+    world.map(0, GIB + 0x1000, 1, 0x2000, 12, RWX);
     world.map(1, 0x1000, 2, 0x2000, 12, RWX);
     let fpage = Fpage::memory(0x1000, 12).with_rights(RWX);
     for flush in [false, true] {
@@ -644,5 +645,22 @@ fn unmap_at_once_leaves_derived_pages_to_the_general_way() {
     assert_eq!(world.at(2, 0x2000), None);
     assert!(world.unmap_at_once(1, fpage, true).is_some(), "nothing is derived any more");
     assert_eq!(world.at(1, 0x1000), None);
+    world.end();
+}
+
+/// The last page of a table is flushed at once only if the table then stays.
+#[test]
+fn flush_at_once_leaves_tables_that_go_to_the_general_way() {
+    let world = World::new(1);
+    let page = |address| Fpage::memory(address, 12).with_rights(RWX);
+    for address in [0x1000, 0x20_1000] {
+        world.map(0, GIB + address, 1, address, 12, RWX);
+        assert_eq!(world.unmap_at_once(1, page(address), true), None);
+        world.unmap_in_general(1, page(address), true);
+        // Now it is the space's spare one.
+        world.map(0, GIB + address, 1, address, 12, RWX);
+        world.map(0, GIB + address, 1, address + 0x1000, 12, RWX);
+        assert!(world.unmap_at_once(1, page(address), true).is_some());
+    }
     world.end();
 }

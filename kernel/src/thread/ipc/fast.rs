@@ -5,12 +5,14 @@
 //! missing nothing has changed, and the general path does the same with all cases; `docs/src/ipc-fast-path.md` lists the
 //! conditions. `fast_path.S` has the most frequent case once more, with the message in the processor's registers.
 
+pub mod crossing;
+
 use core::ptr::eq;
 use core::sync::atomic::Ordering;
 
 use x2::extension::SystemCallAnswer;
 use x2::message::REGISTER_MESSAGE_REGISTERS;
-use x2::{MapItem, MessageTag, ThreadId};
+use x2::{MapItem, MessageTag, ThreadId, Time, Timeouts};
 
 use super::message::Message;
 use super::rendezvous::{id_seen_by, reaches};
@@ -18,6 +20,7 @@ use super::transfer_fault;
 use crate::dispatch;
 use crate::mapping;
 use crate::processor;
+use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::space::Space;
 use crate::thread::table::threads;
 use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, mark};
@@ -25,24 +28,37 @@ use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, mark};
 /// Bits of a tag that the general path looks at: typed items and flags.
 const TYPED_OR_FLAGS: u64 = 0xffc0;
 /// Tag, but for its label, of a message that is one map item.
-const MAP_ITEM: u64 = MessageTag::new(0, 0, 2).raw();
+pub const MAP_ITEM: u64 = MessageTag::new(0, 0, 2).raw();
 /// What of a tag is not its label.
 const NO_LABEL: u64 = 0xffff;
-/// The receive timeout in the timeouts word.
-const RECEIVE_TIMEOUT: u64 = 0xffff;
 
-/// Does the Ipc of the current thread, whose registers are saved, with both its phases. Returns the thread that has
-/// received its message and runs now, by SYSRET; `None`: nothing has changed.
-#[inline]
-pub fn system_call(current: ThreadRef) -> Option<ThreadRef> {
+/// Whom the current thread's Ipc, whose registers are saved, names as receiver, wherever that is, if it is found at once.
+#[inline(always)]
+pub fn named_receiver(current: ThreadRef) -> Option<ThreadRef> {
+    find(current, ThreadId::from_raw(current.registers.rsi.get()))
+}
+
+/// Whether that Ipc might go on the fast path: a first look, for the many that only wait, or send where nobody does.
+#[inline(always)]
+pub fn is_possible(current: ThreadRef, receiver: ThreadRef) -> bool {
+    let tag = current.registers.message[0].get();
+    receiver.is_here()
+        && receiver.offer() != Offer::NONE
+        && (tag & TYPED_OR_FLAGS == 0 || tag & NO_LABEL == MAP_ITEM)
+}
+
+/// Does the Ipc of the current thread, whose registers are saved, to its [`named_receiver`], with both its phases. Returns the
+/// thread that has received its message and runs now, by SYSRET; `None`: nothing has changed.
+#[inline(never)]
+pub fn system_call(current: ThreadRef, receiver: ThreadRef) -> Option<ThreadRef> {
     let registers = &current.registers;
     let tag = MessageTag::from_raw(registers.message[0].get());
     let has_item = tag.raw() & NO_LABEL == MAP_ITEM;
-    if tag.raw() & TYPED_OR_FLAGS != 0 && !has_item || registers.r8.get() & RECEIVE_TIMEOUT != 0 {
+    let timeout = Timeouts::from_raw(registers.r8.get()).receive();
+    if !timeout.is_never() && !is_span(timeout) {
         return None;
     }
     let to = ThreadId::from_raw(registers.rsi.get());
-    let receiver = resolve(current, to)?;
     let awaited = offer_to(receiver, current)?;
     let returns = tag.label() == SystemCallAnswer::Return as u64 && tag.untyped() > 0;
     if awaited == IpcKind::SystemCall && !returns || awaited != IpcKind::PageFault && has_item {
@@ -52,7 +68,7 @@ pub fn system_call(current: ThreadRef) -> Option<ThreadRef> {
     if !can_wait(current, receiver, to, from) || !can_switch(current, receiver, IpcKind::User) {
         return None;
     }
-    if has_item && !give_page(current, receiver) {
+    if has_item && !give_page(current, receiver, [1, 2].map(|index| registers.message[index].get())) {
         return None;
     }
     // POINT OF NO RETURN.
@@ -62,22 +78,54 @@ pub fn system_call(current: ThreadRef) -> Option<ThreadRef> {
         IpcKind::PageFault => {}
         _ => take_words(receiver, current, tag),
     }
-    let (partner, offer) = if from == to {
+    let partner = if from == to {
         receiver.mark(mark::NAMED);
-        (receiver.id(), Offer::message_from(receiver.id()))
-    } else if from.is_any() {
-        (from, Offer::MESSAGE_FROM_ANY)
+        receiver.id()
     } else {
-        (from, Offer::NONE)
+        from
     };
-    wait_and_switch(current, IpcKind::User, partner, offer, receiver);
+    let deadline = if timeout.is_never() { NEVER } else { begin_timeout(current, timeout) };
+    let offers = !partner.is_any_local() && current.returns_by_sysret();
+    let offer = if offers { offer_of_wait(partner, deadline) } else { Offer::NONE };
+    wait_and_switch(current, IpcKind::User, partner, offer, deadline, receiver);
     Some(receiver)
+}
+
+/// The current thread is about to do the whole of an Ipc on the fast path, and to wait as long as `timeout` says. Returns whether
+/// the fast path can; then its receive deadline is set.
+#[inline(always)]
+pub fn begin_receive_timeout(current: ThreadRef, timeout: Time) -> bool {
+    let can = is_span(timeout);
+    if can {
+        current.receive_deadline.set(begin_timeout(current, timeout));
+    }
+    can
+}
+
+/// Whether a wait of this length ends by itself, but not at once.
+#[inline]
+fn is_span(timeout: Time) -> bool {
+    timeout.micros().is_some_and(|length| length > 0)
+}
+
+/// The current thread is about to wait as long as `timeout`, a span, says. Returns until when.
+#[inline]
+fn begin_timeout(current: ThreadRef, timeout: Time) -> Microseconds {
+    let deadline = super::instant(timeout);
+    processor::this().scheduler.begin_timeout(current, deadline);
+    deadline
+}
+
+/// What a thread that waits for `partner`, in an Ipc of its own until `deadline`, lets others see.
+#[inline]
+pub(super) fn offer_of_wait(partner: ThreadId, deadline: Microseconds) -> Offer {
+    if deadline == NEVER { Offer::message_from(partner) } else { Offer::timed_message_from(partner) }
 }
 
 /// Tells `to`, if it waits for that, what the current thread has done: `kind` is not an Ipc of its own. Returns the
 /// receiver, which runs now; `None`: nothing has changed.
 pub(super) fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Option<ThreadRef> {
-    let receiver = resolve(current, to).filter(|_| current.is_home())?;
+    let receiver = find(current, to).filter(|receiver| receiver.is_here() && current.is_home())?;
     let offered = offer_to(receiver, current)? == IpcKind::User;
     if !offered || current.senders.first().is_some() || !can_switch(current, receiver, kind) {
         return None;
@@ -90,7 +138,7 @@ pub(super) fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Option<
     return_message(receiver, current, tag);
     receiver.mark(mark::NAMED);
     let offer = offer_of_report(current, kind, receiver.id());
-    wait_and_switch(current, kind, receiver.id(), offer, receiver);
+    wait_and_switch(current, kind, receiver.id(), offer, NEVER, receiver);
     Some(receiver)
 }
 
@@ -106,23 +154,23 @@ pub(super) fn offer_of_report(current: ThreadRef, kind: IpcKind, partner: Thread
     }
 }
 
-/// The thread that `to` names for `current`, if it is found at once, and here.
+/// The thread that `to` names for `current`, wherever it is, if it is found at once.
 #[inline]
-fn resolve(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
-    let thread = if to.is_global() {
+fn find(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
+    if to.is_global() {
         threads().find(to)
     } else if to.is_local() {
         current.space.get()?.remembered_local_id(to)
     } else {
         None
-    };
-    thread.filter(|thread| thread.is_here())
+    }
 }
 
 /// As what `receiver` would take a message of `sender` on the fast path.
 #[inline]
 fn offer_to(receiver: ThreadRef, sender: ThreadRef) -> Option<IpcKind> {
-    let (kind, partner) = receiver.offer().wait()?;
+    let offer = receiver.offer();
+    let (kind, partner) = (offer.kind()?, offer.partner());
     (partner == sender.id() || partner.is_any()).then_some(kind)
 }
 
@@ -155,12 +203,11 @@ fn can_switch(current: ThreadRef, receiver: ThreadRef, kind: IpcKind) -> bool {
                 && !current.space.get().is_some_and(Space::is_redirected))
 }
 
-/// Does the map item that is `pager`'s whole answer to the page fault of `thread`, if it can be done at once.
+/// Does the map item of these words, `pager`'s whole answer to the page fault of `thread`, if it can be done at once.
 #[inline]
-fn give_page(pager: ThreadRef, thread: ThreadRef) -> bool {
-    let [_, first, second, ..] = &pager.registers.message;
+pub fn give_page(pager: ThreadRef, thread: ThreadRef, words: [u64; 2]) -> bool {
     let (Some(item), Some(from), Some(to)) =
-        (MapItem::from_words([first.get(), second.get()]), pager.space.get(), thread.space.get())
+        (MapItem::from_words(words), pager.space.get(), thread.space.get())
     else {
         return false;
     };
@@ -193,10 +240,19 @@ fn return_message(receiver: ThreadRef, sender: ThreadRef, tag: MessageTag) {
     registers.rdi.set(receiver.local_id.get());
 }
 
-/// `current` waits for an answer or message from `partner`; `receiver`, which has got its message, runs on its time.
+/// `current` waits until `deadline` for an answer or message from `partner`; `receiver`, which has got its message, runs on its
+/// time.
 #[inline]
-fn wait_and_switch(current: ThreadRef, kind: IpcKind, partner: ThreadId, offer: Offer, receiver: ThreadRef) {
-    if offer == Offer::NONE || kind == IpcKind::User && !current.returns_by_sysret() {
+fn wait_and_switch(
+    current: ThreadRef,
+    kind: IpcKind,
+    partner: ThreadId,
+    offer: Offer,
+    deadline: Microseconds,
+    receiver: ThreadRef,
+) {
+    current.receive_deadline.set(deadline);
+    if offer == Offer::NONE {
         current.set_partner(partner);
         current.set_continuation(Continuation::Receive(kind));
     } else {

@@ -14,12 +14,15 @@
 //! | `string` | string items |
 //! | `transfer_fault` | page faults of string items |
 //! | `complete` | how a phase ends, by kind of IPC |
+//! | `events` | interrupts and notifications |
 //! | `cancel` | timeouts, cancellation, partners that disappear |
 //! | `travel` | going to other processors, waiting there, arriving |
 //! | `fast` | the frequent cases, done in one go |
+//! | `fast::crossing` | those between processors |
 
 mod cancel;
 mod complete;
+mod events;
 pub mod fast;
 mod message;
 mod rendezvous;
@@ -29,15 +32,17 @@ mod transfer_fault;
 mod travel;
 
 use core::ptr::eq;
-use core::sync::atomic::Ordering;
 
-use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, Timeouts, extension, utcb};
+use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, Timeouts, utcb};
 
 pub use self::cancel::{
     cancel_receive, cancel_send, expire, leave_all, partner_disappears, redirector_changes,
     sender_disappears_from_queue,
 };
 pub use self::complete::return_user;
+use self::events::{deliver_interrupt, take_notification};
+pub use self::events::{offer_interrupt, offer_notification};
+use self::fast::crossing;
 use self::message::Message;
 pub use self::message::{SYSTEM_CALL_TAG, exception_registers, set_exception_registers, user_flags};
 use self::rendezvous::{Destination, Partner};
@@ -53,6 +58,7 @@ use crate::interrupt;
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
+use crate::sync::SEVERAL;
 use crate::trace::{self, Event};
 
 /// Why a phase failed.
@@ -81,7 +87,7 @@ impl Failure {
     }
 }
 
-/// The Ipc and Lipc system calls of the current thread (ABI 5).
+/// The Ipc and Lipc system calls of the current thread (ABI 5), where no fast path does them.
 pub fn system_call(current: ThreadRef) -> Next {
     let registers = &current.registers;
     let to = ThreadId::from_raw(registers.rsi.get());
@@ -223,7 +229,7 @@ fn send_until(
         complete::send_failed(current, kind, Failure::new(error), MessageTag::EMPTY);
         resume_or_switch(current, None)
     };
-    let waits_at_home = current.take_flag(flag::WAITS_AT_HOME);
+    let waits_at_home = SEVERAL && current.take_flag(flag::WAITS_AT_HOME);
     let message = Message { thread: current, kind };
     let tag = message.tag();
     let destination = rendezvous::destination(current, kind, to);
@@ -332,6 +338,12 @@ fn name_redirected(sender: ThreadRef) {
 
 /// Looks once more where the current thread's message goes.
 pub fn send_again(current: ThreadRef, kind: IpcKind) -> Next {
+    if SEVERAL
+        && kind == IpcKind::User
+        && let Some(next) = crossing::deliver(current)
+    {
+        return next;
+    }
     let (to, deadline) = (current.partner(), current.send_deadline.get());
     current.set_continuation(Continuation::ReturnToUser);
     let over = deadline != NEVER && deadline <= arch::clock();
@@ -381,15 +393,18 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
 
 /// `thread`, in its receive phase, has nothing to do but wait until `deadline`.
 fn wait(thread: ThreadRef, kind: IpcKind, deadline: Microseconds) {
-    if deadline != NEVER {
-        processor::this().scheduler.timeouts.insert(thread, deadline);
-    } else if thread.is_home() && !thread.has(flag::HALTED | flag::RECALLED) {
+    debug_assert!(deadline == thread.receive_deadline.get());
+    processor::this().scheduler.timeouts.arm(thread, deadline);
+    if thread.is_home() && !thread.has(flag::HALTED | flag::RECALLED) {
         let from = thread.partner();
         let offer = match kind {
+            // One that sleeps waits for itself.
+            IpcKind::User if from == thread.id() => Offer::NONE,
             IpcKind::User if thread.returns_by_sysret() && (from.is_any() || from.is_global()) => {
-                Offer::message_from(from)
+                fast::offer_of_wait(from, deadline)
             }
             IpcKind::User => Offer::NONE,
+            _ if deadline != NEVER => Offer::NONE,
             _ => fast::offer_of_report(thread, kind, from),
         };
         if offer != Offer::NONE {
@@ -612,13 +627,10 @@ pub fn look_again(thread: ThreadRef) {
 
 /// `thread`, in its receive phase, is not waiting any more but about to look.
 fn stop_waiting(thread: ThreadRef) {
-    if thread.timeout.deadline().is_none() {
-        // The fast path does not say so.
-        thread.receive_deadline.set(NEVER);
-        thread.search.set(None);
-    }
     processor::this().scheduler.timeouts.remove(thread);
     thread.withdraw_offer();
+    // It waits, so it has found nobody; the fast path does not say so.
+    thread.search.set(None);
 }
 
 /// A thread has gone or moved, or its space has another redirector, in whose name `sender` may be waiting to send: the
@@ -636,63 +648,4 @@ pub fn originator_changes(sender: ThreadRef) {
 #[cfg(test)]
 pub(crate) fn would_accept(receiver: ThreadRef, sender: ThreadRef) -> bool {
     rendezvous::accepts(receiver, rendezvous::originator(sender, receiver))
-}
-
-/// Ends `thread`'s receive phase with the message of an interrupt (X.2 rule 5.20).
-fn deliver_interrupt(thread: ThreadRef, kind: IpcKind, interrupt: &'static interrupt::Interrupt) {
-    interrupt.delivered();
-    thread.set_continuation(Continuation::ReturnToUser);
-    debug_assert!(kind == IpcKind::User, "only users wait for interrupts");
-    complete::return_user(thread, x2::protocol::INTERRUPT_TAG, interrupt.id());
-}
-
-/// Ends `thread`'s receive phase with its pending notification, if there is one and it takes it: an open receive of the
-/// thread's own whose BR0 says so (K15).
-fn take_notification(thread: ThreadRef, kind: IpcKind) -> bool {
-    // Relaxed: only the home processor takes bits; a bit that comes later finds the thread receiving.
-    if thread.notification.load(Ordering::Relaxed) == 0
-        || kind != IpcKind::User
-        || !thread.partner().is_any()
-        || thread
-            .utcb
-            .get()
-            .is_none_or(|block| block.read(utcb::buffer_register(0)) & extension::ACCEPT_NOTIFICATION == 0)
-    {
-        return false;
-    }
-    let bits = thread.notification.swap(0, Ordering::Relaxed);
-    trace::event(Event::Notified, thread.id().raw(), bits);
-    thread.set_continuation(Continuation::ReturnToUser);
-    thread.registers.message[1].set(bits);
-    complete::return_user(thread, NOTIFICATION_TAG, ThreadId::NIL);
-    true
-}
-
-/// The message of a notification: MR1 = the bits.
-const NOTIFICATION_TAG: MessageTag = MessageTag::new(extension::NOTIFICATION_LABEL, 1, 0);
-
-/// Bits were set in `thread`'s notification word: it goes on if it waits for them. (A thread that is about to look at
-/// what waits for it finds them itself.)
-pub fn offer_notification(thread: ThreadRef) {
-    let Some(kind) = thread.awaits_message() else { return };
-    let scheduler = &processor::this().scheduler;
-    if !thread.ready.is_queued() && take_notification(thread, kind) {
-        scheduler.timeouts.remove(thread);
-        if thread.is_runnable() {
-            scheduler.make_ready(thread);
-        }
-    }
-}
-
-/// An interrupt has occurred whose handler may be waiting. Returns whether it was delivered.
-pub fn offer_interrupt(handler: ThreadRef, interrupt: &'static interrupt::Interrupt) -> bool {
-    let from = handler.partner();
-    let Some(kind @ IpcKind::User) = handler.awaits_message() else { return false };
-    if !from.is_any() && from != interrupt.id() {
-        return false;
-    }
-    processor::this().scheduler.timeouts.remove(handler);
-    deliver_interrupt(handler, kind, interrupt);
-    cancel::settle(handler);
-    true
 }

@@ -6,6 +6,7 @@ use x2::{Fpage, IpcErrorKind, MapItem, Rights};
 use super::Failure;
 use super::message::Message;
 use super::string;
+use crate::arch;
 use crate::mapping::{self, Cursor, Progress};
 use crate::memory::OutOfMemory;
 use crate::thread::transfer_record::StringProgress;
@@ -35,7 +36,7 @@ pub(super) struct MissingPage {
 
 /// Moves the message of `sender` to `receiver`.
 ///
-/// Preemption point, once per mapped page and per few pages of strings. UTCBs are always present, but strings can fault.
+/// Preemption point, every few items, mapped pages and pages of strings. UTCBs are always present, but strings can fault.
 pub(super) fn start(sender: Message, receiver: Message) -> Transfer {
     let tag = sender.tag();
     trace::event(Event::IpcTransfer, receiver.thread.id().raw(), tag.raw());
@@ -52,13 +53,17 @@ pub(super) fn start(sender: Message, receiver: Message) -> Transfer {
     resume(sender, receiver)
 }
 
-/// Goes on with the typed items.
+/// Goes on with the typed items. Preemption point between items and within them.
 pub(super) fn resume(sender: Message, receiver: Message) -> Transfer {
     let tag = sender.tag();
     let Some(record) = sender.thread.transfer_record.get() else {
         return Transfer::Ended(Some(Failure::new(IpcErrorKind::MessageOverflow)));
     };
+    let first = record.item.get();
     while usize::from(record.item.get()) < tag.end() {
+        if record.item.get() != first && arch::interrupt_pending() {
+            return Transfer::Interrupted;
+        }
         match transfer_item(record, sender, receiver, usize::from(record.item.get())) {
             Item::Done(words) => record.item.set(record.item.get() + words),
             Item::Interrupted => return Transfer::Interrupted,

@@ -45,7 +45,12 @@ pub(super) fn way_by(current: ThreadRef, originator: ThreadRef) -> Option<u16> {
 
 /// Where `thread`, which is about to wait for `partner` at home, goes instead: to where that is, if that may be about to send in
 /// its name (see [`way_by`]). Not if it must look through its senders when its partner changes.
+#[inline]
 pub(super) fn way_to_propagating(thread: ThreadRef, kind: IpcKind) -> Option<u16> {
+    if arch::cpu_count() == 1 { None } else { find_way_to_propagating(thread, kind) }
+}
+
+fn find_way_to_propagating(thread: ThreadRef, kind: IpcKind) -> Option<u16> {
     let from = thread.partner();
     let stays = thread.has(flag::PROPAGATED_SENDERS) && thread.senders.first().is_some();
     if kind == IpcKind::Start || stays || !is_user_number(from) {

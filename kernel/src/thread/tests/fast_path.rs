@@ -13,6 +13,7 @@ use super::random::Random;
 use super::{World, error, id, invariants};
 use crate::dispatch::timer_interrupt;
 use crate::scheduler::Next;
+use crate::scheduler::timeouts::NEVER;
 use crate::syscall::Call;
 use crate::thread::table::threads;
 use crate::thread::{ThreadRef, fault, flag, ipc};
@@ -29,7 +30,7 @@ fn digest(running: Option<ThreadRef>) -> u64 {
     let mut hasher = DefaultHasher::new();
     running.map(|thread| thread.id().raw()).hash(&mut hasher);
     for thread in threads().iter() {
-        (thread.id().raw(), thread.has(flag::HALTED), thread.timeout.deadline()).hash(&mut hasher);
+        (thread.id().raw(), thread.has(flag::HALTED), thread.waits_until()).hash(&mut hasher);
         format!("{:?}", thread.continuation()).hash(&mut hasher);
         for register in ipc::exception_registers(&thread.registers) {
             register.get().hash(&mut hasher);
@@ -93,7 +94,13 @@ fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
     };
     let never = Timeouts::NEVER;
     let timeouts = random.of(&[never, never, Timeouts::ZERO, Timeouts::new(Time::ZERO, Time::NEVER)]);
-    let timeouts = if random.one_in(10) { Timeouts::new(Time::NEVER, Time::period(50)) } else { timeouts };
+    let span = Time::period(1 + random.below(200));
+    let timeouts = match random.below(10) {
+        0 => Timeouts::new(Time::NEVER, span),
+        1 => Timeouts::new(span, Time::NEVER),
+        2 => Timeouts::new(span, span),
+        _ => timeouts,
+    };
     let tag = MessageTag::new(random.of(&[0, 0, 1, 7]), random.below(13) as usize, 0);
     let tag = tag.with_propagated(random.one_in(12)).with_error(random.one_in(20));
     if let Some(block) = thread.utcb.get() {
@@ -165,6 +172,41 @@ fn steps(seed: u64, count: usize, fast_path: bool) -> (Vec<u64>, usize) {
         seen.push(digest(running));
     }
     (seen, fast)
+}
+
+/// A wait ends when its timeout says, whichever path began it and has seen its offer.
+/// Rules: 1.11.
+#[test]
+fn a_wait_that_others_see_ends_in_time() {
+    const LENGTH: u64 = 100;
+    for fast_path in [true, false] {
+        let world = populated();
+        processor::allow_fast_path(fast_path);
+        let [client, server] = [id(5, 1), id(6, 1)].map(|id| world.thread(id));
+        let this = processor::this();
+        this.scheduler.set_priority(server, 150, this.current.get());
+        world.call(Call::Ipc, server, &[(Rsi, 0), (Rdx, ThreadId::ANY.raw()), (R8, Timeouts::NEVER.raw())]);
+        let timeouts = Timeouts::new(Time::NEVER, Time::period(LENGTH)).raw();
+        let start = arch::clock();
+        for to in [server.id(), ThreadId::NIL] {
+            // Its call, which the server does not answer; then a wait for the answer alone.
+            world.switch_to(client);
+            let arguments = [(R9, 0), (Rsi, to.raw()), (Rdx, server.id().raw()), (R8, timeouts)];
+            let began = arch::clock();
+            let next = world.enter(Call::Ipc, client, &arguments);
+            assert_eq!(matches!(next, Next::Switched(_)), fast_path && !to.is_nil());
+            world.run(next);
+            for (after, waits) in [(LENGTH - 1, true), (LENGTH, false)] {
+                arch::set_clock(began + after);
+                world.run(timer_interrupt());
+                invariants::check();
+                assert_eq!(client.waits_until() != NEVER, waits, "{after} of {LENGTH} later");
+            }
+            let tag = MessageTag::from_raw(client.registers.message[0].get());
+            assert!(tag.is_error() && error(client) == 3, "it is told that the receive timed out");
+        }
+        assert_eq!(arch::clock(), start + 2 * LENGTH);
+    }
 }
 
 /// Rules: ABI 19.10.

@@ -2,6 +2,7 @@
 
 use core::ptr::eq;
 
+use crate::scheduler::timeouts::NEVER;
 use crate::thread::table::threads;
 use crate::thread::transfer_record::Work;
 use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, flag, ipc};
@@ -83,8 +84,13 @@ fn check_readiness(thread: ThreadRef, current: bool) {
     if current {
         assert!(what == Continuation::ReturnToUser && !thread.has(flag::HALTED));
     }
-    if thread.timeout.deadline().is_some() {
-        assert!(!queued && matches!(what, Continuation::Send(_) | Continuation::Receive(_)), "{what:?}");
+    let end = thread.waits_until();
+    if end != NEVER && thread.location.is_at(thread.location.processor()) {
+        assert!(
+            thread.timeout.deadline().is_some_and(|looked_at| looked_at <= end),
+            "{:?} waits until {end} in {what:?}, and nobody looks at it then",
+            thread.id()
+        );
     }
     assert_eq!(thread.is_active(), thread.transfer_record.get().is_some());
 }
@@ -136,8 +142,7 @@ fn check_ipc(thread: ThreadRef) {
     }
     if thread.offer() != Offer::NONE {
         assert!(
-            thread.timeout.deadline().is_none()
-                && ipc::transfer_peer(thread).is_none()
+            ipc::transfer_peer(thread).is_none()
                 && !thread.ready.is_queued()
                 && !thread.has(flag::HALTED | flag::RECALLED),
             "{:?} makes an offer in {:?}",

@@ -213,6 +213,52 @@ fn a_change_of_redirector_gives_way_and_comes_to_its_end() {
     }
 }
 
+/// Rules: 6.4.
+#[test]
+fn a_move_of_the_utcb_area_gives_way_and_leaves_nobody_a_utcb() {
+    use super::{KIP_AREA, UTCB_AREA};
+    use x2::utcb::SIZE;
+    const NUMBERS: std::ops::Range<u32> = 10..60;
+    const NEW_AREA: u64 = UTCB_AREA + (1 << 30);
+    let world = World::new();
+    let root = world.root();
+    let space = id(NUMBERS.start, 1);
+    let control = |number: u32, location: u64| {
+        let values = [(R8, space.raw()), (Rdx, root.id().raw()), (Rsi, 0), (R9, location)];
+        let [space, scheduler, pager, location] = values;
+        let arguments = [(Rdi, id(number, 1).raw()), space, scheduler, pager, location];
+        world.call(Call::ThreadControl, root, &arguments);
+        root.registers.rax().get() == 1
+    };
+    let areas = |utcbs: u64| {
+        [(Rdi, space.raw()), (Rsi, 0), (Rdx, KIP_AREA | 12 << 4), (R8, utcbs | 18 << 4), (R9, 0)]
+    };
+    let location = |number: u32| UTCB_AREA + SIZE * u64::from(number - NUMBERS.start);
+    assert!(control(NUMBERS.start, u64::MAX), "a space");
+    world.call(Call::SpaceControl, root, &areas(UTCB_AREA));
+    assert_eq!(root.registers.rax().get(), 1);
+    assert!({ NUMBERS }.all(|number| control(number, location(number))));
+    let with_utcb = || NUMBERS.filter(|&number| world.thread(id(number, 1)).utcb.get().is_some()).count();
+    assert_eq!(with_utcb(), NUMBERS.len());
+    let caller = world.spawn(id(6, 1), id(2, 1));
+    world.machine.interrupts(9, 1);
+    world.switch_to(caller);
+    let next = world.enter(Call::SpaceControl, caller, &areas(NEW_AREA));
+    assert!(matches!(next, Next::Interrupted));
+    assert!(matches!(dispatch(next), Outcome::TakeInterrupts));
+    assert!((1..NUMBERS.len()).contains(&with_utcb()), "half of it is done");
+    world.machine.interrupts(0, 1);
+    assert!(control(NUMBERS.start, location(NUMBERS.start)), "the area is still where it was");
+    invariants::check();
+    world.switch_to(caller);
+    world.proceed();
+    assert_eq!((caller.continuation(), caller.registers.rax().get()), (Continuation::ReturnToUser, 1));
+    assert_eq!(with_utcb(), 0);
+    assert!(!control(NUMBERS.start, location(NUMBERS.start)), "the area is elsewhere");
+    assert!(control(NUMBERS.start, NEW_AREA));
+    invariants::check();
+}
+
 /// What an owner can write into the registers of a thread that waits to send (K15).
 /// Rules: EXT 6.2.
 #[test]

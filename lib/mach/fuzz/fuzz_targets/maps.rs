@@ -1,4 +1,5 @@
-//! Any bytes are a sequence of map operations; the first byte says how much memory there is and whether there is swap.
+//! Any bytes are a sequence of map operations; the first byte says how much memory there is, whether there is swap, and
+//! whether pages are large wherever they can be.
 #![no_main]
 
 #[path = "../../tests/model/contents.rs"]
@@ -13,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&conditions, steps)) = data.split_first() else { return };
-    let frames = 20 + u32::from(conditions >> 1);
+    let frames = 20 + u32::from(conditions >> 2);
     let (steps, _) = steps.as_chunks::<STEP_BYTES>();
-    run(steps, Conditions { frames, swap: conditions & 1 == 1 });
+    run(steps, Conditions { frames, swap: conditions & 1 == 1, large_pages: conditions & 2 == 2 });
 });

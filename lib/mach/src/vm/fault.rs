@@ -32,11 +32,6 @@ pub(super) struct Target<'a, M: Machine> {
     pub(super) maps: bool,
 }
 
-/// Base pages of a large page, as a shift.
-pub(super) const LARGE_ORDER: u32 = LARGE_SHIFT - PAGE_SHIFT;
-/// Bytes of a large page, as a shift.
-pub(super) const LARGE_SHIFT: u32 = 21;
-
 impl<'a, M: Machine> Target<'a, M> {
     /// A page of an object itself, in no map.
     pub(super) fn of_object(object: &'a Arc<VmObject<M>>, index: u64) -> Self {
@@ -194,10 +189,10 @@ pub(super) fn resolve_other<M: Machine, R>(
             return Err(KernError::MemoryFailure.into());
         }
         let page = PhysicalPage::Device(address + (target.index << PAGE_SHIFT), caching);
-        let large = target.large && (address >> PAGE_SHIFT).is_multiple_of(1 << LARGE_ORDER) && {
-            let first = target.index & !((1 << LARGE_ORDER) - 1);
-            first + (1 << LARGE_ORDER) <= top.limit()
-        };
+        let pages = vm.large_pages();
+        let large = target.large
+            && (address >> PAGE_SHIFT).is_multiple_of(pages)
+            && (target.index & !(pages - 1)) + pages <= top.limit();
         return Ok(use_page(Found {
             page,
             large,
@@ -393,20 +388,20 @@ fn new_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut Objec
 #[cold]
 fn new_large_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut ObjectState<M>) -> bool {
     let machine = vm.machine();
-    let first = target.index & !((1 << LARGE_ORDER) - 1);
-    let end = first + (1 << LARGE_ORDER);
+    let pages = vm.large_pages();
+    let first = target.index & !(pages - 1);
+    let end = first + pages;
     let fits = top.shadow.is_none()
         && top.copy.is_none()
         && !target.needs_copy
         && !target.wired
         && target.protection.contains(Protection::WRITE)
-        && top.pages.next(first).is_none_or(|(index, _)| index >= end)
-        && machine.page_shifts().contains(&LARGE_SHIFT);
+        && top.pages.next(first).is_none_or(|(index, _)| index >= end);
     if !fits {
         return false;
     }
     let owner = Arc::downgrade(target.object);
-    let run = vm.queues.lock().allocate_run(machine, &owner, first, LARGE_ORDER);
+    let run = vm.queues.lock().allocate_run(machine, &owner, first, vm.large_shift - PAGE_SHIFT);
     let Some(run) = run else { return false };
     let flags = SlotFlags::DIRTY | SlotFlags::MAPPED | SlotFlags::WRITABLE;
     let frame = |index: u64| Frame(run.0 + (index - first) as u32);

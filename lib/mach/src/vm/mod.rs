@@ -82,7 +82,7 @@ pub use object::{CopyStrategy, VmObject};
 pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager};
 
 use crate::KernResult;
-use crate::machine::{Frame, Machine};
+use crate::machine::{Frame, Machine, PAGE_SHIFT};
 use page_index::PageIndex;
 use pageout::Laundry;
 use queues::Queues;
@@ -105,6 +105,8 @@ pub struct Settings {
 pub struct Vm<M: Machine> {
     machine: M,
     settings: Settings,
+    /// log2 of the size of large pages: the next larger than base pages that the machine has; if it has none, theirs.
+    large_shift: u32,
     queues: SpinLock<Queues<M>>,
     laundry: Laundry,
     /// A frame was freed.
@@ -144,9 +146,11 @@ impl<M: Machine> Vm<M> {
     /// As [`new`](Self::new), with other settings.
     pub fn with_settings(machine: M, settings: Settings) -> KernResult<Arc<Self>> {
         let queues = Queues::new(&machine)?;
+        let large_shift = machine.page_shifts().get(1).copied().unwrap_or(PAGE_SHIFT);
         Ok(Arc::new(Self {
             machine,
             settings,
+            large_shift,
             queues: SpinLock::new(queues),
             laundry: Laundry::new(),
             memory_freed: WaitQueue::new(),
@@ -173,6 +177,11 @@ impl<M: Machine> Vm<M> {
         VmStatistics { free: queues.free_count(&self.machine), active, inactive, wired }
     }
 
+    /// How many base pages a large page has.
+    fn large_pages(&self) -> u64 {
+        1 << (self.large_shift - PAGE_SHIFT)
+    }
+
     /// A number that no other object or map of this system has had.
     fn new_id(&self) -> u64 {
         // Relaxed: only uniqueness matters.
@@ -196,7 +205,11 @@ impl<M: Machine> Vm<M> {
 
     /// Frees all pages of an object that is going away, which are mapped nowhere.
     fn free_frames(&self, pages: &mut PageIndex) {
-        if pages.len() > 0 {
+        if let Some(slot) = pages.take_only() {
+            if slot.is_resident() {
+                self.free_frame(slot.frame, slot.wired > 0);
+            }
+        } else if pages.len() > 0 {
             let mut queues = None;
             let mut count = 0u32;
             pages.drain(&self.machine, |slot| {

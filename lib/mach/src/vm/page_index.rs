@@ -405,12 +405,23 @@ impl PageIndex {
         })
     }
 
+    /// The slot in use, taken out, if it is the only one and kept in place.
+    #[inline]
+    pub(crate) fn take_only(&mut self) -> Option<Slot> {
+        let Shape::Few([(_, slot), ..]) = self.shape else { return None };
+        (self.count == 1).then(|| {
+            self.count = 0;
+            slot
+        })
+    }
+
     /// Hands out all slots and forgets them, and gives back the nodes' memory.
     pub(crate) fn drain<M: Machine>(&mut self, machine: &M, mut with: impl FnMut(Slot)) {
-        let count = self.count;
-        match core::mem::replace(self, Self::new()).shape {
-            Shape::Few(few) => few[..count].iter().for_each(|&(_, slot)| with(slot)),
-            Shape::Tree { root, .. } => root.drain(machine, &mut with),
+        let count = core::mem::take(&mut self.count);
+        if let Shape::Few(few) = &self.shape {
+            few[..count].iter().for_each(|&(_, slot)| with(slot));
+        } else if let Shape::Tree { root, .. } = core::mem::replace(self, Self::new()).shape {
+            root.drain(machine, &mut with);
         }
     }
 

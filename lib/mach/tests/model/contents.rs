@@ -17,40 +17,71 @@ pub(crate) enum Contents {
     Bytes(Vec<u8>),
     /// A file's page, until this one is written (a private mapping of a symmetric file).
     Of(Cell),
+    /// It is not defined, and not looked at: see [`copy_of`].
+    Any,
 }
 
 pub(crate) fn cell(bytes: Vec<u8>) -> Cell {
     Rc::new(RefCell::new(Contents::Bytes(bytes)))
 }
 
-/// The bytes to be seen.
-pub(crate) fn bytes_of(cell: &Cell) -> Vec<u8> {
+/// The bytes to be seen, if they are defined.
+pub(crate) fn bytes_of(cell: &Cell) -> Option<Vec<u8>> {
     match &*cell.borrow() {
-        Contents::Bytes(bytes) => bytes.clone(),
+        Contents::Bytes(bytes) => Some(bytes.clone()),
         Contents::Of(file) => bytes_of(file),
+        Contents::Any => None,
     }
 }
 
-/// A private copy as the library makes it.
-pub(crate) fn copy_of(cell: &Cell) -> Cell {
+/// A private copy as the library makes it, of a page that others may write to if it is `shared`.
+///
+/// Until when a copy of a shared page sees what is written to the file below depends on who writes to the shared one.
+pub(crate) fn copy_of(cell: &Cell, shared: bool) -> Cell {
     let contents = match &*cell.borrow() {
         Contents::Bytes(bytes) => Contents::Bytes(bytes.clone()),
-        Contents::Of(file) => Contents::Of(file.clone()),
+        Contents::Of(file) if !shared => Contents::Of(file.clone()),
+        Contents::Of(_) | Contents::Any => Contents::Any,
     };
     Rc::new(RefCell::new(contents))
 }
 
 pub(crate) fn write(cell: &Cell, at: usize, new: &[u8]) {
-    let mut bytes = bytes_of(cell);
-    bytes[at..at + new.len()].copy_from_slice(new);
-    *cell.borrow_mut() = Contents::Bytes(bytes);
+    let mut contents = cell.borrow_mut();
+    if let Contents::Of(file) = &*contents {
+        let bytes = bytes_of(file);
+        *contents = bytes.map_or(Contents::Any, Contents::Bytes);
+    }
+    if let Contents::Bytes(bytes) = &mut *contents {
+        bytes[at..at + new.len()].copy_from_slice(new);
+    }
 }
 
-/// Compares a page and names the first byte that differs.
-pub(crate) fn assert_same(found: &[u8], expected: &[u8], page: u64, task: usize) {
-    let differs = (0..PAGE).find(|&at| found[at] != expected[at]);
-    if let Some(at) = differs {
-        panic!("page {page} of task {task} at {at}: {} instead of {}", found[at], expected[at]);
+/// The parts of `bytes`, which lie from `address` on, in each page, with their addresses.
+pub(crate) fn in_pages(address: u64, mut bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let mut at = address;
+    core::iter::from_fn(move || {
+        let count = bytes.len().min(PAGE - at as usize % PAGE);
+        let (now, later) = bytes.split_at(count);
+        bytes = later;
+        at += count as u64;
+        (count > 0).then_some((at - count as u64, now))
+    })
+}
+
+/// Compares what was found of a page from address `at` on with what it holds, and names the first byte that differs.
+pub(crate) fn assert_same(found: &[u8], cell: &Cell, at: u64, task: usize) {
+    match &*cell.borrow() {
+        Contents::Any => {}
+        Contents::Of(file) => assert_same(found, file, at, task),
+        Contents::Bytes(bytes) => {
+            let expected = &bytes[at as usize % PAGE..][..found.len()];
+            if found != expected {
+                let differs = (0..found.len()).find(|&number| found[number] != expected[number]).unwrap_or(0);
+                let (found, expected) = (found[differs], expected[differs]);
+                panic!("task {task} at {:#x}: {found} instead of {expected}", at + differs as u64);
+            }
+        }
     }
 }
 

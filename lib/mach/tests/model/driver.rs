@@ -2,17 +2,17 @@
 //!
 //! Property tests and the fuzzer share it; a step is a few bytes, so any bytes are a valid sequence.
 
-use std::cell::RefCell;
+mod objects;
+
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use mach::machine::simulated::{Executor, Failures, Simulated};
-use mach::machine::{Machine, PAGE_SIZE, Protection};
-use mach::vm::{CopyStrategy, Inheritance, MapRequest, Placement, Settings, Vm, VmMap, VmObject};
+use mach::machine::{Caching, Machine, PAGE_SIZE, Protection};
+use mach::vm::{Behavior, CopyFault, CopyStrategy, Inheritance, Placement, Settings, Vm, VmMap, VmObject};
 use mach::{KernError, KernResult};
 
-use crate::contents::{Cell, Contents, assert_same, bytes_of, cell, copy_of, load, store, write};
+use crate::contents::{Cell, Contents, assert_same, bytes_of, cell, copy_of, in_pages, load, store, write};
 use crate::pagers::{FilePager, Swap};
 
 /// Bytes that say what a step does.
@@ -22,6 +22,11 @@ const PAGES: u64 = 24;
 const BASE: u64 = 0x10_0000;
 const TASKS: usize = 4;
 const FILE_PAGES: u64 = 4;
+/// Where the device is, and how much of it there is: two large pages.
+const DEVICE: u64 = 0xfe00_0000;
+const DEVICE_PAGES: u64 = 8;
+/// log2 of the size of large pages: small, so that a few fit.
+const LARGE_SHIFT: u32 = 14;
 pub(crate) const PAGE: usize = PAGE_SIZE as usize;
 
 /// Under which a sequence runs.
@@ -29,6 +34,8 @@ pub(crate) const PAGE: usize = PAGE_SIZE as usize;
 pub(crate) struct Conditions {
     pub(crate) frames: u32,
     pub(crate) swap: bool,
+    /// Large pages wherever they fit, not only where they are asked for.
+    pub(crate) large_pages: bool,
 }
 
 #[derive(Clone)]
@@ -38,6 +45,7 @@ struct ModelPage {
     max_protection: Protection,
     inheritance: Inheritance,
     shared: bool,
+    device: bool,
     wired: u32,
 }
 
@@ -49,6 +57,7 @@ impl ModelPage {
             max_protection: Protection::ALL,
             inheritance: Inheritance::Copy,
             shared: false,
+            device: false,
             wired: 0,
         }
     }
@@ -72,6 +81,8 @@ struct World {
     executor: Executor,
     tasks: Vec<Task>,
     files: Vec<ModelFile>,
+    device: Arc<VmObject<Simulated>>,
+    device_pages: Vec<Cell>,
     next_byte: u8,
     /// An operation may fail for want of memory.
     may_run_out: bool,
@@ -83,19 +94,23 @@ struct World {
 /// # Panics
 /// If the library does not do what the model does, or leaks.
 pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
-    let machine = Simulated::new(conditions.frames);
-    let settings = Settings { fault_around: 4, cluster: 2, free_target: 4, large_pages: false };
+    let Conditions { frames, swap, large_pages } = conditions;
+    let machine = Simulated::with_large_pages(frames, LARGE_SHIFT);
+    let settings = Settings { fault_around: 4, cluster: 2, free_target: 4, large_pages };
     let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the frame table");
-    if conditions.swap {
+    if swap {
         vm.set_default_pager(Arc::new(Swap { delay: 10 }));
     }
+    let device = VmObject::device(&vm, DEVICE, DEVICE_PAGES * PAGE_SIZE, Caching::Uncached).unwrap();
     let mut world = World {
         executor: Executor::new(machine.clone()),
         tasks: Vec::new(),
         files: Vec::new(),
+        device,
+        device_pages: (0..DEVICE_PAGES).map(|_| cell(vec![0; PAGE])).collect(),
         next_byte: 1,
         may_run_out: false,
-        short_of_frames: !conditions.swap && conditions.frames < 1000,
+        short_of_frames: !swap && frames < 1000,
         machine: machine.clone(),
         vm: vm.clone(),
     };
@@ -110,9 +125,9 @@ pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
     world.tasks.clear();
     world.executor.block_on(vm.finish_writes());
     drop(world);
-    assert_eq!((vm.statistics().free, vm.statistics().wired), (conditions.frames, 0), "frames leaked");
+    assert_eq!((vm.statistics().free, vm.statistics().wired), (frames, 0), "frames leaked");
     drop(vm);
-    assert_eq!(machine.free_frames(), conditions.frames, "free frames not given back");
+    assert_eq!(machine.free_frames(), frames, "free frames not given back");
     assert_eq!((machine.reserved(), machine.pmaps()), (0, 0), "server memory or address spaces leaked");
 }
 
@@ -137,7 +152,7 @@ impl World {
         let page = u64::from(page) % PAGES;
         let count = (1 + u64::from(count) % 6).min(PAGES - page);
         self.inject(failure);
-        match operation % 20 {
+        match operation % 24 {
             0 | 1 => self.allocate(task, page, count, choice),
             2 => self.deallocate(task, page, count),
             3 => self.protect(task, page, count, choice),
@@ -154,6 +169,9 @@ impl World {
             16 => self.clean(choice),
             17 => self.wire(task, page, count),
             18 => self.unwire(task, page, count),
+            19 => self.map_device(task, page, count, choice, extra),
+            20 => self.behavior(task, page, count, choice),
+            21 | 22 => self.again(task, page, count, [choice, extra, extra_2]),
             _ => {
                 let map = &self.tasks[task].map;
                 map.with_pmap(|pmap| self.machine.forget_translations(pmap));
@@ -244,6 +262,32 @@ impl World {
         }
     }
 
+    /// Memory is asked for, used and given back, and, if nothing came between, asked for again.
+    fn again(&mut self, task: usize, page: u64, count: u64, [choice, between, used]: [u8; 3]) {
+        let mapped = |world: &Self| world.tasks[task].pages.keys().copied().collect::<Vec<u64>>();
+        for turn in 0..2 {
+            let before = mapped(self);
+            self.allocate(task, page, count, choice);
+            let new = mapped(self).into_iter().find(|page| !before.contains(page));
+            let Some(first) = new else { return };
+            self.load(task, first, used & 1, 8);
+            if used & 2 != 0 {
+                self.store(task, first, used >> 2 & 1, between, used);
+            }
+            if turn == 0 {
+                self.deallocate(task, first, count);
+                match between % 8 {
+                    0 => self.load(task, first, 0, 1),
+                    1 => self.store(task, page, choice, between, 1),
+                    2 => self.protect(task, page, 1, choice),
+                    3 => self.deallocate(task, page, count),
+                    4 => self.fork(task),
+                    _ => {}
+                }
+            }
+        }
+    }
+
     fn protect(&mut self, task: usize, page: u64, count: u64, choice: u8) {
         let protection = Protection::from_bits_truncate(choice & 7);
         // The most shrinks for good: seldom.
@@ -300,12 +344,11 @@ impl World {
                 Err(fault) => (fault.copied, Some(fault.error)),
             }
         };
-        for (number, &byte) in bytes[..done].iter().enumerate() {
-            let at = address + number as u64 - BASE;
+        for (at, bytes) in in_pages(address - BASE, &bytes[..done]) {
             let page =
                 self.tasks[task].pages.get_mut(&(at / PAGE_SIZE)).expect("stored where something is mapped");
             assert!(page.protection.contains(Protection::WRITE), "stored without the right");
-            write(&page.cell, at as usize % PAGE, &[byte]);
+            write(&page.cell, at as usize % PAGE, bytes);
         }
         if let Some(error) = error {
             let at = address + done as u64;
@@ -334,6 +377,7 @@ impl World {
                 let failed = self.files.iter().any(|file| file.pager.fail.lock().unwrap().is_none());
                 assert!(failed, "the pager made no error");
             }
+            KernError::NotSupported => assert!(page.expect("something mapped").device, "no device"),
             other => panic!("unexpected error {other:?} at {address:#x}"),
         }
     }
@@ -350,13 +394,12 @@ impl World {
                 Err(fault) => (fault.copied, Some(fault.error)),
             }
         };
-        for (number, &byte) in bytes[..done].iter().enumerate() {
-            let at = address + number as u64 - BASE;
+        for (at, bytes) in in_pages(address - BASE, &bytes[..done]) {
             let page =
                 self.tasks[task].pages.get(&(at / PAGE_SIZE)).expect("loaded where something is mapped");
             // Write implies read, as in the hardware.
             assert!(!page.protection.is_empty(), "loaded without the right");
-            assert_eq!(byte, bytes_of(&page.cell)[at as usize % PAGE], "at {:#x}", address + number as u64);
+            assert_same(bytes, &page.cell, at, task);
         }
         if let Some(error) = error {
             self.check_error(task, address + done as u64, Protection::READ, error);
@@ -381,8 +424,12 @@ impl World {
                     page.shared = true;
                     pages.insert(number, ModelPage { wired: 0, ..page.clone() });
                 }
+                // Devices are not copied.
+                Inheritance::Copy if page.device => {
+                    pages.insert(number, ModelPage { wired: 0, ..page.clone() });
+                }
                 Inheritance::Copy => {
-                    let cell = copy_of(&page.cell);
+                    let cell = copy_of(&page.cell, page.shared);
                     pages.insert(number, ModelPage { cell, shared: false, wired: 0, ..page.clone() });
                 }
             }
@@ -399,53 +446,15 @@ impl World {
         }
     }
 
-    fn map_file(&mut self, task: usize, page: u64, count: u64, choice: u8, first: u8) {
-        let file = &self.files[choice as usize & 1];
-        let first = u64::from(first) % FILE_PAGES;
-        let count = count.min(FILE_PAGES - first);
-        let private = choice & 2 == 0;
-        let (offset, size) = (first * PAGE_SIZE, count * PAGE_SIZE);
-        let request = if private {
-            MapRequest::private(file.object.clone(), offset, size)
-        } else {
-            MapRequest::shared(file.object.clone(), offset, size)
-        };
-        let request = request.at(Placement::Replace(Self::address(page)));
-        let result = self.executor.block_on(self.tasks[task].map.map(&request));
-        if self.failed(&result) {
-            return;
-        }
-        assert_eq!(result, Ok(Self::address(page)));
-        for number in 0..count {
-            let original = file.pages[(first + number) as usize].clone();
-            let cell = match (private, file.strategy) {
-                (true, CopyStrategy::Symmetric) => Rc::new(RefCell::new(Contents::Of(original))),
-                (true, CopyStrategy::Delay) => copy_of(&original),
-                (false, _) => original,
-            };
-            let inheritance = if private { Inheritance::Copy } else { Inheritance::Share };
-            let new = ModelPage { cell, shared: !private, inheritance, ..ModelPage::zero() };
-            self.tasks[task].pages.insert(page + number, new);
-        }
-    }
-
-    fn write_file(&mut self, choice: u8, page: u64, length: u8) {
-        let file = &self.files[choice as usize & 1];
-        let offset = page * 700;
-        let bytes = vec![self.next_byte; length as usize * 9];
-        self.next_byte = self.next_byte.wrapping_add(13);
-        // A page at a time, so that it is known what an error has left.
-        for (number, &byte) in bytes.iter().enumerate().step_by(97) {
-            let at = offset + number as u64;
-            match self.executor.block_on(file.object.write(at, &[byte])) {
-                Ok(1) => write(&file.pages[at as usize / PAGE], at as usize % PAGE, &[byte]),
-                Ok(0) => assert!(at >= FILE_PAGES * PAGE_SIZE),
-                Ok(more) => panic!("{more} bytes written of one"),
-                Err(KernError::ResourceShortage) => {
-                    assert!(self.may_run_out, "out of memory without a reason")
-                }
-                Err(error) => assert_eq!(error, KernError::MemoryError),
-            }
+    fn behavior(&mut self, task: usize, page: u64, count: u64, choice: u8) {
+        let behaviors = [Behavior::Default, Behavior::Random, Behavior::Sequential, Behavior::LargePages];
+        let behavior = behaviors[choice as usize % behaviors.len()];
+        let map = self.tasks[task].map.clone();
+        let change = map.behavior(Self::address(page), count * PAGE_SIZE, behavior);
+        let result = self.executor.block_on(change);
+        if !self.failed(&result) {
+            let mapped = self.all_mapped(task, page, count);
+            assert_eq!(result, if mapped { Ok(()) } else { Err(KernError::InvalidAddress) });
         }
     }
 
@@ -470,12 +479,23 @@ impl World {
                 return self.start_again();
             }
             Err(KernError::ResourceShortage) => return assert!(self.may_run_out),
+            Err(KernError::NotSupported) => {
+                if !self.pages_mut(task, page, count).any(|page| page.device) {
+                    assert!(self.pages_mut(task, to, count).any(|page| page.device), "no device");
+                    self.start_again();
+                }
+                return;
+            }
             Err(other) => panic!("unexpected {other:?}"),
         }
-        let cells: Vec<Cell> = self.pages_mut(task, page, count).map(|page| copy_of(&page.cell)).collect();
+        let copy = |page: &mut ModelPage| copy_of(&page.cell, page.shared);
+        let cells: Vec<Cell> = self.pages_mut(task, page, count).map(copy).collect();
         for (target, cell) in self.pages_mut(task, to, count).zip(cells) {
             if partly_done {
-                write(&target.cell, 0, &bytes_of(&cell));
+                match bytes_of(&cell) {
+                    Some(bytes) => write(&target.cell, 0, &bytes),
+                    None => *target.cell.borrow_mut() = Contents::Any,
+                }
             } else {
                 target.cell = cell;
             }
@@ -599,26 +619,21 @@ impl World {
         self.pages_mut(task, page, count).for_each(|page| page.wired -= 1);
     }
 
-    fn clean(&mut self, choice: u8) {
-        let file = &self.files[choice as usize & 1];
-        let result = self.executor.block_on(file.object.clean(0, u64::MAX));
-        if result.is_err() {
-            return assert_eq!(result, Err(KernError::MemoryError));
-        }
-        let contents = file.pager.contents.lock().unwrap();
-        for (number, page) in file.pages.iter().enumerate() {
-            assert_same(&contents[number * PAGE..][..PAGE], &bytes_of(page), number as u64, usize::MAX);
-        }
-    }
-
     /// Compares every page of a task.
     fn compare_all(&mut self, task: usize) {
         let map = self.tasks[task].map.clone();
+        let mut bytes = vec![0; PAGE];
         for number in 0..PAGES {
-            let mut bytes = vec![0; PAGE];
-            let result = self.executor.block_on(map.copyin(Self::address(number), &mut bytes));
+            let address = Self::address(number);
+            let result = if self.tasks[task].pages.get(&number).is_some_and(|page| page.device) {
+                // Only programs read devices.
+                let (copied, error) = self.executor.block_on(load(&map, address, &mut bytes));
+                error.map_or(Ok(()), |error| Err(CopyFault { copied, error }))
+            } else {
+                self.executor.block_on(map.copyin(address, &mut bytes))
+            };
             match (result, self.tasks[task].pages.get(&number)) {
-                (Ok(()), Some(page)) => assert_same(&bytes, &bytes_of(&page.cell), number, task),
+                (Ok(()), Some(page)) => assert_same(&bytes, &page.cell, number * PAGE_SIZE, task),
                 (Err(fault), _) => {
                     self.check_error(task, Self::address(number), Protection::READ, fault.error);
                 }

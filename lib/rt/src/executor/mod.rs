@@ -43,7 +43,7 @@ use core::future::Future;
 
 pub use pool::{RequestPool, RequestSlot};
 pub use sleep::{Elapsed, SleepUntil, Timeout, YieldNow};
-pub use task::JoinHandle;
+pub use task::{JoinHandle, TaskHome};
 
 use queue::RunQueue;
 use task::Task;

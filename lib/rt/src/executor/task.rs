@@ -28,6 +28,10 @@ impl Task {
         self.home.load(Ordering::Relaxed)
     }
 
+    fn move_to(&self, worker: usize) {
+        self.home.store(worker, Ordering::Relaxed);
+    }
+
     /// Polls the task once. Called by its home worker, which has just taken it from its queue. True: it was woken
     /// meanwhile and is in the queue again.
     pub(super) fn run(self: Arc<Self>) -> bool {
@@ -124,6 +128,17 @@ where
     JoinHandle { task, outcome }
 }
 
+/// Which worker polls a task. Keeps the task's memory, but not what it is made of once it has ended.
+#[derive(Clone)]
+pub struct TaskHome(Arc<Task>);
+
+impl TaskHome {
+    /// Gives the task another home. It is polled there from its next wake-up on.
+    pub fn move_to(&self, worker: usize) {
+        self.0.move_to(worker);
+    }
+}
+
 /// Waits for the result of a task. Dropping it leaves the task running.
 pub struct JoinHandle<T> {
     task: Arc<Task>,
@@ -137,9 +152,14 @@ impl<T> JoinHandle<T> {
         self.task.wake_by_ref();
     }
 
-    /// Gives the task another home. It is polled there from its next wake-up on.
+    /// The task's home, to be changed by others than who waits for it.
+    pub fn home(&self) -> TaskHome {
+        TaskHome(self.task.clone())
+    }
+
+    /// Gives the task another home: see [`TaskHome::move_to`].
     pub fn move_to(&self, worker: usize) {
-        self.task.home.store(worker, Ordering::Relaxed);
+        self.task.move_to(worker);
     }
 
     /// Whether the task has ended.

@@ -1,6 +1,6 @@
 //! Requests to root (`interfaces/root.defs`), by direct IPC with words in message registers.
 //!
-//! A request is an IPC to the thread's pager, which is root, its label the request's number. The answer has the label
+//! A request is an IPC to root's thread for the processor ([`start_page::root`]), its label the request's number. The answer has the label
 //! [`request::ANSWER`] and a [`Status`] in its first word. Root answers at once, except a [`lookup`](names::lookup) that
 //! waits for a name. Every function here uses the thread's message registers.
 //!
@@ -11,20 +11,22 @@
 //! | [`names`] | finding other servers |
 //! | [`share`] | memory shared with another server |
 //! | [`device`] | interrupts, device memory |
+//! | [`pci`] | PCI functions, message-signalled interrupts |
 //! | [`console`] | printing through root; panics |
 
 pub mod console;
 pub mod device;
 pub mod memory;
 pub mod names;
+pub mod pci;
 pub mod servers;
 pub mod share;
 pub mod space;
 
 pub use console::{Console, PANIC_STATUS, report_panics};
 
+use crate::start_page;
 use l4::ipc::{self, Message, Received};
-use l4::utcb;
 use l4::x2::ThreadId;
 
 /// Labels: the numbers of `interfaces/root.defs`.
@@ -70,8 +72,8 @@ pub mod request {
     pub const DEVICE_MAP: u64 = 4017;
     /// Ends the system: how, and a status. Not answered if it works.
     pub const SYSTEM_END: u64 = 4018;
-    /// One of the server's resources: kind (0 interrupt, 1 I/O ports, 2 device memory) and which. Answered with two words:
-    /// line and 0, first and last port, address and size.
+    /// One of the server's resources: kind (0 interrupt, 1 I/O ports, 2 device memory, 3 PCI function) and which. Answered
+    /// with two words: line and 0, first and last port, address and size, place and how many messages.
     pub const RESOURCE: u64 = 4019;
     /// Memory for two servers: address, size, a thread of the other server. Answered with the share.
     pub const SHARE_CREATE: u64 = 4020;
@@ -82,6 +84,14 @@ pub mod request {
     /// Memory for devices: address, size in bytes, how many bits a physical address may have. Answered with the physical
     /// address.
     pub const MEMORY_DMA: u64 = 4023;
+    /// Registers of one of the server's PCI functions: which function, which base address. Answered with three words: 0
+    /// memory or 1 ports, the first, how many.
+    pub const PCI_REGION: u64 = 4024;
+    /// Attaches a message of a PCI function to a thread of the server: function, which message, thread. Answered with the
+    /// interrupt.
+    pub const MESSAGE_ATTACH: u64 = 4025;
+    /// Detaches such an interrupt.
+    pub const MESSAGE_DETACH: u64 = 4026;
     /// Label of every answer.
     pub const ANSWER: u64 = 4100;
 }
@@ -135,7 +145,7 @@ fn order(label: u64, words: &[u64]) -> Result<(), Status> {
 /// # Errors
 /// Root's status; `UnknownRequest` if it did not answer as it should.
 fn ask(message: Message) -> Result<Received, Status> {
-    let answer = ipc::call(utcb::pager(), message).map_err(|_| Status::UnknownRequest)?;
+    let answer = ipc::call(start_page::root(), message).map_err(|_| Status::UnknownRequest)?;
     if answer.tag.label() != request::ANSWER || answer.tag.untyped() == 0 {
         return Err(Status::UnknownRequest);
     }
@@ -169,7 +179,7 @@ pub fn delete_thread(thread: ThreadId) -> Result<(), Status> {
 /// Ends this server; root reports `status`.
 pub fn exit(status: u64) -> ! {
     // Root answers no exit; if the request could not be sent, the thread can still stop.
-    let _ = ipc::call(utcb::pager(), Message::with_words(request::EXIT, &[status]));
+    let _ = ipc::call(start_page::root(), Message::with_words(request::EXIT, &[status]));
     l4::start::halt()
 }
 

@@ -23,6 +23,51 @@ pub struct Server {
     pub threads: u64,
     /// Spaces: its own and those that it owns.
     pub spaces: u64,
+    /// Why it has ended last, if it has.
+    pub end: Option<End>,
+}
+
+/// Why a server has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It has [exited](super::exit) with this status.
+    Exit(u64),
+    /// An access to an address where it has nothing.
+    Fault {
+        /// The address.
+        address: u64,
+        /// The instruction.
+        ip: u64,
+    },
+    /// An exception.
+    Exception {
+        /// Its number.
+        number: u64,
+        /// The instruction.
+        ip: u64,
+    },
+    /// The use of ports that it does not have.
+    Ports {
+        /// The first of them.
+        first: u64,
+        /// The instruction.
+        ip: u64,
+    },
+    /// It could not be started.
+    NotStarted,
+}
+
+impl End {
+    fn from_words(kind: u64, what: u64, ip: u64) -> Option<End> {
+        match kind {
+            1 => Some(End::Exit(what)),
+            2 => Some(End::Fault { address: what, ip }),
+            3 => Some(End::Exception { number: what, ip }),
+            4 => Some(End::Ports { first: what, ip }),
+            5 => Some(End::NotStarted),
+            _ => None,
+        }
+    }
 }
 
 /// The server that comes at this place in the configuration.
@@ -33,10 +78,25 @@ pub fn describe(index: u64) -> Result<Server, Status> {
     let answer = ask(Message::with_words(request::SERVER, &[index]))?;
     let count = answer.tag.untyped();
     let words: Vec<u64> = (0..count).map(|word| answer.word(word)).collect();
-    let [_, used, limit, runs, restarts, kernel_memory, threads, spaces, length, ref text @ ..] = words[..]
+    let [
+        _,
+        used,
+        limit,
+        runs,
+        restarts,
+        kernel_memory,
+        threads,
+        spaces,
+        kind,
+        what,
+        ip,
+        length,
+        ref text @ ..,
+    ] = words[..]
     else {
         return Err(Status::UnknownRequest);
     };
     let name = text.iter().flat_map(|word| word.to_le_bytes()).take(length as usize).collect();
-    Ok(Server { name, used, limit, runs: runs != 0, restarts, kernel_memory, threads, spaces })
+    let end = End::from_words(kind, what, ip);
+    Ok(Server { name, used, limit, runs: runs != 0, restarts, kernel_memory, threads, spaces, end })
 }

@@ -29,13 +29,15 @@ impl Table {
     }
 
     /// Removes thread `tid`, which has left its program for good. `status` counts for the process if this is its last
-    /// or first thread and nothing else has ended it.
+    /// or first thread and nothing else has ended it. A first thread goes on counting against its user's limit until the
+    /// process is removed: so zombies count (setrlimit(2), RLIMIT_NPROC).
     pub fn exit_thread(&mut self, tid: Pid, status: ExitStatus) -> ThreadExit {
         let nothing = ThreadExit { ended_process: None, ended_session: None };
         let Some(thread) = self.threads.remove(&tid) else { return nothing };
         let pid = thread.pid;
-        let user = thread.credentials.user.real;
-        self.charge(user, -1, 0);
+        if tid != pid {
+            self.charge(thread.credentials.user.real, -1, 0);
+        }
         let Some(process) = self.processes.get_mut(&pid) else { return nothing };
         process.threads.remove(&tid);
         process.ended_usage += thread.usage();
@@ -185,6 +187,14 @@ impl Table {
         usage
     }
 
+    /// What all processes have used that there are and were.
+    pub fn usage_of_all(&self) -> super::Usage {
+        self.processes.values().fold(self.gone, |mut sum, process| {
+            sum += self.usage(process);
+            sum
+        })
+    }
+
     /// Adds to what thread `tid` has used: time in its program and in its server. Who uses more than its limit is told
     /// each second, and ends at its hard limit.
     pub fn account(&mut self, tid: Pid, user_time: Duration, system_time: Duration) {
@@ -239,9 +249,8 @@ impl Table {
         if let Some(parent) = process.parent.and_then(|parent| self.processes.get_mut(&parent)) {
             parent.children.remove(&pid);
         }
-        if process.queued > 0 {
-            self.charge(process.credentials.user.real, 0, -(process.queued as i64));
-        }
+        self.charge(process.credentials.user.real, -1, -(process.queued as i64));
+        self.gone += process.ended_usage;
         if let Some(waiter) = process.vfork_parent {
             self.wake(waiter);
         }

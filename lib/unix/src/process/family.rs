@@ -217,10 +217,12 @@ impl Table {
     /// Takes back a thread that [`Table::create`] made and that never ran, because the rest of clone failed.
     pub fn abandon(&mut self, tid: Pid) {
         let Some(thread) = self.threads.remove(&tid) else { return };
-        self.charge(thread.credentials.user.real, -1, 0);
         if thread.pid == tid {
             self.remove_process(tid);
-        } else if let Some(process) = self.processes.get_mut(&thread.pid) {
+            return;
+        }
+        self.charge(thread.credentials.user.real, -1, 0);
+        if let Some(process) = self.processes.get_mut(&thread.pid) {
             process.threads.remove(&tid);
             self.thread_left(thread.pid);
         }
@@ -263,11 +265,8 @@ impl Table {
     /// pointed into the old memory are forgotten; a parent in vfork goes on. The thread must be alone. `ESRCH`.
     pub fn finish_exec(&mut self, tid: Pid, name: &[u8], credentials: Arc<Credentials>) -> Result<Pid> {
         let pid = self.thread(tid)?.pid;
-        if tid != pid
-            && let Some(mut thread) = self.threads.remove(&tid)
-        {
-            thread.tid = pid;
-            self.threads.insert(pid, thread);
+        if tid != pid {
+            self.take_leader_place(tid, pid);
         }
         let gained = !Arc::ptr_eq(&self.thread(pid)?.credentials, &credentials)
             && self.thread(pid)?.credentials.user.effective != credentials.user.effective;
@@ -293,6 +292,21 @@ impl Table {
         self.set_name(pid, name)?;
         self.release_vfork(pid);
         Ok(pid)
+    }
+
+    /// Makes thread `tid` the first thread of process `pid`, whose first thread has gone. The process counts against the
+    /// limits of this thread's user from now on.
+    fn take_leader_place(&mut self, tid: Pid, pid: Pid) {
+        let Some(mut thread) = self.threads.remove(&tid) else { return };
+        thread.tid = pid;
+        let credentials = thread.credentials.clone();
+        self.threads.insert(pid, thread);
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        let signals = process.queued as i64;
+        let (from, to) = (process.credentials.user.real, credentials.user.real);
+        process.credentials = credentials;
+        self.charge(from, -1, -signals);
+        self.charge(to, 0, signals);
     }
 
     /// Lets the parent that waits in vfork for `pid` go on.

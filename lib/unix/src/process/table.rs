@@ -2,7 +2,7 @@
 
 use super::ids::Allocator;
 use super::records::{Phase, Process, Thread, stored_name};
-use super::{Control, Listener, Pid};
+use super::{Control, Listener, Pid, Usage};
 use crate::credentials::Credentials;
 use crate::signal::{Signal, SignalInformation, SignalSet};
 use crate::{Error, Result};
@@ -59,6 +59,8 @@ pub struct Table {
     pub(super) ids: Allocator,
     pub(super) max_threads: usize,
     pub(super) forks: u64,
+    /// What processes that are gone have used.
+    pub(super) gone: Usage,
     pub(super) wakes: Vec<Wake>,
     pub(super) reports: Vec<FatalReport>,
 }
@@ -75,6 +77,7 @@ impl Table {
             ids: Allocator::new(Pid::LIMIT),
             max_threads,
             forks: 0,
+            gone: Usage::default(),
             wakes: Vec::new(),
             reports: Vec::new(),
         }

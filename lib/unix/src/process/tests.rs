@@ -1,5 +1,6 @@
 //! Rules of families, groups, waiting and signals, each against the manual page that states it.
 
+mod charges;
 mod time;
 
 use super::*;
@@ -670,5 +671,7 @@ fn check(table: &Table) {
     for (session, count) in &table.sessions {
         assert_eq!(table.groups.values().filter(|group| group.session == *session).count(), *count);
     }
-    assert_eq!(table.users.values().map(|user| user.threads).sum::<u64>() as usize, table.threads.len());
+    let gone_leaders = table.processes.keys().filter(|pid| !table.threads.contains_key(pid)).count();
+    let charged = table.users.values().map(|user| user.threads).sum::<u64>() as usize;
+    assert_eq!(charged, table.threads.len() + gone_leaders);
 }

@@ -144,6 +144,13 @@ pub trait Host<M: Machine>: Send + Sync {
     fn processors(&self) -> usize {
         1
     }
+
+    /// For how long programs have used a processor, and for how long this system has for them. None: all that they have used
+    /// was the first one's.
+    fn processor_times(&self, processor: usize) -> Option<(Duration, Duration)> {
+        let _ = processor;
+        None
+    }
 }
 
 /// Everything that the processes of a system share.
@@ -303,6 +310,8 @@ impl<M: Machine> System<M> {
                 Ok(root.lock().get_or_insert_with(|| system.proc_root()).clone())
             }),
         );
+        let system = crate::sysfs::make(self.host.processors(), self.environment.realtime());
+        self.vfs.register_file_system("sysfs", Arc::new(move |_: &[u8]| Ok(system.clone())));
     }
 
     /// Makes the first process, with an empty address space: it has to exec before it runs. `ENOMEM`, `EAGAIN`.

@@ -118,7 +118,8 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "sys/vm/overcommit_memory" | "sys/vm/swappiness" => b"0\n".to_vec(),
         "tty/drivers" => TERMINAL_DRIVERS.into(),
         "uptime" => {
-            let (up, idle) = (system.environment.monotonic(), idle(system, times(system)));
+            let up = system.environment.monotonic();
+            let idle: Duration = times(system).into_iter().map(|used| idle(up, used)).sum();
             let text = |time: Duration| format!("{}.{:02}", time.as_secs(), time.subsec_millis() / 10);
             format!("{} {}\n", text(up), text(idle)).into()
         }
@@ -251,34 +252,36 @@ fn memory_statistics<M: Machine>(system: &System<M>) -> String {
     rows.iter().map(|(name, value): &(&str, u64)| format!("{name} {value}\n")).collect()
 }
 
-/// What all processes have used of the processors, for themselves and in the system.
-fn times<M: Machine>(system: &System<M>) -> (Duration, Duration) {
-    system.processes.with(|table| {
-        let usages = table.processes().map(|process| table.usage(process));
-        usages.fold((Duration::ZERO, Duration::ZERO), |(user, kernel), usage| {
-            (user + usage.user_time, kernel + usage.system_time)
-        })
-    })
+/// For each processor how long programs have used it, and how long this system has for them.
+fn times<M: Machine>(system: &System<M>) -> Vec<(Duration, Duration)> {
+    let all = || {
+        let usage = system.processes.with(|table| table.usage_of_all());
+        (usage.user_time, usage.system_time)
+    };
+    let of = |index| {
+        let known = system.host.processor_times(index);
+        known.unwrap_or_else(|| if index == 0 { all() } else { Default::default() })
+    };
+    (0..system.host.processors()).map(of).collect()
 }
 
-/// What the processors have not been used for by anybody.
-fn idle<M: Machine>(system: &System<M>, (user, kernel): (Duration, Duration)) -> Duration {
-    let count = u32::try_from(system.host.processors()).unwrap_or(1);
-    system.environment.monotonic().saturating_mul(count).saturating_sub(user + kernel)
+/// How long it has been used by nobody, of the time for which it has been there.
+fn idle(up: Duration, (user, kernel): (Duration, Duration)) -> Duration {
+    up.saturating_sub(user + kernel)
 }
 
 fn statistics<M: Machine>(system: &System<M>) -> String {
-    let (user, kernel) = times(system);
     let (forks, running) = system.processes.with(|table| (table.forks(), table.thread_counts().1));
+    let (up, times) = (system.environment.monotonic(), times(system));
+    // The first line is the sum of the others, also where these are rounded.
     let ticks = |time: Duration| time.as_millis() / 10;
-    let (up, count) = (system.environment.monotonic(), system.host.processors());
-    let idle = ticks(idle(system, (user, kernel)));
-    let line = format!("{} 0 {} {idle} 0 0 0 0 0 0", ticks(user), ticks(kernel));
-    let mut text = format!("cpu  {line}\n");
-    for index in 0..count {
-        let share = |value: u128| value / count as u128;
-        let (user, kernel) = (share(ticks(user)), share(ticks(kernel)));
-        let _ = writeln!(text, "cpu{index} {user} 0 {kernel} {} 0 0 0 0 0 0", share(idle));
+    let rows = times.iter().map(|&used| [ticks(used.0), ticks(used.1), ticks(idle(up, used))]);
+    let rows: Vec<[u128; 3]> = rows.collect();
+    let all = rows.iter().fold([0; 3], |all, row| core::array::from_fn(|column| all[column] + row[column]));
+    let mut text = String::new();
+    let names = core::iter::once(String::from(" ")).chain((0..rows.len()).map(|index| format!("{index}")));
+    for (name, [user, kernel, idle]) in names.zip(core::iter::once(all).chain(rows)) {
+        let _ = writeln!(text, "cpu{name} {user} 0 {kernel} {idle} 0 0 0 0 0 0");
     }
     let started = system.environment.realtime().seconds - up.as_secs() as i64;
     let _ = writeln!(

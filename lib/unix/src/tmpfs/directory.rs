@@ -1,54 +1,93 @@
 //! The entries of one directory.
 
 use super::node::Node;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, btree_map};
 use alloc::sync::Arc;
+
+/// A name and what it means.
+struct Entry {
+    name: Arc<[u8]>,
+    position: u64,
+    node: Arc<Node>,
+}
 
 /// Names and what they mean, also in a stable order for readers: each entry keeps the position it got when it was
 /// made, and positions are never used again.
 #[derive(Default)]
 pub(super) struct Entries {
-    by_name: BTreeMap<Arc<[u8]>, (u64, Arc<Node>)>,
+    /// Names are found by a [`summary`], because numbers are compared at once and names byte by byte.
+    by_summary: BTreeMap<u64, Entry>,
+    /// Names whose summary another one had when they were made. Somebody can make many such names: they are found by
+    /// themselves then, in a time that still grows with the logarithm of their number.
+    by_name: BTreeMap<Arc<[u8]>, Entry>,
     by_position: BTreeMap<u64, Arc<[u8]>>,
     next_position: u64,
     /// The directory was removed: nothing can be added any more.
     pub(super) removed: bool,
 }
 
+pub(super) const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A number by which most names differ.
+pub(super) fn summary(name: &[u8]) -> u64 {
+    let (words, rest) = name.as_chunks();
+    let rest = rest.iter().fold(name.len() as u64, |rest, byte| rest << 8 | u64::from(*byte));
+    words.iter().fold(rest, |sum, word| {
+        (sum.wrapping_mul(ODD).rotate_left(29) ^ u64::from_le_bytes(*word)).wrapping_mul(ODD)
+    })
+}
+
 impl Entries {
+    fn entry(&self, name: &[u8]) -> Option<&Entry> {
+        match self.by_summary.get(&summary(name)) {
+            Some(entry) if *entry.name == *name => Some(entry),
+            _ => self.by_name.get(name),
+        }
+    }
+
     pub(super) fn get(&self, name: &[u8]) -> Option<&Arc<Node>> {
-        self.by_name.get(name).map(|(_, node)| node)
+        self.entry(name).map(|entry| &entry.node)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
+        self.by_position.is_empty()
     }
 
     /// Adds a name that is not there.
     pub(super) fn insert(&mut self, name: Arc<[u8]>, node: Arc<Node>) {
+        debug_assert!(self.entry(&name).is_none(), "the name was there");
         let position = self.next_position;
         self.next_position += 1;
         self.by_position.insert(position, name.clone());
-        let old = self.by_name.insert(name, (position, node));
-        debug_assert!(old.is_none(), "the name was there");
+        let entry = Entry { name: name.clone(), position, node };
+        match self.by_summary.entry(summary(&name)) {
+            btree_map::Entry::Vacant(place) => _ = place.insert(entry),
+            btree_map::Entry::Occupied(_) => _ = self.by_name.insert(name, entry),
+        }
     }
 
     /// Makes a name that is there mean another file.
     pub(super) fn replace(&mut self, name: &[u8], node: Arc<Node>) -> Option<Arc<Node>> {
-        self.by_name.get_mut(name).map(|(_, old)| core::mem::replace(old, node))
+        let entry = match self.by_summary.get_mut(&summary(name)) {
+            Some(entry) if *entry.name == *name => entry,
+            _ => self.by_name.get_mut(name)?,
+        };
+        Some(core::mem::replace(&mut entry.node, node))
     }
 
     pub(super) fn remove(&mut self, name: &[u8]) -> Option<Arc<Node>> {
-        let (position, node) = self.by_name.remove(name)?;
-        self.by_position.remove(&position);
-        Some(node)
+        let entry = match self.by_summary.entry(summary(name)) {
+            btree_map::Entry::Occupied(place) if *place.get().name == *name => place.remove(),
+            _ => self.by_name.remove(name)?,
+        };
+        self.by_position.remove(&entry.position);
+        Some(entry.node)
     }
 
     /// The first entry at or behind `position`.
     pub(super) fn next_from(&self, position: u64) -> Option<(u64, Arc<[u8]>, Arc<Node>)> {
         let (position, name) = self.by_position.range(position..).next()?;
-        let (_, node) = &self.by_name[name];
-        Some((*position, name.clone(), node.clone()))
+        Some((*position, name.clone(), self.get(name)?.clone()))
     }
 
     pub(super) fn end(&self) -> u64 {
@@ -57,7 +96,28 @@ impl Entries {
 
     /// Takes some child out, for taking a tree apart.
     pub(super) fn pop(&mut self) -> Option<Arc<Node>> {
-        let (_, (_, node)) = self.by_name.pop_first()?;
-        Some(node)
+        let (_, name) = self.by_position.first_key_value()?;
+        let name = name.clone();
+        self.remove(&name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of the files of a directory of programs, or of somebody who counts, differ in their summaries.
+    #[test]
+    fn summaries_of_usual_names_differ() {
+        let mut seen = std::collections::BTreeSet::new();
+        for number in 0..10_000 {
+            for name in [
+                format!("{number}"),
+                format!("file{number:06}.txt"),
+                format!("{number}-a-longer-name-of-a-file"),
+            ] {
+                assert!(seen.insert(summary(name.as_bytes())), "{name}");
+            }
+        }
     }
 }

@@ -151,7 +151,6 @@ impl Node {
     }
 
     pub(super) fn status(&self) -> Metadata {
-        let a = self.attributes.lock().clone();
         let blocks = match &self.content {
             Content::Regular { memory } => memory.pages() * (PAGE_SIZE as u64 / 512),
             _ => 0,
@@ -160,6 +159,7 @@ impl Node {
             Content::Special(number) => *number,
             _ => DeviceNumber::default(),
         };
+        let a = self.attributes.lock();
         Metadata {
             device: self.file_system.device,
             number: self.number,

@@ -92,9 +92,9 @@ impl<'a> Walker<'a> {
             if name.len() > NAME_MAXIMUM {
                 return Err(Error::ENAMETOOLONG);
             }
-            let name = name.to_vec();
+            let start = self.next;
             self.next += end;
-            match (&name[..], last) {
+            match (name, last) {
                 (b"", _) => return Ok(Last::Here),
                 (b".", last) => {
                     self.check_search()?;
@@ -111,10 +111,10 @@ impl<'a> Walker<'a> {
                 }
                 (_, true) => {
                     self.check_search()?;
-                    return Ok(Last::Name { name, directory });
+                    return Ok(Last::Name { name: name.to_vec(), directory });
                 }
-                (name, false) => {
-                    let found = self.child(name).await?;
+                (_, false) => {
+                    let found = self.child(&self.path[start..start + end]).await?;
                     if found.vnode.file_type() == FileType::SymbolicLink {
                         self.enter_link(&found).await?;
                     } else {

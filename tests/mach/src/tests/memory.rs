@@ -1,8 +1,8 @@
 //! Address spaces: what programs see of what the library does to their memory.
 
 use mach::KernError;
-use mach::machine::{PAGE_SIZE, Protection};
-use mach::vm::{Behavior, Inheritance, MapRequest, Placement};
+use mach::machine::{Caching, PAGE_SIZE, Protection};
+use mach::vm::{Behavior, Inheritance, MapRequest, Placement, VmObject};
 
 use crate::code::command;
 use crate::report::{TestResult, holds, same, tests};
@@ -23,6 +23,7 @@ tests! {
     MACH0011 "two megabytes of large pages cost one fault and hold what is written" large_pages;
     MACH0012 "a region of ten thousand pages is forked, written by the child, and freed" large_fork;
     MACH0013 "memory outside every region faults with the library's error" no_region;
+    MACH0015 "device memory is what the device has, in every program that has it; the server needs none of it" device_memory;
     MACH0014 "many tasks one after the other use no more memory than one" many_tasks;
 }
 
@@ -43,6 +44,37 @@ async fn zero_fill(system: &System) -> TestResult {
     same!(u64::from_le_bytes(word), 77);
     same!(servant.load(HERE + 3 * PAGE_SIZE).await, Outcome::Done(0));
     servant.task.terminate().await;
+    Ok(())
+}
+
+/// The screen's text, which the configuration gives this server; the page behind it is nobody's.
+const SCREEN: u64 = 0xb_8000;
+
+async fn device_memory(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    let screen = VmObject::device(system.vm(), SCREEN, 2 * PAGE_SIZE, Caching::Uncached)?;
+    let request = MapRequest::shared(screen.clone(), 0, 2 * PAGE_SIZE).at(Placement::Fixed(HERE));
+    servant.map().map(&request).await?;
+    let other = Servant::start(&servant.task.create_task(true).await?).await?;
+    for word in [0x0741_0742_0743_0744, 0x0720_0720_0720_0720] {
+        same!(servant.store(HERE + 0xf00, word).await, Outcome::Done(HERE + 0xf00));
+        same!(other.load(HERE + 0xf00).await, Outcome::Done(word));
+    }
+    // A device's page has no frame, and goes by protection and by its end like any other.
+    same!(
+        servant.map().copyin(HERE, &mut [0]).await.map_err(|fault| fault.error),
+        Err(KernError::NotSupported)
+    );
+    servant.map().protect(HERE, PAGE_SIZE, Protection::READ, false).await?;
+    same!(other.store(HERE, 1).await, Outcome::Done(HERE));
+    same!(servant.load(HERE).await, Outcome::Done(1));
+    same!(servant.store(HERE, 2).await, Outcome::Fault(HERE, KernError::ProtectionFailure));
+    let behind = other.map().fault(HERE + PAGE_SIZE, Protection::READ).await;
+    same!(behind, Err(KernError::ResourceShortage));
+    other.map().deallocate(HERE, 2 * PAGE_SIZE).await?;
+    same!(other.load(HERE).await, Outcome::Fault(HERE, KernError::InvalidAddress));
+    servant.task.terminate().await;
+    other.task.terminate().await;
     Ok(())
 }
 

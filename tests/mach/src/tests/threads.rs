@@ -31,6 +31,7 @@ tests! {
     MACH0111 "threads come and go in numbers and leave nothing" many_threads;
     MACH0112 "many threads at a time, then none" crowd;
     MACH0113 "priorities are those of the policy" priorities;
+    MACH0114 "a thread that is moved while it runs, faults, is recalled and ends is served by the worker where it lives" moves;
 }
 
 const HERE: u64 = 0x4000_0000;
@@ -411,5 +412,61 @@ async fn priorities(system: &System) -> TestResult {
     system.host.assign_processor(last, everywhere).await?;
     busy.task.terminate().await;
     other.task.terminate().await;
+    Ok(())
+}
+
+async fn moves(system: &System) -> TestResult {
+    let processors = system.machine.processors();
+    let place = |turn: usize| 1 << (turn % processors);
+    let servant = counting(system).await?;
+    for turn in 1..=4 * processors {
+        servant.user.set_affinity(place(turn))?;
+        servant.user.recall()?;
+        same!(servant.serve(None).await, Outcome::Recalled);
+        servant.user.answer(machine::Resume::Continue);
+        // It has its answer, and since then this worker.
+        holds!(counts(system, &servant).await?);
+        same!((servant.user.processor(), servant.user.worker()), (turn % processors, turn % processors));
+    }
+    // Faults at one worker, while it is sent to the next.
+    const PAGES: u64 = 48;
+    const THERE: u64 = HERE + (1 << 20);
+    servant.user.recall()?;
+    same!(servant.serve(None).await, Outcome::Recalled);
+    same!(servant.recover().await, Outcome::Done(0));
+    servant.map().map(&MapRequest::anonymous(PAGES * PAGE_SIZE).at(Placement::Fixed(THERE))).await?;
+    servant.begin(command::FILL, |state| (state.rdi, state.rcx, state.rsi) = (THERE, PAGES, 5));
+    for turn in 0..PAGES as usize {
+        servant.user.set_affinity(place(turn))?;
+        match servant.user.next_event().await {
+            machine::Event::PageFault(fault) => {
+                servant.user.set_affinity(place(turn + 1))?;
+                servant.map().fault(fault.address, fault.access).await?;
+                servant.user.answer(machine::Resume::Continue);
+            }
+            other => return Err(other.into()),
+        }
+    }
+    holds!(matches!(servant.serve(None).await, Outcome::Done(_)));
+    same!(servant.check(THERE, PAGES, 5).await, Outcome::Done(0));
+    servant.task.terminate().await;
+    // Ends in the midst of all that.
+    for turn in 0..8 {
+        let servant = counting(system).await?;
+        servant.user.set_affinity(place(turn))?;
+        servant.user.recall()?;
+        if turn % 3 == 0 {
+            same!(servant.serve(None).await, Outcome::Recalled);
+            servant.user.answer(machine::Resume::Continue);
+        }
+        servant.user.set_affinity(place(turn + 1))?;
+        if turn % 2 == 0 {
+            servant.task.terminate().await;
+        } else {
+            servant.thread.terminate();
+            same!(servant.serve(None).await, Outcome::Ended);
+            servant.task.terminate().await;
+        }
+    }
     Ok(())
 }

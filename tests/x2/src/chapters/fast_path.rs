@@ -48,14 +48,17 @@ tests! {
     FST0030 [7.4] "a timeout that a call has forestalled does not come later" forestalled_timeout;
 }
 
+/// What ends a wait that has a timeout.
+pub(super) const RECEIVE_TIMEOUT: IpcError = IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout);
+
 /// Waits until `thread` waits, and makes it one that others have waited for: only such a thread is called on the fast path.
-fn await_waiting(thread: ThreadId) {
+pub(super) fn await_waiting(thread: ThreadId) {
     await_state(thread, ThreadState::Waiting);
     let _ = ipc::receive_timeout(thread, Time::ZERO);
 }
 
 /// A thread that answers every call with its word plus one, the word's sender and whether it was propagated.
-fn server() -> ThreadId {
+pub(super) fn server() -> ThreadId {
     let server = spawn(serve);
     await_waiting(server);
     server
@@ -127,7 +130,7 @@ fn call_with_timeout() {
     await_waiting(silent);
     let timeouts = Timeouts::new(Time::NEVER, Time::period(1000));
     let error = ipc::call_timeouts(silent, Message::new(1), timeouts).expect_err("it does not answer");
-    assert_eq!(error, IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout));
+    assert_eq!(error, RECEIVE_TIMEOUT);
 }
 
 /// Calls `to` with one word, `before` being executed before the call and `after` behind it. The stub's address is in R11.
@@ -288,6 +291,11 @@ fn message_in_partners_name() {
 }
 
 fn waiting_sender() {
+    take_waiting_sender(Time::NEVER);
+}
+
+/// An answer and a wait, with this timeout, where another waits to send.
+pub(super) fn take_waiting_sender(timeout: Time) {
     let me = utcb::my_global_id();
     let client = spawn(move || {
         let answer = ipc::call(me, Message::with_words(1, &[1])).unwrap();
@@ -296,7 +304,9 @@ fn waiting_sender() {
     assert_eq!(ipc::receive(client).unwrap().tag.label(), 1);
     let other = spawn(move || ipc::send(me, Message::new(4)).unwrap());
     await_state(other, ThreadState::PendingSend);
-    let next = ipc::reply_wait(client, Message::with_words(2, &[2])).expect("the other's message");
+    let timeouts = Timeouts::new(Time::ZERO, timeout);
+    let answer = Message::with_words(2, &[2]);
+    let next = ipc::ipc(client, ThreadId::ANY, timeouts, answer.tag()).expect("the other's message");
     assert_eq!(next.tag.label(), 4);
     assert_eq!(ipc::receive(client).unwrap().word(0), 2);
 }
@@ -378,6 +388,11 @@ fn extended_registers() {
 }
 
 fn selectors() {
+    call_with_selectors(Time::NEVER);
+}
+
+/// A call with this receive timeout by a thread that has loaded selectors.
+pub(super) fn call_with_selectors(timeout: Time) {
     const USER_DATA: u64 = 0x23;
     let me = utcb::my_global_id();
     let server = spawn(move || {
@@ -393,7 +408,8 @@ fn selectors() {
     let caller = spawn(move || {
         // SAFETY: flat data segments, which long mode ignores.
         unsafe { asm!("mov ds, {0:x}", "mov es, {0:x}", in(reg) USER_DATA) };
-        let answer = ipc::call(server, Message::with_words(1, &[1])).unwrap();
+        let timeouts = Timeouts::new(Time::NEVER, timeout);
+        let answer = ipc::call_timeouts(server, Message::with_words(1, &[1]), timeouts).unwrap();
         let words = [answer.word(0), answer.word(1)];
         ipc::send(me, Message::with_words(1, &words)).unwrap();
     });
@@ -452,6 +468,11 @@ fn out_of_reach() {
 }
 
 fn orphan() {
+    call_orphan(Time::NEVER);
+}
+
+/// A call with this receive timeout of a thread without its owner.
+pub(super) fn call_orphan(timeout: Time) {
     static RUNS: AtomicU64 = AtomicU64::new(0);
     RUNS.store(0, Ordering::Relaxed);
     let (owner, owned) = (Space::new(), Space::new());
@@ -466,11 +487,13 @@ fn orphan() {
     extension::set_owner(owned.first, owner.first).unwrap();
     thread::delete(owner.first).unwrap();
     spawn(move || {
-        let _ = ipc::call(server, Message::with_words(1, &[1]));
+        let timeouts = Timeouts::new(Time::NEVER, timeout);
+        let _ = ipc::call_timeouts(server, Message::with_words(1, &[1]), timeouts);
+        RUNS.store(3, Ordering::Relaxed);
     });
     await_state(server, ThreadState::Inactive);
     ipc::sleep(Time::period(2000));
-    assert_eq!(RUNS.load(Ordering::Relaxed), 1);
+    assert_eq!(RUNS.load(Ordering::Relaxed), 1, "the caller waits for the answer");
 }
 
 /// What the receiver of [`no_leaks`] finds in its registers: MR2..MR7, then RDX, R8, RBP.

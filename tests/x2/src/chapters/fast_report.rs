@@ -1,17 +1,18 @@
 //! What the kernel tells handlers of foreign system calls and page faults in threads' names, on its fast path, in all cases in
 //! which it must look closer: one test for each of its checks (docs/src/ipc-fast-path.md).
 
-use crate::framework::arena::{self, read_at};
+use super::fast_path::RECEIVE_TIMEOUT;
+use crate::framework::arena::{self, Page, read_at};
 use crate::framework::confined;
-use crate::framework::fixture::{Space, await_state, receive_as_pager, spawn};
+use crate::framework::fixture::{Space, await_state, image_fault_answer, receive_as_pager, spawn};
 use crate::framework::tests;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
-use l4::ipc::{self, Message};
+use l4::ipc::{self, Message, Received};
 use l4::{extension, thread, utcb};
 use x2::control::ThreadState;
-use x2::extension::{SYSTEM_CALL_LABEL, SystemCallAnswer, SystemCallMode};
-use x2::{MapItem, Rights, ThreadId, Time};
+use x2::extension::{ACCEPT_NOTIFICATION, SYSTEM_CALL_LABEL, SystemCallAnswer, SystemCallMode};
+use x2::{MapItem, Rights, ThreadId, Time, Timeouts};
 
 tests! {
     FRP0001 [EXT 5.2] "only its handler answers a foreign system call" third_thread_answers_call;
@@ -24,6 +25,11 @@ tests! {
     FRP0008 [EXT 5.5] "a handler that goes away before it answers halts the thread" handler_goes;
     FRP0009 [EXT 2.7] "a handler that has lost its owner does not run" handler_is_orphan;
     FRP0010 [EXT 2.1] "without an owner the handler is whom the program says" handler_of_program;
+    FRP0011 [12.3] "only its pager answers a page fault with a page" third_thread_gives_page;
+    FRP0012 [7.3] "a page and a wait take the message of another that was there before" page_with_waiting_sender;
+    FRP0013 [EXT 7.2] "a page and a wait take a notification that was there before" page_with_notification;
+    FRP0014 [ABI 16] "who gets a page does not find the pager's selectors" page_with_selectors;
+    FRP0015 [1.11] "a page and a wait with a timeout end with it" page_with_timeout;
 }
 
 /// A foreign system call that the handler knows by `number`.
@@ -272,4 +278,96 @@ fn handler_of_program() {
     ipc::send(program, returning(0)).unwrap();
     let told = ipc::wait().unwrap();
     assert_eq!([told.tag.label(), told.word(0)], [4, 2]);
+}
+
+/// A program that has told this thread that it has no page at `address`. When it has, it does `then`, given this thread.
+fn faulted(address: u64, then: impl FnOnce(ThreadId) + 'static) -> (Space, ThreadId) {
+    let me = utcb::my_global_id();
+    let (space, program) = program(None, move || {
+        foreign_call(1);
+        read_at(address);
+        then(me);
+        l4::start::halt();
+    });
+    assert_eq!(ipc::receive(program).unwrap().tag.label(), SYSTEM_CALL_LABEL);
+    // From here on its faults come here.
+    extension::set_handlers(program, None, Some(me)).unwrap();
+    ipc::send(program, returning(0)).unwrap();
+    assert_eq!(receive_as_pager(program).unwrap().word(0), address);
+    (space, program)
+}
+
+/// Answers the fault of `program` with `page`, and waits for anybody as long as `timeout` says.
+fn give(program: ThreadId, page: &Page, timeout: Time) -> ipc::Result<Received> {
+    let answer = Message::new(0).map_item(MapItem::map(page.fpage(Rights::READ), page.address));
+    let timeouts = Timeouts::new(Time::NEVER, timeout);
+    let mut received = ipc::ipc(program, ThreadId::ANY, timeouts, answer.tag())?;
+    while let Some(answer) = image_fault_answer(received) {
+        received = ipc::ipc(received.from, program, timeouts, answer.tag())?;
+    }
+    Ok(received)
+}
+
+/// Says that it has the page.
+fn tell(pager: ThreadId) {
+    let _ = ipc::send(pager, Message::new(3));
+}
+
+fn third_thread_gives_page() {
+    let page = arena::page();
+    let (_space, program) = faulted(page.address, tell);
+    let item = MapItem::map(page.fpage(Rights::READ), page.address);
+    let other = spawn(move || {
+        let _ = ipc::call(program, Message::new(0).map_item(item));
+    });
+    await_state(other, ThreadState::PendingSend);
+    assert_eq!(give(program, &page, Time::NEVER).unwrap().tag.label(), 3);
+}
+
+fn page_with_waiting_sender() {
+    let me = utcb::my_global_id();
+    let page = arena::page();
+    let (_space, program) = faulted(page.address, tell);
+    let other = spawn(move || ipc::send(me, Message::new(4)).unwrap());
+    await_state(other, ThreadState::PendingSend);
+    assert_eq!(give(program, &page, Time::NEVER).unwrap().tag.label(), 4);
+    assert_eq!(receive_as_pager(program).unwrap().tag.label(), 3);
+}
+
+fn page_with_notification() {
+    let me = utcb::my_global_id();
+    let page = arena::page();
+    let (_space, program) = faulted(page.address, tell);
+    extension::notify(me, 0x50).unwrap();
+    // SAFETY: no memory is accepted.
+    unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
+    let first = give(program, &page, Time::NEVER).unwrap();
+    utcb::accept_untyped_words();
+    assert_eq!((first.from, first.word(0)), (ThreadId::NIL, 0x50));
+    assert_eq!(receive_as_pager(program).unwrap().tag.label(), 3);
+}
+
+fn page_with_selectors() {
+    const USER_DATA: u64 = 0x23;
+    let (first, second) = (arena::page(), arena::page());
+    let address = second.address;
+    let (_space, program) = faulted(first.address, move |pager| {
+        // Then what follows is there.
+        read_at(address);
+        let (ds, es): (u64, u64);
+        // SAFETY: only reads.
+        unsafe { asm!("mov {}, ds", "mov {}, es", out(reg) ds, out(reg) es) };
+        let _ = ipc::send(pager, Message::with_words(3, &[ds, es]));
+    });
+    assert_eq!(give(program, &first, Time::NEVER).unwrap().word(0), address);
+    // SAFETY: flat data segments, which long mode ignores.
+    unsafe { asm!("mov ds, {0:x}", "mov es, {0:x}", in(reg) USER_DATA) };
+    let told = give(program, &second, Time::NEVER).unwrap();
+    assert_eq!([told.word(0), told.word(1)], [0, 0]);
+}
+
+fn page_with_timeout() {
+    let page = arena::page();
+    let (_space, program) = faulted(page.address, |_| ipc::sleep(Time::period(60_000_000)));
+    assert_eq!(give(program, &page, Time::period(1000)), Err(RECEIVE_TIMEOUT));
 }

@@ -3,11 +3,13 @@
 use crate::framework::Chapter;
 
 mod confinement;
+mod crossing;
 mod error_code;
 mod exception;
 mod exhaustion;
 mod fast_path;
 mod fast_report;
+mod fast_timeout;
 mod fault;
 mod interrupt;
 mod io;
@@ -17,6 +19,7 @@ mod map;
 mod map_control;
 mod memory_control;
 mod message_interrupt;
+mod nodes;
 mod notify;
 mod orphans;
 mod preemption;
@@ -45,6 +48,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "timeout", tests: timeout::TESTS },
     Chapter { name: "fast-path", tests: fast_path::TESTS },
     Chapter { name: "fast-report", tests: fast_report::TESTS },
+    Chapter { name: "fast-timeout", tests: fast_timeout::TESTS },
     Chapter { name: "propagation", tests: propagation::TESTS },
     Chapter { name: "string", tests: string::TESTS },
     Chapter { name: "string-boundaries", tests: string::boundaries::TESTS },
@@ -69,6 +73,8 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "preemption", tests: preemption::TESTS },
     Chapter { name: "memory-control", tests: memory_control::TESTS },
     Chapter { name: "processors", tests: processors::TESTS },
+    Chapter { name: "nodes", tests: nodes::TESTS },
+    Chapter { name: "crossing", tests: crossing::TESTS },
     Chapter { name: "orphans", tests: orphans::TESTS },
     Chapter { name: "sigma0", tests: sigma0::TESTS },
     Chapter { name: "error-code", tests: error_code::TESTS },

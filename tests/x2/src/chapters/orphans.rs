@@ -6,9 +6,9 @@ use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
 use l4::{extension, kip, thread, utcb};
-use x2::control::{ThreadState, UNCHANGED};
+use x2::control::{ThreadState, TimeControl, UNCHANGED};
 use x2::extension::{SYSTEM_CALL_LABEL, SystemCallAnswer, SystemCallMode};
-use x2::{ThreadId, protocol};
+use x2::{ThreadId, Time, protocol};
 
 tests! {
     ORP0001 [EXT 2.7] "threads that run on all processors halt with their owner, and run again for the next" running;
@@ -20,9 +20,12 @@ const ROUNDS: u64 = 12;
 /// Threads of the owned space.
 const THREADS: usize = 4;
 
+/// Puts a thread onto a processor. Those there take turns often: nobody waits long for the others, also where each instruction is
+/// counted.
 fn place(thread: ThreadId, processor: u64) {
     let processor = processor % u64::from(kip().processor_info().processors);
-    thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("the processor exists");
+    let short = TimeControl::new(Some(Time::period(200)), None).raw();
+    thread::schedule(thread, short, processor, UNCHANGED, UNCHANGED).expect("the processor exists");
 }
 
 static COUNTS: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
@@ -55,6 +58,7 @@ fn running() {
         let thread = owned.spawn(move || {
             loop {
                 COUNTS[index].fetch_add(1, Ordering::Relaxed);
+                core::hint::spin_loop();
             }
         });
         place(thread, index as u64);

@@ -10,11 +10,11 @@ use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
 use l4::{extension, kip, space, thread, utcb};
+use strings::{string_faults, string_of_lost_page, strings};
 use x2::control::{ThreadState, UNCHANGED};
 use x2::extension::ACCEPT_NOTIFICATION;
-use x2::message::StringDescriptor;
 use x2::protocol::page_fault_tag;
-use x2::{Acceptor, Fpage, IpcErrorKind, MapItem, Rights, ThreadId, Time, Timeouts};
+use x2::{IpcErrorKind, MapItem, Rights, ThreadId, Time, Timeouts};
 
 tests! {
     SMP0001 [3.8, 13.3] "a thread lives where its scheduler says, and its UTCB says where" placement;
@@ -37,7 +37,10 @@ tests! {
     SMP0018 [EXT 6.1] "registers that another processor still holds are read and written" held_elsewhere;
     SMP0019 [7.32, 12.2] "a space that a call has entered sees at once what it loses" unmap_after_call;
     SMP0020 [8.6] "use of pages is read and reset by two processors at once" two_read_use;
+    SMP0021 [7.29, 8.2] "memory that is taken from the sender of a string while it is read is not given away before that ends" string_of_lost_page;
 }
+
+mod strings;
 
 /// How many processors there are.
 fn processors() -> u64 {
@@ -45,7 +48,7 @@ fn processors() -> u64 {
 }
 
 /// Lets `thread` live on `processor`, modulo how many there are.
-fn place(thread: ThreadId, processor: u64) -> ThreadId {
+pub(super) fn place(thread: ThreadId, processor: u64) -> ThreadId {
     let processor = processor % processors();
     thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("the processor exists");
     thread
@@ -360,85 +363,6 @@ fn two_read_use() {
         place(worker, processor)
     });
     workers.into_iter().for_each(|worker| expect_report(worker, ROUNDS));
-}
-
-fn strings() {
-    const SIZE: usize = 20_000;
-    let (source, target) = (arena::block(15), arena::block(15));
-    let me = utcb::my_global_id();
-    let receiver = place(
-        spawn(move || {
-            loop {
-                // SAFETY: the buffer lies in the arena, and no mappings are accepted.
-                unsafe {
-                    utcb::accept(Acceptor::new(Fpage::NIL, true));
-                    utcb::set_buffer_register(1, StringDescriptor::new(1 << 15, 1, false).raw());
-                    utcb::set_buffer_register(2, target);
-                }
-                let got = ipc::receive(me).expect("the string arrives");
-                utcb::accept_untyped_words();
-                let sum = (0..SIZE as u64 / 8)
-                    .fold(0u64, |sum, index| sum.rotate_left(1) ^ arena::read_at(target + 8 * index));
-                ipc::send(me, Message::with_words(3, &[sum, got.tag.typed() as u64])).unwrap();
-            }
-        }),
-        1,
-    );
-    for seed in 1..20u64 {
-        let mut sum = 0u64;
-        for index in 0..SIZE as u64 / 8 {
-            let word = (index + 1).wrapping_mul(seed);
-            arena::write_at(source + 8 * index, word);
-            sum = sum.rotate_left(1) ^ word;
-        }
-        let words = [StringDescriptor::new(SIZE as u64, 1, false).raw(), source];
-        ipc::send(receiver, Message::new(1).typed_words(&words)).unwrap();
-        let answer = ipc::receive(receiver).unwrap();
-        assert_eq!((answer.word(0), answer.word(1)), (sum, 2), "seed {seed}");
-    }
-}
-
-fn string_faults() {
-    const PAGES: u64 = 4;
-    let block = arena::block(15);
-    let me = utcb::my_global_id();
-    for word in 0..PAGES * 512 {
-        arena::write_at(block + 8 * word, word);
-    }
-    // The receiver's buffer has no page yet; the test, on the first processor, is its pager.
-    let receiver = Space::new().spawn_paged_by(me, move || {
-        // SAFETY: as above.
-        unsafe {
-            utcb::accept(Acceptor::new(Fpage::NIL, true));
-            utcb::set_buffer_register(1, StringDescriptor::new(PAGES << 12, 1, false).raw());
-            utcb::set_buffer_register(2, block + (PAGES << 12));
-        }
-        let got = ipc::wait().expect("the string arrives");
-        utcb::accept_untyped_words();
-        let last = arena::read_at(block + ((2 * PAGES) << 12) - 8);
-        ipc::send(got.from, Message::with_words(9, &[last])).unwrap();
-        ipc::send(me, Message::with_words(9, &[last])).unwrap();
-    });
-    place(receiver, 1);
-    let sender = place(
-        spawn(move || {
-            let words = [StringDescriptor::new(PAGES << 12, 1, false).raw(), block];
-            let sent = ipc::call(receiver, Message::new(1).typed_words(&words)).expect("it arrives");
-            assert_eq!(sent.word(0), PAGES * 512 - 1);
-        }),
-        2,
-    );
-    loop {
-        let got = receive_as_pager(receiver).unwrap();
-        if got.tag.label() == 9 {
-            assert_eq!(got.word(0), PAGES * 512 - 1);
-            break;
-        }
-        let address = got.word(0) & !0xfff;
-        let item = MapItem::map(Fpage::memory(address, 12).with_rights(Rights::READ_WRITE), address);
-        ipc::reply(receiver, Message::new(0).map_item(item)).unwrap();
-    }
-    await_state(sender, ThreadState::Waiting);
 }
 
 /// Calls that were answered, and those that were aborted.

@@ -5,25 +5,29 @@ use crate::framework::tests;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
 use l4::{kip, thread, utcb};
-use x2::control::{ThreadState, TimeControl, UNCHANGED};
+use x2::control::{PreemptionControl, ThreadState, TimeControl, UNCHANGED};
 use x2::{ErrorCode, IpcErrorKind, ThreadId, Time};
 
 tests! {
     SCH0001 [3.12] "Schedule tells the state of a thread" states;
     SCH0002 [3.13] "Schedule on what is no thread" nobody;
     SCH0003 [3.5] "only the scheduler's space may call Schedule" foreign_caller;
-    SCH0004 [3.3, 3.9, 3.10, 3.11, 3.14] "parameters out of range are error 5 and change nothing" invalid_parameters;
+    SCH0004 [3.3, 3.10, 3.11, 3.14] "parameters out of range are error 5 and change nothing" invalid_parameters;
     SCH0005 [3.1, 3.27] "a thread of higher priority runs as soon as it can" higher_priority_first;
     SCH0006 [3.17] "raising another thread's priority above the own switches to it" raised_priority;
     SCH0007 [3.25] "ThreadSwitch reaches a thread of lower priority" switch_to_lower;
-    SCH0008 [3.25, 3.26] "ThreadSwitch to what cannot run is no error" switch_to_nobody;
-    SCH0009 [3.1, 3.4] "threads of equal priority share the processor" round_robin;
+    SCH0008 [3.25] "ThreadSwitch to what cannot run is no error" switch_to_nobody;
+    SCH0009 [3.1] "threads of equal priority share the processor" round_robin;
     SCH0010 [3.2, 3.15] "the time word tells a timeslice and an infinite quantum" time_word;
     SCH0011 [5.19, 5.20, 3.13] "interrupts are associated, once delivered, and refused when they cannot be" interrupt_threads;
     SCH0012 [2.1, 2.2] "the clock never goes back, between threads neither" monotonic_clock;
     SCH0013 [3.6, 13.5] "Schedule takes local ids, and threads that are inactive or halted" any_thread;
     SCH0014 [3.16] "a new timeslice and a new quantum replace what was left" new_times;
     SCH0015 [3.24] "giving up the processor lets the others of the same priority run" yielding;
+    SCH0016 [3.9] "a priority above the caller's own is error 5, also a sensitive one, but for the privileged" priority_above_own;
+    SCH0017 [3.4] "who is preempted keeps the rest of the timeslice, and comes first among its equals" preempted_goes_on;
+    SCH0018 [3.26] "ThreadSwitch to oneself gives nothing up" switch_to_oneself;
+    SCH0019 [13.5] "local ids of threads of the own space go wherever an id is taken, but to name a space or a thread to control" local_ids;
 }
 
 fn states() {
@@ -264,4 +268,119 @@ fn yielding() {
         TURNS.load(Ordering::Relaxed) > before
     });
     assert!(others_ran.count() > 50);
+}
+
+fn priority_above_own() {
+    const OWN: u8 = 90;
+    let me = utcb::my_global_id();
+    let space = Space::new();
+    let other = space.spawn(|| l4::start::halt());
+    let control = |scheduler| {
+        let arguments = thread::ThreadControl { space: other, scheduler, pager: ThreadId::NIL, utcb: None };
+        thread::control(other, arguments).unwrap();
+    };
+    let scheduler = space.spawn(move || {
+        ipc::receive(me).unwrap();
+        let sensitive = |priority| PreemptionControl { max_delay: 100, sensitive_priority: priority }.raw();
+        let schedule = |priority: u8, preemption| {
+            thread::schedule(other, UNCHANGED, UNCHANGED, priority.into(), preemption).map(drop)
+        };
+        for (priority, preemption) in
+            [(OWN + 1, UNCHANGED), (OWN, sensitive(OWN + 1)), (u8::MAX, sensitive(1))]
+        {
+            assert_eq!(schedule(priority, preemption), Err(Some(ErrorCode::InvalidParameter)), "{priority}");
+        }
+        assert_eq!(schedule(OWN, sensitive(OWN)), Ok(()));
+        assert_eq!(schedule(OWN - 1, UNCHANGED), Ok(()));
+        ipc::send(me, Message::new(1)).unwrap();
+    });
+    control(scheduler);
+    thread::set_priority(scheduler, OWN).unwrap();
+    ipc::send(scheduler, Message::new(0)).unwrap();
+    assert_eq!(ipc::receive(scheduler).unwrap().tag.label(), 1);
+    // The test's own priority is lower than this.
+    let root = kip().root();
+    control(root);
+    thread::set_priority(other, u8::MAX).unwrap();
+}
+
+/// Counters of two threads of priority 90, each of which has so long a timeslice that none ends in a test.
+fn two_counting() -> ([ThreadId; 2], &'static [AtomicU64; 2]) {
+    static COUNTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+    COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+    let threads = [0, 1].map(|number: usize| {
+        let thread = spawn(move || {
+            loop {
+                COUNTS[number].fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        thread::set_priority(thread, 90).unwrap();
+        thread::schedule(thread, LONG.raw(), UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
+        thread
+    });
+    (threads, &COUNTS)
+}
+
+const LONG: TimeControl = TimeControl::new(Some(Time::period(60_000_000)), None);
+
+fn preempted_goes_on() {
+    let (threads, counts) = two_counting();
+    let rest = |thread| {
+        let (_, time) = thread::schedule(thread, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
+        Time::from_raw((time >> 16) as u16).micros().expect("a finite period")
+    };
+    let full = rest(threads[0]);
+    // Each time that this thread wakes up the one that runs is preempted.
+    let mut last = full;
+    let mut preemptions = 0;
+    while preemptions < 10 || last == full {
+        ipc::sleep(Time::period(10_000));
+        preemptions += 1;
+        let [first, second] = [0, 1].map(|number: usize| counts[number].load(Ordering::Relaxed));
+        assert!(first == 0 || second == 0, "after {preemptions} preemptions: {first} and {second}");
+        let now = threads.map(rest).into_iter().min().unwrap_or(full);
+        assert!(now <= last, "{now} us are left, and were {last}");
+        last = now;
+    }
+}
+
+fn switch_to_oneself() {
+    let (threads, counts) = two_counting();
+    let me = utcb::my_global_id();
+    thread::schedule(me, LONG.raw(), UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
+    threads.iter().for_each(|&thread| thread::set_priority(thread, x2::control::DEFAULT_PRIORITY).unwrap());
+    let before = counts[0].load(Ordering::Relaxed);
+    for _ in 0..100 {
+        thread::switch_to(me);
+        thread::switch_to(utcb::my_local_id());
+    }
+    assert_eq!(counts[0].load(Ordering::Relaxed), before, "the others of this priority have not run");
+}
+
+fn local_ids() {
+    let other = spawn(|| l4::start::halt());
+    await_state(other, ThreadState::Waiting);
+    let local = thread::local_id_of(other).unwrap();
+    // ExchangeRegisters.
+    assert_eq!(thread::inspect(local).unwrap().id, other);
+    let me = utcb::my_local_id();
+    // ThreadControl: scheduler and pager, but neither the thread nor the space.
+    let root = kip().root();
+    let with = |space, scheduler, pager| thread::ThreadControl { space, scheduler, pager, utcb: None };
+    thread::control(other, with(root, me, me)).expect("both are named by a local id");
+    assert_eq!(thread::control(local, with(root, root, root)), Err(Some(ErrorCode::InvalidThread)));
+    assert_eq!(thread::control(other, with(local, root, root)), Err(Some(ErrorCode::InvalidSpace)));
+    // SpaceControl: the redirector, but not the space.
+    let space = Space::new();
+    let redirect = |space, to| l4::space::control(space, 0, x2::Fpage::NIL, x2::Fpage::NIL, to).map(drop);
+    assert_eq!(redirect(space.first, local), Ok(()));
+    assert_eq!(redirect(local, local), Err(Some(ErrorCode::InvalidSpace)));
+    // ThreadSwitch.
+    TRACE.store(0, Ordering::Relaxed);
+    let low = tracer(1, 50);
+    let low_local = thread::local_id_of(low).unwrap();
+    ipc::send(low, Message::new(0)).unwrap();
+    while TRACE.load(Ordering::Relaxed) == 0 {
+        thread::switch_to(low_local);
+    }
 }

@@ -5,18 +5,22 @@
 //! |------|------|
 //! | `series` | measurements and the lines through them |
 //! | `regions` | what the plugin counted |
+//! | `code_size` | how large functions are |
 //! | `references` | targets, relatives and papers that results stand beside |
 //! | `profile`, `parts` | in which functions the regions' instructions are, and in which parts of the system |
 //! | `report`, `chart` | JSON, Markdown, a page with charts |
 //! | `guests` | programs of Linux, under the Unix server and under Linux |
 //! | `speedup` | what several processors are good for |
+//! | `overhead` | what they cost one |
 //! | `person` | a person's work at the shell, here and under Linux |
 //! | `compare` | two reports side by side |
 //! | `published` | the committed results, their tables in the book, and that they are still true |
 
-mod chart;
+pub(crate) mod chart;
+mod code_size;
 mod compare;
 mod guests;
+mod overhead;
 mod parts;
 mod person;
 mod profile;
@@ -28,6 +32,7 @@ mod series;
 mod speedup;
 
 use self::report::Report;
+use crate::qemu::Accelerator;
 use crate::suites::{self, Overrides, Run};
 use crate::test::{in_parallel, show};
 use crate::{boots, build, command, qemu, toolchain, tree};
@@ -45,6 +50,9 @@ pub(crate) use self::series::Measurement;
 pub(crate) struct Options {
     /// Run only the benchmark of this name, or those whose name or module contains this
     filter: Option<String>,
+    /// What executes the instructions: only `tcg` counts them
+    #[arg(long, value_enum, default_value = "tcg")]
+    accel: Accelerator,
     /// Run nothing: show what differs between two reports (report.json)
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = ["filter", "publish"])]
     compare: Option<Vec<PathBuf>>,
@@ -64,6 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some([before, after]) = options.compare.as_deref() {
         return compare_files(before, after, options.threshold);
     }
+    only_counting(options.accel)?;
     build::only_release()?;
     let benchmarks = chosen(suites::read(suites::BENCHMARKS)?, options.filter.as_deref().unwrap_or_default());
     if benchmarks.is_empty() {
@@ -145,12 +154,18 @@ fn measure(benchmark: &suites::Suite) -> Result<Report> {
     let scratch = tree::target().join("bench/counts");
     fs::create_dir_all(&scratch).with_context(|| format!("making {}", scratch.display()))?;
     let counts = |run: &Run| scratch.join(format!("{}.jsonl", run.name.replace(['/', ' ', ','], "-")));
+    let kernel = benchmark.kernel.as_deref().map(build::kernel_with).transpose()?;
     let mut runs = runs;
     for run in &mut runs {
+        run.machine.elsewhere.extend(kernel.clone().map(|file| ("kernel".into(), file)));
         let out = counts(run);
         let _ = fs::remove_file(&out);
-        let latency = if benchmark.latency { ",latency=on" } else { "" };
-        let plugin = format!("{},out={}{latency}", plugin.display(), out.display());
+        let what = match (benchmark.latency, benchmark.work) {
+            (true, _) => ",latency=on",
+            (_, true) => ",work=on",
+            _ => "",
+        };
+        let plugin = format!("{},out={}{what}", plugin.display(), out.display());
         run.machine.extra.extend(["-plugin".into(), plugin]);
     }
     let mut collected = Collected::default();
@@ -163,9 +178,25 @@ fn measure(benchmark: &suites::Suite) -> Result<Report> {
         Err(error) => collected.disturbed.push(format!("{}: {error:#}", run.name)),
     });
     let (measurements, regions) = collected.undisturbed()?;
-    report.series = series::collect(&measurements);
-    report.regions = regions;
+    if benchmark.work {
+        report.series = series::collect(&regions::of_all_processors(&regions)?);
+    } else {
+        let program = benchmark.programs().last().unwrap_or_default();
+        let sizes = code_size::measure(program, &benchmark.code)?;
+        report.series = series::collect(&[measurements, sizes].concat());
+        report.regions = regions;
+    }
     Ok(report)
+}
+
+/// Refuses what cannot count instructions.
+fn only_counting(accelerator: Accelerator) -> Result<()> {
+    match accelerator {
+        Accelerator::Tcg => Ok(()),
+        Accelerator::Kvm => bail!(
+            "benchmarks count instructions, which KVM cannot; `./mac image --bench` measures cycles of real hardware"
+        ),
+    }
 }
 
 /// Refuses machines that do not count instructions.
@@ -235,7 +266,7 @@ fn compare_files(before: &Path, after: &Path, threshold: f64) -> Result<()> {
     if before.compiler != after.compiler {
         println!("The compilers differ: {} and {}.", before.compiler, after.compiler);
     }
-    let result = compare::compare(&before, &after, threshold);
+    let result = compare::compare(&before, &after, threshold, |_, _| true);
     for difference in &result.differences {
         println!("{difference}");
     }
@@ -344,7 +375,8 @@ mod tests {
     fn without_instruction_counting_nothing_is_measured() {
         let benchmarks = suites::read(suites::BENCHMARKS).unwrap();
         let mut runs = benchmarks[0].runs(&Overrides::default()).unwrap();
-        assert!(only_counted(&runs).is_ok());
+        assert!(only_counted(&runs).is_ok() && only_counting(Accelerator::Tcg).is_ok());
+        assert!(only_counting(Accelerator::Kvm).unwrap_err().to_string().contains("KVM"));
         runs[0].machine.icount = false;
         assert!(only_counted(&runs).unwrap_err().to_string().contains("instruction counting"));
     }

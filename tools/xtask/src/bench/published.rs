@@ -2,11 +2,11 @@
 //! are still true.
 //!
 //! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`, `parts`, `growth`, `stretches`,
-//! `person`, `speedup`) and `<!-- end -->`.
+//! `person`, `speedup`, `overhead`) and `<!-- end -->`.
 
 use super::references::{self, References};
 use super::report::{self, Report};
-use super::{compare, empty_report, guests, measure, parts, person, speedup};
+use super::{compare, empty_report, guests, measure, overhead, parts, person, regions, speedup};
 use crate::{build, suites, tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Per cent by which a published figure may differ from one measured anew with the same compiler.
 const TOLERANCE: f64 = 2.0;
+/// The benchmark that a table of `overhead` compares with.
+const SEVERAL: &str = "kernel";
 /// At the beginning of a line.
 const BEGIN: &str = "\n<!-- results: ";
 const END: &str = "<!-- end -->";
@@ -81,8 +83,9 @@ fn table(report: &Report, what: &str, references: &References) -> Result<String>
         "stretches" => Ok(report::stretches_table(report)),
         "person" => Ok(person::table(report)),
         "speedup" => Ok(speedup::table(report)),
+        "overhead" => Ok(overhead::table(&read(SEVERAL)?, report, references)),
         _ => bail!(
-            "there is no table of {what}: operations, regions, calls, parts, growth, stretches, person or speedup"
+            "there is no table of {what}: operations, regions, calls, parts, growth, stretches, person, speedup or overhead"
         ),
     }
 }
@@ -135,7 +138,9 @@ pub(crate) fn verify() -> Result<Verified> {
                 published.compiler
             )));
         }
-        let result = compare::compare(&published, &measure(benchmark)?, TOLERANCE);
+        let result = compare::compare(&published, &measure(benchmark)?, TOLERANCE, |region, counter| {
+            !regions::is_of_layout(counter) && !regions::waits(region)
+        });
         points += result.points;
         wrong.extend(result.differences.iter().map(ToString::to_string));
         wrong.extend(result.missing.iter().map(|test| format!("{test} is not measured any more")));

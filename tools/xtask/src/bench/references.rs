@@ -30,6 +30,12 @@ pub(crate) struct Operation {
     /// At which parameter, for tests whose parameter is not a number of rounds.
     #[serde(default)]
     at: Vec<f64>,
+    /// If given, each value is what one more of the parameter costs between this and `at`.
+    #[serde(default)]
+    from: Vec<f64>,
+    /// The unit of the values.
+    #[serde(default = "instructions")]
+    counter: String,
     /// By what the value is multiplied.
     #[serde(default = "one")]
     scale: f64,
@@ -37,6 +43,10 @@ pub(crate) struct Operation {
     pub(crate) target: Option<f64>,
     /// What L4Ka::Pistachio's AMD64 kernel with its fast path costs in the same emulator by the same method.
     pub(crate) pistachio: Option<f64>,
+    /// How much more it costs there with Pistachio's kernel for several processors than with that for one.
+    pub(crate) pistachio_processors: Option<f64>,
+    /// The same with seL4's kernels.
+    pub(crate) sel4_processors: Option<f64>,
     /// What GNU Mach costs there.
     pub(crate) gnu_mach: Option<f64>,
 }
@@ -45,12 +55,19 @@ fn one() -> f64 {
     1.0
 }
 
+fn instructions() -> String {
+    "instructions".into()
+}
+
 /// A chart of the report.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Chart {
     pub(crate) title: String,
     pub(crate) across: String,
+    /// The unit of the values.
+    #[serde(default = "instructions")]
+    pub(crate) counter: String,
     pub(crate) tests: Vec<String>,
 }
 
@@ -66,15 +83,22 @@ pub(crate) struct Paper {
 }
 
 impl Operation {
+    /// The unit of the values.
+    pub(crate) fn counter(&self) -> &str {
+        &self.counter
+    }
+
     /// The values in `series`; `None` where one was not measured.
     pub(crate) fn values(&self, series: &[Series]) -> Vec<Option<f64>> {
         let value = |(index, test): (usize, &String)| {
             let series =
-                series.iter().find(|series| series.test == *test && series.counter == "instructions")?;
-            let value = match self.at.get(index) {
-                Some(at) => series.points.iter().find(|point| point.parameter == *at)?.value,
+                series.iter().find(|series| series.test == *test && series.counter == self.counter)?;
+            let value_at = |at: f64| Some(series.points.iter().find(|point| point.parameter == at)?.value);
+            let value = match (self.at.get(index), self.from.get(index)) {
+                (Some(&at), Some(&from)) => (value_at(at)? - value_at(from)?) / (at - from),
+                (Some(&at), None) => value_at(at)?,
                 // One operation at a parameter of its own, or the cost per round.
-                None => series.fit.map_or(series.smallest().value, |fit| fit.unit),
+                (None, _) => series.fit.map_or(series.smallest().value, |fit| fit.unit),
             };
             Some(value * self.scale)
         };
@@ -104,6 +128,11 @@ mod tests {
                 "{}",
                 operation.name
             );
+            assert!(
+                operation.from.is_empty() || operation.from.len() == operation.at.len(),
+                "{}",
+                operation.name
+            );
         }
     }
 
@@ -121,5 +150,8 @@ mod tests {
         assert_eq!(operation.values(&series), [Some(10.0)]);
         (operation.tests, operation.at) = (vec!["words".into(), "words".into()], vec![9.0, 1.0]);
         assert_eq!(operation.values(&series), [Some(4.0), None]);
+        operation.scale = 1.0;
+        (operation.at, operation.from) = (vec![9.0, 9.0], vec![0.0, 1.0]);
+        assert_eq!(operation.values(&series), [Some(1.0 / 9.0), None]);
     }
 }

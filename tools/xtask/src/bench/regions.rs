@@ -3,6 +3,7 @@
 //! A benchmark that marks a region prints a line that names it, in the order of the regions:
 //! `{"region":"ipc-round-trip","operations":64}`.
 
+use super::series::Measurement;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -40,6 +41,16 @@ impl Region {
 /// Whether a counter counts different things touched, which do not add up over operations.
 pub(crate) fn is_shared(counter: &str) -> bool {
     matches!(counter, "instruction_lines" | "data_lines" | "data_pages")
+}
+
+/// Whether a counter depends on where programs and their data happen to lie.
+pub(crate) fn is_of_layout(counter: &str) -> bool {
+    is_shared(counter) || counter.ends_with("_misses")
+}
+
+/// Whether the processor waited in a region for a timer or a device: what it did then depends on when that began.
+pub(crate) fn waits(region: &Region) -> bool {
+    region.kernel.get("halt").is_some_and(|&halts| halts > 0)
 }
 
 /// Joins the names with the plugin's output, a line for each region and processor.
@@ -80,6 +91,23 @@ pub(crate) fn join(names: &[Name], output: &str) -> Result<Vec<Region>> {
     Ok(regions)
 }
 
+/// What all processors did together in the regions `TEST at PARAMETER`, per operation: instructions but those of polling, and
+/// interrupts taken.
+pub(crate) fn of_all_processors(regions: &[Region]) -> Result<Vec<Measurement>> {
+    let mut measurements = Vec::new();
+    for parts in regions.chunk_by(|a, b| a.name == b.name) {
+        let name = &parts[0].name;
+        let named = name.rsplit_once(" at ").and_then(|(test, at)| Some((test, at.parse::<f64>().ok()?)));
+        let (test, parameter) = named.with_context(|| format!("region {name:?} has no parameter"))?;
+        for counter in ["instructions", "interrupts"] {
+            let value =
+                parts.iter().map(|part| part.of(&part.user, counter) + part.of(&part.kernel, counter)).sum();
+            measurements.push(Measurement { test: test.into(), parameter, counter: counter.into(), value });
+        }
+    }
+    Ok(measurements)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,5 +138,19 @@ mod tests {
         assert!(join(&[name("a"), name("b"), name("c")], OUTPUT).is_err());
         assert!(join(&[], "").unwrap().is_empty());
         assert!(join(&[name("a")], "nonsense").is_err());
+    }
+
+    #[test]
+    fn what_all_processors_did_is_added_up_by_parameter() {
+        let output = "{\"region\":0,\"processor\":0,\"user\":{\"instructions\":20},\"kernel\":{\"instructions\":50}}\n\
+                      {\"region\":0,\"processor\":1,\"user\":{},\"kernel\":{\"instructions\":30,\"interrupts\":10}}\n";
+        let sums = of_all_processors(&join(&[name("a at 4")], output).unwrap()).unwrap();
+        let shown: Vec<_> =
+            sums.iter().map(|sum| (&*sum.test, sum.parameter, &*sum.counter, sum.value)).collect();
+        assert_eq!(shown, [("a", 4.0, "instructions", 10.0), ("a", 4.0, "interrupts", 1.0)]);
+        assert!(
+            of_all_processors(&join(&[name("a")], "{\"processor\":0,\"user\":{},\"kernel\":{}}").unwrap())
+                .is_err()
+        );
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Report {
 }
 
 /// The columns of the table of regions: counter, heading.
-const COLUMNS: [(&str, &str); 21] = [
+const COLUMNS: [(&str, &str); 25] = [
     ("instructions", "instructions"),
     ("swapgs", "SWAPGS"),
     ("cr3_load", "CR3 load"),
@@ -40,10 +40,14 @@ const COLUMNS: [(&str, &str); 21] = [
     ("locked", "locked"),
     ("rdtsc", "RDTSC"),
     ("device_accesses", "device"),
+    ("interrupts_sent", "IPIs"),
     ("bulk_bytes", "bulk bytes"),
     ("instruction_lines", "I lines"),
     ("data_lines", "D lines"),
+    ("l1i_misses", "L1I misses"),
     ("l1d_misses", "L1D misses"),
+    ("l2_misses", "L2 misses"),
+    ("itlb_misses", "ITLB misses"),
     ("dtlb_misses", "DTLB misses"),
 ];
 
@@ -255,7 +259,9 @@ pub(crate) fn html(report: &Report, references: &References) -> String {
         let lines: Vec<Line<'_>> = chart
             .tests
             .iter()
-            .filter_map(|test| report.series.iter().find(|series| series.test == *test))
+            .filter_map(|test| {
+                report.series.iter().find(|series| series.test == *test && series.counter == chart.counter)
+            })
             .filter(|series| series.points.len() > 1)
             .map(|series| Line { name: &series.test, points: &series.points })
             .collect();
@@ -264,7 +270,7 @@ pub(crate) fn html(report: &Report, references: &References) -> String {
                 page,
                 "<h2>{}</h2>\n{}",
                 escape(&chart.title),
-                chart::svg(&lines, &chart.across, "instructions")
+                chart::svg(&lines, &chart.across, &chart.counter)
             );
         }
     }

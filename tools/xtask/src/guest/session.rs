@@ -3,10 +3,10 @@
 //! The first port carries what the kernel and the servers say, the second is the guest's terminal.
 
 use super::{linux, telnet};
-use crate::monitor::Monitor;
+use crate::monitor::{self, Monitor};
 use crate::qemu::Machine;
 use crate::scratch::{Guard, Scratch};
-use crate::tree;
+use crate::{boots, tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{Read, Write};
@@ -239,6 +239,19 @@ impl Session {
     /// A connection to QEMU's monitor.
     pub(crate) fn monitor(&self) -> Result<Monitor> {
         Monitor::connect(&self.monitor)
+    }
+
+    /// Asks a machine that hangs where it is; returns what it says on its log, and QEMU's registers.
+    pub(crate) fn interrogate(&self) -> Vec<u8> {
+        let registers = monitor::interrogate(&self.monitor);
+        let mut said = Vec::new();
+        while let Ok(printed) = self.printed.recv_timeout(boots::ANSWER) {
+            if let Printed::Log(bytes) = printed {
+                said.extend(bytes);
+            }
+        }
+        said.extend(registers.bytes());
+        said
     }
 
     /// The status with which the guest ended, after the ports have been read to their ends: from the log if it says it,

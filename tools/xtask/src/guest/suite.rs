@@ -5,6 +5,7 @@ use super::{Request, go, make};
 use crate::boots::Verdict;
 use crate::scratch::file_name;
 use crate::suites::Run;
+use crate::symbolise::Symboliser;
 use crate::tap::{self, Outcome, Test};
 use crate::{guests, tree};
 use anyhow::{Context, Result, bail};
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Instant;
+
+/// How many lines of the log a failure report shows.
+const TAIL: usize = 60;
 
 /// Where scripts and recordings are.
 pub(super) fn directory() -> PathBuf {
@@ -57,9 +61,13 @@ pub(crate) fn run(run: &Run) -> Result<Verdict> {
         let log = fs::read(&outcomes.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<&str> = log.lines().collect();
-        verdict
-            .tail
-            .extend(lines[lines.len().saturating_sub(40)..].iter().map(|line| line.trim_end().to_string()));
+        let symboliser = Symboliser::new(
+            ["kernel", "root", "unix"].map(|name| tree::boot().join(name)).iter().map(PathBuf::as_path),
+        );
+        for line in &lines[lines.len().saturating_sub(TAIL)..] {
+            verdict.tail.push(line.trim_end().to_string());
+            verdict.tail.extend(symboliser.explain(line).into_iter().map(|more| format!("    {more}")));
+        }
     }
     Ok(verdict)
 }
@@ -138,12 +146,16 @@ fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Optio
                 file.write_all(&bytes)?;
                 said.take(&bytes);
             }
+            // On a busy host a script may be at work for longer than that before it prints.
+            Err(RecvTimeoutError::Timeout) if started.elapsed() <= run.limit && is_at_work(session) => {}
             Err(RecvTimeoutError::Timeout) => {
+                file.write_all(&session.interrogate())?;
                 return Ok((terminal, Some(format!("hung: nothing printed for {} s", run.quiet.as_secs()))));
             }
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if started.elapsed() > run.limit {
+            file.write_all(&session.interrogate())?;
             return Ok((terminal, Some(format!("still running after {} s", run.limit.as_secs()))));
         }
     }
@@ -153,6 +165,12 @@ fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Optio
         Err(error) => Some(format!("{error:#}")),
     };
     Ok((terminal, trouble))
+}
+
+/// Whether a processor of the machine has something to do.
+fn is_at_work(session: &Session) -> bool {
+    let rests = session.monitor().and_then(|mut monitor| monitor.is_at_rest());
+    rests.is_ok_and(|rests| !rests)
 }
 
 /// What stands between the marks that `tests/guests/scripts/run` prints: name, and output with status.

@@ -7,6 +7,7 @@ use core::arch::{asm, global_asm};
 use super::instructions::read_time_stamp;
 use super::{cpu_local, extended_state, features, idt, interrupts, layout, paging, serial, time};
 use crate::boot::acpi::{self, AcpiError, Tables};
+use crate::boot::nodes::Nodes;
 use crate::boot::{BootInformation, PhysicalMemory, Protocol, kickstart, multiboot1, multiboot2};
 use crate::boot_cell::BootCell;
 use crate::memory::PhysAddr;
@@ -85,6 +86,12 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
         asm!("mov rsp, {stack}", "xor ebp, ebp", "call {start}", "ud2", stack = in(reg) stack_top,
              start = sym on_kernel_stack, options(noreturn))
     }
+}
+
+/// The machine's memory nodes.
+pub fn nodes() -> &'static Nodes {
+    static ONE: Nodes = Nodes::ONE;
+    TABLES.get().as_ref().map_or(&ONE, |tables| &tables.nodes)
 }
 
 /// Starts the other processors. Called once, when the kernel's allocator works; boot memory may still be taken.

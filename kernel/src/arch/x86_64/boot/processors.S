@@ -1,6 +1,6 @@
 // How another processor comes from real mode to the kernel. The first part is copied to a page below 1 MiB, whose number
 // is the vector of the start-up message; the rest runs in the image. Several processors may be on the way at once: they
-// share everything here and write nothing but their own element of processor_states.
+// share everything here and write nothing but their own element of candidate_states.
 
 .set VIRTUAL, 0xffffffff80000000
 
@@ -87,27 +87,32 @@ processor_start_high:
     mov     es, ax
     mov     fs, ax
     mov     gs, ax
-    // Which processor is this? Its local APIC id is in CPUID leaf 1; the table of ids says the number.
+    // Which candidate is this? Its local APIC id is in CPUID leaf 1; the table of ids says its place there.
     mov     eax, 1
     cpuid
     shr     ebx, 24
-    mov     ecx, [rip + processor_count]
-    lea     rdx, [rip + processor_ids]
+    mov     ecx, [rip + candidate_count]
+    lea     rdx, [rip + candidate_ids]
 2:  dec     ecx
-    jz      4f                          // number 0 is the first processor
+    js      4f
     cmp     [rdx + rcx * 4], ebx
     jne     2b
-    // Only who is waited for goes on: 1 (waited for) becomes 2 (started).
-    lea     rdx, [rip + processor_states]
+    // Only who is waited for goes on: 1 (waited for) becomes 2 (came).
+    lea     rdx, [rip + candidate_states]
     mov     eax, 1
     mov     ebx, 2
     lock cmpxchg [rdx + rcx * 4], ebx
     jne     4f
+    // When all have come, or were given up, each is told its number.
+    lea     rdx, [rip + candidate_numbers]
+3:  pause
+    mov     edi, [rdx + rcx * 4]
+    test    edi, edi
+    jz      3b
     lea     rdx, [rip + processor_stacks]
-    mov     rsp, [rdx + rcx * 8]
+    mov     rsp, [rdx + rdi * 8]
     mov     rax, [rip + processor_root]
     mov     cr3, rax
-    mov     edi, ecx
     xor     ebp, ebp
     mov     rax, offset processor_entry
     call    rax

@@ -1,7 +1,8 @@
 //! Starting the other processors (issue of the start-up messages: Intel SDM 3A, "MP Initialization Protocol").
 //!
-//! They come up in parallel: the first processor sends each its messages, then waits for all. One that does not come in
-//! time is reported, reset again and left out. Those that came wait until [`release`].
+//! They come up in parallel: the first processor sends each candidate its messages, then waits for all. One that does not
+//! come in time is reported, reset again and left out. Those that came get the numbers from 1 on, and then the stacks and
+//! data of that number; with these they wait until [`release`].
 use core::arch::global_asm;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -12,7 +13,7 @@ use crate::arch::entry;
 use crate::boot::acpi::Tables;
 use crate::boot::{BootInformation, MemoryKind};
 use crate::kip::MAX_PROCESSORS;
-use crate::memory::{Account, PAGE_SIZE, PhysAddr, Use, frame};
+use crate::memory::{Account, PAGE_SIZE, PhysAddr, Use, frame, node};
 use crate::{config, log};
 
 global_asm!(include_str!("processors.S"));
@@ -22,22 +23,25 @@ unsafe extern "C" {
     static trampoline_end: u8;
 }
 
-// A processor's start, in `processor_states`; 2 stands for one that runs, on its own stack (the assembly sets it).
+// A candidate's start, in `candidate_states`.
 
 /// Not to be started.
 const ABSENT: u32 = 0;
 /// The messages are sent.
 const AWAITED: u32 = 1;
-/// It has everything it needs.
-const READY: u32 = 3;
+/// It runs, without a stack, and waits for its number (the assembly sets this).
+const CAME: u32 = 2;
 
-// What the assembly reads.
+// What the assembly reads. Candidates are in the order of the firmware's tables, without the first processor.
 #[unsafe(no_mangle)]
-static processor_count: AtomicU32 = AtomicU32::new(1);
+static candidate_count: AtomicU32 = AtomicU32::new(0);
 #[unsafe(no_mangle)]
-static processor_ids: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(0) }; MAX_PROCESSORS];
+static candidate_ids: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(0) }; MAX_PROCESSORS];
 #[unsafe(no_mangle)]
-static processor_states: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(ABSENT) }; MAX_PROCESSORS];
+static candidate_states: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(ABSENT) }; MAX_PROCESSORS];
+/// Their numbers; 0 = not told yet.
+#[unsafe(no_mangle)]
+static candidate_numbers: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(0) }; MAX_PROCESSORS];
 #[unsafe(no_mangle)]
 static processor_stacks: [AtomicU64; MAX_PROCESSORS] = [const { AtomicU64::new(0) }; MAX_PROCESSORS];
 #[unsafe(no_mangle)]
@@ -45,6 +49,10 @@ static processor_root: AtomicU64 = AtomicU64::new(0);
 #[unsafe(no_mangle)]
 static processor_trampoline: AtomicU32 = AtomicU32::new(0);
 
+/// The local APIC ids of processors, by number.
+static LOCAL_APIC_IDS: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(0) }; MAX_PROCESSORS];
+/// How many processors have everything they need, beside the first.
+static READY: AtomicU32 = AtomicU32::new(0);
 /// Processors that run, with numbers below; 0 while others are being started.
 static RUNNING: AtomicU32 = AtomicU32::new(1);
 /// The kernel is complete: threads can run.
@@ -74,41 +82,24 @@ pub fn count() -> u32 {
 
 /// The local APIC id of processor `number`.
 pub fn local_apic_id(number: u32) -> u32 {
-    processor_ids[number as usize].load(Ordering::Relaxed)
+    LOCAL_APIC_IDS[number as usize].load(Ordering::Relaxed)
 }
 
 /// Starts the processors that the firmware's tables name, as many as are configured. Called once, by the first processor,
 /// when the kernel's allocator works; boot memory may still be taken.
 pub(in crate::arch::x86_64) fn start(boot: &BootInformation, tables: &Tables) {
     let own = local_apic::id();
-    processor_ids[0].store(own, Ordering::Relaxed);
-    let wanted = (config::get().processors as usize).min(MAX_PROCESSORS);
-    let others = tables.processors().iter().copied().filter(|&id| id != own);
-    let ignored = others.clone().count().saturating_sub(wanted - 1) + tables.processors_beyond;
-    if ignored > 0 {
-        log::info!("processors: {ignored} of the firmware's tables are not used (processors={wanted})");
-    }
-    let mut number = 1;
-    for id in others.take(wanted - 1) {
-        if id >= WIDE_ID {
-            log::warning!("processor with local APIC id {id} is skipped: the id is too large");
-            continue;
-        }
-        processor_ids[number].store(id, Ordering::Relaxed);
-        number += 1;
-    }
-    if number == 1 {
+    LOCAL_APIC_IDS[0].store(own, Ordering::Relaxed);
+    node::set_processor(0, tables.nodes.of_processor(own));
+    let candidates = choose_candidates(own, tables);
+    if candidates == 0 {
         return;
     }
     let Some(page) = trampoline_page(boot) else {
         log::warning!("no memory below 640 KiB: the other processors cannot be started");
         return;
     };
-    for (other, top) in processor_stacks.iter().enumerate().take(number).skip(1) {
-        // SAFETY: once for each number; the frames are the kernel's for ever.
-        top.store(unsafe { cpu_local::prepare(other as u32, allocate_page) }, Ordering::Relaxed);
-    }
-    processor_count.store(number as u32, Ordering::Relaxed);
+    candidate_count.store(candidates as u32, Ordering::Relaxed);
     processor_root.store(paging::kernel_root().value(), Ordering::Relaxed);
     processor_trampoline.store(page.value() as u32, Ordering::Relaxed);
     let copy = layout::phys_to_virt(page);
@@ -119,21 +110,46 @@ pub(in crate::arch::x86_64) fn start(boot: &BootInformation, tables: &Tables) {
         place_trampoline(copy, page);
     }
     RUNNING.store(0, Ordering::Relaxed);
-    for state in processor_states.iter().take(number).skip(1) {
+    for state in &candidate_states[..candidates] {
         // Release: who sees itself awaited sees all of the above.
         state.store(AWAITED, Ordering::Release);
     }
-    send_messages(number, page);
-    let came = await_all(number);
+    send_messages(candidates, page);
+    await_all(candidates);
     // SAFETY: as above; a processor that did not come was reset and does not execute the copy.
     unsafe { copy.copy_from_nonoverlapping(saved.as_ptr(), TRAMPOLINE_ROOM) }
-    RUNNING.store(came, Ordering::Relaxed);
+    let running = number_all(candidates, tables);
+    RUNNING.store(running, Ordering::Relaxed);
     compare_time_stamps();
-    log::info!("processors: {came} run");
+    log::info!("processors: {running} run");
     match BEHIND.load(Ordering::Relaxed) {
         0 => {}
         behind => log::warning!("time-stamp counters differ by up to {behind} ticks: the clock may jump"),
     }
+}
+
+/// Notes whom to start, and returns how many.
+fn choose_candidates(own: u32, tables: &Tables) -> usize {
+    let wanted = (config::get().processors as usize).min(MAX_PROCESSORS);
+    let (listed, beyond) = match &config::get().apic_ids {
+        Some(ids) => (ids.get(), 0),
+        None => (tables.processors(), tables.processors_beyond),
+    };
+    let others = listed.iter().copied().filter(|&id| id != own);
+    let ignored = others.clone().count().saturating_sub(wanted - 1) + beyond;
+    if ignored > 0 {
+        log::info!("processors: {ignored} of the firmware's tables are not used (processors={wanted})");
+    }
+    let mut count = 0;
+    for id in others.take(wanted - 1) {
+        if id >= WIDE_ID {
+            log::warning!("processor with local APIC id {id} is skipped: the id is too large");
+            continue;
+        }
+        candidate_ids[count].store(id, Ordering::Relaxed);
+        count += 1;
+    }
+    count
 }
 
 /// Lets the other processors run threads.
@@ -191,41 +207,65 @@ fn wait(microseconds: u64) {
     }
 }
 
-fn is_awaited(number: usize) -> bool {
-    processor_states[number].load(Ordering::Acquire) == AWAITED
+fn is_awaited(candidate: usize) -> bool {
+    candidate_states[candidate].load(Ordering::Acquire) == AWAITED
 }
 
-fn send_messages(number: usize, page: PhysAddr) {
-    let id = |other: usize| processor_ids[other].load(Ordering::Relaxed);
-    (1..number).for_each(|other| local_apic::send_reset(id(other)));
+fn id_of(candidate: usize) -> u32 {
+    candidate_ids[candidate].load(Ordering::Relaxed)
+}
+
+fn send_messages(candidates: usize, page: PhysAddr) {
+    (0..candidates).for_each(|candidate| local_apic::send_reset(id_of(candidate)));
     wait(RESET_TIME);
-    (1..number).for_each(|other| local_apic::send_start(id(other), page));
+    (0..candidates).for_each(|candidate| local_apic::send_start(id_of(candidate), page));
     wait(SECOND_MESSAGE);
-    (1..number).filter(|&other| is_awaited(other)).for_each(|other| local_apic::send_start(id(other), page));
+    (0..candidates)
+        .filter(|&candidate| is_awaited(candidate))
+        .for_each(|candidate| local_apic::send_start(id_of(candidate), page));
 }
 
-/// Waits until every processor is ready or given up; returns how many run, which then have the numbers below.
-fn await_all(number: usize) -> u32 {
+/// Waits until every candidate has come or is given up.
+fn await_all(candidates: usize) {
     let end = time::clock() + PATIENCE;
-    for other in 1..number {
-        let current = &processor_states[other];
-        while current.load(Ordering::Acquire) != READY {
+    for (candidate, state) in candidate_states.iter().enumerate().take(candidates) {
+        while is_awaited(candidate) && time::clock() < end {
             spin_loop();
-            if time::clock() < end {
-                continue;
-            }
-            let id = processor_ids[other].load(Ordering::Relaxed);
-            log::warning!("processor with local APIC id {id} does not start: it and later ones are not used");
-            // Numbers have no gaps: what came up behind the gap is reset, too. Whoever begins late finds itself absent and
-            // stops; whoever has begun already, how far ever, is reset.
-            for late in other..number {
-                processor_states[late].store(ABSENT, Ordering::Relaxed);
-                local_apic::send_reset(processor_ids[late].load(Ordering::Relaxed));
-            }
-            return other as u32;
+        }
+        // Who comes after this finds that nobody waits for it, and stops.
+        let late = state.compare_exchange(AWAITED, ABSENT, Ordering::AcqRel, Ordering::Acquire);
+        if late.is_ok() {
+            let id = id_of(candidate);
+            log::warning!("processor with local APIC id {id} does not start: it is not used");
+            local_apic::send_reset(id);
         }
     }
-    number as u32
+}
+
+/// Gives those that have come their numbers, and what they need; returns how many processors run.
+fn number_all(candidates: usize, tables: &Tables) -> u32 {
+    let mut running = 1;
+    for (candidate, state) in candidate_states.iter().enumerate().take(candidates) {
+        if state.load(Ordering::Relaxed) != CAME {
+            continue;
+        }
+        let (number, id) = (running, id_of(candidate));
+        LOCAL_APIC_IDS[number as usize].store(id, Ordering::Relaxed);
+        node::set_processor(number, tables.nodes.of_processor(id));
+        // SAFETY: once for each number; the frames are the kernel's for ever.
+        let prepare = || unsafe { cpu_local::prepare(number, allocate_page) };
+        let top = node::from(node::of_processor(number), prepare);
+        processor_stacks[number as usize].store(top, Ordering::Relaxed);
+        // Release: who sees its number sees what is made for it.
+        candidate_numbers[candidate].store(number, Ordering::Release);
+        running += 1;
+    }
+    let end = time::clock() + PATIENCE;
+    while READY.load(Ordering::Acquire) < running - 1 {
+        assert!(time::clock() < end, "a processor has begun and stopped (apic-ids= can leave it out)");
+        spin_loop();
+    }
+    running
 }
 
 fn allocate_page() -> PhysAddr {
@@ -247,7 +287,7 @@ extern "C" fn processor_entry(number: u32) -> ! {
     extended_state::enable();
     interrupts::enable();
     entry::init();
-    processor_states[number as usize].store(READY, Ordering::Release);
+    READY.fetch_add(1, Ordering::Release);
     compare_time_stamps();
     while !RELEASED.load(Ordering::Acquire) {
         spin_loop();

@@ -465,10 +465,11 @@ impl Model {
     }
 }
 
-/// Whether a SpaceControl of `thread` has set areas and redirector, and has still to tell threads of that.
+/// Whether a SpaceControl of `thread` has done something and is not over: it has taken UTCBs and perhaps still flushes, or it has
+/// set areas and redirector, and has still to tell threads of that.
 fn has_configured(thread: ThreadRef) -> bool {
     let work = thread.transfer_record.get().map(|record| record.work.get());
-    matches!(work, Some(Work::Redirect { .. }))
+    matches!(work, Some(Work::DropUtcbs(_) | Work::FlushAreas(_) | Work::Redirect { .. }))
 }
 
 /// Whether a call that is over tells of success.

@@ -25,10 +25,7 @@ pub use executor::{Executor, TaskId};
 
 /// What fills a frame that was just allocated.
 const RUBBISH: u8 = 0xa5;
-/// 4 KiB and 2 MiB.
-const PAGE_SHIFTS: [u32; 2] = [PAGE_SHIFT, 21];
-
-/// One translation of a base page (a large page is 512 of them).
+/// One translation of a base page (a large page is many of them).
 #[derive(Clone, Copy)]
 struct Translation {
     page: PhysicalPage,
@@ -98,6 +95,7 @@ struct State {
 #[derive(Clone)]
 pub struct Simulated {
     state: Arc<SpinLock<State>>,
+    page_shifts: [u32; 2],
 }
 
 /// An address space of a [`Simulated`] machine.
@@ -109,8 +107,13 @@ pub struct SimulatedPmap(usize);
 pub struct SimulatedThread(usize);
 
 impl Simulated {
-    /// A machine with `frames` frames of memory and no limit of server memory.
+    /// A machine with `frames` frames of memory, pages of 4 KiB and 2 MiB, and no limit of server memory.
     pub fn new(frames: u32) -> Self {
+        Self::with_large_pages(frames, 21)
+    }
+
+    /// The same, but its large pages have 2^`large_shift` bytes: less than others, so that small tests have many.
+    pub fn with_large_pages(frames: u32, large_shift: u32) -> Self {
         let mut buddy = Buddy::new(frames).expect("memory for the simulation");
         buddy.donate(0, frames);
         let state = State {
@@ -130,7 +133,7 @@ impl Simulated {
             now: 0,
             timers: Vec::new(),
         };
-        Self { state: Arc::new(SpinLock::new(state)) }
+        Self { state: Arc::new(SpinLock::new(state)), page_shifts: [PAGE_SHIFT, large_shift] }
     }
 
     /// What it has done so far.
@@ -323,10 +326,7 @@ impl State {
         shift: u32,
         protection: Protection,
     ) -> bool {
-        assert!(
-            PAGE_SHIFTS.contains(&shift) && address.is_multiple_of(1 << shift),
-            "an aligned page of known size"
-        );
+        assert!(address.is_multiple_of(1 << shift), "an aligned page");
         if fails(&mut self.failures.enter) {
             return false;
         }
@@ -385,7 +385,7 @@ impl Machine for Simulated {
     type Thread = SimulatedThread;
 
     fn page_shifts(&self) -> &[u32] {
-        &PAGE_SHIFTS
+        &self.page_shifts
     }
 
     async fn pmap_create(&self) -> KernResult<SimulatedPmap> {
@@ -413,6 +413,7 @@ impl Machine for Simulated {
         for (index, change) in changes.iter().enumerate() {
             match *change {
                 PmapChange::Enter { address, page, shift, protection } => {
+                    assert!(self.page_shifts.contains(&shift), "a page of known size");
                     state.drop_cut_pages(pmap.0, address, address + (1 << shift));
                     if !state.enter(pmap.0, address, page, shift, protection) {
                         return Err(PmapFull { index });

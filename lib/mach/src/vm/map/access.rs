@@ -3,7 +3,7 @@
 use alloc::sync::{Arc, Weak};
 
 use super::super::copy;
-use super::super::fault::{self, Blocked, Found, LARGE_ORDER, LARGE_SHIFT, Step, Target};
+use super::super::fault::{self, Blocked, Found, Step, Target};
 use super::super::object::{CopyStrategy, VmObject};
 use super::entry::{Behavior, Entry};
 use super::{EntryId, MapState, Translation, VmMap};
@@ -29,13 +29,17 @@ pub(super) struct Hint<M: Machine> {
 }
 
 impl<M: Machine> Hint<M> {
-    /// Whether the large page around `address` lies in the entry, at the same alignment in the object.
-    fn large_page_fits(&self, address: u64) -> bool {
-        const SIZE: u64 = 1 << LARGE_SHIFT;
-        let first = address & !(SIZE - 1);
+    /// Whether it is of the entry with this range.
+    pub(super) fn is_of(&self, start: u64, end: u64) -> bool {
+        (self.start, self.end) == (start, end)
+    }
+
+    /// Whether the large page of `size` bytes around `address` lies in the entry, at the same alignment in the object.
+    fn large_page_fits(&self, address: u64, size: u64) -> bool {
+        let first = address & !(size - 1);
         first >= self.start
-            && first.checked_add(SIZE).is_some_and(|end| end <= self.end)
-            && (self.offset + (first - self.start)).is_multiple_of(SIZE)
+            && first.checked_add(size).is_some_and(|end| end <= self.end)
+            && (self.offset + (first - self.start)).is_multiple_of(size)
     }
 }
 
@@ -106,9 +110,9 @@ fn enter(address: u64, page: PhysicalPage, protection: Protection) -> PmapChange
 fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: Found<'_, M>) -> KernResult {
     if found.large {
         let change = PmapChange::Enter {
-            address: place.address & !((1 << LARGE_SHIFT) - 1),
-            page: first_of_large(found.page),
-            shift: LARGE_SHIFT,
+            address: place.address & !((1 << map.vm.large_shift) - 1),
+            page: first_of_large(found.page, map.vm.large_pages()),
+            shift: map.vm.large_shift,
             protection: found.rights,
         };
         // Without kernel memory for it, the base page is tried.
@@ -139,12 +143,12 @@ fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: F
     }
 }
 
-/// The first base page of the large page around one.
-fn first_of_large(page: PhysicalPage) -> PhysicalPage {
+/// The first base page of the large page around one, which has so many.
+fn first_of_large(page: PhysicalPage, pages: u64) -> PhysicalPage {
     match page {
-        PhysicalPage::Frame(frame) => PhysicalPage::Frame(Frame(frame.0 & !((1 << LARGE_ORDER) - 1))),
+        PhysicalPage::Frame(frame) => PhysicalPage::Frame(Frame(frame.0 & !(pages as u32 - 1))),
         PhysicalPage::Device(address, caching) => {
-            PhysicalPage::Device(address & !((1 << LARGE_SHIFT) - 1), caching)
+            PhysicalPage::Device(address & !((pages << PAGE_SHIFT) - 1), caching)
         }
     }
 }
@@ -330,7 +334,7 @@ impl<M: Machine> VmMap<M> {
             let step = match self.short_path(address, access, &mut page_use) {
                 Some(step) => step,
                 None => {
-                    let mut state = self.look().await?;
+                    let mut state = self.open().await?;
                     self.long_path(&mut state, address, access, &mut page_use)
                 }
             };
@@ -351,7 +355,8 @@ impl<M: Machine> VmMap<M> {
     ) -> Option<Step<M, U::Output>> {
         let translation = self.translation.lock();
         let hint = translation.hint.as_ref()?;
-        let fits = hint.start <= address
+        let fits = !translation.hint_parked
+            && hint.start <= address
             && address < hint.end
             && hint.protection.contains(access)
             && !(hint.needs_copy && access.contains(Protection::WRITE));
@@ -379,7 +384,7 @@ impl<M: Machine> VmMap<M> {
             needs_copy: hint.needs_copy,
             wired: hint.wired,
             cluster: hint.cluster,
-            large: hint.large && hint.large_page_fits(address),
+            large: hint.large && hint.large_page_fits(address, 1 << self.vm.large_shift),
             maps: true,
         };
         let place = Place { address: address & !(PAGE_SIZE - 1), start: hint.start, end: hint.end };
@@ -400,13 +405,15 @@ impl<M: Machine> VmMap<M> {
         access: Protection,
         page_use: &mut U,
     ) -> Step<M, U::Output> {
-        let id = state.entries.find(address).ok_or(KernError::InvalidAddress)?;
+        let id = state.entries.find(address).filter(|&id| !state.is_parked(id));
+        let id = id.ok_or(KernError::InvalidAddress)?;
         if !state.entries.get(id).protection.contains(access) {
             return Err(KernError::ProtectionFailure.into());
         }
         let object = self.prepare_object(state, id, access)?;
         let entry = state.entries.get(id);
         let mut translation = self.translation.lock();
+        translation.hint_parked = false;
         translation.hint = Some(Hint {
             start: state.entries.start(id),
             end: state.entries.end(id),
@@ -420,7 +427,8 @@ impl<M: Machine> VmMap<M> {
                 Behavior::Random => 1,
                 Behavior::Sequential | Behavior::LargePages => 2 * self.vm.settings.cluster,
             },
-            large: self.vm.settings.large_pages || entry.behavior == Behavior::LargePages,
+            large: (self.vm.settings.large_pages || entry.behavior == Behavior::LargePages)
+                && self.vm.large_shift > PAGE_SHIFT,
         });
         let Some(hint) = &translation.hint else { return Err(Blocked::Error(KernError::Failure)) };
         self.use_hint(&translation, hint, &object, address, access, page_use)
@@ -449,7 +457,7 @@ impl<M: Machine> VmMap<M> {
         }
         let object = VmObject::anonymous(&self.vm)?;
         // Aligned in the object as in the address space, so that large pages fit.
-        entry.offset = start % (1 << LARGE_SHIFT);
+        entry.offset = start % (1 << self.vm.large_shift);
         entry.needs_copy = false;
         Ok(entry.object.insert(object).clone())
     }

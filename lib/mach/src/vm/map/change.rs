@@ -59,9 +59,14 @@ impl<M: Machine> VmMap<M> {
             return Err(KernError::InvalidArgument);
         }
         offset.checked_add(size).ok_or(KernError::InvalidArgument)?;
-        let entry = self.new_entry(request, offset)?;
-        let state = &mut *self.change().await?;
-        self.map_entry(state, request, size, entry)
+        if request.object.is_some() {
+            // Before the map is locked, as a copy may be made.
+            let entry = self.new_entry(request, offset)?;
+            let state = &mut *self.change().await?;
+            return self.map_entry(state, request, size, entry);
+        }
+        let state = &mut *self.open().await?;
+        self.map_zeros(state, request, size)
     }
 
     /// As [`map`](Self::map) of fresh zeros, if the map need not be waited for; else `None`, and nothing has changed.
@@ -69,14 +74,19 @@ impl<M: Machine> VmMap<M> {
         let request = MapRequest::anonymous(size).at(placement);
         let now = || {
             let (_, size) = page_range(0, request.size)?;
-            let entry = self.new_entry(&request, 0)?;
-            match self.try_change() {
-                Ok(Some(mut state)) => self.map_entry(&mut state, &request, size, entry).map(Some),
-                Ok(None) => Ok(None),
-                Err(error) => Err(error),
-            }
+            let Some(mut state) = self.try_open()? else { return Ok(None) };
+            self.map_zeros(&mut state, &request, size).map(Some)
         };
         now().transpose()
+    }
+
+    /// Maps fresh zeros: a valid request.
+    fn map_zeros(&self, state: &mut MapState<M>, request: &MapRequest<M>, size: u64) -> KernResult<u64> {
+        if let Some(start) = self.take_up(state, request, size) {
+            return Ok(start);
+        }
+        self.prepare_change(state);
+        self.map_entry(state, request, size, self.new_entry(request, 0)?)
     }
 
     /// Enters a valid request's `entry`.
@@ -97,8 +107,9 @@ impl<M: Machine> VmMap<M> {
             self.reserve_entries(state, 1)?;
             start
         };
-        self.add_entry(state, start, start + size, entry);
+        let id = self.add_entry(state, start, start + size, entry);
         self.simplify(state, start, start + size);
+        self.remember(state, id, request, (start, start + size));
         Ok(start)
     }
 
@@ -227,7 +238,7 @@ impl<M: Machine> VmMap<M> {
     /// no memory for that.
     pub async fn deallocate(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
-        let state = &mut *self.change().await?;
+        let state = &mut *self.open().await?;
         self.deallocate_range(state, start, end)
     }
 
@@ -235,13 +246,17 @@ impl<M: Machine> VmMap<M> {
     pub fn try_deallocate(&self, start: u64, size: u64) -> Option<KernResult> {
         let now = || {
             let (start, end) = page_range(start, size)?;
-            let Some(mut state) = self.try_change()? else { return Ok(None) };
+            let Some(mut state) = self.try_open()? else { return Ok(None) };
             self.deallocate_range(&mut state, start, end).map(Some)
         };
         now().transpose()
     }
 
     fn deallocate_range(&self, state: &mut MapState<M>, start: u64, end: u64) -> KernResult {
+        if self.park(state, start, end) {
+            return Ok(());
+        }
+        self.prepare_change(state);
         if let Some(id) = state.entries.find_at_or_after(start)
             && (state.entries.start(id), state.entries.end(id)) == (start, end)
         {

@@ -5,6 +5,7 @@ mod attribute;
 mod change;
 mod entry;
 mod inherit;
+mod parked;
 mod wire;
 
 use alloc::sync::Arc;
@@ -24,6 +25,7 @@ use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
 use access::Hint;
 use entry::Entry;
+use parked::Recent;
 
 /// Where a new range is to lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +103,14 @@ pub(super) struct MapState<M: Machine> {
     size: u64,
     /// False once the map is terminated.
     alive: bool,
+    /// The entry that was added last.
+    recent: Recent,
+}
+
+impl<M: Machine> MapState<M> {
+    fn new(lowest: u64, highest: u64, alive: bool) -> Self {
+        Self { entries: EntryTree::new(lowest, highest), size: 0, alive, recent: Recent::Nothing }
+    }
 }
 
 /// What the map's translation lock protects. It comes after the map's mutex and before the objects.
@@ -109,6 +119,8 @@ pub(super) struct Translation<M: Machine> {
     pmap: Option<M::Pmap>,
     /// The entry of the last fault, so that the next needs no look at the map. Cleared before the map changes.
     hint: Option<Hint<M>>,
+    /// The hint is of an entry that is [parked](parked): not to be used now.
+    hint_parked: bool,
 }
 
 /// An address space.
@@ -149,8 +161,8 @@ impl<M: Machine> VmMap<M> {
             id: vm.new_id(),
             lowest,
             highest,
-            state: Mutex::new(MapState { entries: EntryTree::new(lowest, highest), size: 0, alive: true }),
-            translation: SpinLock::new(Translation { pmap: Some(pmap), hint: None }),
+            state: Mutex::new(MapState::new(lowest, highest, true)),
+            translation: SpinLock::new(Translation { pmap: Some(pmap), hint: None, hint_parked: false }),
         }))
     }
 
@@ -186,7 +198,8 @@ impl<M: Machine> VmMap<M> {
 
     /// Pages in memory of what is mapped from `start` up to `end`, whether translations exist or not.
     pub async fn resident_pages(&self, start: u64, end: u64) -> u64 {
-        let state = self.state.lock().await;
+        let mut state = self.state.lock().await;
+        self.settle(&mut state);
         let (mut at, mut pages) = (start, 0);
         while let Some(id) = state.entries.find_at_or_after(at) {
             let (from, to) = (state.entries.start(id).max(start), state.entries.end(id).min(end));
@@ -206,7 +219,9 @@ impl<M: Machine> VmMap<M> {
 
     /// Entries now.
     pub async fn entry_count(&self) -> usize {
-        self.state.lock().await.entries.len()
+        let mut state = self.state.lock().await;
+        self.settle(&mut state);
+        state.entries.len()
     }
 
     /// Ends the address space: everything is unmapped and released, at once and for all its users. Faults and copies
@@ -228,7 +243,7 @@ impl<M: Machine> VmMap<M> {
             self.vm.machine().pmap_destroy(pmap);
         }
         self.unreserve_entries(state.entries.len());
-        state.size = 0;
+        (state.size, state.recent) = (0, Recent::Nothing);
         for (size, entry) in state.entries.drain() {
             if entry.wired > 0 {
                 // What is shared lives on.
@@ -237,30 +252,38 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// The map, for a change: its short path for faults is closed until the next fault opens it again.
+    /// The map, for a change.
     async fn change(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
-        let state = self.state.lock().await;
-        if !state.alive {
-            return Err(KernError::Terminated);
-        }
-        self.translation.lock().hint = None;
+        let mut state = self.open().await?;
+        self.prepare_change(&mut state);
         Ok(state)
     }
 
-    /// As [`change`](Self::change); `None`: the map must be waited for.
-    fn try_change(&self) -> KernResult<Option<MutexGuard<'_, MapState<M>>>> {
-        let Some(state) = self.state.try_lock() else { return Ok(None) };
-        if !state.alive {
-            return Err(KernError::Terminated);
-        }
+    /// Before a change: the short path for faults is closed until the next fault opens it again.
+    fn prepare_change(&self, state: &mut MapState<M>) {
         self.translation.lock().hint = None;
-        Ok(Some(state))
+        self.settle(state);
     }
 
     /// The map, to look something up in it.
     async fn look(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
+        let mut state = self.open().await?;
+        self.settle(&mut state);
+        Ok(state)
+    }
+
+    /// The map, in which an entry may be [parked](parked).
+    async fn open(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
         let state = self.state.lock().await;
         if state.alive { Ok(state) } else { Err(KernError::Terminated) }
+    }
+
+    /// As [`open`](Self::open); `None`: the map must be waited for.
+    fn try_open(&self) -> KernResult<Option<MutexGuard<'_, MapState<M>>>> {
+        match self.state.try_lock() {
+            Some(state) if !state.alive => Err(KernError::Terminated),
+            state => Ok(state),
+        }
     }
 
     /// Makes changes to the translation that cannot fail.
@@ -343,8 +366,7 @@ impl<M: Machine> VmMap<M> {
 
 impl<M: Machine> Drop for VmMap<M> {
     fn drop(&mut self) {
-        let empty = MapState { entries: EntryTree::new(0, 0), size: 0, alive: false };
-        let mut state = core::mem::replace(self.state.get_mut(), empty);
+        let mut state = core::mem::replace(self.state.get_mut(), MapState::new(0, 0, false));
         self.release_all(&mut state);
         self.vm.machine().unreserve_memory(size_of::<Self>());
     }

@@ -1,0 +1,145 @@
+//! The range given back last, kept for the next request like the one that made it.
+//!
+//! Programs often ask for memory, use it, give it back, and ask for as much again. Then the entry, with its object and its place
+//! in the tree, stays *parked*: it is out of the map in every respect, its pages are unmapped and freed, and only an allocation of
+//! the same size, at the same place or by the same rule, with nothing changed meanwhile, takes it up again. Whatever else changes
+//! the map, or looks at its entries, first takes it out for good ([`VmMap::settle`]).
+
+use alloc::sync::Arc;
+
+use super::super::object::{Backing, ObjectState};
+use super::entry::Behavior;
+use super::{EntryId, MapRequest, MapState, Placement, VmMap};
+use crate::machine::{Machine, PmapChange};
+
+/// More pages are not freed under the locks of the translation and the object.
+const MOST_PAGES: usize = 64;
+
+/// What became of the entry that was added last.
+#[derive(Clone, Copy)]
+pub(super) enum Recent {
+    /// The map has changed since then.
+    Nothing,
+    /// It is as it was added.
+    Added(Added),
+    /// It is parked.
+    Parked(Added),
+}
+
+/// An entry that was added, and the request's rule for its place.
+#[derive(Clone, Copy)]
+pub(super) struct Added {
+    pub(super) id: EntryId,
+    pub(super) placement: Placement,
+    pub(super) alignment: u64,
+}
+
+impl<M: Machine> MapState<M> {
+    /// Whether an entry is parked, and so not in the map.
+    #[inline]
+    pub(super) fn is_parked(&self, id: EntryId) -> bool {
+        matches!(self.recent, Recent::Parked(added) if added.id == id)
+    }
+}
+
+impl<M: Machine> VmMap<M> {
+    /// The map changes or is looked at: nothing is parked any more.
+    #[inline]
+    pub(super) fn settle(&self, state: &mut MapState<M>) {
+        if let Recent::Parked(added) = core::mem::replace(&mut state.recent, Recent::Nothing) {
+            self.take_out(state, added);
+        }
+    }
+
+    #[cold]
+    fn take_out(&self, state: &mut MapState<M>, added: Added) {
+        // It is not counted any more.
+        state.size += state.entries.end(added.id) - state.entries.start(added.id);
+        self.remove_entry(state, added.id);
+    }
+
+    /// Takes the parked entry up again if it is what a request of `size` bytes, a whole number of pages, asks for: its address.
+    pub(super) fn take_up(&self, state: &mut MapState<M>, request: &MapRequest<M>, size: u64) -> Option<u64> {
+        let Recent::Parked(added) = state.recent else { return None };
+        let (start, end) = (state.entries.start(added.id), state.entries.end(added.id));
+        let entry = state.entries.get(added.id);
+        let fits = end - start == size
+            && added.placement == request.placement
+            && added.alignment == request.alignment
+            && request.object.is_none()
+            && entry.protection == request.protection
+            && entry.max_protection == request.max_protection
+            && entry.inheritance == request.inheritance;
+        if !fits {
+            return None;
+        }
+        self.translation.lock().hint_parked = false;
+        state.recent = Recent::Added(added);
+        state.size += size;
+        Some(start)
+    }
+
+    /// Parks the entry that was added last if `start..end` is just that, and it holds nothing that anybody else could see.
+    pub(super) fn park(&self, state: &mut MapState<M>, start: u64, end: u64) -> bool {
+        let Recent::Added(added) = state.recent else { return false };
+        if (state.entries.start(added.id), state.entries.end(added.id)) != (start, end) {
+            return false;
+        }
+        let entry = state.entries.get(added.id);
+        if entry.shared || entry.needs_copy || entry.wired > 0 || entry.behavior != Behavior::Default {
+            return false;
+        }
+        {
+            let mut translation = self.translation.lock();
+            if translation.hint.as_ref().is_some_and(|hint| hint.is_of(start, end)) {
+                translation.hint_parked = true;
+            } else {
+                translation.hint = None;
+            }
+            if let Some(object) = &entry.object {
+                if Arc::strong_count(object) > 1 {
+                    return false;
+                }
+                let mut state = object.state.lock();
+                if !is_plain(&state) {
+                    return false;
+                }
+                if let Some(pmap) = &translation.pmap {
+                    // Only entering can fail.
+                    let remove = PmapChange::Remove { address: start, length: end - start };
+                    let _ = self.vm.machine().pmap_change(pmap, &[remove]);
+                }
+                self.vm.free_frames(&mut state.pages);
+            }
+        }
+        state.size -= end - start;
+        state.recent = Recent::Parked(added);
+        true
+    }
+
+    /// Remembers the entry that a request has added, if it is one of its own.
+    pub(super) fn remember(
+        &self,
+        state: &mut MapState<M>,
+        id: EntryId,
+        request: &MapRequest<M>,
+        (start, end): (u64, u64),
+    ) {
+        let whole = (state.entries.start(id), state.entries.end(id)) == (start, end);
+        if whole && request.object.is_none() && !matches!(request.placement, Placement::Replace(_)) {
+            let MapRequest { placement, alignment, .. } = *request;
+            state.recent = Recent::Added(Added { id, placement, alignment });
+        }
+    }
+}
+
+/// Whether an object that nobody else has is nothing but a few pages in memory.
+fn is_plain<M: Machine>(state: &ObjectState<M>) -> bool {
+    matches!(state.backing, Backing::Anonymous)
+        && state.shadow.is_none()
+        && state.copy.is_none()
+        && !state.is_copy
+        && !state.shared
+        && state.paging == 0
+        && state.pages.len() <= MOST_PAGES
+}

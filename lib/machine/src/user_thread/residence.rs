@@ -1,0 +1,111 @@
+//! Where a thread lives, and by whom it is served there.
+
+use core::sync::atomic::Ordering;
+
+use mach::{KernError, KernResult};
+
+use super::{Place, Record, State, UserThread};
+use crate::{homes, kernel};
+
+impl UserThread {
+    /// The processor that it lives on.
+    pub fn processor(&self) -> usize {
+        if self.0.shared.homes.is_some() { self.0.state.lock().stay.home() } else { 0 }
+    }
+
+    /// The processors that it may live on, a bit for each.
+    pub fn affinity(&self) -> u64 {
+        if self.0.shared.homes.is_some() { self.0.state.lock().stay.allowed() } else { 1 }
+    }
+
+    /// Sets the processors that it may live on; bits of others mean nothing. If it is on another one it is moved at once, also
+    /// if it does not get to run there. Does not block.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: none of them exists.
+    pub fn set_affinity(&self, mask: u64) -> KernResult {
+        let record = &self.0;
+        let Some(homes) = &record.shared.homes else {
+            return if mask & 1 != 0 { Ok(()) } else { Err(KernError::InvalidArgument) };
+        };
+        let mut state = record.state.lock();
+        let has_to_move = {
+            let mut homes = homes.lock();
+            let mask = mask & homes.all();
+            if mask == 0 {
+                return Err(KernError::InvalidArgument);
+            }
+            state.stay.allow(&mut homes, mask)
+        };
+        if has_to_move && state.place == Place::Program {
+            // Its worker follows when it next comes.
+            record.settle_again(&mut state);
+        }
+        Ok(())
+    }
+}
+
+impl Record {
+    /// Chooses where one goes on that is not with its program, and gives it the worker there: its own worker, which is about to
+    /// answer it, or anybody before it first runs.
+    pub(super) fn settle(&self, state: &mut State) {
+        let Some(homes) = &self.shared.homes else { return };
+        let home = state.stay.settle(&mut homes.lock(), self.shared.moment());
+        self.live(home);
+        self.follow(state);
+    }
+
+    /// One that has come is answered at once by the calling worker: it goes on where it is best off.
+    #[inline(always)]
+    pub(super) fn settle_at_once(&self) {
+        if self.shared.homes.is_some() {
+            self.settle_on_the_way();
+        }
+    }
+
+    #[inline(never)]
+    fn settle_on_the_way(&self) {
+        let mut state = self.state.lock();
+        self.settle_again(&mut state);
+        self.follow(&mut state);
+    }
+
+    /// Chooses where one goes on that is with its program.
+    pub(super) fn settle_again(&self, state: &mut State) {
+        let Some(homes) = &self.shared.homes else { return };
+        if state.place == Place::Program {
+            let home = {
+                let (homes, now) = (&mut homes.lock(), self.shared.moment());
+                state.stay.end(homes, now);
+                let home = state.stay.settle(homes, now);
+                state.stay.begin(homes, now);
+                home
+            };
+            self.live(home);
+        }
+    }
+
+    /// Lets it live on a processor, if it is a new one.
+    fn live(&self, home: Option<usize>) {
+        if let Some(home) = home {
+            // One that has ended lives nowhere.
+            let _ = kernel::move_to(self.id, home);
+        }
+    }
+
+    /// Lets the worker of its home be its own. Called by the worker that is about to answer it.
+    fn follow(&self, state: &mut State) {
+        let worker = homes::worker_of(state.stay.home(), self.shared.lent.len());
+        if worker == self.worker() {
+            return;
+        }
+        let handler = self.shared.executor.platform().worker(worker);
+        // One that has ended sends no more.
+        if kernel::set_handlers(self.id, handler).is_ok() {
+            self.worker.store(worker, Ordering::Relaxed);
+            if let Some(task) = &state.task {
+                task.move_to(worker);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! PCI functions that the configuration gives this server: their registers, and their interrupts by messages.
+//!
+//! Registers are used as those of any device: memory is mapped by [`map_device`](super::device::map_device), whole pages of it,
+//! ports are there at the first use. Configuration space is root's, and so are the pages of registers that hold the table of
+//! messages (MSI-X): they are not mapped. The function writes memory, and with it messages, from the first
+//! [`attach`] on until the server ends.
+
+use super::{Status, ask, order, request, word_in};
+use l4::ipc::Message;
+use l4::x2::ThreadId;
+
+/// A function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Which of the server's.
+    index: u64,
+    /// Bus (bits 8..16), device (bits 3..8) and function.
+    pub place: u64,
+    /// How many messages it can be told: 1 with MSI, up to 2048 with MSI-X.
+    pub messages: u64,
+}
+
+/// Registers behind a base address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Region {
+    /// Memory.
+    Memory {
+        /// Physical address.
+        base: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// I/O ports.
+    Ports {
+        /// The first one.
+        first: u16,
+        /// How many.
+        count: u32,
+    },
+}
+
+/// The function that the `index`th `pci` of the configuration names.
+///
+/// # Errors
+/// `NotFound`: there are not so many, or the machine has no such function.
+pub fn function(index: usize) -> Result<Function, Status> {
+    let answer = ask(Message::with_words(request::RESOURCE, &[3, index as u64]))?;
+    Ok(Function { index: index as u64, place: word_in(answer, 1)?, messages: word_in(answer, 2)? })
+}
+
+impl Function {
+    /// The registers behind base address 0 to 5.
+    ///
+    /// # Errors
+    /// `NotFound`: it has none there.
+    pub fn region(self, number: u64) -> Result<Region, Status> {
+        let answer = ask(Message::with_words(request::PCI_REGION, &[self.index, number]))?;
+        let (kind, first, size) = (word_in(answer, 1)?, word_in(answer, 2)?, word_in(answer, 3)?);
+        Ok(match kind {
+            0 => Region::Memory { base: first, size },
+            _ => Region::Ports { first: first as u16, count: size as u32 },
+        })
+    }
+
+    /// From now on the function's message `entry` (0 with MSI) is a message to `thread`, one of this server's, from the thread
+    /// that is returned. It must be answered by an empty message, or the next does not come. A device is not
+    /// masked meanwhile: what comes before the answer comes once, right after it.
+    ///
+    /// # Errors
+    /// `NotFound`: it has no such message. `InUse`: it is attached already. `InvalidArgument`: the thread is not this server's.
+    /// `NoMemory`: the kernel has no interrupt left (boot option `msi`).
+    pub fn attach(self, entry: u64, thread: ThreadId) -> Result<ThreadId, Status> {
+        let words = [self.index, entry, thread.raw()];
+        let number = word_in(ask(Message::with_words(request::MESSAGE_ATTACH, &words))?, 1)?;
+        u32::try_from(number).map(ThreadId::interrupt).map_err(|_| Status::UnknownRequest)
+    }
+}
+
+/// Ends what [`Function::attach`] has begun.
+///
+/// # Errors
+/// `InvalidArgument`: it is no interrupt that this server has attached so.
+pub fn detach(interrupt: ThreadId) -> Result<(), Status> {
+    order(request::MESSAGE_DETACH, &[interrupt.number().into()])
+}

@@ -1,0 +1,58 @@
+//! Why a server has ended.
+
+use core::fmt;
+use x2::{Fpage, PortRange};
+
+/// What ended a server.
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    /// It asked for that, with this status.
+    Exit(u64),
+    /// An access to an address where it has nothing, by the instruction there.
+    Fault { address: u64, ip: u64 },
+    /// An exception of this number, at that instruction.
+    Exception { number: u64, ip: u64 },
+    /// The use of ports that it does not have, an fpage, by the instruction there.
+    Ports { fpage: u64, ip: u64 },
+    /// It could not be started.
+    NotStarted,
+}
+
+impl End {
+    /// As words of an answer (`rt::root::servers::End`); without an end, zeros.
+    pub(crate) fn words(end: Option<End>) -> [u64; 3] {
+        match end {
+            None => [0; 3],
+            Some(End::Exit(status)) => [1, status, 0],
+            Some(End::Fault { address, ip }) => [2, address, ip],
+            Some(End::Exception { number, ip }) => [3, number, ip],
+            Some(End::Ports { fpage, ip }) => {
+                [4, Fpage::from_raw(fpage).ports().map_or(0, |ports| ports.first.into()), ip]
+            }
+            Some(End::NotStarted) => [5, 0, 0],
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            End::Exit(status) => write!(formatter, "exit with status {status}"),
+            End::Fault { address, ip } => write!(formatter, "fault at {address:#x}, instruction {ip:#x}"),
+            End::Exception { number, ip } => write!(formatter, "exception {number}, instruction {ip:#x}"),
+            End::Ports { fpage, ip } => {
+                match Fpage::from_raw(fpage).ports() {
+                    Some(ports) if ports.size_log2 == 0 => {
+                        write!(formatter, "use of port {:#x}", ports.first)
+                    }
+                    Some(ports @ PortRange { first, .. }) => {
+                        write!(formatter, "use of ports {first:#x}..{:#x}", ports.last())
+                    }
+                    None => write!(formatter, "use of no ports"),
+                }?;
+                write!(formatter, ", instruction {ip:#x}")
+            }
+            End::NotStarted => write!(formatter, "it could not be started"),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Filling new memory and mapping it, piece by piece.
+
+use crate::frames::Block;
+use crate::piece::{self, Piece, part};
+use alloc::vec::Vec;
+use root::pages::{self, Run};
+use x2::{Rights, ThreadId};
+
+/// Memory of a server's that is on its way to it.
+pub(crate) struct Fill {
+    /// Names the space.
+    pub(crate) thread: ThreadId,
+    pub(crate) address: u64,
+    pub(crate) blocks: Vec<Block>,
+    /// What the memory begins with.
+    pub(crate) content: &'static [u8],
+    pub(crate) rights: Rights,
+    /// Which block is next, and how many bytes of it are filled and mapped.
+    at: usize,
+    filled: u64,
+    mapped: u64,
+}
+
+impl Fill {
+    pub(crate) fn new(thread: ThreadId, address: u64, blocks: Vec<Block>, rights: Rights) -> Fill {
+        Fill { thread, address, blocks, content: &[], rights, at: 0, filled: 0, mapped: 0 }
+    }
+
+    /// The next piece; `None` when all is done. A piece that was returned counts as done.
+    pub(crate) fn next(&mut self) -> Option<Piece> {
+        loop {
+            let block = self.blocks.get(self.at)?;
+            let size = block.range.end - block.range.start;
+            if block.clear && self.filled < size {
+                let (begin, end) = (self.filled, size.min(self.filled + piece::BYTES));
+                self.filled = end;
+                let content = part(self.content, begin..end);
+                return Some(Piece::Fill { start: block.range.start + begin, size: end - begin, content });
+            }
+            let (address, source) = (self.address + self.mapped, block.range.start + self.mapped);
+            if let Some(run) = next_run(address, source, size - self.mapped) {
+                self.mapped += u64::from(run.count) << run.size_log2;
+                return Some(Piece::Map { thread: self.thread, run, rights: self.rights });
+            }
+            self.address += size;
+            self.content = self.content.get(size as usize..).unwrap_or_default();
+            (self.at, self.filled, self.mapped) = (self.at + 1, 0, 0);
+        }
+    }
+}
+
+/// The first run of pages of `size` bytes, no longer than one piece.
+pub(crate) fn next_run(address: u64, source: u64, size: u64) -> Option<Run> {
+    let run = pages::runs(address, source, size).next()?;
+    Some(Run { count: run.count.min(piece::PAGES), ..run })
+}

@@ -1,0 +1,389 @@
+//! PCI functions: what their configuration space tells of their registers, and how they interrupt by messages (PCI Local Bus
+//! Specification 3.0, chapter 6).
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// Configuration space of a function, in words of 32 bits; `register` is a multiple of 4.
+pub trait ConfigurationSpace {
+    /// Reads a word.
+    fn read(&self, register: u8) -> u32;
+    /// Writes a word.
+    fn write(&mut self, register: u8, value: u32);
+}
+
+/// Registers of configuration space.
+const IDENTITY: u8 = 0;
+const COMMAND: u8 = 4;
+const HEADER: u8 = 0xc;
+const BASE_ADDRESSES: u8 = 0x10;
+const CAPABILITIES: u8 = 0x34;
+/// Bits of the command register, and of the status above it.
+const DECODES: u32 = 3;
+const MASTER: u32 = 4;
+const NO_LINE: u32 = 1 << 10;
+const STATUS: u32 = 0xffff << 16;
+const HAS_CAPABILITIES: u32 = 1 << 20;
+/// Capabilities.
+const MSI: u8 = 5;
+const MSI_X: u8 = 0x11;
+/// Bits of the first word of the capabilities.
+const MSI_ON: u32 = 1 << 16;
+const MSI_COUNT: u32 = 7 << 20;
+const MSI_WIDE: u32 = 1 << 23;
+const MSI_X_MASKED: u32 = 1 << 30;
+const MSI_X_ON: u32 = 1 << 31;
+/// More capabilities do not fit configuration space.
+const MOST_CAPABILITIES: usize = 48;
+/// Bytes in a page, and in an entry of a table of messages.
+const PAGE: u64 = 4096;
+/// Bytes of an entry of MSI-X's table.
+pub const ENTRY: u64 = 16;
+
+/// Registers of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Region {
+    /// Memory.
+    Memory {
+        /// Physical address.
+        base: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// I/O ports.
+    Ports {
+        /// The first one.
+        first: u16,
+        /// The last one.
+        last: u16,
+    },
+}
+
+/// How a function interrupts by messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Messages {
+    /// By one (MSI).
+    One {
+        /// Where the capability is in configuration space.
+        capability: u8,
+    },
+    /// By those of a table (MSI-X).
+    Table {
+        /// Where the capability is in configuration space.
+        capability: u8,
+        /// How many there are.
+        entries: u16,
+        /// Physical address of the table.
+        table: u64,
+    },
+}
+
+/// What a function has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Vendor, and device above it.
+    pub identity: u32,
+    /// Its registers, by the number of the base address.
+    pub regions: [Option<Region>; 6],
+    /// Its messages, if it has any.
+    pub messages: Option<Messages>,
+}
+
+impl Function {
+    /// What is there, if anything is. The function does not write memory, which messages are, afterwards.
+    pub fn find(space: &mut impl ConfigurationSpace) -> Option<Function> {
+        let identity = space.read(IDENTITY);
+        if identity & 0xffff == 0xffff {
+            return None;
+        }
+        let regions = regions(space);
+        let messages = messages(space, &regions);
+        let function = Function { identity, regions, messages };
+        function.silence(space);
+        Some(function)
+    }
+
+    /// How many messages it can be told.
+    pub fn message_count(&self) -> u16 {
+        match self.messages {
+            None => 0,
+            Some(Messages::One { .. }) => 1,
+            Some(Messages::Table { entries, .. }) => entries,
+        }
+    }
+
+    /// Whether the physical pages are registers, and none of them holds the table of messages: who can write there can raise
+    /// any interrupt.
+    pub fn may_map(&self, pages: &Range<u64>) -> bool {
+        let holds = |region: &Region| match *region {
+            // Of registers that end within a page, the rest of it may be another function's.
+            Region::Memory { base, size } => size >= PAGE && base <= pages.start && pages.end <= base + size,
+            Region::Ports { .. } => false,
+        };
+        let table = match self.messages {
+            Some(Messages::Table { entries, table, .. }) => {
+                table & !(PAGE - 1)..(table + u64::from(entries) * ENTRY).next_multiple_of(PAGE)
+            }
+            _ => 0..0,
+        };
+        let is_free = pages.end <= table.start || table.end <= pages.start;
+        is_free && self.regions.iter().flatten().any(holds)
+    }
+
+    /// The range of its ports in which `ports` lie.
+    pub fn ports(&self, first: u16, last: u16) -> Option<(u16, u16)> {
+        self.regions.iter().flatten().find_map(|region| match *region {
+            Region::Ports { first: begin, last: end } if begin <= first && last <= end => Some((begin, end)),
+            _ => None,
+        })
+    }
+
+    /// Tells it the only message, or that the table is right; it may write memory, and uses no line, from now on.
+    pub fn enable(&self, space: &mut impl ConfigurationSpace, address: u64, data: u32) {
+        let command = space.read(COMMAND) & !STATUS;
+        space.write(COMMAND, command | DECODES | MASTER | NO_LINE);
+        match self.messages {
+            None => {}
+            Some(Messages::One { capability }) => {
+                let control = space.read(capability) & !MSI_COUNT & !MSI_ON;
+                space.write(capability, control);
+                space.write(capability + 4, address as u32);
+                if control & MSI_WIDE == 0 {
+                    space.write(capability + 8, data);
+                } else {
+                    space.write(capability + 8, (address >> 32) as u32);
+                    space.write(capability + 12, data);
+                }
+                space.write(capability, control | MSI_ON);
+            }
+            Some(Messages::Table { capability, .. }) => {
+                let control = space.read(capability) & !MSI_X_MASKED;
+                space.write(capability, control | MSI_X_ON);
+            }
+        }
+    }
+
+    /// It sends no messages any more.
+    pub fn disable(&self, space: &mut impl ConfigurationSpace) {
+        match self.messages {
+            None => {}
+            Some(Messages::One { capability }) => {
+                let control = space.read(capability);
+                space.write(capability, control & !MSI_ON);
+            }
+            Some(Messages::Table { capability, .. }) => {
+                let control = space.read(capability);
+                space.write(capability, control & !MSI_X_ON);
+            }
+        }
+    }
+
+    /// It sends no messages, and writes and reads no memory, any more.
+    pub fn silence(&self, space: &mut impl ConfigurationSpace) {
+        self.disable(space);
+        let command = space.read(COMMAND) & !STATUS;
+        space.write(COMMAND, command & !MASTER);
+    }
+}
+
+/// The bus behind a function, if it is a bridge, and whether the device has more functions.
+pub fn kind(space: &impl ConfigurationSpace) -> (Option<u8>, bool) {
+    let header = space.read(HEADER) >> 16 & 0xff;
+    let bus = (header & 0x7f == 1).then(|| (space.read(0x18) >> 8) as u8);
+    (bus, header & 0x80 != 0)
+}
+
+fn regions(space: &mut impl ConfigurationSpace) -> [Option<Region>; 6] {
+    let mut regions = [None; 6];
+    if space.read(HEADER) >> 16 & 0x7f != 0 {
+        return regions;
+    }
+    // What is asked for sizes must not be decoded meanwhile.
+    let command = space.read(COMMAND) & !STATUS;
+    space.write(COMMAND, command & !DECODES);
+    let mut sized = |index: u8| {
+        let register = BASE_ADDRESSES + 4 * index;
+        let base = space.read(register);
+        space.write(register, u32::MAX);
+        let mask = space.read(register);
+        space.write(register, base);
+        (base, mask)
+    };
+    let mut index = 0;
+    while index < 6 {
+        let at = usize::from(index);
+        let (base, mask) = sized(index);
+        index += 1;
+        if base & 1 == 1 {
+            let (first, size) = ((base & 0xfffc) as u16, !(mask as u16 & 0xfffc));
+            regions[at] = first
+                .checked_add(size)
+                .filter(|_| mask & 0xfffc != 0)
+                .map(|last| Region::Ports { first, last });
+            continue;
+        }
+        let (low, low_mask) = (u64::from(base & !0xf), u64::from(mask & !0xf));
+        let (high, high_mask) = if base & 6 == 4 && index < 6 {
+            let (high, mask) = sized(index);
+            index += 1;
+            (high, mask)
+        } else {
+            (0, u32::MAX)
+        };
+        let (base, mask) = (low | u64::from(high) << 32, low_mask | u64::from(high_mask) << 32);
+        let size = (!mask).wrapping_add(1);
+        let is_there = low_mask != 0 && base != 0 && size.is_power_of_two();
+        regions[at] = (is_there && base.checked_add(size).is_some()).then_some(Region::Memory { base, size });
+    }
+    space.write(COMMAND, command);
+    regions
+}
+
+fn messages(space: &impl ConfigurationSpace, regions: &[Option<Region>; 6]) -> Option<Messages> {
+    if space.read(COMMAND) & HAS_CAPABILITIES == 0 {
+        return None;
+    }
+    let mut at = space.read(CAPABILITIES) as u8 & 0xfc;
+    let mut found = Vec::new();
+    while at >= 0x40 && found.len() < MOST_CAPABILITIES {
+        let word = space.read(at);
+        found.push((word as u8, at));
+        at = (word >> 8) as u8 & 0xfc;
+    }
+    let of = |kind| found.iter().find(|&&(other, _)| other == kind).map(|&(_, at)| at);
+    let table = of(MSI_X).and_then(|capability| {
+        let entries = (space.read(capability) >> 16 & 0x7ff) as u16 + 1;
+        let place = space.read(capability.checked_add(4)?);
+        let (offset, size) = (u64::from(place & !7), u64::from(entries) * ENTRY);
+        match regions.get((place & 7) as usize)? {
+            Some(Region::Memory { base, size: all }) if offset + size <= *all => {
+                Some(Messages::Table { capability, entries, table: base + offset })
+            }
+            _ => None,
+        }
+    });
+    // The largest form of the other capability takes four words.
+    table.or_else(|| of(MSI).filter(|&at| at <= 0xf0).map(|capability| Messages::One { capability }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cell::RefCell;
+
+    /// Configuration space of which some bits can be written.
+    struct Model {
+        words: RefCell<[u32; 64]>,
+        writable: [u32; 64],
+    }
+
+    impl ConfigurationSpace for Model {
+        fn read(&self, register: u8) -> u32 {
+            self.words.borrow()[usize::from(register / 4)]
+        }
+
+        fn write(&mut self, register: u8, value: u32) {
+            assert_eq!(register % 4, 0);
+            let at = usize::from(register / 4);
+            let mut words = self.words.borrow_mut();
+            words[at] = words[at] & !self.writable[at] | value & self.writable[at];
+        }
+    }
+
+    fn model(words: &[(u8, u32, u32)]) -> Model {
+        let mut model = Model { words: RefCell::new([0; 64]), writable: [0; 64] };
+        for &(register, value, writable) in words {
+            let at = usize::from(register / 4);
+            (model.words.borrow_mut()[at], model.writable[at]) = (value, writable);
+        }
+        model
+    }
+
+    /// A function with memory of 64 KiB above 4 GiB, 32 ports, and the capabilities at 0x40 and 0x60.
+    fn function(first: u32, second: u32) -> Model {
+        model(&[
+            (0, 0x11e8_1234, 0),
+            (4, 0x10_0007, 0x507),
+            (0x10, 0xc, 0xffff_0000),
+            (0x14, 2, u32::MAX),
+            (0x18, 0xc001, 0xffe0),
+            (0x34, 0x40, 0),
+            (0x40, 0x6000 | first, 0x8071_0000),
+            (0x44, 0x800, u32::MAX * u32::from(first as u8 == 5)),
+            (0x48, 0, u32::MAX),
+            (0x4c, 0, u32::MAX),
+            (0x60, second, 0xc000_0000),
+            (0x64, 0x1000, 0),
+        ])
+    }
+
+    #[test]
+    fn registers_and_one_message() {
+        let mut space = function(5 | MSI_WIDE, 9);
+        let found = Function::find(&mut space).unwrap();
+        let memory = Region::Memory { base: 2 << 32, size: 0x1_0000 };
+        assert_eq!(
+            found.regions[..3],
+            [Some(memory), None, Some(Region::Ports { first: 0xc000, last: 0xc01f })]
+        );
+        assert_eq!(found.regions[3..], [None; 3]);
+        assert_eq!(found.messages, Some(Messages::One { capability: 0x40 }));
+        assert_eq!((space.read(4) & 0x7, space.read(0x10), space.read(0x14)), (3, 0xc, 2));
+        found.enable(&mut space, 0x1_fee0_0000, 0x41);
+        assert_eq!(space.read(0x40) & (MSI_ON | MSI_COUNT), MSI_ON);
+        assert_eq!([space.read(0x44), space.read(0x48), space.read(0x4c)], [0xfee0_0000, 1, 0x41]);
+        assert_eq!(space.read(4) & 0x407, 0x407);
+        found.disable(&mut space);
+        assert_eq!((space.read(0x40) & MSI_ON, space.read(4) & MASTER), (0, MASTER));
+        found.silence(&mut space);
+        assert_eq!(space.read(4) & 0x407, 0x403);
+        let pages = |first: u64, last: u64| (2 << 32) + (first << 12)..(2 << 32) + (last << 12);
+        assert!(found.may_map(&pages(0, 16)) && !found.may_map(&pages(0, 17)));
+        assert_eq!(found.ports(0xc004, 0xc007), Some((0xc000, 0xc01f)));
+        assert_eq!(found.ports(0xc01f, 0xc020), None);
+    }
+
+    #[test]
+    fn nobody_maps_the_table_of_messages() {
+        // 300 entries at 0x1000: two pages.
+        let mut space = function(5, 0x11 | 299 << 16);
+        let found = Function::find(&mut space).unwrap();
+        let table = (2 << 32) + 0x1000;
+        assert_eq!(found.messages, Some(Messages::Table { capability: 0x60, entries: 300, table }));
+        let may =
+            |first: u64, last: u64| found.may_map(&((2 << 32) + (first << 12)..(2 << 32) + (last << 12)));
+        assert!(may(0, 1) && may(3, 16));
+        assert!(!may(0, 2) && !may(1, 2) && !may(2, 3) && !may(2, 4) && !may(0, 16));
+        found.enable(&mut space, 0, 0);
+        assert_eq!(space.read(0x60) & (MSI_X_ON | MSI_X_MASKED), MSI_X_ON);
+        found.silence(&mut space);
+        assert_eq!(space.read(0x60) & MSI_X_ON, 0);
+    }
+
+    #[test]
+    fn nothing_is_there_or_nothing_to_be_told() {
+        assert_eq!(Function::find(&mut model(&[(0, u32::MAX, 0)])), None);
+        let found = Function::find(&mut model(&[(0, 0x1234, 0)])).unwrap();
+        assert_eq!((found.regions, found.message_count()), ([None; 6], 0));
+        // A list that runs in a circle, and a table outside the registers.
+        let mut circle = model(&[(4, 0x10_0000, 0), (0x34, 0x40, 0), (0x40, 0x4009, 0)]);
+        assert_eq!(Function::find(&mut circle).unwrap().messages, None);
+        let mut outside = function(9, 0x11 | 0x7ff << 16);
+        outside.words.borrow_mut()[0x64 / 4] = 0xf000;
+        assert_eq!(Function::find(&mut outside).unwrap().messages, None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_function_stops_root(words in proptest::collection::vec(any::<(u32, u32)>(), 64)) {
+            let list: Vec<_> = (0u8..).zip(words).map(|(at, (value, writable))| (at * 4, value, writable)).collect();
+            let mut space = model(&list);
+            if let Some(found) = Function::find(&mut space) {
+                found.enable(&mut space, u64::MAX, u32::MAX);
+                found.silence(&mut space);
+                let _ = (found.may_map(&(0..PAGE)), found.ports(0, 1), found.message_count(), kind(&space));
+            }
+        }
+    }
+}

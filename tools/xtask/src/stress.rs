@@ -1,0 +1,177 @@
+//! `./mac stress`: boots suites about races again and again, each time with other random delays in the kernel, for hours.
+
+use crate::boots::{self, Verdict};
+use crate::qemu::module_name;
+use crate::scratch::Scratch;
+use crate::suites::{self, Overrides, Run, Suite};
+use crate::{build, command, test, tree};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// How much longer than by its table a machine may be silent, and run: it shares the host with other work.
+const PATIENCE: u32 = 10;
+
+/// Options of `./mac stress`.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Suites of tests/suites.toml that run with several processors and do not count instructions
+    #[arg(required = true)]
+    suites: Vec<String>,
+    /// Boot each with `delays=SEED` for these seeds, the last one not included
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_seeds)]
+    seeds: Range<u64>,
+    /// Begin no boot after so many minutes
+    #[arg(long, value_name = "N")]
+    minutes: Option<u64>,
+    /// Boot with this many processors instead of the most that the suite names
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
+    cpus: Option<u32>,
+}
+
+/// What came of the boots of one suite.
+#[derive(Default)]
+struct Sum {
+    boots: usize,
+    passed: usize,
+    skipped: usize,
+    /// The seeds with which something failed.
+    failed: Vec<u64>,
+}
+
+/// Builds, boots for each seed each suite once, one machine at a time, and says what failed and how much passed. What is booted is
+/// copied first, so that builds during the run do not disturb it.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut suites = suites::read(suites::TESTS)?;
+    if let Some(name) = options.suites.iter().find(|&name| suites.iter().all(|suite| suite.name != *name)) {
+        bail!("there is no suite {name:?}");
+    }
+    suites.retain(|suite| options.suites.contains(&suite.name));
+    build::kernel_and_programs(&suites.iter().flat_map(Suite::programs).collect::<Vec<_>>())?;
+    let runs = choose(&suites, options.cpus)?;
+    let images = Scratch::new("stress")?;
+    let runs = runs.into_iter().map(|run| copied(run, &images)).collect::<Result<Vec<_>>>()?;
+    println!("# the tree is at {}", commit()?);
+    let started = Instant::now();
+    let until = options.minutes.map(|minutes| Duration::from_secs(60 * minutes));
+    let mut sums: Vec<_> = runs.iter().map(|_| Sum::default()).collect();
+    let mut end = options.seeds.start;
+    for seed in options.seeds.clone() {
+        if until.is_some_and(|until| started.elapsed() >= until) {
+            break;
+        }
+        for (run, sum) in runs.iter().zip(&mut sums) {
+            sum.add(seed, &boot(&seeded(run, seed))?);
+        }
+        end = seed + 1;
+    }
+    println!("# seeds {}..{end}, {:.1} min", options.seeds.start, started.elapsed().as_secs_f64() / 60.0);
+    for (run, sum) in runs.iter().zip(&sums) {
+        let Sum { boots, passed, skipped, failed } = sum;
+        println!(
+            "{}: {boots} boots, {passed} tests passed, {skipped} skipped, failed seeds: {failed:?}",
+            run.name
+        );
+    }
+    if sums.iter().any(|sum| !sum.failed.is_empty()) {
+        bail!("not all passed");
+    }
+    Ok(())
+}
+
+fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
+    let (from, to) = text.split_once("..").ok_or("two numbers with .. between them")?;
+    let number = |text: &str| text.parse::<u64>().map_err(|error| format!("{text:?}: {error}"));
+    match (number(from)?, number(to)?) {
+        (0, _) => Err("seed 0 means no delays".into()),
+        (from, to) if from < to => Ok(from..to),
+        _ => Err("there is none".into()),
+    }
+}
+
+/// One machine for each suite: that with the most processors, which must run in parallel.
+fn choose(suites: &[Suite], cpus: Option<u32>) -> Result<Vec<Run>> {
+    let overrides = Overrides { cpus, ..Overrides::default() };
+    let several = |run: &Run| run.machine.cpus > 1 && !run.machine.icount;
+    let machine = |suite: &Suite| {
+        let runs = suite.runs(&overrides).unwrap_or_default();
+        let most = runs.into_iter().filter(several).max_by_key(|run| run.machine.cpus);
+        most.with_context(|| format!("no processors race in suite {:?}", suite.name))
+    };
+    suites.iter().map(machine).collect()
+}
+
+/// The same run of copies of its files.
+fn copied(mut run: Run, images: &Scratch) -> Result<Run> {
+    let modules = run.machine.modules.iter().map(|module| module_name(module).to_string());
+    for name in std::iter::once("kernel".to_string()).chain(modules) {
+        let file = images.0.join(&name);
+        if !file.exists() {
+            let from = tree::boot().join(&name);
+            fs::copy(&from, &file).with_context(|| format!("copying {}", from.display()))?;
+        }
+        run.machine.elsewhere.insert(name, file);
+    }
+    run.quiet *= PATIENCE;
+    run.limit *= PATIENCE;
+    Ok(run)
+}
+
+/// The same run with delays from this seed.
+fn seeded(run: &Run, seed: u64) -> Run {
+    let mut run = run.clone();
+    let others = run.machine.arguments.split(' ').filter(|word| !word.starts_with("delays="));
+    run.machine.arguments = others.chain([format!("delays={seed}").as_str()]).collect::<Vec<_>>().join(" ");
+    run.name = format!("{} with delays={seed}", run.name);
+    run
+}
+
+/// Boots once, and keeps the console's output only if something failed.
+fn boot(run: &Run) -> Result<Verdict> {
+    let verdict = boots::run(run)?;
+    if verdict.failed() == 0 {
+        fs::remove_file(&verdict.log)?;
+        println!("ok - {} ({} tests, {:.1} s)", run.name, verdict.tests.len(), verdict.seconds);
+    } else {
+        test::show(run, &verdict);
+    }
+    Ok(verdict)
+}
+
+impl Sum {
+    fn add(&mut self, seed: u64, verdict: &Verdict) {
+        self.boots += 1;
+        self.passed += verdict.passed();
+        if verdict.failed() > 0 {
+            self.failed.push(seed);
+        } else {
+            self.skipped += verdict.tests.len() - verdict.passed();
+        }
+    }
+}
+
+/// Which source this is.
+fn commit() -> Result<String> {
+    command::output(command::clean("git").args(["describe", "--always", "--dirty"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_range_without_zero() {
+        assert_eq!(parse_seeds("1..10"), Ok(1..10));
+        assert!(["0..3", "3", "3..3", "4..3", "a..b"].iter().all(|text| parse_seeds(text).is_err()));
+    }
+
+    #[test]
+    fn the_seed_replaces_that_of_the_table() {
+        let suites = suites::read(suites::TESTS).expect("the table is good");
+        let delayed: Vec<_> = suites.into_iter().filter(|suite| suite.name == "x2/smp-delays").collect();
+        let runs = choose(&delayed, None).expect("it runs with four processors");
+        let run = seeded(&runs[0], 77);
+        assert!(run.machine.arguments.ends_with(" delays=77") && !run.machine.arguments.contains("delays=1"));
+    }
+}
