@@ -8,11 +8,11 @@ use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use l4::ipc;
-use l4::{mark, space, thread, utcb};
-use x2::control::UNCHANGED;
+use l4::{mark, space, utcb};
 use x2::{Fpage, MessageTag, Rights, ThreadId, Timeouts};
 
-use crate::{AVERAGED, end_region, fixture};
+use crate::fixture::{self, place_without_timer};
+use crate::{AVERAGED, end_region};
 
 /// Rounds of PAUSE after which a receiver waits again, while its processor still polls.
 const REST_OF_SENDER: u64 = 20;
@@ -72,10 +72,6 @@ pub(crate) fn pause(rounds: u64) {
     }
 }
 
-pub(crate) fn place(thread: ThreadId, processor: u64) {
-    thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("this is its scheduler");
-}
-
 pub(crate) fn run(processors: u64) {
     ping_pong();
     send();
@@ -86,9 +82,9 @@ pub(crate) fn run(processors: u64) {
 fn ping_pong() {
     let partners = [("within a space", fixture::here(answer)), ("across spaces", fixture::elsewhere(answer))];
     for (from, to) in [(0, 1), (1, 0)] {
-        place(utcb::my_global_id(), from);
+        place_without_timer(utcb::my_global_id(), from);
         for (spaces, partner) in partners {
-            place(partner, to);
+            place_without_timer(partner, to);
             for (state, rest) in STATES {
                 REST.store(rest, Ordering::Relaxed);
                 let name = format_args!("one way {spaces}, client on {from}, targets {state}");
@@ -100,13 +96,13 @@ fn ping_pong() {
             }
         }
     }
-    place(utcb::my_global_id(), 0);
+    place_without_timer(utcb::my_global_id(), 0);
 }
 
 /// Messages that nobody answers: the sender comes home by itself.
 fn send() {
     let receiver = fixture::elsewhere(receive);
-    place(receiver, 1);
+    place_without_timer(receiver, 1);
     for (state, rest) in STATES {
         by_words(format_args!("send alone across spaces, target {state}"), 1, |words| {
             pause(rest.max(REST_OF_SENDER));
@@ -136,7 +132,7 @@ fn shoot_down(processors: u64) {
     unsafe { space::flush(&mut [area(MOST_PAGES_LOG2)]) };
     for others in 0..processors {
         if others > 0 {
-            place(fixture::here(spin), others);
+            place_without_timer(fixture::here(spin), others);
             pause(LONG);
         }
         for log2 in (0..=MOST_PAGES_LOG2).step_by(2) {

@@ -1,9 +1,9 @@
 //! What goes from one processor to another: IPC, notification, a thread itself.
 
-use crate::{count, fixture};
+use crate::count;
+use crate::fixture::{self, place, place_without_timer};
 use l4::ipc::{self, Message};
-use l4::{extension, kip, thread, utcb};
-use x2::control::UNCHANGED;
+use l4::{extension, kip, utcb};
 use x2::extension::ACCEPT_NOTIFICATION;
 use x2::{MessageTag, ThreadId, Timeouts};
 
@@ -28,23 +28,19 @@ extern "C" fn listener() -> ! {
     }
 }
 
-/// Lets `thread` live on a processor.
-fn place(thread: ThreadId, processor: u64) {
-    thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("this is its scheduler");
-}
-
 pub(crate) fn run() {
+    place_without_timer(utcb::my_global_id(), 0);
     for (test, server) in [
         ("call-to-another-processor-within-a-space", fixture::here(serve)),
         ("call-to-another-processor-across-spaces", fixture::elsewhere(serve)),
     ] {
-        place(server, 1);
+        place_without_timer(server, 1);
         count(test, || {
             ipc::call(server, Message::new(0)).expect("the server answers");
         });
     }
     let listener = fixture::here(listener);
-    place(listener, 1);
+    place_without_timer(listener, 1);
     count("notify-another-processor-and-answer", || {
         extension::notify(listener, 1).expect("in reach");
         ipc::receive(listener).expect("it tells");

@@ -8,7 +8,7 @@
 mod tests;
 
 use crate::vfs::{
-    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, NAME_MAXIMUM,
+    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode,
     NewAttributes, NewNode, OpenContext, OpenFlags, Opened, PAGE_SIZE, Vnode, VnodeRef,
 };
 use crate::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
@@ -25,7 +25,8 @@ const MOST_PROCESSORS: usize = 64;
 
 /// What is at a path.
 enum Content {
-    Directory,
+    /// A directory with so many directories in it.
+    Directory(u32),
     File(String),
     /// A symbolic link.
     Link(String),
@@ -35,23 +36,23 @@ enum Content {
 pub struct Sysfs {
     /// By path, without a slash at the beginning or the end; the root has an empty one.
     nodes: BTreeMap<String, (u64, Content)>,
+    device: DeviceNumber,
     made: Timestamp,
 }
 
 /// The root directory of a /sys for this many processors, at most 64.
 pub fn make(processors: usize, now: Timestamp) -> VnodeRef {
-    let mut nodes = BTreeMap::from([(String::new(), Content::Directory)]);
+    let processors = processors.clamp(1, MOST_PROCESSORS);
+    let mut nodes = BTreeMap::from([(String::new(), Content::Directory(0))]);
     let mut add = |path: &str, content: Content| {
-        for (slash, _) in path.match_indices('/') {
-            nodes.entry(path[..slash].to_string()).or_insert(Content::Directory);
-        }
+        make_directories(&mut nodes, path);
         nodes.insert(path.to_string(), content);
     };
-    for (name, text) in texts(processors.clamp(1, MOST_PROCESSORS)) {
+    for (name, text) in texts(processors) {
         add(&format!("devices/system/{name}"), Content::File(text + "\n"));
     }
     for kind in ["cpu", "node"] {
-        let count = if kind == "cpu" { processors.clamp(1, MOST_PROCESSORS) } else { 1 };
+        let count = if kind == "cpu" { processors } else { 1 };
         for index in 0..count {
             let target = format!("../../../devices/system/{kind}/{kind}{index}");
             add(&format!("bus/{kind}/devices/{kind}{index}"), Content::Link(target));
@@ -59,7 +60,23 @@ pub fn make(processors: usize, now: Timestamp) -> VnodeRef {
     }
     let numbered = nodes.into_iter().enumerate();
     let nodes = numbered.map(|(index, (path, content))| (path, (index as u64 + 1, content))).collect();
-    Arc::new(Node { system: Arc::new(Sysfs { nodes, made: now }), path: String::new() })
+    Arc::new(Node {
+        system: Arc::new(Sysfs { nodes, device: DeviceNumber::unnamed(), made: now }),
+        path: String::new(),
+    })
+}
+
+/// Makes the directories that lead to `path`, where they are missing.
+fn make_directories(nodes: &mut BTreeMap<String, Content>, path: &str) {
+    let Some((directory, _)) = path.rsplit_once('/') else { return };
+    if !nodes.contains_key(directory) {
+        make_directories(nodes, directory);
+        nodes.insert(directory.to_string(), Content::Directory(0));
+        let above = directory.rsplit_once('/').map_or("", |(above, _)| above);
+        if let Some(Content::Directory(inside)) = nodes.get_mut(above) {
+            *inside += 1;
+        }
+    }
 }
 
 /// The files below `devices/system` and their lines.
@@ -139,17 +156,7 @@ struct Node {
 
 impl FileSystem for Sysfs {
     fn status(&self) -> FileSystemStatus {
-        FileSystemStatus {
-            kind: "sysfs",
-            block_size: PAGE_SIZE as u32,
-            blocks: 0,
-            free_blocks: 0,
-            available_blocks: 0,
-            files: 0,
-            free_files: 0,
-            identifier: 0,
-            name_maximum: NAME_MAXIMUM as u32,
-        }
+        FileSystemStatus::without_store("sysfs", 0)
     }
 }
 
@@ -181,13 +188,6 @@ impl Node {
         )
     }
 
-    /// How many directories are in this one.
-    fn directories(&self) -> u32 {
-        let prefix = self.prefix();
-        let directories = self.entries(&prefix).filter(|entry| matches!(entry.2, Content::Directory));
-        directories.count() as u32
-    }
-
     /// Path of the directory, and the name in it.
     fn split(&self) -> Option<(&str, &str)> {
         match self.path.rsplit_once('/') {
@@ -205,7 +205,7 @@ impl Node {
                 let part = &rest[..rest.len().min(to.remaining())];
                 to.copy_out(part).map_err(|error: CopyError| error.into())
             }
-            Content::Directory => Err(Error::EISDIR.into()),
+            Content::Directory(_) => Err(Error::EISDIR.into()),
             Content::Link(_) => Err(Error::EINVAL.into()),
         }
     }
@@ -221,7 +221,7 @@ impl Node {
 impl Content {
     fn file_type(&self) -> FileType {
         match self {
-            Content::Directory => FileType::Directory,
+            Content::Directory(_) => FileType::Directory,
             Content::File(_) => FileType::Regular,
             Content::Link(_) => FileType::SymbolicLink,
         }
@@ -236,12 +236,12 @@ impl Vnode for Node {
     fn metadata(&self) -> Metadata {
         let (mode, links, size) = match self.content() {
             // As many as lead there: from above, its own and those of the directories in it. find(1) counts on it.
-            Content::Directory => (0o755, 2 + self.directories(), 0),
+            Content::Directory(inside) => (0o755, 2 + inside, 0),
             Content::File(_) => (0o444, 1, PAGE_SIZE as u64),
             Content::Link(_) => (0o777, 1, 0),
         };
         Metadata {
-            device: DeviceNumber { major: 0, minor: 20 },
+            device: self.system.device,
             number: self.number(),
             file_type: self.file_type(),
             mode: Mode::new(mode),

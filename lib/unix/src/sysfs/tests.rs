@@ -1,7 +1,7 @@
 use super::*;
 use crate::Environment;
 use crate::testing::{World, now};
-use crate::vfs::{MountFlags, OpenFlags};
+use crate::vfs::{At, MountFlags, OpenFlags};
 
 fn world(processors: usize) -> World {
     let w = World::new();
@@ -100,4 +100,14 @@ fn nothing_can_be_changed() {
     assert_eq!((metadata.mode, metadata.size), (Mode::new(0o444), 4096));
     assert_eq!(w.read(&file, 1), Ok(b"0".to_vec()));
     assert_eq!(w.read(&file, 100), Ok(b"-1\n".to_vec()), "from where it was read last");
+}
+
+/// What find's -xdev and mountpoint(1) go by.
+#[test]
+fn it_is_a_file_system_of_its_own() {
+    let w = world(1);
+    let status = |path: &str| now(w.caller().status(&At::Current, path.as_bytes(), true, false));
+    let device = |path: &str| status(path).unwrap().device;
+    assert_ne!(device("/sys"), device("/"));
+    assert_eq!(device("/sys"), device("/sys/devices/system/cpu/online"));
 }

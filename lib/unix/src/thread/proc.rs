@@ -6,8 +6,8 @@ use super::region_text::Part;
 use crate::process::Pid;
 use crate::process_context::ProcessContext;
 use crate::vfs::{
-    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, NAME_MAXIMUM,
-    PAGE_SIZE, Vnode, VnodeRef, WriteAt,
+    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, Vnode,
+    VnodeRef, WriteAt,
 };
 use crate::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
 use alloc::format;
@@ -90,17 +90,7 @@ struct Node<M: Machine> {
 
 impl<M: Machine> FileSystem for Proc<M> {
     fn status(&self) -> FileSystemStatus {
-        FileSystemStatus {
-            kind: "proc",
-            block_size: PAGE_SIZE as u32,
-            blocks: 0,
-            free_blocks: 0,
-            available_blocks: 0,
-            files: 0,
-            free_files: 0,
-            identifier: 0,
-            name_maximum: NAME_MAXIMUM as u32,
-        }
+        FileSystemStatus::without_store("proc", 0)
     }
 }
 

@@ -23,7 +23,7 @@ use crate::vfs::{
 use crate::{Environment, Error, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use node::{Content, Node};
 
 #[cfg(doc)]
@@ -90,7 +90,7 @@ impl Tmpfs {
     ) -> Arc<Tmpfs> {
         Arc::new(Tmpfs {
             kind: options.kind,
-            device: unnamed_device(),
+            device: DeviceNumber::unnamed(),
             environment,
             memory,
             quota: Arc::new(Pages { used: SpinLock::new(0), limit: AtomicU64::new(options.pages) }),
@@ -144,13 +144,6 @@ impl Tmpfs {
         self.quota.limit.store(pages, Ordering::Relaxed);
         Ok(())
     }
-}
-
-/// A new device number for a file system that is on no device.
-pub(crate) fn unnamed_device() -> DeviceNumber {
-    static NEXT: AtomicU32 = AtomicU32::new(20);
-    // Relaxed: only uniqueness matters.
-    DeviceNumber { major: 0, minor: NEXT.fetch_add(1, Ordering::Relaxed) }
 }
 
 impl FileSystem for Tmpfs {

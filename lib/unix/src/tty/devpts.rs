@@ -6,7 +6,7 @@ use super::terminal::Terminal;
 use crate::sync::SpinLock;
 use crate::vfs::{
     AttributeChange, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Hooks, Metadata, Mode,
-    NAME_MAXIMUM, OpenContext, Opened, PAGE_SIZE, SetTime, Vnode, VnodeRef,
+    OpenContext, Opened, SetTime, Vnode, VnodeRef,
 };
 use crate::{Answer, Error, Identity, Result, Timestamp};
 use alloc::format;
@@ -65,17 +65,7 @@ impl Ptys {
 
 impl FileSystem for Ptys {
     fn status(&self) -> FileSystemStatus {
-        FileSystemStatus {
-            kind: "devpts",
-            block_size: PAGE_SIZE as u32,
-            blocks: 0,
-            free_blocks: 0,
-            available_blocks: 0,
-            files: 0,
-            free_files: 0,
-            identifier: u64::from(self.device.minor),
-            name_maximum: NAME_MAXIMUM as u32,
-        }
+        FileSystemStatus::without_store("devpts", self.device.minor.into())
     }
 
     fn options(&self) -> alloc::string::String {

@@ -51,7 +51,7 @@ impl Ptys {
             host,
             options,
             list: SpinLock::new(BTreeMap::new()),
-            device: crate::tmpfs::unnamed_device(),
+            device: crate::vfs::DeviceNumber::unnamed(),
         })
     }
 

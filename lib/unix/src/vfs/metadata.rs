@@ -1,7 +1,9 @@
 //! What a file is: type, mode, owner, times.
 
+use super::memory::PAGE_SIZE;
 use crate::Timestamp;
 use bitflags::bitflags;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The longest path name, without its final NUL (PATH_MAX - 1).
 pub const PATH_MAXIMUM: usize = 4095;
@@ -38,6 +40,15 @@ pub struct DeviceNumber {
     pub major: u32,
     /// Which of its devices.
     pub minor: u32,
+}
+
+impl DeviceNumber {
+    /// A new number, for a file system that is on no device.
+    pub(crate) fn unnamed() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(20);
+        // Relaxed: only uniqueness matters.
+        Self { major: 0, minor: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
 }
 
 bitflags! {
@@ -149,6 +160,23 @@ pub struct FileSystemStatus {
     pub identifier: u64,
     /// Longest component.
     pub name_maximum: u32,
+}
+
+impl FileSystemStatus {
+    /// Of a file system that stores nothing.
+    pub(crate) fn without_store(kind: &'static str, identifier: u64) -> Self {
+        Self {
+            kind,
+            block_size: PAGE_SIZE as u32,
+            blocks: 0,
+            free_blocks: 0,
+            available_blocks: 0,
+            files: 0,
+            free_files: 0,
+            identifier,
+            name_maximum: NAME_MAXIMUM as u32,
+        }
+    }
 }
 
 /// One entry of a directory.
