@@ -8,11 +8,11 @@ use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use l4::ipc;
-use l4::{mark, space, utcb};
+use l4::{mark, space, thread, utcb};
+use x2::control::UNCHANGED;
 use x2::{Fpage, MessageTag, Rights, ThreadId, Timeouts};
 
-use crate::fixture::{self, place_without_timer};
-use crate::{AVERAGED, end_region};
+use crate::{AVERAGED, end_region, fixture};
 
 /// Rounds of PAUSE after which a receiver waits again, while its processor still polls.
 const REST_OF_SENDER: u64 = 20;
@@ -70,6 +70,17 @@ pub(crate) fn pause(rounds: u64) {
             asm!("2: pause", "dec {}", "jnz 2b", inout(reg) rounds => _, options(nomem, nostack));
         }
     }
+}
+
+/// Lets `thread` live on a processor.
+pub(crate) fn place(thread: ThreadId, processor: u64) {
+    thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("this is its scheduler");
+}
+
+/// The same, with a timeslice that never ends: the timer has no part in what is measured.
+pub(crate) fn place_without_timer(thread: ThreadId, processor: u64) {
+    let endless = 0;
+    thread::schedule(thread, endless, processor, UNCHANGED, UNCHANGED).expect("this is its scheduler");
 }
 
 pub(crate) fn run(processors: u64) {

@@ -5,7 +5,6 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use l4::ipc::{self, Message};
 use l4::thread::{self, ThreadControl};
 use l4::{extension, kip, space, start, utcb};
-use x2::control::UNCHANGED;
 use x2::extension::{MapItem, MapOperation};
 use x2::{Fpage, Rights, ThreadId};
 
@@ -103,15 +102,4 @@ pub(crate) fn start_first((id, index): (ThreadId, u32), body: extern "C" fn() ->
 /// A partner in a space of its own, owned by this program.
 pub(crate) fn elsewhere(body: extern "C" fn() -> !) -> ThreadId {
     start_first(owned_space(), body)
-}
-
-/// Lets `thread` live on a processor.
-pub(crate) fn place(thread: ThreadId, processor: u64) {
-    thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("this is its scheduler");
-}
-
-/// The same, with a timeslice that never ends: the timer has no part in what is measured.
-pub(crate) fn place_without_timer(thread: ThreadId, processor: u64) {
-    let endless = 0;
-    thread::schedule(thread, endless, processor, UNCHANGED, UNCHANGED).expect("this is its scheduler");
 }

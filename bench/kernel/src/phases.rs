@@ -6,9 +6,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use l4::{ipc, println, utcb};
 use x2::{MessageTag, ThreadId, Timeouts};
 
-use crate::crossing::{LONG, STATES, pause};
-use crate::fixture::{self, place_without_timer};
-use crate::now;
+use crate::crossing::{LONG, STATES, pause, place_without_timer};
+use crate::{fixture, now};
 
 /// Calls before the one that is looked at.
 const BEFORE: u32 = 4;

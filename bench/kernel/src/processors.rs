@@ -1,7 +1,7 @@
 //! What goes from one processor to another: IPC, notification, a thread itself.
 
-use crate::count;
-use crate::fixture::{self, place, place_without_timer};
+use crate::crossing::{place, place_without_timer};
+use crate::{count, fixture};
 use l4::ipc::{self, Message};
 use l4::{extension, kip, utcb};
 use x2::extension::ACCEPT_NOTIFICATION;
