@@ -3,6 +3,29 @@
 
 .text
 
+// The words of a message that travel in registers, between these and a TCB.
+.macro save_words thread
+    mov     [\thread + {message} + 0], r9
+    mov     [\thread + {message} + 8], rax
+    mov     [\thread + {message} + 16], rbx
+    mov     [\thread + {message} + 24], r10
+    mov     [\thread + {message} + 32], r12
+    mov     [\thread + {message} + 40], r13
+    mov     [\thread + {message} + 48], r14
+    mov     [\thread + {message} + 56], r15
+.endm
+
+.macro load_words thread
+    mov     r9, [\thread + {message} + 0]
+    mov     rax, [\thread + {message} + 8]
+    mov     rbx, [\thread + {message} + 16]
+    mov     r10, [\thread + {message} + 24]
+    mov     r12, [\thread + {message} + 32]
+    mov     r13, [\thread + {message} + 40]
+    mov     r14, [\thread + {message} + 48]
+    mov     r15, [\thread + {message} + 56]
+.endm
+
 // SYSCALL: RIP in RCX, RFLAGS in R11, interrupts off, everything else the user's. What fast_path.S does not do continues
 // at general_entry, where RSP points to the current thread and the user's stack pointer is in the scratch word.
 .balign 64
@@ -26,14 +49,7 @@ plain_system_call_entry:
 plain_call:
     mov     rsp, gs:[{current}]
 general_entry:
-    mov     [rsp + {message} + 0], r9
-    mov     [rsp + {message} + 8], rax
-    mov     [rsp + {message} + 16], rbx
-    mov     [rsp + {message} + 24], r10
-    mov     [rsp + {message} + 32], r12
-    mov     [rsp + {message} + 40], r13
-    mov     [rsp + {message} + 48], r14
-    mov     [rsp + {message} + 56], r15
+    save_words rsp
     btr     r11, 10                         // DF is 0 after a system call (ABI 5)
     mov     [rsp + {rip}], rcx
     mov     [rsp + {rflags}], r11
@@ -58,14 +74,7 @@ entry_from_user:
     swapgs
     push    rdi
     mov     rdi, gs:[{current}]
-    mov     [rdi + {message} + 0], r9
-    mov     [rdi + {message} + 8], rax
-    mov     [rdi + {message} + 16], rbx
-    mov     [rdi + {message} + 24], r10
-    mov     [rdi + {message} + 32], r12
-    mov     [rdi + {message} + 40], r13
-    mov     [rdi + {message} + 48], r14
-    mov     [rdi + {message} + 56], r15
+    save_words rdi
     mov     [rdi + {rsi}], rsi
     mov     [rdi + {rbp}], rbp
     mov     [rdi + {rcx}], rcx
@@ -101,14 +110,7 @@ saved_interrupt:
 .balign 64
 .global resume_by_sysret
 resume_by_sysret:
-    mov     r9, [rdi + {message} + 0]
-    mov     rax, [rdi + {message} + 8]
-    mov     rbx, [rdi + {message} + 16]
-    mov     r10, [rdi + {message} + 24]
-    mov     r12, [rdi + {message} + 32]
-    mov     r13, [rdi + {message} + 40]
-    mov     r14, [rdi + {message} + 48]
-    mov     r15, [rdi + {message} + 56]
+    load_words rdi
     mov     rcx, [rdi + {rip}]
     mov     r11, [rdi + {rflags}]
     mov     rsi, [rdi + {rsi}]
@@ -130,14 +132,7 @@ resume_by_iret:
     push    qword ptr [rdi + {rflags}]
     push    {user_code}
     push    qword ptr [rdi + {rip}]
-    mov     r9, [rdi + {message} + 0]
-    mov     rax, [rdi + {message} + 8]
-    mov     rbx, [rdi + {message} + 16]
-    mov     r10, [rdi + {message} + 24]
-    mov     r12, [rdi + {message} + 32]
-    mov     r13, [rdi + {message} + 40]
-    mov     r14, [rdi + {message} + 48]
-    mov     r15, [rdi + {message} + 56]
+    load_words rdi
     mov     rsi, [rdi + {rsi}]
     mov     rbp, [rdi + {rbp}]
     mov     rcx, [rdi + {rcx}]

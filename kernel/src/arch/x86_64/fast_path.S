@@ -295,14 +295,7 @@ not_fast_local:
     cmp     ebp, {end_call}
     cmovae  r9, gs:[{scratch}]              // it is an answer, whose tag was put aside
     // As from general_entry on, but for RIP, flags and RSP, which are saved.
-    mov     [rdi + {message} + 0], r9
-    mov     [rdi + {message} + 8], rax
-    mov     [rdi + {message} + 16], rbx
-    mov     [rdi + {message} + 24], r10
-    mov     [rdi + {message} + 32], r12
-    mov     [rdi + {message} + 40], r13
-    mov     [rdi + {message} + 48], r14
-    mov     [rdi + {message} + 56], r15
+    save_words rdi
     mov     [rdi + {rsi}], rsi
     mov     [rdi + {rdx}], rdx
     mov     [rdi + {r8}], r8

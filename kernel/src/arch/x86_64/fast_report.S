@@ -22,14 +22,7 @@ foreign:
     mov     rsp, gs:[{current}]
     jne     general_entry
     // All registers, as whoever answers may want to see them.
-    mov     [rsp + {message} + 0], r9
-    mov     [rsp + {message} + 8], rax
-    mov     [rsp + {message} + 16], rbx
-    mov     [rsp + {message} + 24], r10
-    mov     [rsp + {message} + 32], r12
-    mov     [rsp + {message} + 40], r13
-    mov     [rsp + {message} + 48], r14
-    mov     [rsp + {message} + 56], r15
+    save_words rsp
     btr     r11, 10
     mov     [rsp + {rip}], rcx
     mov     [rsp + {rcx}], rcx
