@@ -9,6 +9,7 @@ pub mod nodes;
 pub mod placement;
 pub mod preparation;
 pub mod reserved;
+pub mod time_stamps;
 
 use core::fmt;
 

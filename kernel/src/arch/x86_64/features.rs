@@ -43,6 +43,8 @@ bitflags! {
         const AUTOMATIC_IBRS = 1 << 14;
         /// Not vulnerable to Meltdown, by its own word or by its maker.
         const NO_MELTDOWN = 1 << 15;
+        /// The time-stamp counter can be set by a difference.
+        const TSC_ADJUST = 1 << 16;
     }
 }
 
@@ -82,6 +84,7 @@ pub fn detect() {
     note(bit(basic.ecx, 31), Features::HYPERVISOR);
     if let Some(structured) = structured {
         note(bit(structured.ebx, 0), Features::FSGSBASE);
+        note(bit(structured.ebx, 1), Features::TSC_ADJUST);
         note(bit(structured.ebx, 7), Features::SMEP);
         note(bit(structured.ebx, 20), Features::SMAP);
         note(bit(structured.ecx, 2), Features::UMIP);

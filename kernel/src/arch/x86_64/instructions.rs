@@ -4,8 +4,12 @@ use core::arch::x86_64::{__cpuid_count, CpuidResult};
 
 /// Model-specific registers in use.
 pub mod msr {
+    /// The time-stamp counter.
+    pub const TIME_STAMP: u32 = 0x10;
     /// Local APIC base and enable.
     pub const APIC_BASE: u32 = 0x1b;
+    /// What the time-stamp counter was set forward by.
+    pub const TIME_STAMP_ADJUSTMENT: u32 = 0x3b;
     /// Speculation control: bit 0 IBRS.
     pub const SPECULATION_CONTROL: u32 = 0x48;
     /// Page-attribute table.

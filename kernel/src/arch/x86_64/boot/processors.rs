@@ -7,10 +7,12 @@ use core::arch::global_asm;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use super::super::instructions::read_time_stamp;
+use super::super::features::Features;
+use super::super::instructions::{msr, read_msr, read_time_stamp, write_msr};
 use super::super::{cpu_local, extended_state, features, idt, interrupts, layout, local_apic, paging, time};
 use crate::arch::entry;
 use crate::boot::acpi::Tables;
+use crate::boot::time_stamps::{Comparison, Counter, Differences};
 use crate::boot::{BootInformation, MemoryKind};
 use crate::kip::MAX_PROCESSORS;
 use crate::memory::{Account, PAGE_SIZE, PhysAddr, Use, frame, node};
@@ -57,20 +59,13 @@ static READY: AtomicU32 = AtomicU32::new(0);
 static RUNNING: AtomicU32 = AtomicU32::new(1);
 /// The kernel is complete: threads can run.
 static RELEASED: AtomicBool = AtomicBool::new(false);
-/// The latest time stamp seen by any processor, while they are compared.
-static LATEST: AtomicU64 = AtomicU64::new(0);
-/// How often a processor has come to a point where all meet.
-static ARRIVALS: AtomicU32 = AtomicU32::new(0);
-/// The farthest that a processor was behind another.
-static BEHIND: AtomicU64 = AtomicU64::new(0);
+static TIME_STAMPS: Comparison = Comparison::new();
 
 /// Microseconds between the reset and the start-up message, and between the first of these and the second.
 const RESET_TIME: u64 = 10_000;
 const SECOND_MESSAGE: u64 = 200;
 /// Microseconds after which a processor is given up. An emulator on a busy machine takes its time.
 const PATIENCE: u64 = 5_000_000;
-/// Readings of the time-stamp counter by each processor.
-const READINGS: u32 = 1000;
 /// Local APIC ids from here on cannot be read from CPUID leaf 1.
 const WIDE_ID: u32 = 255;
 
@@ -120,11 +115,12 @@ pub(in crate::arch::x86_64) fn start(boot: &BootInformation, tables: &Tables) {
     unsafe { copy.copy_from_nonoverlapping(saved.as_ptr(), TRAMPOLINE_ROOM) }
     let running = number_all(candidates, tables);
     RUNNING.store(running, Ordering::Relaxed);
-    compare_time_stamps();
+    let Differences { found, left } = compare_time_stamps();
     log::info!("processors: {running} run");
-    match BEHIND.load(Ordering::Relaxed) {
-        0 => {}
-        behind => log::warning!("time-stamp counters differ by up to {behind} ticks: the clock may jump"),
+    match left {
+        0 if found == 0 => {}
+        0 => log::info!("time-stamp counters differed by up to {found} ticks: they have been set"),
+        _ => log::warning!("time-stamp counters differ by up to {left} ticks: the clock may jump"),
     }
 }
 
@@ -295,33 +291,39 @@ extern "C" fn processor_entry(number: u32) -> ! {
     entry::enter()
 }
 
-/// Every running processor reads its time-stamp counter in turn with the others: a reading below one that another has
-/// already published shows a counter that is behind.
-fn compare_time_stamps() {
-    // Relaxed: only the number of processors is learnt from it.
-    while RUNNING.load(Ordering::Relaxed) == 0 {
-        spin_loop();
-    }
-    meet(1);
-    for _ in 0..READINGS {
-        let latest = LATEST.load(Ordering::Acquire);
-        // SAFETY: every 64-bit processor has LFENCE. It keeps the counter from being read before `latest`.
+/// The counter of the processor that executes this.
+struct TimeStampCounter;
+
+impl Counter for TimeStampCounter {
+    fn read(&self) -> u64 {
+        // SAFETY: every 64-bit processor has LFENCE. It keeps the counter from being read early.
         unsafe { core::arch::x86_64::_mm_lfence() };
-        let now = read_time_stamp();
-        LATEST.fetch_max(now, Ordering::AcqRel);
-        if now < latest {
-            BEHIND.fetch_max(latest - now, Ordering::Relaxed);
-        }
-        spin_loop();
+        read_time_stamp()
     }
-    meet(2);
+
+    fn advance(&self, ticks: u64) {
+        // By a difference nothing is lost of the time that the writing takes.
+        // SAFETY: CPUID says whether there is an adjustment; all processors have the other register. Nobody has used this processor's
+        // clock yet but for waiting.
+        unsafe {
+            if features::has(Features::TSC_ADJUST) {
+                let adjustment = read_msr(msr::TIME_STAMP_ADJUSTMENT);
+                write_msr(msr::TIME_STAMP_ADJUSTMENT, adjustment.wrapping_add(ticks));
+            } else {
+                write_msr(msr::TIME_STAMP, read_time_stamp() + ticks);
+            }
+        }
+    }
 }
 
-/// Waits until every running processor has come here for the `time`th time.
-fn meet(time: u32) {
-    // AcqRel and Acquire: what each did before, all see afterwards.
-    ARRIVALS.fetch_add(1, Ordering::AcqRel);
-    while ARRIVALS.load(Ordering::Acquire) < time * RUNNING.load(Ordering::Relaxed) {
-        spin_loop();
-    }
+/// Makes the time-stamp counters of all running processors agree.
+fn compare_time_stamps() -> Differences {
+    // Relaxed: only the number of processors is learnt from it.
+    let running = loop {
+        match RUNNING.load(Ordering::Relaxed) {
+            0 => spin_loop(),
+            running => break running,
+        }
+    };
+    TIME_STAMPS.take_part(running, &TimeStampCounter)
 }
