@@ -48,7 +48,7 @@ pub struct Space {
     active_threads: Cell<u32>,
     /// UTCBs in use.
     utcbs: Cell<u32>,
-    /// The page of UTCBs that was used last, and its frame: most often the next is there. 0 = none.
+    /// The page of UTCBs that was used last, or [`NO_PAGE`], and its frame: most often the next is there.
     utcb_page: Cell<u64>,
     utcb_frame: Cell<u64>,
     pub(crate) privileged: Cell<bool>,
@@ -78,6 +78,9 @@ pub(crate) const REMEMBERED: usize = 8;
 
 /// No address of a root table: entry code sees by the sign that there is something in its way, as it does with pointers.
 pub(crate) const NO_ENTRY: u64 = 1 << 63;
+
+/// No page's address.
+const NO_PAGE: u64 = 1;
 
 /// UTCBs that share a frame.
 const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
@@ -118,7 +121,7 @@ impl Space {
                 threads: Cell::new(0),
                 active_threads: Cell::new(0),
                 utcbs: Cell::new(0),
-                utcb_page: Cell::new(0),
+                utcb_page: Cell::new(NO_PAGE),
                 utcb_frame: Cell::new(0),
                 privileged: Cell::new(false),
                 local_ids: [const { SharedRef::new() }; REMEMBERED],
@@ -243,21 +246,20 @@ impl Space {
     }
 
     /// Whether a UTCB block could be at `location`: in the area, and aligned.
+    #[inline]
     pub fn is_utcb_location(&self, location: u64) -> bool {
         location.is_multiple_of(utcb::ALIGN)
             && self.utcb_area.get().is_some_and(|area| area.contains(location))
     }
 
-    /// The frame of UTCBs at `page`, which stays while the caller holds [`CONTROL`].
-    #[inline]
-    fn utcb_frame(&self, page: VirtAddr) -> Option<PhysAddr> {
-        if page.value() == self.utcb_page.get() && page.value() != 0 {
-            return Some(PhysAddr::new(self.utcb_frame.get()));
-        }
-        self.find_utcb_frame(page)
+    /// As [`Self::is_utcb_location`], under [`CONTROL`]: most often it is where the last one was.
+    #[inline(always)]
+    pub fn takes_utcb_at(&self, location: u64) -> bool {
+        location.is_multiple_of(utcb::ALIGN)
+            && (page_of(location).value() == self.utcb_page.get() || self.is_utcb_location(location))
     }
 
-    #[inline(never)]
+    /// The frame of UTCBs at `page`, which stays while the caller holds [`CONTROL`], looked for.
     fn find_utcb_frame(&self, page: VirtAddr) -> Option<PhysAddr> {
         let _walk = arch::tlb::Walk::begin();
         let frame = self.memory.kernel_frame(page)?;
@@ -268,44 +270,62 @@ impl Space {
 
     /// Takes the UTCB block at `location`, which is a valid location, into use, zeroed. `Ok(None)`: it is in use.
     pub fn allocate_utcb(&self, location: u64) -> Result<Option<&'static Utcb>, OutOfMemory> {
-        let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
-        let slot = 1u16 << (location / utcb::SIZE % UTCBS_PER_FRAME);
-        let (address, fresh) = match self.utcb_frame(page) {
-            Some(address) => (address, false),
-            None => {
-                let frame = frame::alloc(self.account, Use::UserVisible)?;
-                self.memory.insert_kernel_frame(page, frame.address(), Rights::READ_WRITE)?;
-                let address = frame.into_raw();
-                slots(address).set(0);
-                (address, true)
-            }
-        };
-        let used = slots(address);
+        let page = page_of(location);
+        if page.value() == self.utcb_page.get() || self.find_utcb_frame(page).is_some() {
+            return Ok(self.utcb_at_hand(location));
+        }
+        let frame = frame::alloc(self.account, Use::UserVisible)?;
+        self.memory.insert_kernel_frame(page, frame.address(), Rights::READ_WRITE)?;
+        let address = frame.into_raw();
+        slots(address).set(0);
+        self.utcb_page.set(page.value());
+        self.utcb_frame.set(address.value());
+        Ok(self.take_utcb(address, location))
+    }
+
+    /// As [`Self::allocate_utcb`], if `location` is in the page that was used last. `None` says nothing.
+    #[inline(always)]
+    pub fn utcb_at_hand(&self, location: u64) -> Option<&'static Utcb> {
+        if page_of(location).value() != self.utcb_page.get() {
+            return None;
+        }
+        let block = self.take_utcb(PhysAddr::new(self.utcb_frame.get()), location)?;
+        block.clear();
+        Some(block)
+    }
+
+    /// Takes a UTCB of this frame into use, as it is; `None`: it is in use.
+    #[inline(always)]
+    fn take_utcb(&self, address: PhysAddr, location: u64) -> Option<&'static Utcb> {
+        let (used, slot) = (slots(address), slot_of(location));
         if used.get() & slot != 0 {
-            return Ok(None);
+            return None;
         }
         used.set(used.get() | slot);
         self.utcbs.set(self.utcbs.get() + 1);
-        let block = block_in(address, location);
-        if !fresh {
-            block.clear();
-        }
-        Ok(Some(block))
+        Some(block_in(address, location))
     }
 
     /// Gives `block`, which is at `location`, back, and its frame if it was the last in use there.
+    #[inline(always)]
     pub fn free_utcb(&self, block: &'static Utcb, location: u64) {
         let address = arch::virt_to_phys(block).align_down(crate::memory::PAGE_BITS);
         let used = slots(address);
-        used.set(used.get() & !(1 << (location / utcb::SIZE % UTCBS_PER_FRAME)));
+        let left = used.get() & !slot_of(location);
+        used.set(left);
         self.utcbs.set(self.utcbs.get() - 1);
-        if used.get() == 0 {
-            self.utcb_page.set(0);
-            self.memory.remove_kernel_frame(VirtAddr::new(location).align_down(crate::memory::PAGE_BITS));
-            // SAFETY: `allocate_utcb` charged the frame to this account and gave up ownership; no UTCB in it is in use
-            // and it is mapped nowhere any more.
-            drop(unsafe { Frame::from_raw(address, self.account) });
+        if left == 0 {
+            self.free_utcb_frame(address, page_of(location));
         }
+    }
+
+    #[inline(never)]
+    fn free_utcb_frame(&self, address: PhysAddr, page: VirtAddr) {
+        self.utcb_page.set(NO_PAGE);
+        self.memory.remove_kernel_frame(page);
+        // SAFETY: `allocate_utcb` charged the frame to this account and gave up ownership; no UTCB in it is in use
+        // and it is mapped nowhere any more.
+        drop(unsafe { Frame::from_raw(address, self.account) });
     }
 
     /// The active thread of this space whose local id is `id`.
@@ -347,12 +367,26 @@ fn place_of(id: ThreadId) -> usize {
     (id.raw() / utcb::SIZE) as usize % REMEMBERED
 }
 
+/// The page in which a UTCB is.
+#[inline(always)]
+fn page_of(location: u64) -> VirtAddr {
+    VirtAddr::new(location).align_down(crate::memory::PAGE_BITS)
+}
+
+/// The bit of a UTCB in [`slots`].
+#[inline(always)]
+fn slot_of(location: u64) -> u16 {
+    1 << (location / utcb::SIZE % UTCBS_PER_FRAME)
+}
+
 /// Which UTCBs of a UTCB frame are in use, one bit each.
+#[inline(always)]
 fn slots(address: PhysAddr) -> &'static Cell<u16> {
-    &frame::record((address.value() / crate::memory::PAGE_SIZE) as u32).used
+    &frame::record_of(address).used
 }
 
 /// The UTCB block for `location` in the UTCB frame at `address`.
+#[inline(always)]
 fn block_in(address: PhysAddr, location: u64) -> &'static Utcb {
     let offset = location % crate::memory::PAGE_SIZE;
     // SAFETY: the frame is a UTCB frame in the direct map, the offset a block's; a block is atomics that are valid

@@ -80,6 +80,28 @@ impl Cursor {
         }
     }
 
+    /// Makes memory, which is zero or was a cursor before, one of no operation. Its walk, which is none, stays as it is.
+    ///
+    /// # Safety
+    /// It is nobody's, and is in no list of suspended walks.
+    #[inline(always)]
+    pub unsafe fn renew(cursor: *mut Self) {
+        // SAFETY: the caller's promise: every field is written, but for the walk, which zeros are, too.
+        unsafe {
+            (&raw mut (*cursor).offset).write(0);
+            (&raw mut (*cursor).rights).write(Rights::NONE);
+            (&raw mut (*cursor).advance).write(0);
+            (&raw mut (*cursor).page).write(Rights::NONE);
+            (&raw mut (*cursor).held).write(Rights::NONE);
+            (&raw mut (*cursor).value).write(0);
+            (&raw mut (*cursor).looked_at).write(0);
+            (&raw mut (*cursor).cap).write(0);
+            (&raw mut (*cursor).suspended).write(false);
+            (&raw mut (*cursor).left_over).write(false);
+            (&raw mut (*cursor).prepared).write(Prepared::NONE);
+        }
+    }
+
     /// Gives up the operation in progress, if any. What it has done stays done; a walk that it has begun is still to be
     /// finished.
     pub fn cancel(self: Pin<&mut Self>) {

@@ -18,6 +18,7 @@ use core::cell::Cell;
 
 use x2::Rights;
 
+use super::lock;
 use super::table;
 use crate::arch;
 use crate::arch::page_entry::{ENTRIES, index, page_bits};
@@ -81,7 +82,8 @@ const MAPPED: u8 = 1 << 4;
 /// A suspended walk stands on the node, or refers to it.
 const WATCHED: u8 = 1 << 5;
 
-static NODES: FastSlab<{ NODE_SIZE as u32 }> = FastSlab::new(Use::MapNodes);
+// SAFETY: nodes are made and freed under [`super::lock()`] only.
+static NODES: FastSlab<{ NODE_SIZE as u32 }> = unsafe { FastSlab::new(Use::MapNodes) };
 static ARRAYS: Slab = Slab::new(Use::MapArrays, ARRAY_SIZE as u32);
 /// Size of an array of 512 lists, or of the shadow of a page table.
 pub(super) const ARRAY_SIZE: u64 = 4 * ENTRIES as u64;
@@ -102,6 +104,7 @@ pub(super) fn free_group(first: NodeId) {
 
 /// Nodes and arrays in use, for leak checks and the debugger.
 pub fn usage() -> (u32, u32) {
+    let _alone = lock();
     (NODES.usage().0, ARRAYS.usage().0)
 }
 

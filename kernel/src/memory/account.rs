@@ -142,7 +142,7 @@ impl Account {
     }
 
     /// Puts `bytes` back into the quota.
-    #[inline]
+    #[inline(always)]
     pub fn credit(self, bytes: u64) {
         Accounts.credit(self.0, bytes);
     }

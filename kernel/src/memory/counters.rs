@@ -124,7 +124,7 @@ impl Counters {
 
     /// Puts `bytes` back into the quota. Returns the upper account, where they have to be put back, too, and whether the
     /// account may be unused now: see [`Self::claim`].
-    #[inline]
+    #[inline(always)]
     fn subtract(&self, bytes: u64) -> (u16, bool) {
         // Release and acquire in both read-modify-writes, here and in `release`: of two processors that give back the last
         // byte and the last reference, the one that comes second at either counter sees what the other did at both.
@@ -206,7 +206,7 @@ pub trait Table {
     }
 
     /// Puts `bytes` back into the account's quota and those above.
-    #[inline]
+    #[inline(always)]
     fn credit(&self, number: u16, bytes: u64) {
         let (upper, unused) = self.counters(number).subtract(bytes);
         if unused {

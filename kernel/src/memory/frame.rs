@@ -354,7 +354,14 @@ pub(crate) fn frame_ptr(number: u32) -> *mut u8 {
 /// The record of a frame of kernel memory.
 #[inline]
 pub(crate) fn record(number: u32) -> &'static Record {
-    debug_assert!(number > FIRST.load(Ordering::Relaxed), "frame {number:#x} is not kernel memory");
+    record_of(PhysAddr::new(u64::from(number) * PAGE_SIZE))
+}
+
+/// The record of the frame at `address`, of kernel memory.
+#[inline(always)]
+pub(crate) fn record_of(address: PhysAddr) -> &'static Record {
+    let number = address.value() / PAGE_SIZE;
+    debug_assert!(number > FIRST.load(Ordering::Relaxed).into(), "frame {number:#x} is not kernel memory");
     let address = RECORDS.load(Ordering::Relaxed).wrapping_add(number as usize * size_of::<Record>());
     // SAFETY: the records of all frames lie from the first one's on, were initialised by `init` and are never freed;
     // frame numbers come from this allocator. Fields are cells: a record is used by one processor at a time (see above).

@@ -1,8 +1,9 @@
 //! Slabs: objects of one size packed into frames.
 //!
-//! An object's frame knows how many of its objects are in use and the first free one; free objects of a frame are
+//! An object's frame knows how many of its objects are in use and where the first free one is; free objects of a frame are
 //! linked through a 16-bit word inside each, relative to the natural order, so that a fresh (zero) frame is already a
-//! complete free list. Frames with free objects form a list. A frame whose last object is freed goes back to the
+//! complete free list. Places are counted in cache lines, or in objects that are no whole lines: so nothing is divided.
+//! Frames with free objects form a list. A frame whose last object is freed goes back to the
 //! frame pool, except one that is kept for the next allocation.
 //!
 //! A *stable* slab (thread control blocks) never gives frames back and never clears objects: whoever holds an old
@@ -15,6 +16,7 @@
 //! 512-byte objects uses seven per frame in order to have eight colours, so that the hot lines of different threads do
 //! not compete for the same cache sets.
 use core::marker::PhantomData;
+use core::ops::DerefMut;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU16, Ordering};
 
@@ -22,7 +24,7 @@ use super::frame::{self, Record};
 use super::node::{self, MAX_NODES};
 use super::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, Use, detour, injection};
 use crate::arch;
-use crate::sync::{SpinLock, SpinLockGuard};
+use crate::sync::{BelowGuard, SpinLock, SpinLockGuard};
 
 const LINE: u32 = 64;
 
@@ -30,6 +32,8 @@ const LINE: u32 = 64;
 #[derive(Clone, Copy)]
 struct Layout {
     size: u32,
+    /// Bytes in which places are counted: a line, if objects are whole lines, else an object.
+    unit: u32,
     per_frame: u32,
     /// How many starting offsets, a cache line apart, are in use.
     colours: u32,
@@ -103,7 +107,7 @@ impl Slab {
     #[inline(always)]
     fn alloc_in<const PAID: bool>(
         &self,
-        state: SpinLockGuard<'_, State>,
+        state: impl DerefMut<Target = State>,
         layout: Layout,
         account: Account,
     ) -> Result<PhysAddr, OutOfMemory> {
@@ -118,7 +122,7 @@ impl Slab {
     #[inline(always)]
     fn alloc_raw<const PAID: bool>(
         &self,
-        mut state: SpinLockGuard<'_, State>,
+        mut state: impl DerefMut<Target = State>,
         layout: Layout,
         account: Account,
     ) -> Result<PhysAddr, OutOfMemory> {
@@ -142,10 +146,11 @@ impl Slab {
         if number == state.here.spare {
             state.here.spare = 0;
         }
-        let index = u32::from(record.first.get());
-        let object = layout.object(number, index);
-        let next = (index + 1).wrapping_add(u32::from(layout.link(object).load(Ordering::Relaxed)));
-        // Links are 16 bits, object numbers of a frame 8.
+        let place = u32::from(record.first.get());
+        let object = layout.object_at(number, place);
+        let next =
+            (place + layout.step()).wrapping_add(u32::from(layout.link(object).load(Ordering::Relaxed)));
+        // Links are 16 bits, places in a frame 8.
         record.first.set(next as u8);
         let used = record.used.get() + 1;
         record.used.set(used);
@@ -175,7 +180,7 @@ impl Slab {
     #[inline(always)]
     unsafe fn free_in(
         &self,
-        state: SpinLockGuard<'_, State>,
+        state: impl DerefMut<Target = State>,
         layout: Layout,
         object: PhysAddr,
         account: Account,
@@ -200,16 +205,15 @@ impl Slab {
 
     /// Returns an object. If the slab clears objects, it holds zeros.
     #[inline(always)]
-    fn free_raw(&self, mut state: SpinLockGuard<'_, State>, layout: Layout, object: PhysAddr) {
+    fn free_raw(&self, mut state: impl DerefMut<Target = State>, layout: Layout, object: PhysAddr) {
         let number = (object.value() / PAGE_SIZE) as u32;
-        let record = frame::record(number);
-        let index = layout.index(number, object);
+        let record = frame::record_of(object);
+        let place = layout.place(number, object);
         let used = record.used.get();
         // In a full frame `first` is the stale end of its list: what follows is never followed.
-        layout
-            .link(object)
-            .store((u16::from(record.first.get())).wrapping_sub(index as u16 + 1), Ordering::Relaxed);
-        record.first.set(index as u8);
+        let link = u16::from(record.first.get()).wrapping_sub((place + layout.step()) as u16);
+        layout.link(object).store(link, Ordering::Relaxed);
+        record.first.set(place as u8);
         record.used.set(used - 1);
         if u32::from(used) == layout.per_frame {
             Self::push(&mut state, number, record);
@@ -222,12 +226,16 @@ impl Slab {
 
     /// All objects of a frame of their own, with any contents, charged to `account`: where the frame is.
     #[inline]
-    fn alloc_frame(&self, layout: Layout, account: Account) -> Result<PhysAddr, OutOfMemory> {
+    fn alloc_frame(
+        &self,
+        mut state: impl DerefMut<Target = State>,
+        layout: Layout,
+        account: Account,
+    ) -> Result<PhysAddr, OutOfMemory> {
         injection::check()?;
         let cost = u64::from(layout.size * layout.per_frame);
         account.charge(cost)?;
         let node = if node::are_several() { node::wanted() } else { 0 };
-        let mut state = self.lock();
         let number = frame::take_near(node, account, self.usage).inspect_err(|_| account.credit(cost))?;
         // A full frame is in no list; this says in which it comes.
         let record = frame::record(number);
@@ -243,10 +251,15 @@ impl Slab {
     /// # Safety
     /// They came from this slab, charged to `account`, and nobody uses them any more.
     #[cold]
-    unsafe fn free_frame(&self, layout: Layout, frame: PhysAddr, account: Account) {
+    unsafe fn free_frame(
+        &self,
+        mut state: impl DerefMut<Target = State>,
+        layout: Layout,
+        frame: PhysAddr,
+        account: Account,
+    ) {
         let number = (frame.value() / PAGE_SIZE) as u32;
         debug_assert!(u32::from(frame::record(number).used.get()) == layout.per_frame);
-        let mut state = self.lock();
         state.frames -= 1;
         state.objects -= layout.per_frame;
         frame::free_number(number, false);
@@ -262,10 +275,19 @@ impl Slab {
     #[inline(always)]
     fn lock(&self) -> SpinLockGuard<'_, State> {
         let mut state = self.state.lock();
-        // In host tests statics outlive the machine that they describe.
-        if arch::IS_MODEL && state.machine != arch::machine() {
-            *state = State { machine: arch::machine(), ..State::new(state.layout) };
-        }
+        state.renew();
+        state
+    }
+
+    /// As [`Self::lock`], where that costs nothing.
+    ///
+    /// # Safety
+    /// As for [`SpinLock::lock_below`].
+    #[inline(always)]
+    unsafe fn lock_below(&self) -> BelowGuard<'_, State> {
+        // SAFETY: the caller's promise.
+        let mut state = unsafe { self.state.lock_below() };
+        state.renew();
         state
     }
 
@@ -287,6 +309,7 @@ impl Slab {
                 state.frames += 1;
                 let record = frame::record(number);
                 record.place.set(state.node.into());
+                record.first.set((state.layout.start(number) / state.layout.unit) as u8);
                 Self::push(state, number, record);
                 Ok(())
             }
@@ -354,6 +377,14 @@ impl State {
         Self { layout, here: NONE, node: 0, others: [NONE; MAX_NODES], objects: 0, frames: 0, machine: 0 }
     }
 
+    /// In host tests statics outlive the machine that they describe: there may be another one.
+    #[inline(always)]
+    fn renew(&mut self) {
+        if arch::IS_MODEL && self.machine != arch::machine() {
+            *self = Self { machine: arch::machine(), ..Self::new(self.layout) };
+        }
+    }
+
     /// The list of a frame.
     fn frames_of(&mut self, record: &Record) -> &mut Frames {
         let node = record.place.get() as usize;
@@ -374,6 +405,7 @@ impl Layout {
     const fn packed(size: u32) -> Self {
         Self {
             size,
+            unit: if size.is_multiple_of(LINE) { LINE } else { size },
             per_frame: PAGE_SIZE as u32 / size,
             colours: 1,
             link_at: 0,
@@ -418,11 +450,24 @@ impl Layout {
         PhysAddr::new(u64::from(number) * PAGE_SIZE + u64::from(self.start(number) + index * self.size))
     }
 
-    #[inline]
-    fn index(self, number: u32, object: PhysAddr) -> u32 {
-        let offset = object.value() as u32 % PAGE_SIZE as u32 - self.start(number);
-        debug_assert!(offset.is_multiple_of(self.size));
-        offset / self.size
+    /// The object at this place of a frame.
+    #[inline(always)]
+    fn object_at(self, number: u32, place: u32) -> PhysAddr {
+        PhysAddr::new(u64::from(number) * PAGE_SIZE + u64::from(place * self.unit))
+    }
+
+    /// How far it is from an object to the next.
+    #[inline(always)]
+    fn step(self) -> u32 {
+        self.size / self.unit
+    }
+
+    /// Where in its frame an object is.
+    #[inline(always)]
+    fn place(self, number: u32, object: PhysAddr) -> u32 {
+        let offset = object.value() as u32 % PAGE_SIZE as u32;
+        debug_assert!((offset - self.start(number)).is_multiple_of(self.size));
+        offset / self.unit
     }
 
     #[inline]
@@ -433,8 +478,8 @@ impl Layout {
     }
 }
 
-/// A slab of small objects that are made and freed often: their size is known to the compiler, and they are not
-/// cleared.
+/// A slab of small objects that are made and freed often: their size is known to the compiler, they are not cleared, and one lock
+/// is held by everybody who uses it ([`SpinLock::lock_below`]).
 pub(crate) struct FastSlab<const SIZE: u32>(Slab);
 
 impl<const SIZE: u32> FastSlab<SIZE> {
@@ -443,14 +488,22 @@ impl<const SIZE: u32> FastSlab<SIZE> {
         Layout::packed(SIZE)
     };
 
-    pub(crate) const fn new(usage: Use) -> Self {
+    /// # Safety
+    /// Whoever uses the slab holds a lock, always the same one.
+    pub(crate) const unsafe fn new(usage: Use) -> Self {
         Self(Slab::new(usage, SIZE))
+    }
+
+    #[inline(always)]
+    fn lock(&self) -> BelowGuard<'_, State> {
+        // SAFETY: who made the slab has promised it.
+        unsafe { self.0.lock_below() }
     }
 
     /// An object with any contents, charged to `account`.
     #[inline]
     pub(crate) fn alloc(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
-        self.0.alloc_raw::<false>(self.0.lock(), Self::LAYOUT, account)
+        self.0.alloc_raw::<false>(self.lock(), Self::LAYOUT, account)
     }
 
     /// Returns an object.
@@ -459,13 +512,13 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     /// It came from this slab, charged to `account`, and nobody uses it any more.
     #[inline]
     pub(crate) unsafe fn free(&self, object: PhysAddr, account: Account) {
-        self.0.free_raw(self.0.lock(), Self::LAYOUT, object);
+        self.0.free_raw(self.lock(), Self::LAYOUT, object);
         account.credit(SIZE.into());
     }
 
     /// As many objects as a frame has, in one frame, with any contents, charged to `account`: the first.
     pub(crate) fn alloc_frame(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
-        self.0.alloc_frame(Self::LAYOUT, account)
+        self.0.alloc_frame(self.lock(), Self::LAYOUT, account)
     }
 
     /// Returns them, all at once.
@@ -474,11 +527,12 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     /// They came from [`Self::alloc_frame`], charged to `account`, none was freed, and nobody uses them any more.
     pub(crate) unsafe fn free_frame(&self, first: PhysAddr, account: Account) {
         // SAFETY: the caller's promise.
-        unsafe { self.0.free_frame(Self::LAYOUT, first, account) };
+        unsafe { self.0.free_frame(self.lock(), Self::LAYOUT, first, account) };
     }
 
     pub(crate) fn usage(&self) -> (u32, u32) {
-        self.0.usage()
+        let state = self.lock();
+        (state.objects, state.frames)
     }
 }
 
@@ -520,6 +574,19 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         Ok(NonNull::new(object).expect("the direct map does not contain address 0"))
     }
 
+    /// As [`Self::alloc`], of a slab that has a lock above it.
+    ///
+    /// # Safety
+    /// As for [`SpinLock::lock_below`].
+    #[inline(always)]
+    pub unsafe fn alloc_below(&self, account: Account) -> Result<NonNull<T>, OutOfMemory> {
+        // SAFETY: the caller's promise.
+        let state = unsafe { self.slab.lock_below() };
+        let object = arch::phys_to_virt(self.slab.alloc_in::<false>(state, Self::LAYOUT, account)?);
+        // SAFETY: the direct map does not contain address 0.
+        Ok(unsafe { NonNull::new_unchecked(object.cast()) })
+    }
+
     /// Returns the memory. Does not drop the `T`.
     ///
     /// # Safety
@@ -529,6 +596,19 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         unsafe {
             let object = arch::virt_to_phys(object.as_ptr());
             self.slab.free_in(self.slab.lock(), Self::LAYOUT, object, account);
+        }
+    }
+
+    /// As [`Self::free`], of a slab that has a lock above it.
+    ///
+    /// # Safety
+    /// As for [`Slab::free`] and [`SpinLock::lock_below`].
+    #[inline(always)]
+    pub unsafe fn free_below(&self, object: NonNull<T>, account: Account) {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let object = arch::virt_to_phys(object.as_ptr());
+            self.slab.free_in(self.slab.lock_below(), Self::LAYOUT, object, account);
         }
     }
 

@@ -11,4 +11,4 @@ mod spin_lock;
 
 pub use inner_lock::{InnerLock, InnerLockGuard};
 pub use shared::{SharedByte, SharedFlag, SharedHalf, SharedRef, SharedWord};
-pub use spin_lock::{SpinLock, SpinLockGuard};
+pub use spin_lock::{BelowGuard, SpinLock, SpinLockGuard};

@@ -59,6 +59,21 @@ impl<T> SpinLock<T> {
         SpinLockGuard { lock: self }
     }
 
+    /// Takes the lock where only holders of another one take it, always the same one: it is free, and that costs nothing.
+    /// Builds with debug assertions take it nevertheless, as they do an [`InnerLock`](super::InnerLock).
+    ///
+    /// # Safety
+    /// The caller holds that other lock, or nothing else happens, while the guard exists; so does everybody who takes this one.
+    #[inline(always)]
+    pub unsafe fn lock_below(&self) -> BelowGuard<'_, T> {
+        BelowGuard {
+            #[cfg(debug_assertions)]
+            _guard: self.lock(),
+            // SAFETY: the caller's promise: there is no other reference.
+            value: unsafe { &mut *self.value.get() },
+        }
+    }
+
     /// Waits until the lock is free.
     #[inline(always)]
     fn wait(&self) {
@@ -66,11 +81,12 @@ impl<T> SpinLock<T> {
     }
 
     /// Takes the lock if it is free.
+    #[inline(always)]
     pub fn try_lock(&self) -> Option<SpinLockGuard<'_, T>> {
-        self.locked
-            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .ok()
-            .map(|_| SpinLockGuard { lock: self })
+        if self.locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return None;
+        }
+        Some(SpinLockGuard { lock: self })
     }
 }
 
@@ -89,6 +105,29 @@ extern "C" fn wait(locked: u64, _: u64) {
 /// The right to the value of a [`SpinLock`], returned when dropped.
 pub struct SpinLockGuard<'a, T> {
     lock: &'a SpinLock<T>,
+}
+
+/// The right to the value of a [`SpinLock`] that is taken below another one.
+pub struct BelowGuard<'a, T> {
+    #[cfg(debug_assertions)]
+    _guard: SpinLockGuard<'a, T>,
+    value: &'a mut T,
+}
+
+impl<T> Deref for BelowGuard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        self.value
+    }
+}
+
+impl<T> DerefMut for BelowGuard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        self.value
+    }
 }
 
 impl<T> Deref for SpinLockGuard<'_, T> {

@@ -6,12 +6,13 @@ use core::ptr::eq;
 use x2::{ErrorCode, ThreadId, utcb};
 
 use super::{Call, check_privilege, return_result, space_control};
+use crate::arch;
 use crate::interrupt::{self, Interrupt};
 use crate::mapping::{self, Progress};
 use crate::memory::OutOfMemory;
 use crate::scheduler::Next;
 use crate::space::{CONTROL, Space, SpaceRef};
-use crate::thread::table::{self, threads};
+use crate::thread::table::threads;
 use crate::thread::{Continuation, ThreadRef, Utcb, Work, ipc, lifecycle, location};
 
 /// UtcbLocation "unchanged".
@@ -65,27 +66,36 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
 
 /// The most frequent calls at once, of a caller that has the privilege: a new thread comes into a space that there is, or one goes
 /// whose end concerns nobody else ([`lifecycle::goes_unnoticed`]). Anything else: `None`, nothing is done.
-#[inline]
+#[inline(always)]
 pub fn at_once(current: ThreadRef) -> Option<Result<(), ErrorCode>> {
     let id = ThreadId::from_raw(current.registers.rdi.get());
     if !ipc::is_user_number(id) {
-        return None;
+        return if is_interrupt(id) { None } else { Some(Err(ErrorCode::InvalidThread)) };
     }
-    match threads().by_number(id.number()) {
-        Some(thread) if current.registers.r8.get() == ThreadId::NIL.raw() => {
-            delete_at_once(current, thread, id.number())
-        }
+    let specifier = ThreadId::from_raw(current.registers.r8.get());
+    let control = CONTROL.try_lock()?;
+    let result = match threads().by_number(id.number()) {
+        None => create_at_once(current, id, specifier),
+        Some(thread) if specifier.is_nil() => delete_at_once(current, thread, id.number()),
         Some(_) => None,
-        None => create_at_once(current, id),
-    }
+    };
+    drop(control);
+    result
 }
 
-#[inline(never)]
-fn create_at_once(current: ThreadRef, id: ThreadId) -> Option<Result<(), ErrorCode>> {
-    let _control = CONTROL.try_lock()?;
-    match decode_thread(current, id) {
-        Ok(Request::Create { id, space: Some(space), scheduler, pager, location }) => {
-            Some(create(id, Some(space), scheduler, pager, location))
+#[inline(always)]
+fn create_at_once(current: ThreadRef, id: ThreadId, specifier: ThreadId) -> Option<Result<(), ErrorCode>> {
+    let registers = &current.registers;
+    let pager = ThreadId::from_raw(registers.rsi.get());
+    if specifier == id || !pager.is_nil() && !pager.is_global() {
+        return None;
+    }
+    let scheduler = ThreadId::from_raw(registers.rdx.get());
+    let location = registers.r9().get();
+    match decode_creation(current, id, specifier, scheduler, some_pager(pager), some_location(location)) {
+        Ok(Request::Create { id, space: Some(space), scheduler, location, .. }) => {
+            let home = current.home();
+            Some(create_in::<true>(id, space, scheduler, pager, location, (home, home)))
         }
         Ok(Request::Nothing) => Some(Ok(())),
         Ok(_) => None,
@@ -93,27 +103,23 @@ fn create_at_once(current: ThreadRef, id: ThreadId) -> Option<Result<(), ErrorCo
     }
 }
 
-#[inline(never)]
+#[inline(always)]
 fn delete_at_once(current: ThreadRef, thread: ThreadRef, number: u32) -> Option<Result<(), ErrorCode>> {
-    let _control = CONTROL.try_lock()?;
-    let id = thread.id();
-    // Only now is it certain that this is still the thread with that number.
-    if id.number() != number
-        || id.is_nil()
-        || eq(thread, current)
-        || !thread.is_here()
-        || !lifecycle::goes_unnoticed(thread)
-    {
+    if thread.id().is_nil() || eq(thread, current) || !thread.is_here() {
         return None;
     }
-    lifecycle::delete_unnoticed(thread, id);
+    let space = thread.space.get()?;
+    if !lifecycle::goes_unnoticed(thread, space) {
+        return None;
+    }
+    lifecycle::delete_unnoticed(thread, number, space);
     Some(Ok(()))
 }
 
 /// If the thread or interrupt that the call is about is elsewhere, the current thread goes there.
 fn go_to_object(current: ThreadRef) -> Option<Next> {
     let id = ThreadId::from_raw(current.registers.rdi.get());
-    if id.is_global() && id.number() < interrupt::system_base() {
+    if is_interrupt(id) {
         let interrupt = interrupt::find(id).filter(|interrupt| !interrupt.is_here())?;
         return Some(location::visit(
             current,
@@ -195,11 +201,28 @@ fn destroy(current: ThreadRef, space: SpaceRef) -> Progress<()> {
     }
 }
 
+/// Whether `id` could be an interrupt's.
+fn is_interrupt(id: ThreadId) -> bool {
+    id.is_global() && id.number() < interrupt::system_base()
+}
+
+/// The argument `pager`, if it says something.
+#[inline(always)]
+fn some_pager(pager: ThreadId) -> Option<ThreadId> {
+    Some(pager).filter(|pager| !pager.is_nil())
+}
+
+/// The argument `location`, if it says something.
+#[inline(always)]
+fn some_location(location: u64) -> Option<u64> {
+    Some(location).filter(|&location| location != UNCHANGED)
+}
+
 fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     check_privilege(current)?;
     let registers = &current.registers;
     let id = ThreadId::from_raw(registers.rdi.get());
-    if id.is_global() && id.number() < interrupt::system_base() {
+    if is_interrupt(id) {
         let specifier = ThreadId::from_raw(registers.r8.get());
         return decode_association(current, id, specifier, ThreadId::from_raw(registers.rsi.get()));
     }
@@ -207,7 +230,6 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
 }
 
 /// [`decode`] where the call is about the thread `id`.
-#[inline]
 fn decode_thread(current: ThreadRef, id: ThreadId) -> Result<Request, ErrorCode> {
     let registers = &current.registers;
     let specifier = ThreadId::from_raw(registers.r8.get());
@@ -222,8 +244,7 @@ fn decode_thread(current: ThreadRef, id: ThreadId) -> Result<Request, ErrorCode>
     } else {
         pager
     };
-    let pager = Some(pager).filter(|pager| !pager.is_nil());
-    let location = Some(registers.r9().get()).filter(|&location| location != UNCHANGED);
+    let (pager, location) = (some_pager(pager), some_location(registers.r9().get()));
     match threads().by_number(id.number()) {
         None => decode_creation(current, id, specifier, scheduler, pager, location),
         // Its deletion is under way.
@@ -252,6 +273,7 @@ fn decode_association(
     Ok(Request::Associate(interrupt, Some(handler)))
 }
 
+#[inline(always)]
 fn decode_creation(
     current: ThreadRef,
     id: ThreadId,
@@ -269,7 +291,7 @@ fn decode_creation(
     }
     let scheduler = decode_scheduler(current, scheduler)?.ok_or(ErrorCode::InvalidScheduler)?;
     match location {
-        Some(location) if !space.is_some_and(|space| space.is_utcb_location(location)) => {
+        Some(location) if !space.is_some_and(|space| space.takes_utcb_at(location)) => {
             return Err(ErrorCode::InvalidUtcbArea);
         }
         None if pager.is_some() => return Err(ErrorCode::InvalidUtcbArea),
@@ -313,16 +335,17 @@ fn decode_modification(
 }
 
 /// The space of the user thread that `specifier` names.
+#[inline(always)]
 fn space_of(specifier: ThreadId) -> Result<SpaceRef, ErrorCode> {
-    Some(specifier)
-        .filter(|id| id.is_global())
-        .and_then(|id| table::threads().find(id))
-        .and_then(|thread| thread.space.get())
-        .ok_or(ErrorCode::InvalidSpace)
+    threads().find(specifier).and_then(|thread| thread.space.get()).ok_or(ErrorCode::InvalidSpace)
 }
 
-/// The scheduler; `None` if it is not to change.
+/// The scheduler; `None` if it is not to change. Most often it is who asks.
+#[inline(always)]
 fn decode_scheduler(current: ThreadRef, scheduler: ThreadId) -> Result<Option<ThreadRef>, ErrorCode> {
+    if scheduler == current.id() {
+        return Ok(Some(current));
+    }
     if scheduler.is_nil() {
         return Ok(None);
     }
@@ -364,29 +387,21 @@ fn perform(request: Request) -> Result<Option<Work>, ErrorCode> {
     Ok(Some(Work::Idle))
 }
 
-/// A UTCB that a thread is to get; returned if not used.
-struct Provisions {
-    space: SpaceRef,
-    block: Option<(&'static Utcb, u64)>,
+/// Takes the UTCB that a thread is to get into use. `space` pays for it.
+#[inline(always)]
+fn reserve_utcb(space: SpaceRef, location: Option<u64>) -> Result<Option<(&'static Utcb, u64)>, ErrorCode> {
+    let Some(location) = location else { return Ok(None) };
+    let block = match space.utcb_at_hand(location) {
+        Some(block) => block,
+        None => reserve_utcb_elsewhere(space, location)?,
+    };
+    Ok(Some((block, location)))
 }
 
-impl Provisions {
-    /// `space` pays for it.
-    #[inline]
-    fn reserve(space: SpaceRef, location: Option<u64>) -> Result<Self, ErrorCode> {
-        let Some(location) = location else { return Ok(Self { space, block: None }) };
-        let block = mapping::or_from_spare(|| space.allocate_utcb(location));
-        let block = block.map_err(|_: OutOfMemory| ErrorCode::NoMemory)?;
-        Ok(Self { space, block: Some((block.ok_or(ErrorCode::InvalidUtcbArea)?, location)) })
-    }
-}
-
-impl Drop for Provisions {
-    fn drop(&mut self) {
-        if let Some((block, location)) = self.block.take() {
-            self.space.free_utcb(block, location);
-        }
-    }
+#[inline(never)]
+fn reserve_utcb_elsewhere(space: SpaceRef, location: u64) -> Result<&'static Utcb, ErrorCode> {
+    let block = mapping::or_from_spare(|| space.allocate_utcb(location));
+    block.map_err(|_: OutOfMemory| ErrorCode::NoMemory)?.ok_or(ErrorCode::InvalidUtcbArea)
 }
 
 fn create(
@@ -396,20 +411,40 @@ fn create(
     pager: Option<ThreadId>,
     location: Option<u64>,
 ) -> Result<(), ErrorCode> {
-    let no_memory = |_: OutOfMemory| ErrorCode::NoMemory;
     let Some(space) = space else {
-        return mapping::or_from_spare(|| lifecycle::create_with_space(id, scheduler)).map_err(no_memory);
+        return mapping::or_from_spare(|| lifecycle::create_with_space(id, scheduler))
+            .map_err(|_: OutOfMemory| ErrorCode::NoMemory);
     };
-    let mut provisions = Provisions::reserve(space, location)?;
-    let thread = mapping::or_from_spare(|| lifecycle::allocate(space.account())).map_err(no_memory)?;
+    let processors = (arch::cpu_number() as u16, lifecycle::creators_home());
+    create_in::<false>(id, space, scheduler, pager.unwrap_or(ThreadId::NIL), location, processors)
+}
+
+/// Creates a thread, active if there is a pager (not nil), in a space that there is, `here`, from where it goes to its `home`.
+/// `AT_ONCE`: these are the same, and the pager's id is a global one.
+#[inline(always)]
+fn create_in<const AT_ONCE: bool>(
+    id: ThreadId,
+    space: SpaceRef,
+    scheduler: ThreadRef,
+    pager: ThreadId,
+    location: Option<u64>,
+    (here, home): (u16, u16),
+) -> Result<(), ErrorCode> {
+    let place = reserve_utcb(space, location)?;
+    let Some(thread) = lifecycle::allocate_or_from_spare(space.account(), pager, here) else {
+        if let Some((block, location)) = place {
+            space.free_utcb(block, location);
+        }
+        return Err(ErrorCode::NoMemory);
+    };
     // POINT OF NO RETURN.
-    lifecycle::install(thread, id, space);
+    lifecycle::install(thread, id, space, home);
     lifecycle::set_scheduler(thread, scheduler);
-    if let Some((block, location)) = provisions.block.take() {
-        lifecycle::set_utcb(thread, block, location);
-    }
-    if let Some(pager) = pager {
-        lifecycle::activate_new(thread, pager);
+    if let Some((block, location)) = place {
+        lifecycle::set_first_utcb(thread, id, home, block, location);
+        if !pager.is_nil() {
+            lifecycle::activate_new::<AT_ONCE>(thread, space, block, pager);
+        }
     }
     Ok(())
 }
@@ -423,15 +458,15 @@ fn modify(
     location: Option<u64>,
 ) -> Result<Work, ErrorCode> {
     let space = move_to.or(thread.space.get()).ok_or(ErrorCode::InvalidThread)?;
-    let mut provisions = Provisions::reserve(space, location)?;
+    let place = reserve_utcb(space, location)?;
     // POINT OF NO RETURN.
     if let Some(scheduler) = scheduler {
         lifecycle::set_scheduler(thread, scheduler);
     }
     let mut left = None;
     if move_to.is_some() {
-        left = lifecycle::relocate(thread, space, provisions.block.take());
-    } else if let Some((block, location)) = provisions.block.take() {
+        left = lifecycle::relocate(thread, space, place);
+    } else if let Some((block, location)) = place {
         lifecycle::drop_utcb(thread);
         lifecycle::set_utcb(thread, block, location);
     }

@@ -7,7 +7,7 @@ use super::{ipc, lifecycle};
 use crate::initial_servers::InitialServer;
 use crate::memory::OutOfMemory;
 use crate::space::Space;
-use crate::{interrupt, kip};
+use crate::{arch, interrupt, kip};
 
 /// Version of the initial servers' ids.
 const VERSION: u32 = 1;
@@ -41,8 +41,8 @@ fn create_server(
     let space = Space::create_initial(is_sigma0)?;
     let account = space.account();
     space.configure(Some(KIP_AREA), Some(UTCB_AREA))?;
-    let thread = lifecycle::allocate(account)?;
-    lifecycle::install(thread, id, space);
+    let thread = lifecycle::allocate(account, ThreadId::NIL, arch::cpu_number() as u16)?;
+    lifecycle::install(thread, id, space, lifecycle::creators_home());
     thread.scheduler.set(scheduler);
     thread.priority.set(MAX_PRIORITY);
     thread.sensitive_priority.set(MAX_PRIORITY);

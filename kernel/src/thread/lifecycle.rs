@@ -11,12 +11,13 @@ use x2::control::{DEFAULT_PRIORITY, DEFAULT_TIMESLICE};
 use x2::{ThreadId, utcb};
 
 use super::table::threads;
-use super::tcb::{TCB_SIZE, Tcb, mark};
+use super::tcb::{TCB_SIZE, Tcb, mark, own_gs_base};
 use super::transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
 use super::{Continuation, IpcKind, ThreadRef, Utcb, ipc};
-use crate::mapping::{Cursor, Progress};
+use crate::mapping::{self, Cursor, Progress};
 use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
-use crate::space::{Space, SpaceRef};
+use crate::scheduler::timeouts::NEVER;
+use crate::space::{CONTROL, Space, SpaceRef};
 use crate::trace::{self, Event};
 use crate::{arch, interrupt, processor};
 
@@ -42,33 +43,54 @@ static THREADS: ObjectSlab<Memory, { offset_of!(Tcb, registers) as u32 }> = Obje
 
 /// TCBs in use, for leak checks.
 pub fn threads_in_use() -> u32 {
+    let _control = CONTROL.lock();
     THREADS.slab().usage().0
 }
 
-/// A TCB that is not in the table yet, in its initial state, charged to `account`.
-pub fn allocate(account: Account) -> Result<ThreadRef, OutOfMemory> {
-    let place = THREADS.alloc(account)?;
+/// A TCB that is not in the table yet, charged to `account`; [`install`] completes it. It is `here`, on this processor, and will wait
+/// for its start from `pager`, unless that is nil. Under [`CONTROL`], or at boot.
+#[inline(always)]
+pub fn allocate(account: Account, pager: ThreadId, here: u16) -> Result<ThreadRef, OutOfMemory> {
+    debug_assert!(u32::from(here) == arch::cpu_number());
+    // SAFETY: see above, and [`release`].
+    let place = unsafe { THREADS.alloc_below(account)? };
     // SAFETY: the slab hands out memory that is a TCB, live or from its last use, or zero: each is a valid Tcb, and the
     // memory is never used as anything else.
     let thread: ThreadRef = unsafe { &place.as_ref().tcb };
-    thread.reset();
+    thread.reset(pager, here);
     thread.account.set(account);
     Ok(thread)
 }
 
-/// Returns a TCB that is in no table, queue or space.
-pub fn release(thread: ThreadRef) {
+/// As [`allocate`]; where memory is short, what spare page tables have is used for it.
+#[inline(always)]
+pub fn allocate_or_from_spare(account: Account, pager: ThreadId, here: u16) -> Option<ThreadRef> {
+    match allocate(account, pager, here) {
+        Ok(thread) => Some(thread),
+        Err(OutOfMemory) => allocate_from_spare(account, pager, here),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn allocate_from_spare(account: Account, pager: ThreadId, here: u16) -> Option<ThreadRef> {
+    mapping::give_back().then(|| allocate(account, pager, here).ok()).flatten()
+}
+
+/// Returns a TCB that is in no table, queue or space. Under [`CONTROL`].
+#[inline(always)]
+fn release(thread: ThreadRef) {
     // SAFETY: it came from this slab; whoever still refers to it re-checks its id, which is nil.
-    unsafe { THREADS.free(NonNull::from(thread).cast(), thread.account.get()) };
+    unsafe { THREADS.free_below(NonNull::from(thread).cast(), thread.account.get()) };
 }
 
 /// Creates a thread, and an empty space for it (X.2 rule 5.6). Fails without trace.
 pub fn create_with_space(id: ThreadId, scheduler: ThreadRef) -> Result<(), OutOfMemory> {
     // The TCB is paid for by the space, which has no name for it before it exists.
     let space = Space::create()?;
-    match allocate(space.account()) {
+    match allocate(space.account(), ThreadId::NIL, arch::cpu_number() as u16) {
         Ok(thread) => {
-            install(thread, id, space);
+            install(thread, id, space, creators_home());
             set_scheduler(thread, scheduler);
             Ok(())
         }
@@ -103,15 +125,21 @@ pub fn drop_utcbs_of(space: SpaceRef, next: u32) -> Result<(), u32> {
     Ok(())
 }
 
-/// Puts a new thread into the table and `space`. It lives where its creator does.
-pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef) {
+/// Where the current thread lives, as what it makes will, too. At boot it is the first processor.
+pub fn creators_home() -> u16 {
+    processor::this().current.get().map_or(arch::cpu_number() as u16, |creator| creator.home())
+}
+
+/// Puts a new thread, that will live at `home`, into the table and `space`. It has no scheduler yet.
+#[inline(always)]
+pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, home: u16) {
     thread.set_id(id);
     thread.space.set(Some(space));
     space.add_thread();
-    processor::this().current.get().inspect(|creator| thread.set_home(creator.home()));
+    thread.set_first_home(home);
     thread.priority.set(DEFAULT_PRIORITY);
     thread.sensitive_priority.set(DEFAULT_PRIORITY);
-    let timeslice = DEFAULT_TIMESLICE.micros().unwrap_or(crate::scheduler::timeouts::NEVER);
+    let timeslice = DEFAULT_TIMESLICE.micros().unwrap_or(NEVER);
     thread.timeslice.set(timeslice);
     thread.timeslice_left.set(timeslice);
     threads().set(id.number(), Some(thread));
@@ -126,22 +154,34 @@ pub fn set_scheduler(thread: ThreadRef, scheduler: ThreadRef) {
 }
 
 /// Makes the room for the transfer record of `thread`, which came from [`allocate`], an unused record.
+#[inline(always)]
 fn make_record(thread: ThreadRef) -> &'static TransferRecord {
     let memory = core::ptr::from_ref(thread).cast::<Memory>();
-    // SAFETY: `allocate` makes TCBs in such memory only; the thread has no record, so nobody refers to what is there.
-    unsafe { (*(*memory).record.get()).write(TransferRecord::new()) }
+    // SAFETY: `allocate` makes TCBs in such memory only; the thread has no record, so nobody refers to what is there: zeros, or
+    // the record of the last thread there.
+    unsafe {
+        let record = (*memory).record.get().cast::<TransferRecord>();
+        TransferRecord::renew(record);
+        &*record
+    }
 }
 
 /// Gives an inactive thread its UTCB.
 pub fn set_utcb(thread: ThreadRef, block: &'static Utcb, location: u64) {
+    set_first_utcb(thread, thread.id(), thread.home(), block, location);
+    forget_loaded(thread);
+}
+
+/// The same for a thread that has never run, with this id and home.
+#[inline(always)]
+pub fn set_first_utcb(thread: ThreadRef, id: ThreadId, home: u16, block: &'static Utcb, location: u64) {
     let pointer = location + utcb::MR0_OFFSET;
     thread.utcb.set(Some(block));
     thread.local_id.set(pointer);
     block.write(utcb::SELF_POINTER, pointer);
-    block.write(utcb::MY_GLOBAL_ID, thread.id().raw());
-    block.write(utcb::PROCESSOR_NUMBER, u64::from(thread.home()));
-    thread.registers.gs_base.set(thread.own_gs_base());
-    forget_loaded(thread);
+    block.write(utcb::MY_GLOBAL_ID, id.raw());
+    block.write(utcb::PROCESSOR_NUMBER, u64::from(home));
+    thread.registers.gs_base.set(own_gs_base(pointer));
 }
 
 /// Takes the UTCB of a thread that is not going to run before it gets another.
@@ -153,22 +193,32 @@ pub fn drop_utcb(thread: ThreadRef) {
 
 /// Activates an inactive thread that has a UTCB: it waits for its start message from `pager` (X.2 rule 5.12).
 pub fn activate(thread: ThreadRef, pager: ThreadId) {
-    become_active(thread, pager);
-    ipc::await_start(thread, pager);
-}
-
-/// The same for a thread that has just been made.
-pub fn activate_new(thread: ThreadRef, pager: ThreadId) {
-    become_active(thread, pager);
-    ipc::await_first_start(thread, pager);
-}
-
-fn become_active(thread: ThreadRef, pager: ThreadId) {
     thread.transfer_record.set(Some(make_record(thread)));
     if let Some(space) = thread.space.get() {
         space.count_active(true);
     }
     thread.set_pager(pager);
+    ipc::await_start(thread, pager);
+}
+
+/// The same for a thread that has just been made for `pager`, in `space`, with `block`. `AT_ONCE`: its creator is at home, and the
+/// pager's id is a global one.
+#[inline(always)]
+pub fn activate_new<const AT_ONCE: bool>(
+    thread: ThreadRef,
+    space: SpaceRef,
+    block: &'static Utcb,
+    pager: ThreadId,
+) {
+    thread.transfer_record.set(Some(make_record(thread)));
+    space.count_active(true);
+    block.write(utcb::PAGER, pager.raw());
+    if AT_ONCE || pager.is_global() && thread.is_home() {
+        ipc::await_first_start(thread, pager);
+    } else {
+        // A local id means something in the thread's own space; and senders are looked for at home.
+        ipc::await_start(thread, pager);
+    }
 }
 
 /// Moves `thread` to `space`, where its UTCB, if it has one, will be `block` at `location`. Returns the old space if
@@ -287,6 +337,7 @@ pub fn finish_walk(thread: ThreadRef) -> Progress<()> {
 
 /// Whether nothing is left for [`end_relations`] and [`finish_walk`] to do, on any processor: nobody knows the thread, nobody sends to it, and there
 /// is no other processor where somebody could be about to.
+#[inline(always)]
 pub fn has_no_relations(thread: ThreadRef) -> bool {
     other_processors() == 0
         && !thread.is_marked(mark::NAMED)
@@ -296,34 +347,47 @@ pub fn has_no_relations(thread: ThreadRef) -> bool {
 }
 
 /// Whether the thread is in no IPC that anybody else could notice the end of.
+#[inline(always)]
 pub fn is_in_no_ipc(thread: ThreadRef) -> bool {
     matches!(thread.continuation(), Continuation::Inactive | Continuation::Receive(IpcKind::Start))
 }
 
-/// Whether the end of the thread, which has not started, concerns nobody else: nobody knows it, its space has other threads.
-#[inline]
-pub fn goes_unnoticed(thread: ThreadRef) -> bool {
-    is_in_no_ipc(thread)
-        && has_no_relations(thread)
-        && !has_unfinished(thread)
-        && thread.space.get().is_some_and(Space::has_several_threads)
+/// Whether the end of the thread, which has not started and lives in `space`, concerns nobody else: nobody knows it, its space has
+/// other threads.
+#[inline(always)]
+pub fn goes_unnoticed(thread: ThreadRef, space: SpaceRef) -> bool {
+    is_in_no_ipc(thread) && has_no_relations(thread) && !has_unfinished(thread) && space.has_several_threads()
 }
 
-/// All of the deletion of such a thread, with this id. It has never run: it is in no queue, and no processor knows it.
-pub fn delete_unnoticed(thread: ThreadRef, id: ThreadId) {
+/// All of the deletion of such a thread, with this number. It has never run: it is in no queue, has done nothing that its record
+/// would know of, and no processor knows it.
+#[inline(always)]
+pub fn delete_unnoticed(thread: ThreadRef, number: u32, space: SpaceRef) {
     debug_assert!(!thread.ready.is_queued() && thread.timeout.deadline().is_none());
-    trace::event(Event::ThreadDelete, id.raw(), 0);
+    debug_assert!(thread.transfer_record.get().is_none_or(TransferRecord::is_unused));
+    debug_assert!(thread.id().number() == number);
+    trace::event(Event::ThreadDelete, thread.id().raw(), 0);
     thread.set_id(ThreadId::NIL);
-    processor::this().scheduler.forget_quantum(thread);
+    if thread.quantum_left.get() != NEVER {
+        processor::this().scheduler.forget_quantum(thread);
+    }
     interrupt::forget_handler(thread);
-    let left = remove(thread, id.number());
-    debug_assert!(left.is_none());
+    if thread.forget_start() {
+        space.count_active(false);
+    }
+    if let Some(block) = thread.utcb.get() {
+        space.free_utcb(block, thread.local_id.replace(0) - utcb::MR0_OFFSET);
+        thread.utcb.set(None);
+    }
+    thread.transfer_record.set(None);
+    threads().set(number, None);
+    let last = free(thread, space);
+    debug_assert!(!last);
 }
 
 /// The last step of a deletion. Returns the space if this was its last thread.
 pub fn remove(thread: ThreadRef, number: u32) -> Option<SpaceRef> {
     let space = thread.space.get()?;
-    let account = thread.account.get();
     forget_loaded(thread);
     if thread.is_active() {
         space.count_active(false);
@@ -332,14 +396,21 @@ pub fn remove(thread: ThreadRef, number: u32) -> Option<SpaceRef> {
     if let Some(record) = thread.transfer_record.take() {
         record.end();
     }
-    if let Some(state) = thread.extended_state.take() {
-        arch::free_extended_state(state, account);
-    }
     thread.set_continuation(Continuation::Inactive);
-    thread.space.set(None);
     threads().set(number, None);
+    free(thread, space).then_some(space)
+}
+
+/// Frees what is left of an inactive thread of `space` that is in no table. Returns whether it was the space's last.
+#[inline(always)]
+fn free(thread: ThreadRef, space: SpaceRef) -> bool {
+    if let Some(state) = thread.extended_state.get() {
+        thread.extended_state.set(None);
+        arch::free_extended_state(state, thread.account.get());
+    }
+    thread.space.set(None);
     release(thread);
-    Some(space).filter(|space| space.remove_thread())
+    space.remove_thread()
 }
 
 /// Whether [`take_unfinished`] may find something.

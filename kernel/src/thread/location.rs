@@ -52,6 +52,13 @@ impl Tcb {
         self.home.load(Ordering::Acquire)
     }
 
+    /// Sets the home of a thread that has just been made, and has no UTCB yet.
+    #[inline]
+    pub(super) fn set_first_home(&self, home: u16) {
+        // Relaxed: nobody finds the thread yet.
+        self.home.store(home, Ordering::Relaxed);
+    }
+
     /// Sets the home of a thread that is here and has nothing at its old home, and tells its program.
     pub fn set_home(&self, home: u16) {
         self.home.store(home, Ordering::Release);

@@ -54,6 +54,7 @@ impl Registers {
         }
     }
 
+    #[inline(always)]
     pub(super) fn reset(&self) {
         let Self { message, rsp, rip, rflags, rdi, rsi, rbp, fs_base, gs_base, rcx, rdx, r8, r11 } = self;
         message.iter().for_each(|register| register.set(0));

@@ -83,19 +83,28 @@ impl ThreadTable {
     }
 
     /// Makes `thread` the thread with this number, which must be below [`NUMBERS`].
+    #[inline(always)]
     pub fn set(&self, number: u32, thread: Option<ThreadRef>) {
         let pointer = core::ptr::from_ref(thread.unwrap_or(&NOBODY.0)).cast_mut();
         // Release: see `by_number`.
         self.threads[number as usize].store(pointer, Ordering::Release);
-        // Relaxed: who walks meanwhile may or may not see the thread, as before; `set` itself is never called by two.
+        // Relaxed, and in two steps: who walks meanwhile may or may not see the thread, as before; `set` itself is never called by
+        // two.
         let (word, bit) = (number as usize / BITS, 1 << (number as usize % BITS));
-        let (words, word_bit) = (&self.words[word / BITS], 1 << (word % BITS));
-        if thread.is_some() {
-            self.used[word].fetch_or(bit, Ordering::Relaxed);
-            words.fetch_or(word_bit, Ordering::Relaxed);
-        } else if self.used[word].fetch_and(!bit, Ordering::Relaxed) == bit {
-            words.fetch_and(!word_bit, Ordering::Relaxed);
+        let used = self.used[word].load(Ordering::Relaxed);
+        let now = if thread.is_some() { used | bit } else { used & !bit };
+        self.used[word].store(now, Ordering::Relaxed);
+        if used == 0 || now == 0 {
+            self.note_word(word, now != 0);
         }
+    }
+
+    /// Notes whether this word has bits.
+    #[inline(never)]
+    fn note_word(&self, word: usize, has_bits: bool) {
+        let (words, bit) = (&self.words[word / BITS], 1 << (word % BITS));
+        let before = words.load(Ordering::Relaxed);
+        words.store(if has_bits { before | bit } else { before & !bit }, Ordering::Relaxed);
     }
 
     /// The first number in use from `number` on.

@@ -9,14 +9,14 @@ use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 
 use handover::{Location, Node};
-use x2::{ThreadId, utcb};
+use x2::{ThreadId, Time, utcb};
 
 use super::registers::Registers;
 use super::send_queue::{SendNode, SendQueue};
 use super::transfer_record::TransferRecord;
 use super::utcb::Utcb;
 use super::{Continuation, IpcKind, Offer};
-use crate::arch::{self, ExtendedState};
+use crate::arch::ExtendedState;
 use crate::interrupt::Interrupt;
 use crate::memory::Account;
 use crate::scheduler::ready_queue::{ReadyNode, Ring};
@@ -286,49 +286,55 @@ impl Tcb {
         }
     }
 
-    /// Brings every field into the state of [`Tcb::new`], one by one: another processor may be reading the id. The thread
-    /// lives and is on this processor.
-    pub fn reset(&self) {
-        self.set_id(ThreadId::NIL);
-        self.set_continuation(Continuation::Inactive);
+    /// Brings the fields of a TCB that is free into the state of [`Tcb::new`], one by one: another processor may be reading the id.
+    /// The thread lives and is `here`, on this processor, and will wait for its start from `pager` (nil: nobody). Not those fields
+    /// that are so while it is free, in zeroed memory and as [`lifecycle::remove`](super::lifecycle::remove) leaves them, nor
+    /// those that [`lifecycle::install`](super::lifecycle::install) sets.
+    #[inline(always)]
+    pub fn reset(&self, pager: ThreadId, here: u16) {
+        debug_assert!(self.id().is_nil() && self.offer.get() == Offer::NONE && !self.is_active());
+        debug_assert!(self.space.get().is_none() && self.utcb.get().is_none() && self.local_id.get() == 0);
+        debug_assert!(self.transfer_record.get().is_none() && self.extended_state.get().is_none());
         self.flags.set(0);
-        let here = arch::cpu_number() as u16;
-        self.home.store(here, Ordering::Relaxed);
         self.location.assign(here);
         self.named.store(0, Ordering::Relaxed);
         self.marks.store(0, Ordering::Relaxed);
         self.moves_to.set(NOWHERE);
-        self.priority.set(0);
-        self.set_partner(ThreadId::NIL);
-        self.space.set(None);
-        self.local_id.set(0);
-        self.utcb.set(None);
+        self.partner.set(pager);
         self.pending_interrupts.set(None);
         self.registers.reset();
         self.entered_by_syscall.set(false);
-        self.receive_timeout.set(0);
-        self.receive_from.set(ThreadId::NIL);
+        self.receive_timeout.set(Time::NEVER.raw());
+        self.receive_from.set(pager);
         self.receive_deadline.set(NEVER);
         self.virtual_sender.set(ThreadId::NIL);
         self.timeout.reset();
-        self.timeslice.set(NEVER);
-        self.timeslice_left.set(NEVER);
-        self.account.set(Account::KERNEL);
-        self.scheduler.set(ThreadId::NIL);
         self.maximum_delay.set(0);
-        self.sensitive_priority.set(0);
         self.pending.set(0);
         self.quantum_left.set(NEVER);
         self.quantum_over_at.set(0);
         self.preempted_at.set(0);
         self.send_deadline.set(NEVER);
         self.fault.iter().for_each(|word| word.set(0));
-        self.extended_state.set(None);
-        self.transfer_record.set(None);
-        self.owned_pager.set(ThreadId::NIL);
+        self.owned_pager.set(pager);
         self.owned_exception_handler.set(ThreadId::NIL);
         self.notification.store(0, Ordering::Relaxed);
         self.search.set(None);
+    }
+
+    /// A thread that has been made for its pager awaits its start.
+    #[inline(always)]
+    pub(super) fn await_first_start(&self) {
+        debug_assert!(self.offer.get() == Offer::NONE && self.receive_deadline.get() == NEVER);
+        debug_assert!(self.partner() == self.receive_from.get() && self.partner() == self.owned_pager.get());
+        self.continuation.set(Continuation::Receive(IpcKind::Start));
+    }
+
+    /// A thread that has not started becomes inactive. Returns whether it was active.
+    #[inline(always)]
+    pub(super) fn forget_start(&self) -> bool {
+        debug_assert!(self.offer.get() == Offer::NONE);
+        self.continuation.replace(Continuation::Inactive) != Continuation::Inactive
     }
 
     /// The global id.
@@ -597,7 +603,7 @@ impl Tcb {
 
     /// GS base as the kernel chooses it: where the thread's UTCB pointer lies (K5).
     pub fn own_gs_base(&self) -> u64 {
-        self.local_id.get() - utcb::MR0_OFFSET + utcb::byte_offset(utcb::SELF_POINTER)
+        own_gs_base(self.local_id.get())
     }
 
     /// Whether the thread's space has lost its owner: it does not run any more.
@@ -618,6 +624,12 @@ impl Tcb {
     pub fn is_active(&self) -> bool {
         self.continuation() != Continuation::Inactive
     }
+}
+
+/// GS base for a thread with this UTCB pointer.
+#[inline(always)]
+pub(super) fn own_gs_base(pointer: u64) -> u64 {
+    pointer - utcb::MR0_OFFSET + utcb::byte_offset(utcb::SELF_POINTER)
 }
 
 impl Default for Tcb {

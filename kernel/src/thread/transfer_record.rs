@@ -157,6 +157,22 @@ impl TransferRecord {
         }
     }
 
+    /// Makes memory, which is zero or was a record before, an unused record. What means nothing before a transfer has begun, which
+    /// sets it, stays.
+    ///
+    /// # Safety
+    /// It is nobody's.
+    #[inline(always)]
+    pub unsafe fn renew(record: *mut Self) {
+        // SAFETY: the caller's promise. What is not written is valid, as zeros are for these types.
+        unsafe {
+            (&raw mut (*record).peer).write(Cell::new(None));
+            (&raw mut (*record).work).write(Cell::new(Work::Idle));
+            (&raw mut (*record).outer).write(Cell::new(None));
+            Cursor::renew((&raw mut (*record).cursor).cast());
+        }
+    }
+
     /// Calls a mapping operation with the thread's cursor: that of its map item, its Unmap, or the space it destroys.
     pub fn with_cursor<T>(&'static self, operation: impl FnOnce(Pin<&mut Cursor>) -> T) -> T {
         // SAFETY: records do not move while they are in use; mapping operations do not call back into this module, so
@@ -171,6 +187,14 @@ impl TransferRecord {
                 cursor.end();
             }
         });
+    }
+
+    /// Whether nothing is kept here.
+    pub fn is_unused(&'static self) -> bool {
+        self.peer.get().is_none()
+            && matches!(self.work.get(), Work::Idle)
+            && self.outer.get().is_none()
+            && self.with_cursor(|cursor| !cursor.is_active() && !cursor.has_walk())
     }
 
     /// Whether there is something for [`finish_walk`](Self::finish_walk) to do.

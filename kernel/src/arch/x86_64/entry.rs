@@ -73,6 +73,7 @@ global_asm!(
     state_offset = const Call::ThreadState.return_offset(),
     notify_offset = const Call::Notify.return_offset(),
     more_than_a_page = const !UnmapControl::new(1, true).raw() as i64,
+    not_done = const NOT_DONE,
     flush = const UnmapControl::new(1, true).raw(),
     exchanged = const !ExchangeControl::DELIVER.raw() as i64,
     slice_owner = const processor!(scheduler) + Scheduler::SLICE_OWNER,
@@ -288,20 +289,19 @@ extern "C" fn map_page(
     }
 }
 
-/// Called by `short_calls.S`: a ThreadControl by who has the privilege, of which only registers that a function may change are saved. Returns 0: nothing was
-/// done; 1: it is, or 2: it has failed. The lowest bit is what the caller gets.
+/// What [`control_thread`] did not do.
+const NOT_DONE: u32 = 2;
+
+/// Called by `short_calls.S`: a ThreadControl by who has the privilege, of which only registers that a function may change are saved.
+/// Returns what the caller gets, 1: it is done, or 0: it has failed; or [`NOT_DONE`]: nothing was done.
 #[unsafe(no_mangle)]
 extern "C" fn control_thread(current: &'static Tcb) -> u32 {
-    processor::this().entered_from(current);
-    if !dispatch::returns_unchanged(current) {
-        return 0;
-    }
     match syscall::control_thread(current) {
-        None => 0,
+        None => NOT_DONE,
         Some(Ok(())) => 1,
         Some(Err(error)) => {
             syscall::set_error(current, error);
-            2
+            0
         }
     }
 }
@@ -316,10 +316,20 @@ extern "C" fn unmap_page(current: &'static Tcb, fpage: u64) -> u64 {
     syscall::unmap_page(current, Fpage::from_raw(fpage), false).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
-/// The same with flush: a function of its own, as the registers do not suffice for both in one.
+/// The same with flush: a function of its own, as the registers do not suffice for both in one; nor for what becomes of a page that
+/// goes and of one that can still be read.
 #[unsafe(no_mangle)]
 extern "C" fn flush_page(current: &'static Tcb, fpage: u64) -> u64 {
-    syscall::unmap_page(current, Fpage::from_raw(fpage), true).map_or(NOT_UNMAPPED, Fpage::raw)
+    let fpage = Fpage::from_raw(fpage);
+    if !fpage.rights().contains(Rights::READ) {
+        return reduce_page(current, fpage);
+    }
+    syscall::unmap_page(current, fpage, true).map_or(NOT_UNMAPPED, Fpage::raw)
+}
+
+#[inline(never)]
+extern "C" fn reduce_page(current: &'static Tcb, fpage: Fpage) -> u64 {
+    syscall::unmap_page(current, fpage, true).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
 const PAGE_FAULT: u64 = 14;

@@ -18,6 +18,21 @@
     mov     [rsp + {r8}], r8
 .endm
 
+// Returns with RAX, and the registers that were saved.
+.macro return_result
+    mov     r8, [rsp + {r8}]
+    mov     r9, [rsp + {message} + 0]
+    mov     r10, [rsp + {message} + 24]
+    mov     rcx, [rsp + {rip}]
+    mov     r11, [rsp + {rflags}]
+    mov     rdi, [rsp + {rdi}]
+    mov     rsi, [rsp + {rsi}]
+    mov     rdx, [rsp + {rdx}]
+    mov     rsp, gs:[{scratch}]
+    swapgs
+    sysretq
+.endm
+
 // SystemClock.
 fast_clock:
     mov     gs:[{scratch2}], rdx
@@ -143,19 +158,14 @@ fast_control:
     cmp     byte ptr [rsp + {privileged}], 0
     mov     rsp, gs:[{current}]
     je      general_entry                   // who has no privilege is refused
-    cmp     rdi, r8
-    je      general_entry                   // a new space
     save_for_function rax
-    mov     rcx, gs:[{scratch}]
-    mov     [rsp + {rsp}], rcx
     mov     rdi, rsp
     mov     rsp, gs:[{stack_top}]
     call    control_thread
     mov     rsp, gs:[{current}]
-    test    eax, eax
-    jz      not_at_once
-    and     eax, 1
-    jmp     return_result
+    cmp     eax, {not_done}
+    je      not_at_once
+    return_result
 
 // MapControl with one item, in registers. What a function may change is saved, so that everything else goes on as usual.
 fast_map:
@@ -163,8 +173,6 @@ fast_map:
     test    rdx, rdx
     jns     general_entry
     save_for_function
-    mov     rcx, gs:[{scratch}]
-    mov     [rsp + {rsp}], rcx
     mov     rcx, r8
     mov     r8, rdi
     mov     rdi, rsp
@@ -175,21 +183,12 @@ fast_map:
     jz      2f
     and     eax, 1
     mov     [rsp + {r8}], rdx
-return_result:
-    mov     r8, [rsp + {r8}]
-    mov     r9, [rsp + {message} + 0]
-    mov     r10, [rsp + {message} + 24]
-    mov     rcx, [rsp + {rip}]
-    mov     r11, [rsp + {rflags}]
-    mov     rdi, [rsp + {rdi}]
-    mov     rsi, [rsp + {rsi}]
-    mov     rdx, [rsp + {rdx}]
-    mov     rsp, [rsp + {rsp}]
-    swapgs
-    sysretq
+    return_result
 2:  mov     [rsp + {message} + 8], rax
 // The other registers are saved: the call goes on as any.
 not_at_once:
+    mov     rax, gs:[{scratch}]
+    mov     [rsp + {rsp}], rax
     mov     [rsp + {message} + 16], rbx
     mov     [rsp + {message} + 32], r12
     mov     [rsp + {message} + 40], r13
@@ -213,7 +212,7 @@ fast_unmap:
 4:  mov     rsp, gs:[{current}]
     mov     r9, rax
     inc     rax
-    jz      2f
+    jz      not_at_once
     mov     rax, [rsp + {message} + 8]
     mov     r10, [rsp + {message} + 24]
     mov     rcx, [rsp + {rip}]
@@ -225,8 +224,5 @@ fast_unmap:
     mov     rsp, gs:[{scratch}]
     swapgs
     sysretq
-2:  mov     rax, gs:[{scratch}]
-    mov     [rsp + {rsp}], rax
-    jmp     not_at_once
 3:  call    flush_page
     jmp     4b

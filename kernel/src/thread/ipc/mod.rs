@@ -138,20 +138,17 @@ pub fn await_start(thread: ThreadRef, pager: ThreadId) {
     }
 }
 
-/// The same for a thread that has just been made, to which nobody can have sent anything yet.
+/// The same for a thread that has just been made for `pager`, a global id, and lives here: nobody can have sent anything yet.
+#[inline(always)]
 pub fn await_first_start(thread: ThreadRef, pager: ThreadId) {
-    if !pager.is_global() || !thread.is_home() {
-        // A local id means something in the thread's own space; and senders are looked for at home.
-        return await_start(thread, pager);
-    }
-    thread.receive_from.set(pager);
-    thread.receive_timeout.set(Time::NEVER.raw());
-    thread.receive_deadline.set(NEVER);
-    if let Some(pager) = threads().find(pager) {
+    debug_assert!(pager.is_global() && thread.is_home());
+    // Its scheduler is marked already.
+    if pager != thread.scheduler.get()
+        && let Some(pager) = threads().find(pager)
+    {
         pager.mark(mark::NAMED);
     }
-    thread.set_partner(pager);
-    thread.set_continuation(Continuation::Receive(IpcKind::Start));
+    thread.await_first_start();
 }
 
 /// Goes on with an IPC of the current thread that gave way to an interrupt, or whose receive phase was left to it.

@@ -226,6 +226,8 @@ pub(super) fn id_seen_by(observer: ThreadRef, thread: ThreadRef) -> ThreadId {
 }
 
 /// Whether `id` could be a thread's: neither an interrupt's nor one of the kernel's own numbers (X.2 rule 5.22).
+#[inline(always)]
 pub fn is_user_number(id: ThreadId) -> bool {
-    id.is_global() && id.number() >= interrupt::user_base() && (id.number() as usize) < table::NUMBERS
+    // The number of anythread is none.
+    id.has_version() && id.number() >= interrupt::user_base() && (id.number() as usize) < table::NUMBERS
 }

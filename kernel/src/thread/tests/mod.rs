@@ -11,6 +11,7 @@ mod processors;
 mod propagation;
 mod random;
 mod scheduling;
+mod successors;
 
 use core::cell::Cell;
 
