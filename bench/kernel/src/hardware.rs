@@ -82,7 +82,7 @@ fn sample<const COUNT: usize>(mut operation: impl FnMut()) -> (u64, u64) {
 }
 
 /// Something that takes its time whatever the processor does.
-fn count(test: &'static str, operation: impl FnMut()) {
+fn count_over_phases(test: &'static str, operation: impl FnMut()) {
     measure(test, operation);
 }
 

@@ -1,6 +1,6 @@
 //! From a device's interrupt to its driver, a program: the old interval timer (8254), which every machine has.
 
-use crate::count;
+use crate::count_over_phases;
 use l4::{ipc, port, sigma0, thread, utcb};
 use x2::{Fpage, MessageTag, ThreadId, Timeouts};
 
@@ -31,7 +31,7 @@ pub(crate) fn run() {
     thread::associate_interrupt(line, utcb::my_global_id()).expect("nobody else has it");
     start_timer();
     ipc::receive(line).expect("it comes");
-    count("interrupt-to-driver", || {
+    count_over_phases("interrupt-to-driver", || {
         start_timer();
         // Acknowledges the one before, and waits for this one.
         ipc::ipc(line, line, Timeouts::NEVER, MessageTag::new(0, 0, 0)).expect("it comes");

@@ -4,7 +4,7 @@ use core::arch::{asm, naked_asm};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{AVERAGED, count, fixture, measure, measure_at, now, report};
+use crate::{AVERAGED, count_over_phases, fixture, measure, measure_at, now, report};
 use l4::ipc::{self, Message};
 use l4::{kip, registers, space, syscall, thread, utcb};
 use x2::message::StringDescriptor;
@@ -246,7 +246,7 @@ fn timeouts() {
         ipc::call_timeouts(server, Message::new(0), timeouts).expect("the server answers");
     });
     // The clock of an emulated machine jumps while nothing runs: only the plugin can count this.
-    count("timeout-expires", || {
+    count_over_phases("timeout-expires", || {
         ipc::receive_timeout(server, Time::period(1)).expect_err("nobody sends");
     });
 }

@@ -28,6 +28,9 @@ const ROUNDS: [u64; 3] = [32, 64, 128];
 /// Rounds over which operations with a parameter are averaged.
 const AVERAGED: u64 = 64;
 
+/// Operations that wait for something, of which an average is taken.
+const PHASES: u64 = 1024;
+
 fn now() -> u64 {
     // SAFETY: user programs may read the time-stamp counter.
     unsafe { _rdtsc() }
@@ -54,6 +57,21 @@ fn count(test: &str, mut operation: impl FnMut()) {
         operation();
     }
     end_region(format_args!("{test}"), AVERAGED);
+}
+
+/// As [`count`], for an operation that waits for a timer or a device. What it costs depends on when in the tick of a clock it begins:
+/// each of many begins at another instant, so that their average depends little on what was measured before.
+fn count_over_phases(test: &str, mut operation: impl FnMut()) {
+    operation();
+    mark::begin();
+    for phase in 0..PHASES {
+        mark::pause();
+        // Ticks last about a thousand instructions; a round is three, and 7919 a prime.
+        crossing::pause(1 + phase * 7919 % 1024);
+        mark::go_on();
+        operation();
+    }
+    end_region(format_args!("{test}"), PHASES);
 }
 
 /// Measures an operation by numbers of rounds.

@@ -15,3 +15,17 @@ pub fn end() {
     // SAFETY: the instruction does nothing.
     unsafe { asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x02, 0x4c, 0x4d", options(nostack, preserves_flags)) }
 }
+
+/// What comes before [`go_on`] does not count.
+#[inline(always)]
+pub fn pause() {
+    // SAFETY: the instruction does nothing.
+    unsafe { asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x03, 0x4c, 0x4d", options(nostack, preserves_flags)) }
+}
+
+/// The plugin counts again.
+#[inline(always)]
+pub fn go_on() {
+    // SAFETY: the instruction does nothing.
+    unsafe { asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x04, 0x4c, 0x4d", options(nostack, preserves_flags)) }
+}

@@ -5,7 +5,7 @@
 pub enum Kind {
     /// Nothing special.
     Plain,
-    /// A mark: kind (1 begin, 2 end) and the region's number.
+    /// A mark: kind (1 begin, 2 end, 3 pause, 4 go on) and the region's number.
     Mark(u8, u8),
     /// One of [`Special`].
     Special(Special),

@@ -394,7 +394,13 @@ impl State {
                     profile.report(region);
                 }
             }
+            PAUSE => self.counting.store(false, Ordering::Relaxed),
+            GO_ON => self.counting.store(true, Ordering::Relaxed),
             _ => {}
         }
     }
 }
+
+/// Kinds of marks within a region: nothing counts between the first and the second.
+const PAUSE: u8 = 3;
+const GO_ON: u8 = 4;

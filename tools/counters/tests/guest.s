@@ -19,6 +19,11 @@ _start:
         movl 0x200100, %eax
         decl %ecx
         jnz 1b
+        # What does not count.
+        mark 3, 1
+        lock incl 0x200000
+        inb $0x80, %al
+        mark 4, 1
         mark 2, 1
         # Region 2: 4 KiB moved in bulk, a serialising instruction, a port.
         mark 1, 2
