@@ -1,6 +1,7 @@
 //! From a handler's decision to the thread that runs: chooses, carries kernel activity of the chosen thread on until
 //! one is to return to user level, and makes its space and registers the processor's.
 
+use handover::{Letters, Node};
 use x2::Time;
 
 use crate::processor;
@@ -113,44 +114,51 @@ fn send_home() {
 /// it can, goes on afterwards.
 pub fn receive_mail() -> Next {
     let this = processor::this();
-    let number = arch::cpu_number() as u16;
     arch::serve_requests();
     this.update_fast_path();
     let interrupted = this.current.take();
     interrupted.inspect(|thread| this.scheduler.ready.push_front(thread));
     // Threads first: what was posted before them is in the other mailbox then.
-    let threads = this.public.threads.take();
+    let mut threads = this.public.threads.take();
+    if interrupted.is_none()
+        && !this.public.interrupts.has_mail()
+        && let Some(letter) = threads.take_only()
+    {
+        delay::at(Point::Admit);
+        return match admit(arrival(letter)) {
+            Some(woken) if this.scheduler.starts(woken) => Next::Start(woken),
+            woken => {
+                settle(woken);
+                Next::Schedule
+            }
+        };
+    }
+    receive_letters(threads, interrupted)
+}
+
+/// The thread that has come with this letter.
+#[inline]
+fn arrival(letter: &'static Node) -> ThreadRef {
+    // SAFETY: only threads are posted in the mailbox for them.
+    let thread = unsafe { location::of_mail(letter) };
+    thread.location.arrive(arch::cpu_number() as u16);
+    thread
+}
+
+/// These threads have come, and perhaps interrupts.
+fn receive_letters(threads: Letters, interrupted: Option<ThreadRef>) -> Next {
+    let this = processor::this();
     for node in this.public.interrupts.take() {
         // SAFETY: only interrupts are posted there.
         unsafe { interrupt::of_mail(node) }.arrive();
     }
-    let mut threads = threads.map(|node| {
-        // SAFETY: only threads are posted there.
-        let thread = unsafe { location::of_mail(node) };
-        thread.location.arrive(number);
-        thread
-    });
-    match (threads.next(), threads.next()) {
-        (Some(thread), None) => {
-            delay::at(Point::Admit);
-            let woken = admit(thread);
-            if interrupted.is_none()
-                && let Some(woken) = woken.filter(|woken| this.scheduler.starts(woken))
-            {
-                return Next::Start(woken);
-            }
-            settle(woken);
-        }
-        (first, second) => {
-            // All are here before one of them does anything.
-            for thread in first.into_iter().chain(second).chain(threads) {
-                this.scheduler.ready.push_to(Ring::Arrived, thread);
-            }
-            delay::at(Point::Admit);
-            while let Some(thread) = this.scheduler.ready.pop_from(Ring::Arrived) {
-                settle(admit(thread));
-            }
-        }
+    // All are here before one of them does anything.
+    for thread in threads.map(arrival) {
+        this.scheduler.ready.push_to(Ring::Arrived, thread);
+    }
+    delay::at(Point::Admit);
+    while let Some(thread) = this.scheduler.ready.pop_from(Ring::Arrived) {
+        settle(admit(thread));
     }
     match interrupted {
         Some(thread)
@@ -190,7 +198,10 @@ fn serve_visitor(thread: ThreadRef) -> Option<ThreadRef> {
     let this = processor::this();
     trace::event(Event::Serve, thread.id().raw(), u64::from(thread.home()));
     this.current.set(Some(thread));
-    let next = go_on(thread);
+    let next = match thread.continuation() {
+        Continuation::SendAgain(kind) => ipc::send_again(thread, kind),
+        _ => go_on(thread),
+    };
     let current = this.current.take();
     match next {
         Next::Return | Next::Unchanged | Next::ReturnFromEvent => {
@@ -234,6 +245,21 @@ pub fn switching(thread: ThreadRef) -> Option<ThreadRef> {
     switches.then(|| {
         this.scheduler.ready.remove(thread);
         switch_directly(thread);
+        this.scheduler.set_timer();
+        thread
+    })
+}
+
+/// `thread`, which is in no queue, if it runs now, since nobody does or is ready, and there is nothing to do before: what
+/// `dispatch` finds for [`Next::Start`] nearly always.
+#[inline]
+pub fn starting(thread: ThreadRef) -> Option<ThreadRef> {
+    let this = processor::this();
+    let starts = has_nothing_to_do(thread) && !this.scheduler.meters(thread);
+    starts.then(|| {
+        this.scheduler.start(thread);
+        this.current.set(Some(thread));
+        load(thread);
         this.scheduler.set_timer();
         thread
     })

@@ -86,6 +86,12 @@ const NO_PAGE: u64 = 1;
 const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
 
 impl Space {
+    /// Whether messages leave the space just so, to whomever: it has no owner and no redirector.
+    #[inline]
+    pub fn is_unrestricted(&self) -> bool {
+        self.restriction.get().is_none()
+    }
+
     /// A space without threads, mappings and areas. The caller puts a thread into it, or calls [`Space::destroy`].
     pub fn create() -> Result<SpaceRef, OutOfMemory> {
         let account = account_of_new_space()?;

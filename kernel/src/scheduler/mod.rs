@@ -118,12 +118,15 @@ impl Scheduler {
     }
 
     /// Forgets `thread`, which leaves this processor, and books what it has used.
+    #[inline]
     pub fn leave(&self, thread: ThreadRef) {
         let is_it = |place: &Cell<Option<ThreadRef>>| place.get().is_some_and(|other| eq(other, thread));
-        self.ready.remove(thread);
+        if thread.ready.is_queued() {
+            self.ready.remove(thread);
+        }
         self.timeouts.remove(thread);
         if is_it(&self.slice_owner) {
-            self.charge(arch::clock());
+            self.charge(self.now_for(NEVER));
         }
         if is_it(&self.metered) {
             self.stop_meter();
@@ -147,7 +150,10 @@ impl Scheduler {
         }
         let candidate = match next {
             Next::Switched(thread) => return Some(thread),
-            Next::Start(thread) => return self.begin(arch::clock(), Some(thread)),
+            Next::Start(thread) => {
+                self.start(thread);
+                return Some(thread);
+            }
             Next::Return | Next::Unchanged | Next::ReturnFromEvent => current,
             Next::SwitchTo(thread) => {
                 self.ready.remove(thread);
@@ -185,7 +191,7 @@ impl Scheduler {
     /// Whether `thread`, which runs, goes on after what it did itself, with nothing to be metered.
     #[inline]
     pub fn goes_on(&self, thread: ThreadRef) -> bool {
-        self.keeps_processor() && self.metered.get().is_none() && thread.quantum_left.get() == NEVER
+        self.keeps_processor() && !self.meters(thread)
     }
 
     /// Whether `thread` runs instead of the current one, if that gives it its timeslice, with nothing to be metered and nobody
@@ -193,9 +199,8 @@ impl Scheduler {
     #[inline]
     pub fn switches_to(&self, thread: ThreadRef) -> bool {
         self.ready.has_none_above(thread.priority.get())
-            && self.metered.get().is_none()
             && self.delayed.get().is_none()
-            && thread.quantum_left.get() == NEVER
+            && !self.meters(thread)
     }
 
     /// Whether no ready thread is above the one that runs.
@@ -213,7 +218,7 @@ impl Scheduler {
 
     /// Takes the next thread from the ready queue and starts its timeslice.
     fn pick(&self) -> Option<ThreadRef> {
-        self.begin(arch::clock(), self.ready.pop())
+        self.begin(self.ready.pop())
     }
 
     /// Whether `thread`, which has become ready and would go into a queue, can be started without, if nobody runs.
@@ -225,8 +230,16 @@ impl Scheduler {
             && !self.ready.has_outbound()
     }
 
-    /// The timeslice that was used ends at `now`, and that of `thread`, which is in no queue, begins.
-    fn begin(&self, now: Microseconds, thread: Option<ThreadRef>) -> Option<ThreadRef> {
+    /// The timeslice of `thread`, which is in no queue and runs from now on, begins.
+    #[inline]
+    pub fn start(&self, thread: ThreadRef) {
+        self.begin(Some(thread));
+    }
+
+    /// The timeslice that was used ends, and that of `thread`, which is in no queue, begins.
+    fn begin(&self, thread: Option<ThreadRef>) -> Option<ThreadRef> {
+        let left = thread.map_or(NEVER, |thread| thread.timeslice_left.get());
+        let now = self.now_for(left);
         self.charge(now);
         if let Some(loser) = self.slice_loser.take()
             && !thread.is_some_and(|thread| eq(thread, loser))
@@ -234,15 +247,22 @@ impl Scheduler {
             self.timeslice_lost(loser);
         }
         self.slice_owner.set(thread);
-        self.slice_end.set(thread.map_or(NEVER, |thread| now.saturating_add(thread.timeslice_left.get())));
+        self.slice_end.set(now.saturating_add(left));
         self.running_priority.set(thread.map_or(0, |thread| thread.priority.get()));
         thread
     }
 
-    /// Books what was used of the present timeslice to its owner.
+    /// Now, if it matters when the present timeslice ends and the next one, which is `left` long, begins: one of them is finite.
+    #[inline]
+    fn now_for(&self, left: Microseconds) -> Microseconds {
+        if left == NEVER && self.slice_end.get() == NEVER { 0 } else { arch::clock() }
+    }
+
+    /// Books what was used until `now` of the present timeslice to its owner.
+    #[inline]
     fn charge(&self, now: Microseconds) {
         if let Some(owner) = self.slice_owner.take() {
-            let left = self.slice_end.get();
+            let left = self.slice_end.replace(NEVER);
             // Nothing left: a new timeslice (X.2 rule 3.4).
             let left = if left == NEVER || left <= now { owner.timeslice.get() } else { left - now };
             owner.timeslice_left.set(left);

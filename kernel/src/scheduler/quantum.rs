@@ -27,9 +27,15 @@ impl Scheduler {
     /// `thread` (nobody: the processor idles) runs from now on.
     #[inline]
     pub fn meter(&self, thread: Option<ThreadRef>) {
-        if self.metered.get().is_some() || thread.is_some_and(|thread| thread.quantum_left.get() != NEVER) {
+        if thread.map_or(self.metered.get().is_some(), |thread| self.meters(thread)) {
             self.meter_another(thread);
         }
+    }
+
+    /// Whether something is to be metered when `thread` runs, or was until then.
+    #[inline]
+    pub fn meters(&self, thread: ThreadRef) -> bool {
+        self.metered.get().is_some() || thread.quantum_left.get() != NEVER
     }
 
     #[cold]

@@ -25,7 +25,6 @@ pub use unmap::at_once as unmap_page;
 use x2::{ErrorCode, ThreadId, utcb};
 
 use crate::scheduler::Next;
-use crate::sync::SEVERAL;
 use crate::thread::table::threads;
 use crate::thread::{Continuation, ThreadRef, Work, ipc, location, redirect};
 use crate::trace::{self, Event};
@@ -149,11 +148,12 @@ impl Call {
 /// The current thread has executed SYSCALL, and would return to `offset` bytes behind the beginning of the stub page.
 #[inline]
 pub fn entered(current: ThreadRef, offset: u64) -> Next {
+    if offset == Call::Ipc.return_offset() {
+        return ipc_system_call(current);
+    }
     match Call::returning_to(offset) {
         Some(call) => {
-            if call != Call::Ipc {
-                trace::event(Event::SystemCall, call as u64, current.registers.rdi.get());
-            }
+            trace::event(Event::SystemCall, call as u64, current.registers.rdi.get());
             call.handler()(current)
         }
         // Somebody else's operating system (K9).
@@ -164,12 +164,17 @@ pub fn entered(current: ThreadRef, offset: u64) -> Next {
 /// Ipc and Lipc: at once if that is possible, else in steps.
 fn ipc_system_call(current: ThreadRef) -> Next {
     if let Some(receiver) = ipc::fast::named_receiver(current) {
-        if ipc::fast::is_possible(current, receiver)
+        if !receiver.is_here() {
+            if let Some(next) = ipc::fast::crossing::go(current, receiver) {
+                return next;
+            }
+        } else if ipc::fast::is_possible(current, receiver)
             && let Some(receiver) = ipc::fast::system_call(current, receiver)
         {
             return Next::Switched(receiver);
-        }
-        if SEVERAL && let Some(next) = ipc::fast::crossing::send(current, receiver) {
+        } else if !receiver.is_home()
+            && let Some(next) = ipc::fast::crossing::answer(current, receiver)
+        {
             return next;
         }
     }

@@ -99,22 +99,25 @@ pub fn follow(current: ThreadRef, thread: ThreadRef, continuation: Continuation)
 /// Sends `thread`, which is here, in no queue of senders and in no timeout that it still needs, to `processor`. It must
 /// not be touched afterwards. Whoever depends on being at the same place goes with it.
 pub fn depart(thread: ThreadRef, processor: u16) {
+    let Some(companion) = companion(thread) else { return depart_alone(thread, processor) };
     trace::event(Event::Post, u64::from(processor), thread.id().raw());
-    match companion(thread) {
-        // First, so that it is there when the thread goes on.
-        Some(companion) => {
-            leave(companion, processor);
-            leave(thread, processor);
-            processor::post(processor, |public| &public.threads, &[&companion.mail, &thread.mail]);
-        }
-        None => {
-            leave(thread, processor);
-            processor::post(processor, |public| &public.threads, &[&thread.mail]);
-        }
-    }
+    // First, so that it is there when the thread goes on.
+    leave(companion, processor);
+    leave(thread, processor);
+    processor::post(processor, |public| &public.threads, &[&companion.mail, &thread.mail]);
+}
+
+/// The same of a thread on which nobody depends: in no transfer, and not about to send in another's name.
+#[inline]
+pub fn depart_alone(thread: ThreadRef, processor: u16) {
+    debug_assert!(ipc::transfer_peer(thread).is_none());
+    trace::event(Event::Post, u64::from(processor), thread.id().raw());
+    leave(thread, processor);
+    processor::post(processor, |public| &public.threads, &[&thread.mail]);
 }
 
 /// `thread` is under way to `processor`, and not the executing one's any more.
+#[inline(always)]
 fn leave(thread: ThreadRef, processor: u16) {
     let this = processor::this();
     this.scheduler.leave(thread);

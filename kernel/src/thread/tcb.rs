@@ -421,6 +421,14 @@ impl Tcb {
         }
     }
 
+    /// The thread, which waits as its offer of an Ipc says, has got its message: it returns to user level as it came.
+    #[inline]
+    pub fn end_offered_wait(&self) {
+        debug_assert!(self.offer.get().kind() == Some(IpcKind::User) && self.entered_by_syscall.get());
+        debug_assert!(self.continuation.get() == Continuation::ReturnToUser);
+        self.offer.set(Offer::NONE);
+    }
+
     #[inline(never)]
     fn spell_out_offer(&self) {
         let offer = self.offer.replace(Offer::NONE);

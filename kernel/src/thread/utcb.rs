@@ -40,19 +40,23 @@ impl Utcb {
         self.words[utcb::word_index(word)].store(value, Ordering::Relaxed);
     }
 
-    /// Copies the message registers `range` of `source`.
+    /// Copies the message registers `range` of `source`, another block.
+    #[inline]
     pub fn copy_message_registers(&self, source: &Utcb, range: Range<usize>) {
-        for index in range {
-            let word = utcb::message_register(index);
-            self.write(word, source.read(word));
-        }
+        let first = utcb::word_index(utcb::message_register(range.start));
+        self.copy(source, first..first + range.len());
     }
 
-    /// Copies all words of `source`.
+    /// Copies all words of `source`, another block.
     pub fn copy_all(&self, source: &Utcb) {
-        for (to, from) in self.words.iter().zip(&source.words) {
-            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
+        self.copy(source, 0..self.words.len());
+    }
+
+    #[inline]
+    fn copy(&self, source: &Utcb, range: Range<usize>) {
+        let (to, from) = (&self.words[range.clone()], &source.words[range]);
+        // SAFETY: all of it is atomics, which may be read and written at any time, each by itself; blocks do not overlap.
+        unsafe { arch::copy_words(to.as_ptr().cast_mut().cast(), from.as_ptr().cast(), to.len()) };
     }
 
     /// Zeroes the block, which is no thread's.

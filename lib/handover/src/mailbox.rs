@@ -107,6 +107,20 @@ pub struct Letters {
     next: *mut Node,
 }
 
+impl Letters {
+    /// Takes the letter if it is the only one.
+    #[inline]
+    pub fn take_only(&mut self) -> Option<&'static Node> {
+        // SAFETY: nodes are 'static.
+        let node: &'static Node = unsafe { self.next.as_ref() }?;
+        let only = node.next.load(Ordering::Relaxed).is_null();
+        only.then(|| {
+            self.next = null_mut();
+            node
+        })
+    }
+}
+
 impl Iterator for Letters {
     type Item = &'static Node;
 
@@ -140,5 +154,19 @@ mod tests {
         assert!(mailbox.post(&nodes[2..3]), "a node that was taken can be posted again");
         assert!(!mailbox.post(&[]), "nothing is no mail");
         assert_eq!(mailbox.take().count(), 1);
+    }
+
+    #[test]
+    fn a_letter_is_taken_by_itself_if_it_is_the_only_one() {
+        let mailbox = Mailbox::new();
+        let nodes = nodes::<2>();
+        assert!(mailbox.take().take_only().is_none());
+        mailbox.post(&nodes[..1]);
+        let mut letters = mailbox.take();
+        assert!(letters.take_only().is_some_and(|node| ptr::eq(node, nodes[0])) && letters.next().is_none());
+        mailbox.post(&nodes);
+        let mut letters = mailbox.take();
+        assert!(letters.take_only().is_none());
+        assert_eq!(letters.count(), 2);
     }
 }

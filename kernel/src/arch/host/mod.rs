@@ -45,6 +45,15 @@ pub unsafe fn clear_words(words: *mut u64, count: usize) {
     unsafe { words.write_bytes(0, count) };
 }
 
+/// Copies `count` words.
+///
+/// # Safety
+/// They are the caller's to read, and to write. They do not overlap.
+pub unsafe fn copy_words(to: *mut u64, from: *const u64, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { to.copy_from_nonoverlapping(from, count) };
+}
+
 /// The flags with which the kernel runs: the model has none.
 pub fn flags() -> u64 {
     0

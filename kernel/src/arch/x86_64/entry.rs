@@ -380,18 +380,33 @@ fn serve(vector: u8) -> Next {
 /// clock, not by rounds: an emulator in which processors take turns lets the others run in every round.)
 const POLL_TIME: u64 = 3;
 
+/// Looks for mail for so long. Returns whether some has come.
+#[inline]
+fn poll(public: &Public) -> bool {
+    if public.has_mail() {
+        return true;
+    }
+    let end = clock() + POLL_TIME;
+    loop {
+        serve_requests();
+        core::hint::spin_loop();
+        if public.has_mail() {
+            return true;
+        }
+        if clock() >= end {
+            return false;
+        }
+    }
+}
+
 /// Waits for interrupts and mail.
 fn idle() -> Next {
     if cpu_count() > 1 {
         let public = &cpu_local().processor.public;
         public.attention.start_polling();
-        let end = clock() + POLL_TIME;
-        while !public.has_mail() && clock() < end {
-            serve_requests();
-            core::hint::spin_loop();
-        }
+        let found = poll(public);
         public.attention.stop_polling();
-        if public.has_mail() {
+        if found || public.has_mail() {
             return receive_mail();
         }
         delay::at(Point::Sleep);
@@ -435,10 +450,21 @@ fn leave_soon(next: Next) -> ! {
 #[inline(never)]
 fn leave_by_dispatch(next: Next) -> ! {
     let mut next = next;
+    let mut has_waited = false;
     loop {
         match dispatch::dispatch(next) {
             Outcome::Resume(thread) => resume(thread),
-            Outcome::Idle => next = idle(),
+            // Visitors may come again and again, each before the processor has stopped polling: interrupts get their turn.
+            Outcome::Idle if has_waited && let Some(vector) = poll_interrupt() => next = serve(vector),
+            Outcome::Idle => {
+                has_waited = true;
+                next = idle();
+                if let Next::Start(thread) = next
+                    && let Some(thread) = dispatch::starting(thread)
+                {
+                    resume(thread);
+                }
+            }
             Outcome::TakeInterrupts => {
                 next = poll_interrupt().map_or(Next::Schedule, serve);
             }

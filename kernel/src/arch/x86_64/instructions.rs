@@ -49,6 +49,19 @@ pub unsafe fn clear_words(words: *mut u64, count: usize) {
     }
 }
 
+/// Copies `count` words, each in one access, whoever writes them meanwhile.
+///
+/// # Safety
+/// They are the caller's to read, and to write. They do not overlap.
+#[inline]
+pub unsafe fn copy_words(to: *mut u64, from: *const u64, count: usize) {
+    // SAFETY: the caller's promise; the direction flag is clear in the kernel.
+    unsafe {
+        asm!("rep movsq", inout("rdi") to => _, inout("rsi") from => _, inout("rcx") count => _,
+            options(nostack, preserves_flags));
+    }
+}
+
 /// Calls `function` where that is hardly ever done: nothing but RAX changes for the caller, so that what it has in registers can
 /// stay there, and its other ways need not save any.
 #[inline(always)]

@@ -38,13 +38,12 @@ pub fn named_receiver(current: ThreadRef) -> Option<ThreadRef> {
     find(current, ThreadId::from_raw(current.registers.rsi.get()))
 }
 
-/// Whether that Ipc might go on the fast path: a first look, for the many that only wait, or send where nobody does.
+/// Whether that Ipc, to a receiver that is here, might go on the fast path: a first look, for the many that only wait, or send
+/// where nobody does.
 #[inline(always)]
 pub fn is_possible(current: ThreadRef, receiver: ThreadRef) -> bool {
     let tag = current.registers.message[0].get();
-    receiver.is_here()
-        && receiver.offer() != Offer::NONE
-        && (tag & TYPED_OR_FLAGS == 0 || tag & NO_LABEL == MAP_ITEM)
+    receiver.offer() != Offer::NONE && (tag & TYPED_OR_FLAGS == 0 || tag & NO_LABEL == MAP_ITEM)
 }
 
 /// Does the Ipc of the current thread, whose registers are saved, to its [`named_receiver`], with both its phases. Returns the

@@ -334,6 +334,7 @@ fn name_redirected(sender: ThreadRef) {
 }
 
 /// Looks once more where the current thread's message goes.
+#[inline]
 pub fn send_again(current: ThreadRef, kind: IpcKind) -> Next {
     if SEVERAL
         && kind == IpcKind::User
@@ -341,6 +342,11 @@ pub fn send_again(current: ThreadRef, kind: IpcKind) -> Next {
     {
         return next;
     }
+    send_anew(current, kind)
+}
+
+#[inline(never)]
+fn send_anew(current: ThreadRef, kind: IpcKind) -> Next {
     let (to, deadline) = (current.partner(), current.send_deadline.get());
     current.set_continuation(Continuation::ReturnToUser);
     let over = deadline != NEVER && deadline <= arch::clock();

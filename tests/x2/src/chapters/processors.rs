@@ -38,6 +38,7 @@ tests! {
     SMP0019 [7.32, 12.2] "a space that a call has entered sees at once what it loses" unmap_after_call;
     SMP0020 [8.6] "use of pages is read and reset by two processors at once" two_read_use;
     SMP0021 [7.29, 8.2] "memory that is taken from the sender of a string while it is read is not given away before that ends" string_of_lost_page;
+    SMP0022 [1.6] "a timeout ends on a processor to which others come again and again" timeout_beside_visitors;
 }
 
 mod strings;
@@ -507,6 +508,27 @@ fn timeslices() {
         }
     }
     spinners.iter().for_each(|spinner| thread::delete(*spinner).unwrap());
+}
+
+fn timeout_beside_visitors() {
+    const VISITS: usize = 100_000;
+    static ENDED: AtomicU64 = AtomicU64::new(0);
+    place(utcb::my_global_id(), 0);
+    let visited = place(spawn(serve), 1);
+    let boss = utcb::my_global_id();
+    let sleeper = spawn(move || {
+        ipc::send(boss, Message::new(0)).expect("the test waits");
+        ipc::sleep(Time::period(100));
+        ENDED.store(1, Ordering::Relaxed);
+    });
+    place(sleeper, 1);
+    ipc::receive(sleeper).expect("it is about to sleep");
+    // Whoever asks about a thread goes to where that is.
+    let has_ended = || {
+        thread::schedule(visited, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).expect("it lives");
+        ENDED.load(Ordering::Relaxed) != 0
+    };
+    assert!((0..VISITS).any(|_| has_ended()), "{VISITS} visits, and the timeout has not ended");
 }
 
 fn forwarding() {

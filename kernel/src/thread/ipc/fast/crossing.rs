@@ -23,38 +23,39 @@ const SEND_TIMEOUT: u64 = RECEIVE_TIMEOUT << 16;
 /// Flags that an Ipc clears in whose message there is nothing special.
 const SPECIAL: u8 = flag::SAW_ORIGINATOR | flag::SAW_ITS_HOME | flag::REDIRECTED | flag::PROPAGATED;
 
-/// Does the send phase of the current thread's Ipc to `receiver`, if that is elsewhere or has come from elsewhere; with an answer,
-/// the receive phase, too.
-#[inline]
-pub fn send(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
-    if receiver.is_here() && receiver.is_home() || !is_plain(current) {
+/// Does the Ipc of the current thread to `receiver`, which is elsewhere, as far as that can be done here: goes there.
+#[inline(always)]
+pub fn go(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
+    let sends_for_ever = current.registers.r8.get() & SEND_TIMEOUT == 0;
+    // Whether the receiver is in reach is seen there.
+    if !sends_for_ever || !is_plain(current) || current.space.get().is_some_and(Space::is_redirected) {
         return None;
     }
-    if receiver.is_here() {
-        return answer(current, receiver);
-    }
-    let sends_for_ever = current.registers.r8.get() & SEND_TIMEOUT == 0;
-    sends_for_ever.then(|| go(current, receiver))
+    // POINT OF NO RETURN.
+    current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
+    current.receive_from.set(ThreadId::from_raw(current.registers.rdx.get()));
+    current.receive_timeout.set(0);
+    current.set_partner(receiver.id());
+    current.send_deadline.set(NEVER);
+    current.set_continuation(Continuation::SendAgain(IpcKind::User));
+    location::depart_alone(current, receiver.location.processor());
+    Some(Next::Schedule)
 }
 
-/// Whether the Ipc of `thread` is of untyped words and without a receive timeout, and nobody decides where it goes but the thread.
+/// Whether the Ipc of `thread` is of untyped words and without a receive timeout.
 #[inline]
 fn is_plain(thread: ThreadRef) -> bool {
     let registers = &thread.registers;
     registers.message[0].get() & TYPED_OR_FLAGS == 0
         && registers.r8.get() & RECEIVE_TIMEOUT == 0
         && processor::this().fast_path.get()
-        && !thread.space.get().is_some_and(Space::is_redirected)
 }
 
-/// Goes to where `receiver` is. Whether that is in reach is seen there.
-fn go(current: ThreadRef, receiver: ThreadRef) -> Next {
-    current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
-    current.receive_from.set(ThreadId::from_raw(current.registers.rdx.get()));
-    current.receive_timeout.set(0);
-    current.set_partner(receiver.id());
-    current.send_deadline.set(NEVER);
-    location::visit(current, receiver.location.processor(), Continuation::SendAgain(IpcKind::User))
+/// Whether a message of `sender` goes to `receiver`: that is in reach, and nobody else decides where it goes.
+#[inline]
+fn goes_to(sender: ThreadRef, receiver: ThreadRef) -> bool {
+    let space = sender.space.get();
+    space.is_some_and(|space| space.is_unrestricted() || !space.is_redirected() && reaches(sender, receiver))
 }
 
 /// The current thread, which has come from elsewhere to send, gives its message to the receiver, and waits for the answer if it
@@ -68,15 +69,14 @@ pub(crate) fn deliver(current: ThreadRef) -> Option<Next> {
         || current.has(flag::PROPAGATED_SENDERS)
         || !is_plain(current)
         || offer_to(receiver, current) != Some(IpcKind::User)
-        || !reaches(current, receiver)
+        || !goes_to(current, receiver)
     {
         return None;
     }
     // POINT OF NO RETURN.
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
     take_words(receiver, current, MessageTag::from_raw(current.registers.message[0].get()));
-    processor::this().scheduler.timeouts.remove(receiver);
-    receiver.set_continuation(Continuation::ReturnToUser);
+    receiver.end_offered_wait();
     if from != to {
         complete::sent(current, IpcKind::User);
         return Some(resume_or_switch(current, Some(receiver)));
@@ -88,14 +88,16 @@ pub(crate) fn deliver(current: ThreadRef) -> Option<Next> {
     Some(Next::SwitchTo(receiver))
 }
 
-/// The current thread answers `receiver`, which waits for that away from its home, and waits itself.
-fn answer(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
+/// Does the Ipc of the current thread to `receiver`, which waits for that away from its home, and waits itself.
+#[inline(always)]
+pub fn answer(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     let from = ThreadId::from_raw(current.registers.rdx.get());
-    if receiver.continuation() != Continuation::Receive(IpcKind::User)
+    if !is_plain(current)
+        || receiver.continuation() != Continuation::Receive(IpcKind::User)
         || receiver.partner() != current.id()
         || !from.is_any()
         || !can_wait(current, receiver, receiver.id(), from)
-        || !reaches(current, receiver)
+        || !goes_to(current, receiver)
     {
         return None;
     }
@@ -104,7 +106,7 @@ fn answer(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     take_words(receiver, current, MessageTag::from_raw(current.registers.message[0].get()));
     receiver.set_continuation(Continuation::ReturnToUser);
     // It leaves its timeout and the queue that it may be in.
-    location::depart(receiver, receiver.home());
+    location::depart_alone(receiver, receiver.home());
     current.make_offer(Offer::MESSAGE_FROM_ANY);
     Some(Next::Schedule)
 }
