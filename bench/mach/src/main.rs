@@ -45,7 +45,8 @@ fn run() -> ! {
     };
     let machine = L4Machine::start(&configuration).unwrap_or_else(|error| panic!("{error}"));
     // One page a fault, as those whose figures are compared.
-    let settings = Settings { fault_around: 1, cluster: 8, free_target: 64, large_pages: false };
+    let settings =
+        Settings { fault_around: 1, cluster: 8, free_target: 64, free_reserve: 16, large_pages: false };
     let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the table of frames");
     let host = Host::new(vm, PriorityRange::default(), 10_000);
     let bench = Bench { machine: machine.clone(), host };

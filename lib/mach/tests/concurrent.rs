@@ -43,7 +43,7 @@ impl Random {
 }
 
 fn settings() -> Settings {
-    Settings { fault_around: 4, cluster: 2, free_target: 4, large_pages: false }
+    Settings { fault_around: 4, cluster: 2, free_target: 4, free_reserve: 0, large_pages: false }
 }
 
 /// A program with 12 pages of its own and a byte of its own in each page of a shared file.
@@ -243,6 +243,73 @@ impl Pager<Simulated> for HalfSilent {
     fn data_return<'a>(&'a self, _: DataReturn<'a, Simulated>) -> BoxFuture<'a, KernResult> {
         Box::pin(std::future::pending())
     }
+}
+
+#[test]
+fn more_than_memory_cannot_be_wired() {
+    const OTHERS: u64 = 20;
+    let machine = Simulated::new(FRAMES);
+    let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
+    vm.set_default_pager(Arc::new(Swap { delay: 30 }));
+    let mut executor = Executor::new(machine.clone());
+    let map = executor.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
+    let size = u64::from(FRAMES) * PAGE_SIZE;
+    executor.block_on(map.allocate(Placement::Fixed(BASE), 2 * size)).unwrap();
+    for page in 0..2 * u64::from(FRAMES) {
+        executor.block_on(map.copyout(BASE + page * PAGE_SIZE, &[page as u8])).unwrap();
+    }
+    // More than there is at all, and more than is left beside what is wired; that goes on being so.
+    executor.block_on(map.wire(BASE, OTHERS * PAGE_SIZE)).unwrap();
+    for pages in [2 * u64::from(FRAMES), u64::from(FRAMES) + 1] {
+        let wired = executor.block_on(map.wire(BASE, pages * PAGE_SIZE));
+        assert_eq!(wired, Err(KernError::ResourceShortage), "{pages} pages");
+        assert_eq!(u64::from(vm.statistics().wired), OTHERS);
+    }
+    executor.block_on(map.wire(BASE, (OTHERS + 10) * PAGE_SIZE)).unwrap();
+    assert_eq!(u64::from(vm.statistics().wired), OTHERS + 10);
+    for page in 0..2 * u64::from(FRAMES) {
+        let mut byte = [0];
+        executor.block_on(map.copyin(BASE + page * PAGE_SIZE, &mut byte)).unwrap();
+        assert_eq!(byte[0], page as u8);
+    }
+}
+
+/// Refuses every page at once.
+struct Refusing(Arc<FilePager>);
+
+impl Pager<Simulated> for Refusing {
+    fn data_request<'a>(&'a self, request: DataRequest<'a, Simulated>) -> BoxFuture<'a, KernResult<usize>> {
+        self.0.data_request(request)
+    }
+
+    fn data_return<'a>(&'a self, data: DataReturn<'a, Simulated>) -> BoxFuture<'a, KernResult> {
+        Box::pin(async move {
+            data.machine.sleep_until(data.machine.now() + 50_000).await;
+            Err(KernError::Failure)
+        })
+    }
+}
+
+#[test]
+fn pagers_that_refuse_and_pagers_that_are_silent_are_waited_for_only_so_long() {
+    let machine = Simulated::new(16);
+    let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
+    let mut executor = Executor::new(machine.clone());
+    let (contents, size) = (vec![0; 8 * PAGE_SIZE as usize], 8 * PAGE_SIZE);
+    let file = || FilePager::new(contents.clone(), 1);
+    let pagers: [Arc<dyn Pager<Simulated>>; 2] = [Arc::new(HalfSilent(file())), Arc::new(Refusing(file()))];
+    let map = executor.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
+    for pager in pagers {
+        let object = VmObject::paged(&vm, pager, size, CopyStrategy::Symmetric).unwrap();
+        let at = executor.block_on(map.map(&MapRequest::shared(object, 0, size))).unwrap();
+        for page in 0..8 {
+            executor.block_on(map.copyout(at + page * PAGE_SIZE, &[1])).unwrap();
+        }
+    }
+    let other = executor.block_on(map.allocate(Placement::Above(0), PAGE_SIZE)).unwrap();
+    let fault = executor.block_on(map.copyout(other, b"x")).unwrap_err();
+    assert_eq!(fault.error, KernError::ResourceShortage);
+    assert!(machine.now() < 60_000_000);
 }
 
 #[test]

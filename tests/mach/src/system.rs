@@ -48,7 +48,8 @@ impl System {
             layout: SpaceLayout::default(),
         };
         let machine = L4Machine::start(&configuration).unwrap_or_else(|error| panic!("{error}"));
-        let settings = Settings { fault_around: 16, cluster: 8, free_target: 64, large_pages: false };
+        let settings =
+            Settings { fault_around: 16, cluster: 8, free_target: 64, free_reserve: 16, large_pages: false };
         let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the table of frames");
         vm.set_default_pager(Arc::new(Swap));
         machine.spawn(0, vm.clone().page_out_daemon()).expect("memory for a task");

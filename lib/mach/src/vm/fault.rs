@@ -10,7 +10,7 @@ use macadamia_sync::{OwnedSpinGuard, SpinGuard};
 use super::object::{Backing, ObjectState, VmObject};
 use super::page_index::{PageIndex, Slot, SlotFlags};
 use super::pager::PageIn;
-use super::{Vm, copy};
+use super::{Vm, control, copy};
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PhysicalPage, Protection};
 use crate::{KernError, KernResult};
 
@@ -30,6 +30,8 @@ pub(super) struct Target<'a, M: Machine> {
     pub(super) large: bool,
     /// The page is for an address space, not for the server alone: it may become mapped.
     pub(super) maps: bool,
+    /// The address space is one that page-out waits for: when memory is gone, it gets the reserve.
+    pub(super) privileged: bool,
 }
 
 impl<'a, M: Machine> Target<'a, M> {
@@ -45,6 +47,7 @@ impl<'a, M: Machine> Target<'a, M> {
             cluster,
             large: false,
             maps: false,
+            privileged: false,
         }
     }
 }
@@ -89,7 +92,10 @@ impl<M: Machine> Around<'_, M> {
         if slot.has(SlotFlags::BUSY | SlotFlags::PAGED_OUT) {
             return None;
         }
-        let rights = if slot.has(SlotFlags::DIRTY) { self.dirty } else { self.clean };
+        let rights = if slot.has(SlotFlags::DIRTY) { self.dirty } else { self.clean } - slot.prohibited();
+        if rights.is_empty() {
+            return None;
+        }
         slot.flags |= mapped_with(rights);
         Some((slot.frame, rights))
     }
@@ -99,10 +105,12 @@ impl<M: Machine> Around<'_, M> {
 pub(super) enum Pause<M: Machine> {
     /// A page-in by somebody else.
     Busy(Arc<VmObject<M>>, u64),
+    /// The pager's permission for an access to a page.
+    Locked(Arc<VmObject<M>>, u64, Protection),
     /// A page-in of our own, not yet begun. Boxed: the outcome of a step is small where nothing waits.
     PageIn(Box<PageIn<M>>),
-    /// A free frame.
-    Memory,
+    /// A free frame; with `true` one of the reserve will do.
+    Memory(bool),
     /// A lock that may not be waited for in this order.
     Contended,
 }
@@ -128,7 +136,7 @@ impl<M: Machine> Blocked<M> {
         match self {
             Self::Error(error) => Err(error),
             Self::Wait(Pause::PageIn(page_in)) => vm.beside_laundry(page_in.run()).await,
-            Self::Wait(Pause::Memory) => vm.wait_for_memory().await,
+            Self::Wait(Pause::Memory(privileged)) => vm.wait_for_memory(privileged).await,
             Self::Wait(Pause::Busy(object, index)) => {
                 let ready = || {
                     let slot = object.state.lock().pages.get(index);
@@ -136,6 +144,9 @@ impl<M: Machine> Blocked<M> {
                 };
                 vm.beside_laundry(object.changed.wait_until(ready)).await;
                 Ok(())
+            }
+            Self::Wait(Pause::Locked(object, index, access)) => {
+                vm.beside_laundry(control::unlock(object, index, access)).await
             }
             Self::Wait(Pause::Contended) => {
                 core::hint::spin_loop();
@@ -204,7 +215,8 @@ pub(super) fn resolve_other<M: Machine, R>(
     if top.shadow.is_some() {
         copy::collapse(vm, target.object, &mut top);
     }
-    if resident(vm, target.object, &mut top, target.index, target.cluster)?.is_some() {
+    let want = Want { access, cluster: target.cluster, privileged: target.privileged };
+    if resident(vm, target.object, &mut top, target.index, want)?.is_some() {
         return use_top(vm, target, top, write, Origin::Resident, use_page);
     }
 
@@ -212,6 +224,8 @@ pub(super) fn resolve_other<M: Machine, R>(
     let mut below: Option<OwnedSpinGuard<VmObject<M>, ObjectState<M>>> = None;
     let mut index = target.index;
     let mut between_is_empty = true;
+    // What is written is a copy; the page itself is only read.
+    let want = if write { Want { access: Protection::READ, ..want } } else { want };
     loop {
         let state = below.as_deref().unwrap_or(&top);
         let Some(shadow) = state.shadow.as_ref().filter(|shadow| index < shadow.length) else { break };
@@ -220,9 +234,10 @@ pub(super) fn resolve_other<M: Machine, R>(
         let next = OwnedSpinGuard::lock(shadow.object.clone(), |object| &object.state);
         let state = below.insert(next);
         let object = state.owner().clone();
-        let Some(slot) = resident(vm, &object, state, index, target.cluster)? else { continue };
+        let Some(slot) = resident(vm, &object, state, index, want)? else { continue };
         if !write {
-            let rights = target.protection - Protection::WRITE;
+            let readable = target.protection - Protection::WRITE;
+            let rights = readable - slot.prohibited();
             if let Some(slot) = state.pages.get_mut(index) {
                 slot.flags |= SlotFlags::REFERENCED;
                 if target.maps {
@@ -230,7 +245,7 @@ pub(super) fn resolve_other<M: Machine, R>(
                 }
             }
             let hidden_by = Some((&top.pages, target.index));
-            let around = Around { state, index, hidden_by, clean: rights, dirty: rights };
+            let around = Around { state, index, hidden_by, clean: readable, dirty: readable };
             let page = PhysicalPage::Frame(slot.frame);
             let around = between_is_empty.then_some(around);
             return Ok(use_page(Found { page, large: false, rights, replaces: false, around })?);
@@ -281,15 +296,22 @@ pub(super) fn fresh_page<M: Machine>(
         return Ok(None);
     }
     let Some(vacancy) = top.pages.vacancy(target.index) else { return Ok(None) };
-    let Some(frame) = vm.allocate_frame(target.object, target.index) else {
-        return Err(Blocked::Wait(Pause::Memory));
-    };
+    let frame = frame_for(vm, target.object, target.index, target.privileged || top.privileged)?;
     let rights = if target.needs_copy { target.protection - Protection::WRITE } else { target.protection };
     let mapped = if target.maps { mapped_with(rights) } else { SlotFlags::empty() };
     vacancy.fill(Slot::new(frame, SlotFlags::DIRTY | SlotFlags::REFERENCED | mapped));
     vm.machine().zero_frame(frame);
     let page = PhysicalPage::Frame(frame);
     Ok(Some(Found { page, large: false, rights, replaces: false, around: None }))
+}
+
+/// For what a page is looked for.
+#[derive(Clone, Copy)]
+struct Want {
+    access: Protection,
+    /// How many pages to ask of a pager at once.
+    cluster: u64,
+    privileged: bool,
 }
 
 /// The slot of a page if it can be used now; `None` if the object does not have it and its shadow must be asked.
@@ -299,16 +321,19 @@ fn resident<M: Machine>(
     object: &Arc<VmObject<M>>,
     state: &mut ObjectState<M>,
     index: u64,
-    cluster: u64,
+    want: Want,
 ) -> Step<M, Option<Slot>> {
     if index >= state.limit() {
         return Err(KernError::MemoryFailure.into());
     }
     match state.pages.get(index) {
         Some(slot) if slot.has(SlotFlags::BUSY) => Err(Blocked::Wait(Pause::Busy(object.clone(), index))),
+        Some(slot) if slot.prohibited().intersects(want.access) => {
+            Err(Blocked::Wait(Pause::Locked(object.clone(), index, want.access)))
+        }
         Some(slot) if slot.is_resident() => Ok(Some(slot)),
-        Some(_) => page_in(vm, object, state, index, cluster),
-        None if matches!(state.backing, Backing::Pager(_)) => page_in(vm, object, state, index, cluster),
+        Some(_) => page_in(vm, object, state, index, want),
+        None if matches!(state.backing, Backing::Pager(_)) => page_in(vm, object, state, index, want),
         None => Ok(None),
     }
 }
@@ -319,11 +344,12 @@ fn page_in<M: Machine>(
     object: &Arc<VmObject<M>>,
     state: &mut ObjectState<M>,
     index: u64,
-    cluster: u64,
+    want: Want,
 ) -> Step<M, Option<Slot>> {
     let Some(pager) = state.pager() else { return Err(KernError::MemoryFailure.into()) };
     let was_paged_out = state.is_internal();
-    let end = index.saturating_add(cluster.max(1)).min(state.limit());
+    let privileged = want.privileged || state.privileged;
+    let end = index.saturating_add(want.cluster.max(1)).min(state.limit());
     let mut frames = Vec::new();
     if frames.try_reserve_exact((end - index) as usize).is_err() {
         return Err(KernError::ResourceShortage.into());
@@ -336,7 +362,11 @@ fn page_in<M: Machine>(
         if !wanted {
             break;
         }
-        let Some(frame) = vm.allocate_frame(object, at) else { break };
+        let frame = match vm.allocate_frame(object, at) {
+            Some(frame) => frame,
+            None if privileged && at == index => no_frame(vm, object, at, true)?,
+            None => break,
+        };
         let busy = Slot::new(frame, SlotFlags::BUSY);
         match state.pages.get_mut(at) {
             Some(slot) => *slot = busy,
@@ -353,7 +383,7 @@ fn page_in<M: Machine>(
         frames.push(frame);
     }
     if frames.is_empty() {
-        return Err(Blocked::Wait(Pause::Memory));
+        return Err(Blocked::Wait(Pause::Memory(privileged)));
     }
     state.paging += 1;
     Err(Blocked::Wait(Pause::PageIn(Box::new(PageIn::new(
@@ -362,15 +392,38 @@ fn page_in<M: Machine>(
         pager,
         index,
         frames,
-        was_paged_out,
+        (was_paged_out, want.access),
     )))))
+}
+
+/// A frame for page `index` of `object`; one of the reserve if there is no other and page-out waits for it.
+#[inline(always)]
+fn frame_for<M: Machine>(
+    vm: &Arc<Vm<M>>,
+    object: &Arc<VmObject<M>>,
+    index: u64,
+    privileged: bool,
+) -> Step<M, Frame> {
+    match vm.allocate_frame(object, index) {
+        Some(frame) => Ok(frame),
+        None => no_frame(vm, object, index, privileged),
+    }
+}
+
+#[cold]
+fn no_frame<M: Machine>(
+    vm: &Arc<Vm<M>>,
+    object: &Arc<VmObject<M>>,
+    index: u64,
+    privileged: bool,
+) -> Step<M, Frame> {
+    let reserved = if privileged { vm.allocate_reserved(object, index) } else { None };
+    reserved.ok_or(Blocked::Wait(Pause::Memory(privileged)))
 }
 
 /// A new page at the target's place in the top object, contents undefined, dirty.
 fn new_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut ObjectState<M>) -> Step<M, Frame> {
-    let Some(frame) = vm.allocate_frame(target.object, target.index) else {
-        return Err(Blocked::Wait(Pause::Memory));
-    };
+    let frame = frame_for(vm, target.object, target.index, target.privileged || top.privileged)?;
     let mut slot = Slot::new(frame, SlotFlags::DIRTY);
     slot.wired = u16::from(target.wired);
     if let Err(error) = top.pages.insert(vm.machine(), target.index, slot) {
@@ -500,7 +553,7 @@ fn use_top<M: Machine, R>(
     }
     let dirty = if may_write { target.protection } else { target.protection - Protection::WRITE };
     let clean = target.protection - Protection::WRITE;
-    let rights = if slot.has(SlotFlags::DIRTY) { dirty } else { clean };
+    let rights = if slot.has(SlotFlags::DIRTY) { dirty } else { clean } - slot.prohibited();
     slot.flags |= SlotFlags::REFERENCED;
     if target.maps {
         slot.flags |= mapped_with(rights);
@@ -519,7 +572,7 @@ fn use_top<M: Machine, R>(
 
 /// Before a page changes that a delayed copy has not saved: gives the copy its own, and takes ours from every map that
 /// may see it through the copy.
-fn push_to_copy<M: Machine>(vm: &Arc<Vm<M>>, top: &mut ObjectState<M>, index: u64) -> Step<M, ()> {
+pub(super) fn push_to_copy<M: Machine>(vm: &Arc<Vm<M>>, top: &mut ObjectState<M>, index: u64) -> Step<M, ()> {
     let Some(copy) = top.copy.as_ref().and_then(Weak::upgrade) else {
         top.copy = None;
         return Ok(());
@@ -531,7 +584,7 @@ fn push_to_copy<M: Machine>(vm: &Arc<Vm<M>>, top: &mut ObjectState<M>, index: u6
         return Ok(());
     }
     let Some(slot) = top.pages.get_mut(index) else { return Ok(()) };
-    let Some(frame) = vm.allocate_frame(&copy, index) else { return Err(Blocked::Wait(Pause::Memory)) };
+    let frame = frame_for(vm, &copy, index, top.privileged)?;
     vm.machine().copy_frame(slot.frame, frame);
     if let Err(error) = copy_state.pages.insert(vm.machine(), index, Slot::new(frame, SlotFlags::DIRTY)) {
         vm.free_frame(frame, false);

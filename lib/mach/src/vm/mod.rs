@@ -7,6 +7,7 @@
 //! | [`map`] | [`VmMap`]: a task's address space as an ordered set of entries; every `vm_*` call |
 //! | [`object`] | [`VmObject`]: pages, and where they come from: zeros, a [`Pager`], device memory, another object |
 //! | [`pager`] | what file systems and swap space implement |
+//! | `control` | what a pager asks about its pages ([`VmObject::lock_request`]) |
 //! | `fault` | from an address and an access to a page: the walk along shadow objects |
 //! | `copy` | copy-on-write: shadows, delayed copies, collapse and bypass |
 //! | `queues`, `pageout` | active, inactive and free pages; taking pages when memory is short |
@@ -57,6 +58,7 @@
 //! # assert_eq!(machine.reserved(), 0);
 //! ```
 
+mod control;
 mod copy;
 mod entry_tree;
 mod fault;
@@ -74,6 +76,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use macadamia_sync::{SpinLock, WaitQueue};
 
+pub use control::{LockRequest, ReturnPages};
 pub use map::{
     AttributeValue, Behavior, CopyFault, Inheritance, MachineAttribute, MapCopy, MapRequest, Placement,
     RegionInfo, VmMap,
@@ -96,6 +99,9 @@ pub struct Settings {
     pub cluster: u64,
     /// Free pages that page-out tries to keep, as Mach's `free_target`.
     pub free_target: u32,
+    /// Free pages that only page-out may use, as Mach's `free_reserved`: those of [privileged](VmObject::set_privileged)
+    /// objects and maps.
+    pub free_reserve: u32,
     /// Use large pages wherever they fit, not only where [`Behavior::LargePages`] asks for them. A large page is cleared
     /// as a whole at its first touch.
     pub large_pages: bool,
@@ -120,7 +126,7 @@ pub struct Vm<M: Machine> {
 /// How the pages of the library are used now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmStatistics {
-    /// Pages that can be allocated at once.
+    /// Pages that can be allocated at once, the reserve included.
     pub free: u32,
     /// Pages in use, recently used.
     pub active: u32,
@@ -139,13 +145,19 @@ impl<M: Machine> Vm<M> {
         let frames = machine.free_frames();
         Self::with_settings(
             machine,
-            Settings { fault_around: 16, cluster: 8, free_target: 15 + frames / 80, large_pages: false },
+            Settings {
+                fault_around: 16,
+                cluster: 8,
+                free_target: 15 + frames / 80,
+                free_reserve: (frames / 128).min(16),
+                large_pages: false,
+            },
         )
     }
 
     /// As [`new`](Self::new), with other settings.
     pub fn with_settings(machine: M, settings: Settings) -> KernResult<Arc<Self>> {
-        let queues = Queues::new(&machine)?;
+        let queues = Queues::new(&machine, settings.free_reserve)?;
         let large_shift = machine.page_shifts().get(1).copied().unwrap_or(PAGE_SHIFT);
         Ok(Arc::new(Self {
             machine,
@@ -174,7 +186,15 @@ impl<M: Machine> Vm<M> {
     pub fn statistics(&self) -> VmStatistics {
         let queues = self.queues.lock();
         let (active, inactive, wired) = queues.counts();
-        VmStatistics { free: queues.free_count(&self.machine), active, inactive, wired }
+        let free = queues.free_count(&self.machine) + queues.reserve_count();
+        VmStatistics { free, active, inactive, wired }
+    }
+
+    /// How many more pages can be kept in memory together.
+    fn pages_that_may_be_wired(&self) -> u64 {
+        let queues = self.queues.lock();
+        let (active, inactive, _) = queues.counts();
+        u64::from(queues.free_count(&self.machine)) + u64::from(active) + u64::from(inactive)
     }
 
     /// How many base pages a large page has.
@@ -201,6 +221,12 @@ impl<M: Machine> Vm<M> {
             self.memory_low.wake_all();
         }
         frame
+    }
+
+    /// As [`allocate_frame`](Self::allocate_frame) when there is none, for those whom page-out waits for.
+    #[cold]
+    fn allocate_reserved(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {
+        self.queues.lock().allocate_reserved(Arc::downgrade(owner), index)
     }
 
     /// Frees all pages of an object that is going away, which are mapped nowhere.
@@ -237,6 +263,6 @@ impl<M: Machine> Vm<M> {
 
 impl<M: Machine> Drop for Vm<M> {
     fn drop(&mut self) {
-        self.queues.get_mut().give_back(&self.machine, 0);
+        self.queues.get_mut().give_back_all(&self.machine);
     }
 }

@@ -57,6 +57,8 @@ pub(super) struct ObjectState<M: Machine> {
     pub(super) shared: bool,
     /// This is, or was, the delayed copy of the object that it shadows.
     pub(super) is_copy: bool,
+    /// Page-out waits for what is done with this object: its pages may be made of the reserve.
+    pub(super) privileged: bool,
     /// Page-ins and page-outs under way.
     pub(super) paging: u32,
     /// Page-outs that failed so far.
@@ -149,6 +151,7 @@ impl<M: Machine> VmObject<M> {
             strategy,
             shared: false,
             is_copy: false,
+            privileged: false,
             paging: 0,
             write_errors: 0,
         };
@@ -158,6 +161,13 @@ impl<M: Machine> VmObject<M> {
             state: SpinLock::new(state),
             changed: WaitQueue::new(),
         }))
+    }
+
+    /// Says whether page-out depends on this object: a pager needs its pages to write others', as a file system needs
+    /// its own blocks. When no memory is free, they are made of frames that nobody else gets (Mach's privilege of
+    /// the default pager). There are [few](super::Settings::free_reserve).
+    pub fn set_privileged(&self, privileged: bool) {
+        self.state.lock().privileged = privileged;
     }
 
     /// A number that names this object alone, for ever.

@@ -5,8 +5,11 @@
 
 use alloc::boxed::Box;
 
-use crate::machine::{Frame, Machine};
+use crate::machine::{Frame, Machine, Protection};
 use crate::{KernError, KernResult};
+
+/// Where the pager's lock begins in a slot's flags.
+const LOCK_SHIFT: u32 = 8;
 
 bitflags::bitflags! {
     /// What holds for one page of an object.
@@ -27,6 +30,8 @@ bitflags::bitflags! {
         const MAPPED = 1 << 5;
         /// Used since page-out last looked, in a way that the machine does not see: it is passed over once.
         const REFERENCED = 1 << 7;
+        /// What the pager forbids for now: the bits of a [`Protection`], see [`Slot::prohibited`].
+        const LOCKED = 7 << LOCK_SHIFT;
     }
 }
 
@@ -56,6 +61,17 @@ impl Slot {
 
     pub(crate) fn is_resident(&self) -> bool {
         !self.has(SlotFlags::PAGED_OUT)
+    }
+
+    /// What the pager forbids for now.
+    pub(crate) fn prohibited(&self) -> Protection {
+        Protection::from_bits_truncate((self.flags.bits() >> LOCK_SHIFT) as u8)
+    }
+
+    /// Says what the pager forbids from now on.
+    pub(crate) fn prohibit(&mut self, access: Protection) {
+        self.flags.remove(SlotFlags::LOCKED);
+        self.flags.insert(SlotFlags::from_bits_truncate(u16::from(access.bits()) << LOCK_SHIFT));
     }
 }
 

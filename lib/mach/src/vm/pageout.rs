@@ -10,6 +10,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::{Future, poll_fn};
+use core::ops::Range;
 use core::pin::pin;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::task::{Context, Poll};
@@ -74,17 +75,18 @@ impl Drop for Driver<'_> {
 }
 
 impl<M: Machine> Vm<M> {
-    /// Waits until a frame may be free, taking pages if none is.
+    /// Waits until a frame may be free, taking pages if none is. The reserve counts for the `privileged` only.
     ///
     /// # Errors
     /// `ResourceShortage`: no page can be taken.
-    pub(super) async fn wait_for_memory(self: &Arc<Self>) -> KernResult {
+    pub(super) async fn wait_for_memory(self: &Arc<Self>, privileged: bool) -> KernResult {
+        let is_free = || self.free_count() > 0 || privileged && self.queues.lock().reserve_count() > 0;
         let deadline = self.machine.now() + PATIENCE;
         let mut idle_passes = 0;
         loop {
             // Before the look at what is free: a write that ends after it is noticed.
             let before = self.laundry.finished.load(Ordering::Acquire);
-            if self.free_count() > 0 || self.take_pages(1) > 0 {
+            if is_free() || self.take_pages(1) > 0 {
                 return Ok(());
             }
             if self.laundry.outstanding.load(Ordering::Relaxed) == 0 {
@@ -95,8 +97,11 @@ impl<M: Machine> Vm<M> {
                 }
                 continue;
             }
-            let freed = self.memory_freed.wait_until(|| (self.free_count() > 0).then_some(()));
-            if !self.beside_laundry(self.until(deadline, either(freed, self.write_end(before)))).await {
+            let freed = self.memory_freed.wait_until(|| is_free().then_some(()));
+            let in_time =
+                self.beside_laundry(self.until(deadline, either(freed, self.write_end(before)))).await;
+            // Writes that end without success would keep us here.
+            if !in_time || self.machine.now() >= deadline {
                 return Err(KernError::ResourceShortage);
             }
         }
@@ -238,7 +243,7 @@ impl<M: Machine> Vm<M> {
         // Behind the others, whether it can be written or not.
         self.queues.lock().move_to(frame, Queue::Inactive);
         if let Some(pager) = self.pager_for(&mut state) {
-            self.write_run(&object, &mut state, pager, index, true);
+            self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take);
         }
         false
     }
@@ -267,51 +272,61 @@ impl<M: Machine> Vm<M> {
         state.pager()
     }
 
-    /// Begins to write dirty pages from `index` on, which is one. With `take` they are freed after it, unless they
-    /// were used meanwhile.
-    fn write_run(
+    /// Begins to write dirty pages from the first of a range on, which is one; how many.
+    pub(super) fn write_run(
         self: &Arc<Self>,
         object: &Arc<VmObject<M>>,
         state: &mut ObjectState<M>,
         (pager, pager_offset): (Arc<dyn Pager<M>>, u64),
-        index: u64,
-        take: bool,
-    ) {
-        let (mut writable, mut writable_count) = ([Frame(0); RUN], 0);
+        range: Range<u64>,
+        purpose: Purpose,
+    ) -> u64 {
+        let index = range.start;
+        // Those that lose their rights.
+        let (mut revoked, mut revoked_count) = ([Frame(0); RUN], 0);
+        let (lost, state_meanwhile, rights) = match purpose {
+            Purpose::Flush => (SlotFlags::MAPPED, SlotFlags::BUSY | SlotFlags::CLEANING, Protection::NONE),
+            _ => (SlotFlags::WRITABLE, SlotFlags::CLEANING, Protection::ALL - Protection::WRITE),
+        };
+        // A page that is to go is first given to a delayed copy: the first has been.
+        let most = if purpose == Purpose::Flush && state.copy.is_some() { 1 } else { RUN };
         let mut frames = Vec::new();
         if frames.try_reserve_exact(RUN).is_err() {
-            return;
+            return 0;
         }
-        for at in index.. {
+        for at in range {
             let Some(slot) = state.pages.get_mut(at) else { break };
             let dirty = slot.is_resident()
                 && slot.has(SlotFlags::DIRTY)
                 && !slot.has(SlotFlags::BUSY | SlotFlags::CLEANING);
-            if !dirty || frames.len() == RUN || (take && slot.wired > 0) {
+            if !dirty || frames.len() == most || (purpose != Purpose::Clean && slot.wired > 0) {
                 break;
             }
-            if slot.has(SlotFlags::WRITABLE) {
-                writable[writable_count] = slot.frame;
-                writable_count += 1;
+            if slot.has(lost) {
+                revoked[revoked_count] = slot.frame;
+                revoked_count += 1;
             }
-            slot.flags.remove(SlotFlags::DIRTY | SlotFlags::WRITABLE);
-            slot.flags.insert(SlotFlags::CLEANING);
+            slot.flags.remove(SlotFlags::DIRTY | SlotFlags::WRITABLE | lost);
+            slot.flags.insert(state_meanwhile);
             frames.push(slot.frame);
         }
-        // From here on a store faults, and makes the page dirty again.
-        if writable_count > 0 {
-            self.machine.frames_protect(&writable[..writable_count], Protection::ALL - Protection::WRITE);
+        // From here on a store faults: it makes the page dirty again, or waits for the end.
+        if revoked_count > 0 {
+            self.machine.frames_protect(&revoked[..revoked_count], rights);
         }
         state.paging += 1;
         self.laundry.outstanding.fetch_add(1, Ordering::Relaxed);
-        let write = Write { vm: self.clone(), object: object.clone(), first: index, frames, take };
+        let count = frames.len() as u64;
+        let write = Write { vm: self.clone(), object: object.clone(), first: index, frames, purpose };
         let offset = pager_offset + (index << PAGE_SHIFT);
         let future: BoxFuture<'static, ()> = Box::pin(async move {
-            let data = DataReturn { machine: &write.vm.machine, offset, frames: &write.frames };
+            let kept = write.purpose == Purpose::Clean;
+            let data = DataReturn { machine: &write.vm.machine, offset, frames: &write.frames, kept };
             let result = pager.data_return(data).await;
             write.end(result);
         });
         self.laundry.futures.lock().push(future);
+        count
     }
 }
 
@@ -325,13 +340,24 @@ async fn either(one: impl Future, other: impl Future) {
     .await
 }
 
+/// Why pages are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// So that the pager has them; they stay, and may be used meanwhile.
+    Clean,
+    /// To free them, unless they are used meanwhile.
+    Take,
+    /// To free them; whoever wants to use them waits, and asks the pager then.
+    Flush,
+}
+
 /// A run of pages being written.
 struct Write<M: Machine> {
     vm: Arc<Vm<M>>,
     object: Arc<VmObject<M>>,
     first: u64,
     frames: Vec<Frame>,
-    take: bool,
+    purpose: Purpose,
 }
 
 impl<M: Machine> Write<M> {
@@ -346,13 +372,17 @@ impl<M: Machine> Write<M> {
             for (number, status) in status[..self.frames.len()].iter().enumerate() {
                 let index = self.first + number as u64;
                 let Some(slot) = state.pages.get_mut(index) else { continue };
-                slot.flags.remove(SlotFlags::CLEANING);
+                slot.flags.remove(SlotFlags::CLEANING | SlotFlags::BUSY);
                 if result.is_err() {
                     slot.flags.insert(SlotFlags::DIRTY);
                 }
                 let slot = *slot;
-                let used = slot.wired > 0 || status.contains(PageStatus::REFERENCED);
-                if self.take && !used && !slot.has(SlotFlags::DIRTY) {
+                let used = match self.purpose {
+                    Purpose::Clean => true,
+                    Purpose::Take => slot.wired > 0 || status.contains(PageStatus::REFERENCED),
+                    Purpose::Flush => slot.wired > 0,
+                };
+                if !used && !slot.has(SlotFlags::DIRTY) {
                     vm.free_clean_page(&mut state, index, slot);
                 }
             }
@@ -393,7 +423,7 @@ impl<M: Machine> VmObject<M> {
                 let found = state.pages.range(next, last).find(|(_, slot)| dirty(slot));
                 match found {
                     Some((index, _)) => {
-                        vm.write_run(self, &mut state, pager, index, false);
+                        vm.write_run(self, &mut state, pager, index..u64::MAX, Purpose::Clean);
                         next = index + 1;
                         false
                     }

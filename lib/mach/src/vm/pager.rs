@@ -3,17 +3,33 @@
 //! A file system implements [`Pager`] for its files, a message proxy does for an external memory object, and whoever
 //! keeps swap space implements [`DefaultPager`]. The calls are futures; one that never completes holds up only those
 //! who need its pages, and each of them may be cancelled.
+//!
+//! What Mach's messages between kernel and pager are here, for whoever carries them to an external pager:
+//!
+//! | message | here |
+//! |---|---|
+//! | `memory_object_init`, `ready`, `set_attributes` | [`VmObject::paged`], [`VmObject::set_size`] |
+//! | `data_request` | [`Pager::data_request`] |
+//! | `data_supply`, `data_provided` | its answer: so many bytes; [`DataRequest::lock`] is the `lock_value` |
+//! | `data_unavailable`, `data_error` | its answer: no bytes; an error |
+//! | `data_return`, `data_write` | [`Pager::data_return`] |
+//! | `data_initialize` | the same, of the pager that [`DefaultPager::create`] has made (`memory_object_create`) |
+//! | `lock_request`, `lock_completed` | [`VmObject::lock_request`], its end |
+//! | `data_unlock` | [`Pager::data_unlock`] |
+//! | `terminate` | the pager is dropped with the object's last reference |
+//! | `destroy`, and the death of a pager's port | all its answers are errors from then on |
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::Vm;
 use super::object::VmObject;
 use super::page_index::{Slot, SlotFlags};
-use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE};
+use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
 
 /// A boxed future: a page-in is dear enough to afford one allocation, and pagers are of many types.
@@ -27,6 +43,10 @@ pub struct DataRequest<'a, M: Machine> {
     pub offset: u64,
     /// The frames, one a page, for pagers that fill them by device. Contents undefined.
     pub frames: &'a [Frame],
+    /// For what the first page is wanted.
+    pub access: Protection,
+    /// What [`lock`](Self::lock) says.
+    prohibited: &'a AtomicU8,
 }
 
 /// A run of pages that a pager is to keep.
@@ -37,12 +57,23 @@ pub struct DataReturn<'a, M: Machine> {
     pub offset: u64,
     /// The frames, one a page. A program may write to them meanwhile; then they are dirty again and return later.
     pub frames: &'a [Frame],
+    /// Memory keeps the pages (Mach's `kernel_copy`). If not, it forgets them when this is done, unless they are used
+    /// meanwhile.
+    pub kept: bool,
 }
 
 impl<M: Machine> DataRequest<'_, M> {
     /// Bytes asked for.
     pub fn length(&self) -> usize {
         self.frames.len() << PAGE_SHIFT
+    }
+
+    /// Says what programs may not do with the pages of this run until the pager [allows](Pager::data_unlock) it: the
+    /// `lock_value` of Mach's `memory_object_data_supply`. Without `READ`, which is what they are wanted for, the lock
+    /// is not taken note of.
+    pub fn lock(&self, prohibited: Protection) {
+        // Relaxed: it is read when the answer is there, by whoever polls it.
+        self.prohibited.store((prohibited - Protection::READ).bits(), Ordering::Relaxed);
     }
 
     /// Fills in bytes at `at` from the start of the run. What lies beyond its end is ignored.
@@ -87,6 +118,13 @@ pub trait Pager<M: Machine>: Send + Sync {
     /// Keeps pages. When this is done without an error the frames may be reused. The future is not dropped before its
     /// end unless the whole memory system is.
     fn data_return<'a>(&'a self, data: DataReturn<'a, M>) -> BoxFuture<'a, KernResult>;
+
+    /// Allows, if this is done without an error, an access to a page of which the pager has forbidden it
+    /// ([`VmObject::lock_request`]); on an error the access fails with `MemoryError`. Asked by each who wants it. The
+    /// future may be dropped at any await. A pager that forbids nothing is never asked.
+    fn data_unlock<'a>(&'a self, _offset: u64, _access: Protection) -> BoxFuture<'a, KernResult> {
+        Box::pin(core::future::ready(Ok(())))
+    }
 }
 
 /// Who keeps pages that have no pager of their own: swap space.
@@ -108,6 +146,10 @@ pub(crate) struct PageIn<M: Machine> {
     frames: Vec<Frame>,
     /// What an unfilled page becomes again.
     was_paged_out: bool,
+    /// For what the first page is wanted.
+    access: Protection,
+    /// What the pager forbids for the pages.
+    prohibited: AtomicU8,
 }
 
 impl<M: Machine> PageIn<M> {
@@ -118,14 +160,17 @@ impl<M: Machine> PageIn<M> {
         (pager, pager_offset): (Arc<dyn Pager<M>>, u64),
         first: u64,
         frames: Vec<Frame>,
-        was_paged_out: bool,
+        (was_paged_out, access): (bool, Protection),
     ) -> Self {
-        Self { vm, object, pager, pager_offset, first, frames, was_paged_out }
+        let prohibited = AtomicU8::new(0);
+        Self { vm, object, pager, pager_offset, first, frames, was_paged_out, access, prohibited }
     }
 
     pub(crate) async fn run(mut self) -> KernResult {
         let offset = self.pager_offset + (self.first << PAGE_SHIFT);
-        let request = DataRequest { machine: self.vm.machine(), offset, frames: &self.frames };
+        let (machine, frames) = (self.vm.machine(), &self.frames);
+        let request =
+            DataRequest { machine, offset, frames, access: self.access, prohibited: &self.prohibited };
         match self.pager.data_request(request).await {
             Ok(bytes) => {
                 self.finish(bytes);
@@ -156,6 +201,7 @@ impl<M: Machine> PageIn<M> {
     /// The first `filled` pages are valid, the others go back to what they were.
     fn end(&mut self, filled: usize) {
         let frames = core::mem::take(&mut self.frames);
+        let prohibited = Protection::from_bits_truncate(*self.prohibited.get_mut());
         {
             let machine = self.vm.machine();
             let mut state = self.object.state.lock();
@@ -165,6 +211,7 @@ impl<M: Machine> PageIn<M> {
                     if let Some(slot) = state.pages.get_mut(index) {
                         slot.flags.remove(SlotFlags::BUSY);
                         slot.flags.insert(SlotFlags::REFERENCED);
+                        slot.prohibit(prohibited);
                     }
                     continue;
                 }

@@ -49,18 +49,23 @@ const EMPTY: List = List { head: NIL, tail: NIL, count: 0 };
 pub(crate) struct Queues<M: Machine> {
     frames: Vec<FrameRecord<M>>,
     free: Vec<Frame>,
+    /// Free frames that only page-out gets: so many as `free_reserve` says, unless it has some now.
+    reserve: Vec<Frame>,
+    free_reserve: usize,
     active: List,
     inactive: List,
     wired: u32,
 }
 
 impl<M: Machine> Queues<M> {
-    pub(crate) fn new(machine: &M) -> KernResult<Self> {
+    /// The queues over all frames of a machine, `free_reserve` of which are set aside.
+    pub(crate) fn new(machine: &M, free_reserve: u32) -> KernResult<Self> {
         let limit = machine.frame_limit() as usize;
-        let mut frames = Vec::new();
-        let mut free = Vec::new();
+        let free_reserve = free_reserve as usize;
+        let (mut frames, mut free, mut reserve) = (Vec::new(), Vec::new(), Vec::new());
         frames.try_reserve_exact(limit).map_err(|_| KernError::ResourceShortage)?;
         free.try_reserve_exact(FREE_KEPT).map_err(|_| KernError::ResourceShortage)?;
+        reserve.try_reserve_exact(free_reserve).map_err(|_| KernError::ResourceShortage)?;
         frames.resize_with(limit, || FrameRecord {
             owner: Weak::new(),
             index: 0,
@@ -68,12 +73,18 @@ impl<M: Machine> Queues<M> {
             previous: NIL,
             queue: Queue::None,
         });
-        Ok(Self { frames, free, active: EMPTY, inactive: EMPTY, wired: 0 })
+        reserve.extend((0..free_reserve).map_while(|_| machine.allocate_frames(0)));
+        Ok(Self { frames, free, reserve, free_reserve, active: EMPTY, inactive: EMPTY, wired: 0 })
     }
 
-    /// Frames that can be allocated now.
+    /// Frames that anybody can allocate now.
     pub(crate) fn free_count(&self, machine: &M) -> u32 {
         self.free.len() as u32 + machine.free_frames()
+    }
+
+    /// Frames that page-out alone can allocate now.
+    pub(crate) fn reserve_count(&self) -> u32 {
+        self.reserve.len() as u32
     }
 
     /// Whether fewer frames are free than `target`. The machine is asked only if those kept here
@@ -93,6 +104,14 @@ impl<M: Machine> Queues<M> {
             Some(frame) => frame,
             None => self.refill(machine)?,
         };
+        self.set_owner(frame, owner, index);
+        self.push(frame, Queue::Active);
+        Some(frame)
+    }
+
+    /// As [`allocate`](Self::allocate), out of the reserve.
+    pub(crate) fn allocate_reserved(&mut self, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
+        let frame = self.reserve.pop()?;
         self.set_owner(frame, owner, index);
         self.push(frame, Queue::Active);
         Some(frame)
@@ -137,10 +156,19 @@ impl<M: Machine> Queues<M> {
         self.unlink(frame);
         self.wired -= u32::from(wired);
         self.frames[frame.0 as usize].owner = Weak::new();
+        if self.reserve.len() < self.free_reserve {
+            return self.reserve.push(frame);
+        }
         if self.free.len() == FREE_KEPT {
             self.give_back(machine, FREE_KEPT / 2);
         }
         self.free.push(frame);
+    }
+
+    /// Gives the machine all free frames: nothing is allocated any more.
+    pub(crate) fn give_back_all(&mut self, machine: &M) {
+        self.give_back(machine, 0);
+        self.reserve.drain(..).for_each(|frame| machine.release_frames(frame, 0));
     }
 
     /// Gives the machine all but `keep` of the free frames kept here, so that they can form larger runs.

@@ -96,7 +96,7 @@ struct World {
 pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
     let Conditions { frames, swap, large_pages } = conditions;
     let machine = Simulated::with_large_pages(frames, LARGE_SHIFT);
-    let settings = Settings { fault_around: 4, cluster: 2, free_target: 4, large_pages };
+    let settings = Settings { fault_around: 4, cluster: 2, free_target: 4, free_reserve: 2, large_pages };
     let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the frame table");
     if swap {
         vm.set_default_pager(Arc::new(Swap { delay: 10 }));
@@ -118,7 +118,7 @@ pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
     for step in steps {
         world.step(step);
     }
-    world.may_run_out = world.short_of_frames;
+    world.may_run_out = world.short_of_frames || world.much_is_wired();
     for task in 0..world.tasks.len() {
         world.compare_all(task);
     }
@@ -166,7 +166,8 @@ impl World {
             13 => self.copy(task, page, count, u64::from(extra)),
             14 => self.transfer(task, page, count, choice, u64::from(extra)),
             15 => self.forget(task, page, count),
-            16 => self.clean(choice),
+            16 if extra & 1 == 0 => self.clean(choice),
+            16 => self.lock(choice, page, count, extra),
             17 => self.wire(task, page, count),
             18 => self.unwire(task, page, count),
             19 => self.map_device(task, page, count, choice, extra),
@@ -186,9 +187,8 @@ impl World {
     /// One step in four meets a failure of some kind.
     fn inject(&mut self, failure: u8) {
         let after = u32::from(failure >> 4);
-        let wired =
-            self.tasks.iter().flat_map(|task| task.pages.values()).filter(|page| page.wired > 0).count();
-        self.may_run_out = self.short_of_frames || (1..=3).contains(&(failure & 0xf)) || wired > 4;
+        let injected = (1..=3).contains(&(failure & 0xf));
+        self.may_run_out = self.short_of_frames || injected || self.much_is_wired();
         match failure & 0xf {
             1 => self.machine.inject(Failures { reserve: Some(after), ..Failures::default() }),
             2 => self.machine.inject(Failures { enter: Some(after), ..Failures::default() }),
@@ -196,6 +196,12 @@ impl World {
             4 => self.files.iter().for_each(|file| *file.pager.fail.lock().unwrap() = Some(after / 4)),
             _ => {}
         }
+    }
+
+    /// Whether so many pages may not be taken that memory may run out although there is swap space.
+    fn much_is_wired(&self) -> bool {
+        let pages = self.tasks.iter().flat_map(|task| task.pages.values());
+        pages.filter(|page| page.wired > 0).count() > 4
     }
 
     /// Whether an outcome is an accepted failure: then the model does not change.

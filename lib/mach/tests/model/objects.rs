@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use mach::KernError;
-use mach::machine::PAGE_SIZE;
-use mach::vm::{CopyStrategy, Inheritance, MapRequest, Placement};
+use mach::machine::{PAGE_SIZE, Protection};
+use mach::vm::{CopyStrategy, Inheritance, LockRequest, MapRequest, Placement, ReturnPages};
 
 use super::{DEVICE_PAGES, FILE_PAGES, ModelPage, PAGE, PAGES, World};
 use crate::contents::{Contents, assert_same, copy_of, write};
@@ -93,10 +93,34 @@ impl World {
         if result.is_err() {
             return assert_eq!(result, Err(KernError::MemoryError));
         }
+        self.compare_file(choice, 0, FILE_PAGES);
+    }
+
+    /// What the file's pager could ask; it allows everything that it has forbidden. Nobody sees a difference.
+    pub(super) fn lock(&mut self, choice: u8, first: u64, count: u64, extra: u8) {
+        let file = &self.files[choice as usize & 1];
+        let first = first % FILE_PAGES;
+        let end = (first + count).min(FILE_PAGES);
+        let request = LockRequest {
+            returned: if choice & 2 == 0 { ReturnPages::Dirty } else { ReturnPages::All },
+            flush: choice & 4 == 0,
+            prohibited: (choice & 8 == 0).then_some(Protection::from_bits_truncate(extra >> 1)),
+        };
+        let asked = file.object.lock_request(first * PAGE_SIZE, end * PAGE_SIZE, request);
+        match self.executor.block_on(asked) {
+            Ok(()) => self.compare_file(choice, first, end),
+            Err(KernError::ResourceShortage) => assert!(self.may_run_out, "out of memory without a reason"),
+            Err(error) => assert_eq!(error, KernError::MemoryError),
+        }
+    }
+
+    /// Compares what a file's pager has with what it should have.
+    fn compare_file(&self, choice: u8, first: u64, end: u64) {
+        let file = &self.files[choice as usize & 1];
         let contents = file.pager.contents.lock().unwrap();
-        for (number, page) in file.pages.iter().enumerate() {
+        for number in first as usize..end as usize {
             let at = number * PAGE;
-            assert_same(&contents[at..at + PAGE], page, at as u64, usize::MAX);
+            assert_same(&contents[at..at + PAGE], &file.pages[number], at as u64, usize::MAX);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use mach::KernError;
 use mach::machine::{Caching, PAGE_SIZE, Protection};
-use mach::vm::{Behavior, Inheritance, MapRequest, Placement, VmObject};
+use mach::vm::{AttributeValue, Behavior, Inheritance, MachineAttribute, MapRequest, Placement, VmObject};
 
 use crate::code::command;
 use crate::report::{TestResult, holds, same, tests};
@@ -24,6 +24,11 @@ tests! {
     MACH0012 "a region of ten thousand pages is forked, written by the child, and freed" large_fork;
     MACH0013 "memory outside every region faults with the library's error" no_region;
     MACH0015 "device memory is what the device has, in every program that has it; the server needs none of it" device_memory;
+    MACH0016 "a region is told as it is, before and after it is touched, shared and wired" region_info;
+    MACH0017 "memory in use is replaced by a copy of other memory, private and shared" copy_and_write;
+    MACH0018 "attributes of the machine are told, and those that it cannot change are refused" attributes;
+    MACH0019 "ranges that wrap, overlap or are not aligned have their errors, and a program does not notice" bad_ranges;
+    MACH0020 "of 65 536 regions each is found, a child has them, and all go" many_regions;
     MACH0014 "many tasks one after the other use no more memory than one" many_tasks;
 }
 
@@ -287,6 +292,149 @@ async fn no_region(system: &System) -> TestResult {
         same!(servant.load(address).await, Outcome::Fault(address, KernError::InvalidAddress));
         same!(servant.recover().await, Outcome::Done(0));
     }
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn region_info(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    let map = servant.map();
+    // Placed by its alignment, above the first region that is free.
+    let large = MapRequest { alignment: 1 << 21, ..MapRequest::anonymous(2 * PAGE_SIZE) };
+    let at = map.map(&large.at(Placement::Above(HERE + 1))).await?;
+    same!(at, HERE + (1 << 21));
+    let untouched = map.region(at).await?;
+    same!((untouched.start, untouched.size, untouched.object), (at, 2 * PAGE_SIZE, None));
+    same!(servant.store(at, 1).await, Outcome::Done(at));
+    map.protect(at, PAGE_SIZE, Protection::READ, true).await?;
+    map.inherit(at, PAGE_SIZE, Inheritance::Share).await?;
+    map.behavior(at, PAGE_SIZE, Behavior::Random).await?;
+    let child = servant.task.create_task(true).await?;
+    map.wire(at, PAGE_SIZE).await?;
+    // An address before it: the next region is told.
+    let first = map.region(at - 1).await?;
+    same!((first.start, first.size), (at, PAGE_SIZE));
+    same!((first.protection, first.max_protection), (Protection::READ, Protection::READ));
+    same!((first.inheritance, first.behavior), (Inheritance::Share, Behavior::Random));
+    same!((first.shared, first.wired), (true, 1));
+    same!(child.map().region(at).await?.object, first.object);
+    same!(map.region(at + PAGE_SIZE).await?.max_protection, Protection::ALL);
+    same!(map.region(at + 2 * PAGE_SIZE).await, Err(KernError::NoSpace));
+    child.terminate().await;
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn copy_and_write(system: &System) -> TestResult {
+    const THERE: u64 = 0x5000_0000;
+    let servant = system.servant().await?;
+    let map = servant.map();
+    map.map(&region(4)).await?;
+    same!(servant.fill(HERE, 4, 30).await, Outcome::Done(HERE + 4 * PAGE_SIZE));
+    map.allocate(Placement::Fixed(THERE), 4 * PAGE_SIZE).await?;
+    map.inherit(THERE + 2 * PAGE_SIZE, 2 * PAGE_SIZE, Inheritance::Share).await?;
+    same!(servant.fill(THERE, 4, 60).await, Outcome::Done(THERE + 4 * PAGE_SIZE));
+    let child = Servant::start(&servant.task.create_task(true).await?).await?;
+    // Two pages are the program's own, two are its child's as well.
+    map.copy(HERE, 4 * PAGE_SIZE, THERE).await?;
+    same!(servant.check(THERE, 4, 30).await, Outcome::Done(0));
+    same!(child.check(THERE, 2, 60).await, Outcome::Done(0));
+    same!(child.check(THERE + 2 * PAGE_SIZE, 2, 32).await, Outcome::Done(0));
+    // What was read stays as it was, and may be written into another program.
+    let copy = map.read(HERE, 2 * PAGE_SIZE).await?;
+    same!(servant.fill(HERE, 4, 90).await, Outcome::Done(HERE + 4 * PAGE_SIZE));
+    child.map().write(THERE, copy).await?;
+    same!(child.check(THERE, 2, 30).await, Outcome::Done(0));
+    same!(servant.check(THERE, 4, 30).await, Outcome::Done(0));
+    map.protect(THERE, PAGE_SIZE, Protection::READ, false).await?;
+    same!(map.copy(HERE, PAGE_SIZE, THERE).await, Err(KernError::ProtectionFailure));
+    child.task.terminate().await;
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn attributes(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    servant.map().map(&region(1)).await?;
+    let ask = |attribute, value| servant.map().machine_attribute(HERE, PAGE_SIZE, attribute, value);
+    same!(ask(MachineAttribute::Cache, AttributeValue::Get).await, Ok(AttributeValue::On));
+    same!(ask(MachineAttribute::Cache, AttributeValue::CacheSync).await, Ok(AttributeValue::On));
+    same!(ask(MachineAttribute::Cache, AttributeValue::Off).await, Err(KernError::NotSupported));
+    same!(ask(MachineAttribute::Migrate, AttributeValue::On).await, Err(KernError::NotSupported));
+    let beyond = servant.map().machine_attribute(
+        HERE + PAGE_SIZE,
+        PAGE_SIZE,
+        MachineAttribute::Cache,
+        AttributeValue::Get,
+    );
+    same!(beyond.await, Err(KernError::InvalidAddress));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn bad_ranges(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    let map = servant.map();
+    map.map(&region(2)).await?;
+    same!(servant.fill(HERE, 2, 5).await, Outcome::Done(HERE + 2 * PAGE_SIZE));
+    // Not aligned, empty, beyond the last address, and half of it not mapped.
+    let ranges = [
+        (HERE + 1, PAGE_SIZE, KernError::InvalidArgument),
+        (HERE, 0, KernError::InvalidArgument),
+        (HERE, u64::MAX, KernError::InvalidAddress),
+        (!(PAGE_SIZE - 1), 2 * PAGE_SIZE, KernError::InvalidAddress),
+        (HERE + PAGE_SIZE, 2 * PAGE_SIZE, KernError::InvalidAddress),
+    ];
+    for (number, (start, size, error)) in ranges.into_iter().enumerate() {
+        same!(map.protect(start, size, Protection::READ, false).await, Err(error));
+        same!(map.inherit(start, size, Inheritance::None).await, Err(error));
+        same!(map.behavior(start, size, Behavior::Random).await, Err(error));
+        same!(map.wire(start, size).await, Err(error));
+        same!(map.unwire(start, size).await, Err(error));
+        same!(map.read(start, size).await.err(), Some(error));
+        same!(map.share(start, size).await.err(), Some(error));
+        same!(map.take(start, size).await.err(), Some(error));
+        same!(map.copy(start, size, HERE).await, Err(error));
+        if number < 4 {
+            // What is not mapped may be deallocated.
+            same!(map.deallocate(start, size).await, Err(error));
+            same!(map.allocate(Placement::Fixed(start), size).await.err(), Some(error));
+        }
+    }
+    same!(map.allocate(Placement::Fixed(HERE + PAGE_SIZE), PAGE_SIZE).await, Err(KernError::NoSpace));
+    same!(map.allocate(Placement::Fixed(0), PAGE_SIZE).await, Err(KernError::InvalidAddress));
+    same!(map.allocate(Placement::Above(0), 1 << 47).await, Err(KernError::NoSpace));
+    same!(map.region(HERE).await?.size, 2 * PAGE_SIZE);
+    same!(servant.check(HERE, 2, 5).await, Outcome::Done(0));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn many_regions(system: &System) -> TestResult {
+    const REGIONS: u64 = 1 << 16;
+    let servant = system.servant().await?;
+    let map = servant.map();
+    let before = map.entry_count().await;
+    // Every other page: none can be joined with the next.
+    for number in 0..REGIONS {
+        map.allocate(Placement::Fixed(HERE + 2 * number * PAGE_SIZE), PAGE_SIZE).await?;
+    }
+    same!(map.entry_count().await, before + REGIONS as usize);
+    for number in [0, 1, REGIONS / 3, REGIONS - 1] {
+        let address = HERE + 2 * number * PAGE_SIZE;
+        same!(servant.store(address, number).await, Outcome::Done(address));
+        let gap = address + PAGE_SIZE;
+        same!(servant.load(gap).await, Outcome::Fault(gap, KernError::InvalidAddress));
+        same!(servant.recover().await, Outcome::Done(0));
+    }
+    let child = Servant::start(&servant.task.create_task(true).await?).await?;
+    let last = HERE + 2 * (REGIONS - 1) * PAGE_SIZE;
+    same!(child.load(last).await, Outcome::Done(REGIONS - 1));
+    map.deallocate(HERE, 2 * REGIONS * PAGE_SIZE).await?;
+    same!(map.entry_count().await, before);
+    same!(servant.load(last).await, Outcome::Fault(last, KernError::InvalidAddress));
+    same!(child.load(last).await, Outcome::Done(REGIONS - 1));
+    child.task.terminate().await;
     servant.task.terminate().await;
     Ok(())
 }

@@ -3,10 +3,14 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::future::pending;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
-use mach::machine::PAGE_SIZE;
-use mach::vm::{BoxFuture, CopyStrategy, DataRequest, DataReturn, MapRequest, Pager, Placement, VmObject};
+use macadamia_sync::Event;
+use mach::machine::{Machine, PAGE_SIZE, Protection};
+use mach::vm::{
+    BoxFuture, CopyStrategy, DataRequest, DataReturn, LockRequest, MapRequest, Pager, Placement, ReturnPages,
+    VmObject,
+};
 use mach::{KernError, KernResult};
 use machine::L4Machine;
 
@@ -22,6 +26,10 @@ tests! {
     MACH0202 "a pager's pages appear in the program" paged_object;
     MACH0203 "a task that dies while its pager does not answer leaves nothing" pager_that_never_answers;
     MACH0204 "a pager's error is the fault's" pager_that_fails;
+    MACH0206 "more memory than there is cannot be wired; what is tried leaves nothing, and others go on" wire_too_much;
+    MACH0207 "a pager takes its pages back, and is asked for what it forbids" pager_asks;
+    MACH0208 "without kernel memory for its mappings a program's fault fails, and later succeeds" no_kernel_memory;
+    MACH0209 "a pager that never writes holds up who needs memory only so long, and then nobody" pager_that_never_writes;
     MACH0205 "pages in use are kept before pages that are not" use_is_noticed;
 }
 
@@ -70,14 +78,19 @@ enum TestPager {
     Numbers,
     Never,
     Fails,
+    /// Provides numbers, and keeps nothing until this is set.
+    KeepsOnce(Arc<Event>),
 }
+
+/// How often the pager of numbers was given pages, and asked to allow an access.
+static KEPT: AtomicU32 = AtomicU32::new(0);
+static ALLOWED: AtomicU32 = AtomicU32::new(0);
 
 impl Pager<L4Machine> for TestPager {
     fn data_request<'a>(&'a self, request: DataRequest<'a, L4Machine>) -> BoxFuture<'a, KernResult<usize>> {
         Box::pin(async move {
-            use mach::machine::Machine;
             match self {
-                TestPager::Numbers => {
+                TestPager::Numbers | TestPager::KeepsOnce(_) => {
                     request.machine.sleep_until(request.machine.now() + 100).await;
                     for at in (0..request.length()).step_by(PAGE_SIZE as usize) {
                         let number = (request.offset + at as u64) / PAGE_SIZE + 500;
@@ -93,6 +106,17 @@ impl Pager<L4Machine> for TestPager {
     }
 
     fn data_return<'a>(&'a self, _data: DataReturn<'a, L4Machine>) -> BoxFuture<'a, KernResult> {
+        Box::pin(async move {
+            if let TestPager::KeepsOnce(event) = self {
+                event.wait().await;
+            }
+            KEPT.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+    }
+
+    fn data_unlock<'a>(&'a self, _offset: u64, _access: Protection) -> BoxFuture<'a, KernResult> {
+        ALLOWED.fetch_add(1, Ordering::Relaxed);
         Box::pin(async { Ok(()) })
     }
 }
@@ -127,7 +151,7 @@ async fn pager_that_never_answers(system: &System) -> TestResult {
     servant.begin(command::LOAD, |state| state.rdi = HERE);
     // Served by a task of its own, which ends with the thread.
     let task = servant.task.clone();
-    let ended = Arc::new(macadamia_sync::Event::new());
+    let ended = Arc::new(Event::new());
     let told = ended.clone();
     let serving = system.machine.spawn(0, async move {
         servant.serve(None).await;
@@ -149,6 +173,119 @@ async fn pager_that_fails(system: &System) -> TestResult {
     servant.map().map(&MapRequest::shared(object, 0, PAGED * PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
     same!(servant.load(HERE).await, Outcome::Fault(HERE, KernError::MemoryError));
     servant.task.terminate().await;
+    Ok(())
+}
+
+async fn wire_too_much(system: &System) -> TestResult {
+    let (servant, other) = (system.servant().await?, system.servant().await?);
+    let map = servant.map();
+    map.map(&MapRequest::anonymous(MANY * PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
+    other.map().map(&MapRequest::anonymous(PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
+    let wired = system.vm().statistics().wired;
+    same!(map.wire(HERE, MANY * PAGE_SIZE).await, Err(KernError::ResourceShortage));
+    same!(system.vm().statistics().wired, wired);
+    // Most of it can be, and then the next one is told.
+    let most = u64::from(system.vm().statistics().free) - 64;
+    map.wire(HERE, most * PAGE_SIZE).await?;
+    same!(other.store(HERE, 3).await, Outcome::Done(HERE));
+    let more = map.wire(HERE + most * PAGE_SIZE, 200 * PAGE_SIZE).await;
+    same!(more, Err(KernError::ResourceShortage));
+    same!(other.load(HERE).await, Outcome::Done(3));
+    servant.task.terminate().await;
+    same!(system.vm().statistics().wired, wired);
+    same!(other.store(HERE, 4).await, Outcome::Done(HERE));
+    other.task.terminate().await;
+    Ok(())
+}
+
+async fn pager_asks(system: &System) -> TestResult {
+    let servant = system.servant().await?;
+    let object = paged(system, TestPager::Numbers)?;
+    let request = MapRequest::shared(object.clone(), 0, PAGED * PAGE_SIZE).at(Placement::Fixed(HERE));
+    servant.map().map(&request).await?;
+    let before = (KEPT.load(Ordering::Relaxed), ALLOWED.load(Ordering::Relaxed));
+    let now = || (KEPT.load(Ordering::Relaxed) - before.0, ALLOWED.load(Ordering::Relaxed) - before.1);
+    same!(servant.store(HERE, 1).await, Outcome::Done(HERE));
+    same!(servant.check(HERE + PAGE_SIZE, PAGED - 1, 501).await, Outcome::Done(0));
+    let forbid =
+        LockRequest { returned: ReturnPages::Dirty, flush: false, prohibited: Some(Protection::WRITE) };
+    object.lock_request(0, PAGED * PAGE_SIZE, forbid).await?;
+    same!(now(), (1, 0));
+    // The program may read without anybody being asked, and its first store is asked for.
+    let faults = servant.faults();
+    same!(servant.load(HERE).await, Outcome::Done(1));
+    same!((now(), servant.faults() - faults), ((1, 0), 0));
+    same!(servant.store(HERE, 2).await, Outcome::Done(HERE));
+    same!(servant.store(HERE, 3).await, Outcome::Done(HERE));
+    same!((now(), servant.faults() - faults), ((1, 1), 1));
+    // Forgotten: the program sees what the pager has.
+    let flush = LockRequest { returned: ReturnPages::Dirty, flush: true, prohibited: None };
+    object.lock_request(0, PAGED * PAGE_SIZE, flush).await?;
+    same!((now(), object.resident_pages()), ((2, 1), 0));
+    same!(servant.check(HERE, PAGED, 500).await, Outcome::Done(0));
+    servant.task.terminate().await;
+    Ok(())
+}
+
+async fn no_kernel_memory(system: &System) -> TestResult {
+    // A page in each gigabyte: every one takes two page tables of its own.
+    const APART: u64 = 1 << 30;
+    const MOST: u64 = 16_000;
+    let (servant, other) = (system.servant().await?, system.servant().await?);
+    let map = servant.map();
+    for servant in [&servant, &other] {
+        let request = MapRequest::anonymous(PAGE_SIZE).at(Placement::Fixed(HERE));
+        servant.map().map(&request).await?;
+        same!(servant.store(HERE, 9).await, Outcome::Done(HERE));
+    }
+    let mut last = HERE;
+    let outcome = loop {
+        last += APART;
+        holds!(last < HERE + MOST * APART);
+        let shared = map.share(HERE, PAGE_SIZE).await?;
+        map.insert(shared, Placement::Fixed(last)).await.map_err(|(error, _)| error)?;
+        match servant.load(last).await {
+            Outcome::Done(9) => {}
+            outcome => break outcome,
+        }
+    };
+    same!(outcome, Outcome::Fault(last, KernError::ResourceShortage));
+    same!(other.load(HERE).await, Outcome::Done(9));
+    // With some of it given back, the same access succeeds.
+    map.deallocate(HERE + APART, last - HERE - APART).await?;
+    same!(servant.serve(Some(machine::Resume::Continue)).await, Outcome::Done(9));
+    servant.task.terminate().await;
+    same!(other.store(HERE, 10).await, Outcome::Done(HERE));
+    other.task.terminate().await;
+    Ok(())
+}
+
+async fn pager_that_never_writes(system: &System) -> TestResult {
+    let (servant, other) = (system.servant().await?, system.servant().await?);
+    let keeps = Arc::new(Event::new());
+    let pager = Arc::new(TestPager::KeepsOnce(keeps.clone()));
+    let frames = u64::from(system.vm().statistics().free);
+    let object = VmObject::paged(system.vm(), pager, MANY * PAGE_SIZE, CopyStrategy::Delay)?;
+    let request = MapRequest::shared(object.clone(), 0, MANY * PAGE_SIZE).at(Placement::Fixed(HERE));
+    servant.map().map(&request).await?;
+    other.map().map(&MapRequest::anonymous(PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
+    same!(other.store(HERE, 1).await, Outcome::Done(HERE));
+    // It writes to more pages than there are, none of which can go.
+    let Outcome::Fault(address, error) = servant.fill(HERE, frames + 100, 1).await else {
+        return Err("more pages than there are".into());
+    };
+    same!(error, KernError::ResourceShortage);
+    holds!(address > HERE + frames / 2 * PAGE_SIZE);
+    // The pager answers at last.
+    keeps.set();
+    same!(
+        servant.serve(Some(machine::Resume::Continue)).await,
+        Outcome::Done(HERE + (frames + 100) * PAGE_SIZE)
+    );
+    same!(other.load(HERE).await, Outcome::Done(1));
+    servant.task.terminate().await;
+    other.task.terminate().await;
+    system.vm().finish_writes().await;
     Ok(())
 }
 

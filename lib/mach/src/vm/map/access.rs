@@ -1,6 +1,7 @@
 //! Access to mapped memory: page faults, and the server's own reads and writes of a task's memory (copyin, copyout).
 
 use alloc::sync::{Arc, Weak};
+use core::sync::atomic::Ordering;
 
 use super::super::copy;
 use super::super::fault::{self, Blocked, Found, Step, Target};
@@ -386,6 +387,7 @@ impl<M: Machine> VmMap<M> {
             cluster: hint.cluster,
             large: hint.large && hint.large_page_fits(address, 1 << self.vm.large_shift),
             maps: true,
+            privileged: self.privileged.load(Ordering::Relaxed),
         };
         let place = Place { address: address & !(PAGE_SIZE - 1), start: hint.start, end: hint.end };
         let mut top = object.state.lock();

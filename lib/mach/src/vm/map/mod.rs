@@ -9,6 +9,7 @@ mod parked;
 mod wire;
 
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use macadamia_sync::{Mutex, MutexGuard, SpinLock};
 
@@ -129,6 +130,8 @@ pub struct VmMap<M: Machine> {
     id: u64,
     lowest: u64,
     highest: u64,
+    /// Page-out waits for the programs in it: their pages may be made of the reserve.
+    privileged: AtomicBool,
     state: Mutex<MapState<M>>,
     translation: SpinLock<Translation<M>>,
 }
@@ -161,6 +164,7 @@ impl<M: Machine> VmMap<M> {
             id: vm.new_id(),
             lowest,
             highest,
+            privileged: AtomicBool::new(false),
             state: Mutex::new(MapState::new(lowest, highest, true)),
             translation: SpinLock::new(Translation { pmap: Some(pmap), hint: None, hint_parked: false }),
         }))
@@ -179,6 +183,14 @@ impl<M: Machine> VmMap<M> {
     /// The lowest address, and the first beyond the highest.
     pub fn bounds(&self) -> (u64, u64) {
         (self.lowest, self.highest)
+    }
+
+    /// Says whether page-out depends on the programs in this map: they are pagers. When no memory is free, their pages
+    /// are made of frames that nobody else gets, as those of [privileged objects](VmObject::set_privileged). A child's map
+    /// does not inherit it.
+    pub fn set_privileged(&self, privileged: bool) {
+        // Relaxed: it says how faults after it are served, and orders nothing.
+        self.privileged.store(privileged, Ordering::Relaxed);
     }
 
     /// The name of the address space, to make threads in it; `None` if the map is terminated.

@@ -1,10 +1,16 @@
 //! Wiring: pages that stay in memory (`vm_wire`), for memory that devices reach or that may not wait for a pager.
 
+use alloc::sync::Arc;
+
 use super::super::fault;
-use super::super::object::Backing;
+use super::super::object::{Backing, VmObject};
+use super::entry::Entry;
 use super::{EntryId, MapState, VmMap, page_range};
 use crate::machine::{Machine, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
+
+/// How often a range is brought into memory before it counts as too large to stay there in whole.
+const ROUNDS: usize = 8;
 
 impl<M: Machine> VmMap<M> {
     /// Keeps the pages of a range in memory until as many [`unwire`](Self::unwire)s. Pages that can be written are
@@ -14,11 +20,15 @@ impl<M: Machine> VmMap<M> {
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ProtectionFailure`: a part allows
-    /// no access. What [`fault`](Self::fault) returns. Nothing is wired then.
+    /// no access. `ResourceShortage`: so many pages cannot stay in memory together. What [`fault`](Self::fault) returns.
+    /// Nothing is wired then.
     pub async fn wire(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
-        self.check_accessible(start, end).await?;
-        loop {
+        let pages = self.check_accessible(start, end).await?;
+        if pages > self.vm.pages_that_may_be_wired() {
+            return Err(KernError::ResourceShortage);
+        }
+        for _ in 0..ROUNDS {
             // The pages one by one, then all of them at once if they are all still there.
             let mut at = start;
             while at < end {
@@ -30,6 +40,7 @@ impl<M: Machine> VmMap<M> {
                 return Ok(());
             }
         }
+        Err(KernError::ResourceShortage)
     }
 
     /// Ends one wiring of a range.
@@ -62,8 +73,8 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// Whether all of a range is mapped, and can be accessed somehow.
-    async fn check_accessible(&self, start: u64, end: u64) -> KernResult {
+    /// Whether all of a range is mapped, and can be accessed somehow; how many pages of it are not wired yet.
+    async fn check_accessible(&self, start: u64, end: u64) -> KernResult<u64> {
         let state = self.look().await?;
         if !Self::is_mapped(&state, start, end) {
             return Err(KernError::InvalidAddress);
@@ -71,7 +82,14 @@ impl<M: Machine> VmMap<M> {
         if Self::entries_in(&state, start, end).any(|id| state.entries.get(id).protection.is_empty()) {
             return Err(KernError::ProtectionFailure);
         }
-        Ok(())
+        let is_new = |entry: &Entry<M>| {
+            let device =
+                |object: &Arc<VmObject<M>>| matches!(object.state.lock().backing, Backing::Device(..));
+            entry.wired == 0 && !entry.object.as_ref().is_some_and(device)
+        };
+        let new = Self::entries_in(&state, start, end).filter(|&id| is_new(state.entries.get(id)));
+        let bytes = new.map(|id| state.entries.end(id).min(end) - state.entries.start(id).max(start));
+        Ok(bytes.sum::<u64>() / PAGE_SIZE)
     }
 
     /// The access with which a page is brought in to be wired.

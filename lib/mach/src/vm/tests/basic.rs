@@ -505,3 +505,9 @@ fn machine_attributes_are_told_and_most_cannot_change() {
         assert_eq!(beyond, Err(KernError::InvalidAddress));
     });
 }
+
+#[test]
+fn what_an_object_costs() {
+    // Published in docs/src/results.md; reference counts included, pages beyond the fourth not.
+    assert_eq!(VmObject::<Simulated>::BYTES, 264);
+}

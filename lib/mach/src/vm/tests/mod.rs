@@ -1,4 +1,5 @@
 //! Tests of the memory system as a whole, on the simulated machine.
 
 mod basic;
+mod control;
 mod support;
