@@ -84,7 +84,8 @@ fn k2_its_pages_get_another_type_in_pieces() {
         assert!(memory_type_of(&world, page).is_none_or(|of| of == MemoryType::UNCACHEABLE), "page {page}");
     }
     // Somebody else sets another one in the midst: whoever ends last has set it for all pages.
-    let (result, _) = in_turns(
+    (0..PAGES).for_each(|page| use_page(&world, page));
+    let (result, turns) = in_turns(
         |cursor| set(cursor, MemoryType::WRITE_THROUGH),
         |turn| {
             if turn == 10 {
@@ -94,6 +95,7 @@ fn k2_its_pages_get_another_type_in_pieces() {
         },
     );
     assert_eq!(result, Ok(()));
+    assert!(turns > 10, "{turns} turns");
     for page in 0..PAGES {
         let found = memory_type_of(&world, page);
         assert!(found.is_none_or(|of| of == MemoryType::WRITE_THROUGH), "page {page}: {found:?}");

@@ -139,6 +139,15 @@ fn k12_a_page_moves_while_it_is_split() {
         assert_eq!((world.at(2, PAGE), world.at(3, 2 * PAGE + 5 * KIB4)), (None, None));
         assert_eq!(world.at(3, 2 * PAGE + 6 * KIB4), Some((PAGE + 6 * KIB4, RWX)));
     });
+    // And back, to another place: who pays, and what the pieces are, is the same again.
+    let there_and_back = |world: &mut World| {
+        grant(world);
+        assert!(!world.grant(3, 2 * PAGE, 2, 2 * PAGE, 21, RWX).is_nil());
+    };
+    with_change(there_and_back, |world, _| {
+        assert_eq!((world.at(2, PAGE), world.at(2, 2 * PAGE + 5 * KIB4)), (None, None));
+        assert_eq!(world.at(2, 2 * PAGE + 6 * KIB4), Some((PAGE + 6 * KIB4, RWX)));
+    });
 }
 
 /// Rules: 8.5.

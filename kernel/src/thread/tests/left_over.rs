@@ -31,6 +31,8 @@ fn map(from: SpaceMemory, source: u64, to: SpaceMemory, target: u64) {
 /// Threads in two spaces that mapped a page to and fro, and the first one is in the midst of an Unmap of it.
 fn half_unmapped(world: &World) -> [ThreadRef; 2] {
     let both = [4, 5].map(|number| world.spawn(id(number, 1), id(number, 1)));
+    // The first space outlives the thread: with the space all would go in any case.
+    world.spawn(id(7, 1), id(4, 1));
     let spaces = both.map(memory);
     map(memory(world.thread(id(0, 1))), PAGE, spaces[0], PAGE);
     for step in 0..DEPTH {

@@ -1,5 +1,6 @@
 //! The kernel above the machine, as a whole: threads make system calls, and the structures must agree.
 
+mod deletion;
 mod exhaustion;
 mod fast_path;
 mod interrupts;
