@@ -2,7 +2,7 @@
 
 use loom::hint::spin_loop;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use std::cell::RefCell;
 
 loom::thread_local! {
@@ -54,6 +54,11 @@ impl Default for Request {
 /// Serves what others ask of the executing processor.
 pub fn serve_requests() {
     REQUEST.with(|request| request.borrow().as_ref().map(|request| request.serve()));
+}
+
+/// As the kernel's: what the processor's exchanges do by themselves.
+pub fn fence_after_exchange() {
+    fence(Ordering::SeqCst);
 }
 
 /// Calls `function`.

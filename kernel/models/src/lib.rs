@@ -11,6 +11,8 @@ pub mod counters;
 pub mod ring;
 #[path = "../../src/sync/spin_lock.rs"]
 pub mod spin_lock;
+#[path = "../../src/sync/walks.rs"]
+pub mod walks;
 
 /// As in the kernel.
 pub const SEVERAL: bool = true;

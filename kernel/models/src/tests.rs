@@ -4,6 +4,7 @@ use crate::arch::Request;
 use crate::counters::{Counters, NONE, Table};
 use crate::ring::{Ring, Wanted};
 use crate::spin_lock::SpinLock;
+use crate::walks::Walks;
 use loom::cell::UnsafeCell;
 use loom::hint::spin_loop;
 use loom::sync::Arc;
@@ -23,10 +24,17 @@ impl Watched {
             }
         })
     }
+
+    fn get(&self) -> u64 {
+        // SAFETY: loom fails the model if anybody changes the value meanwhile.
+        self.0.with(|value| unsafe { *value })
+    }
 }
 
 // SAFETY: the lock that it is in is what the models check.
 unsafe impl Send for Watched {}
+// SAFETY: so is whatever else keeps accesses apart.
+unsafe impl Sync for Watched {}
 
 #[test]
 fn loom_spin_lock_excludes_and_publishes() {
@@ -82,6 +90,32 @@ fn loom_who_waits_for_a_spin_lock_serves_requests() {
         request.make_and_wait();
         drop(held);
         other.join().unwrap();
+    });
+}
+
+/// Memory that a walk has found in a page table is nobody else's before the walk has ended; later walks do not find it.
+#[test]
+fn loom_what_a_walk_finds_is_not_given_away_before_its_end() {
+    loom::model(|| {
+        let shared = Arc::new((Walks::new(), AtomicU32::new(1), Watched(UnsafeCell::new(7))));
+        let walker = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (walks, entry, memory) = &*shared;
+                for _ in 0..2 {
+                    walks.begin();
+                    if entry.load(Ordering::Relaxed) != 0 {
+                        assert_eq!(memory.get(), 7, "it is the walker's");
+                    }
+                    walks.end();
+                }
+            })
+        };
+        let (walks, entry, memory) = &*shared;
+        entry.store(0, Ordering::Relaxed);
+        Walks::await_ends([walks].into_iter());
+        memory.add();
+        walker.join().unwrap();
     });
 }
 

@@ -8,7 +8,9 @@ pub mod delay;
 mod inner_lock;
 mod shared;
 mod spin_lock;
+mod walks;
 
 pub use inner_lock::{InnerLock, InnerLockGuard};
 pub use shared::{SharedByte, SharedFlag, SharedHalf, SharedRef, SharedWord};
 pub use spin_lock::{BelowGuard, SpinLock, SpinLockGuard};
+pub use walks::Walks;

@@ -8,10 +8,10 @@ use core::mem::offset_of;
 
 use super::gdt::{DescriptorTable, INTERRUPT_STACKS, InterruptStack, TaskState};
 use super::instructions::{msr, write_msr};
-use super::tlb::Walks;
 use super::{ports, stacks};
 use crate::memory::PhysAddr;
 use crate::processor::{Processor, Public};
+use crate::sync::Walks;
 use crate::thread::Tcb;
 
 /// What one processor has for itself. The first fields are known to entry code by their offsets.

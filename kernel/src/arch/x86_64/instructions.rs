@@ -1,6 +1,7 @@
 //! The processor's instructions that Rust has no word for. Each function is one instruction (or one inseparable pair).
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid_count, CpuidResult};
+use core::sync::atomic::{Ordering, compiler_fence};
 
 /// Model-specific registers in use.
 pub mod msr {
@@ -71,6 +72,13 @@ pub fn call_seldom(function: extern "C" fn(u64, u64), first: u64, second: u64) {
     unsafe {
         asm!("call call_saving_registers", inout("rax") function => _, in("rdi") first, in("rsi") second);
     }
+}
+
+/// All accesses behind it come after all before it; called next to an atomic exchange of any kind, which has a LOCK prefix and
+/// does that itself. So this is no instruction, and only the compiler is told.
+#[inline(always)]
+pub fn fence_after_exchange() {
+    compiler_fence(Ordering::SeqCst);
 }
 
 /// Writes a byte to an I/O port.

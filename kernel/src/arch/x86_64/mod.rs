@@ -38,7 +38,9 @@ pub use extended_state::{
     ExtendedState, allocate_extended_state, enter_extended_state, extended_components, extended_state_size,
     free_extended_state, read_extended_state, write_extended_state,
 };
-pub use instructions::{call_seldom, clear_words, copy_words, flags, frame_pointer, read_time_stamp, stop};
+pub use instructions::{
+    call_seldom, clear_words, copy_words, fence_after_exchange, flags, frame_pointer, read_time_stamp, stop,
+};
 pub use interrupts::{
     Interrupt, POLL_INTERVAL, direct_interrupt, interrupt_lines, interrupt_message, interrupt_pending,
     mask_interrupt, message_interrupts, raise_line, raise_message, request_attention, take_interrupt,

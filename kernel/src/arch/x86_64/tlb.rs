@@ -4,15 +4,14 @@
 //! goes behind this same interface.
 use core::arch::asm;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::cpu_local::walks_of;
 use super::instructions::{call_seldom, read_cr3, write_cr3};
 use super::{cpu_count, cpu_local, ports, shoot_down};
 use crate::memory::{PhysAddr, VirtAddr};
 use crate::space::Space;
-use crate::sync::SEVERAL;
 use crate::sync::delay::{self, Point};
+use crate::sync::{SEVERAL, Walks};
 
 /// From how many pages on it is cheaper to forget everything.
 pub(super) const MOST_PAGES: usize = 16;
@@ -151,23 +150,12 @@ impl Default for Flush {
 /// nobody gives away what it may have found. It is short, and waits for nobody.
 pub struct Walk(());
 
-/// How many walks a processor has begun and ended: odd within one.
-pub struct Walks(AtomicU32);
-
-impl Walks {
-    /// None.
-    pub(super) const fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-}
-
 impl Walk {
     /// Begins a walk. They are not nested.
     #[inline]
     pub fn begin() -> Self {
         if cpu_count() > 1 {
-            // SeqCst: before the first look at a page table.
-            cpu_local().walks.0.fetch_add(1, Ordering::SeqCst);
+            cpu_local().walks.begin();
             delay::at(Point::Walk);
         }
         Self(())
@@ -178,21 +166,13 @@ impl Drop for Walk {
     #[inline]
     fn drop(&mut self) {
         if cpu_count() > 1 {
-            // Release: after the last use of what was found.
-            cpu_local().walks.0.fetch_add(1, Ordering::Release);
+            cpu_local().walks.end();
         }
     }
 }
 
 /// Waits until no processor is in a walk that began before now.
 fn wait_for_walks() {
-    // Pairs with `Walk::begin`: whoever begins later finds the changes.
-    fence(Ordering::SeqCst);
-    for number in (0..cpu_count()).filter(|&number| number != cpu_local().number) {
-        let walks = &walks_of(number).0;
-        let seen = walks.load(Ordering::Acquire);
-        while seen % 2 == 1 && walks.load(Ordering::Acquire) == seen {
-            core::hint::spin_loop();
-        }
-    }
+    let others = (0..cpu_count()).filter(|&number| number != cpu_local().number);
+    Walks::await_ends(others.map(walks_of));
 }

@@ -1,0 +1,62 @@
+//! Walks through page tables in software, without the lock on mappings: who changes the tables waits for those that may have
+//! found what was there. Model-checked with loom.
+#[cfg(not(loom))]
+use core::{
+    hint::spin_loop,
+    sync::atomic::{AtomicU32, Ordering, fence},
+};
+#[cfg(loom)]
+use loom::{
+    hint::spin_loop,
+    sync::atomic::{AtomicU32, Ordering, fence},
+};
+
+/// How many walks a processor has begun and ended: odd within one. They are not nested.
+pub struct Walks(AtomicU32);
+
+impl Walks {
+    /// None.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// None.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// The processor begins a walk.
+    #[inline]
+    pub fn begin(&self) {
+        // SeqCst, and the fence: before the first look at a page table.
+        self.0.fetch_add(1, Ordering::SeqCst);
+        crate::arch::fence_after_exchange();
+    }
+
+    /// It ends the walk, and the use of what was found.
+    #[inline]
+    pub fn end(&self) {
+        // Release: after the last use.
+        self.0.fetch_add(1, Ordering::Release);
+    }
+
+    /// Waits until all of these processors have ended the walks that they had begun before now.
+    pub fn await_ends<'a>(processors: impl Iterator<Item = &'a Self>) {
+        // Pairs with the fence of `begin`: whoever begins later finds the changes.
+        fence(Ordering::SeqCst);
+        for Self(walks) in processors {
+            let seen = walks.load(Ordering::Acquire);
+            while seen % 2 == 1 && walks.load(Ordering::Acquire) == seen {
+                spin_loop();
+            }
+        }
+    }
+}
+
+impl Default for Walks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
