@@ -154,6 +154,15 @@ impl Console {
             keys += &judge.partial_line(&String::from_utf8_lossy(&self.partial));
             // A machine that stopped reading is noticed by what it fails to print.
             let _ = self.input.write_all(keys.as_bytes()).and_then(|()| self.input.flush());
+            for command in std::mem::take(&mut judge.commands) {
+                let answer =
+                    monitor::Monitor::connect(&self.socket).and_then(|mut monitor| monitor.ask(&command));
+                match answer.as_deref() {
+                    Ok("") => {}
+                    Ok(answer) => judge.failures.push(format!("QEMU answers {command:?}: {answer}")),
+                    Err(error) => judge.failures.push(format!("QEMU was told {command:?}: {error:#}")),
+                }
+            }
             if started.elapsed() > run.limit {
                 judge.failures.push(format!("still running after {} s", run.limit.as_secs()));
                 break Stop::GivenUp;
@@ -260,10 +269,14 @@ fn pump(from: &mut impl Read, to: &std::sync::mpsc::Sender<Heard>, heard: fn(Vec
 struct Judge<'a> {
     tap: Option<Report>,
     expected: &'a [Expectation],
+    /// What must not appear.
+    never: &'a [String],
     /// How many expectations have been met.
     met: usize,
     /// How much of the current line has met expectations already.
     consumed: usize,
+    /// What QEMU's monitor is to be told now.
+    commands: Vec<String>,
     records: Vec<Value>,
     failures: Vec<String>,
 }
@@ -273,8 +286,10 @@ impl<'a> Judge<'a> {
         Judge {
             tap: run.suite.tests.map(|_| Report::default()),
             expected: &run.suite.expect,
+            never: &run.suite.never,
             met: 0,
             consumed: 0,
+            commands: Vec::new(),
             records: Vec::new(),
             failures: Vec::new(),
         }
@@ -291,6 +306,9 @@ impl<'a> Judge<'a> {
                 Err(error) => self.failures.push(format!("not a JSON line ({error}): {line}")),
             }
         }
+        if let Some(text) = self.never.iter().find(|text| line.contains(*text)) {
+            self.failures.push(format!("{text:?} must not appear: {line}"));
+        }
         let keys = self.partial_line(line);
         self.consumed = 0;
         keys
@@ -304,6 +322,7 @@ impl<'a> Judge<'a> {
             self.consumed += place + next.text.len();
             self.met += 1;
             keys += next.send.as_deref().unwrap_or_default();
+            self.commands.extend(next.monitor.clone());
         }
         keys
     }
@@ -355,12 +374,22 @@ mod tests {
             sentence: String::new(),
             text: (*text).into(),
             send: Some((*send).into()),
+            monitor: None,
         };
         texts.iter().map(expectation).collect()
     }
 
     fn judge(expected: &[Expectation]) -> Judge<'_> {
-        Judge { tap: None, expected, met: 0, consumed: 0, records: Vec::new(), failures: Vec::new() }
+        Judge {
+            tap: None,
+            expected,
+            never: &[],
+            met: 0,
+            consumed: 0,
+            commands: Vec::new(),
+            records: Vec::new(),
+            failures: Vec::new(),
+        }
     }
 
     #[test]
@@ -375,6 +404,16 @@ mod tests {
         assert!(!judge.complete());
         assert_eq!(judge.partial_line("$ "), "exit\n");
         assert!(judge.complete());
+    }
+
+    #[test]
+    fn what_must_not_appear_is_a_failure() {
+        let never = ["kdb>".into()];
+        let mut judge = Judge { never: &never, ..judge(&[]) };
+        judge.line("the kernel has stopped");
+        assert!(judge.failures.is_empty());
+        judge.line("kdb> ");
+        assert_eq!(judge.failures.len(), 1);
     }
 
     #[test]

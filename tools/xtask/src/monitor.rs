@@ -46,7 +46,7 @@ impl Monitor {
     }
 
     /// The answer to a command for persons.
-    fn ask(&mut self, command: &str) -> Result<String> {
+    pub(crate) fn ask(&mut self, command: &str) -> Result<String> {
         let answer = self.execute("human-monitor-command", json!({"command-line": command}))?;
         Ok(answer.as_str().unwrap_or_default().replace('\r', ""))
     }

@@ -71,6 +71,9 @@ pub(crate) struct Suite {
     /// What must appear on the console, in this order.
     #[serde(default)]
     pub(crate) expect: Vec<Expectation>,
+    /// What must not appear on the console.
+    #[serde(default)]
+    pub(crate) never: Vec<String>,
     /// The image of guest programs that the suite boots with; then it consists of the scripts in `guest` or `interactive`.
     #[serde(default)]
     pub(crate) image: Option<String>,
@@ -105,6 +108,9 @@ pub(crate) struct Expectation {
     /// What is typed into the console once the text has appeared.
     #[serde(default)]
     pub(crate) send: Option<String>,
+    /// What QEMU's monitor is told then.
+    #[serde(default)]
+    pub(crate) monitor: Option<String>,
 }
 
 fn default_machines() -> Vec<String> {
