@@ -285,6 +285,7 @@ mod tests {
         });
     }
 
+    /// Rules: 12.4.
     #[test]
     fn the_kernel_gets_memory_that_is_nobodys() {
         with_server(Clients::Root, |server| {
