@@ -71,7 +71,7 @@ timeout 1 sleep 5; echo "timeout $?"
 sh -c 'kill -TERM $$'; echo "terminated $?"
 sleep 60 & pid=$!
 ps | grep -c '[s]leep 60'
-kill $pid; wait $pid; echo "killed $?"
+kill $pid; wait $pid 2>/dev/null; echo "killed $?"
 nohup echo nohup 2>/dev/null
 time -p true 2>&1 | wc -l
 printf '%s %5d|%-5s|%05.1f\n' text 42 left 3.14159
