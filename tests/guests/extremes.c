@@ -3,6 +3,7 @@
  * affair; that everybody else goes on meanwhile is the test. */
 #define _GNU_SOURCE
 #include "chosen.h"
+#include "ended.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -27,15 +28,6 @@
 #include <unistd.h>
 
 static char *self;
-
-static int ended(pid_t child)
-{
-    int status;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 static char *program;
 static size_t program_size;

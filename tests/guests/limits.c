@@ -2,6 +2,7 @@
  * from system to system; that it and all others go on, and that everything comes back, is the test. */
 #define _GNU_SOURCE
 #include "chosen.h"
+#include "ended.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,15 +31,6 @@
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
-
-static int ended(pid_t child)
-{
-    int status;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
 
 /* Four thousand threads at once. */
 enum { MANY = 4000 };

@@ -1,6 +1,7 @@
 /* processes TEST: many processes, and what they run out of. Prints what does not depend on their order. */
 #define _GNU_SOURCE
 #include "chosen.h"
+#include "ended.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,15 +31,6 @@ static void install(int signal, void (*handler)(int))
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigfillset(&action.sa_mask);
     sigaction(signal, &action, 0);
-}
-
-static int ended(pid_t child)
-{
-    int status;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* Eight children send signals while timers run and the parent computes with floating point, which must stay right. */

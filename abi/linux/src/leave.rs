@@ -107,8 +107,9 @@ impl<M: Machine> Linux<M> {
                 Delivery::Handler(frame) => {
                     // In memory of its own, as most calls end without a signal.
                     let delivering = self.deliver(thread, &mut registers, interrupted.take(), &frame);
-                    let delivered = Box::pin(delivering).await;
-                    delivered.map(|entered| {
+                    let delivering = system.processes.killable(thread.tid(), Box::pin(delivering));
+                    // A thread that has to end needs no frame.
+                    delivering.await.unwrap_or(Ok(true)).map(|entered| {
                         if !entered {
                             let tid = thread.tid();
                             system.processes.with(|table| table.frame_failed(tid, &frame));

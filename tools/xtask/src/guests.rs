@@ -27,10 +27,11 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 9] = [
+const TESTS: [Program; 10] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),
+    program("memory", "tests/guests/memory.c", "musl-gcc"),
     program("threads-musl", "tests/guests/threads.c", "musl-gcc"),
     program("threads-glibc", "tests/guests/threads.c", "gcc"),
     program("processes", "tests/guests/processes.c", "musl-gcc"),

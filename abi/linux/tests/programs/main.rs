@@ -3,6 +3,7 @@
 mod costs;
 mod files;
 mod hammer;
+mod shortage;
 mod signals;
 mod sockets;
 mod traces;

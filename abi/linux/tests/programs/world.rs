@@ -265,6 +265,10 @@ impl World {
         self.system.vm.statistics().free
     }
 
+    pub(crate) fn now(&self) -> u64 {
+        self.machine.now()
+    }
+
     pub(crate) fn machine_threads(&self) -> usize {
         *self.host.alive.lock().unwrap()
     }
@@ -559,7 +563,7 @@ impl Program {
         let second = (last / 4096 != address / 4096).then_some(last);
         for at in core::iter::once(address).chain(second) {
             let trap = Trap { error: 6, number: 14, address: at };
-            self.thread.page_fault(trap, access).await;
+            let _ = self.world.system.processes.killable(tid, self.thread.page_fault(trap, access)).await;
         }
         let world = self.world.clone();
         self.show_registers();
@@ -617,10 +621,25 @@ impl Program {
         Ok(())
     }
 
-    /// Lets others run for a while, in the program.
-    pub(crate) async fn pass(&mut self, microseconds: u64) -> Result<(), Gone> {
+    /// Takes new memory and touches each of its pages.
+    pub(crate) async fn take(&mut self, pages: u64) -> Result<(), Gone> {
+        let memory = self.call(9, &[0, pages * 4096, 3, 0x22, u64::MAX, 0]).await?;
+        assert!(memory > 0, "{memory}");
+        for page in 0..pages {
+            self.store(memory as u64 + page * 4096, &[1]).await?;
+        }
+        Ok(())
+    }
+
+    /// Does not come to its server for so long, whoever calls for it.
+    pub(crate) async fn compute(&self, microseconds: u64) {
         let machine = self.world.machine.clone();
         machine.sleep_until(machine.now() + microseconds).await;
+    }
+
+    /// Lets others run for a while, in the program.
+    pub(crate) async fn pass(&mut self, microseconds: u64) -> Result<(), Gone> {
+        self.compute(microseconds).await;
         self.check_recall().await
     }
 

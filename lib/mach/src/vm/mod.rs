@@ -11,6 +11,7 @@
 //! | `fault` | from an address and an access to a page: the walk along shadow objects |
 //! | `copy` | copy-on-write: shadows, delayed copies, collapse and bypass |
 //! | `queues`, `pageout` | active, inactive and free pages; taking pages when memory is short |
+//! | `relief` | what is left when no page can be taken: somebody gives up memory |
 //!
 //! # Rules
 //!
@@ -68,6 +69,7 @@ mod page_index;
 mod pageout;
 pub mod pager;
 mod queues;
+mod relief;
 #[cfg(test)]
 mod tests;
 
@@ -83,6 +85,7 @@ pub use map::{
 };
 pub use object::{CopyStrategy, VmObject};
 pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager};
+pub use relief::{MapEnd, Relief};
 
 use crate::KernResult;
 use crate::machine::{Frame, Machine, PAGE_SHIFT};
@@ -120,6 +123,8 @@ pub struct Vm<M: Machine> {
     /// Fewer frames are free than there should be.
     memory_low: WaitQueue,
     default_pager: SpinLock<Option<Arc<dyn DefaultPager<M>>>>,
+    /// Who finds memory when no page can be taken.
+    relief: SpinLock<Option<Weak<dyn Relief>>>,
     next_id: AtomicU64,
 }
 
@@ -168,6 +173,7 @@ impl<M: Machine> Vm<M> {
             memory_freed: WaitQueue::new(),
             memory_low: WaitQueue::new(),
             default_pager: SpinLock::new(None),
+            relief: SpinLock::new(None),
             next_id: AtomicU64::new(1),
         }))
     }

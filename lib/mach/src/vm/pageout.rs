@@ -75,11 +75,25 @@ impl Drop for Driver<'_> {
 }
 
 impl<M: Machine> Vm<M> {
-    /// Waits until a frame may be free, taking pages if none is. The reserve counts for the `privileged` only.
+    /// Waits until a frame may be free: taken from a page, or [given up](super::Relief) by somebody. The reserve counts for the
+    /// `privileged` only.
+    ///
+    /// # Errors
+    /// `ResourceShortage`: no page can be taken, and nobody gives up memory.
+    pub(super) async fn wait_for_memory(self: &Arc<Self>, privileged: bool) -> KernResult {
+        loop {
+            match self.wait_for_page(privileged).await {
+                Err(KernError::ResourceShortage) if self.is_relieved().await => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Waits until a frame may be free, taking pages if none is.
     ///
     /// # Errors
     /// `ResourceShortage`: no page can be taken.
-    pub(super) async fn wait_for_memory(self: &Arc<Self>, privileged: bool) -> KernResult {
+    async fn wait_for_page(self: &Arc<Self>, privileged: bool) -> KernResult {
         let is_free = || self.free_count() > 0 || privileged && self.queues.lock().reserve_count() > 0;
         let deadline = self.machine.now() + PATIENCE;
         let mut idle_passes = 0;
@@ -139,7 +153,7 @@ impl<M: Machine> Vm<M> {
         self.beside_laundry(self.laundry.changed.wait_until(none)).await
     }
 
-    fn free_count(&self) -> u32 {
+    pub(super) fn free_count(&self) -> u32 {
         self.queues.lock().free_count(&self.machine)
     }
 
@@ -159,7 +173,7 @@ impl<M: Machine> Vm<M> {
     }
 
     /// Runs a future until a time; false if it has not ended then.
-    async fn until(&self, deadline: u64, future: impl Future) -> bool {
+    pub(super) async fn until(&self, deadline: u64, future: impl Future) -> bool {
         let mut future = pin!(future);
         let mut late = pin!(self.machine.sleep_until(deadline));
         poll_fn(|context| {

@@ -207,5 +207,9 @@ async fn lock_key(words: &impl Words, address: u64, shared: bool) -> Result<Key>
     if !address.is_multiple_of(4) {
         return Err(Error::EINVAL);
     }
-    words.key(address, shared).await
+    let key = words.key(address, shared).await?;
+    // The page is made before the locks are locked: who waits for memory holds up nobody's end.
+    let word = words.load(address).await?;
+    let _ = words.exchange(address, word, word).await?;
+    Ok(key)
 }

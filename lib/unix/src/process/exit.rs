@@ -4,9 +4,13 @@ use super::records::{ExitStatus, Phase, Stop};
 use super::table::{Table, Wake};
 use super::{Limit, Pid, Resource};
 use crate::signal::{Cause, ChildEvent, Disposition, Signal, SignalInformation};
+use crate::{Error, Result};
 use alloc::sync::Weak;
 use alloc::vec::Vec;
 use core::time::Duration;
+
+/// A process's wish to be ended when memory is short is a number of as many parts of all memory.
+pub const ADJUSTMENT_UNIT: i64 = 1000;
 
 /// What the end of a thread means for the layers above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,32 @@ impl Table {
             process.stop = Stop::Running;
             self.wake_all_threads(pid);
         }
+    }
+
+    /// Ends process `pid` so that its memory comes back, or, if it is ending, lets it wait for none.
+    pub fn end_for_memory(&mut self, pid: Pid) {
+        let Some(process) = self.processes.get_mut(&pid) else { return };
+        process.gives_memory = true;
+        self.generate_for_process(pid, SignalInformation::system(Signal::KILL));
+        // Also those that are past caring about signals.
+        self.wake_all_threads(pid);
+    }
+
+    /// Sets how readily process `pid` wants to be ended when memory is short (proc(5)). Less than somebody with
+    /// privilege has set needs privilege. `EACCES`, `EINVAL`, `ESRCH`.
+    pub fn set_memory_adjustment(&mut self, pid: Pid, adjustment: i16, privileged: bool) -> Result<()> {
+        if !(-ADJUSTMENT_UNIT..=ADJUSTMENT_UNIT).contains(&i64::from(adjustment)) {
+            return Err(Error::EINVAL);
+        }
+        let process = self.process_mut(pid)?;
+        if adjustment < process.least_memory_adjustment && !privileged {
+            return Err(Error::EACCES);
+        }
+        process.memory_adjustment = adjustment;
+        if privileged {
+            process.least_memory_adjustment = adjustment;
+        }
+        Ok(())
     }
 
     /// Removes thread `tid`, which has left its program for good. `status` counts for the process if this is its last

@@ -66,6 +66,13 @@ impl Processes {
         self.until(tid, |table| table.must_exit(tid).then_some(())).await;
     }
 
+    /// Completes when the process of thread `tid` ends so that its memory comes back.
+    pub async fn gives_memory(&self, tid: Pid) {
+        let ready =
+            |table: &mut Table| table.process_of(tid).is_ok_and(|process| process.gives_memory).then_some(());
+        self.until(tid, ready).await;
+    }
+
     /// Runs `request` of thread `tid` until it completes or a signal, a stop or the thread's end interrupts it
     /// (`None`; the request is dropped). A request that completes at once is never interrupted.
     pub async fn interruptible<T>(&self, tid: Pid, request: impl Future<Output = T>) -> Option<T> {
@@ -139,7 +146,7 @@ impl Processes {
 }
 
 /// Polls `request` first, then `end`; `None` if `end` completes first.
-async fn race<T>(request: impl Future<Output = T>, end: impl Future<Output = ()>) -> Option<T> {
+pub(crate) async fn race<T>(request: impl Future<Output = T>, end: impl Future<Output = ()>) -> Option<T> {
     let (mut request, mut end) = (pin!(request), pin!(end));
     poll_fn(move |cx| poll_race(request.as_mut(), end.as_mut(), cx)).await
 }

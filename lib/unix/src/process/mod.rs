@@ -26,9 +26,10 @@ mod tests;
 
 pub use accounting::Usage;
 pub use delivery::Delivery;
-pub use exit::ThreadExit;
+pub use exit::{ADJUSTMENT_UNIT, ThreadExit};
 pub use family::NewThread;
 pub use futures::Processes;
+pub(crate) use futures::race;
 pub use ids::Pid;
 pub use limits::{Limit, Limits, Resource};
 pub use records::{Control, ExitStatus, Listener, Phase, Process, RunState, Stop, Thread};

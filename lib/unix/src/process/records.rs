@@ -103,6 +103,8 @@ pub struct Process {
     pub(super) child_waiters: Vec<Pid>,
     /// The thread of the parent that vfork suspends until this process execs or ends.
     pub(super) vfork_parent: Option<Pid>,
+    /// It ends so that its memory comes back, and waits for none meanwhile.
+    pub(super) gives_memory: bool,
     /// The thread that is replacing the program and waits for the others to end.
     pub(super) executing: Option<Pid>,
     pub(super) actions: Arc<SpinLock<Actions>>,
@@ -129,9 +131,11 @@ pub struct Process {
     pub limits: Limits,
     /// Nice value, -20..=19.
     pub nice: i8,
-    /// How readily it wants to be ended when memory is short, -1000..=1000. Shown and inherited; without effect, because the
-    /// process that finds no memory is the one that ends.
+    /// How readily it wants to be ended when memory is short, -1000..=1000: what it counts for beside its size, in
+    /// thousandths of all memory. -1000: never.
     pub memory_adjustment: i16,
+    /// The least that it may be set to without privilege.
+    pub least_memory_adjustment: i16,
     /// Orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
     pub is_subreaper: bool,
     /// Whether its memory may be inspected (PR_SET_DUMPABLE).
@@ -194,6 +198,11 @@ impl Process {
     /// Whether nothing but its status is left.
     pub fn is_zombie(&self) -> bool {
         matches!(self.phase, Phase::Zombie(_))
+    }
+
+    /// Whether it runs no longer, or will not from now on.
+    pub fn is_ending(&self) -> bool {
+        self.phase != Phase::Running || self.pending.set().contains(Signal::KILL)
     }
 
     /// Whether it leads its session.

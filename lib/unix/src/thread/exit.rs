@@ -15,7 +15,13 @@ impl<M: Machine> Thread<M> {
     pub async fn exit(&self, status: ExitStatus) {
         let system = self.system.clone();
         let tid = self.tid();
-        self.leave_memory().await;
+        let _ = crate::process::race(self.leave_memory(), self.memory_is_expected()).await;
+        let is_last = system.processes.with(|table| {
+            table.process_of(tid).is_ok_and(|process| process.is_ending() || process.thread_count() == 1)
+        });
+        if is_last {
+            system.expect_end(&self.memory());
+        }
         system.futexes.owner_ended(tid.number()).await;
         // Files are closed before the parent hears of the end: a pipe's reader sees its end first.
         if let Ok(empty) = DescriptorTable::new().copy() {

@@ -4,6 +4,7 @@
 //! directories, each of which it may share with others. Who is whose parent, and signals, are in
 //! [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
 
+mod adjustment_file;
 mod clone;
 mod context;
 mod exec;
@@ -12,6 +13,7 @@ mod pid_file;
 mod proc;
 mod proc_text;
 mod region_text;
+mod relief;
 mod signal_file;
 pub mod status;
 
@@ -40,13 +42,13 @@ use crate::vfs::{Directories, MemoryProvider, Vfs, VnodeRef};
 use crate::{BoxFuture, Environment, Error, Result};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt::Arguments;
 use core::time::Duration;
 use mach::machine::{Protection, ThreadState};
-use mach::vm::Vm;
+use mach::vm::{Relief, Vm};
 use mach::{KernError, Machine};
 
 /// A thread of the machine, as a Unix thread uses it. Dropping the last reference ends it.
@@ -178,6 +180,8 @@ pub struct System<M: Machine> {
     threads: SpinLock<BTreeMap<Pid, Arc<Thread<M>>>>,
     /// Controlling terminals of sessions.
     terminals: SpinLock<BTreeMap<Pid, Arc<Terminal>>>,
+    /// Address spaces that end.
+    endings: relief::Endings<M>,
 }
 
 /// A page fault or exception as the processor reported it, for signal frames.
@@ -268,7 +272,10 @@ impl<M: Machine> System<M> {
             names: SpinLock::new((b"macadamia".to_vec(), b"(none)".to_vec())),
             threads: SpinLock::new(BTreeMap::new()),
             terminals: SpinLock::new(BTreeMap::new()),
+            endings: relief::Endings::new(),
         });
+        let relief: Weak<dyn Relief> = Arc::downgrade(&system) as Weak<_>;
+        system.vm.set_relief(relief);
         system.register_file_systems();
         system
     }
@@ -492,7 +499,7 @@ impl<M: Machine> Thread<M> {
         self.system.processes.with(|table| table.force(tid, fault.at(trap.address)));
     }
 
-    /// Memory is short and the thread cannot go on without: its process ends, the others live.
+    /// Memory is short, nobody can be made to end for it, and the thread cannot go on without: its process ends, the others live.
     pub fn out_of_memory(&self) {
         let pid = self.pid();
         self.system.host.log(format_args!("process {pid}: killed, because memory ran out"));

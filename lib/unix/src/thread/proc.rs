@@ -1,13 +1,14 @@
 //! The file system of /proc: its directories and files (proc(5)). The texts of processes are in [`super::status`].
 
 use super::System;
+use super::adjustment_file::AdjustmentFile;
 use super::proc_text;
 use super::region_text::Part;
 use crate::process::Pid;
 use crate::process_context::ProcessContext;
 use crate::vfs::{
-    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, Vnode,
-    VnodeRef, WriteAt,
+    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, OpenContext,
+    Opened, Vnode, VnodeRef,
 };
 use crate::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
 use alloc::format;
@@ -222,12 +223,7 @@ impl<M: Machine> Node<M> {
                 "io" => system.transfer_text(pid).map(Into::into),
                 "limits" => system.limits_text(pid).map(Into::into),
                 "mountinfo" => Ok(proc_text::mount_information(&system, pid)),
-                MEMORY_ADJUSTMENT => {
-                    let adjustment = system
-                        .processes
-                        .with(|table| table.process(pid).map(|process| process.memory_adjustment));
-                    Ok(format!("{}\n", adjustment?).into())
-                }
+                "oom_score" => Ok(format!("{}\n", system.memory_score(pid).await?).into()),
                 "personality" => Ok(b"00000000\n".to_vec()),
                 "schedstat" => system.schedule_text(pid).map(Into::into),
                 "wchan" => Ok(b"0".to_vec()),
@@ -246,30 +242,6 @@ impl<M: Machine> Node<M> {
         match self.kind {
             Kind::ProcessFile(pid, index) if PROCESS_FILES[index].0 == MEMORY_ADJUSTMENT => Some(pid),
             _ => None,
-        }
-    }
-
-    /// Takes a decimal number in one piece. `EINVAL` for anything else.
-    fn write_number(&self, from: &mut dyn UserBuffer) -> Result<(usize, u64), NotDone> {
-        let pid = self.writable().ok_or(Error::EINVAL)?;
-        let mut bytes = [0; 16];
-        let count = from.copy_in(&mut bytes)?;
-        let text = core::str::from_utf8(&bytes[..count]).ok();
-        let number =
-            text.and_then(|text| text.trim().parse().ok()).filter(|number| (-1000..=1000).contains(number));
-        let stored = number.ok_or(Error::EINVAL).and_then(|number: i16| {
-            let system = self.system()?;
-            system.processes.with(|table| {
-                table.process_mut(pid)?.memory_adjustment = number;
-                Ok(())
-            })
-        });
-        match stored {
-            Ok(()) => Ok((count, count as u64)),
-            Err(error) => {
-                from.retreat(count);
-                Err(error.into())
-            }
         }
     }
 
@@ -524,13 +496,13 @@ impl<M: Machine> Vnode for Node<M> {
         Answer::later(self.read_text(offset, to))
     }
 
-    fn write<'a>(
-        &'a self,
-        _at: WriteAt,
-        _limit: u64,
-        from: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<(usize, u64), NotDone>> {
-        Answer::now(self.write_number(from))
+    fn open(&self, _context: &OpenContext) -> Answer<'_, Result<Opened>> {
+        let file = |pid| self.system().map(|system| Opened::Object(AdjustmentFile::new(&system, pid)));
+        Answer::now(match self.writable() {
+            Some(pid) => file(pid),
+            None if self.kind.file_type() == FileType::SymbolicLink => Err(Error::ENXIO),
+            None => Ok(Opened::Data),
+        })
     }
 
     /// Opening to be rewritten (O_TRUNC) changes nothing yet.

@@ -22,6 +22,7 @@ pub use inherit::MapCopy;
 use super::Vm;
 use super::entry_tree::{EntryId, EntryTree};
 use super::object::VmObject;
+use super::relief::{EndMark, MapEnd};
 use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
 use access::Hint;
@@ -134,6 +135,8 @@ pub struct VmMap<M: Machine> {
     privileged: AtomicBool,
     state: Mutex<MapState<M>>,
     translation: SpinLock<Translation<M>>,
+    /// Dropped when everything that the map held is free: there is one if somebody [waits](Self::end) for that.
+    end: SpinLock<Option<Arc<EndMark<M>>>>,
 }
 
 /// Checks and rounds a range: a page-aligned start, a size rounded up to pages; start and end.
@@ -167,6 +170,7 @@ impl<M: Machine> VmMap<M> {
             privileged: AtomicBool::new(false),
             state: Mutex::new(MapState::new(lowest, highest, true)),
             translation: SpinLock::new(Translation { pmap: Some(pmap), hint: None, hint_parked: false }),
+            end: SpinLock::new(None),
         }))
     }
 
@@ -244,6 +248,15 @@ impl<M: Machine> VmMap<M> {
         self.release_all(&mut state);
     }
 
+    /// The end of the map, for who waits for what it holds.
+    pub fn end(&self) -> MapEnd<M> {
+        // A terminated map has given back what it had, and nobody takes the mark away again.
+        if self.with_pmap(|_| ()).is_none() {
+            return MapEnd::past();
+        }
+        self.end.lock().get_or_insert_with(|| EndMark::new(&self.vm)).end()
+    }
+
     fn release_all(&self, state: &mut MapState<M>) {
         let pmap = {
             let mut translation = self.translation.lock();
@@ -262,6 +275,7 @@ impl<M: Machine> VmMap<M> {
                 self.unwire_pages(&entry, size);
             }
         }
+        drop(self.end.lock().take());
     }
 
     /// The map, for a change.

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec;
 
 use super::super::{
-    AttributeValue, Behavior, CopyStrategy, Inheritance, MachineAttribute, MapRequest, Placement, VmMap,
-    VmObject,
+    AttributeValue, Behavior, BoxFuture, CopyStrategy, Inheritance, MachineAttribute, MapRequest, Placement,
+    Relief, VmMap, VmObject,
 };
 use super::support::{BASE, FilePager, System, load, store};
 use crate::machine::simulated::Simulated;
@@ -510,4 +510,55 @@ fn machine_attributes_are_told_and_most_cannot_change() {
 fn what_an_object_costs() {
     // Published in docs/src/results.md; reference counts included, pages beyond the fourth not.
     assert_eq!(VmObject::<Simulated>::BYTES, 264);
+}
+
+/// Ends one address space after the other.
+struct Ender(std::sync::Mutex<alloc::vec::Vec<Arc<VmMap<Simulated>>>>);
+
+impl Relief for Ender {
+    fn relieve(&self) -> BoxFuture<'_, bool> {
+        alloc::boxed::Box::pin(async {
+            let Some(map) = self.0.lock().unwrap().pop() else { return false };
+            let end = map.end();
+            assert!(!end.has_come());
+            map.terminate().await;
+            assert!(end.has_come() && map.end().has_come());
+            map.vm().free_or_end(&end, u64::MAX).await;
+            true
+        })
+    }
+}
+
+#[test]
+fn who_gives_up_memory_is_asked_when_no_page_can_be_taken() {
+    let system = System::new(4);
+    let map = system.map();
+    let maps = [system.map(), system.map(), system.map()];
+    system.run(async {
+        allocate(&map, BASE, 8).await.unwrap();
+        // The second holds nothing: then the next is asked for.
+        for (other, pages) in maps.iter().zip([3, 0, 1]) {
+            allocate(other, BASE, 4).await.unwrap();
+            for page in 0..pages {
+                store(other, BASE + page * PAGE_SIZE, b"x").await.unwrap();
+            }
+        }
+        assert_eq!(store(&map, BASE, b"x").await, Err(KernError::ResourceShortage));
+        let ender = Arc::new(Ender(maps.to_vec().into()));
+        let relief: Arc<dyn Relief> = ender.clone();
+        system.vm().set_relief(Arc::downgrade(&relief));
+        store(&map, BASE, b"x").await.unwrap();
+        assert_eq!(ender.0.lock().unwrap().len(), 2, "the last was enough");
+        store(&map, BASE + PAGE_SIZE, b"x").await.unwrap();
+        assert_eq!(ender.0.lock().unwrap().len(), 0, "one had nothing");
+        map.copyout(BASE + 2 * PAGE_SIZE, &[1; 2 * PAGE_SIZE as usize]).await.unwrap();
+        assert_eq!(store(&map, BASE + 4 * PAGE_SIZE, b"x").await, Err(KernError::ResourceShortage));
+        let end = maps[0].end();
+        drop((ender, relief));
+        assert_eq!(store(&map, BASE + 4 * PAGE_SIZE, b"x").await, Err(KernError::ResourceShortage));
+        assert!(end.has_come());
+        let end = map.end();
+        drop(map);
+        assert!(end.has_come());
+    });
 }

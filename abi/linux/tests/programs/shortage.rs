@@ -1,0 +1,304 @@
+//! When memory runs out: who ends, and that the others only wait.
+
+use crate::run_in;
+use crate::world::{DATA, Gone, Program, World};
+use std::rc::Rc;
+
+const FRAMES: u32 = 600;
+/// Pages that are left when the test begins to be short of memory.
+const LEFT: u64 = 12;
+const KILLED: u32 = 9;
+
+const PAUSE: u64 = 34;
+const SECOND: u64 = 1_000_000;
+
+fn world() -> Rc<World> {
+    let world = World::with_frames(FRAMES);
+    world.install_proc();
+    world
+}
+
+/// Takes all memory but `LEFT` pages.
+async fn take_most(p: &mut Program) -> Result<(), Gone> {
+    let pages = u64::from(p.world.free_frames()) - LEFT;
+    p.take(pages).await
+}
+
+/// Waits for its end by a signal.
+async fn stay(p: &mut Program) -> Result<(), Gone> {
+    p.call(PAUSE, &[]).await?;
+    unreachable!("it was killed");
+}
+
+/// A child that has all memory but `LEFT` pages, and waits.
+async fn hold_most(p: &mut Program) -> Result<i64, Gone> {
+    let holder = p
+        .fork(|p| {
+            Box::pin(async move {
+                take_most(p).await?;
+                stay(p).await
+            })
+        })
+        .await?;
+    p.pass(SECOND).await?;
+    Ok(holder)
+}
+
+/// A child that takes a little more than is left.
+async fn take_more(p: &mut Program) -> Result<i64, Gone> {
+    p.fork(|p| {
+        Box::pin(async move {
+            p.take(4 * LEFT).await?;
+            p.exit(0).await
+        })
+    })
+    .await
+}
+
+/// Writes to /proc/self/oom_score_adj: the call's result.
+async fn wish(p: &mut Program, text: &str) -> Result<i64, Gone> {
+    let path = p.string(DATA + 0x100, "/proc/self/oom_score_adj").await?;
+    let file = p.call(2, &[path, 1]).await?;
+    assert!(file >= 0, "{file}");
+    p.string(DATA + 0x100, text).await?;
+    let written = p.call(1, &[file as u64, DATA + 0x100, text.len() as u64]).await?;
+    assert_eq!(p.call(3, &[file as u64]).await?, 0);
+    Ok(written)
+}
+
+/// The score of a process.
+async fn score(p: &mut Program, pid: &str) -> Result<u64, Gone> {
+    let path = p.string(DATA + 0x100, &format!("/proc/{pid}/oom_score")).await?;
+    let file = p.call(2, &[path, 0]).await? as u64;
+    let length = p.call(0, &[file, DATA + 0x200, 16]).await?;
+    assert!(length > 1, "{length}");
+    assert_eq!(p.call(3, &[file]).await?, 0);
+    let text: [u8; 16] = p.load(DATA + 0x200).await?;
+    Ok(std::str::from_utf8(&text[..length as usize - 1]).unwrap().parse().unwrap())
+}
+
+/// The children's ids and statuses, in the order of their ends.
+async fn wait_for(p: &mut Program, children: usize) -> Result<Vec<(i64, u32)>, Gone> {
+    let mut ended = Vec::new();
+    for _ in 0..children {
+        ended.push(p.wait(0).await?);
+    }
+    Ok(ended)
+}
+
+fn choices(world: &World) -> Vec<String> {
+    world.log().into_iter().filter(|line| line.contains("memory")).collect()
+}
+
+#[test]
+fn the_biggest_ends_when_another_finds_no_memory() {
+    let world = world();
+    run_in(&world, async |p| {
+        let holder = hold_most(p).await?;
+        for _ in 0..3 {
+            take_more(p).await?;
+        }
+        let ended = wait_for(p, 4).await?;
+        let killed: Vec<_> = ended.into_iter().filter(|(_, status)| *status != 0).collect();
+        assert_eq!(killed, [(holder, KILLED)]);
+        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        Ok(())
+    });
+    let lines = choices(&world);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("out of memory: killed process 2 (init), "), "{lines:?}");
+}
+
+#[test]
+fn who_takes_all_memory_ends_whatever_it_waits_for() {
+    let world = world();
+    run_in(&world, async |p| {
+        for _ in 0..3 {
+            // Its thread at its end has a word to clear in a page that is not there yet: that waits for nothing either.
+            let child = p
+                .fork(|p| {
+                    Box::pin(async move {
+                        let untouched = p.call(9, &[0, 4096, 3, 0x22, u64::MAX, 0]).await?;
+                        p.call(218, &[untouched as u64]).await?;
+                        loop {
+                            p.take(1).await?;
+                        }
+                    })
+                })
+                .await?;
+            assert_eq!(p.wait(0).await?, (child, KILLED));
+            // The kernel's copies wait as faults do.
+            let (holder, zeros) = (hold_most(p).await?, 4 * LEFT * 4096);
+            assert_eq!(p.call(293, &[DATA, 0o4000]).await?, 0);
+            let (reader, writer) = (p.load_u32(DATA).await?.into(), p.load_u32(DATA + 4).await?.into());
+            let memory = p.call(9, &[0, zeros, 3, 0x22, u64::MAX, 0]).await? as u64;
+            for page in 0..4 * LEFT {
+                assert_eq!(p.call(1, &[writer, DATA, 8]).await?, 8);
+                assert_eq!(p.call(0, &[reader, memory + page * 4096, 8]).await?, 8);
+            }
+            assert_eq!(p.wait(0).await?, (holder, KILLED));
+            for (number, arguments) in [(11, [memory, zeros]), (3, [reader, 0]), (3, [writer, 0])] {
+                assert_eq!(p.call(number, &arguments).await?, 0);
+            }
+        }
+        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        Ok(())
+    });
+    assert_eq!(choices(&world).len(), 6);
+}
+
+#[test]
+fn wishes_count_and_who_may_not_end_lives() {
+    let world = world();
+    run_in(&world, async |p| {
+        let small = p
+            .fork(|p| {
+                Box::pin(async move {
+                    p.take(4 * LEFT).await?;
+                    assert_eq!(wish(p, "1000\n").await?, 5);
+                    stay(p).await
+                })
+            })
+            .await?;
+        let big = p
+            .fork(|p| {
+                Box::pin(async move {
+                    assert_eq!(wish(p, "-1000").await?, 5);
+                    p.pass(SECOND).await?;
+                    take_most(p).await?;
+                    p.take(2 * LEFT).await?;
+                    p.pass(SECOND).await?;
+                    // Nobody is left who may be ended: it is itself who has to end.
+                    loop {
+                        p.take(1).await?;
+                    }
+                })
+            })
+            .await?;
+        assert_eq!(p.wait(0).await?, (small, KILLED));
+        assert_eq!(p.wait(0).await?, (big, KILLED));
+        Ok(())
+    });
+    let lines = choices(&world);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].starts_with("out of memory: killed process 2"), "{lines:?}");
+    assert!(lines[1].contains("process 3: killed, because memory ran out"), "{lines:?}");
+}
+
+#[test]
+fn one_that_gives_nothing_back_is_not_the_last() {
+    let world = world();
+    run_in(&world, async |p| {
+        // Two that share all that they have, of which the first to be ended frees nothing.
+        let first = p
+            .fork(|p| {
+                Box::pin(async move {
+                    take_most(p).await?;
+                    p.fork(|p| Box::pin(stay(p))).await?;
+                    stay(p).await
+                })
+            })
+            .await?;
+        p.pass(SECOND).await?;
+        let taker = take_more(p).await?;
+        let mut ended = wait_for(p, 3).await?;
+        ended.sort_unstable();
+        assert_eq!(ended, [(first, KILLED), (first + 1, KILLED), (taker, 0)]);
+        Ok(())
+    });
+    assert_eq!(choices(&world).len(), 2);
+}
+
+#[test]
+fn one_that_does_not_end_is_waited_for_no_longer_than_so_long() {
+    let world = world();
+    run_in(&world, async |p| {
+        let deaf = p
+            .fork(|p| {
+                Box::pin(async move {
+                    take_most(p).await?;
+                    p.compute(1000 * SECOND).await;
+                    p.check_recall().await?;
+                    unreachable!("it was killed");
+                })
+            })
+            .await?;
+        p.pass(SECOND).await?;
+        let next = p
+            .fork(|p| {
+                Box::pin(async move {
+                    p.take(4 * LEFT).await?;
+                    unreachable!("it was killed");
+                })
+            })
+            .await?;
+        // The biggest was waited for, then the next.
+        assert_eq!(p.wait(0).await?, (next, KILLED));
+        assert!(p.world.now() < 100 * SECOND);
+        assert_eq!(p.wait(0).await?, (deaf, KILLED));
+        Ok(())
+    });
+    assert_eq!(choices(&world).len(), 2);
+}
+
+#[test]
+fn who_shares_memory_ends_with_it() {
+    let world = world();
+    run_in(&world, async |p| {
+        let parent = p
+            .fork(|p| {
+                Box::pin(async move {
+                    take_most(p).await?;
+                    // Its child has its memory until it has a program of its own.
+                    p.spawn(58, &[], |p| Box::pin(stay(p))).await?;
+                    unreachable!("it was killed");
+                })
+            })
+            .await?;
+        p.pass(SECOND).await?;
+        p.take(4 * LEFT).await?;
+        let mut ended = wait_for(p, 2).await?;
+        ended.sort_unstable();
+        assert_eq!(ended, [(parent, KILLED), (parent + 1, KILLED)]);
+        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        Ok(())
+    });
+    assert_eq!(choices(&world).len(), 2);
+}
+
+#[test]
+fn what_processes_count_for() {
+    const EACCES: i64 = -13;
+    const EINVAL: i64 = -22;
+    let world = world();
+    run_in(&world, async |p| {
+        assert_eq!(score(p, "1").await?, 0, "the first process is never ended");
+        p.fork(|p| {
+            Box::pin(async move {
+                let small = score(p, "self").await?;
+                p.take(u64::from(FRAMES) / 2).await?;
+                // Two thirds of the thousandths that it has, more.
+                let more = score(p, "self").await? - small;
+                assert!(small >= 666 && (330..=334).contains(&more), "{small}, {more}");
+                for (text, result) in
+                    [("1001", EINVAL), ("-1001", EINVAL), ("much", EINVAL), ("-500", 4), ("100", 3)]
+                {
+                    assert_eq!(wish(p, text).await?, result, "{text}");
+                }
+                assert_eq!(wish(p, "-1000").await?, 5);
+                assert_eq!(score(p, "self").await?, 0);
+                assert_eq!(wish(p, " 500\n").await?, 5);
+                assert!(score(p, "self").await? > 1300);
+                // Who has lost the privilege to lower it can raise it, and come back to what it was when that was lost.
+                assert_eq!(p.call(105, &[1000]).await?, 0);
+                for (text, result) in [("499", EACCES), ("900", 3), ("500", 3), ("0", EACCES)] {
+                    assert_eq!(wish(p, text).await?, result, "{text}");
+                }
+                p.exit(0).await
+            })
+        })
+        .await?;
+        assert_eq!(p.wait(0).await?.1, 0);
+        Ok(())
+    });
+}
