@@ -55,10 +55,7 @@ impl<M: Machine> FileObject for AdjustmentFile<M> {
     fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let mut bytes = [0; 16];
         let count = from.copy_in(&mut bytes)?;
-        self.set(&bytes[..count], io).map_err(|error| {
-            from.retreat(count);
-            error
-        })?;
+        self.set(&bytes[..count], io).inspect_err(|_| from.retreat(count))?;
         Ok(count)
     }
 
