@@ -37,12 +37,25 @@ struct State {
     writer_openings: u64,
 }
 
+impl State {
+    fn count(&mut self, reads: bool, writes: bool) {
+        if reads {
+            self.readers += 1;
+            self.reader_openings += 1;
+        }
+        if writes {
+            self.writers += 1;
+            self.writer_openings += 1;
+        }
+    }
+}
+
 /// One end of a pipe (or, of a FIFO opened for both, both).
 pub struct PipeEnd {
     pipe: Arc<Pipe>,
     reads: bool,
     writes: bool,
-    /// [`State::writer_openings`] when it was opened: a reader that never had a writer sees no hang-up.
+    /// [`State::writer_openings`] when it was opened without a writer: a reader that never had one sees no hang-up.
     first_writer: u64,
 }
 
@@ -69,16 +82,20 @@ pub(crate) async fn open_fifo(vnode: &VnodeRef, flags: OpenFlags) -> Result<Arc<
     };
     let (reads, writes) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
     let nonblock = flags.contains(OpenFlags::NONBLOCK);
-    let (reader_openings, writer_openings) = {
-        let state = pipe.state.lock();
+    let (met, reader_openings, writer_openings) = {
+        let mut state = pipe.state.lock();
         if writes && !reads && nonblock && state.readers == 0 {
             return Err(Error::ENXIO);
         }
-        (state.reader_openings, state.writer_openings)
+        // A partner who waits may do all it came for, and leave, as soon as this end counts.
+        let met = if reads { state.writers > 0 } else { state.readers > 0 };
+        let openings = (state.reader_openings, state.writer_openings);
+        state.count(reads, writes);
+        (met, openings.0, openings.1)
     };
-    // The end counts from here on; if this future is dropped, so is the end.
-    let end = PipeEnd::open(&pipe, reads, writes, writer_openings);
-    if nonblock || (reads && writes) {
+    // If this future is dropped, so is the end.
+    let end = PipeEnd::counted(&pipe, reads, writes, if met { 0 } else { writer_openings });
+    if met || nonblock || (reads && writes) {
         return Ok(end);
     }
     let arrived = until_ready(&pipe.queue, Readiness::ALL, || {
@@ -134,16 +151,12 @@ impl Pipe {
 
 impl PipeEnd {
     fn open(pipe: &Arc<Pipe>, reads: bool, writes: bool, first_writer: u64) -> Arc<PipeEnd> {
-        let mut state = pipe.state.lock();
-        if reads {
-            state.readers += 1;
-            state.reader_openings += 1;
-        }
-        if writes {
-            state.writers += 1;
-            state.writer_openings += 1;
-        }
-        drop(state);
+        pipe.state.lock().count(reads, writes);
+        PipeEnd::counted(pipe, reads, writes, first_writer)
+    }
+
+    /// An end that counts already. Whoever waits for it learns of it.
+    fn counted(pipe: &Arc<Pipe>, reads: bool, writes: bool, first_writer: u64) -> Arc<PipeEnd> {
         pipe.queue.wake(Readiness::ALL);
         Arc::new(PipeEnd { pipe: pipe.clone(), reads, writes, first_writer })
     }

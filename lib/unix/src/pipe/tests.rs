@@ -1,9 +1,11 @@
 use super::*;
-use crate::Bytes;
 use crate::testing::{Task, World, now, run_all};
 use crate::vfs::{At, Mode};
+use crate::{BoxFuture, Bytes};
+use core::task::{Context, Waker};
 use proptest::prelude::*;
 use std::sync::Mutex;
+use std::task::Wake;
 
 fn world() -> &'static World {
     Box::leak(Box::new(World::new()))
@@ -151,6 +153,34 @@ fn fifos_bring_reader_and_writer_together() {
     reader.waits();
     drop(opening(w, OpenFlags::WRITE).finish().unwrap());
     assert_eq!(w.read(&reader.finish().unwrap(), 1), Ok(vec![]));
+}
+
+/// A task that runs as soon as it is woken, before who wakes it goes on: as on another processor.
+struct AtOnce(Mutex<Option<BoxFuture<'static, ()>>>);
+
+impl Wake for AtOnce {
+    fn wake(self: Arc<Self>) {
+        let Some(mut task) = self.0.lock().unwrap().take() else { return };
+        let waker = Waker::from(self.clone());
+        if task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            *self.0.lock().unwrap() = Some(task);
+        }
+    }
+}
+
+#[test]
+fn a_writer_that_waited_may_be_gone_before_the_reader_looks() {
+    let w = world();
+    fifo(w);
+    let writer = Box::pin(async move {
+        let write = w.caller().open(&At::Current, b"/fifo", OpenFlags::WRITE, Mode::empty()).await.unwrap();
+        w.write(&write, b"through").unwrap();
+    });
+    Arc::new(AtOnce(Mutex::new(Some(writer)))).wake();
+    let read = opening(w, OpenFlags::READ).finish().unwrap();
+    assert_eq!(read.readiness(), Readiness::READ | Readiness::HANGUP);
+    assert_eq!(w.read(&read, 99), Ok(b"through".to_vec()));
+    assert_eq!(w.read(&read, 99), Ok(vec![]));
 }
 
 #[test]
