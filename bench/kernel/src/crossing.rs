@@ -77,12 +77,6 @@ pub(crate) fn place(thread: ThreadId, processor: u64) {
     thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("this is its scheduler");
 }
 
-/// The same, with a timeslice that never ends: the timer has no part in what is measured.
-pub(crate) fn place_without_timer(thread: ThreadId, processor: u64) {
-    let endless = 0;
-    thread::schedule(thread, endless, processor, UNCHANGED, UNCHANGED).expect("this is its scheduler");
-}
-
 pub(crate) fn run(processors: u64) {
     ping_pong();
     send();
@@ -93,9 +87,9 @@ pub(crate) fn run(processors: u64) {
 fn ping_pong() {
     let partners = [("within a space", fixture::here(answer)), ("across spaces", fixture::elsewhere(answer))];
     for (from, to) in [(0, 1), (1, 0)] {
-        place_without_timer(utcb::my_global_id(), from);
+        place(utcb::my_global_id(), from);
         for (spaces, partner) in partners {
-            place_without_timer(partner, to);
+            place(partner, to);
             for (state, rest) in STATES {
                 REST.store(rest, Ordering::Relaxed);
                 let name = format_args!("one way {spaces}, client on {from}, targets {state}");
@@ -107,13 +101,13 @@ fn ping_pong() {
             }
         }
     }
-    place_without_timer(utcb::my_global_id(), 0);
+    place(utcb::my_global_id(), 0);
 }
 
 /// Messages that nobody answers: the sender comes home by itself.
 fn send() {
     let receiver = fixture::elsewhere(receive);
-    place_without_timer(receiver, 1);
+    place(receiver, 1);
     for (state, rest) in STATES {
         by_words(format_args!("send alone across spaces, target {state}"), 1, |words| {
             pause(rest.max(REST_OF_SENDER));
@@ -143,7 +137,7 @@ fn shoot_down(processors: u64) {
     unsafe { space::flush(&mut [area(MOST_PAGES_LOG2)]) };
     for others in 0..processors {
         if others > 0 {
-            place_without_timer(fixture::here(spin), others);
+            place(fixture::here(spin), others);
             pause(LONG);
         }
         for log2 in (0..=MOST_PAGES_LOG2).step_by(2) {

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use l4::{ipc, println, utcb};
 use x2::{MessageTag, ThreadId, Timeouts};
 
-use crate::crossing::{LONG, STATES, pause, place_without_timer};
+use crate::crossing::{LONG, STATES, pause, place};
 use crate::{fixture, now};
 
 /// Calls before the one that is looked at.
@@ -35,8 +35,8 @@ pub(crate) fn run() {
     let partner = fixture::elsewhere(answer);
     let call = || ipc::ipc(partner, partner, Timeouts::NEVER, MessageTag::EMPTY).expect("it answers");
     for (from, to) in [(0, 1), (1, 0)] {
-        place_without_timer(utcb::my_global_id(), from);
-        place_without_timer(partner, to);
+        place(utcb::my_global_id(), from);
+        place(partner, to);
         for (state, rest) in STATES {
             REST.store(rest, Ordering::Relaxed);
             for _ in 0..BEFORE {
@@ -54,5 +54,5 @@ pub(crate) fn run() {
             pause(LONG);
         }
     }
-    place_without_timer(utcb::my_global_id(), 0);
+    place(utcb::my_global_id(), 0);
 }

@@ -1,6 +1,6 @@
 //! What goes from one processor to another: IPC, notification, a thread itself.
 
-use crate::crossing::{place, place_without_timer};
+use crate::crossing::place;
 use crate::{count, fixture};
 use l4::ipc::{self, Message};
 use l4::{extension, kip, utcb};
@@ -29,18 +29,17 @@ extern "C" fn listener() -> ! {
 }
 
 pub(crate) fn run() {
-    place_without_timer(utcb::my_global_id(), 0);
     for (test, server) in [
         ("call-to-another-processor-within-a-space", fixture::here(serve)),
         ("call-to-another-processor-across-spaces", fixture::elsewhere(serve)),
     ] {
-        place_without_timer(server, 1);
+        place(server, 1);
         count(test, || {
             ipc::call(server, Message::new(0)).expect("the server answers");
         });
     }
     let listener = fixture::here(listener);
-    place_without_timer(listener, 1);
+    place(listener, 1);
     count("notify-another-processor-and-answer", || {
         extension::notify(listener, 1).expect("in reach");
         ipc::receive(listener).expect("it tells");
