@@ -213,15 +213,23 @@ fn a_silent_pager_holds_up_only_those_who_need_it() {
 
 #[test]
 fn a_pager_that_never_writes_is_waited_for_only_so_long() {
-    let machine = Simulated::new(8);
+    let file = FilePager::new(vec![0; 8 * PAGE_SIZE as usize], u64::MAX / 2);
+    memory_is_short_beside(vec![Arc::new(HalfSilent(file))]);
+}
+
+/// Who needs memory that is all in written pages of these pagers, eight of each, is refused it in time.
+fn memory_is_short_beside(pagers: Vec<Arc<dyn Pager<Simulated>>>) {
+    let machine = Simulated::new(8 * pagers.len() as u32);
     let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
     let mut executor = Executor::new(machine.clone());
-    let (pager, size) = (FilePager::new(vec![0; 8 * PAGE_SIZE as usize], u64::MAX / 2), 8 * PAGE_SIZE);
-    let slow = VmObject::paged(&vm, Arc::new(HalfSilent(pager)), size, CopyStrategy::Symmetric).unwrap();
+    let size = 8 * PAGE_SIZE;
     let map = executor.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
-    let at = executor.block_on(map.map(&MapRequest::shared(slow, 0, size))).unwrap();
-    for page in 0..8 {
-        executor.block_on(map.copyout(at + page * PAGE_SIZE, &[1])).unwrap();
+    for pager in pagers {
+        let object = VmObject::paged(&vm, pager, size, CopyStrategy::Symmetric).unwrap();
+        let at = executor.block_on(map.map(&MapRequest::shared(object, 0, size))).unwrap();
+        for page in 0..8 {
+            executor.block_on(map.copyout(at + page * PAGE_SIZE, &[1])).unwrap();
+        }
     }
     let other = executor.block_on(map.allocate(Placement::Above(0), PAGE_SIZE)).unwrap();
     let fault = executor.block_on(map.copyout(other, b"x")).unwrap_err();
@@ -292,24 +300,8 @@ impl Pager<Simulated> for Refusing {
 
 #[test]
 fn pagers_that_refuse_and_pagers_that_are_silent_are_waited_for_only_so_long() {
-    let machine = Simulated::new(16);
-    let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
-    let mut executor = Executor::new(machine.clone());
-    let (contents, size) = (vec![0; 8 * PAGE_SIZE as usize], 8 * PAGE_SIZE);
-    let file = || FilePager::new(contents.clone(), 1);
-    let pagers: [Arc<dyn Pager<Simulated>>; 2] = [Arc::new(HalfSilent(file())), Arc::new(Refusing(file()))];
-    let map = executor.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
-    for pager in pagers {
-        let object = VmObject::paged(&vm, pager, size, CopyStrategy::Symmetric).unwrap();
-        let at = executor.block_on(map.map(&MapRequest::shared(object, 0, size))).unwrap();
-        for page in 0..8 {
-            executor.block_on(map.copyout(at + page * PAGE_SIZE, &[1])).unwrap();
-        }
-    }
-    let other = executor.block_on(map.allocate(Placement::Above(0), PAGE_SIZE)).unwrap();
-    let fault = executor.block_on(map.copyout(other, b"x")).unwrap_err();
-    assert_eq!(fault.error, KernError::ResourceShortage);
-    assert!(machine.now() < 60_000_000);
+    let file = || FilePager::new(vec![0; 8 * PAGE_SIZE as usize], 1);
+    memory_is_short_beside(vec![Arc::new(HalfSilent(file())), Arc::new(Refusing(file()))]);
 }
 
 #[test]
