@@ -2,12 +2,14 @@
 //! for the bare target, a model of it on the host, where everything above is tested as ordinary Rust.
 
 mod breakpoint;
+mod crash;
 pub mod exit;
 pub mod extended_image;
 pub mod page_entry;
 pub mod port_instruction;
 
 pub use breakpoint::{BREAKPOINTS, Breakpoint, DebugStatus, RESUME_FLAG, STEP_FLAG, StopAt};
+pub use crash::Crash;
 pub use exit::is_canonical;
 
 #[cfg(not(target_os = "none"))]

@@ -51,6 +51,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut score = Score::default();
     if !options.host {
         let suites = chosen(options.filter.as_deref())?;
+        if options.booted && suites.is_empty() {
+            return score.close(options);
+        }
         score.step("build", || match options.booted {
             true => build::for_suites(&suites),
             false => build::everything(&build::Options::default()).map(drop),

@@ -11,7 +11,7 @@ pub mod ports;
 pub mod serial;
 pub mod tlb;
 
-use crate::arch::{BREAKPOINTS, Breakpoint, DebugStatus};
+use crate::arch::{BREAKPOINTS, Breakpoint, Crash, DebugStatus};
 use crate::memory::PhysAddr;
 
 use cpu_local::unload;
@@ -127,24 +127,7 @@ pub fn image_to_phys<T>(item: *const T) -> PhysAddr {
     PhysAddr::new(item as u64)
 }
 
-/// How the kernel goes wrong on demand of the debugger: the model cannot, but for a panic.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Crash {
-    /// A panic.
-    Panic,
-    /// A read of an address that is not mapped.
-    Fault,
-    /// The stack runs into its guard page.
-    Stack,
-    /// A write to the kernel's code, at the address where it runs.
-    Code,
-    /// A write to the kernel's code through the direct map.
-    CodeAlias,
-    /// Execution of the kernel's data.
-    Data,
-}
-
-/// Goes wrong.
+/// Goes wrong: the model cannot, but by a panic.
 pub fn crash(how: Crash) {
     panic!("{how:?} asked for by the debugger");
 }

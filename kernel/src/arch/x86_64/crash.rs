@@ -1,24 +1,9 @@
-//! Ways for the kernel to go wrong, on demand of the debugger: each must end in a report, never in silence or a reset.
+//! The kernel goes wrong, on demand of the debugger: each way must end in a report, never in silence or a reset.
+
 use core::hint::black_box;
 
 use super::layout;
-
-/// How the kernel goes wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Crash {
-    /// A panic.
-    Panic,
-    /// A read of an address that is not mapped.
-    Fault,
-    /// The stack runs into its guard page.
-    Stack,
-    /// A write to the kernel's code, at the address where it runs.
-    Code,
-    /// A write to the kernel's code through the direct map.
-    CodeAlias,
-    /// Execution of the kernel's data.
-    Data,
-}
+use crate::arch::Crash;
 
 /// Does it. Returns only if the protection that it is about is not there.
 pub fn crash(how: Crash) {

@@ -31,7 +31,7 @@ use crate::memory::{PhysAddr, PhysRange};
 use crate::sync::SEVERAL;
 
 pub use cpu_local::{CpuLocal, cpu_local, processor};
-pub use crash::{Crash, crash};
+pub use crash::crash;
 pub use debug_registers::{disable_breakpoints, load_breakpoints, take_debug_status};
 pub use entry::allow_fast_entry;
 pub use extended_state::{

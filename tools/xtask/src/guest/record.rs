@@ -6,7 +6,7 @@ use super::session::Kernel;
 use super::suite::{self, recording};
 use super::{interact, linux, script};
 use crate::build;
-use crate::suites::{self, Overrides, Run};
+use crate::suites::{self, Overrides, Run, Suite};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -28,10 +28,7 @@ const MEMORY: &str = "1G";
 pub(crate) fn run(options: &Options) -> Result<()> {
     let overrides = Overrides { cpus: Some(1), memory: Some(MEMORY.into()), ..Overrides::default() };
     let mut different = Vec::new();
-    let suites = suites::read(suites::GUESTS)?;
-    let wanted =
-        suites.iter().filter(|suite| options.filter.as_deref().is_none_or(|filter| suite.matches(filter)));
-    for chosen in wanted {
+    for chosen in &chosen(options.filter.as_deref())? {
         let mut runs = chosen.runs(&overrides).map_err(|excluded| anyhow::anyhow!(excluded.reason))?;
         let mut run = runs.swap_remove(0);
         run.name = format!("{}-linux", chosen.name);
@@ -57,6 +54,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         bail!("recorded differently: {}", different.join(" "));
     }
     if options.check { Ok(()) } else { versions() }
+}
+
+/// The suites that a filter means: one at least.
+fn chosen(filter: Option<&str>) -> Result<Vec<Suite>> {
+    let mut suites = suites::read(suites::GUESTS)?;
+    suites.retain(|suite| filter.is_none_or(|filter| suite.matches(filter)));
+    if suites.is_empty() {
+        bail!("no suite of guest tests matches {:?}", filter.unwrap_or_default());
+    }
+    Ok(suites)
 }
 
 /// What is to be recorded: name, file, content.
@@ -106,4 +113,17 @@ fn versions() -> Result<()> {
         }
     }
     build::write_if_changed(&suite::directory().join("expected/versions.txt"), text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_means_nothing_is_refused() {
+        assert_eq!(chosen(Some("guests/shell")).unwrap().len(), 1);
+        assert!(chosen(None).unwrap().len() > 10);
+        let refused = chosen(Some("minimal")).map(|_| ()).unwrap_err();
+        assert!(refused.to_string().contains("no suite of guest tests matches \"minimal\""));
+    }
 }

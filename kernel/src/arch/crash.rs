@@ -1,0 +1,18 @@
+//! Ways for the kernel to go wrong on demand of the debugger.
+
+/// How the kernel goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Crash {
+    /// A panic.
+    Panic,
+    /// A read of an address that is not mapped.
+    Fault,
+    /// The stack runs into its guard page.
+    Stack,
+    /// A write to the kernel's code, at the address where it runs.
+    Code,
+    /// A write to the kernel's code through the direct map.
+    CodeAlias,
+    /// Execution of the kernel's data.
+    Data,
+}
