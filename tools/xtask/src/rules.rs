@@ -3,7 +3,7 @@
 //! `docs/src/reference/rules.md` states the rules, one row to each; its last column is made here from what the tests cite.
 //! A booted test of `tests! { ID [7.1, ABI 5] "sentence" function; }` cites in brackets; everything else by `Rules: 7.1,
 //! ABI 5` in a comment: on the line of the quoted id, or in the comment of a host test. Rules that no test cites are listed
-//! in the caveats, with the reason.
+//! in the caveats, with the reason. What other chapters name as tests must be some.
 
 use crate::{build, tree};
 use anyhow::{Context, Result, bail};
@@ -12,6 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const INDEX: &str = "docs/src/reference/rules.md";
+/// The conditions that leave the fast path, each with its tests.
+const CONDITIONS: &str = "docs/src/ipc-fast-path.md";
 const CAVEATS: &str = "docs/src/caveats.md";
 /// The section of the caveats that lists the rules without a test, one `- **rule**: reason` to each.
 const WITHOUT: &str = "## Rules without a test";
@@ -34,7 +36,8 @@ pub(crate) fn check() -> Result<()> {
     let read =
         |name: &str| fs::read_to_string(tree::root().join(name)).with_context(|| format!("reading {name}"));
     let index = read(INDEX)?;
-    if renew(&index, &collect()?)? != index {
+    let citations = collect()?;
+    if renew(&index, &citations)? != index {
         bail!("{INDEX} is not what the tests cite: ./mac rules");
     }
     let untested: BTreeSet<&str> =
@@ -45,7 +48,16 @@ pub(crate) fn check() -> Result<()> {
         let state = if listed.contains(rule) { "has tests, or is none," } else { "has no test" };
         bail!("rule {rule} {state} and the section \"{WITHOUT}\" of {CAVEATS} says otherwise");
     }
-    Ok(())
+    match unknown_tests(&read(CONDITIONS)?, &citations).next() {
+        Some(id) => bail!("{CONDITIONS} names {id}, which no test is called that cites a rule"),
+        None => Ok(()),
+    }
+}
+
+/// The tests that a chapter of the book names and that are not among those that cite rules.
+fn unknown_tests<'a>(chapter: &'a str, citations: &Citations) -> impl Iterator<Item = &'a str> {
+    let words = chapter.split(|character: char| !character.is_ascii_alphanumeric());
+    words.filter(|word| is_id(word) && !citations.values().any(|tests| tests.contains(*word)))
 }
 
 /// One rule of the index.
@@ -214,6 +226,14 @@ mod tests {
         assert_eq!(renew(&renewed, &citations).unwrap(), renewed);
         let unknown = Citations::from([("1.2".into(), ["A0001".to_string()].into())]);
         assert!(renew(index, &unknown).unwrap_err().to_string().contains("no rule 1.2"));
+    }
+
+    #[test]
+    fn a_test_that_is_named_and_is_none_is_found() {
+        let citations = Citations::from([("1.1".into(), ["FST0001".to_string()].into())]);
+        let unknown = |chapter: &'static str| unknown_tests(chapter, &citations).collect::<Vec<_>>();
+        assert!(unknown("| typed items | FST0001 |, K10, MR7, XSAVE").is_empty());
+        assert_eq!(unknown("FST0001, FST0002"), ["FST0002"]);
     }
 
     #[test]

@@ -37,6 +37,7 @@ tests! {
     CNF0022 [EXT 2.2] "an interrupt is in reach of the owned thread that handles it, and of no other" own_interrupt;
     CNF0017 [EXT 3.3] "not more than eight spaces can be opened" openings_are_bounded;
     CNF0023 [EXT 2.4] "a pager and a handler out of a thread's reach hear of its faults and exceptions, and answer" reports_reach_anybody;
+    CNF0026 [EXT 2.4, 12.3] "a confined pager gives pages to a program of a space that it owns" pager_of_owned;
     CNF0025 [EXT 2.5] "ThreadSwitch gives nobody out of reach the processor" switch_reaches_nobody;
     CNF0024 [EXT 2.4, 5.12] "a thread of an owned space is started by a pager out of its reach" started_from_afar;
 }
@@ -451,28 +452,30 @@ fn openings_are_bounded() {
     extension::set_open(space.first, others[8].first, true).unwrap();
 }
 
-/// A thread in a space of its own that answers page faults on the program with the page, and exceptions with the next
-/// instruction but one byte pair; it counts both.
+/// Answers page faults on the program with the page, and exceptions with the next instruction but one byte pair; counts both.
+fn handle(faults: &AtomicU64, exceptions: &AtomicU64) -> ! {
+    let mut request = ipc::wait().unwrap();
+    loop {
+        let answer = if protocol::of(request.tag) == protocol::PAGE_FAULT {
+            let address = request.word(0) & !0xfff;
+            image::touch(address);
+            faults.fetch_add(1, Ordering::Relaxed);
+            let page = Fpage::memory(address, 12).with_rights(Rights::ALL);
+            Message::new(0).map_item(x2::MapItem::map(page, address))
+        } else {
+            assert_eq!(protocol::of(request.tag), protocol::ARCHITECTURE_EXCEPTION);
+            exceptions.fetch_add(1, Ordering::Relaxed);
+            let words: [u64; exception::REPLY_WORDS] = core::array::from_fn(|index| request.word(index));
+            let word = |index: usize| words[index] + if index + 1 == exception::RIP { 2 } else { 0 };
+            (0..exception::REPLY_WORDS).fold(Message::new(0), |message, index| message.word(word(index)))
+        };
+        request = ipc::ipc(request.from, ThreadId::ANY, Timeouts::NEVER, answer.tag()).expect("it waits");
+    }
+}
+
+/// A thread in a space of its own that does so.
 fn far_handler(faults: &'static AtomicU64, exceptions: &'static AtomicU64) -> ThreadId {
-    let handler = Space::new().spawn(move || {
-        let mut request = ipc::wait().unwrap();
-        loop {
-            let answer = if protocol::of(request.tag) == protocol::PAGE_FAULT {
-                let address = request.word(0) & !0xfff;
-                image::touch(address);
-                faults.fetch_add(1, Ordering::Relaxed);
-                let page = Fpage::memory(address, 12).with_rights(Rights::ALL);
-                Message::new(0).map_item(x2::MapItem::map(page, address))
-            } else {
-                assert_eq!(protocol::of(request.tag), protocol::ARCHITECTURE_EXCEPTION);
-                exceptions.fetch_add(1, Ordering::Relaxed);
-                let words: [u64; exception::REPLY_WORDS] = core::array::from_fn(|index| request.word(index));
-                let word = |index: usize| words[index] + if index + 1 == exception::RIP { 2 } else { 0 };
-                (0..exception::REPLY_WORDS).fold(Message::new(0), |message, index| message.word(word(index)))
-            };
-            request = ipc::ipc(request.from, ThreadId::ANY, Timeouts::NEVER, answer.tag()).expect("it waits");
-        }
-    });
+    let handler = Space::new().spawn(move || handle(faults, exceptions));
     await_state(handler, ThreadState::Waiting);
     handler
 }
@@ -496,6 +499,34 @@ fn reports_reach_anybody() {
     assert_eq!(ipc::receive(thread).unwrap().word(0), nobody(IpcPhase::Send));
     assert!(COUNTS[0].load(Ordering::Relaxed) >= 1);
     assert_eq!(COUNTS[1].load(Ordering::Relaxed), 1);
+}
+
+fn pager_of_owned() {
+    static COUNTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+    COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+    let [faults, exceptions, ends] = &COUNTS;
+    let me = utcb::my_global_id();
+    let (pagers, programs) = (confined::space(), Space::new());
+    let pager = confined::spawn(&pagers, move || {
+        let program = ThreadId::from_raw(ipc::receive(me).expect("the test names the program").word(0));
+        extension::set_handlers(program, None, Some(utcb::my_global_id())).expect("the program is owned");
+        ipc::send(program, Message::new(0)).expect("the program waits");
+        handle(faults, exceptions)
+    });
+    extension::set_owner(programs.first, pagers.first).unwrap();
+    let program = programs.spawn(move || {
+        ipc::receive(pager).expect("the pager says when");
+        read_at(arena::page().address);
+        ends.store(1, Ordering::Relaxed);
+        l4::start::halt();
+    });
+    await_state(program, ThreadState::Waiting);
+    ipc::send(pager, Message::with_words(0, &[program.raw()])).unwrap();
+    while ends.load(Ordering::Relaxed) == 0 {
+        thread::yield_now();
+    }
+    assert!(faults.load(Ordering::Relaxed) >= 1, "the page came from the confined pager");
+    assert_eq!(exceptions.load(Ordering::Relaxed), 0);
 }
 
 fn started_from_afar() {

@@ -3,9 +3,9 @@
 
 use super::fast_path::{self, RECEIVE_TIMEOUT, await_waiting, server};
 use crate::framework::fixture::spawn;
-use crate::framework::tests;
+use crate::framework::{confined, tests};
 use l4::ipc::{self, Message};
-use l4::thread;
+use l4::{thread, utcb};
 use x2::{IpcError, ThreadId, Time, Timeouts};
 
 tests! {
@@ -17,6 +17,8 @@ tests! {
     FTM0006 [7.3] "an answer and a wait with a timeout takes the message of another that was there before" waiting_sender;
     FTM0007 [ABI 16] "the thread that is called with a timeout does not find the caller's selectors" selectors;
     FTM0008 [EXT 2.7] "a thread that has lost its owner is called with a timeout, and does not run" orphan;
+    FTM0009 [1.11, 7.19] "a call by a local id with a timeout ends by the answer or by the timeout" timed_local_call;
+    FTM0010 [1.11, EXT 2.2] "a confined thread's call with a timeout ends by the answer or by the timeout" timed_confined_call;
 }
 
 const LONG: Time = Time::period(60_000_000);
@@ -119,4 +121,30 @@ fn timed_closed_receive() {
     });
     await_waiting(caller);
     assert_eq!(ipc::call(caller, Message::new(1)).unwrap().word(0), 1, "it has waited for another");
+}
+
+fn timed_local_call() {
+    let [server, silent] = [server(), silent()].map(|callee| thread::local_id_of(callee).unwrap());
+    // The first call of each finds out whose local id that is, for the fast path of the second.
+    for _ in 0..2 {
+        assert_eq!(timed_call(server, 60_000_000).0, Ok(42));
+        let (error, taken) = timed_call(silent, 20_000);
+        assert!(error == Err(RECEIVE_TIMEOUT) && taken >= 20_000, "{error:?} after {taken} us");
+    }
+}
+
+fn timed_confined_call() {
+    let me = utcb::my_global_id();
+    let space = confined::space();
+    let caller = confined::spawn(&space, move || {
+        let (answer, _) = timed_call(me, 60_000_000);
+        let (error, taken) = timed_call(me, 20_000);
+        let as_said = answer == Ok(42) && error == Err(RECEIVE_TIMEOUT) && taken >= 20_000;
+        let _ = ipc::send(me, Message::with_words(2, &[u64::from(as_said)]));
+    });
+    let request = ipc::receive(caller).unwrap();
+    let second = ipc::call(caller, Message::with_words(1, &[request.word(0) + 1])).unwrap();
+    assert_eq!(second.tag.label(), 1, "the second call, which is not answered");
+    let told = ipc::receive(caller).unwrap();
+    assert_eq!((told.tag.label(), told.word(0)), (2, 1));
 }
