@@ -206,6 +206,8 @@ unsafe fn bytes_of<'a>(instruction: *const Opaque) -> &'a [u8] {
 /// Whole blocks are counted where only work is: they end at what matters to it, PAUSE and HLT.
 fn translated_for_work(block: *mut Opaque) {
     let mut whole = Block::default();
+    let profile = STATE.get().and_then(|state| state.profile.as_ref());
+    let mut counts = Vec::new();
     // SAFETY: as in `translated`.
     unsafe {
         for index in 0..qemu_plugin_tb_n_insns(block) {
@@ -213,6 +215,7 @@ fn translated_for_work(block: *mut Opaque) {
             let bytes = bytes_of(instruction);
             whole.address = qemu_plugin_insn_vaddr(instruction);
             whole.instructions += 1;
+            counts.extend(profile.map(|profile| profile.count(whole.address, bytes)));
             if Mode::of(whole.address) == Mode::Kernel {
                 let nothing = std::ptr::null_mut();
                 qemu_plugin_register_vcpu_mem_cb(instruction, stored, NO_REGISTERS, WRITE, nothing);
@@ -223,6 +226,7 @@ fn translated_for_work(block: *mut Opaque) {
                 Kind::Plain => whole.special = None,
             }
         }
+        whole.counts = counts.leak();
         let data = Box::leak(Box::new(whole));
         let data = std::ptr::from_mut(data).cast();
         qemu_plugin_register_vcpu_tb_exec_cb(block, block_executed, NO_REGISTERS, data);
@@ -385,7 +389,8 @@ impl State {
                     }
                 }
                 for (number, work) in self.work.iter().flatten().enumerate() {
-                    if let Ok(work) = work.lock() {
+                    if let Ok(mut work) = work.lock() {
+                        work.decide();
                         let _ = writeln!(out, "{}", work.report(region, number));
                     }
                 }

@@ -20,6 +20,12 @@ impl Count {
     pub fn executed(&self) {
         self.executed.fetch_add(1, Ordering::Relaxed);
     }
+
+    /// How often it was executed.
+    #[must_use]
+    pub fn times(&self) -> u64 {
+        self.executed.load(Ordering::Relaxed)
+    }
 }
 
 /// The counts of all instructions that were translated, and where they go.
@@ -68,7 +74,7 @@ impl Profile {
 fn line(region: u8, counts: &[&Count]) -> String {
     let mut sums: BTreeMap<(u64, &[u8]), u64> = BTreeMap::new();
     for count in counts {
-        let executed = count.executed.load(Ordering::Relaxed);
+        let executed = count.times();
         if executed > 0 {
             *sums.entry((count.address, &count.bytes)).or_default() += executed;
         }

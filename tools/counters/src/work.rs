@@ -6,6 +6,7 @@
 
 use crate::counts::Mode;
 use crate::decode::Special;
+use crate::profile::Count;
 use std::fmt::Write;
 
 /// Instructions that a round of a loop has at most.
@@ -33,6 +34,8 @@ pub struct Block {
     pub special: Option<Special>,
     /// A mark among them: its kind and its region.
     pub mark: Option<(u8, u8)>,
+    /// How often each was executed as work, if that is asked for.
+    pub counts: &'static [&'static Count],
 }
 
 /// The work of one processor.
@@ -44,6 +47,8 @@ pub struct Work {
     pause: u64,
     halts: u64,
     interrupts: u64,
+    /// Instructions that may turn out to be polling: those of a round, at most.
+    undecided: Vec<&'static [&'static Count]>,
 }
 
 impl Work {
@@ -55,6 +60,9 @@ impl Work {
         };
         counts.work += block.instructions;
         counts.since += block.instructions;
+        if !block.counts.is_empty() {
+            self.undecided.push(block.counts);
+        }
         match block.special {
             Some(Special::Pause) => {
                 let again = self.pause == block.address && self.user.since + self.kernel.since <= ROUND;
@@ -65,10 +73,24 @@ impl Work {
                         counts.polling += round;
                     }
                 }
+                if again {
+                    self.undecided.clear();
+                }
+                self.decide();
                 self.pause = block.address;
             }
             Some(Special::Halt) => self.halts += 1,
             _ => {}
+        }
+        if self.user.since + self.kernel.since > ROUND {
+            self.decide();
+        }
+    }
+
+    /// What has not turned out to be polling was work.
+    pub fn decide(&mut self) {
+        for count in self.undecided.drain(..).flatten() {
+            count.executed();
         }
     }
 
@@ -98,11 +120,12 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::Profile;
 
     const KERNEL: u64 = 0xffff_ffff_8080_0000;
 
     fn block(address: u64, instructions: u64, special: Option<Special>) -> Block {
-        Block { address, instructions, special, mark: None }
+        Block { address, instructions, special, ..Block::default() }
     }
 
     fn rounds(work: &mut Work, rounds: u64, instructions: u64) {
@@ -126,6 +149,25 @@ mod tests {
             "{\"region\":3,\"processor\":1,\"user\":{\"instructions\":1,\"polling\":0,\"halt\":0,\"interrupts\":0},\
              \"kernel\":{\"instructions\":11,\"polling\":90,\"halt\":1,\"interrupts\":1}}"
         );
+    }
+
+    #[test]
+    fn polling_is_not_in_the_profile() {
+        let file = std::env::temp_dir().join(format!("polling-{}", std::process::id()));
+        let profile = Profile::new(&file.to_string_lossy()).unwrap();
+        std::fs::remove_file(file).unwrap();
+        let (before, round) = (profile.count(1, &[0x90]), profile.count(2, &[0xf3, 0x90]));
+        let mut work = Work::default();
+        work.block(&Block { counts: Box::leak(Box::new([before])), ..block(KERNEL, 1, None) });
+        for _ in 0..5 {
+            let counts = Box::leak(Box::new([round]));
+            work.block(&Block { counts, ..block(KERNEL + 1, 1, Some(Special::Pause)) });
+        }
+        assert_eq!((before.times(), round.times(), work.kernel.polling), (1, 1, 4));
+        work.block(&Block { counts: Box::leak(Box::new([before])), ..block(KERNEL, 1, None) });
+        assert_eq!(before.times(), 1);
+        work.decide();
+        assert_eq!(before.times(), 2);
     }
 
     #[test]

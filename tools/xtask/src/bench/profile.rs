@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Parts of a region that are smaller than this share of it are not shown.
 const SHOWN: f64 = 0.005;
@@ -36,24 +36,44 @@ pub(super) type Profiled = (regions::Name, Profile);
 
 /// Boots a benchmark once and shows its profile.
 pub(super) fn run(benchmark: &Suite, publish: bool) -> Result<()> {
-    let runs = benchmark
+    let mut runs = benchmark
         .runs(&Overrides::default())
         .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
-    let mut run = runs.into_iter().next().context("a benchmark without a run")?;
+    if !benchmark.speedup {
+        runs.truncate(1);
+    }
     let directory = tree::target().join("bench");
     fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
-    let counts = directory.join(format!("{}.profile", benchmark.name));
-    let plugin = format!("{},out=/dev/null,profile={}", plugin()?.display(), counts.display());
+    let mut profiles = Vec::new();
+    for run in runs {
+        let profiled = measure(run, &directory.join(format!("{}.profile", benchmark.name)))?;
+        for (name, profile) in &profiled {
+            print!("{}", table(&name.region, name.operations, profile));
+        }
+        profiles.extend(profiled);
+    }
+    let path = directory.join(format!("{}.folded", benchmark.name));
+    build::write_if_changed(&path, folded(&profiles).as_bytes())?;
+    println!("{}", path.display());
+    parts::write(&benchmark.name, &profiles, publish)
+}
+
+/// Boots a benchmark once: the profiles of its regions. The plugin writes to `counts`.
+fn measure(mut run: Run, counts: &Path) -> Result<Vec<Profiled>> {
+    // Where several processors share work, what they do while they wait is left out, and how many there are says which run it is.
+    let (work, cpus) =
+        if run.suite.speedup { (",work=on", format!("/{}", run.machine.cpus)) } else { ("", String::new()) };
+    let plugin = format!("{},out=/dev/null,profile={}{work}", plugin()?.display(), counts.display());
     run.machine.extra.extend(["-plugin".into(), plugin]);
-    let (names, files) = if benchmark.guest.is_empty() { boot(&run)? } else { boot_guests(&run)? };
+    let (names, files) = if run.suite.guest.is_empty() { boot(&run)? } else { boot_guests(&run)? };
     let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));
-    let output = fs::read_to_string(&counts).with_context(|| format!("reading {}", counts.display()))?;
+    let output = fs::read_to_string(counts).with_context(|| format!("reading {}", counts.display()))?;
     let lines: Vec<&str> = output.lines().collect();
     if lines.len() != names.len() {
         bail!("{} names {} regions, the plugin counted {}", run.name, names.len(), lines.len());
     }
     let mut profiles = Vec::new();
-    for (name, line) in names.into_iter().zip(lines) {
+    for (mut name, line) in names.into_iter().zip(lines) {
         let counts: Counts = serde_json::from_str(line).context("a line of the counting plugin")?;
         let mut profile = Profile::new();
         for (address, bytes, executed) in &counts.instructions {
@@ -61,13 +81,10 @@ pub(super) fn run(benchmark: &Suite, publish: bool) -> Result<()> {
             *profile.entry(symboliser.place(*address, bytes).unwrap_or_else(unknown)).or_default() +=
                 executed;
         }
-        print!("{}", table(&name.region, name.operations, &profile));
+        name.region += &cpus;
         profiles.push((name, profile));
     }
-    let path = directory.join(format!("{}.folded", benchmark.name));
-    build::write_if_changed(&path, folded(&profiles).as_bytes())?;
-    println!("{}", path.display());
-    parts::write(&benchmark.name, &profiles, publish)
+    Ok(profiles)
 }
 
 /// Boots a benchmark of native programs: its regions, and the programs.
