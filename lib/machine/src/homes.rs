@@ -12,6 +12,9 @@
 //!   it gets its new home when it comes. Where the difference is one, and all have something to do, that happens ten times a
 //!   second, so that each has its turn on the emptier one.
 //! - A worker that is busy for threads of other processors counts as a thread on its own.
+//! - To one that looks for another processor, a worker at work there counts as a thread, too: whom it works for will go on there.
+//!   Else those whose programs do little more than call would chase each other from processor to processor, since most of the
+//!   time no program runs on any.
 //!
 //! How many run is known from who is with the server and who is not. So is what each has used: threads that run side by
 //! side share their processor's time equally, as the kernel divides it. On a worker's processor that is the time for which
@@ -59,6 +62,11 @@ impl Moment<'_> {
     /// Ticks that a processor has had for programs.
     fn programs(&self, processor: usize) -> u64 {
         self.lent.get(processor).map_or(self.stamp, |lent| lent.until(self.stamp))
+    }
+
+    /// Whether a processor's worker is at work.
+    fn has_work(&self, processor: usize) -> bool {
+        self.lent.get(processor).is_some_and(|lent| !lent.waits())
     }
 }
 
@@ -368,13 +376,19 @@ impl Stay {
             let nearer = self.short >= CALLS && rested && may(near) && homes.threads_on(near) == 0;
             return if nearer { near } else { self.home };
         }
+        // At home the worker is at work for this one.
+        let load = |processor| {
+            homes.load(processor) + usize::from(processor != self.home && now.has_work(processor))
+        };
         let candidates = (0..homes.processors.len()).filter(|&processor| may(processor));
-        let best = candidates.min_by_key(|&processor| (homes.load(processor), processor != self.home));
-        let Some(best) = best else { return self.home };
+        let best = candidates
+            .map(|processor| (load(processor), processor))
+            .min_by_key(|&(load, processor)| (load, processor != self.home));
+        let Some((there, best)) = best else { return self.home };
         if !may(self.home) {
             return best;
         }
-        let (there, here) = (homes.load(best), homes.load(self.home));
+        let here = homes.load(self.home);
         // What is only a worker's own work is not worth a move at once.
         let idle = there == 0 && homes.processors[self.home].threads > 0;
         if there < here && (idle || rested) { best } else { self.home }
@@ -462,6 +476,26 @@ mod tests {
         assert!(homes_of_calls.iter().all(|&home| home == 1), "there is a program at its worker's");
         stays[0].end(&mut homes, at(3 * REST + 50));
         assert_eq!(call(&mut stays[1], &mut homes, at(3 * REST + 50)), 0);
+    }
+
+    #[test]
+    fn a_processor_whose_worker_is_at_work_is_not_idle() {
+        let mut homes = Homes::new(2, 2, 100);
+        let lent = [Lent::default(), Lent::default()];
+        let now = |stamp| Moment { stamp, lent: &lent };
+        let [mut first, mut second] = threads::<2>(&mut homes);
+        assert_eq!(go(&mut first, &mut homes, now(REST)), 0);
+        // The other worker serves a thread, which will go on there.
+        assert_eq!(go(&mut second, &mut homes, now(REST)), 0);
+        second.end(&mut homes, now(REST));
+        lent[1].begin(REST);
+        assert_eq!(go(&mut second, &mut homes, now(REST)), 1);
+        // Where a program runs and the worker is at work is more to do than where two programs run.
+        lent[1].end(REST);
+        first.end(&mut homes, now(3 * REST));
+        let [mut third] = threads::<1>(&mut homes);
+        assert_eq!(go(&mut third, &mut homes, now(3 * REST)), 0);
+        assert_eq!(go(&mut first, &mut homes, now(3 * REST)), 0);
     }
 
     #[test]

@@ -32,6 +32,12 @@ impl Lent {
         }
     }
 
+    /// Whether the worker waits now.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & 1 == 1
+    }
+
     /// The sum until now.
     #[inline]
     pub(crate) fn until(&self, now: u64) -> u64 {
