@@ -44,11 +44,18 @@ fn lock() -> SpinGuard<'static, Option<System>> {
             if let Some(guard) = SYSTEM.try_lock() {
                 return guard;
             }
-            core::hint::spin_loop();
+            pause();
         }
         // Who holds it may wait for sigma0, which may live here.
         thread::yield_now();
     }
+}
+
+/// One PAUSE in one place, by which a plugin of the emulator knows polling (docs/src/measuring.md): a copy of the loop for each of
+/// a few rounds, as compilers make it, would count as work.
+#[inline(never)]
+fn pause() {
+    core::hint::spin_loop();
 }
 
 fn with<T>(act: impl FnOnce(&mut System) -> T) -> T {
