@@ -2,3 +2,12 @@
 //! [`give_turn`] for work whose length a program decides.
 
 pub use macadamia_sync::{Mutex, SpinLock, Turns, give_turn};
+
+/// A place between a look at what workers share and what follows from it. A test has another's doing come here
+/// (`crate::testing::meanwhile`); it is nothing else.
+#[inline(always)]
+pub(crate) fn delay(place: &'static str) {
+    #[cfg(test)]
+    crate::testing::delayed(place);
+    let _ = place;
+}

@@ -4,7 +4,7 @@ use super::nesting::{self, Look};
 use super::{PollQueue, Readiness, Registration, until_ready_or_deadline};
 use crate::descriptor::Descriptor;
 use crate::file::{FileObject, OpenFile};
-use crate::sync::SpinLock;
+use crate::sync::{SpinLock, delay};
 use crate::vfs::OpenFlags;
 use crate::{Environment, Error, NotDone, Result};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -15,6 +15,9 @@ use core::any::Any;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::Waker;
 use core::time::Duration;
+
+/// Held while an instance is added to another one, or something to one that others watch.
+static NESTING: SpinLock<()> = SpinLock::new(());
 
 /// An epoll instance.
 pub struct Epoll {
@@ -44,10 +47,17 @@ pub struct EpollItem {
     file: Weak<OpenFile>,
     /// The file is an instance, too.
     nested: bool,
-    settings: SpinLock<EpollSettings>,
+    settings: SpinLock<Current>,
     registration: SpinLock<Option<Registration>>,
     /// Whether it is on the ready list; changes under the instance's lock.
     queued: AtomicBool,
+}
+
+/// An item's settings, and how often they were set.
+#[derive(Clone, Copy)]
+struct Current {
+    settings: EpollSettings,
+    version: u64,
 }
 
 /// What is of interest about a watched file, and how.
@@ -93,14 +103,17 @@ impl Epoll {
         if inner.as_ref().is_some_and(|inner| core::ptr::eq(&**inner, self)) {
             return Err(Error::EINVAL);
         }
+        // One at a time, or two instances could come to watch each other, and a change would go round for ever.
+        let _nesting = (inner.is_some() || self.is_watched()).then(|| NESTING.lock());
         nesting::check(self, file)?;
+        delay("epoll may be added");
         let key = (descriptor, file.id());
         let item = Arc::new(EpollItem {
             epoll: self.this.clone(),
             key,
             file: Arc::downgrade(file),
             nested: inner.is_some(),
-            settings: SpinLock::new(settings),
+            settings: SpinLock::new(Current { settings, version: 0 }),
             registration: SpinLock::new(None),
             queued: AtomicBool::new(false),
         });
@@ -114,6 +127,7 @@ impl Epoll {
                 state.timed.push(item.clone());
             }
         }
+        delay("epoll adds");
         let registration = queue.register(settings.interest, &Waker::from(item.clone()));
         *item.registration.lock() = Some(registration);
         file.add_watch(Arc::downgrade(&item));
@@ -121,6 +135,10 @@ impl Epoll {
             let mut state = inner.state.lock();
             state.watchers.retain(|watcher| watcher.strong_count() > 0);
             state.watchers.push(Arc::downgrade(&item));
+        }
+        if !self.has(&item) {
+            // Removed again before it could be registered.
+            item.unregister(Some(queue));
         }
         item.check(file);
         Ok(())
@@ -134,7 +152,10 @@ impl Epoll {
         settings: EpollSettings,
     ) -> Result<()> {
         let item = self.state.lock().items.get(&(descriptor, file.id())).cloned().ok_or(Error::ENOENT)?;
-        *item.settings.lock() = settings;
+        {
+            let mut current = item.settings.lock();
+            *current = Current { settings, version: current.version + 1 };
+        }
         let registration = *item.registration.lock();
         if let (Some(queue), Some(registration)) = (file.queue(), registration) {
             queue.set_interest(registration, settings.interest);
@@ -187,49 +208,62 @@ impl Epoll {
         }
     }
 
-    /// Reports what is ready. Each item of the list is looked at once.
+    /// Whether it still watches by this item.
+    fn has(&self, item: &EpollItem) -> bool {
+        self.state.lock().items.get(&item.key).is_some_and(|known| core::ptr::eq(&**known, item))
+    }
+
+    /// Reports what is ready. Each item of the list is looked at once. Others may do the same meanwhile: a level-triggered item
+    /// stays on the list, behind the others, until it is found not to be ready; so it is there for all of them.
     fn harvest(&self, limit: usize) -> Vec<EpollEvent> {
         self.queue_due_items(&mut Look::default());
         let mut events = Vec::new();
-        let mut level = Vec::new();
         let mut looks = self.state.lock().ready.len();
         while events.len() < limit && looks > 0 {
             let items: Vec<_> = {
                 let mut state = self.state.lock();
                 let count = looks.min(limit - events.len()).min(state.ready.len());
-                state.ready.drain(..count).collect()
+                let items: Vec<_> = state.ready.drain(..count).collect();
+                for item in &items {
+                    match item.settings.lock().settings {
+                        EpollSettings { once: false, edge: false, .. } => state.ready.push_back(item.clone()),
+                        // Before the look: a change after it queues the item again.
+                        _ => item.queued.store(false, Ordering::Relaxed),
+                    }
+                }
+                items
             };
             if items.is_empty() {
                 break;
             }
             looks -= items.len();
-            // Before the look: a change after it queues the item again.
-            items.iter().for_each(|item| item.queued.store(false, Ordering::Relaxed));
             let mut look = Look::default();
             for item in items {
                 let Some(file) = item.file.upgrade() else { continue };
-                let settings = *item.settings.lock();
+                let Current { settings, version } = *item.settings.lock();
                 let ready = settings.find(look.readiness(&item, &file));
+                delay("epoll reports");
                 if ready.is_empty() {
-                    continue;
-                }
-                events.push(EpollEvent { ready, data: settings.data });
-                if settings.once {
-                    item.settings.lock().disarmed = true;
-                } else if !settings.edge {
-                    level.push(item);
+                    self.is_not_ready(&item, &file);
+                } else if !settings.once || item.disarm(version) {
+                    events.push(EpollEvent { ready, data: settings.data });
                 }
             }
         }
-        // Level-triggered items stay on the list as long as they are found ready, behind the others.
-        let mut state = self.state.lock();
-        for item in level {
-            if state.items.contains_key(&item.key) && !item.queued.swap(true, Ordering::Relaxed) {
-                state.ready.push_back(item);
-            }
-        }
-        drop(state);
         events
+    }
+
+    /// Takes an item off the list that was found not to be ready, unless it has become ready since.
+    fn is_not_ready(&self, item: &Arc<EpollItem>, file: &OpenFile) {
+        {
+            let mut state = self.state.lock();
+            if !item.queued.swap(false, Ordering::Relaxed) {
+                return;
+            }
+            state.ready.retain(|other| !Arc::ptr_eq(other, item));
+        }
+        // A change before it was taken off did not queue it.
+        item.check(file);
     }
 
     /// Items whose time has come announce nothing themselves. Whether there are any.
@@ -237,7 +271,7 @@ impl Epoll {
         let mut found = false;
         for item in self.timed_items() {
             let Some(file) = item.file.upgrade() else { continue };
-            let settings = *item.settings.lock();
+            let settings = item.settings();
             if !settings.find(look.readiness(&item, &file)).is_empty() {
                 item.wake();
                 found = true;
@@ -252,7 +286,7 @@ impl Epoll {
         let ready: Vec<_> = self.state.lock().ready.iter().cloned().collect();
         let found = due
             || ready.iter().any(|item| {
-                let settings = *item.settings.lock();
+                let settings = item.settings();
                 item.file.upgrade().is_some_and(|file| !settings.find(look.readiness(item, &file)).is_empty())
             });
         if found { Readiness::READ } else { Readiness::empty() }
@@ -302,19 +336,28 @@ impl EpollItem {
 
     /// The instance that watches by this item, if it still does.
     pub(super) fn instance(&self) -> Option<Arc<Epoll>> {
-        let epoll = self.epoll.upgrade()?;
-        let watches =
-            epoll.state.lock().items.get(&self.key).is_some_and(|item| core::ptr::eq(&**item, self));
-        watches.then_some(epoll)
+        self.epoll.upgrade().filter(|epoll| epoll.has(self))
     }
 
     /// Queues the item if its file is ready now.
     fn check(self: &Arc<Self>, file: &OpenFile) {
         // Without the lock: asking a watched instance may wake this item.
-        let settings = *self.settings.lock();
+        let settings = self.settings();
         if !settings.find(file.readiness()).is_empty() {
             self.clone().wake();
         }
+    }
+
+    fn settings(&self) -> EpollSettings {
+        self.settings.lock().settings
+    }
+
+    /// Whether it is this caller who reports it, of all who have found it ready with the settings of this version.
+    fn disarm(&self, version: u64) -> bool {
+        let mut current = self.settings.lock();
+        let reports = current.version == version && !current.settings.disarmed;
+        current.settings.disarmed |= reports;
+        reports
     }
 
     fn unregister(&self, queue: Option<&PollQueue>) {
@@ -335,7 +378,7 @@ impl EpollItem {
 impl Wake for EpollItem {
     fn wake(self: Arc<Self>) {
         let Some(epoll) = self.epoll.upgrade() else { return };
-        if self.settings.lock().disarmed {
+        if self.settings().disarmed {
             return;
         }
         let mut state = epoll.state.lock();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::file::OpenFile;
 use crate::pipe::pipe;
-use crate::testing::{Task, World, now};
+use crate::testing::{Task, World, has_happened, meanwhile, now};
 use crate::vfs::OpenFlags;
 use crate::{Environment, Error};
 use core::time::Duration;
@@ -351,4 +351,85 @@ fn very_many_files_are_waited_for() {
     assert!(queue.is_empty());
     w.environment.advance(SECOND / 10);
     assert_eq!(many.finish(), 5000);
+}
+
+#[test]
+fn once_is_once_also_for_two_who_wait() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create();
+    let once = EpollSettings { once: true, ..settings(Readiness::READ, 1) };
+    epoll(&instance).add(3, &read, once).unwrap();
+    w.write(&write, b"a").unwrap();
+    let (other, found) = (instance.clone(), Arc::new(std::sync::Mutex::new(Vec::new())));
+    let (seen, end) = (found.clone(), write.clone());
+    meanwhile("epoll reports", move || {
+        w.write(&end, b"b").unwrap();
+        *seen.lock().unwrap() = collect(w, &other);
+    });
+    let mut all = collect(w, &instance);
+    all.append(&mut found.lock().unwrap());
+    assert!(has_happened());
+    assert_eq!(all, [(1, Readiness::READ)]);
+    // One that has been armed anew is not reported by who looked before.
+    epoll(&instance).modify(3, &read, once).unwrap();
+    let (other, file) = (instance.clone(), read.clone());
+    meanwhile("epoll reports", move || {
+        assert_eq!(collect(w, &other), []);
+        w.read(&file, 9).unwrap();
+        epoll(&other).modify(3, &file, once).unwrap();
+    });
+    assert_eq!(collect(w, &instance), []);
+    w.write(&write, b"c").unwrap();
+    assert_eq!(collect(w, &instance), [(1, Readiness::READ)]);
+}
+
+#[test]
+fn what_is_ready_is_ready_for_a_second_one_while_the_first_looks() {
+    let w = world();
+    let (read, write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create();
+    epoll(&instance).add(3, &read, settings(Readiness::READ, 1)).unwrap();
+    w.write(&write, b"a").unwrap();
+    let other = instance.clone();
+    meanwhile("epoll reports", move || assert_eq!(collect(w, &other), [(1, Readiness::READ)]));
+    assert_eq!(collect(w, &instance), [(1, Readiness::READ)]);
+    assert!(has_happened());
+    // Read out, and written to again at the moment at which it is found not to be ready.
+    w.read(&read, 1).unwrap();
+    let end = write.clone();
+    meanwhile("epoll reports", move || assert_eq!(w.write(&end, b"b"), Ok(1)));
+    assert_eq!(collect(w, &instance), []);
+    assert!(has_happened());
+    assert_eq!(collect(w, &instance), [(1, Readiness::READ)]);
+}
+
+#[test]
+fn what_is_removed_while_it_is_added_leaves_nothing() {
+    let (read, _write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create();
+    let (other, file) = (instance.clone(), read.clone());
+    meanwhile("epoll adds", move || assert_eq!(epoll(&other).remove(3, &file), Ok(())));
+    epoll(&instance).add(3, &read, settings(Readiness::READ, 1)).unwrap();
+    assert!(has_happened());
+    assert_eq!(epoll(&instance).remove(3, &read), Err(Error::ENOENT));
+    assert!(read.queue().unwrap().is_empty());
+}
+
+#[test]
+fn two_instances_do_not_come_to_watch_each_other_at_once() {
+    let (one, other) = (Epoll::create(), Epoll::create());
+    let (outer, inner) = (other.clone(), one.clone());
+    let second = Arc::new(std::sync::Mutex::new(None));
+    let place = second.clone();
+    meanwhile("epoll may be added", move || {
+        let thread = std::thread::spawn(move || epoll(&outer).add(4, &inner, settings(Readiness::READ, 2)));
+        // It goes on now, or waits until the first is done.
+        (0..10_000).take_while(|_| !thread.is_finished()).for_each(|_| std::thread::yield_now());
+        *place.lock().unwrap() = Some(thread);
+    });
+    assert_eq!(epoll(&one).add(3, &other, settings(Readiness::READ, 1)), Ok(()));
+    assert!(has_happened());
+    let thread = second.lock().unwrap().take().unwrap();
+    assert_eq!(thread.join().unwrap(), Err(Error::ELOOP));
 }

@@ -148,5 +148,30 @@ impl Environment for TestEnvironment {
     }
 }
 
+/// A place, and what happens there.
+type Meanwhile = (&'static str, Box<dyn FnOnce()>);
+
+std::thread_local! {
+    static MEANWHILE: core::cell::RefCell<Option<Meanwhile>> = const { core::cell::RefCell::new(None) };
+}
+
+/// Has `act` happen once, as by another worker, when this thread comes to the place `place` ([`crate::sync::delay`]).
+pub(crate) fn meanwhile(place: &'static str, act: impl FnOnce() + 'static) {
+    MEANWHILE.set(Some((place, Box::new(act))));
+}
+
+/// See [`crate::sync::delay`].
+pub(crate) fn delayed(place: &'static str) {
+    let act = MEANWHILE.with_borrow_mut(|next| next.take_if(|(at, _)| *at == place));
+    if let Some((_, act)) = act {
+        act();
+    }
+}
+
+/// Whether nothing waits for its place any more.
+pub(crate) fn has_happened() -> bool {
+    MEANWHILE.with_borrow(Option::is_none)
+}
+
 mod world;
 pub(crate) use world::{TestProcess, World};
