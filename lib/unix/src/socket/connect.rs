@@ -4,6 +4,7 @@ use super::unix::{Role, UnixSocket};
 use super::{PeerCredentials, SocketType, UnixAddress};
 use crate::file::OpenFile;
 use crate::poll::{Readiness, until_ready_or_deadline};
+use crate::sync::delay;
 use crate::vfs::{Access, At, Caller, DeviceNumber, FileType, Mode, OpenFlags, permitted_at};
 use crate::{Error, NotDone, Result};
 use alloc::format;
@@ -17,9 +18,12 @@ impl UnixSocket {
     /// Gives the socket a name; `Unnamed` asks for an abstract one of the system's choice. `EADDRINUSE`, `EINVAL` if
     /// it has one.
     pub async fn bind(&self, caller: &Caller<'_>, address: UnixAddress) -> Result<()> {
+        // Others who bind it wait: it gets one name.
+        let _binding = self.binding.lock().await;
         if self.address() != UnixAddress::Unnamed {
             return Err(Error::EINVAL);
         }
+        delay("socket binds");
         let address = match address {
             UnixAddress::Path(path) => {
                 let made = caller.make_node(

@@ -4,7 +4,7 @@ use super::rights::in_flight;
 use super::*;
 use crate::file::OpenFile;
 use crate::poll::Readiness;
-use crate::testing::{Task, World, now};
+use crate::testing::{Task, World, has_happened, meanwhile, now};
 use crate::vfs::{At, Mode, OpenFlags};
 use crate::{Bytes, Error, Identity, Result};
 use core::time::Duration;
@@ -433,4 +433,37 @@ fn names_of_removed_sockets_can_be_bound_again() {
     assert!(accept(w, &again).is_ok());
     let mode = now(w.caller().status(&At::Current, b"/s", true, false)).unwrap().mode;
     assert_eq!(mode, Mode::new(0o755));
+}
+
+#[test]
+fn nothing_comes_after_the_end_of_a_stream() {
+    let w = world();
+    let (one, other) = pair(w, SocketType::Stream);
+    let (ending, reading) = (one.clone(), other.clone());
+    meanwhile("socket sends", move || {
+        of(&ending).shutdown(Shutdown::Write);
+        assert_eq!(receive(w, &reading, 9, false).unwrap().0, b"");
+    });
+    assert_eq!(send(w, &one, b"late", vec![]), Err(Error::EPIPE));
+    assert!(has_happened());
+    assert_eq!(receive(w, &other, 9, false).unwrap().0, b"");
+}
+
+#[test]
+fn a_socket_gets_one_name_also_from_two_who_bind_it() {
+    let w = world();
+    let file = socket(SocketType::Stream, OpenFlags::NONBLOCK);
+    let second = Arc::new(std::sync::Mutex::new(None));
+    let (place, same) = (second.clone(), file.clone());
+    meanwhile("socket binds", move || {
+        let mut binding = Task::new(async move { of(&same).bind(&w.caller(), path("/second")).await });
+        let done = binding.run();
+        *place.lock().unwrap() = Some((binding, done));
+    });
+    assert_eq!(now(of(&file).bind(&w.caller(), path("/first"))), Ok(()));
+    assert!(has_happened());
+    let (mut binding, done) = second.lock().unwrap().take().unwrap();
+    assert_eq!(done.unwrap_or_else(|| binding.finish()), Err(Error::EINVAL));
+    assert_eq!(of(&file).address(), path("/first"));
+    assert_eq!(w.open("/second", OpenFlags::PATH).err(), Some(Error::ENOENT));
 }

@@ -5,6 +5,7 @@ use super::unix::{Message, Role, State, UnixSocket};
 use super::{PeerCredentials, SocketType, UnixAddress};
 use crate::file::OpenFile;
 use crate::poll::{Readiness, until_ready_or_deadline};
+use crate::sync::delay;
 use crate::user_buffer::{copy_in_all, copy_out_all};
 use crate::vfs::Caller;
 use crate::{Capability, Error, NotDone, Result, UserBuffer};
@@ -151,6 +152,7 @@ impl UnixSocket {
             };
             (state.address.clone(), state.options.send_buffer, connected)
         };
+        delay("socket sends");
         let is_datagram = self.kind == SocketType::Datagram;
         let target = match (destination, connected) {
             (Some(target), _) => target.upgrade().ok_or(Error::ECONNREFUSED)?,
@@ -187,6 +189,10 @@ impl UnixSocket {
             return Ok(0);
         }
         let mut state = self.state.lock();
+        if state.read_ended {
+            // Since the sender has looked. Its reader may have seen the end: nothing comes behind it.
+            return Err(Error::EPIPE.into());
+        }
         let room = state.room().saturating_sub(OVERHEAD);
         if room == 0 {
             state.note_waiting(sender);

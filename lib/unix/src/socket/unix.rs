@@ -4,7 +4,7 @@ use super::rights::{self, Rights};
 use super::{PeerCredentials, Shutdown, SocketType, UnixAddress};
 use crate::file::{FileObject, Io, OpenFile};
 use crate::poll::{PollQueue, Readiness};
-use crate::sync::SpinLock;
+use crate::sync::{Mutex, SpinLock};
 use crate::vfs::{Caller, FileType, OpenFlags};
 use crate::{Error, NotDone, Result, UserBuffer};
 use alloc::collections::VecDeque;
@@ -20,6 +20,8 @@ pub struct UnixSocket {
     /// Never held together with another socket's.
     pub(super) state: SpinLock<State>,
     pub(super) queue: PollQueue,
+    /// Held by who gives it a name.
+    pub(super) binding: Mutex<()>,
 }
 
 pub(super) struct State {
@@ -134,6 +136,7 @@ impl UnixSocket {
                 names: None,
             }),
             queue: PollQueue::new(),
+            binding: Mutex::new(()),
         })
     }
 
