@@ -117,15 +117,21 @@ pub async fn splice(
             {
                 return Err(Error::EINVAL);
             }
-            let there = from.pipe.wait_readable(nonblock(source)).await?;
-            let mut count = count.min(there).min(CHUNK);
-            if let Some(to) = &to {
-                count = count.min(to.pipe.wait_writable(nonblock(target)).await?);
-            }
-            let mut taken = Taken::new(&from.pipe, count, progress)?;
-            if taken.bytes.remaining() == 0 {
-                return Ok(());
-            }
+            let mut taken = loop {
+                let there = from.pipe.wait_readable(nonblock(source)).await?;
+                let mut count = count.min(there).min(CHUNK);
+                if let Some(to) = &to {
+                    count = count.min(to.pipe.wait_writable(nonblock(target)).await?);
+                }
+                if count == 0 {
+                    return Ok(());
+                }
+                let taken = Taken::new(&from.pipe, count, progress)?;
+                if taken.bytes.remaining() > 0 {
+                    break taken;
+                }
+                // Another reader has taken what was there: that is no end.
+            };
             match target_offset {
                 None => target.write(caller, &mut taken.bytes).await.map(drop),
                 Some(offset) => {
@@ -170,10 +176,18 @@ pub async fn tee(
     if Arc::ptr_eq(from.pipe(), to.pipe()) {
         return Err(Error::EINVAL);
     }
-    from.pipe.wait_readable(nonblock).await?;
-    let room = to.pipe.wait_writable(nonblock).await?;
-    let bytes = from.pipe.peek(count.min(room))?;
-    let copied = to.pipe.state.lock().bytes.push(&bytes)?;
-    to.pipe.queue.wake(Readiness::READ);
-    Ok(copied)
+    loop {
+        let there = from.pipe.wait_readable(nonblock).await?;
+        let room = to.pipe.wait_writable(nonblock).await?;
+        let bytes = from.pipe.peek(count.min(room))?;
+        let copied = to.pipe.state.lock().bytes.push(&bytes)?;
+        if copied > 0 {
+            to.pipe.queue.wake(Readiness::READ);
+            return Ok(copied);
+        }
+        if there == 0 || count == 0 {
+            return Ok(0);
+        }
+        // Others have taken what was there, or the room for it: that is no end.
+    }
 }

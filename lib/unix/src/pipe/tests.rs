@@ -256,3 +256,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_another_reader_has_taken_is_no_end() {
+    let w = world();
+    for copies in [false, true] {
+        let ((from, input), (output, to)) = (pipe(OpenFlags::NONBLOCK), pipe(OpenFlags::NONBLOCK));
+        w.write(&input, b"a").unwrap();
+        while w.write(&to, &[0; 4096]).is_ok() {}
+        for file in [&from, &to] {
+            file.set_flag(OpenFlags::NONBLOCK, false);
+        }
+        let (source, target) = (from.clone(), to.clone());
+        let mut moving = Task::new(async move {
+            if copies {
+                return tee(&source, &target, 9, false).await;
+            }
+            let mut moved = 0;
+            splice(&w.caller(), (&source, None), (&target, None), 9, false, &mut moved).await.map(|()| moved)
+        });
+        // It has seen a byte, and waits for room.
+        moving.waits();
+        assert_eq!(w.read(&from, 9), Ok(b"a".to_vec()));
+        w.read(&output, 65536).unwrap();
+        moving.waits();
+        w.write(&input, b"bc").unwrap();
+        assert_eq!(moving.finish(), Ok(2));
+        assert_eq!(w.read(&output, 9), Ok(b"bc".to_vec()));
+    }
+}
