@@ -89,9 +89,19 @@ impl LockTable {
     ) -> Result<(), NotDone> {
         let shrunk = set(&self.records, owner, process, kind, range)?;
         if shrunk {
-            self.released.wake(Readiness::READ);
+            self.released_by(owner);
         }
         Ok(())
+    }
+
+    /// `owner` has less than before: who waits for it looks again, and until then waits for nobody.
+    fn released_by(&self, owner: LockOwner) {
+        Waiting::no_more(self.id(), owner);
+        self.released.wake(Readiness::READ);
+    }
+
+    fn id(&self) -> usize {
+        core::ptr::from_ref(self).addr()
     }
 
     /// Takes a record lock, waiting for it. `EDEADLK` if the holders wait for this owner in turn.
@@ -104,15 +114,19 @@ impl LockTable {
     ) -> Result<()> {
         let _waiting = Waiting::register(owner);
         let done = until_ready(&self.released, Readiness::READ, || {
-            match self.try_set(owner, process, Some(kind), range) {
-                Err(NotDone::NotReady) => {
-                    let Some(holder) = self.conflict(owner, kind, range) else {
-                        return self.try_set(owner, process, Some(kind), range);
-                    };
-                    Waiting::on(owner, holder.owner)?;
-                    Err(NotDone::NotReady)
+            loop {
+                match self.try_set(owner, process, Some(kind), range) {
+                    Err(NotDone::NotReady) => {}
+                    done => return done,
                 }
-                done => done,
+                // Nobody any more: then it may have it now.
+                if let Some(holder) = self.conflict(owner, kind, range) {
+                    Waiting::on(self.id(), owner, holder.owner)?;
+                    // Who gave it up between that look and the note has not seen the note.
+                    if self.conflict(owner, kind, range).is_some_and(|now| now.owner == holder.owner) {
+                        return Err(NotDone::NotReady);
+                    }
+                }
             }
         })
         .await;
@@ -158,7 +172,7 @@ impl LockTable {
             shrunk |= list.len() != before;
         }
         if shrunk {
-            self.released.wake(Readiness::READ);
+            self.released_by(owner);
         }
     }
 
@@ -239,7 +253,14 @@ fn set(
 
 /// Who waits for whom, across all files: an owner waits for at most one lock at a time per thread, and a cycle means
 /// that none of them would ever go on.
-static WAITS: SpinLock<Vec<(LockOwner, LockOwner)>> = SpinLock::new(Vec::new());
+static WAITS: SpinLock<Vec<Wait>> = SpinLock::new(Vec::new());
+
+/// That `waiter` waits for a lock of `holder` in a table.
+struct Wait {
+    table: usize,
+    waiter: LockOwner,
+    holder: LockOwner,
+}
 
 /// The entry of one waiter; removes it when dropped.
 struct Waiting(LockOwner);
@@ -250,32 +271,37 @@ impl Waiting {
     }
 
     /// `owner` is about to wait for `holder`.
-    fn on(owner: LockOwner, holder: LockOwner) -> Result<()> {
+    fn on(table: usize, owner: LockOwner, holder: LockOwner) -> Result<()> {
         let mut waits = WAITS.lock();
-        waits.retain(|(waiter, _)| *waiter != owner);
+        waits.retain(|wait| wait.waiter != owner);
         let mut next = holder;
         // A chain is no longer than there are waiters.
         for _ in 0..=waits.len() {
             if next == owner {
                 return Err(Error::EDEADLK);
             }
-            match waits.iter().find(|(waiter, _)| *waiter == next) {
-                Some((_, holder)) => next = *holder,
+            match waits.iter().find(|wait| wait.waiter == next) {
+                Some(wait) => next = wait.holder,
                 None => break,
             }
         }
         // Descriptions have no process that could be stuck: as Linux, only tables are in the graph.
         if matches!(owner, LockOwner::Table(_)) {
             waits.try_reserve(1).map_err(|_| Error::ENOLCK)?;
-            waits.push((owner, holder));
+            waits.push(Wait { table, waiter: owner, holder });
         }
         Ok(())
+    }
+
+    /// Nobody waits for a lock of `holder` in this table until he has looked again.
+    fn no_more(table: usize, holder: LockOwner) {
+        WAITS.lock().retain(|wait| wait.table != table || wait.holder != holder);
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        WAITS.lock().retain(|(waiter, _)| *waiter != self.0);
+        WAITS.lock().retain(|wait| wait.waiter != self.0);
     }
 }
 
@@ -330,6 +356,25 @@ mod tests {
         assert_eq!(second.finish(), Err(Error::EDEADLK));
         table.release(b);
         assert_eq!(waiter.finish(), Ok(()));
+    }
+
+    #[test]
+    fn who_was_given_the_lock_but_has_not_run_yet_waits_for_nobody() {
+        let (a, b) = (LockOwner::Table(3_000_001), LockOwner::Table(3_000_002));
+        let table = Arc::new(LockTable::default());
+        table.try_set(a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();
+        table.try_set(b, 2, Some(LockKind::Exclusive), range(1, 2)).unwrap();
+        let copy = table.clone();
+        let mut first = Task::new(async move { copy.set(a, 1, LockKind::Exclusive, range(1, 2)).await });
+        first.waits();
+        // The other gives up what the first waits for, and asks for what the first has before that has gone on.
+        table.try_set(b, 2, None, range(1, 2)).unwrap();
+        let copy = table.clone();
+        let mut second = Task::new(async move { copy.set(b, 2, LockKind::Exclusive, range(0, 1)).await });
+        second.waits();
+        assert_eq!(first.finish(), Ok(()));
+        table.release(a);
+        assert_eq!(second.finish(), Ok(()));
     }
 
     #[test]
