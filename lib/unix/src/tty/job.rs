@@ -183,7 +183,14 @@ impl Terminal {
             Some(session) if session != process.session() => return Err(Error::EPERM),
             Some(_) => {}
         }
-        self.state.lock().foreground = Some(group);
+        {
+            // It may have been hung up, or become another session's, while the process waited.
+            let mut state = self.state.lock();
+            if state.session != Some(process.session()) {
+                return Err(Error::ENOTTY);
+            }
+            state.foreground = Some(group);
+        }
         // Those who were in the background may go on.
         self.changed();
         Ok(())

@@ -6,7 +6,7 @@ use super::terminal::Terminal;
 use crate::file::{FileObject, Io, OpenFile};
 use crate::poll::{PollQueue, Readiness};
 use crate::process_context::{FileSignal, ProcessContext, SessionHost};
-use crate::sync::SpinLock;
+use crate::sync::{SpinLock, delay};
 use crate::vfs::{DeviceNumber, Location, Mount, MountTree, OpenFlags};
 use crate::{Environment, Error, Identity, NotDone, Result, Timestamp, UserBuffer};
 use alloc::collections::BTreeMap;
@@ -134,8 +134,11 @@ impl FileObject for PtyMaster {
         if to.remaining() == 0 {
             return Ok(0);
         }
+        // Asked first: what was written before the last one closed it is there then.
+        let abandoned = self.is_abandoned();
+        delay("master reads");
         match self.node.terminal().copy_output(to) {
-            Err(NotDone::NotReady) if self.is_abandoned() => Err(Error::EIO.into()),
+            Err(NotDone::NotReady) if abandoned => Err(Error::EIO.into()),
             done => done,
         }
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::file::OpenFile;
 use crate::poll::Readiness;
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
-use crate::testing::{Task, TestProcess, World, now};
+use crate::testing::{Task, TestProcess, World, meanwhile, now};
 use crate::vfs::{At, Mode, MountFlags, OpenFlags};
 use crate::{Error, Identity, Result};
 use core::time::Duration;
@@ -570,4 +570,33 @@ proptest! {
         }
         prop_assert_eq!(s.read(), Err(Error::EAGAIN));
     }
+}
+
+#[test]
+fn what_is_written_before_the_last_close_is_read() {
+    let s = setup();
+    let master = s.ptys.create(&s.w.identity).unwrap();
+    master.set_locked(false);
+    let slave = s.w.open("/pts/1", OpenFlags::READ_WRITE).unwrap();
+    let master = OpenFile::of_object(master, OpenFlags::READ_WRITE | OpenFlags::NONBLOCK);
+    meanwhile("master reads", move || {
+        s.w.write(&slave, b"bye").unwrap();
+        drop(slave);
+    });
+    assert_eq!(s.w.read(&master, 9), Ok(b"bye".to_vec()));
+    assert_eq!(s.w.read(&master, 9), Err(Error::EIO));
+}
+
+#[test]
+fn a_group_is_not_put_into_the_foreground_of_what_is_another_sessions_by_then() {
+    let s = setup();
+    let p: &'static TestProcess = Box::leak(Box::new(background(s)));
+    let terminal = s.terminal();
+    let mut moving = Task::new(async move { terminal.set_foreground(p, 11).await });
+    moving.waits();
+    s.terminal().hang_up();
+    let next = TestProcess::new(20, 20, 20);
+    s.terminal().acquire(&next, &Identity::superuser(), false).unwrap();
+    assert_eq!(moving.finish(), Err(Error::ENOTTY));
+    assert_eq!(s.terminal().foreground_group(), Some(20));
 }
