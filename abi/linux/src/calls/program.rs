@@ -163,7 +163,11 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
     if has(CLONE_SETTLS) {
         state.fs_base = arguments.tls;
     }
-    let child = call.thread.clone_thread(&request, state).await?;
+    let child = match call.thread.clone_thread(&request, state).await {
+        // A signal has come meanwhile.
+        Err(Error::EINTR) => return Err(Stop::Outcome(Outcome::Interrupted(Rule::Always))),
+        made => made?,
+    };
     if request.vfork {
         call.system().processes.wait_vfork(tid, child).await;
     }

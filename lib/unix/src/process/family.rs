@@ -106,12 +106,19 @@ impl Table {
     }
 
     /// Makes a thread or a process as thread `caller` asked, with a new id that is returned. The new thread starts in
-    /// its server. `EAGAIN`: a limit on threads is reached, or ids have run out; the caller should check
-    /// [`Table::has_work`] first (fork fails or restarts when a signal is pending).
+    /// its server. `EAGAIN`: a limit on threads is reached, ids have run out, or the caller has to end: what it makes now would
+    /// not be told to. `EINTR`: a signal is pending, which may have been sent to a group, and a new process would not get it; the
+    /// call has to be repeated after the signal.
     pub fn create(&mut self, caller: Pid, new: NewThread) -> Result<Pid> {
         let parent_thread = self.thread(caller)?;
         let (pid, user) = (parent_thread.pid, parent_thread.credentials.user.real);
         let privileged = parent_thread.credentials.is_privileged();
+        if self.must_exit(caller) {
+            return Err(Error::EAGAIN);
+        }
+        if !new.same_process && self.has_work(caller) {
+            return Err(Error::EINTR);
+        }
         if self.threads.len() >= self.max_threads {
             return Err(Error::EAGAIN);
         }

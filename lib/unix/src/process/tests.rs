@@ -675,3 +675,35 @@ fn check(table: &Table) {
     let charged = table.users.values().map(|user| user.threads).sum::<u64>() as usize;
     assert_eq!(charged, table.threads.len() + gone_leaders);
 }
+
+#[test]
+fn who_has_to_end_makes_nobody() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    let other = spawn_thread(&system, child);
+    let new = |caller, same_process| {
+        system.with(|t| t.create(caller, NewThread { same_process, ..clone_options() }))
+    };
+    // The first thread execs while the other makes a third, which nobody would tell to go.
+    system.with(|t| t.begin_exec(child)).unwrap();
+    assert_eq!(new(other, true), Err(Error::EAGAIN));
+    assert_eq!(new(other, false), Err(Error::EAGAIN));
+    system.with(|t| t.exit_thread(other, ExitStatus::Exited(0)));
+    assert!(system.with(|t| t.is_alone(child)));
+    kill(&system, init, child, Signal::KILL).unwrap();
+    assert_eq!(new(child, false), Err(Error::EAGAIN));
+}
+
+#[test]
+fn a_process_does_not_multiply_under_a_signal() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    catch(&system, child, Signal::INT);
+    // It came to the whole group after the call had begun: a child made now would not get it.
+    kill(&system, init, child, Signal::INT).unwrap();
+    assert_eq!(system.with(|t| t.create(child, clone_options())), Err(Error::EINTR));
+    assert!(system.with(|t| t.create(child, NewThread { same_process: true, ..clone_options() })).is_ok());
+    assert_eq!(go(&system, child), "SIGINT return");
+    system.with(|t| t.enter(child));
+    fork(&system, child);
+}
