@@ -116,7 +116,7 @@ impl Processor {
             counts.l2_misses += u64::from(!self.l2.access(place));
         }
         if special == Some(Special::Cr3Load) {
-            // Without global pages and process tags in the model: the pessimistic bound. Documented in the book.
+            // Without global pages and process tags in the model: the pessimistic bound (docs/src/measuring.md).
             self.itlb.flush();
             self.dtlb.flush();
         }

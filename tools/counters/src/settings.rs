@@ -28,7 +28,8 @@ pub struct Settings {
 
 impl Settings {
     /// Reads `key=value` arguments: `out=FILE` (required), `l1i`, `l1d`, `l2` = BYTES/WAYS, `itlb`, `dtlb` =
-    /// ENTRIES/WAYS, `latency=on`, `work=on`, `profile=FILE`.
+    /// ENTRIES/WAYS, `latency=on`, `work=on`, `profile=FILE`. `./mac bench` always says all geometries; those here are for a person
+    /// who starts QEMU.
     ///
     /// # Errors
     /// A sentence for the person who wrote the arguments.

@@ -30,7 +30,7 @@ impl Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:44} {:>10.1} -> {:>10.1} {}", self.what, self.before, self.after, self.counter)?;
+        write!(f, "{}\n    {} {:.1} -> {:.1}", self.what, self.counter, self.before, self.after)?;
         if self.before == 0.0 { Ok(()) } else { write!(f, " ({:+.1} %)", self.change()) }
     }
 }
@@ -40,7 +40,7 @@ impl fmt::Display for Difference {
 pub(crate) struct Comparison {
     /// Beyond the threshold, largest change first.
     pub(crate) differences: Vec<Difference>,
-    /// Tests and regions of the first report that the second lacks, and the other way round.
+    /// Tests, values of their parameters and regions of the first report that the second lacks, and the other way round.
     pub(crate) missing: Vec<String>,
     pub(crate) new: Vec<String>,
     /// Values compared.
@@ -94,12 +94,20 @@ pub(crate) fn compare(
         let is_region = name.ends_with("(region)");
         let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
         for key in keys {
+            let name = || format!("{} ({})", key.0, key.1);
             let ((was, slack), (is, _)) = match (old.get(key), new.get(key)) {
                 (Some(was), Some(is)) => (*was, *is),
                 (Some(was), None) if is_region => (*was, (0.0, was.1)),
                 (None, Some(is)) if is_region => ((0.0, is.1), *is),
                 // Another range of parameters.
-                _ => continue,
+                (Some(_), None) => {
+                    result.missing.push(name());
+                    continue;
+                }
+                (None, _) => {
+                    result.new.push(name());
+                    continue;
+                }
             };
             result.points += 1;
             let (what, counter) = key.clone();
@@ -109,7 +117,7 @@ pub(crate) fn compare(
             }
         }
     }
-    result.new = after.into_keys().collect();
+    result.new.extend(after.into_keys());
     result.differences.sort_by(|a, b| b.change().abs().total_cmp(&a.change().abs()));
     result
 }
@@ -140,7 +148,7 @@ mod tests {
         assert_eq!(result.points, 2);
         assert_eq!(result.differences.len(), 1);
         assert_eq!(result.differences[0].change(), -5.0);
-        assert_eq!(result.missing, ["gone (instructions)"]);
+        assert_eq!(result.missing, ["a at 3 (instructions)", "gone (instructions)"]);
         assert_eq!(result.new, ["fresh (instructions)"]);
     }
 

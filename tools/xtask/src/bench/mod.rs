@@ -5,6 +5,7 @@
 //! |------|------|
 //! | `series` | measurements and the lines through them |
 //! | `regions` | what the plugin counted |
+//! | `model` | the caches and TLBs that it models |
 //! | `code_size` | how large functions are |
 //! | `references` | targets, relatives and papers that results stand beside |
 //! | `profile`, `parts` | in which functions the regions' instructions are, and in which parts of the system |
@@ -20,6 +21,7 @@ pub(crate) mod chart;
 mod code_size;
 mod compare;
 mod guests;
+mod model;
 mod overhead;
 mod parts;
 mod person;
@@ -57,8 +59,11 @@ pub(crate) struct Options {
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = ["filter", "publish"])]
     compare: Option<Vec<PathBuf>>,
     /// Per cent by which a value may differ
-    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
+    #[arg(long, value_name = "PERCENT", default_value = "2", requires = "compare", value_parser = per_cent)]
     threshold: f64,
+    /// Another model of caches and TLBs: l1i, l1d or l2=BYTES/WAYS, itlb or dtlb=ENTRIES/WAYS; as often as needed
+    #[arg(long, value_name = "PART=SIZE/WAYS", value_parser = model::part, conflicts_with_all = ["compare", "publish", "profile"])]
+    model: Vec<model::Part>,
     /// Put the results into docs/results and the tables of the book
     #[arg(long)]
     publish: bool,
@@ -85,18 +90,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let mut whole = empty_report()?;
     for benchmark in &benchmarks {
-        let report = measure(benchmark)?;
+        let report = measure(benchmark, &options.model)?;
         if options.publish {
             published::write(&benchmark.name, &report)?;
         }
-        whole.series.extend(report.series);
-        whole.regions.extend(report.regions);
+        whole.add(&benchmark.name, report);
     }
     if options.publish {
         published::update_tables()?;
     }
     let references = references::read()?;
-    print_table(&whole);
+    print!("{}", table(&whole));
     let directory = tree::target().join("bench");
     for (name, content) in [
         ("report.json", serde_json::to_string_pretty(&whole)?),
@@ -137,8 +141,9 @@ fn empty_report() -> Result<Report> {
     })
 }
 
-/// Boots one benchmark as often as it says, and collects everything. An error if anything disturbed it.
-fn measure(benchmark: &suites::Suite) -> Result<Report> {
+/// Boots one benchmark as often as it says, and collects everything, with the model of caches but for what is to be other. An error
+/// if anything disturbed it.
+fn measure(benchmark: &suites::Suite, model: &[model::Part]) -> Result<Report> {
     if benchmark.speedup {
         return speedup::measure(benchmark);
     }
@@ -165,7 +170,7 @@ fn measure(benchmark: &suites::Suite) -> Result<Report> {
             (_, true) => ",work=on",
             _ => "",
         };
-        let plugin = format!("{},out={}{what}", plugin.display(), out.display());
+        let plugin = format!("{},out={}{what}{}", plugin.display(), out.display(), model::arguments(model));
         run.machine.extra.extend(["-plugin".into(), plugin]);
     }
     let mut collected = Collected::default();
@@ -184,9 +189,20 @@ fn measure(benchmark: &suites::Suite) -> Result<Report> {
         let program = benchmark.programs().last().unwrap_or_default();
         let sizes = code_size::measure(program, &benchmark.code)?;
         report.series = series::collect(&[measurements, sizes].concat());
+        if !benchmark.latency && !regions.is_empty() {
+            report.model = model::describe(model);
+        }
         report.regions = regions;
     }
     Ok(report)
+}
+
+/// A threshold.
+fn per_cent(text: &str) -> Result<f64> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => bail!("it is not a number of per cent, 0 or more"),
+    }
 }
 
 /// Refuses what cannot count instructions.
@@ -262,9 +278,16 @@ fn compare_files(before: &Path, after: &Path, threshold: f64) -> Result<()> {
         let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         serde_json::from_str(&text).with_context(|| format!("{} is no report", path.display()))
     };
+    let paths = [before, after];
     let (before, after) = (read(before)?, read(after)?);
-    if before.compiler != after.compiler {
-        println!("The compilers differ: {} and {}.", before.compiler, after.compiler);
+    for (what, one, other) in [
+        ("compilers", &before.compiler, &after.compiler),
+        ("emulators", &before.emulator, &after.emulator),
+        ("models of caches", &before.model, &after.model),
+    ] {
+        if one != other {
+            println!("The {what} differ: {one:?} and {other:?}.");
+        }
     }
     let result = compare::compare(&before, &after, threshold, |_, _| true);
     for difference in &result.differences {
@@ -275,32 +298,40 @@ fn compare_files(before: &Path, after: &Path, threshold: f64) -> Result<()> {
     }
     let dearer = result.differences.iter().filter(|difference| difference.change() > 0.0).count();
     println!(
-        "{} points compared: {dearer} dearer and {} cheaper by more than {threshold} %",
+        "{} values compared: {dearer} dearer and {} cheaper by more than {threshold} %",
         result.points,
         result.differences.len() - dearer
     );
-    if dearer > 0 { bail!("{dearer} values have become dearer") } else { Ok(()) }
+    match (result.points, dearer, result.missing.len()) {
+        (0, ..) => bail!("the two reports have nothing in common: were they made with the same filter?"),
+        (_, 0, 0) => Ok(()),
+        (_, 0, missing) => bail!("{missing} values or tests are only in {}", paths[0].display()),
+        (_, dearer, _) => bail!("{dearer} values have become dearer"),
+    }
 }
 
-fn print_table(report: &Report) {
-    println!(
-        "{:38} {:>20} {:>20} {:>10} {:>10} repeats",
-        "test", "smallest", "largest", "per unit", "residual"
-    );
+/// The table for the terminal, 80 columns wide. A long name has a line to itself.
+fn table(report: &Report) -> String {
+    const NAME: usize = 27;
+    let row = |cells: [&str; 4]| {
+        let row = format!(" {:>15} {:>19} {:>8} {:>6}", cells[0], cells[1], cells[2], cells[3]);
+        format!("{}\n", row.trim_end())
+    };
+    let mut table = format!("{:NAME$}{}", "test", row(["smallest", "largest", "per unit", "off"]));
     for series in &report.series {
         let at = |point: series::Point| format!("{} at {}", report::number(point.value), point.parameter);
         let (unit, residual) = match series.fit {
-            Some(fit) => (format!("{:.2}", fit.unit), format!("{:.1}", fit.residual)),
+            Some(fit) => (format!("{:.2}", fit.unit), format!("{:.0}", fit.residual)),
             None => Default::default(),
         };
-        println!(
-            "{:38} {:>20} {:>20} {unit:>10} {residual:>10} {}",
-            series.test,
-            at(series.smallest()),
-            at(series.largest()),
-            if series.repeats { "yes" } else { "NO" },
-        );
+        let mark = if series.repeats { "" } else { " *" };
+        let name = format!("{}{mark}", series.test);
+        let break_line = if name.len() > NAME { format!("\n{:NAME$}", "") } else { String::new() };
+        let cells = row([&at(series.smallest()), &at(series.largest()), &unit, &residual]);
+        table.push_str(&format!("{name:NAME$}{break_line}{cells}"));
     }
+    table.push_str("per unit: by linear regression; off: its largest residual; *: repetitions differ\n");
+    table
 }
 
 #[cfg(test)]
@@ -341,6 +372,47 @@ mod tests {
         assert_eq!(names("scaling"), ["scaling"]);
         assert_eq!(names("bench-scaling"), ["scaling", "latency"]);
         assert!(names("").len() > 5 && names("no such benchmark").is_empty());
+    }
+
+    #[test]
+    fn the_table_fits_into_80_columns_and_marks_what_does_not_repeat() {
+        let long = "one way across spaces, client on 1, targets sleep";
+        let all = [
+            series::measured("short", 1.0, 10.0),
+            series::measured("short", 1.0, 11.0),
+            series::measured(long, 1.0, 1_234_567.0),
+            series::measured(long, 2.0, 2_234_567.0),
+            series::measured(long, 10_000.0, 12_345_678.0),
+        ];
+        let text = table(&Report { series: series::collect(&all), ..Report::default() });
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        assert!(text.contains("short *") && text.contains("12 345 678 at 10000"), "{text}");
+    }
+
+    #[test]
+    fn what_compares_nothing_or_hides_something_is_refused() {
+        let directory = crate::scratch::Scratch::new("compare").unwrap();
+        let write = |name: &str, values: &[(&str, f64)]| {
+            let values: Vec<_> =
+                values.iter().map(|&(test, value)| series::measured(test, 1.0, value)).collect();
+            let report = Report { series: series::collect(&values), ..Report::default() };
+            let path = directory.0.join(name);
+            fs::write(&path, serde_json::to_string(&report).unwrap()).unwrap();
+            path
+        };
+        let (both, one) = (write("both", &[("a", 1.0), ("b", 2.0)]), write("one", &[("a", 1.0)]));
+        let (dearer, other) = (write("dearer", &[("a", 2.0)]), write("other", &[("c", 1.0)]));
+        assert!(compare_files(&one, &both, 2.0).is_ok() && compare_files(&dearer, &one, 2.0).is_ok());
+        for (before, after, reason) in [
+            (&one, &dearer, "1 values have become dearer"),
+            (&both, &one, "1 values or tests are only in"),
+            (&one, &other, "nothing in common"),
+        ] {
+            let said = compare_files(before, after, 2.0).unwrap_err().to_string();
+            assert!(said.contains(reason), "{said}");
+        }
+        let refused = |text| per_cent(text).is_err();
+        assert!(["nan", "-1", "inf", "2 %"].into_iter().all(refused) && per_cent("0.5").is_ok());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! are still true.
 //!
 //! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`, `parts`, `growth`, `stretches`,
-//! `person`, `speedup`, `overhead`) and `<!-- end -->`.
+//! `person`, `speedup`, `overhead`, `fits`) and `<!-- end -->`; between `<!-- results: all papers -->` and that what comes from all
+//! results.
 
 use super::references::{self, References};
 use super::report::{self, Report};
@@ -28,6 +29,17 @@ fn read(name: &str) -> Result<Report> {
     let path = file(name);
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is no report", path.display()))
+}
+
+/// All results of the tree, in the order of the table of benchmarks.
+fn all() -> Result<Report> {
+    let mut all = Report::default();
+    for benchmark in
+        suites::read(suites::BENCHMARKS)?.iter().filter(|benchmark| file(&benchmark.name).exists())
+    {
+        all.add(&benchmark.name, read(&benchmark.name)?);
+    }
+    Ok(all)
 }
 
 /// Puts the results of a benchmark into the tree.
@@ -65,8 +77,11 @@ fn for_each_chapter(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> 
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "md") {
             let text = fs::read_to_string(&path)?;
-            let renewed = renew(&text, |name, what| table(&read(name)?, what, &references))
-                .with_context(|| path.display().to_string())?;
+            let renewed = renew(&text, |name, what| match (name, what) {
+                ("all", "papers") => Ok(report::papers_table(&all()?, &references)),
+                _ => table(&read(name)?, what, &references),
+            })
+            .with_context(|| path.display().to_string())?;
             action(&path, &text, &renewed)?;
         }
     }
@@ -83,9 +98,10 @@ fn table(report: &Report, what: &str, references: &References) -> Result<String>
         "stretches" => Ok(report::stretches_table(report)),
         "person" => Ok(person::table(report)),
         "speedup" => Ok(speedup::table(report)),
+        "fits" => Ok(report::fits_table(report, references)),
         "overhead" => Ok(overhead::table(&read(SEVERAL)?, report, references)),
         _ => bail!(
-            "there is no table of {what}: operations, regions, calls, parts, growth, stretches, person, speedup or overhead"
+            "there is no table of {what}: operations, regions, calls, parts, growth, stretches, person, speedup, overhead or fits"
         ),
     }
 }
@@ -138,7 +154,7 @@ pub(crate) fn verify() -> Result<Verified> {
                 published.compiler
             )));
         }
-        let result = compare::compare(&published, &measure(benchmark)?, TOLERANCE, |region, counter| {
+        let result = compare::compare(&published, &measure(benchmark, &[])?, TOLERANCE, |region, counter| {
             !regions::is_of_layout(counter) && !regions::waits(region)
         });
         points += result.points;

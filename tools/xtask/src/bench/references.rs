@@ -1,6 +1,6 @@
 //! What results are shown beside: `bench/references.toml`.
 
-use super::series::Series;
+use super::series::{self, Fit, Point, Series};
 use crate::tree;
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -16,6 +16,8 @@ pub(crate) struct References {
     pub(crate) operations: Vec<Operation>,
     #[serde(default, rename = "chart")]
     pub(crate) charts: Vec<Chart>,
+    #[serde(default, rename = "fit")]
+    pub(crate) fits: Vec<UnitCost>,
     #[serde(default, rename = "paper")]
     pub(crate) papers: Vec<Paper>,
 }
@@ -36,9 +38,6 @@ pub(crate) struct Operation {
     /// The unit of the values.
     #[serde(default = "instructions")]
     counter: String,
-    /// By what the value is multiplied.
-    #[serde(default = "one")]
-    scale: f64,
     /// What it is to cost at most.
     pub(crate) target: Option<f64>,
     /// What L4Ka::Pistachio's AMD64 kernel with its fast path costs in the same emulator by the same method.
@@ -49,10 +48,6 @@ pub(crate) struct Operation {
     pub(crate) sel4_processors: Option<f64>,
     /// What GNU Mach costs there.
     pub(crate) gnu_mach: Option<f64>,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 fn instructions() -> String {
@@ -71,6 +66,30 @@ pub(crate) struct Chart {
     pub(crate) tests: Vec<String>,
 }
 
+/// A row of the table of unit costs: the line through what a test costs, beside the lines of a paper.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UnitCost {
+    pub(crate) name: String,
+    test: String,
+    /// The parameters through which the line goes.
+    from: f64,
+    to: f64,
+    /// The lines of the paper, if it has such.
+    pub(crate) pistachio: Option<String>,
+    pub(crate) pork: Option<String>,
+}
+
+impl UnitCost {
+    /// Our line.
+    pub(crate) fn fit(&self, all: &[Series]) -> Option<Fit> {
+        let series =
+            all.iter().find(|series| series.test == self.test && series.counter == instructions())?;
+        let within = |point: &&Point| (self.from..=self.to).contains(&point.parameter);
+        series::fit(&series.points.iter().filter(within).copied().collect::<Vec<_>>())
+    }
+}
+
 /// A figure of a paper, as it stands there.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,13 +98,26 @@ pub(crate) struct Paper {
     pub(crate) value: String,
     pub(crate) hardware: String,
     pub(crate) source: String,
+    /// Of the paper, where its text has page numbers.
+    pub(crate) page: Option<u32>,
     pub(crate) erratum: Option<String>,
+    /// What we measure that is most like it.
+    #[serde(default)]
+    pub(crate) ours: Vec<Operation>,
 }
 
 impl Operation {
-    /// The unit of the values.
+    /// The counter of the values.
     pub(crate) fn counter(&self) -> &str {
         &self.counter
+    }
+
+    /// The unit of the values, as a person reads it.
+    pub(crate) fn unit(&self) -> &str {
+        match self.counter.as_str() {
+            "exception" | "bounce" | "linux" => "instructions",
+            counter => counter,
+        }
     }
 
     /// The values in `series`; `None` where one was not measured.
@@ -94,13 +126,12 @@ impl Operation {
             let series =
                 series.iter().find(|series| series.test == *test && series.counter == self.counter)?;
             let value_at = |at: f64| Some(series.points.iter().find(|point| point.parameter == at)?.value);
-            let value = match (self.at.get(index), self.from.get(index)) {
+            Some(match (self.at.get(index), self.from.get(index)) {
                 (Some(&at), Some(&from)) => (value_at(at)? - value_at(from)?) / (at - from),
                 (Some(&at), None) => value_at(at)?,
                 // One operation at a parameter of its own, or the cost per round.
                 (None, _) => series.fit.map_or(series.smallest().value, |fit| fit.unit),
-            };
-            Some(value * self.scale)
+            })
         };
         self.tests.iter().enumerate().map(value).collect()
     }
@@ -122,7 +153,8 @@ mod tests {
     fn the_file_of_the_tree_is_well_formed() {
         let references = read().unwrap();
         assert!(references.operations.len() > 10 && references.papers.len() > 10);
-        for operation in &references.operations {
+        let ours = references.papers.iter().flat_map(|paper| &paper.ours);
+        for operation in references.operations.iter().chain(ours) {
             assert!(
                 operation.at.is_empty() || operation.at.len() == operation.tests.len(),
                 "{}",
@@ -137,6 +169,15 @@ mod tests {
     }
 
     #[test]
+    fn a_unit_cost_is_that_of_its_range() {
+        let unit: UnitCost =
+            toml::from_str("name = \"x\"\ntest = \"t\"\nfrom = 1\nto = 3\npork = \"1 + n\"").unwrap();
+        let values = [(0.0, 90.0), (1.0, 10.0), (2.0, 12.0), (3.0, 14.0), (4.0, 90.0)];
+        let all = collect(&values.map(|(parameter, value)| measured("t", parameter, value)));
+        assert_eq!(unit.fit(&all), Some(Fit { fixed: 8.0, unit: 2.0, residual: 0.0 }));
+    }
+
+    #[test]
     fn a_value_is_the_cost_per_round_or_at_a_parameter() {
         let series = collect(&[
             measured("rounds", 1.0, 30.0),
@@ -145,12 +186,10 @@ mod tests {
             measured("words", 0.0, 7.0),
             measured("words", 9.0, 8.0),
         ]);
-        let mut operation: Operation =
-            toml::from_str("name = \"x\"\ntests = [\"rounds\"]\nscale = 0.5").unwrap();
-        assert_eq!(operation.values(&series), [Some(10.0)]);
+        let mut operation: Operation = toml::from_str("name = \"x\"\ntests = [\"rounds\"]").unwrap();
+        assert_eq!(operation.values(&series), [Some(20.0)]);
         (operation.tests, operation.at) = (vec!["words".into(), "words".into()], vec![9.0, 1.0]);
-        assert_eq!(operation.values(&series), [Some(4.0), None]);
-        operation.scale = 1.0;
+        assert_eq!(operation.values(&series), [Some(8.0), None]);
         (operation.at, operation.from) = (vec![9.0, 9.0], vec![0.0, 1.0]);
         assert_eq!(operation.values(&series), [Some(1.0 / 9.0), None]);
     }

@@ -18,17 +18,49 @@ pub(crate) struct Report {
     /// What built and what executed the programs: figures change with the compiler.
     pub(crate) compiler: String,
     pub(crate) emulator: String,
+    /// Of which caches and TLBs misses are counted, if any are.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) model: String,
     pub(crate) series: Vec<Series>,
     pub(crate) regions: Vec<Region>,
 }
 
+impl Report {
+    /// Takes what the benchmark `name` measured. What another measured under the same name keeps the benchmark's name beside its own.
+    pub(crate) fn add(&mut self, name: &str, other: Report) {
+        let same = |ours: &[Series], theirs: &Series| {
+            ours.iter().any(|series| series.test == theirs.test && series.counter == theirs.counter)
+        };
+        let known = self.series.len();
+        for mut series in other.series {
+            if same(&self.series[..known], &series) {
+                series.test = format!("{} ({name})", series.test);
+            }
+            self.series.push(series);
+        }
+        let known = self.regions.len();
+        for mut region in other.regions {
+            if self.regions[..known].iter().any(|ours| ours.name == region.name) {
+                region.name = format!("{} ({name})", region.name);
+            }
+            self.regions.push(region);
+        }
+        if self.model.is_empty() {
+            self.model = other.model;
+        }
+    }
+}
+
 /// The columns of the table of regions: counter, heading.
-const COLUMNS: [(&str, &str); 25] = [
+const COLUMNS: [(&str, &str); 30] = [
     ("instructions", "instructions"),
     ("swapgs", "SWAPGS"),
     ("cr3_load", "CR3 load"),
     ("control_register", "CR0, CR4"),
     ("wrmsr", "WRMSR"),
+    ("rdmsr", "RDMSR"),
+    ("other_serialising", "selectors etc."),
+    ("fence", "fences"),
     ("fs_base", "FS base"),
     ("gs_base", "GS base"),
     ("syscall", "SYSCALL"),
@@ -39,11 +71,13 @@ const COLUMNS: [(&str, &str); 25] = [
     ("invalidate", "INVLPG"),
     ("locked", "locked"),
     ("rdtsc", "RDTSC"),
+    ("port_io", "ports"),
     ("device_accesses", "device"),
     ("interrupts_sent", "IPIs"),
     ("bulk_bytes", "bulk bytes"),
     ("instruction_lines", "I lines"),
     ("data_lines", "D lines"),
+    ("data_pages", "D pages"),
     ("l1i_misses", "L1I misses"),
     ("l1d_misses", "L1D misses"),
     ("l2_misses", "L2 misses"),
@@ -205,14 +239,49 @@ fn series_table(report: &Report) -> String {
     table
 }
 
-fn papers_table(references: &References) -> String {
-    let mut table = String::from("| figure | value | hardware | where |\n|---|---|---|---|\n");
-    for paper in &references.papers {
-        let note = paper.erratum.as_ref().map(|erratum| format!(" (erratum: {erratum})")).unwrap_or_default();
+/// The lines through our costs beside those of a paper, in Markdown.
+pub(crate) fn fits_table(report: &Report, references: &References) -> String {
+    let mut table = String::from(
+        "| cost of n, in instructions | ours | residual | Pistachio, cycles | pork, cycles |\n|---|---|---|---|---|\n",
+    );
+    for unit in &references.fits {
+        let Some(fit) = unit.fit(&report.series) else { continue };
+        let paper = |line: &Option<String>| line.clone().unwrap_or_default();
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {}{note} |",
-            paper.figure, paper.value, paper.hardware, paper.source
+            "| {} | {:.1} + {:.2} n | {:.1} | {} | {} |",
+            unit.name,
+            fit.fixed,
+            fit.unit,
+            fit.residual,
+            paper(&unit.pistachio),
+            paper(&unit.pork)
+        );
+    }
+    table
+}
+
+/// The figures of the papers in Markdown, beside what we measure that is most like them.
+pub(crate) fn papers_table(report: &Report, references: &References) -> String {
+    let mut table = String::from("| figure | value | hardware | where | ours |\n|---|---|---|---|---|\n");
+    for paper in &references.papers {
+        let page = paper.page.map(|page| format!(", page {page}")).unwrap_or_default();
+        let note = paper.erratum.as_ref().map(|erratum| format!(" (erratum: {erratum})")).unwrap_or_default();
+        let ours = |operation: &Operation| {
+            let value = |value: Option<f64>| value.map(|value| number(round(value)));
+            let values: Option<Vec<String>> =
+                operation.values(&report.series).into_iter().map(value).collect();
+            Some(format!("{}: {} {}", operation.name, values?.join(" / "), operation.unit()))
+        };
+        let ours: Vec<String> = paper.ours.iter().filter_map(ours).collect();
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {}{page}{note} | {} |",
+            paper.figure,
+            paper.value,
+            paper.hardware,
+            paper.source,
+            ours.join("; ")
         );
     }
     table
@@ -221,6 +290,29 @@ fn papers_table(references: &References) -> String {
 /// What the counters of the region table mean.
 const REGIONS_NOTE: &str = "Per operation, but cache lines (of 64 bytes), which operations share: those are of the whole \
     region. Counted by the plugin for kernel and user apart; misses are those of its model.";
+
+/// Whose misses they are.
+fn model_note(report: &Report) -> String {
+    if report.model.is_empty() { String::new() } else { format!(" Model: {}.", report.model) }
+}
+
+/// The tables at the end of a report: title, what they mean, content.
+fn closing_tables(report: &Report, references: &References) -> [(&'static str, &'static str, String); 3] {
+    [
+        (
+            "Unit costs",
+            "Lines by least squares, with the largest distance of a point from ours. Those of Pistachio and pork are pork's \
+             (slides, Performance Tuning Opportunities?), on an Atom N270 with 1.6 GHz.",
+            fits_table(report, references),
+        ),
+        (
+            "The papers",
+            "Other hardware, other units, often another operation: for orientation only, and never a ratio.",
+            papers_table(report, references),
+        ),
+        ("All series", "Each with the line through it, by least squares.", series_table(report)),
+    ]
+}
 
 /// The whole report as Markdown.
 pub(crate) fn markdown(report: &Report, references: &References) -> String {
@@ -231,14 +323,16 @@ pub(crate) fn markdown(report: &Report, references: &References) -> String {
     let operations = operations_table(report, references);
     let _ = write!(text, "\n## Operations\n\n{operations}");
     if !report.regions.is_empty() {
-        let _ = write!(text, "\n## What instructions hide\n\n{REGIONS_NOTE}\n\n{}", regions_table(report));
+        let _ = write!(
+            text,
+            "\n## What instructions hide\n\n{REGIONS_NOTE}{}\n\n{}",
+            model_note(report),
+            regions_table(report)
+        );
     }
-    let _ = write!(text, "\n## All series\n\n{}", series_table(report));
-    let _ = write!(
-        text,
-        "\n## The papers\n\nOther hardware, other units: for orientation only.\n\n{}",
-        papers_table(references)
-    );
+    for (title, note, table) in closing_tables(report, references) {
+        let _ = write!(text, "\n## {title}\n\n{note}\n\n{table}");
+    }
     text
 }
 
@@ -278,16 +372,14 @@ pub(crate) fn html(report: &Report, references: &References) -> String {
         let _ = write!(
             page,
             "<h2>What instructions hide</h2>\n<p>{}</p>\n{}",
-            escape(REGIONS_NOTE),
+            escape(&format!("{REGIONS_NOTE}{}", model_note(report))),
             table_html(&regions_table(report))
         );
     }
-    let _ = write!(page, "<h2>All series</h2>\n{}", table_html(&series_table(report)));
-    let _ = write!(
-        page,
-        "<h2>The papers</h2>\n<p>Other hardware, other units: for orientation only.</p>\n{}</body></html>\n",
-        table_html(&papers_table(references))
-    );
+    for (title, note, table) in closing_tables(report, references) {
+        let _ = write!(page, "<h2>{title}</h2>\n<p>{}</p>\n{}", escape(note), table_html(&table));
+    }
+    page.push_str("</body></html>\n");
     page
 }
 
@@ -350,6 +442,31 @@ mod tests {
         assert!(table.contains("| thread-switch-nil | kernel | 100 | 2 | 9 |"), "{table}");
         assert!(table.contains("| thread-switch-nil | user | 10 | 0 | 0 |"), "{table}");
         assert!(is_shared("data_lines") && !is_shared("swapgs"));
+    }
+
+    #[test]
+    fn the_papers_stand_beside_ours() {
+        let table = papers_table(&report(), &references::read().unwrap());
+        let find = |text: &str| table.lines().find(|row| row.contains(text)).unwrap();
+        assert!(find("1240.67").contains("Atom N270") && find("1240.67").ends_with("|  |"), "not measured");
+        assert!(find("null call").ends_with("ThreadSwitch(nil): 100 instructions |"), "{table}");
+        assert!(find("mach_msg(0)").contains("tables 6.1 and 6.2, page 31"), "{table}");
+        let words =
+            |words: u8| measured("ipc-bare-across-spaces", words.into(), 10.0 + 2.0 * f64::from(words));
+        let bare = Report { series: collect(&(0..=63).map(words).collect::<Vec<_>>()), ..Report::default() };
+        let table = fits_table(&bare, &references::read().unwrap());
+        let row = table.lines().find(|row| row.contains("two spaces")).unwrap();
+        assert!(row.ends_with("| 10.0 + 2.00 n | 0.0 | 1274.66 + 2.27 n | 1512.57 + 6 n |"), "{row}");
+    }
+
+    #[test]
+    fn two_benchmarks_with_the_same_tests_stay_apart() {
+        let mut whole = Report::default();
+        whole.add("kernel", report());
+        whole.add("uniprocessor", report());
+        assert_eq!((whole.series.len(), whole.regions.len()), (4, 2));
+        assert_eq!(whole.series[2].test, "ipc-one-way-across-spaces (uniprocessor)");
+        assert_eq!(whole.regions[1].name, "thread-switch-nil (uniprocessor)");
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub(crate) fn collect(measurements: &[Measurement]) -> Vec<Series> {
 }
 
 /// The least-squares line through at least three points.
-fn fit(points: &[Point]) -> Option<Fit> {
+pub(super) fn fit(points: &[Point]) -> Option<Fit> {
     if points.len() < 3 {
         return None;
     }
