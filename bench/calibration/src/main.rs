@@ -2,7 +2,7 @@
 //! exactly three more for each round.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
-use core::arch::asm;
+use bench_framework::{empty_loop, report};
 use l4::println;
 
 l4::program!(run);
@@ -11,32 +11,6 @@ l4::program!(run);
 const ROUNDS: [u64; 6] = [0, 1, 10, 100, 1_000, 10_000];
 /// How often each length is measured.
 const REPETITIONS: u64 = 5;
-
-/// What the loop costs with that many rounds, by the time-stamp counter: under `-icount shift=0` in instructions.
-#[inline(never)]
-fn empty_loop(rounds: u64) -> u64 {
-    let (start_low, start_high, end_low, end_high): (u64, u64, u64, u64);
-    // SAFETY: counts down a register and reads the time-stamp counter, which user programs may.
-    unsafe {
-        asm!(
-            "rdtsc",
-            "mov {start_low}, rax",
-            "mov {start_high}, rdx",
-            "jmp 3f",
-            "2: dec {rounds}",
-            "3: test {rounds}, {rounds}",
-            "jnz 2b",
-            "rdtsc",
-            rounds = inout(reg) rounds => _,
-            start_low = out(reg) start_low,
-            start_high = out(reg) start_high,
-            out("rax") end_low,
-            out("rdx") end_high,
-            options(nomem, nostack),
-        );
-    }
-    (end_high << 32 | end_low) - (start_high << 32 | start_low)
-}
 
 fn run() -> ! {
     println!("1..2");
@@ -49,9 +23,7 @@ fn run() -> ! {
         for _ in 0..REPETITIONS {
             let cost = empty_loop(rounds);
             repeats &= cost == first;
-            println!(
-                "{{\"test\":\"empty-loop\",\"parameter\":{rounds},\"counter\":\"instructions\",\"value\":{cost}}}"
-            );
+            report(format_args!("empty-loop"), rounds, "instructions", cost);
         }
     }
     let word = |passed: bool| if passed { "ok" } else { "not ok" };

@@ -30,6 +30,18 @@ fn switches() {
     }
 }
 
+/// The calls that are mostly made to read something, where they change something.
+fn changes() {
+    let partner = fixture::here(switch_back);
+    thread::stop(partner).expect("a thread of this space");
+    measure("exchange-registers-stop-and-resume", || {
+        thread::resume(partner).expect("a thread of this space");
+        thread::stop(partner).expect("a thread of this space");
+    });
+    measure("schedule-priority", || thread::set_priority(partner, 1).expect("this is its scheduler"));
+    thread::delete(partner).expect("deletion never fails");
+}
+
 pub(crate) fn run() {
     measure("thread-switch-nil", thread::yield_now);
     switches();
@@ -44,6 +56,7 @@ pub(crate) fn run() {
     measure("schedule-read", || {
         thread::schedule(me, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).expect("this thread");
     });
+    changes();
     let (id, index) = fixture::new_id();
     let active = fixture::arguments(me, Some(fixture::utcb_beside_own()));
     measure("thread-create-delete-active", || {
@@ -64,6 +77,11 @@ pub(crate) fn run() {
     let space = fixture::arguments(id, None);
     measure("space-create-delete", || {
         thread::control(id, space).expect("a new space");
+        thread::delete(id).expect("deletion never fails");
+    });
+    measure("space-create-activate-delete", || {
+        thread::control(id, space).expect("a new space");
+        fixture::arrange(id);
         thread::delete(id).expect("deletion never fails");
     });
     measure("thread-control-refused", || {

@@ -4,7 +4,7 @@
 use core::arch::x86_64::{__cpuid, CpuidResult};
 use core::fmt;
 
-use crate::now;
+use bench_framework::now;
 use l4::{ipc, port, println, sigma0, thread};
 use x2::{Fpage, Time};
 

@@ -7,12 +7,13 @@ use core::fmt;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use bench_framework::{Range, region, repeat};
 use l4::ipc;
-use l4::{mark, space, thread, utcb};
+use l4::{space, thread, utcb};
 use x2::control::UNCHANGED;
 use x2::{Fpage, MessageTag, Rights, ThreadId, Timeouts};
 
-use crate::{AVERAGED, end_region, fixture};
+use crate::{AVERAGED, fixture};
 
 /// Rounds of PAUSE after which a receiver waits again, while its processor still polls.
 const REST_OF_SENDER: u64 = 20;
@@ -20,7 +21,9 @@ const REST_OF_SENDER: u64 = 20;
 pub(crate) const LONG: u64 = 1000;
 /// What partners' processors do when a message comes, and the rounds after which that is so.
 pub(crate) const STATES: [(&str, u64); 2] = [("poll", 0), ("sleep", LONG)];
-const WORDS: usize = 60;
+const WORDS: Range = Range::linear(0, 63, 1);
+/// Of messages that nobody answers.
+const WORDS_SENT: Range = Range::linear(0, 63, 21);
 const MOST_PAGES_LOG2: u64 = 8;
 
 #[repr(C, align(0x10_0000))]
@@ -93,7 +96,7 @@ fn ping_pong() {
             for (state, rest) in STATES {
                 REST.store(rest, Ordering::Relaxed);
                 let name = format_args!("one way {spaces}, client on {from}, targets {state}");
-                by_words(name, 2, |words| {
+                by_words(name, WORDS, 2, |words| {
                     pause(rest);
                     let tag = MessageTag::new(0, words, 0);
                     ipc::ipc(partner, partner, Timeouts::NEVER, tag).expect("it answers");
@@ -109,7 +112,7 @@ fn send() {
     let receiver = fixture::elsewhere(receive);
     place(receiver, 1);
     for (state, rest) in STATES {
-        by_words(format_args!("send alone across spaces, target {state}"), 1, |words| {
+        by_words(format_args!("send alone across spaces, target {state}"), WORDS_SENT, 1, |words| {
             pause(rest.max(REST_OF_SENDER));
             let tag = MessageTag::new(0, words, 0);
             ipc::ipc(receiver, ThreadId::NIL, Timeouts::NEVER, tag).expect("it waits");
@@ -118,13 +121,13 @@ fn send() {
 }
 
 /// An operation of so many messages, by their registers.
-fn by_words(name: fmt::Arguments<'_>, messages: u64, mut operation: impl FnMut(usize)) {
-    for words in (0..=WORDS).step_by(12) {
+fn by_words(name: fmt::Arguments<'_>, range: Range, messages: u64, mut operation: impl FnMut(usize)) {
+    for words in range.values().map(|words| words as usize) {
         (0..4).for_each(|_| operation(words));
-        mark::begin();
-        (0..AVERAGED).for_each(|_| operation(words));
-        pause(LONG);
-        end_region(format_args!("{name} at {words}"), AVERAGED * messages);
+        region(format_args!("{name} at {words}"), AVERAGED * messages, || {
+            repeat(AVERAGED, || operation(words));
+            pause(LONG);
+        });
     }
 }
 
@@ -147,11 +150,11 @@ fn shoot_down(processors: u64) {
                 unsafe { (page as *mut u8).write_volatile(1) };
             }
             pause(LONG);
-            mark::begin();
-            // SAFETY: as above.
-            unsafe { space::flush(&mut [area(log2)]) };
-            pause(LONG);
-            end_region(format_args!("flush, {others} others at {pages}"), 1);
+            region(format_args!("flush, {others} others at {pages}"), 1, || {
+                // SAFETY: as above.
+                unsafe { space::flush(&mut [area(log2)]) };
+                pause(LONG);
+            });
         }
     }
 }

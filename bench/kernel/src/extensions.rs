@@ -1,12 +1,12 @@
 //! The extensions: foreign system calls in both modes, exceptions, page faults, MapControl, thread state, notification.
 
-use crate::{AVERAGED, end_region, fixture, measure, now, report};
+use crate::{AVERAGED, fixture, measure, region, report};
+use bench_framework::{Range, now};
 use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::extension::{self, Registers};
 use l4::ipc::{self, Message};
-use l4::mark;
 use l4::thread;
 use l4::utcb;
 use x2::extension::{ACCEPT_NOTIFICATION, MapItem, MapOperation, SystemCallAnswer, SystemCallMode};
@@ -55,21 +55,24 @@ fn foreign_calls() {
     extension::set_system_call_mode(first.0, SystemCallMode::Exception).expect("owned");
     let program = fixture::start_first(first, caller);
     let mut received = ipc::receive(program).expect("the program calls");
-    mark::begin();
-    while received.tag.label() != 1 {
-        received = ipc::call(program, Message::with_words(SystemCallAnswer::Return as u64, &[7]))
-            .expect("it goes on");
-    }
-    end_region(format_args!("foreign-null-call-exception-mode"), AVERAGED);
+    region(format_args!("foreign-null-call-exception-mode"), AVERAGED, || {
+        while received.tag.label() != 1 {
+            received = ipc::call(program, Message::with_words(SystemCallAnswer::Return as u64, &[7]))
+                .expect("it goes on");
+        }
+    });
     report("foreign-null-call-exception-mode", AVERAGED, MEASURED.load(Ordering::Relaxed) / AVERAGED);
     extension::set_emulation_entry(program, answer_here as *const () as u64).expect("a user address");
     extension::set_system_call_mode(program, SystemCallMode::Bounce).expect("owned");
-    ipc::call(program, Message::new(0)).expect("it goes on");
+    region(format_args!("foreign-null-call-bounce-mode"), AVERAGED, || {
+        ipc::call(program, Message::new(0)).expect("it goes on");
+    });
     report("foreign-null-call-bounce-mode", AVERAGED, MEASURED.load(Ordering::Relaxed) / AVERAGED);
 }
 
-/// Raises 64 exceptions.
+/// Raises 64 exceptions. (Where it has an owner, that has said who the handler is.)
 extern "C" fn raiser() -> ! {
+    utcb::set_exception_handler(l4::kip().root());
     loop {
         let start = now();
         for _ in 0..AVERAGED {
@@ -82,15 +85,22 @@ extern "C" fn raiser() -> ! {
 }
 
 fn exceptions() {
-    let program = fixture::elsewhere(raiser);
-    let mut received = ipc::receive(program).expect("the program raises");
-    while received.tag.label() != 1 {
-        let rip = received.word(exception::RIP - 1);
-        utcb::set_message_register(exception::RIP, rip + 2);
-        let tag = x2::MessageTag::new(0, exception::REPLY_WORDS, 0);
-        received = ipc::ipc(program, program, x2::Timeouts::NEVER, tag).expect("it goes on");
+    for (test, program) in [
+        ("exception-round-trip", fixture::elsewhere(raiser)),
+        ("exception-round-trip-within-a-space", fixture::here(raiser)),
+    ] {
+        let mut received = ipc::receive(program).expect("the program raises");
+        region(format_args!("{test}"), AVERAGED, || {
+            while received.tag.label() != 1 {
+                let rip = received.word(exception::RIP - 1);
+                utcb::set_message_register(exception::RIP, rip + 2);
+                let tag = x2::MessageTag::new(0, exception::REPLY_WORDS, 0);
+                received = ipc::ipc(program, program, x2::Timeouts::NEVER, tag).expect("it goes on");
+            }
+        });
+        report(test, AVERAGED, MEASURED.load(Ordering::Relaxed) / AVERAGED);
+        thread::delete(program).expect("deletion never fails");
     }
-    report("exception-round-trip", AVERAGED, MEASURED.load(Ordering::Relaxed) / AVERAGED);
 }
 
 /// Touches 64 pages of which none is mapped.
@@ -126,21 +136,21 @@ fn page_faults() {
     let program = fixture::elsewhere(toucher);
     for (test, by_message) in [("page-fault-by-map-item", true), ("page-fault-by-map-control", false)] {
         let mut received = ipc::receive(program).expect("the program touches");
-        mark::begin();
-        while received.tag.label() != 1 {
-            let address = received.word(0) & !0xfff;
-            let index = (address - FAR) / 4096;
-            let answer = if by_message {
-                let item = Item::map(Fpage::memory(page(index), 12).with_rights(Rights::READ_WRITE), address);
-                Message::new(0).map_item(item)
-            } else {
-                let mut items = [MapItem::new(MapOperation::Map, target(index), 1, page(index))];
-                extension::map_control(program, &mut items).expect("the page is there");
-                Message::new(0)
-            };
-            received = ipc::call(program, answer).expect("it goes on");
-        }
-        end_region(format_args!("{test}"), AVERAGED);
+        region(format_args!("{test}"), AVERAGED, || {
+            while received.tag.label() != 1 {
+                let address = received.word(0) & !0xfff;
+                let index = (address - FAR) / 4096;
+                let answer = if by_message {
+                    let source = Fpage::memory(page(index), 12).with_rights(Rights::READ_WRITE);
+                    Message::new(0).map_item(Item::map(source, address))
+                } else {
+                    let mut items = [MapItem::new(MapOperation::Map, target(index), 1, page(index))];
+                    extension::map_control(program, &mut items).expect("the page is there");
+                    Message::new(0)
+                };
+                received = ipc::call(program, answer).expect("it goes on");
+            }
+        });
         report(test, AVERAGED, MEASURED.load(Ordering::Relaxed) / AVERAGED);
         let mut items = [MapItem::new(MapOperation::Unmap, target(0), AVERAGED as u32, 0)];
         extension::map_control(program, &mut items).expect("unmapping never fails");
@@ -150,7 +160,7 @@ fn page_faults() {
 
 fn map_control() {
     let (space, _) = fixture::owned_space();
-    for pages in [1u64, 2, 8, 32, 128, 512] {
+    for pages in Range::geometric(1, 512, 2).values() {
         let mut items = [const { MapItem { target: 0, control: 0, source: 0, answer: 0 } }; 512];
         let mut batch = |test: &'static str, operation: MapOperation| {
             for index in 0..pages {

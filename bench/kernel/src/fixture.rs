@@ -9,7 +9,7 @@ use x2::control::{TimeControl, UNCHANGED};
 use x2::extension::{MapItem, MapOperation};
 use x2::{Fpage, Rights, ThreadId, Time};
 
-const THREADS: usize = 40;
+const THREADS: usize = 48;
 /// Where the UTCB of a partner in another space lies.
 const UTCB_AREA: u64 = 0x7fff_8001_0000;
 
@@ -90,8 +90,7 @@ pub(crate) fn arguments(space: ThreadId, utcb: Option<u64>) -> ThreadControl {
 pub(crate) fn owned_space() -> (ThreadId, u32) {
     let (id, index) = new_id();
     thread::control(id, arguments(id, None)).expect("a new space");
-    let areas = [Fpage::memory(kip().base(), 12), Fpage::memory(UTCB_AREA, 12)];
-    space::control(id, 0, areas[0], areas[1], ThreadId::ANY).expect("the areas are valid");
+    set_areas(id);
     extension::set_owner(id, utcb::my_global_id()).expect("the root task is privileged");
     let image = image();
     let target = Fpage::memory(image.start, 12).with_rights(Rights::ALL);
@@ -99,6 +98,17 @@ pub(crate) fn owned_space() -> (ThreadId, u32) {
     let mut items = [MapItem::new(MapOperation::Map, target, pages, image.start)];
     extension::map_control(id, &mut items).expect("the program's memory");
     (id, index)
+}
+
+fn set_areas(space: ThreadId) {
+    let areas = [Fpage::memory(kip().base(), 12), Fpage::memory(UTCB_AREA, 12)];
+    space::control(space, 0, areas[0], areas[1], ThreadId::ANY).expect("the areas are valid");
+}
+
+/// Gives a new space its areas, and makes its first thread one that waits for its start.
+pub(crate) fn arrange(id: ThreadId) {
+    set_areas(id);
+    thread::control(id, arguments(id, Some(UTCB_AREA))).expect("the thread");
 }
 
 /// Starts the first thread of a space of [`owned_space`]. This thread is its pager and exception handler.

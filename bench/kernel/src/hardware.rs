@@ -12,7 +12,7 @@ mod fixture;
 mod ipc;
 mod screen;
 
-use core::arch::x86_64::_rdtsc;
+use bench_framework::{now, repeat};
 use core::cell::RefCell;
 use core::fmt;
 use l4::println;
@@ -45,11 +45,6 @@ unsafe impl Sync for Rows {}
 
 static RESULTS: Rows = Rows(RefCell::new((0, [Row { test: "", parameter: None, best: 0, median: 0 }; ROWS])));
 
-fn now() -> u64 {
-    // SAFETY: user programs may read the time-stamp counter.
-    unsafe { _rdtsc() }
-}
-
 fn record(row: Row) {
     let mut results = RESULTS.0.borrow_mut();
     let (count, rows) = &mut *results;
@@ -65,16 +60,16 @@ fn report(test: &'static str, parameter: u64, cost: u64) {
 }
 
 /// Nothing counts regions here.
-fn end_region(_name: fmt::Arguments<'_>, _operations: u64) {}
+fn region(_name: fmt::Arguments<'_>, _operations: u64, body: impl FnOnce()) {
+    body();
+}
 
 /// The best and the median of so many samples.
 fn sample<const COUNT: usize>(mut operation: impl FnMut()) -> (u64, u64) {
     let mut samples = [0; COUNT];
     for sample in &mut samples {
         let start = now();
-        for _ in 0..AVERAGED {
-            operation();
-        }
+        repeat(AVERAGED, &mut operation);
         *sample = (now() - start) / AVERAGED;
     }
     samples.sort_unstable();
@@ -129,6 +124,11 @@ fn run() -> ! {
         let ns = row.median * 1_000_000 / before.khz().max(1);
         print_parameter(row);
         println!(" {:>9} {:>9} {ns:>9}", row.best, row.median);
+    }
+    // The same for programs.
+    for row in rows {
+        let (test, parameter) = (format_args!("{}", row.test), row.parameter.unwrap_or(0));
+        bench_framework::report(test, parameter, "cycles", row.median);
     }
     screen::show(rows, before.khz(), reliable);
     println!("ok 3 - BHWR0003 every operation succeeded");

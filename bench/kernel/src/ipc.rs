@@ -4,7 +4,8 @@ use core::arch::{asm, naked_asm};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{AVERAGED, count_over_phases, fixture, measure, measure_at, now, report};
+use crate::{AVERAGED, count_over_phases, fixture, measure, measure_at, region, report};
+use bench_framework::{Range, now};
 use l4::ipc::{self, Message};
 use l4::{kip, registers, space, syscall, thread, utcb};
 use x2::message::StringDescriptor;
@@ -108,6 +109,10 @@ fn bare_round_trips(partner: ThreadId, tag: MessageTag, rounds: u64) {
     }
 }
 
+/// Words of a message, all that there can be.
+const WORDS: Range = Range::linear(0, 63, 1);
+/// Words at which the plugin counts: none, all that registers hold, the first that memory holds, all.
+const COUNTED: [u64; 4] = [0, 7, 8, 63];
 const STRING_LOG2: u32 = 18;
 
 #[repr(C, align(4096))]
@@ -139,24 +144,31 @@ extern "C" fn take_strings() -> ! {
 
 /// A string and the empty answer, by the string's size.
 fn strings() {
-    let partner = fixture::here(take_strings);
-    for size in [1, 64, 512, 4096, 16384, 65536, 262_144] {
+    let (near, far) = (fixture::here(take_strings), fixture::elsewhere(take_strings));
+    for size in Range::geometric(1, 1 << STRING_LOG2, 4).values() {
         let words = [StringDescriptor::new(size, 1, false).raw(), SOURCE.0.get() as u64];
-        measure_at("string-and-answer", size, 1, || {
-            ipc::call(partner, Message::new(0).typed_words(&words)).expect("the string arrives");
-        });
+        for (test, partner) in [("string-and-answer", near), ("string-and-answer-across-spaces", far)] {
+            measure_at(test, size, 1, || {
+                ipc::call(partner, Message::new(0).typed_words(&words)).expect("the string arrives");
+            });
+        }
     }
 }
 
 /// Round trips to `partner` by the number of words, those beyond the seventh being in the UTCBs; the cost of an operation, of
 /// which there are so many in each.
 fn bare_series(test: &'static str, partner: ThreadId, operations: u64) {
-    for words in 0..=63 {
-        let tag = MessageTag::new(0, words, 0);
+    for words in WORDS.values() {
+        let tag = MessageTag::new(0, words as usize, 0);
         bare_round_trips(partner, tag, 1);
         let start = now();
         bare_round_trips(partner, tag, AVERAGED);
-        report(test, words as u64, (now() - start) / (operations * AVERAGED));
+        report(test, words, (now() - start) / (operations * AVERAGED));
+        if COUNTED.contains(&words) {
+            region(format_args!("{test} at {words}"), operations * AVERAGED, || {
+                bare_round_trips(partner, tag, AVERAGED);
+            });
+        }
     }
 }
 
@@ -253,10 +265,10 @@ fn timeouts() {
 
 pub(crate) fn run() {
     let (near, far) = (fixture::here(echo), fixture::elsewhere(echo));
-    for words in 0..=63 {
-        let tag = MessageTag::new(0, words, 0);
+    for words in WORDS.values() {
+        let tag = MessageTag::new(0, words as usize, 0);
         for (test, partner) in [("ipc-one-way-across-spaces", far), ("ipc-one-way-within-a-space", near)] {
-            measure_at(test, words as u64, 2, || {
+            measure_at(test, words, 2, || {
                 ipc::ipc(partner, partner, Timeouts::NEVER, tag).expect("the partner answers");
             });
         }

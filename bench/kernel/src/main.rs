@@ -17,71 +17,51 @@ mod ipc;
 mod phases;
 mod processors;
 
-use core::arch::x86_64::_rdtsc;
-use core::fmt;
+use bench_framework::{Range, average, check_counter, now, region, repeat};
 use l4::{kip, mark, println};
 
 l4::program!(run);
 
 /// Rounds of an operation whose cost does not depend on anything.
-const ROUNDS: [u64; 3] = [32, 64, 128];
+const ROUNDS: Range = Range::geometric(32, 128, 2);
 /// Rounds over which operations with a parameter are averaged.
 const AVERAGED: u64 = 64;
 
 /// Operations that wait for something, of which an average is taken.
 const PHASES: u64 = 1024;
 
-fn now() -> u64 {
-    // SAFETY: user programs may read the time-stamp counter.
-    unsafe { _rdtsc() }
-}
-
 fn report(test: &str, parameter: u64, cost: u64) {
-    println!(
-        "{{\"test\":\"{test}\",\"parameter\":{parameter},\"counter\":\"instructions\",\"value\":{cost}}}"
-    );
-}
-
-/// Ends what [`mark::begin`] began and names it: `operations` of `name` ran in it.
-fn end_region(name: fmt::Arguments<'_>, operations: u64) {
-    mark::end();
-    println!("{{\"region\":\"{name}\",\"operations\":{operations}}}");
+    bench_framework::report(format_args!("{test}"), parameter, "instructions", cost);
 }
 
 /// Lets the plugin count an operation, of which the time-stamp counter says nothing.
 fn count(test: &str, mut operation: impl FnMut()) {
     // Whatever is made at the first use is there then.
     operation();
-    mark::begin();
-    for _ in 0..AVERAGED {
-        operation();
-    }
-    end_region(format_args!("{test}"), AVERAGED);
+    region(format_args!("{test}"), AVERAGED, || repeat(AVERAGED, operation));
 }
 
 /// As [`count`], for an operation that waits for a timer or a device. What it costs depends on when in the tick of a clock it begins:
 /// each of many begins at another instant, so that their average depends little on what was measured before.
 fn count_over_phases(test: &str, mut operation: impl FnMut()) {
     operation();
-    mark::begin();
-    for phase in 0..PHASES {
-        mark::pause();
-        // Ticks last about a thousand instructions; a round is three, and 7919 a prime.
-        crossing::pause(1 + phase * 7919 % 1024);
-        mark::go_on();
-        operation();
-    }
-    end_region(format_args!("{test}"), PHASES);
+    region(format_args!("{test}"), PHASES, || {
+        for phase in 0..PHASES {
+            mark::pause();
+            // Ticks last about a thousand instructions; a round is three, and 7919 a prime.
+            crossing::pause(1 + phase * 7919 % 1024);
+            mark::go_on();
+            operation();
+        }
+    });
 }
 
 /// Measures an operation by numbers of rounds.
 fn measure(test: &str, mut operation: impl FnMut()) {
     count(test, &mut operation);
-    for rounds in ROUNDS {
+    for rounds in ROUNDS.values() {
         let start = now();
-        for _ in 0..rounds {
-            operation();
-        }
+        repeat(rounds, &mut operation);
         report(test, rounds, now() - start);
     }
 }
@@ -91,23 +71,17 @@ fn measure(test: &str, mut operation: impl FnMut()) {
 fn measure_at(test: &str, parameter: u64, share: u64, mut operation: impl FnMut()) {
     operation();
     if parameter <= 1 {
-        mark::begin();
-        for _ in 0..AVERAGED {
-            operation();
-        }
-        end_region(format_args!("{test} at {parameter}"), AVERAGED * share);
+        let name = format_args!("{test} at {parameter}");
+        region(name, AVERAGED * share, || repeat(AVERAGED, &mut operation));
     }
-    let start = now();
-    for _ in 0..AVERAGED {
-        operation();
-    }
-    report(test, parameter, (now() - start) / (AVERAGED * share));
+    report(test, parameter, average(AVERAGED, operation) / share);
 }
 
 fn run() -> ! {
-    println!("1..1");
+    let processors = kip().processor_info().processors;
+    println!("1..{}", if processors == 1 { 2 } else { 1 });
     fixture::prepare();
-    match kip().processor_info().processors {
+    match processors {
         1 => {
             ipc::run();
             calls::run();
@@ -119,5 +93,8 @@ fn run() -> ! {
         more => crossing::run(more.into()),
     }
     println!("ok 1 - BKER0001 every operation succeeded");
+    if processors == 1 {
+        check_counter(2, "BKER0002");
+    }
     l4::start::halt()
 }

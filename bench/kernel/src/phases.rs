@@ -6,8 +6,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use l4::{ipc, println, utcb};
 use x2::{MessageTag, ThreadId, Timeouts};
 
+use bench_framework::now;
+
 use crate::crossing::{LONG, STATES, pause, place};
-use crate::{fixture, now};
+use crate::fixture;
 
 /// Calls before the one that is looked at.
 const BEFORE: u32 = 4;

@@ -2,36 +2,27 @@
 //! level (kernel, sigma0 and stubs included).
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
-use core::arch::x86_64::_rdtsc;
-
-use l4::{mark, println, sigma0, space};
+use bench_framework::{Range, check_counter, now, region};
+use l4::{println, sigma0, space};
 use x2::{Fpage, Rights};
 
 l4::program!(run);
 
 /// Pages per measurement.
-const PAGES: [u64; 5] = [1, 4, 16, 64, 256];
+const PAGES: Range = Range::geometric(1, 256, 4);
 const REPETITIONS: u64 = 3;
 /// Pages of a region that is counted apart.
 const REGION_PAGES: u64 = 64;
 /// log2 of the memory that is used.
 const REGION_BITS: u32 = 21;
 
-fn now() -> u64 {
-    // SAFETY: user programs may read the time-stamp counter.
-    unsafe { _rdtsc() }
-}
-
 fn report(test: &str, pages: u64, cost: u64) {
-    println!("{{\"test\":\"{test}\",\"parameter\":{pages},\"counter\":\"instructions\",\"value\":{cost}}}");
+    bench_framework::report(format_args!("{test}"), pages, "instructions", cost);
 }
 
 /// Does `operation` to [`REGION_PAGES`] pages, as a region called `name`.
 fn count(name: &str, operation: impl FnOnce() -> u64) {
-    mark::begin();
-    operation();
-    mark::end();
-    println!("{{\"region\":\"{name}\",\"operations\":{REGION_PAGES}}}");
+    region(format_args!("{name}"), REGION_PAGES, || _ = operation());
 }
 
 /// Reads the first word of each page.
@@ -61,13 +52,13 @@ fn unmap(base: u64, pages: u64, flush: bool) -> u64 {
 }
 
 fn run() -> ! {
-    println!("1..1");
+    println!("1..2");
     let region = sigma0::request_any(REGION_BITS).ok().flatten().map(|region| region.base);
     let Some(base) = region else {
         println!("not ok 1 - BMAP0001 sigma0 has memory to measure with");
         l4::start::halt()
     };
-    for pages in PAGES {
+    for pages in PAGES.values() {
         for _ in 0..REPETITIONS {
             // SAFETY: nothing is kept in the region.
             unsafe { space::flush(&mut [Fpage::memory(base, REGION_BITS).with_rights(Rights::ALL)]) };
@@ -87,5 +78,6 @@ fn run() -> ! {
     count("unmap-nothing-derived", || unmap(base, REGION_PAGES, false));
     count("flush-page", || unmap(base, REGION_PAGES, true));
     println!("ok 1 - BMAP0001 sigma0 has memory to measure with");
+    check_counter(2, "BMAP0002");
     l4::start::halt()
 }

@@ -44,17 +44,17 @@ pub(crate) fn run() {
             start(other(number), space, number, idler);
             thread::set_priority(other(number), PRIORITY).expect("this is its scheduler");
         });
-        time("call-beside-ready-threads", others, AVERAGED, |_| {
+        time("call-beside-ready-threads", others, AVERAGED, || {
             ipc::call(partner, Message::new(0)).expect("the partner answers");
         });
-        time("yield-beside-ready-threads", others, AVERAGED, |_| thread::switch_to(ThreadId::NIL));
+        time("yield-beside-ready-threads", others, AVERAGED, || thread::switch_to(ThreadId::NIL));
         (1..=others).for_each(|number| delete(other(number)));
         (1..=others).for_each(|number| {
             start(other(number), space, number, sleeper);
             thread::switch_to(other(number));
         });
         let timeouts = Timeouts::new(Time::NEVER, Time::period(1_000_000));
-        time("call-with-timeout-beside-sleepers", others, AVERAGED, |_| {
+        time("call-with-timeout-beside-sleepers", others, AVERAGED, || {
             ipc::call_timeouts(partner, Message::new(0), timeouts).expect("the partner answers");
         });
         (0..=others).for_each(|number| delete(other(number)));

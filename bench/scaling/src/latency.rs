@@ -4,7 +4,7 @@
 use crate::world::{RUNNING, delete, id, make_program_space, make_space, make_thread, start};
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
-use l4::{extension, kip, mark, println, sigma0, space, thread, utcb};
+use l4::{extension, kip, sigma0, space, thread, utcb};
 use x2::extension::{MapItem, MapOperation};
 use x2::message::StringDescriptor;
 use x2::{Acceptor, Fpage, MessageTag, Rights, ThreadId, Time, Timeouts};
@@ -22,10 +22,7 @@ static STRINGS: AtomicU64 = AtomicU64::new(0);
 
 /// Does `operation`, as a region called `name`.
 fn region(name: &str, operation: impl FnOnce()) {
-    mark::begin();
-    operation();
-    mark::end();
-    println!("{{\"region\":\"{name}\",\"operations\":1}}");
+    bench_framework::region(format_args!("{name}"), 1, operation);
 }
 
 pub(crate) fn run() {

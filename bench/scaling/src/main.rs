@@ -12,7 +12,7 @@ mod memory;
 mod unmap;
 mod world;
 
-use core::arch::x86_64::_rdtsc;
+use bench_framework::{average, check_counter};
 use l4::println;
 
 l4::program!(run);
@@ -21,22 +21,16 @@ l4::program!(run);
 const AVERAGED: u64 = 64;
 
 fn report(test: &str, parameter: u64, counter: &str, value: u64) {
-    println!("{{\"test\":\"{test}\",\"parameter\":{parameter},\"counter\":\"{counter}\",\"value\":{value}}}");
+    bench_framework::report(format_args!("{test}"), parameter, counter, value);
 }
 
 /// Reports what one of `rounds` operations takes.
-fn time(test: &str, parameter: u64, rounds: u64, mut operation: impl FnMut(u64)) {
-    // SAFETY: user programs may read the time-stamp counter.
-    let now = || unsafe { _rdtsc() };
-    let start = now();
-    for round in 0..rounds {
-        operation(round);
-    }
-    report(test, parameter, "instructions", (now() - start) / rounds);
+fn time(test: &str, parameter: u64, rounds: u64, operation: impl FnMut()) {
+    report(test, parameter, "instructions", average(rounds, operation));
 }
 
 fn run() -> ! {
-    println!("1..2");
+    println!("1..3");
     world::prepare();
     memory::run();
     cost::run();
@@ -50,5 +44,6 @@ fn run() -> ! {
             println!("# {lost} bytes are lost");
         }
     }
+    check_counter(3, "BSCA0003");
     l4::start::halt()
 }

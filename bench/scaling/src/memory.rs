@@ -5,27 +5,32 @@
 
 use crate::world::{delete, id, kernel_memory, make_space, make_thread, make_wide_space, numbers};
 use crate::{AVERAGED, report, time};
+use bench_framework::{Range, test};
 use x2::ThreadId;
 
-const COUNTS: [u64; 5] = [1, 10, 100, 1000, 10_000];
-/// More spaces than this are not made: a space with its tables and its UTCB takes much more than a thread.
-const SPACES: u64 = 1000;
+const COUNTS: Range = Range::geometric(1, 10_000, 10);
 
 pub(crate) fn run() {
     let start = kernel_memory();
-    for count in COUNTS {
+    report("base-memory", 0, "bytes", start);
+    for count in COUNTS.values() {
         for (test, distance) in [("threads-consecutive", 1), ("threads-sparse", (numbers() - 1) / count)] {
             threads_in_one_space(count, distance, |space, last| {
                 report(test, count, "bytes", kernel_memory() - start);
-                time(test, count, AVERAGED, |_| {
+                time(test, count, AVERAGED, || {
                     delete(last);
                     make_thread(last, space, count - 1);
                 });
             });
         }
-        if count <= SPACES {
-            thread_per_space(count, || report("thread-per-space", count, "bytes", kernel_memory() - start));
-        }
+        test(
+            "thread-per-space",
+            Range::linear(count, count, 1),
+            "bytes",
+            make_spaces,
+            |_, ()| kernel_memory() - start,
+            |count, ()| delete_spaces(count),
+        );
     }
 }
 
@@ -33,17 +38,21 @@ pub(crate) fn run() {
 pub(crate) fn lost() -> u64 {
     let before = kernel_memory();
     threads_in_one_space(1000, 1, |_, _| ());
-    thread_per_space(100, || ());
+    make_spaces(100);
+    delete_spaces(100);
     kernel_memory() - before
 }
 
-/// Makes so many spaces with one thread each, does something, and deletes them.
-fn thread_per_space(count: u64, then: impl FnOnce()) {
+/// Makes so many spaces with one thread each.
+fn make_spaces(count: u64) {
     for number in 0..count {
         make_space(id(number), 12);
         make_thread(id(number), id(number), 0);
     }
-    then();
+}
+
+/// Deletes the spaces of [`make_spaces`].
+fn delete_spaces(count: u64) {
     (0..count).for_each(|number| delete(id(number)));
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn run() -> Result<()> {
         ),
         ("links of the book", book::check_links()),
         ("tables of the book", bench::check_tables()),
+        ("budgets and targets", bench::check_budgets()),
         ("picture of phases", trace::check_phases()),
         ("index of rules", rules::check()),
         ("mutations", mutations::check()),

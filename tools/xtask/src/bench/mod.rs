@@ -5,6 +5,7 @@
 //! |------|------|
 //! | `series` | measurements and the lines through them |
 //! | `regions` | what the plugin counted |
+//! | `budget` | what operations may cost at most, in what instruction counts hide |
 //! | `model` | the caches and TLBs that it models |
 //! | `code_size` | how large functions are |
 //! | `references` | targets, relatives and papers that results stand beside |
@@ -17,6 +18,7 @@
 //! | `compare` | two reports side by side |
 //! | `published` | the committed results, their tables in the book, and that they are still true |
 
+mod budget;
 pub(crate) mod chart;
 mod code_size;
 mod compare;
@@ -44,7 +46,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) use self::person::{column, person};
-pub(crate) use self::published::{Verified, check_tables, verify};
+pub(crate) use self::published::{Verified, check_budgets, check_tables, verify};
 pub(crate) use self::series::Measurement;
 
 /// Options of `./mac bench`.
@@ -194,6 +196,7 @@ fn measure(benchmark: &suites::Suite, model: &[model::Part]) -> Result<Report> {
         }
         report.regions = regions;
     }
+    budget::keep(&benchmark.name, &report, &references::read()?)?;
     Ok(report)
 }
 
@@ -325,7 +328,8 @@ fn table(report: &Report) -> String {
             None => Default::default(),
         };
         let mark = if series.repeats { "" } else { " *" };
-        let name = format!("{}{mark}", series.test);
+        let unit_of = if series.counter == "instructions" { "" } else { &series.counter };
+        let name = [&series.test, unit_of].join(if unit_of.is_empty() { "" } else { ", " }) + mark;
         let break_line = if name.len() > NAME { format!("\n{:NAME$}", "") } else { String::new() };
         let cells = row([&at(series.smallest()), &at(series.largest()), &unit, &residual]);
         table.push_str(&format!("{name:NAME$}{break_line}{cells}"));

@@ -7,7 +7,7 @@
 
 use super::references::{self, References};
 use super::report::{self, Report};
-use super::{compare, empty_report, guests, measure, overhead, parts, person, regions, speedup};
+use super::{budget, compare, empty_report, guests, measure, overhead, parts, person, regions, speedup};
 use crate::{build, suites, tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -68,6 +68,17 @@ pub(crate) fn check_tables() -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// An error if a published figure is above its target, and `bench/references.toml` does not say so, or if a region is above its
+/// budget.
+pub(crate) fn check_budgets() -> Result<()> {
+    let (all, references) = (all()?, references::read()?);
+    let above = [budget::above_target(&all, &references), budget::exceeded(&all, &references)].concat();
+    if !above.is_empty() {
+        bail!("docs/results has figures that it must not have:\n  {}", above.join("\n  "));
+    }
+    Ok(())
 }
 
 fn for_each_chapter(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> Result<()> {
@@ -193,5 +204,10 @@ mod tests {
     #[test]
     fn the_books_tables_are_those_of_the_results() {
         check_tables().unwrap();
+    }
+
+    #[test]
+    fn what_is_published_is_within_its_budget() {
+        check_budgets().unwrap();
     }
 }

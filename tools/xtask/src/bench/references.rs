@@ -4,6 +4,7 @@ use super::series::{self, Fit, Point, Series};
 use crate::tree;
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs;
 
 const FILE: &str = "bench/references.toml";
@@ -16,6 +17,8 @@ pub(crate) struct References {
     pub(crate) operations: Vec<Operation>,
     #[serde(default, rename = "chart")]
     pub(crate) charts: Vec<Chart>,
+    #[serde(default, rename = "budget")]
+    pub(crate) budgets: Vec<Budget>,
     #[serde(default, rename = "fit")]
     pub(crate) fits: Vec<UnitCost>,
     #[serde(default, rename = "paper")]
@@ -40,6 +43,9 @@ pub(crate) struct Operation {
     counter: String,
     /// What it is to cost at most.
     pub(crate) target: Option<f64>,
+    /// It is known to cost more.
+    #[serde(default)]
+    pub(crate) missed: bool,
     /// What L4Ka::Pistachio's AMD64 kernel with its fast path costs in the same emulator by the same method.
     pub(crate) pistachio: Option<f64>,
     /// How much more it costs there with Pistachio's kernel for several processors than with that for one.
@@ -64,6 +70,16 @@ pub(crate) struct Chart {
     #[serde(default = "instructions")]
     pub(crate) counter: String,
     pub(crate) tests: Vec<String>,
+}
+
+/// What each operation of some regions may execute at most, kernel and user together, of what an instruction count hides.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Budget {
+    /// The benchmark that must have all the regions.
+    pub(crate) benchmark: String,
+    pub(crate) regions: Vec<String>,
+    pub(crate) at_most: BTreeMap<String, f64>,
 }
 
 /// A row of the table of unit costs: the line through what a test costs, beside the lines of a paper.

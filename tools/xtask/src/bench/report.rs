@@ -3,7 +3,7 @@
 use super::chart::{self, Line, escape};
 use super::references::{Operation, References};
 use super::regions::Region;
-use super::series::Series;
+use super::series::{Point, Series};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
@@ -195,12 +195,23 @@ fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// How costs grow, in Markdown: a row for each series, with its value at each parameter and the cost of one more.
+/// Points of a series that a row shows: all, or as many of more, evenly spread.
+const SHOWN: usize = 8;
+
+fn shown(points: &[Point]) -> Vec<Point> {
+    if points.len() <= SHOWN {
+        return points.to_vec();
+    }
+    (0..SHOWN).map(|index| points[index * (points.len() - 1) / (SHOWN - 1)]).collect()
+}
+
+/// How costs grow, in Markdown: a row for each series, with its values along the parameter and the cost of one more.
 pub(crate) fn growth_table(report: &Report) -> String {
     let mut table = String::from("| what | unit | at | value | each further |\n|---|---|---|---|---|\n");
     for series in &report.series {
-        let join = |show: fn(&super::series::Point) -> f64| {
-            series.points.iter().map(|point| number(show(point))).collect::<Vec<_>>().join(" / ")
+        let points = shown(&series.points);
+        let join = |show: fn(&Point) -> f64| {
+            points.iter().map(|point| number(show(point))).collect::<Vec<_>>().join(" / ")
         };
         let unit = series.fit.map_or_else(String::new, |fit| number((fit.unit * 100.0).round() / 100.0));
         let _ = writeln!(
@@ -221,7 +232,7 @@ fn series_table(report: &Report) -> String {
         "| test | counter | smallest | largest | fixed | per unit | residual | repeats |\n|---|---|---|---|---|---|---|---|\n",
     );
     for series in &report.series {
-        let at = |point: super::series::Point| format!("{} at {}", number(point.value), point.parameter);
+        let at = |point: Point| format!("{} at {}", number(point.value), point.parameter);
         let fit = series.fit.map_or_else(
             || " | | ".to_string(),
             |fit| format!("{:.1} | {:.3} | {:.1}", fit.fixed, fit.unit, fit.residual),
@@ -484,6 +495,9 @@ mod tests {
             ..Report::default()
         });
         assert!(table.contains("| t | instructions | 1 / 2 / 3 | 12 / 14 / 16 | 2 |"), "{table}");
+        let many: Vec<_> = (0..=63).map(|words| measured("t", words.into(), 5.0)).collect();
+        let table = growth_table(&Report { series: collect(&many), ..Report::default() });
+        assert!(table.contains("| 0 / 9 / 18 / 27 / 36 / 45 / 54 / 63 |"), "{table}");
     }
 
     #[test]
