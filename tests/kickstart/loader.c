@@ -319,6 +319,28 @@ static void put_server(word *descriptor, const struct image *image) {
     descriptor[3] = image->high;
 }
 
+// For tests of what the kernel makes of broken firmware: spoils the checksum of the ACPI table with this name, which is the root
+// table or one that it names. The root pointer itself lies in memory that cannot be written.
+static void damage_table(const char *name) {
+    const uint32_t *pointer = (const uint32_t *)0xe0000;
+    while (pointer[0] != 0x20445352 || pointer[1] != 0x20525450) { // "RSD PTR "
+        pointer += 4;
+        if ((uint32_t)pointer >= 0x100000)
+            fail("no ACPI tables to damage below", (uint32_t)pointer);
+    }
+    const uint32_t *root = (const uint32_t *)pointer[4];
+    uint32_t wanted = *(const uint32_t *)name;
+    if (*root != wanted) {
+        const uint32_t *entry = root + 9, *end = root + root[1] / 4;
+        while (entry < end && *(const uint32_t *)*entry != wanted)
+            entry++;
+        if (entry == end)
+            fail("no such ACPI table to damage:", wanted);
+        root = (const uint32_t *)*entry;
+    }
+    ((uint8_t *)root)[9]++;
+}
+
 void load(uint32_t magic, const struct multiboot *info) {
     if (magic != MULTIBOOT_MAGIC)
         fail("not started by Multiboot:", magic);
@@ -330,6 +352,9 @@ void load(uint32_t magic, const struct multiboot *info) {
     memcpy(originals, (const void *)info->modules, module_count * sizeof originals[0]);
     memcpy(modules, originals, sizeof modules);
     const char *line = info->flags & MULTIBOOT_HAS_LINE ? (const char *)info->line : "";
+    const char *table = find_option(line, "damage=");
+    if (table)
+        damage_table(table);
     for (unsigned i = KERNEL; i <= ROOT; i++)
         load_module(i);
     word *kip = find_kip();

@@ -1,5 +1,6 @@
 //! ACPI tables as far as the kernel needs them (ACPI 6.5, chapter 5): the interrupt controllers and processors of the
-//! MADT, the address of the HPET, and what [`Nodes`] makes of SRAT and SLIT. Broken or absent tables are an answer, not a failure: the caller goes on without.
+//! MADT, the address of the HPET, and what [`Nodes`] makes of SRAT and SLIT. Broken or absent tables are an answer, not a
+//! failure: the caller goes on without.
 use core::fmt;
 
 use super::PhysicalMemory;
@@ -111,7 +112,8 @@ pub fn read(memory: &impl PhysicalMemory, root: Option<u64>) -> Result<Tables, A
     let mut madt = Err(AcpiError::NoMadt);
     let (mut srat, mut slit, mut broken) = (None, None, None);
     for_each_table(memory, root, |name, table| match (name, table) {
-        (b"APIC", Ok(table)) if madt == Err(AcpiError::NoMadt) => madt = read_madt(table),
+        (b"APIC", Ok(table)) if madt.is_err() => madt = read_madt(table),
+        (b"APIC", Err(_)) if madt.is_err() => madt = Err(AcpiError::Broken("MADT")),
         (b"HPET", Ok(table)) => hpet = read_hpet(table),
         (b"SRAT", Ok(table)) => srat = srat.or(Some(table)),
         (b"SLIT", Ok(table)) => slit = slit.or(Some(table)),
@@ -258,6 +260,10 @@ impl Tables {
     }
 
     fn add_processor(&mut self, id: u32) {
+        // Some firmware lists a processor twice, as one of xAPIC and as one of x2APIC.
+        if self.processors().contains(&id) {
+            return;
+        }
         if let Some(free) = self.processors.get_mut(self.processor_count) {
             *free = id;
             self.processor_count += 1;
@@ -364,6 +370,17 @@ mod tests {
     }
 
     #[test]
+    fn a_processor_that_is_listed_twice_is_one() {
+        let mut body = vec![0; 8];
+        for id in 0..MAX_PROCESSORS as u8 {
+            body.extend_from_slice(&[0, 8, id, id, 1, 0, 0, 0]);
+            body.extend_from_slice(&[9, 16, 0, 0, id, 0, 0, 0, 1, 0, 0, 0, id, 0, 0, 0]);
+        }
+        let tables = read(&machine(&[make_table(b"APIC", &body)]), None).unwrap();
+        assert_eq!((tables.processors().len(), tables.processors_beyond), (MAX_PROCESSORS, 0));
+    }
+
+    #[test]
     fn counts_processors_beyond_the_most() {
         let mut body = vec![0; 8];
         (0..MAX_PROCESSORS as u8 + 3).for_each(|id| body.extend_from_slice(&[0, 8, id, id, 1, 0, 0, 0]));
@@ -378,7 +395,9 @@ mod tests {
         assert_eq!(read(&machine(&[]), None), Err(AcpiError::NoMadt));
         let mut broken = madt();
         broken[40] ^= 1;
-        assert_eq!(read(&machine(&[broken]), None), Err(AcpiError::NoMadt), "its checksum is wrong");
+        let whole = read(&machine(&[broken.clone(), madt()]), None).unwrap();
+        assert_eq!(whole.processors(), [0, 4], "of several the first that can be used is");
+        assert_eq!(read(&machine(&[broken]), None), Err(AcpiError::Broken("MADT")), "its checksum is wrong");
         for entry in [&[1, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &[0, 0], &[0, 200, 1, 1]] {
             let mut body = vec![0; 8];
             body.extend_from_slice(entry);

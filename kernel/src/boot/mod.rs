@@ -2,6 +2,7 @@
 //!
 //! The parsers copy everything into fixed buffers at once, so that the loader's own structures can be overwritten.
 pub mod acpi;
+pub mod candidates;
 pub mod kickstart;
 pub mod multiboot1;
 pub mod multiboot2;

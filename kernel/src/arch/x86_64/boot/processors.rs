@@ -1,4 +1,4 @@
-//! Starting the other processors (issue of the start-up messages: Intel SDM 3A, "MP Initialization Protocol").
+//! Starting the other processors (sending of the start-up messages: Intel SDM 3A, "MP Initialization Protocol").
 //!
 //! They come up in parallel: the first processor sends each candidate its messages, then waits for all. One that does not
 //! come in time is reported, reset again and left out. Those that came get the numbers from 1 on, and then the stacks and
@@ -12,6 +12,7 @@ use super::super::instructions::{msr, read_msr, read_time_stamp, write_msr};
 use super::super::{cpu_local, extended_state, features, idt, interrupts, layout, local_apic, paging, time};
 use crate::arch::entry;
 use crate::boot::acpi::Tables;
+use crate::boot::candidates::Candidates;
 use crate::boot::time_stamps::{Comparison, Counter, Differences};
 use crate::boot::{BootInformation, MemoryKind};
 use crate::kip::MAX_PROCESSORS;
@@ -66,8 +67,6 @@ const RESET_TIME: u64 = 10_000;
 const SECOND_MESSAGE: u64 = 200;
 /// Microseconds after which a processor is given up. An emulator on a busy machine takes its time.
 const PATIENCE: u64 = 5_000_000;
-/// Local APIC ids from here on cannot be read from CPUID leaf 1.
-const WIDE_ID: u32 = 255;
 
 /// How many processors run threads: their numbers are below.
 pub fn count() -> u32 {
@@ -131,21 +130,17 @@ fn choose_candidates(own: u32, tables: &Tables) -> usize {
         Some(ids) => (ids.get(), 0),
         None => (tables.processors(), tables.processors_beyond),
     };
-    let others = listed.iter().copied().filter(|&id| id != own);
-    let ignored = others.clone().count().saturating_sub(wanted - 1) + beyond;
+    let candidates = Candidates::choose(own, listed, wanted, |id| {
+        log::warning!("processor with local APIC id {id} is skipped: the id is too large");
+    });
+    let ignored = candidates.left_out + beyond;
     if ignored > 0 {
         log::info!("processors: {ignored} of the firmware's tables are not used (processors={wanted})");
     }
-    let mut count = 0;
-    for id in others.take(wanted - 1) {
-        if id >= WIDE_ID {
-            log::warning!("processor with local APIC id {id} is skipped: the id is too large");
-            continue;
-        }
-        candidate_ids[count].store(id, Ordering::Relaxed);
-        count += 1;
+    for (place, &id) in candidate_ids.iter().zip(candidates.ids()) {
+        place.store(id, Ordering::Relaxed);
     }
-    count
+    candidates.ids().len()
 }
 
 /// Lets the other processors run threads.
