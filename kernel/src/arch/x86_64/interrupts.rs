@@ -13,6 +13,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::features::{self, Features};
+use super::local_apic::LOCAL_APIC;
 use super::{boot, io_apic, local_apic, pic};
 use crate::boot::acpi::{AcpiError, Tables};
 use crate::boot::reserved;
@@ -59,10 +60,10 @@ pub(super) fn init(tables: &Result<Tables, AcpiError>) {
         // SAFETY: boot only.
         unsafe { reserved::add(range) }
     }
-    local_apic::enable(TIMER, SPURIOUS);
+    LOCAL_APIC.enable(TIMER, SPURIOUS);
     match tables {
         Ok(tables) => {
-            let destination = local_apic::id();
+            let destination = LOCAL_APIC.id();
             io_apic::init(tables, destination, FIRST_LINE, OLD_CONTROLLERS, |range| {
                 // SAFETY: boot only.
                 unsafe { reserved::add(range) }
@@ -90,12 +91,12 @@ fn first_message() -> u32 {
 /// Turns the local APIC of another than the first processor on.
 pub(super) fn enable() {
     local_apic::follow_first();
-    local_apic::enable(TIMER, SPURIOUS);
+    LOCAL_APIC.enable(TIMER, SPURIOUS);
 }
 
 /// Asks another processor to look at its requests.
 pub fn request_attention(processor: u32) {
-    local_apic::send_interrupt(boot::processors::local_apic_id(processor), REQUEST);
+    LOCAL_APIC.send_interrupt(boot::processors::local_apic_id(processor), REQUEST);
 }
 
 /// How many interrupt lines there are: their numbers are below.
@@ -121,7 +122,7 @@ pub fn interrupt_message(number: u32, processor: u32) -> (u64, u64) {
 /// Interrupts `processor` as a device does with message `number`, which exists.
 pub fn raise_message(number: u32, processor: u32) {
     let vector = (first_message() + number) as u8;
-    local_apic::send_interrupt(boot::processors::local_apic_id(processor), vector);
+    LOCAL_APIC.send_interrupt(boot::processors::local_apic_id(processor), vector);
 }
 
 /// Masks a line. One that no controller has is ignored.
@@ -141,7 +142,7 @@ pub fn direct_interrupt(line: u32, processor: u32) {
 
 /// Interrupts `processor` as `line`, which exists, does.
 pub fn raise_line(line: u32, processor: u32) {
-    local_apic::send_interrupt(boot::processors::local_apic_id(processor), FIRST_LINE + line as u8);
+    LOCAL_APIC.send_interrupt(boot::processors::local_apic_id(processor), FIRST_LINE + line as u8);
 }
 
 /// Acknowledges the interrupt that came with `vector` and says what it is. A line is masked before it is acknowledged
@@ -162,7 +163,7 @@ pub fn take_interrupt(vector: u8) -> Interrupt {
     if let Interrupt::Line(line) = interrupt {
         mask_interrupt(line);
     }
-    local_apic::end_of_interrupt();
+    LOCAL_APIC.end_of_interrupt();
     interrupt
 }
 
@@ -173,5 +174,5 @@ pub const POLL_INTERVAL: u32 = 64;
 /// Is an interrupt waiting, so that a long operation should stop at its preemption point?
 #[inline]
 pub fn interrupt_pending() -> bool {
-    (1..GROUPS_END.load(Ordering::Relaxed)).any(local_apic::is_requested)
+    (1..GROUPS_END.load(Ordering::Relaxed)).any(|group| LOCAL_APIC.is_requested(group))
 }

@@ -13,7 +13,7 @@ pub mod instructions;
 mod interrupts;
 mod io_apic;
 pub mod layout;
-pub mod local_apic;
+mod local_apic;
 pub mod paging;
 mod pic;
 pub mod ports;

@@ -6,7 +6,8 @@ use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::instructions::read_time_stamp;
-use super::{boot, local_apic, stacks, time};
+use super::local_apic::LOCAL_APIC;
+use super::{boot, stacks, time};
 use crate::kip::MAX_PROCESSORS;
 
 /// The processor that has stopped the others.
@@ -55,7 +56,7 @@ pub fn stop_others() -> bool {
     }
     for number in others(here) {
         EXPECTED[number as usize].store(true, Ordering::Release);
-        local_apic::send_non_maskable(boot::processors::local_apic_id(number));
+        LOCAL_APIC.send_non_maskable(boot::processors::local_apic_id(number));
     }
     await_others(here, |stopped_at| stopped_at.load(Ordering::Acquire) != 0);
     true

@@ -4,7 +4,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::features::{self, Features};
 use super::instructions::{in8, out8, read_time_stamp};
-use super::{local_apic, paging};
+use super::local_apic::LOCAL_APIC;
+use super::paging;
 use crate::boot::acpi::Tables;
 use crate::log;
 use crate::memory::{PAGE_SIZE, PhysAddr};
@@ -50,12 +51,12 @@ pub fn bus_khz() -> u64 {
 /// than the timer can count: the clock decides, and the timer is set again.
 pub fn set_timer(deadline: u64) {
     if deadline == NEVER {
-        local_apic::start_timer(0);
+        LOCAL_APIC.start_timer(0);
         return;
     }
     let wait = u128::from(deadline.saturating_sub(clock()));
     let count = ((wait * u128::from(TIMER_SCALE.load(Ordering::Relaxed))) >> 16) + 1;
-    local_apic::start_timer(u32::try_from(count).unwrap_or(u32::MAX));
+    LOCAL_APIC.start_timer(u32::try_from(count).unwrap_or(u32::MAX));
 }
 
 /// A clock of known rate.
@@ -161,7 +162,7 @@ fn sample(reference: &mut dyn Reference) -> Option<Sample> {
     for _ in 0..READINGS {
         let before = read_time_stamp();
         let ticks = reference.ticks()?;
-        let timer = local_apic::timer_count();
+        let timer = LOCAL_APIC.timer_count();
         let after = read_time_stamp();
         let width = after.wrapping_sub(before);
         if best.is_none_or(|(least, _)| width < least) {
@@ -174,7 +175,7 @@ fn sample(reference: &mut dyn Reference) -> Option<Sample> {
 /// Rates per second of the time-stamp counter and the timer.
 fn measure(reference: &mut dyn Reference) -> Option<(u64, u64)> {
     reference.start();
-    local_apic::start_timer(u32::MAX);
+    LOCAL_APIC.start_timer(u32::MAX);
     let start = sample(reference)?;
     let wait = reference.rate() / MEASURE;
     while reference.ticks()? < start.reference + wait {
@@ -200,7 +201,7 @@ pub(super) fn init(tables: Option<&Tables>) {
         Some(mut hpet) => ("HPET", (0..ATTEMPTS).find_map(|_| measure(&mut hpet))),
         None => ("interval timer", (0..ATTEMPTS).find_map(|_| measure(&mut IntervalTimer))),
     };
-    local_apic::start_timer(0);
+    LOCAL_APIC.start_timer(0);
     let Some((time_stamp, timer)) = rates else {
         panic!("the clocks cannot be measured against the {name}");
     };

@@ -9,7 +9,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::super::features::Features;
 use super::super::instructions::{msr, read_msr, read_time_stamp, write_msr};
-use super::super::{cpu_local, extended_state, features, idt, interrupts, layout, local_apic, paging, time};
+use super::super::local_apic::LOCAL_APIC;
+use super::super::{cpu_local, extended_state, features, idt, interrupts, layout, paging, time};
 use crate::arch::entry;
 use crate::boot::acpi::Tables;
 use crate::boot::candidates::Candidates;
@@ -82,7 +83,7 @@ pub fn local_apic_id(number: u32) -> u32 {
 /// Starts the processors that the firmware's tables name, as many as are configured. Called once, by the first processor,
 /// when the kernel's allocator works; boot memory may still be taken.
 pub(in crate::arch::x86_64) fn start(boot: &BootInformation, tables: &Tables) {
-    let own = local_apic::id();
+    let own = LOCAL_APIC.id();
     LOCAL_APIC_IDS[0].store(own, Ordering::Relaxed);
     node::set_processor(0, tables.nodes.of_processor(own));
     let candidates = choose_candidates(own, tables);
@@ -207,13 +208,13 @@ fn id_of(candidate: usize) -> u32 {
 }
 
 fn send_messages(candidates: usize, page: PhysAddr) {
-    (0..candidates).for_each(|candidate| local_apic::send_reset(id_of(candidate)));
+    (0..candidates).for_each(|candidate| LOCAL_APIC.send_reset(id_of(candidate)));
     wait(RESET_TIME);
-    (0..candidates).for_each(|candidate| local_apic::send_start(id_of(candidate), page));
+    (0..candidates).for_each(|candidate| LOCAL_APIC.send_start(id_of(candidate), page));
     wait(SECOND_MESSAGE);
     (0..candidates)
         .filter(|&candidate| is_awaited(candidate))
-        .for_each(|candidate| local_apic::send_start(id_of(candidate), page));
+        .for_each(|candidate| LOCAL_APIC.send_start(id_of(candidate), page));
 }
 
 /// Waits until every candidate has come or is given up.
@@ -228,7 +229,7 @@ fn await_all(candidates: usize) {
         if late.is_ok() {
             let id = id_of(candidate);
             log::warning!("processor with local APIC id {id} does not start: it is not used");
-            local_apic::send_reset(id);
+            LOCAL_APIC.send_reset(id);
         }
     }
 }
