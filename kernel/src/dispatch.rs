@@ -338,9 +338,10 @@ fn load(thread: ThreadRef) {
     {
         let root = space.memory.page_table_root();
         if SEVERAL {
-            this.public.active_root.set(root.value());
+            this.public.active_root.change(root.value(), || arch::tlb::activate(root));
+        } else {
+            arch::tlb::activate(root);
         }
-        arch::tlb::activate(root);
         this.loaded_space.set(Some(space));
     }
     let loaded = this.loaded_thread.get();

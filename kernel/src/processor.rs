@@ -2,7 +2,6 @@
 
 use core::cell::Cell;
 use core::ptr::{eq, from_ref, null};
-use core::sync::atomic::AtomicBool;
 
 use handover::{Attention, Mailbox, Node};
 
@@ -11,7 +10,7 @@ use crate::config::{self, FastPath};
 use crate::scheduler::{Scheduler, quantum};
 use crate::space::Space;
 use crate::sync::delay::{self, Point};
-use crate::sync::{SharedFlag, SharedWord};
+use crate::sync::{ActiveRoot, Requested, SharedFlag};
 use crate::thread::ThreadRef;
 
 /// One processor's part of the kernel. Only that processor touches it, with interrupts off, but for what is public.
@@ -102,11 +101,10 @@ pub struct Public {
     pub interrupts: Mailbox,
     /// Whether it looks at its mailboxes by itself.
     pub attention: Attention,
-    /// The root of the space whose page table is loaded; 0 = the kernel's own. Set before the page table is loaded, so that
-    /// whoever changes the space's pages knows who may remember them.
-    pub active_root: SharedWord,
+    /// The space's page table that is loaded: whoever changes the space's pages knows by it who may remember them.
+    pub active_root: ActiveRoot,
     /// Whether another processor has left a request to forget something, and waits.
-    pub requested: AtomicBool,
+    pub requested: Requested,
     /// Whether the processor serves its mail: it has got as far as running threads.
     pub runs: SharedFlag,
 }
@@ -117,8 +115,8 @@ impl Public {
             threads: Mailbox::new(),
             interrupts: Mailbox::new(),
             attention: Attention::new(),
-            active_root: SharedWord::new(0),
-            requested: AtomicBool::new(false),
+            active_root: ActiveRoot::new(),
+            requested: Requested::new(),
             runs: SharedFlag::new(false),
         }
     }

@@ -9,6 +9,8 @@ pub mod arch;
 pub mod counters;
 #[path = "../../src/trace/ring.rs"]
 pub mod ring;
+#[path = "../../src/sync/shoot_down.rs"]
+pub mod shoot_down;
 #[path = "../../src/sync/spin_lock.rs"]
 pub mod spin_lock;
 #[path = "../../src/sync/walks.rs"]
@@ -16,6 +18,9 @@ pub mod walks;
 
 /// As in the kernel.
 pub const SEVERAL: bool = true;
+
+/// Where [`shoot_down`] finds it, as in the kernel.
+use spin_lock::SpinLock;
 
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,18 @@
 //! The models. Their names contain `loom`, by which `./mac test` finds them.
 
-use crate::arch::Request;
+use crate::arch::{serve_by, serve_requests};
 use crate::counters::{Counters, NONE, Table};
 use crate::ring::{Ring, Wanted};
+use crate::shoot_down::{ActiveRoot, Requested, ShootDown};
 use crate::spin_lock::SpinLock;
 use crate::walks::Walks;
 use loom::cell::UnsafeCell;
 use loom::hint::spin_loop;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::thread;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// A value whose accesses loom watches: two at once, or one that does not see an earlier one, fail the model.
 struct Watched(UnsafeCell<u64>);
@@ -68,27 +71,170 @@ fn loom_spin_lock_is_taken_once_by_those_who_try() {
     });
 }
 
+/// Two processors that run threads of one space, with two pages. Memory that was taken out of a page table is its taker's. (Those
+/// who share this do so by the ordinary `Arc`: what a processor is to serve by outlives a model that fails.)
+struct Shared {
+    shoot_down: ShootDown,
+    processors: [(ActiveRoot, Requested); 2],
+    /// The page table: whether a page is there.
+    entries: [AtomicU32; 2],
+    memory: [Watched; 2],
+    /// Of the page table itself.
+    table: Watched,
+    done: AtomicU32,
+}
+
+const ROOT: u64 = 1;
+const OTHER_ROOT: u64 = 2;
+
+/// The processor loads another page table.
+fn load() {
+    fence(Ordering::SeqCst);
+}
+
+impl Shared {
+    fn new() -> std::sync::Arc<Self> {
+        let pair = || [0, 0].map(|word| Watched(UnsafeCell::new(word)));
+        std::sync::Arc::new(Self {
+            shoot_down: ShootDown::new(),
+            processors: [0, 1].map(|_| (ActiveRoot::new(), Requested::new())),
+            entries: [0, 1].map(|_| AtomicU32::new(1)),
+            memory: pair(),
+            table: Watched(UnsafeCell::new(0)),
+            done: AtomicU32::new(0),
+        })
+    }
+
+    /// Tells the other one than `here`, if that is true of it, what has become of [`ROOT`].
+    fn tell_other(&self, here: usize, concerns: fn(&ActiveRoot, u64) -> bool) -> u32 {
+        self.shoot_down.send(
+            [1 - here].into_iter(),
+            |other| concerns(&self.processors[other].0, ROOT),
+            || {},
+            |other| &self.processors[other].1,
+            |_| {},
+        )
+    }
+
+    /// From now on the executing processor carries requests out by this.
+    fn serve_by(shared: &std::sync::Arc<Self>, here: usize, carry_out: impl Fn(&Self) + 'static) {
+        let shared = std::sync::Arc::clone(shared);
+        serve_by(move || {
+            let asked = &shared.processors[here].1;
+            if asked.get() {
+                shared.shoot_down.serve(asked, || carry_out(&shared));
+            }
+        });
+    }
+
+    /// The executing processor has nothing more to do than to serve the others, at user level.
+    fn end(&self) {
+        self.done.fetch_add(1, Ordering::AcqRel);
+        while self.done.load(Ordering::Acquire) < 2 {
+            serve_requests();
+            spin_loop();
+        }
+    }
+
+    /// Uses the page of the other processor, takes its own away and uses that memory for something else.
+    fn use_and_unmap(shared: &std::sync::Arc<Self>, here: usize) {
+        let remembered = Rc::new(Cell::new(false));
+        let forgotten = Rc::clone(&remembered);
+        Self::serve_by(shared, here, move |_| forgotten.set(false));
+        shared.processors[here].0.change(ROOT, load);
+        remembered.set(shared.entries[1 - here].load(Ordering::Relaxed) != 0);
+        serve_requests();
+        if remembered.get() {
+            shared.memory[1 - here].get();
+        }
+        serve_requests();
+        shared.entries[here].store(0, Ordering::Relaxed);
+        shared.tell_other(here, ActiveRoot::is);
+        shared.memory[here].add();
+        shared.end();
+    }
+}
+
+/// A model in which processors wait for each other: with few preemptions, since there are too many.
+fn bounded(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.max_branches = 10_000;
+    builder.check(model);
+}
+
+/// Both take a page away at the same time: each waits until the other has forgotten it, and neither waits for ever.
+#[test]
+fn loom_shoot_down_against_shoot_down() {
+    bounded(|| {
+        let shared = Shared::new();
+        let other = {
+            let shared = std::sync::Arc::clone(&shared);
+            thread::spawn(move || Shared::use_and_unmap(&shared, 1))
+        };
+        Shared::use_and_unmap(&shared, 0);
+        other.join().unwrap();
+    });
+}
+
+/// A page table is freed while a processor leaves it, by `leave`: it is not used afterwards.
+fn freed_while_left(leave: fn(&ActiveRoot, &dyn Fn())) {
+    bounded(move || {
+        let shared = Shared::new();
+        let user = {
+            let shared = std::sync::Arc::clone(&shared);
+            thread::spawn(move || {
+                Shared::serve_by(&shared, 1, |shared| shared.processors[1].0.leave(load));
+                let root = &shared.processors[1].0;
+                root.change(ROOT, load);
+                if shared.entries[0].load(Ordering::Relaxed) != 0 {
+                    // Until another table is loaded the processor looks at this one whenever it likes.
+                    leave(root, &|| {
+                        shared.table.get();
+                        load();
+                    });
+                }
+                shared.end();
+            })
+        };
+        // The space has no thread any more, so that nobody begins to use its table.
+        shared.entries[0].store(0, Ordering::Relaxed);
+        shared.tell_other(0, ActiveRoot::is_held);
+        shared.table.add();
+        shared.end();
+        user.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_who_loads_another_page_table_does_not_use_the_old_one_freed() {
+    freed_while_left(|root, load| root.change(OTHER_ROOT, load));
+}
+
+#[test]
+fn loom_who_goes_idle_does_not_use_its_page_table_freed() {
+    freed_while_left(|root, load| root.leave(load));
+}
+
 /// Who holds a lock may wait for an answer of who waits for the lock, as with shoot-downs within changes of mappings.
 #[test]
 fn loom_who_waits_for_a_spin_lock_serves_requests() {
     loom::model(|| {
-        let shared = Arc::new((SpinLock::new(()), Arc::new(Request::new())));
+        let shared = (Arc::new(SpinLock::new(())), Shared::new());
+        shared.1.processors[1].0.change(ROOT, load);
         let other = {
-            let shared = Arc::clone(&shared);
+            let (lock, shared) = shared.clone();
             thread::spawn(move || {
-                let (lock, request) = &*shared;
-                Request::expect(request);
+                Shared::serve_by(&shared, 1, |_| {});
                 drop(lock.lock());
-                // At user level again, where interrupts are on.
-                while !request.serve() {
-                    spin_loop();
-                }
+                shared.end();
             })
         };
-        let (lock, request) = &*shared;
+        let (lock, shared) = shared;
         let held = lock.lock();
-        request.make_and_wait();
+        assert_eq!(shared.tell_other(0, ActiveRoot::is), 1);
         drop(held);
+        shared.end();
         other.join().unwrap();
     });
 }

@@ -7,10 +7,12 @@ pub const SEVERAL: bool = !cfg!(feature = "uniprocessor");
 pub mod delay;
 mod inner_lock;
 mod shared;
+mod shoot_down;
 mod spin_lock;
 mod walks;
 
 pub use inner_lock::{InnerLock, InnerLockGuard};
 pub use shared::{SharedByte, SharedFlag, SharedHalf, SharedRef, SharedWord};
+pub use shoot_down::{ActiveRoot, Requested, ShootDown};
 pub use spin_lock::{BelowGuard, SpinLock, SpinLockGuard};
 pub use walks::Walks;

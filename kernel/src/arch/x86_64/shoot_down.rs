@@ -1,16 +1,15 @@
 //! Telling other processors to forget what they remember: translations, ports, caches (K7).
 //!
-//! One request at a time, in one place: its sender holds the lock, interrupts whom it concerns and waits for all of them.
-//! A processor that waits, for a lock or for answers, carries out the requests of others meanwhile; one that runs the
-//! kernel does so when it leaves it or looks for interrupts. So nobody waits in a circle.
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+//! How that is agreed on is [`ShootDown`]'s; here is what a request says, and how it is carried out. A processor that waits for a
+//! lock carries out the requests of others meanwhile; one that runs the kernel does so when it leaves it or looks for interrupts.
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::interrupts::request_attention;
 use super::tlb::{self, MOST_PAGES, Page};
 use super::{cpu_count, cpu_local, ports, processor};
 use crate::memory::{PhysAddr, VirtAddr};
 use crate::processor::Public;
-use crate::sync::SpinLock;
+use crate::sync::ShootDown;
 use crate::sync::delay::{self, Point};
 use crate::trace::{self, Event};
 
@@ -25,8 +24,7 @@ const PORTS: u8 = 4;
 /// Empty the caches.
 const CACHES: u8 = 5;
 
-/// Held by the sender of a request until it is carried out.
-static SENDING: SpinLock<()> = SpinLock::new(());
+static SHOOT_DOWN: ShootDown = ShootDown::new();
 
 /// The request. Written by its sender before anybody is asked, so that a relaxed access does.
 struct Request {
@@ -34,8 +32,6 @@ struct Request {
     count: AtomicU32,
     pages: [[AtomicU64; 2]; MOST_PAGES],
     root: AtomicU64,
-    /// How many processors have not answered.
-    waiting: AtomicU32,
 }
 
 static REQUEST: Request = Request {
@@ -43,24 +39,22 @@ static REQUEST: Request = Request {
     count: AtomicU32::new(0),
     pages: [const { [const { AtomicU64::new(0) }; 2] }; MOST_PAGES],
     root: AtomicU64::new(0),
-    waiting: AtomicU32::new(0),
 };
 
 /// Lets other processors forget pages that have changed; `None`: too many to name.
 #[cold]
 pub(super) fn forget(pages: Option<&[Page]>) {
     let Some(pages) = pages else {
-        return send(EVERYTHING, &[], PhysAddr::new(0), |public| public.active_root.get() != 0);
+        return send(EVERYTHING, &[], PhysAddr::new(0), |public| public.active_root.is_any());
     };
     send(PAGES, pages, PhysAddr::new(0), |public| {
-        let root = public.active_root.get();
-        pages.iter().any(|page| page.0.value() == root)
+        pages.iter().any(|page| public.active_root.is(page.0.value()))
     });
 }
 
 /// Lets other processors leave the space with this root table.
 pub(super) fn unload(root: PhysAddr) {
-    send(UNLOAD, &[], root, |public| public.active_root.get() == root.value());
+    send(UNLOAD, &[], root, |public| public.active_root.is_held(root.value()));
 }
 
 /// Lets other processors forget which ports the space with this root table has.
@@ -77,50 +71,40 @@ pub(super) fn flush_caches() {
 fn send(action: u8, pages: &[Page], root: PhysAddr, concerns: impl Fn(&'static Public) -> bool) {
     let here = cpu_local().number;
     delay::at(Point::ShootDown);
-    // What has changed comes before the look at who may remember it (`Public::active_root`).
-    fence(Ordering::SeqCst);
-    let concerned = |number: &u32| *number != here && concerns(processor(*number));
-    if !(0..cpu_count()).any(|number| concerned(&number)) {
-        return;
-    }
-    let _alone = SENDING.lock();
-    REQUEST.action.store(action, Ordering::Relaxed);
-    REQUEST.root.store(root.value(), Ordering::Relaxed);
-    REQUEST.count.store(pages.len() as u32, Ordering::Relaxed);
-    for (place, page) in REQUEST.pages.iter().zip(pages) {
-        place[0].store(page.0.value(), Ordering::Relaxed);
-        place[1].store(page.1.value(), Ordering::Relaxed);
-    }
-    REQUEST.waiting.store(0, Ordering::Relaxed);
-    let mut asked = 0;
-    for number in (0..cpu_count()).filter(concerned) {
-        asked += 1;
-        REQUEST.waiting.fetch_add(1, Ordering::Relaxed);
-        // Release: the request is complete.
-        processor(number).requested.store(true, Ordering::Release);
-        request_attention(number);
-    }
-    trace::event(Event::ShootDown, asked, pages.len() as u64);
-    // Acquire: what the others did before they answered is over.
-    while REQUEST.waiting.load(Ordering::Acquire) != 0 {
-        core::hint::spin_loop();
+    let asked = SHOOT_DOWN.send(
+        (0..cpu_count()).filter(|&number| number != here),
+        |number| concerns(processor(number)),
+        || {
+            REQUEST.action.store(action, Ordering::Relaxed);
+            REQUEST.root.store(root.value(), Ordering::Relaxed);
+            REQUEST.count.store(pages.len() as u32, Ordering::Relaxed);
+            for (place, page) in REQUEST.pages.iter().zip(pages) {
+                place[0].store(page.0.value(), Ordering::Relaxed);
+                place[1].store(page.1.value(), Ordering::Relaxed);
+            }
+        },
+        |number| &processor(number).requested,
+        request_attention,
+    );
+    if asked > 0 {
+        trace::event(Event::ShootDown, u64::from(asked), pages.len() as u64);
     }
 }
 
 /// Carries out the request of another processor, if there is one for this.
 #[inline]
 pub fn serve_requests() {
-    if cpu_local().processor.public.requested.load(Ordering::Relaxed) {
+    if cpu_local().processor.public.requested.get() {
         serve();
     }
 }
 
 #[cold]
 fn serve() {
-    // Acquire: the request is complete.
-    if !cpu_local().processor.public.requested.swap(false, Ordering::Acquire) {
-        return;
-    }
+    SHOOT_DOWN.serve(&cpu_local().processor.public.requested, carry_out);
+}
+
+fn carry_out() {
     let root = PhysAddr::new(REQUEST.root.load(Ordering::Relaxed));
     match REQUEST.action.load(Ordering::Relaxed) {
         PAGES => {
@@ -137,6 +121,4 @@ fn serve() {
         _ => {}
     }
     delay::at(Point::Answer);
-    // Release: it is done.
-    REQUEST.waiting.fetch_sub(1, Ordering::Release);
 }

@@ -42,10 +42,11 @@ pub(super) fn unload_here(root: PhysAddr) {
 /// The executing processor uses no space's page tables any more: nobody need tell it what changes there.
 pub fn unload_any() {
     let this = &cpu_local().processor;
-    if this.public.active_root.replace(0) != 0 || !SEVERAL {
+    let load = || {
         super::load_kernel_space();
         this.loaded_space.set(None);
-    }
+    };
+    if SEVERAL { this.public.active_root.leave(load) } else { load() }
 }
 
 /// Writes back and empties the processors' caches.

@@ -1,0 +1,186 @@
+//! Shoot-downs: who changes page tables tells the processors that may remember what was there, and waits for their answers.
+//! Model-checked with loom.
+use super::SpinLock;
+#[cfg(not(loom))]
+use core::{
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
+};
+#[cfg(loom)]
+use loom::{
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
+};
+
+/// What a processor lets others see of the page table that it uses, by the address of the root; 0 = the kernel's own. Only that
+/// processor changes it. The fast path in assembly changes the first word alone: its sender is at this processor, so nobody frees
+/// the table that it leaves.
+#[repr(C)]
+pub struct ActiveRoot {
+    active: AtomicU64,
+    /// The one before, until the processor does not use it any more.
+    leaving: AtomicU64,
+}
+
+impl ActiveRoot {
+    /// The kernel's own.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self { active: AtomicU64::new(0), leaving: AtomicU64::new(0) }
+    }
+
+    /// The kernel's own.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self { active: AtomicU64::new(0), leaving: AtomicU64::new(0) }
+    }
+
+    /// Whether the processor may remember what the page table with this root says: it has to be told what changes there. One that
+    /// leaves the table forgets that by itself, before it uses any of it.
+    #[inline]
+    pub fn is(&self, root: u64) -> bool {
+        // Acquire: what it did before it left is over.
+        self.active.load(Ordering::Acquire) == root
+    }
+
+    /// Whether the processor may look at the page table with this root at all: it cannot be freed yet.
+    #[inline]
+    pub fn is_held(&self, root: u64) -> bool {
+        // Acquire: whoever is seen to use another one has either left this one, or says in the other word that it has not. In
+        // this order, which is not that of the writes.
+        self.active.load(Ordering::Acquire) == root || self.leaving.load(Ordering::Acquire) == root
+    }
+
+    /// Whether it uses any but the kernel's own.
+    #[inline]
+    pub fn is_any(&self) -> bool {
+        !self.is(0)
+    }
+
+    /// From now on it is `root`, which `load` loads; that is a complete barrier.
+    #[inline]
+    pub fn change(&self, root: u64, load: impl FnOnce()) {
+        self.leaving.store(self.active.load(Ordering::Relaxed), Ordering::Relaxed);
+        // Release: whoever sees this sees that the old one is still used. Before the table is loaded: whoever does not see it has
+        // changed the table before.
+        self.active.store(root, Ordering::Release);
+        load();
+        // Release: the old one is not used any more.
+        self.leaving.store(0, Ordering::Release);
+    }
+
+    /// From now on it is the kernel's own, which `load` loads.
+    #[inline]
+    pub fn leave(&self, load: impl FnOnce()) {
+        if self.active.load(Ordering::Relaxed) != 0 {
+            load();
+            // Release: the old one is not used any more.
+            self.active.store(0, Ordering::Release);
+        }
+    }
+}
+
+impl Default for ActiveRoot {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Whether a processor has a request to carry out.
+pub struct Requested(AtomicBool);
+
+impl Requested {
+    /// It has not.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// It has not.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// Whether it seems to have one.
+    #[inline]
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for Requested {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One request at a time: its sender holds the lock, interrupts whom it concerns and waits for all of them. Who waits for the lock
+/// carries out the requests of others meanwhile ([`SpinLock`]), so nobody waits in a circle.
+pub struct ShootDown {
+    sending: SpinLock<()>,
+    /// How many processors have not answered.
+    waiting: AtomicU32,
+}
+
+impl ShootDown {
+    /// No request.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self { sending: SpinLock::new(()), waiting: AtomicU32::new(0) }
+    }
+
+    /// No request.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self { sending: SpinLock::new(()), waiting: AtomicU32::new(0) }
+    }
+
+    /// Asks those of the `others` that the request `concerns` to carry it out, and waits until they have. `write` notes what the
+    /// request is, `interrupt` lets a processor look at what it is `asked`. Returns how many it were.
+    pub fn send<'a, P: Copy>(
+        &self,
+        others: impl Iterator<Item = P> + Clone,
+        concerns: impl Fn(P) -> bool,
+        write: impl FnOnce(),
+        asked: impl Fn(P) -> &'a Requested,
+        interrupt: impl Fn(P),
+    ) -> u32 {
+        // What has changed comes before the look at who may remember it (`ActiveRoot::change`).
+        fence(Ordering::SeqCst);
+        if !others.clone().any(&concerns) {
+            return 0;
+        }
+        let _alone = self.sending.lock();
+        write();
+        let mut count = 0;
+        for other in others.filter(|other| concerns(*other)) {
+            count += 1;
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            // Release: the request is complete.
+            asked(other).0.store(true, Ordering::Release);
+            interrupt(other);
+        }
+        // Acquire: what the others did before they answered is over.
+        while self.waiting.load(Ordering::Acquire) != 0 {
+            spin_loop();
+        }
+        count
+    }
+
+    /// Lets the executing processor, if it is `asked`, `carry_out` the request.
+    pub fn serve(&self, asked: &Requested, carry_out: impl FnOnce()) {
+        // Acquire: the request is complete.
+        if asked.0.swap(false, Ordering::Acquire) {
+            carry_out();
+            // Release: it is done.
+            self.waiting.fetch_sub(1, Ordering::Release);
+        }
+    }
+}
+
+impl Default for ShootDown {
+    fn default() -> Self {
+        Self::new()
+    }
+}
