@@ -27,6 +27,7 @@ struct State {
     work: Work,
     delivered: u32,
     refused: u32,
+    cancelled: u32,
     dead: bool,
     moves: u32,
 }
@@ -37,6 +38,8 @@ enum Work {
     Nothing,
     /// Brings the target a message.
     Deliver,
+    /// Ends the target's wait for a message, if it still waits.
+    Cancel,
     /// Ends the target.
     Delete,
     /// Sends the target to this processor.
@@ -93,9 +96,15 @@ impl Machine {
             return self.send(visitor, target.location.processor());
         }
         match visitor.state().work {
-            Work::Deliver if target.state().dead => visitor.change(|state| state.refused += 1),
+            Work::Deliver if target.state().dead || target.state().cancelled > 0 => {
+                visitor.change(|state| state.refused += 1)
+            }
             Work::Deliver => target.change(|state| state.delivered += 1),
+            Work::Cancel if target.state().delivered > 0 => {}
+            Work::Cancel => target.change(|state| state.cancelled += 1),
             Work::Delete => target.change(|state| state.dead = true),
+            // Who is moved to where it is stays.
+            Work::Migrate(to) if to == here => target.change(|state| state.moves += 1),
             Work::Migrate(to) => {
                 target.change(|state| state.moves += 1);
                 self.send(target, to);
@@ -159,6 +168,24 @@ fn loom_deletion_against_delivery() {
 }
 
 #[test]
+fn loom_cancellation_against_delivery() {
+    race(Work::Deliver, Work::Cancel, |target, sender, _| {
+        assert_eq!(target.delivered + target.cancelled, 1, "the wait ends once, one way or the other");
+        assert_eq!(target.delivered + sender.refused, 1, "the sender knows which");
+    });
+}
+
+#[test]
+fn loom_cancellation_against_deletion() {
+    race(Work::Delete, Work::Cancel, |target, _, _| assert!(target.dead && target.cancelled == 1));
+}
+
+#[test]
+fn loom_deletion_against_deletion() {
+    race(Work::Delete, Work::Delete, |target, _, _| assert!(target.dead));
+}
+
+#[test]
 fn loom_migration_against_delivery() {
     race(Work::Deliver, Work::Migrate(0), |target, _, _| {
         assert_eq!((target.delivered, target.moves), (1, 1))
@@ -168,6 +195,18 @@ fn loom_migration_against_delivery() {
 #[test]
 fn loom_migration_against_deletion() {
     race(Work::Delete, Work::Migrate(0), |target, _, _| assert!(target.dead && target.moves == 1));
+}
+
+#[test]
+fn loom_migration_against_cancellation() {
+    race(Work::Cancel, Work::Migrate(0), |target, _, _| assert!(target.cancelled == 1 && target.moves == 1));
+}
+
+#[test]
+fn loom_migration_against_migration() {
+    for (first, second) in [(0, 0), (0, 1)] {
+        race(Work::Migrate(first), Work::Migrate(second), |target, _, _| assert_eq!(target.moves, 2));
+    }
 }
 
 /// An object goes to and fro: its state is never touched by two at once, and nothing is lost.

@@ -1,7 +1,7 @@
 //! Several processors: threads that live on different ones do to each other whatever they do on one (K6, K12; X.2 rules 3.8,
 //! 5.15, 5.27, 7, 8). With one processor the same, without company.
 
-use super::thread_state::{Image, XMM3};
+use super::thread_state::{Image, XMM3, expect_recall};
 use crate::framework::arena;
 use crate::framework::confined;
 use crate::framework::fixture::{Space, await_state, image_fault_answer, receive_as_pager, spawn};
@@ -39,6 +39,7 @@ tests! {
     SMP0020 [8.6] "use of pages is read and reset by two processors at once" two_read_use;
     SMP0021 [7.29, 8.2] "memory that is taken from the sender of a string while it is read is not given away before that ends" string_of_lost_page;
     SMP0022 [1.6] "a timeout ends on a processor to which others come again and again" timeout_beside_visitors;
+    SMP0023 [EXT 6.3] "a thread that runs on another processor is recalled, and goes on" recall_elsewhere;
 }
 
 mod strings;
@@ -628,6 +629,28 @@ fn held_elsewhere() {
             extension::write_extended_state(thread, &image.0[..size]).expect("it was read there");
             let told = ipc::call(thread, Message::new(TELL)).expect("it answers");
             assert_eq!(told.word(0), !value, "on processor {processor}");
+        }
+        thread::delete(thread).expect("it exists");
+    }
+}
+
+fn recall_elsewhere() {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    for processor in 0..processors() {
+        let thread = confined::spawn(&confined::space(), || {
+            loop {
+                COUNT.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        place(thread, processor);
+        for _ in 0..20 {
+            await_growth(&COUNT, 1);
+            extension::recall(thread).expect("the space is owned");
+            let frame = expect_recall(ipc::receive(thread).expect("its message"));
+            let seen = COUNT.load(Ordering::Relaxed);
+            thread::yield_now();
+            assert_eq!(COUNT.load(Ordering::Relaxed), seen, "it does not run on processor {processor}");
+            ipc::send(thread, Message::with_words(0, &frame)).expect("it waits for the answer");
         }
         thread::delete(thread).expect("it exists");
     }

@@ -265,7 +265,8 @@ fn wrong_buffers() {
     assert!(!extension::state(thread).unwrap().is_recalled());
 }
 
-fn expect_recall(received: ipc::Received) -> [u64; 18] {
+/// The registers of a thread whose recall has been `received`.
+pub(super) fn expect_recall(received: ipc::Received) -> [u64; 18] {
     assert_eq!(protocol::of(received.tag), protocol::ARCHITECTURE_EXCEPTION);
     assert_eq!(received.word(exception::NUMBER - 1), RECALLED);
     core::array::from_fn(|index| received.word(index))
