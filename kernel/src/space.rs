@@ -30,7 +30,9 @@ pub type SpaceRef = &'static Space;
 /// An address space. It exists as long as it has threads.
 ///
 /// The cells change under [`CONTROL`], the areas while the space has no active thread, and only then are they read without
-/// it; what any processor reads at any time is shared. The object's memory is never used as anything else.
+/// it; what any processor reads at any time is shared. The object's memory is never used as anything else. In whole cache lines:
+/// what entry code looks at together stays in one.
+#[repr(align(64))]
 pub struct Space {
     /// Page tables and mappings.
     pub memory: SpaceMemory,
@@ -48,9 +50,11 @@ pub struct Space {
     active_threads: Cell<u32>,
     /// UTCBs in use.
     utcbs: Cell<u32>,
-    /// The page of UTCBs that was used last, or [`NO_PAGE`], and its frame: most often the next is there.
+    /// The page of UTCBs that was used last, or [`NO_PAGE`]: most often the next is there. It is at hand.
     utcb_page: Cell<u64>,
-    utcb_frame: Cell<u64>,
+    /// How far its frame, in the direct map, is from it, and which UTCBs there are in use.
+    utcb_distance: Cell<u64>,
+    utcb_slots: Cell<Option<&'static Cell<u16>>>,
     pub(crate) privileged: Cell<bool>,
     /// Threads lately found by their local ids, for the fast path. Who is found here is asked whether it still has that id.
     pub(crate) local_ids: [SharedRef<Tcb>; REMEMBERED],
@@ -61,6 +65,8 @@ pub struct Space {
 
 /// While a space is free, the slab keeps its link in a word that only processors under the lock read.
 static SPACES: ObjectSlab<Space, { offset_of!(Space, kip_area) as u32 }> = ObjectSlab::new(Use::Spaces);
+
+const _: () = assert!(offset_of!(Space, entry_root) / 64 == offset_of!(Space, restriction) / 64);
 
 /// Spaces in use, for leak checks.
 pub fn spaces_in_use() -> u32 {
@@ -84,6 +90,15 @@ const NO_PAGE: u64 = 1;
 
 /// UTCBs that share a frame.
 const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
+
+/// A place for a UTCB, which is [taken](Space::take_utcb) into use before [`CONTROL`] is released, or not at all.
+pub struct VacantUtcb {
+    /// Of its frame, as [`slots`].
+    used: &'static Cell<u16>,
+    /// Which of its frame it is.
+    place: u32,
+    block: &'static Utcb,
+}
 
 impl Space {
     /// Whether messages leave the space just so, to whomever: it has no owner and no redirector.
@@ -128,7 +143,8 @@ impl Space {
                 active_threads: Cell::new(0),
                 utcbs: Cell::new(0),
                 utcb_page: Cell::new(NO_PAGE),
-                utcb_frame: Cell::new(0),
+                utcb_distance: Cell::new(0),
+                utcb_slots: Cell::new(None),
                 privileged: Cell::new(false),
                 local_ids: [const { SharedRef::new() }; REMEMBERED],
                 ownership: Ownership::new(),
@@ -258,80 +274,76 @@ impl Space {
             && self.utcb_area.get().is_some_and(|area| area.contains(location))
     }
 
-    /// As [`Self::is_utcb_location`], under [`CONTROL`]: most often it is where the last one was.
-    #[inline(always)]
-    pub fn takes_utcb_at(&self, location: u64) -> bool {
-        location.is_multiple_of(utcb::ALIGN)
-            && (page_of(location).value() == self.utcb_page.get() || self.is_utcb_location(location))
+    /// Has the UTCBs at `page`, whose frame is at `address`, at hand.
+    fn keep_at_hand(&self, page: VirtAddr, address: PhysAddr) {
+        self.utcb_page.set(page.value());
+        let frame: *mut u8 = arch::phys_to_virt(address);
+        self.utcb_distance.set((frame.expose_provenance() as u64).wrapping_sub(page.value()));
+        self.utcb_slots.set(Some(slots(address)));
     }
 
-    /// The frame of UTCBs at `page`, which stays while the caller holds [`CONTROL`], looked for.
-    fn find_utcb_frame(&self, page: VirtAddr) -> Option<PhysAddr> {
+    /// Has the UTCBs at `page` at hand, if there are any. Their frame stays while the caller holds [`CONTROL`].
+    fn find_utcb_page(&self, page: VirtAddr) -> bool {
         let _walk = arch::tlb::Walk::begin();
-        let frame = self.memory.kernel_frame(page)?;
-        self.utcb_page.set(page.value());
-        self.utcb_frame.set(frame.value());
-        Some(frame)
+        let frame = self.memory.kernel_frame(page);
+        frame.inspect(|&frame| self.keep_at_hand(page, frame)).is_some()
     }
 
     /// Takes the UTCB block at `location`, which is a valid location, into use, zeroed. `Ok(None)`: it is in use.
     pub fn allocate_utcb(&self, location: u64) -> Result<Option<&'static Utcb>, OutOfMemory> {
         let page = page_of(location);
-        if page.value() == self.utcb_page.get() || self.find_utcb_frame(page).is_some() {
-            return Ok(self.utcb_at_hand(location));
+        if page.value() != self.utcb_page.get() && !self.find_utcb_page(page) {
+            let frame = frame::alloc(self.account, Use::UserVisible)?;
+            self.memory.insert_kernel_frame(page, frame.address(), Rights::READ_WRITE)?;
+            let address = frame.into_raw();
+            slots(address).set(0);
+            self.keep_at_hand(page, address);
         }
-        let frame = frame::alloc(self.account, Use::UserVisible)?;
-        self.memory.insert_kernel_frame(page, frame.address(), Rights::READ_WRITE)?;
-        let address = frame.into_raw();
-        slots(address).set(0);
-        self.utcb_page.set(page.value());
-        self.utcb_frame.set(address.value());
-        Ok(self.take_utcb(address, location))
+        Ok(self.utcb_at_hand(location).map(|utcb| self.take_utcb(utcb)))
     }
 
-    /// As [`Self::allocate_utcb`], if `location` is in the page that was used last. `None` says nothing.
+    /// The place for a UTCB at `location`, if it is a valid location that is vacant, and its page at hand. `None` says nothing.
     #[inline(always)]
-    pub fn utcb_at_hand(&self, location: u64) -> Option<&'static Utcb> {
-        if page_of(location).value() != self.utcb_page.get() {
+    pub fn utcb_at_hand(&self, location: u64) -> Option<VacantUtcb> {
+        // What is no multiple of a UTCB's size, or in another page, becomes large.
+        let place = location.wrapping_sub(self.utcb_page.get()).rotate_right(utcb::SIZE.trailing_zeros());
+        if place >= UTCBS_PER_FRAME {
             return None;
         }
-        let block = self.take_utcb(PhysAddr::new(self.utcb_frame.get()), location)?;
-        block.clear();
-        Some(block)
+        let (used, place) = (self.utcb_slots.get()?, place as u32);
+        if used.get() & 1 << place != 0 {
+            return None;
+        }
+        let block = location.wrapping_add(self.utcb_distance.get()) as usize;
+        // SAFETY: the location is a block's in the page at hand, whose frame is a UTCB frame; a block is atomics that are valid
+        // whatever they hold. The frame stays while the UTCB is in use, and whoever frees it forgets the reference.
+        let block = unsafe { &*core::ptr::with_exposed_provenance::<Utcb>(block) };
+        Some(VacantUtcb { used, place, block })
     }
 
-    /// Takes a UTCB of this frame into use, as it is; `None`: it is in use.
+    /// Takes a UTCB into use, zeroed.
     #[inline(always)]
-    fn take_utcb(&self, address: PhysAddr, location: u64) -> Option<&'static Utcb> {
-        let (used, slot) = (slots(address), slot_of(location));
-        if used.get() & slot != 0 {
-            return None;
-        }
-        used.set(used.get() | slot);
+    pub fn take_utcb(&self, VacantUtcb { used, place, block }: VacantUtcb) -> &'static Utcb {
+        used.set(used.get() | 1 << place);
         self.utcbs.set(self.utcbs.get() + 1);
-        Some(block_in(address, location))
+        block.clear();
+        block
     }
 
     /// Gives `block`, which is at `location`, back, and its frame if it was the last in use there.
     #[inline(always)]
-    pub fn free_utcb(&self, block: &'static Utcb, location: u64) {
-        let address = arch::virt_to_phys(block).align_down(crate::memory::PAGE_BITS);
-        let used = slots(address);
-        let left = used.get() & !slot_of(location);
+    pub fn free_utcb(&'static self, block: &'static Utcb, location: u64) {
+        let (used, slot) = (slots(frame_of(block)), slot_of(location));
+        let left = used.get() & !slot;
         used.set(left);
         self.utcbs.set(self.utcbs.get() - 1);
         if left == 0 {
-            self.free_utcb_frame(address, page_of(location));
+            arch::call_seldom(
+                free_utcb_frame,
+                core::ptr::from_ref(self).expose_provenance() as u64,
+                location,
+            );
         }
-    }
-
-    #[inline(never)]
-    fn free_utcb_frame(&self, address: PhysAddr, page: VirtAddr) {
-        self.utcb_page.set(NO_PAGE);
-        self.memory.remove_kernel_frame(page);
-        // SAFETY: `allocate_utcb` charged the frame to this account and gave up ownership; no UTCB in it is in use
-        // and it is mapped nowhere any more.
-        drop(unsafe { Frame::from_raw(address, self.account) });
     }
 
     /// The active thread of this space whose local id is `id`.
@@ -379,10 +391,34 @@ fn page_of(location: u64) -> VirtAddr {
     VirtAddr::new(location).align_down(crate::memory::PAGE_BITS)
 }
 
+/// Frees the frame in which a UTCB of the space at this address was the last, at `location`.
+#[cold]
+extern "C" fn free_utcb_frame(space: u64, location: u64) {
+    // SAFETY: [`Space::free_utcb`] has a reference to it.
+    let space: SpaceRef = unsafe { &*core::ptr::with_exposed_provenance(space as usize) };
+    let page = page_of(location);
+    let address = {
+        let _walk = arch::tlb::Walk::begin();
+        space.memory.kernel_frame(page).expect("the UTCB was there")
+    };
+    space.utcb_page.set(NO_PAGE);
+    space.utcb_slots.set(None);
+    space.memory.remove_kernel_frame(page);
+    // SAFETY: `allocate_utcb` charged the frame to this account and gave up ownership; no UTCB in it is in use
+    // and it is mapped nowhere any more.
+    drop(unsafe { Frame::from_raw(address, space.account) });
+}
+
 /// The bit of a UTCB in [`slots`].
 #[inline(always)]
 fn slot_of(location: u64) -> u16 {
     1 << (location / utcb::SIZE % UTCBS_PER_FRAME)
+}
+
+/// The frame in which a UTCB is.
+#[inline(always)]
+fn frame_of(block: &'static Utcb) -> PhysAddr {
+    arch::virt_to_phys(block).align_down(crate::memory::PAGE_BITS)
 }
 
 /// Which UTCBs of a UTCB frame are in use, one bit each.

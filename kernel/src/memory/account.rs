@@ -3,7 +3,8 @@
 //! An [`Account`] is a 16-bit name, small enough for every map node to carry its payer. Its state lives in a table
 //! that grows by frames of kernel memory. It disappears when nobody holds a reference any more and everything charged
 //! to it has been returned. Accounts can share the quota of another ([`Account::share`]).
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::counters::{self, Counters, Table as _};
 use super::{OutOfMemory, PAGE_SIZE, PhysAddr, Use, frame};
@@ -29,8 +30,8 @@ const PER_FRAME: usize = PAGE_SIZE as usize / size_of::<State>();
 const FRAMES: usize = (u16::MAX as usize + 1) / PER_FRAME;
 const _: () = assert!(size_of::<State>() == 32);
 
-/// Frame numbers of the table's frames; 0 = not there yet. Written under [`SLOTS`] only.
-static TABLE: [AtomicU32; FRAMES] = [const { AtomicU32::new(0) }; FRAMES];
+/// Where the table's frames are in the direct map; null = not there yet. Written under [`SLOTS`] only.
+static TABLE: [AtomicPtr<State>; FRAMES] = [const { AtomicPtr::new(null_mut()) }; FRAMES];
 
 /// Which slots are free: a list threaded through them, and how many have ever been used.
 struct Slots {
@@ -43,7 +44,7 @@ static SLOTS: SpinLock<Slots> = SpinLock::new(Slots { first_free: 0, ever_used: 
 /// Makes the kernel's own account. Called once, by [`super::init`].
 pub(super) fn init() {
     for entry in &TABLE {
-        entry.store(0, Ordering::Relaxed);
+        entry.store(null_mut(), Ordering::Relaxed);
     }
     *SLOTS.lock() = Slots { first_free: 0, ever_used: 0 };
     let kernel = Account::create(UNLIMITED).expect("kernel memory holds at least one frame");
@@ -67,8 +68,10 @@ impl Account {
                 return Err(OutOfMemory);
             }
             let entry = &TABLE[id as usize / PER_FRAME];
-            if entry.load(Ordering::Relaxed) == 0 {
-                entry.store(frame::alloc_number(Self(id as u16), Use::Accounts)?, Ordering::Relaxed);
+            if entry.load(Ordering::Relaxed).is_null() {
+                let number = frame::alloc_number(Self(id as u16), Use::Accounts)?;
+                let table = PhysAddr::new(u64::from(number) * PAGE_SIZE);
+                entry.store(arch::phys_to_virt(table).cast(), Ordering::Relaxed);
             }
             slots.ever_used += 1;
             id
@@ -95,6 +98,11 @@ impl Account {
     /// The account's number.
     pub fn number(self) -> u16 {
         self.0
+    }
+
+    /// The account with this number, which there is.
+    pub(super) fn numbered(number: u16) -> Self {
+        Self(number)
     }
 
     /// Drops a reference. What is still charged keeps the account until it is returned.
@@ -147,6 +155,26 @@ impl Account {
         Accounts.credit(self.0, bytes);
     }
 
+    /// As [`Self::charge`], for who calls nothing else: no register is to be saved for an account that shares no quota. Returns
+    /// whether the bytes were left.
+    #[inline(always)]
+    pub fn charge_apart(self, bytes: u64) -> bool {
+        let charged = Accounts.charge_alone(self.0, bytes);
+        charged.unwrap_or_else(|_| arch::ask_seldom(charge_seldom, self.0.into(), bytes) != 0)
+    }
+
+    /// As [`Self::credit`], for who calls nothing else.
+    #[inline(always)]
+    pub fn credit_apart(self, bytes: u64) {
+        let (upper, unused) = Accounts.credit_alone(self.0, bytes);
+        if unused {
+            arch::call_seldom(reclaim_seldom, self.0.into(), 0);
+        }
+        if upper != counters::NONE {
+            arch::call_seldom(credit_seldom, upper.into(), bytes);
+        }
+    }
+
     /// Frees the slot, if it is unused now that the lock is held.
     #[cold]
     fn reclaim(self) {
@@ -164,12 +192,26 @@ impl Account {
 
     #[inline]
     fn state(self) -> &'static State {
-        let number = TABLE[self.0 as usize / PER_FRAME].load(Ordering::Relaxed);
-        let table = PhysAddr::new(u64::from(number) * PAGE_SIZE);
+        let table = TABLE[self.0 as usize / PER_FRAME].load(Ordering::Relaxed);
         // SAFETY: an Account exists only for a slot of a table frame that was entered into TABLE and is never freed; the
         // state is all atomics, and zero is a valid one.
-        unsafe { &*arch::phys_to_virt(table).cast::<State>().add(self.0 as usize % PER_FRAME) }
+        unsafe { &*table.add(self.0 as usize % PER_FRAME) }
     }
+}
+
+/// [`Account::charge`].
+extern "C" fn charge_seldom(number: u64, bytes: u64) -> u64 {
+    Account(number as u16).charge(bytes).is_ok().into()
+}
+
+/// [`Account::credit`].
+extern "C" fn credit_seldom(number: u64, bytes: u64) {
+    Account(number as u16).credit(bytes);
+}
+
+/// [`Account::reclaim`].
+extern "C" fn reclaim_seldom(number: u64, _: u64) {
+    Account(number as u16).reclaim();
 }
 
 struct Accounts;

@@ -169,10 +169,19 @@ pub trait Table {
     /// Takes `bytes` out of the account's quota and those above: all or nothing.
     #[inline(always)]
     fn charge(&self, number: u16, bytes: u64) -> bool {
+        match self.charge_alone(number, bytes) {
+            Ok(charged) => charged,
+            Err(upper) => self.charge_both(number, upper, bytes, 0),
+        }
+    }
+
+    /// [`Self::charge`] if there is no account above; else that one, and nothing has changed.
+    #[inline(always)]
+    fn charge_alone(&self, number: u16, bytes: u64) -> Result<bool, u16> {
         match self.counters(number).add(bytes, NONE) {
-            Ok(()) => true,
-            Err(Refusal::Full) => false,
-            Err(Refusal::Upper(upper)) => self.charge_both(number, upper, bytes, 0),
+            Ok(()) => Ok(true),
+            Err(Refusal::Full) => Ok(false),
+            Err(Refusal::Upper(upper)) => Err(upper),
         }
     }
 
@@ -208,13 +217,20 @@ pub trait Table {
     /// Puts `bytes` back into the account's quota and those above.
     #[inline(always)]
     fn credit(&self, number: u16, bytes: u64) {
-        let (upper, unused) = self.counters(number).subtract(bytes);
+        let (upper, unused) = self.credit_alone(number, bytes);
         if unused {
             self.reclaim(number);
         }
         if upper != NONE {
             self.credit_above(upper, bytes);
         }
+    }
+
+    /// The beginning of [`Self::credit`]. What is still to be done: credit of this account above, if it is one, and whether the
+    /// account may be unused.
+    #[inline(always)]
+    fn credit_alone(&self, number: u16, bytes: u64) -> (u16, bool) {
+        self.counters(number).subtract(bytes)
     }
 
     /// [`Self::credit`] for an account above the one in question.

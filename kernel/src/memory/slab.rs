@@ -7,7 +7,8 @@
 //! frame pool, except one that is kept for the next allocation.
 //!
 //! A *stable* slab (thread control blocks) never gives frames back and never clears objects: whoever holds an old
-//! pointer finds an object of the same type there (K12).
+//! pointer finds an object of the same type there (K12). As no frame has to become empty, what is freed is *at hand*: a list
+//! of its own, last in, first out, linked through a word inside each, for which the frames count it as in use.
 //!
 //! *Nodes* (see `node`): each has its frames. The slab has the list of one node at hand, and changes it when an object of
 //! another is wanted. A frame's record says in whose list it is: the node for which it was taken, even if its memory is another's.
@@ -18,7 +19,7 @@
 use core::marker::PhantomData;
 use core::ops::DerefMut;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU16, Ordering};
+use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use super::frame::{self, Record};
 use super::node::{self, MAX_NODES};
@@ -27,6 +28,9 @@ use crate::arch;
 use crate::sync::{BelowGuard, SpinLock, SpinLockGuard};
 
 const LINE: u32 = 64;
+
+/// No object is at hand.
+const NONE_AT_HAND: PhysAddr = PhysAddr::new(0);
 
 /// How a slab lays out and treats its objects.
 #[derive(Clone, Copy)]
@@ -61,6 +65,8 @@ struct State {
     node: u8,
     /// Those of the other nodes; what stands here about `node` means nothing.
     others: [Frames; MAX_NODES],
+    /// The first object at hand; 0 = none.
+    at_hand: PhysAddr,
     objects: u32,
     frames: u32,
     /// The machine that this state is about.
@@ -128,6 +134,11 @@ impl Slab {
     ) -> Result<PhysAddr, OutOfMemory> {
         if !detour::none() {
             Self::detour(&mut state)?;
+        } else if layout.stable && state.at_hand != NONE_AT_HAND {
+            if !PAID {
+                account.charge(u64::from(layout.size))?;
+            }
+            return Ok(state.take_at_hand(layout));
         }
         if !PAID {
             account.charge(u64::from(layout.size))?;
@@ -206,6 +217,9 @@ impl Slab {
     /// Returns an object. If the slab clears objects, it holds zeros.
     #[inline(always)]
     fn free_raw(&self, mut state: impl DerefMut<Target = State>, layout: Layout, object: PhysAddr) {
+        if layout.stable && detour::none() {
+            return state.keep_at_hand(layout, object);
+        }
         let number = (object.value() / PAGE_SIZE) as u32;
         let record = frame::record_of(object);
         let place = layout.place(number, object);
@@ -374,7 +388,34 @@ impl Slab {
 impl State {
     const fn new(layout: Layout) -> Self {
         const NONE: Frames = Frames { partial: 0, spare: 0 };
-        Self { layout, here: NONE, node: 0, others: [NONE; MAX_NODES], objects: 0, frames: 0, machine: 0 }
+        let at_hand = NONE_AT_HAND;
+        Self {
+            layout,
+            here: NONE,
+            node: 0,
+            others: [NONE; MAX_NODES],
+            at_hand,
+            objects: 0,
+            frames: 0,
+            machine: 0,
+        }
+    }
+
+    /// Takes the first object at hand; there is one.
+    #[inline(always)]
+    fn take_at_hand(&mut self, layout: Layout) -> PhysAddr {
+        let object = self.at_hand;
+        self.at_hand = PhysAddr::new(layout.next_at_hand(object).load(Ordering::Relaxed));
+        self.objects += 1;
+        object
+    }
+
+    /// Has an object that is freed at hand.
+    #[inline(always)]
+    fn keep_at_hand(&mut self, layout: Layout, object: PhysAddr) {
+        layout.next_at_hand(object).store(self.at_hand.value(), Ordering::Relaxed);
+        self.at_hand = object;
+        self.objects -= 1;
     }
 
     /// In host tests statics outlive the machine that they describe: there may be another one.
@@ -420,8 +461,9 @@ impl Layout {
     }
 
     /// Of objects whose memory holds objects of this type for ever, cleared only when first used. While an object is free, the
-    /// two bytes at `link_at` are the slab's.
+    /// word at `link_at` is the slab's.
     const fn stable(size: u32, link_at: u32) -> Self {
+        assert!(size.is_multiple_of(8) && link_at.is_multiple_of(8) && link_at < size);
         let full = PAGE_SIZE as u32 / size;
         let per_frame = if full * size == PAGE_SIZE as u32 && full > 1 { full - 1 } else { full };
         Self { per_frame, link_at, stable: true, ..Self::packed(size) }.with_colours()
@@ -475,6 +517,14 @@ impl Layout {
         let word = arch::phys_to_virt(object.offset(u64::from(self.link_at)));
         // SAFETY: a free object's link lies inside it, aligned, in kernel memory that is always mapped.
         unsafe { &*word.cast::<AtomicU16>() }
+    }
+
+    /// Where an object at hand says which is the next, in a stable slab.
+    #[inline(always)]
+    fn next_at_hand(self, object: PhysAddr) -> &'static AtomicU64 {
+        let word = arch::phys_to_virt(object.offset(u64::from(self.link_at)));
+        // SAFETY: as for `link`.
+        unsafe { &*word.cast::<AtomicU64>() }
     }
 }
 
@@ -540,7 +590,7 @@ impl<const SIZE: u32> FastSlab<SIZE> {
 pub const CLEARED: u32 = u32::MAX;
 
 /// Objects of type `T`, packed. `T` must be valid as all zeros, or the caller writes it before use. `CARE` says how they are
-/// treated: [`CLEARED`], or, for a stable slab (see the module), the offset of two bytes of `T` which mean
+/// treated: [`CLEARED`], or, for a stable slab (see the module), the offset of a word of `T` which means
 /// nothing while it is free.
 pub struct ObjectSlab<T, const CARE: u32 = CLEARED> {
     slab: Slab,
@@ -587,6 +637,30 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         Ok(unsafe { NonNull::new_unchecked(object.cast()) })
     }
 
+    /// As [`Self::alloc_below`], but no function is called on the way but seldom. `None` says nothing.
+    ///
+    /// # Safety
+    /// As for [`SpinLock::lock_below`].
+    #[inline(always)]
+    pub unsafe fn alloc_at_hand(&self, account: Account) -> Option<NonNull<T>> {
+        if !detour::none() || !account.charge_apart(Self::SIZE.into()) {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let is_empty = unsafe { self.slab.lock_below() }.at_hand == NONE_AT_HAND;
+        if is_empty {
+            let slab = core::ptr::from_ref(&self.slab).expose_provenance() as u64;
+            if arch::ask_seldom(bring_to_hand, slab, account.number().into()) == 0 {
+                return None;
+            }
+        }
+        // SAFETY: as above.
+        let mut state = unsafe { self.slab.lock_below() };
+        let object = arch::phys_to_virt(state.take_at_hand(Self::LAYOUT));
+        // SAFETY: the direct map does not contain address 0.
+        Some(unsafe { NonNull::new_unchecked(object.cast()) })
+    }
+
     /// Returns the memory. Does not drop the `T`.
     ///
     /// # Safety
@@ -612,6 +686,25 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         }
     }
 
+    /// Whether what is freed comes to hand.
+    #[inline(always)]
+    pub fn frees_to_hand(&self) -> bool {
+        Self::LAYOUT.stable && detour::none()
+    }
+
+    /// As [`Self::free_below`] where [that comes to hand](Self::frees_to_hand); no function is called on the way but seldom.
+    ///
+    /// # Safety
+    /// As for [`Self::free_below`].
+    #[inline(always)]
+    pub unsafe fn free_to_hand(&self, object: NonNull<T>, account: Account) {
+        debug_assert!(self.frees_to_hand());
+        // SAFETY: the caller's promise.
+        let mut state = unsafe { self.slab.lock_below() };
+        state.keep_at_hand(Self::LAYOUT, arch::virt_to_phys(object.as_ptr()));
+        account.credit_apart(Self::SIZE.into());
+    }
+
     /// As [`ObjectSlab::alloc`], but freed again unless [`Reserved::commit`] is called: for a system call that takes all
     /// it may need before its first state change.
     pub fn reserve(&'static self, account: Account) -> Result<Reserved<T, CARE>, OutOfMemory> {
@@ -621,6 +714,28 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     /// The untyped slab, for statistics.
     pub fn slab(&self) -> &Slab {
         &self.slab
+    }
+}
+
+/// Has an object of the stable slab at this address at hand, where none is, for `account`, which has paid for it. Returns 0 if there
+/// is no memory; what was paid is put back.
+#[cold]
+extern "C" fn bring_to_hand(slab: u64, account: u64) -> u64 {
+    let account = Account::numbered(account as u16);
+    // SAFETY: [`ObjectSlab::alloc_at_hand`] has a reference to it.
+    let slab = unsafe { &*core::ptr::with_exposed_provenance::<Slab>(slab as usize) };
+    // SAFETY: the promise of its caller.
+    let mut state = unsafe { slab.lock_below() };
+    let layout = state.layout;
+    match slab.alloc_raw::<true>(&mut *state, layout, account) {
+        Ok(object) => {
+            state.keep_at_hand(layout, object);
+            1
+        }
+        Err(OutOfMemory) => {
+            account.credit(layout.size.into());
+            0
+        }
     }
 }
 

@@ -148,6 +148,52 @@ fn stable_slabs_keep_contents_and_spread_over_cache_sets() {
 }
 
 #[test]
+fn what_a_stable_slab_had_last_is_at_hand() {
+    let _machine = Machine::new(256 * KIB);
+    static SLAB: ObjectSlab<Block, 504> = ObjectSlab::new(Use::Threads);
+    // SAFETY: nothing else happens.
+    let at_hand = || unsafe { SLAB.alloc_at_hand(Account::KERNEL) };
+    let [first, second] = [at_hand(), SLAB.alloc(Account::KERNEL).ok()].map(Option::unwrap);
+    // SAFETY: nothing else happens, and each is freed once.
+    unsafe {
+        SLAB.free(first, Account::KERNEL);
+        SLAB.free_to_hand(second, Account::KERNEL);
+    }
+    assert_eq!(SLAB.slab().usage(), (0, 1));
+    assert_eq!(at_hand(), Some(second));
+    injection::fail_nth(100);
+    assert_eq!(at_hand(), None, "what is unusual is not for this way");
+    let another = SLAB.alloc(Account::KERNEL).unwrap();
+    assert!(injection::cancel() && another != first, "nor is what is at hand for that");
+    assert_eq!(SLAB.alloc(Account::KERNEL), Ok(first));
+    assert_eq!(SLAB.slab().usage(), (3, 1));
+    let poor = Account::create(512).unwrap();
+    // SAFETY: nothing else happens.
+    let for_poor = || unsafe { SLAB.alloc_at_hand(poor) };
+    assert!((0..4).all(|_| at_hand().is_some()));
+    let hoard: Vec<_> = core::iter::from_fn(|| frame::alloc(Account::KERNEL, Use::Kernel).ok()).collect();
+    assert_eq!((for_poor(), poor.used()), (None, 0), "there is no memory");
+    drop(hoard);
+    assert!(for_poor().is_some() && for_poor().is_none());
+    assert_eq!((SLAB.slab().usage(), poor.used()), ((8, 2), 512));
+}
+
+#[test]
+fn accounts_are_charged_apart_as_together() {
+    let _machine = Machine::new(256 * KIB);
+    let [owner, shared] = [1000, UNLIMITED].map(|limit| Account::create(limit).unwrap());
+    assert!(!owner.charge_apart(1001) && owner.charge_apart(600));
+    shared.share(Some(owner), 0, 0).unwrap();
+    assert!(!shared.charge_apart(401) && shared.charge_apart(400));
+    assert_eq!([owner, shared].map(Account::used), [1000, 400]);
+    shared.credit_apart(400);
+    assert_eq!([owner, shared].map(Account::used), [600, 0]);
+    owner.release();
+    owner.credit_apart(600);
+    assert_eq!(Account::create(UNLIMITED), Ok(owner), "the last byte frees what nobody has");
+}
+
+#[test]
 fn the_nth_allocation_fails() {
     let _machine = Machine::new(256 * KIB);
     static SLAB: Slab = Slab::new(Use::Kernel, 128);

@@ -20,7 +20,7 @@ mod unmap;
 pub use exchange_registers::{Values as ExchangedValues, find_readable};
 pub use map_control::at_once as map_page;
 pub use schedule::read as read_schedule;
-pub use thread_control::at_once as control_thread;
+pub use thread_control::{NewThread, create_at_once as create_thread, delete_at_once as delete_thread};
 pub use unmap::at_once as unmap_page;
 use x2::{ErrorCode, ThreadId, utcb};
 

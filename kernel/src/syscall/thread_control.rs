@@ -64,56 +64,83 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     }
 }
 
-/// The most frequent calls at once, of a caller that has the privilege: a new thread comes into a space that there is, or one goes
-/// whose end concerns nobody else ([`lifecycle::goes_unnoticed`]). Anything else: `None`, nothing is done.
+/// What [`create_at_once`] and [`delete_at_once`] answer. `None`: nothing is done, and the call goes on as any.
+type AtOnce = Option<Result<(), ErrorCode>>;
+
+/// The parameters of a creation, in the order of ThreadControl's registers.
+pub struct NewThread {
+    /// RDI.
+    pub id: ThreadId,
+    /// RSI; nil: inactive.
+    pub pager: ThreadId,
+    /// RDX.
+    pub scheduler: ThreadId,
+    /// R8, not nil.
+    pub specifier: ThreadId,
+    /// R9.
+    pub location: u64,
+}
+
+/// The most frequent creations at once, for `current`, which has the privilege and is at home: a new thread, in a space that there
+/// is, with all its memory at hand. It calls nothing but seldom, so that few registers are to be saved; what is rare or wrong is
+/// left to [`system_call`]. Entry code's ways alone lead here: they are closed while events are recorded.
 #[inline(always)]
-pub fn at_once(current: ThreadRef) -> Option<Result<(), ErrorCode>> {
-    let id = ThreadId::from_raw(current.registers.rdi.get());
+pub fn create_at_once(current: ThreadRef, new: &NewThread) -> AtOnce {
+    let &NewThread { id, pager, scheduler, specifier, location } = new;
     if !ipc::is_user_number(id) {
-        return if is_interrupt(id) { None } else { Some(Err(ErrorCode::InvalidThread)) };
+        return refuse(id);
     }
-    let specifier = ThreadId::from_raw(current.registers.r8.get());
-    let control = CONTROL.try_lock()?;
-    let result = match threads().by_number(id.number()) {
-        None => create_at_once(current, id, specifier),
-        Some(thread) if specifier.is_nil() => delete_at_once(current, thread, id.number()),
-        Some(_) => None,
-    };
-    drop(control);
-    result
-}
-
-#[inline(always)]
-fn create_at_once(current: ThreadRef, id: ThreadId, specifier: ThreadId) -> Option<Result<(), ErrorCode>> {
-    let registers = &current.registers;
-    let pager = ThreadId::from_raw(registers.rsi.get());
-    if specifier == id || !pager.is_nil() && !pager.is_global() {
+    let _control = CONTROL.try_lock()?;
+    if threads().by_number(id.number()).is_some() {
         return None;
     }
-    let scheduler = ThreadId::from_raw(registers.rdx.get());
-    let location = registers.r9().get();
-    match decode_creation(current, id, specifier, scheduler, some_pager(pager), some_location(location)) {
-        Ok(Request::Create { id, space: Some(space), scheduler, location, .. }) => {
-            let home = current.home();
-            Some(create_in::<true>(id, space, scheduler, pager, location, (home, home)))
+    let own_id = current.id();
+    // Most often a thread makes another one beside itself, and has it scheduled by itself. Where it is active itself, others can be.
+    let space = if specifier == own_id {
+        current.space.get()
+    } else {
+        threads().find(specifier)?.space.get().filter(|space| pager.is_nil() || space.is_configured())
+    }?;
+    debug_assert!(pager.is_nil() || space.is_configured());
+    let scheduler = if scheduler == own_id { current } else { threads().find(scheduler)? };
+    if pager != own_id && !pager.is_nil() && !pager.is_global() {
+        return None;
+    }
+    let utcb =
+        if location == UNCHANGED && pager.is_nil() { None } else { Some(space.utcb_at_hand(location)?) };
+    let home = current.home();
+    let thread = lifecycle::allocate_at_hand(space.account(), pager, home)?;
+    // POINT OF NO RETURN.
+    lifecycle::install(thread, id, space, home);
+    lifecycle::set_scheduler(thread, scheduler);
+    if let Some(utcb) = utcb {
+        let block = space.take_utcb(utcb);
+        lifecycle::set_first_utcb(thread, id, home, block, location);
+        if !pager.is_nil() {
+            lifecycle::activate_new::<true>(thread, space, block, pager);
         }
-        Ok(Request::Nothing) => Some(Ok(())),
-        Ok(_) => None,
-        Err(error) => Some(Err(error)),
     }
+    Some(Ok(()))
 }
 
+/// The most frequent deletions at once, in the same way: the end of the thread concerns nobody else
+/// ([`lifecycle::goes_unnoticed`]).
 #[inline(always)]
-fn delete_at_once(current: ThreadRef, thread: ThreadRef, number: u32) -> Option<Result<(), ErrorCode>> {
-    if thread.id().is_nil() || eq(thread, current) || !thread.is_here() {
-        return None;
+pub fn delete_at_once(current: ThreadRef, id: ThreadId) -> AtOnce {
+    if !ipc::is_user_number(id) {
+        return refuse(id);
     }
-    let space = thread.space.get()?;
-    if !lifecycle::goes_unnoticed(thread, space) {
-        return None;
-    }
-    lifecycle::delete_unnoticed(thread, number, space);
+    let _control = CONTROL.try_lock()?;
+    let thread = threads().find(id).filter(|&thread| !eq(thread, current) && thread.is_here())?;
+    let space = thread.space.get().filter(|space| lifecycle::goes_unnoticed(thread, space))?;
+    lifecycle::delete_unnoticed(thread, id.number(), space);
     Some(Ok(()))
+}
+
+/// What is answered to an id that is no user thread's.
+#[inline(always)]
+fn refuse(id: ThreadId) -> AtOnce {
+    if is_interrupt(id) { None } else { Some(Err(ErrorCode::InvalidThread)) }
 }
 
 /// If the thread or interrupt that the call is about is elsewhere, the current thread goes there.
@@ -207,7 +234,6 @@ fn is_interrupt(id: ThreadId) -> bool {
 }
 
 /// The argument `pager`, if it says something.
-#[inline(always)]
 fn some_pager(pager: ThreadId) -> Option<ThreadId> {
     Some(pager).filter(|pager| !pager.is_nil())
 }
@@ -273,7 +299,6 @@ fn decode_association(
     Ok(Request::Associate(interrupt, Some(handler)))
 }
 
-#[inline(always)]
 fn decode_creation(
     current: ThreadRef,
     id: ThreadId,
@@ -291,7 +316,7 @@ fn decode_creation(
     }
     let scheduler = decode_scheduler(current, scheduler)?.ok_or(ErrorCode::InvalidScheduler)?;
     match location {
-        Some(location) if !space.is_some_and(|space| space.takes_utcb_at(location)) => {
+        Some(location) if !space.is_some_and(|space| space.is_utcb_location(location)) => {
             return Err(ErrorCode::InvalidUtcbArea);
         }
         None if pager.is_some() => return Err(ErrorCode::InvalidUtcbArea),
@@ -335,13 +360,11 @@ fn decode_modification(
 }
 
 /// The space of the user thread that `specifier` names.
-#[inline(always)]
 fn space_of(specifier: ThreadId) -> Result<SpaceRef, ErrorCode> {
     threads().find(specifier).and_then(|thread| thread.space.get()).ok_or(ErrorCode::InvalidSpace)
 }
 
 /// The scheduler; `None` if it is not to change. Most often it is who asks.
-#[inline(always)]
 fn decode_scheduler(current: ThreadRef, scheduler: ThreadId) -> Result<Option<ThreadRef>, ErrorCode> {
     if scheduler == current.id() {
         return Ok(Some(current));
@@ -366,7 +389,7 @@ fn perform(request: Request) -> Result<Option<Work>, ErrorCode> {
                 return Ok(Some(unfinished));
             }
             let id = thread.id();
-            let alone = lifecycle::is_in_no_ipc(thread);
+            let alone = thread.has_not_started();
             lifecycle::retire_id(thread, None);
             if lifecycle::has_no_relations(thread) {
                 return match lifecycle::remove(thread, id.number()) {
@@ -388,22 +411,14 @@ fn perform(request: Request) -> Result<Option<Work>, ErrorCode> {
 }
 
 /// Takes the UTCB that a thread is to get into use. `space` pays for it.
-#[inline(always)]
 fn reserve_utcb(space: SpaceRef, location: Option<u64>) -> Result<Option<(&'static Utcb, u64)>, ErrorCode> {
     let Some(location) = location else { return Ok(None) };
-    let block = match space.utcb_at_hand(location) {
-        Some(block) => block,
-        None => reserve_utcb_elsewhere(space, location)?,
-    };
+    let block = mapping::or_from_spare(|| space.allocate_utcb(location));
+    let block = block.map_err(|_: OutOfMemory| ErrorCode::NoMemory)?.ok_or(ErrorCode::InvalidUtcbArea)?;
     Ok(Some((block, location)))
 }
 
-#[inline(never)]
-fn reserve_utcb_elsewhere(space: SpaceRef, location: u64) -> Result<&'static Utcb, ErrorCode> {
-    let block = mapping::or_from_spare(|| space.allocate_utcb(location));
-    block.map_err(|_: OutOfMemory| ErrorCode::NoMemory)?.ok_or(ErrorCode::InvalidUtcbArea)
-}
-
+/// Creates a thread, active if there is a pager; `space` is `None` for a new space.
 fn create(
     id: ThreadId,
     space: Option<SpaceRef>,
@@ -415,35 +430,23 @@ fn create(
         return mapping::or_from_spare(|| lifecycle::create_with_space(id, scheduler))
             .map_err(|_: OutOfMemory| ErrorCode::NoMemory);
     };
-    let processors = (arch::cpu_number() as u16, lifecycle::creators_home());
-    create_in::<false>(id, space, scheduler, pager.unwrap_or(ThreadId::NIL), location, processors)
-}
-
-/// Creates a thread, active if there is a pager (not nil), in a space that there is, `here`, from where it goes to its `home`.
-/// `AT_ONCE`: these are the same, and the pager's id is a global one.
-#[inline(always)]
-fn create_in<const AT_ONCE: bool>(
-    id: ThreadId,
-    space: SpaceRef,
-    scheduler: ThreadRef,
-    pager: ThreadId,
-    location: Option<u64>,
-    (here, home): (u16, u16),
-) -> Result<(), ErrorCode> {
+    let pager = pager.unwrap_or(ThreadId::NIL);
+    let (here, home) = (arch::cpu_number() as u16, lifecycle::creators_home());
     let place = reserve_utcb(space, location)?;
-    let Some(thread) = lifecycle::allocate_or_from_spare(space.account(), pager, here) else {
+    let thread = mapping::or_from_spare(|| lifecycle::allocate(space.account(), pager, here));
+    let Ok(thread) = thread else {
         if let Some((block, location)) = place {
             space.free_utcb(block, location);
         }
         return Err(ErrorCode::NoMemory);
     };
     // POINT OF NO RETURN.
-    lifecycle::install(thread, id, space, home);
+    lifecycle::install_recorded(thread, id, space, home);
     lifecycle::set_scheduler(thread, scheduler);
     if let Some((block, location)) = place {
         lifecycle::set_first_utcb(thread, id, home, block, location);
         if !pager.is_nil() {
-            lifecycle::activate_new::<AT_ONCE>(thread, space, block, pager);
+            lifecycle::activate_new::<false>(thread, space, block, pager);
         }
     }
     Ok(())

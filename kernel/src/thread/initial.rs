@@ -42,7 +42,7 @@ fn create_server(
     let account = space.account();
     space.configure(Some(KIP_AREA), Some(UTCB_AREA))?;
     let thread = lifecycle::allocate(account, ThreadId::NIL, arch::cpu_number() as u16)?;
-    lifecycle::install(thread, id, space, lifecycle::creators_home());
+    lifecycle::install_recorded(thread, id, space, lifecycle::creators_home());
     thread.scheduler.set(scheduler);
     thread.priority.set(MAX_PRIORITY);
     thread.sensitive_priority.set(MAX_PRIORITY);

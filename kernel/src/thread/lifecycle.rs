@@ -13,8 +13,8 @@ use x2::{ThreadId, utcb};
 use super::table::threads;
 use super::tcb::{TCB_SIZE, Tcb, mark, own_gs_base};
 use super::transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
-use super::{Continuation, IpcKind, ThreadRef, Utcb, ipc};
-use crate::mapping::{self, Cursor, Progress};
+use super::{Continuation, ThreadRef, Utcb, ipc};
+use crate::mapping::{Cursor, Progress};
 use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
 use crate::scheduler::timeouts::NEVER;
 use crate::space::{CONTROL, Space, SpaceRef};
@@ -49,36 +49,32 @@ pub fn threads_in_use() -> u32 {
 
 /// A TCB that is not in the table yet, charged to `account`; [`install`] completes it. It is `here`, on this processor, and will wait
 /// for its start from `pager`, unless that is nil. Under [`CONTROL`], or at boot.
-#[inline(always)]
 pub fn allocate(account: Account, pager: ThreadId, here: u16) -> Result<ThreadRef, OutOfMemory> {
-    debug_assert!(u32::from(here) == arch::cpu_number());
     // SAFETY: see above, and [`release`].
     let place = unsafe { THREADS.alloc_below(account)? };
+    Ok(begin(place, account, pager, here))
+}
+
+/// As [`allocate`], if a TCB is at hand and paid for just so. `None` says nothing.
+#[inline(always)]
+pub fn allocate_at_hand(account: Account, pager: ThreadId, here: u16) -> Option<ThreadRef> {
+    // SAFETY: as in `allocate`.
+    let place = unsafe { THREADS.alloc_at_hand(account)? };
+    Some(begin(place, account, pager, here))
+}
+
+#[inline(always)]
+fn begin(place: NonNull<Memory>, account: Account, pager: ThreadId, here: u16) -> ThreadRef {
     // SAFETY: the slab hands out memory that is a TCB, live or from its last use, or zero: each is a valid Tcb, and the
     // memory is never used as anything else.
     let thread: ThreadRef = unsafe { &place.as_ref().tcb };
+    debug_assert!(u32::from(here) == arch::cpu_number());
     thread.reset(pager, here);
     thread.account.set(account);
-    Ok(thread)
-}
-
-/// As [`allocate`]; where memory is short, what spare page tables have is used for it.
-#[inline(always)]
-pub fn allocate_or_from_spare(account: Account, pager: ThreadId, here: u16) -> Option<ThreadRef> {
-    match allocate(account, pager, here) {
-        Ok(thread) => Some(thread),
-        Err(OutOfMemory) => allocate_from_spare(account, pager, here),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn allocate_from_spare(account: Account, pager: ThreadId, here: u16) -> Option<ThreadRef> {
-    mapping::give_back().then(|| allocate(account, pager, here).ok()).flatten()
+    thread
 }
 
 /// Returns a TCB that is in no table, queue or space. Under [`CONTROL`].
-#[inline(always)]
 fn release(thread: ThreadRef) {
     // SAFETY: it came from this slab; whoever still refers to it re-checks its id, which is nil.
     unsafe { THREADS.free_below(NonNull::from(thread).cast(), thread.account.get()) };
@@ -90,7 +86,7 @@ pub fn create_with_space(id: ThreadId, scheduler: ThreadRef) -> Result<(), OutOf
     let space = Space::create()?;
     match allocate(space.account(), ThreadId::NIL, arch::cpu_number() as u16) {
         Ok(thread) => {
-            install(thread, id, space, creators_home());
+            install_recorded(thread, id, space, creators_home());
             set_scheduler(thread, scheduler);
             Ok(())
         }
@@ -143,6 +139,11 @@ pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, home: u16) {
     thread.timeslice.set(timeslice);
     thread.timeslice_left.set(timeslice);
     threads().set(id.number(), Some(thread));
+}
+
+/// As [`install`], where events may be recorded.
+pub fn install_recorded(thread: ThreadRef, id: ThreadId, space: SpaceRef, home: u16) {
+    install(thread, id, space, home);
     trace::event(Event::ThreadCreate, id.raw(), 0);
 }
 
@@ -187,7 +188,8 @@ pub fn set_first_utcb(thread: ThreadRef, id: ThreadId, home: u16, block: &'stati
 /// Takes the UTCB of a thread that is not going to run before it gets another.
 pub fn drop_utcb(thread: ThreadRef) {
     if let (Some(block), Some(space)) = (thread.utcb.take(), thread.space.get()) {
-        space.free_utcb(block, thread.local_id.replace(0) - utcb::MR0_OFFSET);
+        space.free_utcb(block, utcb_location(thread));
+        thread.local_id.set(0);
     }
 }
 
@@ -346,43 +348,49 @@ pub fn has_no_relations(thread: ThreadRef) -> bool {
         && thread.transfer_record.get().is_none_or(|record| !record.has_walk())
 }
 
-/// Whether the thread is in no IPC that anybody else could notice the end of.
-#[inline(always)]
-pub fn is_in_no_ipc(thread: ThreadRef) -> bool {
-    matches!(thread.continuation(), Continuation::Inactive | Continuation::Receive(IpcKind::Start))
-}
-
-/// Whether the end of the thread, which has not started and lives in `space`, concerns nobody else: nobody knows it, its space has
-/// other threads.
+/// Whether the end of the thread, which has not started and lives in `space`, concerns nobody else, and is short: nobody knows it,
+/// and its space has other threads.
 #[inline(always)]
 pub fn goes_unnoticed(thread: ThreadRef, space: SpaceRef) -> bool {
-    is_in_no_ipc(thread) && has_no_relations(thread) && !has_unfinished(thread) && space.has_several_threads()
+    thread.has_not_started()
+        && has_no_relations(thread)
+        && !thread.is_marked(mark::HANDLES_INTERRUPTS)
+        && !has_unfinished(thread)
+        && space.has_several_threads()
+        && thread.quantum_left.get() == NEVER
+        && thread.extended_state.get().is_none()
+        && THREADS.frees_to_hand()
 }
 
 /// All of the deletion of such a thread, with this number. It has never run: it is in no queue, has done nothing that its record
-/// would know of, and no processor knows it.
+/// would know of, and no processor knows it. Records no event.
 #[inline(always)]
 pub fn delete_unnoticed(thread: ThreadRef, number: u32, space: SpaceRef) {
     debug_assert!(!thread.ready.is_queued() && thread.timeout.deadline().is_none());
     debug_assert!(thread.transfer_record.get().is_none_or(TransferRecord::is_unused));
     debug_assert!(thread.id().number() == number);
-    trace::event(Event::ThreadDelete, thread.id().raw(), 0);
     thread.set_id(ThreadId::NIL);
-    if thread.quantum_left.get() != NEVER {
-        processor::this().scheduler.forget_quantum(thread);
-    }
-    interrupt::forget_handler(thread);
     if thread.forget_start() {
         space.count_active(false);
     }
     if let Some(block) = thread.utcb.get() {
-        space.free_utcb(block, thread.local_id.replace(0) - utcb::MR0_OFFSET);
+        space.free_utcb(block, utcb_location(thread));
+        thread.local_id.set(0);
         thread.utcb.set(None);
     }
     thread.transfer_record.set(None);
     threads().set(number, None);
-    let last = free(thread, space);
+    thread.space.set(None);
+    // SAFETY: as in `release`.
+    unsafe { THREADS.free_to_hand(NonNull::from(thread).cast(), thread.account.get()) };
+    let last = space.remove_thread();
     debug_assert!(!last);
+}
+
+/// Where the UTCB of the thread, which has one, is.
+#[inline(always)]
+fn utcb_location(thread: ThreadRef) -> u64 {
+    thread.local_id.get() - utcb::MR0_OFFSET
 }
 
 /// The last step of a deletion. Returns the space if this was its last thread.
@@ -398,19 +406,12 @@ pub fn remove(thread: ThreadRef, number: u32) -> Option<SpaceRef> {
     }
     thread.set_continuation(Continuation::Inactive);
     threads().set(number, None);
-    free(thread, space).then_some(space)
-}
-
-/// Frees what is left of an inactive thread of `space` that is in no table. Returns whether it was the space's last.
-#[inline(always)]
-fn free(thread: ThreadRef, space: SpaceRef) -> bool {
-    if let Some(state) = thread.extended_state.get() {
-        thread.extended_state.set(None);
+    if let Some(state) = thread.extended_state.take() {
         arch::free_extended_state(state, thread.account.get());
     }
     thread.space.set(None);
     release(thread);
-    space.remove_thread()
+    space.remove_thread().then_some(space)
 }
 
 /// Whether [`take_unfinished`] may find something.

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use x2::ThreadId;
 
 use super::{Tcb, ThreadRef};
+use crate::arch;
 
 /// Valid bits of a thread number (KIP ThreadInfo).
 pub const NUMBER_BITS: u32 = 18;
@@ -79,7 +80,8 @@ impl ThreadTable {
         // Nobody is no obstacle: it has no id. Acquire: as in `by_number`.
         let thread = self.threads.get(id.number() as usize)?.load(Ordering::Acquire);
         // SAFETY: as in `by_number`.
-        unsafe { thread.as_ref() }.filter(|thread| thread.id() == id)
+        let thread = unsafe { thread.as_ref() }?;
+        if thread.id() == id { Some(thread) } else { None }
     }
 
     /// Makes `thread` the thread with this number, which must be below [`NUMBERS`].
@@ -95,16 +97,10 @@ impl ThreadTable {
         let now = if thread.is_some() { used | bit } else { used & !bit };
         self.used[word].store(now, Ordering::Relaxed);
         if used == 0 || now == 0 {
-            self.note_word(word, now != 0);
+            let words = (&raw const self.words[word / BITS]).expose_provenance();
+            let note = if now != 0 { note_bits } else { note_no_bits };
+            arch::call_seldom(note, words as u64, 1 << (word % BITS));
         }
-    }
-
-    /// Notes whether this word has bits.
-    #[inline(never)]
-    fn note_word(&self, word: usize, has_bits: bool) {
-        let (words, bit) = (&self.words[word / BITS], 1 << (word % BITS));
-        let before = words.load(Ordering::Relaxed);
-        words.store(if has_bits { before | bit } else { before & !bit }, Ordering::Relaxed);
     }
 
     /// The first number in use from `number` on.
@@ -159,6 +155,24 @@ impl ThreadTable {
             }
         })
     }
+}
+
+/// Notes in the word at this address that the word with this bit has bits.
+#[cold]
+extern "C" fn note_bits(words: u64, bit: u64) {
+    note(words, |before| before | bit);
+}
+
+/// The same of a word that has none.
+#[cold]
+extern "C" fn note_no_bits(words: u64, bit: u64) {
+    note(words, |before| before & !bit);
+}
+
+fn note(words: u64, change: impl FnOnce(u64) -> u64) {
+    // SAFETY: [`ThreadTable::set`] has a reference to it.
+    let words = unsafe { &*core::ptr::with_exposed_provenance::<AtomicU64>(words as usize) };
+    words.store(change(words.load(Ordering::Relaxed)), Ordering::Relaxed);
 }
 
 #[cfg(test)]

@@ -330,6 +330,14 @@ impl Tcb {
         self.continuation.set(Continuation::Receive(IpcKind::Start));
     }
 
+    /// Whether the thread is inactive or awaits its start: so it is in no IPC that anybody else could notice the end of.
+    #[inline(always)]
+    pub fn has_not_started(&self) -> bool {
+        let continuation = self.continuation.get();
+        // For neither an offer stands.
+        continuation == Continuation::Receive(IpcKind::Start) || continuation == Continuation::Inactive
+    }
+
     /// A thread that has not started becomes inactive. Returns whether it was active.
     #[inline(always)]
     pub(super) fn forget_start(&self) -> bool {

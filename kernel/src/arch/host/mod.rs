@@ -94,6 +94,11 @@ pub fn call_seldom(function: extern "C" fn(u64, u64), first: u64, second: u64) {
     function(first, second);
 }
 
+/// Calls `function`, and returns what it does.
+pub fn ask_seldom(function: extern "C" fn(u64, u64) -> u64, first: u64, second: u64) -> u64 {
+    function(first, second)
+}
+
 /// All accesses behind it come after all before it; called next to an atomic exchange of any kind.
 pub fn fence_after_exchange() {
     core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);

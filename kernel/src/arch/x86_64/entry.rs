@@ -7,7 +7,7 @@ use x2::extension::{FORWARD, MapItem, ONE_MAP_ITEM, SystemCallMode};
 use x2::message::{MESSAGE_REGISTERS, REGISTER_MESSAGE_REGISTERS};
 use x2::protocol::page_fault_tag;
 use x2::utcb;
-use x2::{Fpage, Rights, ThreadId, Time};
+use x2::{ErrorCode, Fpage, Rights, ThreadId, Time};
 
 use super::cpu_local::{CpuLocal, cpu_local};
 use super::extended_state;
@@ -289,14 +289,34 @@ extern "C" fn map_page(
     }
 }
 
-/// What [`control_thread`] did not do.
+/// What [`create_thread`] and [`delete_thread`] did not do.
 const NOT_DONE: u32 = 2;
 
-/// Called by `short_calls.S`: a ThreadControl by who has the privilege, of which only registers that a function may change are saved.
-/// Returns what the caller gets, 1: it is done, or 0: it has failed; or [`NOT_DONE`]: nothing was done.
+/// Called by `short_calls.S`: a ThreadControl with a space, by who has the privilege, of which only registers that a function may
+/// change are saved. Returns what the caller gets, 1: it is done, or 0: it has failed; or [`NOT_DONE`]: nothing was done.
 #[unsafe(no_mangle)]
-extern "C" fn control_thread(current: &'static Tcb) -> u32 {
-    match syscall::control_thread(current) {
+extern "C" fn create_thread(
+    id: u64,
+    pager: u64,
+    scheduler: u64,
+    current: &'static Tcb,
+    specifier: u64,
+    location: u64,
+) -> u32 {
+    let [id, pager, scheduler, specifier] = [id, pager, scheduler, specifier].map(ThreadId::from_raw);
+    let new = syscall::NewThread { id, pager, scheduler, specifier, location };
+    answer(current, syscall::create_thread(current, &new))
+}
+
+/// The same without a space: a deletion.
+#[unsafe(no_mangle)]
+extern "C" fn delete_thread(id: u64, current: &'static Tcb) -> u32 {
+    answer(current, syscall::delete_thread(current, ThreadId::from_raw(id)))
+}
+
+#[inline(always)]
+fn answer(current: &'static Tcb, result: Option<Result<(), ErrorCode>>) -> u32 {
+    match result {
         None => NOT_DONE,
         Some(Ok(())) => 1,
         Some(Err(error)) => {

@@ -74,6 +74,17 @@ pub fn call_seldom(function: extern "C" fn(u64, u64), first: u64, second: u64) {
     }
 }
 
+/// As [`call_seldom`]; returns what the function does.
+#[inline(always)]
+pub fn ask_seldom(function: extern "C" fn(u64, u64) -> u64, first: u64, second: u64) -> u64 {
+    let result;
+    // SAFETY: as for `call_seldom`.
+    unsafe {
+        asm!("call call_saving_registers", inout("rax") function => result, in("rdi") first, in("rsi") second);
+    }
+    result
+}
+
 /// All accesses behind it come after all before it; called next to an atomic exchange of any kind, which has a LOCK prefix and
 /// does that itself. So this is no instruction, and only the compiler is told.
 #[inline(always)]

@@ -39,7 +39,8 @@ pub use extended_state::{
     free_extended_state, read_extended_state, write_extended_state,
 };
 pub use instructions::{
-    call_seldom, clear_words, copy_words, fence_after_exchange, flags, frame_pointer, read_time_stamp, stop,
+    ask_seldom, call_seldom, clear_words, copy_words, fence_after_exchange, flags, frame_pointer,
+    read_time_stamp, stop,
 };
 pub use interrupts::{
     Interrupt, POLL_INTERVAL, direct_interrupt, interrupt_lines, interrupt_message, interrupt_pending,

@@ -151,21 +151,29 @@ fast_schedule:
     mov     rsp, gs:[{current}]
     jmp     general_entry
 
-// ThreadControl of a thread that concerns nobody else. What a function may change is saved, so that everything else goes on as usual.
+// ThreadControl that makes a thread, or deletes one that concerns nobody else. What a function may change is saved, so that everything
+// else goes on as usual, with a constant in RAX, which is no argument.
 fast_control:
     mov     rsp, gs:[{current}]
-    mov     rsp, [rsp + {space}]
-    cmp     byte ptr [rsp + {privileged}], 0
-    mov     rsp, gs:[{current}]
-    je      general_entry                   // who has no privilege is refused
-    save_for_function rax
-    mov     rdi, rsp
+    save_for_function
+    mov     r10, [rsp + {space}]
+    cmp     byte ptr [r10 + {privileged}], 0
+    je      4f                              // who has no privilege is refused
+    mov     rcx, rsp
     mov     rsp, gs:[{stack_top}]
-    call    control_thread
-    mov     rsp, gs:[{current}]
+    test    r8, r8
+    jz      3f
+    call    create_thread
+2:  mov     rsp, gs:[{current}]
     cmp     eax, {not_done}
-    je      not_at_once
+    je      5f
     return_result
+3:  mov     rsi, rcx
+    call    delete_thread
+    jmp     2b
+4:  mov     eax, {not_done}
+5:  mov     [rsp + {message} + 8], rax
+    jmp     not_at_once
 
 // MapControl with one item, in registers. What a function may change is saved, so that everything else goes on as usual.
 fast_map:

@@ -24,7 +24,7 @@ use super::{ThreadRef, initial};
 use crate::arch::Machine;
 use crate::dispatch::{Outcome, dispatch};
 use crate::scheduler::{Next, quantum};
-use crate::syscall::{self, Call, ExchangedValues};
+use crate::syscall::{self, Call, ExchangedValues, NewThread};
 use crate::{arch, interrupt, mapping, processor};
 
 /// Interrupt lines of the machine.
@@ -128,9 +128,20 @@ impl World {
     fn control_at_once(&self, thread: ThreadRef) -> bool {
         let at_once = !self.at_once.replace(!self.at_once.get())
             && processor::this().fast_path.get()
-            && thread.space.get().is_some_and(|space| space.is_privileged())
-            && Register::Rdi.of(thread).get() != Register::R8.of(thread).get();
-        let Some(result) = at_once.then(|| syscall::control_thread(thread)).flatten() else { return false };
+            && thread.space.get().is_some_and(|space| space.is_privileged());
+        if !at_once {
+            return false;
+        }
+        let of = |register: Register| register.of(thread).get();
+        let [id, pager, scheduler, specifier] = [Register::Rdi, Register::Rsi, Register::Rdx, Register::R8]
+            .map(|register| ThreadId::from_raw(of(register)));
+        let result = if specifier.is_nil() {
+            syscall::delete_thread(thread, id)
+        } else {
+            let new = NewThread { id, pager, scheduler, specifier, location: of(Register::R9) };
+            syscall::create_thread(thread, &new)
+        };
+        let Some(result) = result else { return false };
         thread.registers.rax().set(u64::from(result.is_ok()));
         if let Err(error) = result {
             syscall::set_error(thread, error);
