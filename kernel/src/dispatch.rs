@@ -4,7 +4,7 @@
 use handover::{Letters, Node};
 use x2::Time;
 
-use crate::processor;
+use crate::processor::{self, Processor};
 use crate::scheduler::Next;
 use crate::scheduler::ready_queue::Ring;
 use crate::sync::SEVERAL;
@@ -20,7 +20,7 @@ pub enum Outcome {
     Resume(ThreadRef),
     /// Waits for an interrupt.
     Idle,
-    /// Takes the pending interrupts, then dispatches with [`Next::Schedule`].
+    /// Takes a pending interrupt by [`take_interrupts`], and dispatches again.
     TakeInterrupts,
 }
 
@@ -117,7 +117,6 @@ pub fn receive_mail() -> Next {
     arch::serve_requests();
     this.update_fast_path();
     let interrupted = this.current.take();
-    interrupted.inspect(|thread| this.scheduler.ready.push_front(thread));
     // Threads first: what was posted before them is in the other mailbox then.
     let mut threads = this.public.threads.take();
     if interrupted.is_none()
@@ -133,7 +132,13 @@ pub fn receive_mail() -> Next {
             }
         };
     }
-    receive_letters(threads, interrupted)
+    if threads.is_empty() && !this.public.interrupts.has_mail() {
+        this.current.set(interrupted);
+        return after_interrupt();
+    }
+    interrupted.inspect(|thread| this.scheduler.ready.push_front(thread));
+    this.arriving.threads.set(threads);
+    receive_letters(interrupted)
 }
 
 /// The thread that has come with this letter.
@@ -145,32 +150,127 @@ fn arrival(letter: &'static Node) -> ThreadRef {
     thread
 }
 
-/// These threads have come, and perhaps interrupts.
-fn receive_letters(threads: Letters, interrupted: Option<ThreadRef>) -> Next {
+/// Threads have come, or interrupts, while `interrupted` ran: all of them are seen to, before any thread that lives here. As they
+/// can be many, the processor gives way to pending interrupts in between, and goes on by [`take_interrupts`].
+fn receive_letters(interrupted: Option<ThreadRef>) -> Next {
+    if !let_in() || !admit_all() {
+        processor::this().arriving.interrupted.set(interrupted);
+        return Next::Interrupted;
+    }
+    if run_on(interrupted) { Next::ReturnFromEvent } else { Next::Schedule }
+}
+
+/// `interrupted`, who waits in the ready queue while others are seen to, is the current thread again, if it still runs. Returns
+/// whether it does.
+fn run_on(interrupted: Option<ThreadRef>) -> bool {
     let this = processor::this();
-    for node in this.public.interrupts.take() {
-        // SAFETY: only interrupts are posted there.
-        unsafe { interrupt::of_mail(node) }.arrive();
-    }
-    // All are here before one of them does anything.
-    for thread in threads.map(arrival) {
-        this.scheduler.ready.push_to(Ring::Arrived, thread);
-    }
-    delay::at(Point::Admit);
-    while let Some(thread) = this.scheduler.ready.pop_from(Ring::Arrived) {
-        settle(admit(thread));
-    }
-    match interrupted {
-        Some(thread)
-            if thread.is_here()
-                && thread.ready.is_queued()
-                && thread.continuation() == Continuation::ReturnToUser =>
-        {
-            this.scheduler.ready.remove(thread);
-            this.current.set(Some(thread));
-            Next::ReturnFromEvent
+    let runs = |thread: &ThreadRef| {
+        thread.is_here() && thread.ready.is_queued() && thread.continuation() == Continuation::ReturnToUser
+    };
+    let thread = interrupted.filter(runs);
+    thread.inspect(|thread| this.scheduler.ready.remove(thread));
+    this.current.set(thread);
+    thread.is_some()
+}
+
+/// A handler has given way to interrupts ([`Outcome::TakeInterrupts`]), of which `take` serves one, if there is one, leaving mail
+/// where it is. If it was the arrival of others that gave way, that goes on.
+pub fn take_interrupts(take: impl FnOnce() -> Option<Next>) -> Next {
+    let this = processor::this();
+    // As if the interrupt had come just before the others: the timeslice may end, or a delay of its preemption.
+    run_on(this.arriving.interrupted.take());
+    let next = take().unwrap_or_else(after_interrupt);
+    let interrupted = this.current.take().filter(|_| matches!(next, Next::ReturnFromEvent));
+    interrupted.inspect(|thread| this.scheduler.ready.push_front(thread));
+    receive_letters(interrupted)
+}
+
+/// Other processors have asked for attention, and this one is about to look at its mail anyway.
+pub fn attend_before_mail() -> Next {
+    arch::serve_requests();
+    processor::this().update_fast_path();
+    after_interrupt()
+}
+
+/// How many letters are put in order, and how many threads arrive, between two looks for interrupts: about 30 instructions each.
+const LETTERS_AT_ONCE: usize = arch::POLL_INTERVAL as usize / 2;
+/// How many threads do what they came for between two looks for interrupts.
+const ADMITTED_AT_ONCE: usize = 2;
+
+/// Lets in what has been posted: interrupts do what they came for, threads stand in the ring of those who have arrived. Returns
+/// whether that is all: else an interrupt is pending.
+fn let_in() -> bool {
+    let Processor { arriving, public, .. } = processor::this();
+    loop {
+        let mut threads = arriving.threads.take();
+        if threads.is_empty() && public.threads.has_mail() {
+            threads = public.threads.take();
         }
-        _ => Next::Schedule,
+        // What was posted before these threads is in the other mailbox now.
+        let done = let_interrupts_in() && let_threads_in(&mut threads);
+        arriving.threads.set(threads);
+        if !done {
+            return false;
+        }
+        if !public.has_mail() {
+            return true;
+        }
+        if arch::interrupt_pending() {
+            return false;
+        }
+    }
+}
+
+/// The same of interrupts.
+fn let_interrupts_in() -> bool {
+    let Processor { arriving, public, .. } = processor::this();
+    let mut letters = arriving.interrupts.take();
+    loop {
+        if letters.is_empty() && public.interrupts.has_mail() {
+            letters = public.interrupts.take();
+        }
+        let Some(letter) = letters.next() else { return true };
+        // SAFETY: only interrupts are posted in the mailbox for them.
+        unsafe { interrupt::of_mail(letter) }.arrive();
+        if !letters.is_empty() && arch::interrupt_pending() {
+            arriving.interrupts.set(letters);
+            return false;
+        }
+    }
+}
+
+/// The same of these threads. Those that are not let in stay under way.
+fn let_threads_in(threads: &mut Letters) -> bool {
+    while !threads.put_in_order(LETTERS_AT_ONCE) {
+        if arch::interrupt_pending() {
+            return false;
+        }
+    }
+    while !threads.is_empty() {
+        for thread in threads.take(LETTERS_AT_ONCE).map(arrival) {
+            processor::this().scheduler.ready.push_to(Ring::Arrived, thread);
+        }
+        if !threads.is_empty() && arch::interrupt_pending() {
+            return false;
+        }
+    }
+    true
+}
+
+/// Those who have arrived do what they came for: all are here before one of them does anything. Returns whether that is all: else
+/// an interrupt is pending.
+fn admit_all() -> bool {
+    delay::at(Point::Admit);
+    let ready = &processor::this().scheduler.ready;
+    let arrived = || core::iter::from_fn(|| ready.pop_from(Ring::Arrived));
+    loop {
+        arrived().take(ADMITTED_AT_ONCE).for_each(|thread| settle(admit(thread)));
+        if !ready.has_arrived() {
+            return true;
+        }
+        if arch::interrupt_pending() {
+            return false;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::ptr::{eq, from_ref, null};
 
-use handover::{Attention, Mailbox, Node};
+use handover::{Attention, Letters, Mailbox, Node};
 
 use crate::arch;
 use crate::config::{self, FastPath};
@@ -30,6 +30,8 @@ pub struct Processor {
     allowed: Cell<FastPath>,
     /// Ready threads, timeslices and timeouts.
     pub scheduler: Scheduler,
+    /// What has come, and is not let in yet.
+    pub arriving: Arriving,
 }
 
 impl Processor {
@@ -43,6 +45,7 @@ impl Processor {
             fast_path: Cell::new(false),
             allowed: Cell::new(FastPath::Off),
             scheduler: Scheduler::new(),
+            arriving: Arriving::new(),
         }
     }
 
@@ -91,6 +94,27 @@ pub fn allow_fast_path(allowed: bool) {
     FAST_PATH_FORBIDDEN.set(!allowed);
     this().update_fast_path();
     alert_others();
+}
+
+/// What a processor has taken out of its mailboxes and not seen to yet, because it gives way to an interrupt. At user level, and
+/// while the processor is idle, there is none of it.
+pub struct Arriving {
+    /// Threads: still under way, as if they lay in the mailbox. Those that have arrived stand in the ready queue's ring.
+    pub threads: Cell<Letters>,
+    /// Interrupts.
+    pub interrupts: Cell<Letters>,
+    /// Who ran when they came.
+    pub interrupted: Cell<Option<ThreadRef>>,
+}
+
+impl Arriving {
+    const fn new() -> Self {
+        Self {
+            threads: Cell::new(Letters::new()),
+            interrupts: Cell::new(Letters::new()),
+            interrupted: Cell::new(None),
+        }
+    }
 }
 
 /// What other processors use of a processor, and see.

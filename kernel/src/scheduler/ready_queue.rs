@@ -111,6 +111,11 @@ impl ReadyQueue {
         SEVERAL && self.outbound.get().is_some()
     }
 
+    /// Whether somebody has come who was not seen to yet.
+    pub fn has_arrived(&self) -> bool {
+        SEVERAL && self.arrived.get().is_some()
+    }
+
     #[inline]
     fn head(&self, ring: Ring, priority: usize) -> &Cell<Option<ThreadRef>> {
         match ring {

@@ -10,7 +10,7 @@ use loom::sync::atomic::{AtomicPtr, Ordering};
 /// The part of an object with which it lies in a mailbox. An object is in one mailbox at a time.
 #[derive(Debug)]
 pub struct Node {
-    /// In a mailbox: what was posted before. In [`Letters`]: what was posted next.
+    /// In a mailbox: what was posted before. In [`Letters`] that are in order: what was posted next.
     next: AtomicPtr<Node>,
 }
 
@@ -34,7 +34,7 @@ impl Default for Node {
     }
 }
 
-/// Objects on their way to one processor, in a stack that is turned round when it is taken.
+/// Objects on their way to one processor, in a stack that is turned round after it was taken.
 #[derive(Debug)]
 pub struct Mailbox {
     latest: AtomicPtr<Node>,
@@ -79,19 +79,11 @@ impl Mailbox {
         !self.latest.load(Ordering::Relaxed).is_null()
     }
 
-    /// Takes what is there, in the order in which it was posted. Only by the mailbox's processor.
+    /// Takes what is there. Only by the mailbox's processor.
+    #[inline]
     pub fn take(&self) -> Letters {
         // Acquire: with it come the objects' states.
-        let mut node = self.latest.swap(null_mut(), Ordering::Acquire);
-        let mut next = null_mut();
-        while !node.is_null() {
-            // SAFETY: nodes are 'static, and those taken are ours.
-            let before = unsafe { &(*node).next };
-            let earlier = before.load(Ordering::Relaxed);
-            before.store(next, Ordering::Relaxed);
-            (next, node) = (node, earlier);
-        }
-        Letters { next }
+        Letters { stacked: self.latest.swap(null_mut(), Ordering::Acquire), next: null_mut() }
     }
 }
 
@@ -101,30 +93,65 @@ impl Default for Mailbox {
     }
 }
 
-/// What was taken out of a mailbox. A node that has been handed out is in no list any more.
+/// What was taken out of a mailbox, and comes out of this in the order in which it was posted. A node that has been handed
+/// out is in no list any more.
 #[derive(Debug)]
 pub struct Letters {
+    /// As in the mailbox, the latest first: not in order yet, and posted before those that are.
+    stacked: *mut Node,
+    /// In order.
     next: *mut Node,
 }
 
 impl Letters {
-    /// Takes the letter if it is the only one.
+    /// No letters.
+    pub const fn new() -> Self {
+        Self { stacked: null_mut(), next: null_mut() }
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.stacked.is_null() && self.next.is_null()
+    }
+
+    /// Takes the letter if it is the only one that was in the mailbox.
     #[inline]
     pub fn take_only(&mut self) -> Option<&'static Node> {
         // SAFETY: nodes are 'static.
-        let node: &'static Node = unsafe { self.next.as_ref() }?;
-        let only = node.next.load(Ordering::Relaxed).is_null();
+        let node: &'static Node = unsafe { self.stacked.as_ref() }?;
+        let only = self.next.is_null() && node.next.load(Ordering::Relaxed).is_null();
         only.then(|| {
-            self.next = null_mut();
+            self.stacked = null_mut();
             node
         })
+    }
+
+    /// Puts up to `count` letters in order: who has many does not do so in one go. Returns whether all are.
+    pub fn put_in_order(&mut self, count: usize) -> bool {
+        for _ in 0..count {
+            // SAFETY: nodes are 'static, and those taken are ours.
+            let Some(node) = (unsafe { self.stacked.as_ref() }) else { break };
+            let earlier = node.next.load(Ordering::Relaxed);
+            node.next.store(self.next, Ordering::Relaxed);
+            (self.next, self.stacked) = (self.stacked, earlier);
+        }
+        self.stacked.is_null()
+    }
+}
+
+impl Default for Letters {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 impl Iterator for Letters {
     type Item = &'static Node;
 
+    /// The first of the letters, all of which are put in order if they are not yet.
     fn next(&mut self) -> Option<&'static Node> {
+        self.put_in_order(usize::MAX);
         // SAFETY: nodes are 'static.
         let node: &'static Node = unsafe { self.next.as_ref() }?;
         self.next = node.next.load(Ordering::Relaxed);
@@ -166,6 +193,32 @@ mod tests {
         assert!(letters.take_only().is_some_and(|node| ptr::eq(node, nodes[0])) && letters.next().is_none());
         mailbox.post(&nodes);
         let mut letters = mailbox.take();
+        assert!(letters.take_only().is_none());
+        assert_eq!(letters.count(), 2);
+    }
+    #[test]
+    fn letters_are_put_in_order_a_few_at_a_time() {
+        let mailbox = Mailbox::new();
+        let nodes = nodes::<5>();
+        mailbox.post(&nodes);
+        let mut letters = mailbox.take();
+        assert!(!letters.is_empty() && !letters.put_in_order(2) && !letters.is_empty());
+        assert!(letters.take_only().is_none(), "others are in order already");
+        assert!(!letters.put_in_order(2) && letters.put_in_order(2) && letters.put_in_order(2));
+        let mut taken = Vec::new();
+        while !letters.is_empty() {
+            taken.extend(letters.next().map(ptr::from_ref));
+        }
+        assert_eq!(taken, nodes.map(ptr::from_ref));
+        assert!(letters.next().is_none() && letters.put_in_order(1));
+    }
+
+    #[test]
+    fn the_last_letter_is_no_only_one_while_others_are_in_order() {
+        let mailbox = Mailbox::new();
+        mailbox.post(&nodes::<2>());
+        let mut letters = mailbox.take();
+        letters.put_in_order(1);
         assert!(letters.take_only().is_none());
         assert_eq!(letters.count(), 2);
     }

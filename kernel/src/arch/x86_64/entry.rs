@@ -378,6 +378,12 @@ fn faulting_access(error_code: u64) -> Rights {
 
 /// Serves an interrupt that the processor has taken.
 fn serve(vector: u8) -> Next {
+    serve_with(vector, receive_mail)
+}
+
+/// The same; others who have asked for attention get it by `attend`.
+#[inline(always)]
+fn serve_with(vector: u8, attend: fn() -> Next) -> Next {
     match take_interrupt(vector) {
         Interrupt::Timer => timer_interrupt(),
         Interrupt::Line(line) => {
@@ -390,7 +396,7 @@ fn serve(vector: u8) -> Next {
         }
         Interrupt::Request => {
             trace::event(Event::IpiReceive, 0, 0);
-            receive_mail()
+            attend()
         }
         Interrupt::Spurious => after_interrupt(),
     }
@@ -486,7 +492,8 @@ fn leave_by_dispatch(next: Next) -> ! {
                 }
             }
             Outcome::TakeInterrupts => {
-                next = poll_interrupt().map_or(Next::Schedule, serve);
+                let serve = |vector| serve_with(vector, dispatch::attend_before_mail);
+                next = dispatch::take_interrupts(|| poll_interrupt().map(serve));
             }
         }
     }

@@ -29,7 +29,14 @@ pub(super) fn check() {
     }
     for number in 0..arch::cpu_count() {
         let scheduler = &arch::local_processor(number).scheduler;
-        assert!(!scheduler.ready.has_outbound());
+        assert!(!scheduler.ready.has_outbound() && !scheduler.ready.has_arrived());
+        let arriving = &arch::local_processor(number).arriving;
+        for letters in [&arriving.threads, &arriving.interrupts] {
+            assert!(
+                letters.take().is_empty(),
+                "a processor does something else before it has seen to its mail"
+            );
+        }
         for priority in 0..=255 {
             for thread in scheduler.ready.threads(priority) {
                 assert_eq!(thread.priority.get(), priority);

@@ -1,5 +1,6 @@
 //! The kernel above the machine, as a whole: threads make system calls, and the structures must agree.
 
+mod arrival;
 mod deletion;
 mod exhaustion;
 mod fast_path;
@@ -22,7 +23,9 @@ use x2::{ThreadId, utcb};
 use super::table::threads;
 use super::{ThreadRef, initial};
 use crate::arch::Machine;
-use crate::dispatch::{Outcome, dispatch};
+use crate::dispatch::{
+    Outcome, after_interrupt, attend_before_mail, dispatch, take_interrupts, timer_interrupt,
+};
 use crate::scheduler::{Next, quantum};
 use crate::syscall::{self, Call, ExchangedValues, NewThread};
 use crate::{arch, interrupt, mapping, processor};
@@ -83,9 +86,30 @@ impl World {
             match dispatch(next) {
                 Outcome::Resume(thread) => return Some(thread),
                 Outcome::Idle => return None,
-                Outcome::TakeInterrupts => next = Next::Schedule,
+                Outcome::TakeInterrupts => next = take_interrupts(|| self.interrupt()),
             }
         }
+    }
+
+    /// One of the interrupts that are pending, if there are any.
+    fn interrupt(&self) -> Option<Next> {
+        if arch::cpu_count() > 1 {
+            // Timeouts and timeslices end here, too.
+            arch::set_clock(arch::clock() + 1);
+        }
+        if arch::timer() <= arch::clock() {
+            arch::set_timer(u64::MAX);
+            return Some(timer_interrupt());
+        }
+        if let Some(line) = arch::take_line() {
+            interrupt::occurred(line);
+            return Some(after_interrupt());
+        }
+        if let Some(message) = arch::take_message() {
+            interrupt::message_arrived(message);
+            return Some(after_interrupt());
+        }
+        arch::take_attention().then(attend_before_mail)
     }
 
     /// Lets whatever is ready go on, until a thread is at user level.

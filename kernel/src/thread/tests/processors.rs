@@ -110,10 +110,11 @@ enum Step {
 }
 
 impl Step {
-    fn any(random: &mut Random, processors: u32) -> Self {
+    /// `late`: mail is left for so long.
+    fn any(random: &mut Random, processors: u32, late: u64) -> Self {
         let processor = random.below(processors.into()) as u32;
         arch::select_processor(processor);
-        if random.one_in(2) && arch::attention_is_wanted() {
+        if random.one_in(late) && arch::attention_is_wanted() {
             Self::Attend(processor)
         } else if processor::this().current.get().is_some() {
             Self::Act(processor, Action::any(random))
@@ -144,7 +145,8 @@ impl Step {
                 world.attend();
             }
             // sigma0 would keep the tables that this splits for ever.
-            (Self::Act(_, Action::MemoryControl { .. }), Some(thread)) if memory_of(thread).is_sigma0() => {}
+            (Self::Act(_, Action::MemoryControl { .. } | Action::MapControl { .. }), Some(thread))
+                if memory_of(thread).is_sigma0() => {}
             (Self::Act(_, action), Some(thread)) => {
                 world.run(perform(world, thread, action));
             }
@@ -163,6 +165,8 @@ impl Step {
 /// Everybody does one random thing after another; they are noted in `program`.
 fn steps(seed: u64, count: usize, processors: u32, program: &mut Vec<Step>) {
     let mut idle = 0;
+    // Some machines look at their mail so late that there is much of it.
+    let late = [2, 20, 200][(seed >> 8) as usize % 3];
     run(seed, processors, |random| {
         if program.len() == count {
             return None;
@@ -171,7 +175,7 @@ fn steps(seed: u64, count: usize, processors: u32, program: &mut Vec<Step>) {
             // Everybody waits.
             Step::Populate(random.next() | 1)
         } else {
-            Step::any(random, processors)
+            Step::any(random, processors, late)
         };
         idle = if matches!(step, Step::Schedule(_)) { idle + 1 } else { 0 };
         program.push(step);

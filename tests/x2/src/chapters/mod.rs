@@ -2,6 +2,7 @@
 
 use crate::framework::Chapter;
 
+mod arrival;
 mod confinement;
 mod crossing;
 mod error_code;
@@ -73,6 +74,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "preemption", tests: preemption::TESTS },
     Chapter { name: "memory-control", tests: memory_control::TESTS },
     Chapter { name: "processors", tests: processors::TESTS },
+    Chapter { name: "arrival", tests: arrival::TESTS },
     Chapter { name: "nodes", tests: nodes::TESTS },
     Chapter { name: "crossing", tests: crossing::TESTS },
     Chapter { name: "orphans", tests: orphans::TESTS },
