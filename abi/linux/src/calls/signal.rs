@@ -19,7 +19,7 @@ pub(crate) async fn rt_sigaction<M: Machine>(call: &Call<'_, M>) -> Done {
     check_size(call.arg(3))?;
     let (pid, signal) = (call.pid(), signal(call.arg(0))?);
     let old = match call.arg(1) {
-        0 => call.table(|table| Ok::<_, Error>(*table.process(pid)?.actions().lock().get(signal)))?,
+        0 => call.table(|table| Ok::<_, Error>(table.process(pid)?.actions().lock().get(signal)))?,
         address => {
             let new = action(&call.read(address).await?)?;
             call.table(|table| table.set_action(pid, signal, new))?
@@ -38,7 +38,7 @@ pub(crate) fn rt_sigaction_at_once<M: Machine>(call: &Call<'_, M>) -> Option<Don
         _ if SignalSet::UNMASKABLE.contains(signal) => return None,
         address => Some(action(&poll_once(call.read(address))?.ok()?).ok()?),
     };
-    let old = call.table(|table| Some(*table.process(pid).ok()?.actions().lock().get(signal)))?;
+    let old = call.table(|table| Some(table.process(pid).ok()?.actions().lock().get(signal)))?;
     poll_once(call.write_optional(call.arg(2), &to_action(&old)))?.ok()?;
     if let Some(new) = new {
         call.table(|table| table.set_action(pid, signal, new)).ok()?;

@@ -9,6 +9,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::task::{Context, Poll, Waker};
+use pin_project_lite::pin_project;
 use spin::Mutex;
 
 type BoxedFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -104,6 +105,26 @@ impl<T> Drop for Finish<T> {
     }
 }
 
+pin_project! {
+    /// What a task polls: a future, and then its result. One structure, and not a future around the future, which would hold
+    /// it twice, as what it is made of and as what it waits for, and move it from there to there.
+    struct Finishing<F: Future> {
+        // Dropped before `finish` tells of the end.
+        #[pin]
+        future: F,
+        finish: Finish<F::Output>,
+    }
+}
+
+impl<F: Future> Future for Finishing<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        this.future.poll(context).map(|value| this.finish.set(value))
+    }
+}
+
 /// Makes a task of `future` and queues it at `worker`. The caller has reserved room for it in every queue.
 pub(super) fn spawn<F>(wakeups: Arc<dyn Wakeups>, worker: usize, future: F) -> JoinHandle<F::Output>
 where
@@ -112,17 +133,14 @@ where
 {
     let outcome = Arc::new(Mutex::new(Outcome::Running(None)));
     let finish = Finish { outcome: outcome.clone(), value: None };
-    let future = async move {
-        let mut finish = finish;
-        let value = future.await;
-        finish.set(value);
-    };
+    // Written where it stays: futures are large.
+    let future = Box::into_pin(Box::write(Box::new_uninit(), Finishing { future, finish }));
     let task = Arc::new(Task {
         state: TaskState::queued(),
         home: AtomicUsize::new(worker),
         aborted: AtomicBool::new(false),
         wakeups,
-        future: Mutex::new(Some(Box::pin(future))),
+        future: Mutex::new(Some(future)),
     });
     task.clone().enqueue();
     JoinHandle { task, outcome }
@@ -183,5 +201,28 @@ impl<T> Future for JoinHandle<T> {
                 Poll::Pending
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finishing<F: Future>(future: F) -> Finishing<F> {
+        Finishing {
+            future,
+            finish: Finish { outcome: Arc::new(Mutex::new(Outcome::Running(None))), value: None },
+        }
+    }
+
+    #[test]
+    fn a_task_holds_its_future_once() {
+        let large = [0u8; 4096];
+        let future = async move {
+            core::future::pending::<()>().await;
+            core::hint::black_box(large).len()
+        };
+        let size = size_of_val(&future);
+        assert!(size >= 4096 && size_of_val(&finishing(future)) <= size + 64);
     }
 }

@@ -92,7 +92,7 @@ impl Table {
     fn take_action(&self, pid: Pid, signal: Signal) -> Option<Action> {
         let process = self.processes.get(&pid)?;
         let mut actions = process.actions.lock();
-        let action = *actions.get(signal);
+        let action = actions.get(signal);
         if action.flags.reset && matches!(action.disposition, Disposition::Handler(_)) {
             actions.set(signal, Action { disposition: Disposition::Default, ..action });
         }

@@ -178,7 +178,7 @@ impl Table {
         if signal == Some(Signal::CHLD)
             && let Some(parent) = self.processes.get(&parent)
         {
-            let action = *parent.actions.lock().get(Signal::CHLD);
+            let action = parent.actions.lock().get(Signal::CHLD);
             nobody_asks = action.disposition == Disposition::Ignore || action.flags.no_child_wait;
             signal = signal.filter(|_| action.disposition != Disposition::Ignore);
         }

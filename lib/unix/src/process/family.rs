@@ -7,6 +7,7 @@ use crate::credentials::Credentials;
 use crate::signal::{Actions, AlternateStack, PendingSignals, Signal, SignalSet};
 use crate::sync::SpinLock;
 use crate::{Error, Result};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -100,8 +101,8 @@ impl Table {
         self.charge(credentials.user.real, 1, 0);
         self.groups.insert(pid, Group { session: pid, members: BTreeSet::from([pid]) });
         self.sessions.insert(pid, 1);
-        self.processes.insert(pid, process);
-        self.threads.insert(pid, thread);
+        self.processes.insert(pid, Box::new(process));
+        self.threads.insert(pid, Box::new(thread));
         pid
     }
 
@@ -158,7 +159,7 @@ impl Table {
         } else {
             self.create_process(caller, pid, tid, &new)?;
         }
-        self.threads.insert(tid, thread);
+        self.threads.insert(tid, Box::new(thread));
         self.charge(user, 1, 0);
         self.forks += 1;
         Ok(tid)
@@ -215,7 +216,7 @@ impl Table {
             started: new.now,
         };
         let group = process.group;
-        self.processes.insert(pid, process);
+        self.processes.insert(pid, Box::new(process));
         if let Some(parent) = parent.and_then(|parent| self.processes.get_mut(&parent)) {
             parent.children.insert(pid);
         }

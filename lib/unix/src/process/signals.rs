@@ -300,7 +300,7 @@ impl Table {
         process.unreported = Some(event);
         let Some(parent) = process.parent else { return };
         let wanted = self.processes.get(&parent).is_some_and(|parent| {
-            let action = *parent.actions.lock().get(Signal::CHLD);
+            let action = parent.actions.lock().get(Signal::CHLD);
             action.disposition != Disposition::Ignore && !action.flags.no_child_stop
         });
         if wanted {

@@ -6,6 +6,7 @@ use super::{Control, Listener, Pid, Usage};
 use crate::credentials::Credentials;
 use crate::signal::{Signal, SignalInformation, SignalSet};
 use crate::{Error, Result};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -50,8 +51,9 @@ pub(super) struct Group {
 
 /// All processes and threads, as far as they concern each other.
 pub struct Table {
-    pub(super) processes: BTreeMap<Pid, Process>,
-    pub(super) threads: BTreeMap<Pid, Thread>,
+    // Boxed, as threads are: a tree moves what lies behind what comes and goes.
+    pub(super) processes: BTreeMap<Pid, Box<Process>>,
+    pub(super) threads: BTreeMap<Pid, Box<Thread>>,
     pub(super) groups: BTreeMap<Pid, Group>,
     /// How many groups each session has.
     pub(super) sessions: BTreeMap<Pid, usize>,
@@ -85,22 +87,22 @@ impl Table {
 
     /// The process `pid`, also if it is a zombie. `ESRCH`.
     pub fn process(&self, pid: Pid) -> Result<&Process> {
-        self.processes.get(&pid).ok_or(Error::ESRCH)
+        self.processes.get(&pid).map(Box::as_ref).ok_or(Error::ESRCH)
     }
 
     /// The process `pid`, to be changed. `ESRCH`.
     pub fn process_mut(&mut self, pid: Pid) -> Result<&mut Process> {
-        self.processes.get_mut(&pid).ok_or(Error::ESRCH)
+        self.processes.get_mut(&pid).map(Box::as_mut).ok_or(Error::ESRCH)
     }
 
     /// The thread `tid`. `ESRCH`.
     pub fn thread(&self, tid: Pid) -> Result<&Thread> {
-        self.threads.get(&tid).ok_or(Error::ESRCH)
+        self.threads.get(&tid).map(Box::as_ref).ok_or(Error::ESRCH)
     }
 
     /// The thread `tid`, to be changed. `ESRCH`.
     pub fn thread_mut(&mut self, tid: Pid) -> Result<&mut Thread> {
-        self.threads.get_mut(&tid).ok_or(Error::ESRCH)
+        self.threads.get_mut(&tid).map(Box::as_mut).ok_or(Error::ESRCH)
     }
 
     /// The process that thread `tid` belongs to. `ESRCH`.
@@ -110,7 +112,7 @@ impl Table {
 
     /// Every process, by id.
     pub fn processes(&self) -> impl Iterator<Item = &Process> {
-        self.processes.values()
+        self.processes.values().map(Box::as_ref)
     }
 
     /// How many threads there are, and how many of them run or could run.
@@ -203,7 +205,7 @@ impl Table {
 
     /// Replaces the credentials of thread `tid` and moves the charges against its user's limits. `ESRCH`.
     pub fn set_credentials(&mut self, tid: Pid, credentials: Arc<Credentials>) -> Result<()> {
-        let thread = self.threads.get_mut(&tid).ok_or(Error::ESRCH)?;
+        let thread = self.threads.get_mut(&tid).map(Box::as_mut).ok_or(Error::ESRCH)?;
         let old = core::mem::replace(&mut thread.credentials, credentials.clone());
         let (from, to) = (old.user.real, credentials.user.real);
         let mut signals = 0;
@@ -220,7 +222,7 @@ impl Table {
 
     /// Sets the name of thread `tid` (its first 15 bytes count), and of its process if it is the first thread.
     pub fn set_name(&mut self, tid: Pid, name: &[u8]) -> Result<()> {
-        let thread = self.threads.get_mut(&tid).ok_or(Error::ESRCH)?;
+        let thread = self.threads.get_mut(&tid).map(Box::as_mut).ok_or(Error::ESRCH)?;
         thread.name = stored_name(name);
         if thread.pid == tid
             && let Some(process) = self.processes.get_mut(&tid)

@@ -1,6 +1,7 @@
 //! What a process does about each signal.
 
 use super::{DefaultAction, Signal, SignalSet};
+use alloc::vec::Vec;
 
 /// What happens when a signal is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,28 +48,30 @@ pub struct Action {
 }
 
 /// The actions of a process for every signal. Processes made with CLONE_SIGHAND share one.
-#[derive(Clone, Debug)]
-pub struct Actions([Action; Signal::MAX as usize]);
-
-impl Default for Actions {
-    fn default() -> Actions {
-        Actions([Action::default(); Signal::MAX as usize])
-    }
-}
+///
+/// In the order of signals, up to the last that a program has set: each fork copies them.
+#[derive(Clone, Debug, Default)]
+pub struct Actions(Vec<Action>);
 
 impl Actions {
     /// The action for `signal`.
-    pub fn get(&self, signal: Signal) -> &Action {
-        &self.0[usize::from(signal.number()) - 1]
+    pub fn get(&self, signal: Signal) -> Action {
+        self.0.get(index(signal)).copied().unwrap_or_default()
     }
 
     /// Sets the action for `signal` and returns the old one. Signals that cannot be caught are not changed (the
     /// caller reports `EINVAL`).
     pub fn set(&mut self, signal: Signal, mut action: Action) -> Action {
-        let old = *self.get(signal);
+        let old = self.get(signal);
         if !SignalSet::UNMASKABLE.contains(signal) {
             action.mask = action.mask.as_mask();
-            self.0[usize::from(signal.number()) - 1] = action;
+            let index = index(signal);
+            if index >= self.0.len() && action != Action::default() {
+                self.0.resize(index + 1, Action::default());
+            }
+            if let Some(place) = self.0.get_mut(index) {
+                *place = action;
+            }
         }
         old
     }
@@ -126,6 +129,10 @@ impl Actions {
     }
 }
 
+fn index(signal: Signal) -> usize {
+    usize::from(signal.number()) - 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,5 +156,18 @@ mod tests {
         assert_eq!(actions.caught(), SignalSet::EMPTY);
         assert_eq!(actions.ignored(), SignalSet::of(&[Signal::HUP]));
         assert!(actions.get(Signal::HUP).mask.is_empty());
+    }
+    #[test]
+    fn every_signal_has_its_action_and_defaults_take_no_memory() {
+        let mut actions = Actions::default();
+        let ignore = Action { disposition: Disposition::Ignore, ..Action::default() };
+        let last = Signal(Signal::MAX);
+        actions.set(last, Action::default());
+        assert_eq!((actions.get(last), actions.0.capacity()), (Action::default(), 0));
+        actions.set(last, ignore);
+        assert_eq!([actions.get(Signal::HUP), actions.get(last)], [Action::default(), ignore]);
+        assert_eq!(actions.ignored(), SignalSet::of(&[last]));
+        assert_eq!(actions.set(last, Action::default()), ignore);
+        assert_eq!(actions.get(last), Action::default());
     }
 }
