@@ -563,7 +563,7 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     #[inline]
     pub(crate) unsafe fn free(&self, object: PhysAddr, account: Account) {
         self.0.free_raw(self.lock(), Self::LAYOUT, object);
-        account.credit(SIZE.into());
+        account.credit_apart(SIZE.into());
     }
 
     /// As many objects as a frame has, in one frame, with any contents, charged to `account`: the first.

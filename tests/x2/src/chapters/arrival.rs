@@ -1,5 +1,6 @@
 //! Many threads that come to a processor together. Only under instruction counting does a timer fire when it should, and do
-//! processors take turns, so that others come while one waits for its own.
+//! processors take turns, so that others come while one waits for its own. Here they come in small numbers at a time: that
+//! interrupts are looked for between two of many, the kernel's tests on the host show (`thread/tests/arrival.rs`).
 
 use super::processors::place;
 use crate::framework::fixture::spawn;
