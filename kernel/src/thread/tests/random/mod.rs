@@ -32,7 +32,7 @@ pub(super) use perform::perform;
 use crate::arch;
 use crate::dispatch::timer_interrupt;
 use crate::mapping::SpaceMemory;
-use crate::memory::{Account, VirtAddr};
+use crate::memory::{Account, OutOfMemory, VirtAddr};
 use crate::scheduler::Next;
 use crate::syscall::Call;
 use crate::thread::table::threads;
@@ -250,6 +250,8 @@ pub(super) fn leave_nothing(world: &World) {
         flush_all(space.memory);
         spaces.iter().for_each(|other| space.close(other));
     }
+    // What has become empty may have stayed as a spare table, which is there for who lacks memory.
+    let _ = mapping::or_from_spare(|| Err::<(), _>(OutOfMemory));
 }
 
 pub(super) fn memory_of(thread: ThreadRef) -> SpaceMemory {
