@@ -1,11 +1,11 @@
 //! Partners for measurements: threads in this space and in others that share this program's memory.
 
+use bench_framework::lengthen_timeslice;
 use core::ptr::addr_of;
 use core::sync::atomic::{AtomicU32, Ordering};
 use l4::ipc::{self, Message};
 use l4::thread::{self, ThreadControl};
 use l4::{extension, kip, space, start, utcb};
-use x2::control::{TimeControl, UNCHANGED};
 use x2::extension::{MapItem, MapOperation};
 use x2::{Fpage, Rights, ThreadId, Time};
 
@@ -33,13 +33,6 @@ pub(crate) fn prepare() {
         // SAFETY: within this program, whose bytes can all be read; the value means nothing.
         unsafe { (page as *const u8).read_volatile() };
     }
-}
-
-/// Gives a thread an hour at a time. An endless timeslice would be cheaper than what threads have otherwise: nobody had to look how
-/// much of it is left.
-fn lengthen_timeslice(thread: ThreadId) {
-    let hour = TimeControl::new(Some(Time::period(3_600_000_000)), None);
-    thread::schedule(thread, hour.raw(), UNCHANGED, UNCHANGED, UNCHANGED).expect("this is its scheduler");
 }
 
 /// An id that no thread has, and its index.
