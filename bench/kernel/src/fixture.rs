@@ -7,7 +7,7 @@ use l4::ipc::{self, Message};
 use l4::thread::{self, ThreadControl};
 use l4::{extension, kip, space, start, utcb};
 use x2::extension::{MapItem, MapOperation};
-use x2::{Fpage, Rights, ThreadId, Time};
+use x2::{Fpage, Rights, ThreadId};
 
 const THREADS: usize = 48;
 /// Where the UTCB of a partner in another space lies.
