@@ -264,15 +264,6 @@ impl Table {
         self.process_of(tid).is_ok_and(|process| process.threads.len() == 1)
     }
 
-    /// Gives up an exec that [`Table::begin_exec`] began.
-    pub fn cancel_exec(&mut self, tid: Pid) {
-        if let Ok(pid) = self.thread(tid).map(Thread::pid)
-            && let Ok(process) = self.process_mut(pid)
-        {
-            process.executing = None;
-        }
-    }
-
     /// Finishes exec: the thread takes the process's id, which is returned; handlers, the alternate stack and what
     /// pointed into the old memory are forgotten; a parent in vfork goes on. The thread must be alone. `ESRCH`.
     pub fn finish_exec(&mut self, tid: Pid, name: &[u8], credentials: Arc<Credentials>) -> Result<Pid> {
