@@ -4,6 +4,8 @@ use std::env;
 fn main() {
     println!("cargo:rerun-if-changed=kernel.ld");
     println!("cargo:rerun-if-changed=build.rs");
+    // A checkout that was moved or copied has its linker script elsewhere.
+    println!("cargo:rerun-if-env-changed=CARGO_MANIFEST_DIR");
     if env::var("CARGO_CFG_TARGET_OS").as_deref() != Ok("none") {
         return;
     }

@@ -1,14 +1,17 @@
 //! Where things are: the source tree and the directories under `target/`.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-/// The root of the source tree.
+/// The root of the source tree. cargo says at run time where the package stands that it runs: a path from compile time
+/// would still be that of the old place after the checkout, `target` included, was moved or copied.
 pub(crate) fn root() -> &'static Path {
-    // xtask lives in tools/xtask; the tree is built where it stands, so the compile-time path is the tree's own.
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .expect("tools/xtask is two levels below the root")
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let package = package.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        package.ancestors().nth(2).expect("tools/xtask is two levels below the root").to_owned()
+    });
+    &ROOT
 }
 
 /// The build directory.
