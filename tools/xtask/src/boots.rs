@@ -1,5 +1,6 @@
 //! Boots a suite on one machine and judges what it prints.
 
+use crate::patience::Clock;
 use crate::scratch::{Guard, Scratch, file_name};
 use crate::suites::{Expectation, Run};
 use crate::symbolise::Symboliser;
@@ -82,6 +83,8 @@ pub(crate) fn run(run: &Run) -> Result<Verdict> {
 /// The console of a running machine.
 struct Console {
     output: Receiver<Heard>,
+    /// The machine's own time.
+    clock: Clock,
     input: ChildStdin,
     log: fs::File,
     socket: PathBuf,
@@ -103,11 +106,11 @@ enum Heard {
 enum Stop {
     /// Everything announced and expected has been seen.
     Complete,
-    /// Nothing was printed for too long.
+    /// Nothing was printed for too long, and its processors rest.
     Hung,
     /// QEMU ended.
     Ended,
-    /// It went on printing for longer than any suite takes.
+    /// It went on, printing or at work, for longer than any suite takes.
     GivenUp,
 }
 
@@ -124,6 +127,7 @@ impl Console {
         std::thread::spawn(move || pump(&mut stderr, &complaints, Heard::Emulator));
         Ok(Console {
             output,
+            clock: Clock::of(child.id()),
             input,
             log,
             socket,
@@ -136,13 +140,14 @@ impl Console {
     fn watch(mut self, run: &Run, symboliser: &Symboliser) -> Verdict {
         let mut judge = Judge::new(run);
         let mut read = 0;
-        let started = Instant::now();
         let stop = loop {
             let patience = if judge.complete() { GRACE } else { run.quiet };
-            match self.output.recv_timeout(patience) {
+            match self.clock.receive(&self.output, patience) {
                 Ok(heard) => self.hear(heard),
                 Err(RecvTimeoutError::Timeout) if judge.complete() => break Stop::Complete,
-                Err(RecvTimeoutError::Timeout) => break Stop::Hung,
+                Err(RecvTimeoutError::Timeout) if monitor::stands_still(&self.socket) => break Stop::Hung,
+                // It is at work, and may be for longer than that before it prints.
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break Stop::Ended,
             }
             let mut keys = String::new();
@@ -163,7 +168,7 @@ impl Console {
                     Err(error) => judge.failures.push(format!("QEMU was told {command:?}: {error:#}")),
                 }
             }
-            if started.elapsed() > run.limit {
+            if self.clock.elapsed() > run.limit {
                 judge.failures.push(format!("still running after {} s", run.limit.as_secs()));
                 break Stop::GivenUp;
             }
@@ -195,7 +200,7 @@ impl Console {
     /// Asks a hung machine where it is, and notes what it and QEMU say.
     fn interrogate(&mut self) {
         let registers = monitor::interrogate(&self.socket);
-        while let Ok(heard) = self.output.recv_timeout(ANSWER) {
+        while let Ok(heard) = self.clock.receive(&self.output, ANSWER) {
             self.hear(heard);
             if self.lines.len() > 100_000 {
                 break;

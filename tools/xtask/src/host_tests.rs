@@ -1,5 +1,6 @@
 //! Tests that run on the host: `cargo test`, counted.
 
+use crate::patience::Clock;
 use crate::{command, packages, toolchain, tree};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
@@ -16,13 +17,17 @@ pub(crate) struct Counts {
     pub(crate) ignored: usize,
 }
 
+/// The variable by which tests are told that campaigns are to be run in full.
+const ALL: &str = "MAC_TEST_ALL";
+
 /// Runs the tests of all packages, programs included, whose names contain the filter (all without one), showing what
-/// fails; then the model-checked tests, which are a build of their own (`cfg(loom)`).
-pub(crate) fn run(filter: Option<&str>) -> Result<Counts> {
+/// fails; then the model-checked tests, which are a build of their own (`cfg(loom)`). `campaigns`: in full.
+pub(crate) fn run(filter: Option<&str>, campaigns: bool) -> Result<Counts> {
     let host = toolchain::host_cargo();
     let all = |arguments: &[&str]| {
         let mut cargo = command::clean(&host);
         cargo.args(["test", "--locked", "--workspace", "--no-fail-fast"]).args(arguments);
+        cargo.env_remove(ALL).envs(campaigns.then_some((ALL, "1")));
         cargo
     };
     let mut counts = build_and_count(all, filter.as_slice())?;
@@ -40,13 +45,40 @@ pub(crate) fn run(filter: Option<&str>) -> Result<Counts> {
             cargo.args(arguments);
             cargo
         };
-        let wanted: Vec<_> = ["loom"].into_iter().chain(filter).collect();
-        let models = build_and_count(loom, &wanted)?;
+        let models = match filter {
+            None => build_and_count(loom, &[MODELS])?,
+            Some(filter) => chosen_models(loom, filter)?,
+        };
         counts.passed += models.passed;
         counts.failed += models.failed;
         counts.ignored += models.ignored;
     }
     Ok(counts)
+}
+
+/// What the names of model-checked tests contain.
+const MODELS: &str = "loom";
+
+/// Runs the models whose names contain the filter. A test program takes several words for alternatives, so they are listed first.
+fn chosen_models(tests: impl Fn(&[&str]) -> Command, filter: &str) -> Result<Counts> {
+    let listing = tests(&["--quiet", "--", "--list", "--format=terse"]).output();
+    let listing = listing.context("cannot start cargo test")?;
+    if !listing.status.success() {
+        print!("{}", String::from_utf8_lossy(&listing.stderr));
+        return Ok(Counts { failed: 1, ..Counts::default() });
+    }
+    let listing = String::from_utf8_lossy(&listing.stdout);
+    let names: Vec<&str> =
+        listed(&listing).filter(|name| name.contains(MODELS) && name.contains(filter)).collect();
+    if names.is_empty() {
+        return Ok(Counts::default());
+    }
+    count(tests(&["--", "--quiet", "--exact"]).args(names))
+}
+
+/// The tests of a listing, a line `NAME: test` each.
+fn listed(listing: &str) -> impl Iterator<Item = &str> {
+    listing.lines().filter_map(|line| line.strip_suffix(": test"))
 }
 
 /// Makes a call of `cargo test` one for tests that are model-checked. Models explore very many interleavings: optimised,
@@ -79,8 +111,9 @@ fn count(cargo: &mut Command) -> Result<Counts> {
         lines.map(|line| sender.send(line)).take_while(Result::is_ok).for_each(drop);
     });
     let mut counts = Counts::default();
+    let clock = Clock::of(child.id());
     loop {
-        match lines.recv_timeout(QUIET) {
+        match clock.receive(&lines, QUIET) {
             Ok(line) => {
                 let line = String::from_utf8_lossy(&line);
                 if !counts.read(&line) && !is_noise(&line) {
@@ -149,6 +182,35 @@ mod tests {
         // The pipe closes only when every process that holds it has ended.
         assert_eq!(std::io::read_to_string(output).unwrap(), "");
         assert!(!shell.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_listing_names_tests() {
+        let listing =
+            "tests::loom_lock: test\ntests::plain: test\nbench: benchmark\n\n2 tests, 0 benchmarks\n";
+        assert_eq!(listed(listing).collect::<Vec<_>>(), ["tests::loom_lock", "tests::plain"]);
+    }
+
+    #[test]
+    fn models_are_chosen_by_both_words() {
+        let shell = |script: &str| {
+            let script = script.to_string();
+            move |arguments: &[&str]| {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &script, "sh"]).args(arguments);
+                shell
+            }
+        };
+        // Lists two models; run with names, it passes as many tests.
+        let tests = "case $* in *--list*) printf 'loom_a: test\nloom_b: test\n';; \
+                     *) while [ \"$1\" != --exact ]; do shift; done; shift; echo \"test result: ok. $# passed;\";; esac";
+        let passed = |filter: &str| chosen_models(shell(tests), filter).unwrap().passed;
+        assert_eq!((passed("loom"), passed("_a"), passed("other")), (2, 1, 0));
+        assert_eq!(
+            chosen_models(shell("exit 1"), "a").unwrap().failed,
+            1,
+            "what does not compile has failed"
+        );
     }
 
     #[test]

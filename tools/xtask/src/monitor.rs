@@ -7,16 +7,23 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+/// How long QEMU may take for an answer; on a busy host that may be long.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// How often a machine that stands still is found at rest, and how long before each time.
+const RESTS: u32 = 5;
+const REST: Duration = Duration::from_millis(20);
+
 /// A connection to the monitor of a running QEMU.
 pub(crate) struct Monitor {
     stream: BufReader<UnixStream>,
 }
 
 impl Monitor {
-    /// Connects to the socket that QEMU listens on. Waits at most some seconds for each answer.
+    /// Connects to the socket that QEMU listens on. Waits at most [`ANSWER`] for each answer.
     pub(crate) fn connect(socket: &Path) -> Result<Monitor> {
         let stream = UnixStream::connect(socket).context("connecting to QEMU's monitor")?;
-        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.set_read_timeout(Some(ANSWER))?;
         let mut monitor = Monitor { stream: BufReader::new(stream) };
         monitor.read()?;
         monitor.execute("qmp_capabilities", json!({}))?;
@@ -34,11 +41,12 @@ impl Monitor {
     }
 
     /// Whether every processor of the machine has halted until its next interrupt, and has none to take. On a busy host one that
-    /// was interrupted may stay halted for long, before it gets any time to notice.
+    /// was interrupted may stay halted for long, before it gets any time to notice. One that has halted with interrupts disabled
+    /// takes none.
     pub(crate) fn is_at_rest(&mut self) -> Result<bool> {
-        let processors = processors(&self.registers()?);
-        for processor in 0..processors {
-            if is_interrupted(&self.ask(&format!("info lapic {processor}"))?) {
+        let registers = self.registers()?;
+        for (processor, registers) in of_each(&registers).enumerate() {
+            if takes_interrupts(registers) && is_interrupted(&self.ask(&format!("info lapic {processor}"))?) {
                 return Ok(false);
             }
         }
@@ -97,9 +105,24 @@ fn all_halted(registers: &str) -> bool {
     registers.contains("HLT=1") && !registers.contains("HLT=0")
 }
 
-/// How many processors the registers are of.
-fn processors(registers: &str) -> usize {
-    registers.lines().filter(|line| line.starts_with("CPU#")).count()
+/// The registers of each processor.
+fn of_each(registers: &str) -> impl Iterator<Item = &str> {
+    registers.split("CPU#").skip(1)
+}
+
+/// Whether a processor takes interrupts, by bit 9 of its flags.
+fn takes_interrupts(registers: &str) -> bool {
+    let flags = registers.split_whitespace().find_map(|word| word.strip_prefix("RFL="));
+    flags.and_then(|flags| u64::from_str_radix(flags, 16).ok()).is_none_or(|flags| flags & 1 << 9 != 0)
+}
+
+/// Whether a machine that prints nothing rests each time it is looked at, or does not even answer.
+pub(crate) fn stands_still(socket: &Path) -> bool {
+    let look = |monitor: &mut Monitor| {
+        std::thread::sleep(REST);
+        monitor.is_at_rest().unwrap_or(true)
+    };
+    Monitor::connect(socket).map_or(true, |mut monitor| (0..RESTS).all(|_| look(&mut monitor)))
 }
 
 /// Whether a local APIC has an interrupt that its processor has not taken.
@@ -110,7 +133,7 @@ fn is_interrupted(local_apic: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{all_halted, is_interrupted, processors};
+    use super::{all_halted, is_interrupted, of_each, takes_interrupts};
 
     #[test]
     fn a_machine_rests_when_all_its_processors_do() {
@@ -130,6 +153,12 @@ mod tests {
         };
         assert!(!is_interrupted(&of("(none)")) && !is_interrupted("No local APIC\n"));
         assert!(is_interrupted(&of("33 ")) && is_interrupted(&of("33(level) 64 ")));
-        assert_eq!(processors("\nCPU#0\nRAX=0\n\nCPU#1\nRAX=0\n"), 2);
+    }
+
+    #[test]
+    fn a_processor_that_has_halted_for_good_takes_no_interrupts() {
+        let registers = "\nCPU#0\nRIP=0 RFL=00000246 [---Z-P-] CPL=0 HLT=1\n\nCPU#1\nRIP=0 RFL=00000046 [---Z-P-] HLT=1\n";
+        assert_eq!(of_each(registers).map(takes_interrupts).collect::<Vec<_>>(), [true, false]);
+        assert!(takes_interrupts("RAX=0"), "it is not said");
     }
 }

@@ -12,6 +12,7 @@
 use crate::{command, tree};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use std::path::PathBuf;
 
 /// What a package is to the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub(crate) enum Kind {
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) kind: Kind,
+    /// Where it is.
+    pub(crate) directory: PathBuf,
     /// Names of its binaries.
     pub(crate) binaries: Vec<String>,
     /// Whether it has tests that are model-checked: it depends on loom.
@@ -51,6 +54,7 @@ struct RawMetadata {
 #[derive(Deserialize)]
 struct RawPackage {
     name: String,
+    manifest_path: PathBuf,
     targets: Vec<RawTarget>,
     #[serde(default)]
     dependencies: Vec<RawDependency>,
@@ -93,7 +97,8 @@ impl TryFrom<RawPackage> for Package {
             .map(|target| target.name)
             .collect();
         let model_checked = raw.dependencies.iter().any(|dependency| dependency.name == "loom");
-        Ok(Package { name: raw.name, kind, binaries, model_checked })
+        let directory = raw.manifest_path.parent().map(PathBuf::from).unwrap_or_default();
+        Ok(Package { name: raw.name, kind, directory, binaries, model_checked })
     }
 }
 
@@ -101,7 +106,7 @@ impl TryFrom<RawPackage> for Package {
 mod tests {
     use super::*;
 
-    const PACKAGE: &str = r#"{"packages":[{"name":"p","metadata":METADATA,
+    const PACKAGE: &str = r#"{"packages":[{"name":"p","manifest_path":"/tree/p/Cargo.toml","metadata":METADATA,
         "targets":[{"name":"one","kind":["bin"]},{"name":"p","kind":["lib"]}]}]}"#;
 
     fn with(metadata: &str) -> Result<Vec<Package>> {
@@ -113,6 +118,7 @@ mod tests {
         let packages = with(r#"{"macadamia":{"kind":"program"}}"#).unwrap();
         assert_eq!(packages[0].kind, Kind::Program);
         assert_eq!(packages[0].binaries, ["one"]);
+        assert_eq!(packages[0].directory, PathBuf::from("/tree/p"));
         assert_eq!(with("null").unwrap()[0].kind, Kind::Host);
         assert_eq!(with(r#"{"docs":{}}"#).unwrap()[0].kind, Kind::Host);
     }

@@ -5,6 +5,7 @@
 //! ABI 5` in a comment: on the line of the quoted id, or in the comment of a host test. Rules that no test cites are listed
 //! in the caveats, with the reason. What other chapters name as tests must be some.
 
+use crate::tap::is_id;
 use crate::{build, tree};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -178,16 +179,6 @@ fn parse(list: &str) -> Result<Vec<String>> {
         rules.push(item.to_string());
     }
     Ok(rules)
-}
-
-/// Whether this looks like the id of a test: capital letters or digits, then four digits.
-fn is_id(word: &str) -> bool {
-    let Some((name, number)) = word.len().checked_sub(4).and_then(|at| word.split_at_checked(at)) else {
-        return false;
-    };
-    !name.is_empty()
-        && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
-        && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether this looks like a rule: `7.1`, `ABI 5`, `ABI 11.2`, `EXT 2.1`.

@@ -10,9 +10,6 @@ use std::fs;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How much longer than by its table a machine may be silent, and run: it shares the host with other work.
-const PATIENCE: u32 = 10;
-
 /// Options of `./mac stress`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -113,8 +110,6 @@ fn copied(mut run: Run, images: &Scratch) -> Result<Run> {
         }
         run.machine.elsewhere.insert(name, file);
     }
-    run.quiet *= PATIENCE;
-    run.limit *= PATIENCE;
     Ok(run)
 }
 

@@ -92,6 +92,9 @@ pub(crate) struct Suite {
     /// Why the suite is not run yet, though it is recorded: said, and counted as skipped.
     #[serde(default)]
     pub(crate) pending: Option<String>,
+    /// Whether it is a campaign in full, which only `./mac test --all` runs.
+    #[serde(default)]
+    pub(crate) campaign: bool,
     /// Accelerators that cannot run the suite, each with the reason.
     #[serde(default)]
     not_under: BTreeMap<String, String>,
@@ -169,8 +172,8 @@ pub(crate) struct Run {
     pub(crate) limit: Duration,
 }
 
-/// A suite that the accelerator in use cannot run, with the reason.
-#[derive(Debug)]
+/// A suite that is not run, with the reason.
+#[derive(Clone, Debug)]
 pub(crate) struct Excluded {
     pub(crate) name: String,
     pub(crate) reason: String,
@@ -262,6 +265,11 @@ impl Suite {
             || self.expect.iter().any(|expectation| expectation.id.contains(filter))
             || self.guest.iter().chain(&self.interactive).any(|test| test.contains(filter))
             || self.modules.iter().any(|module| module.contains(filter))
+    }
+
+    /// Its modules with their arguments.
+    pub(crate) fn modules(&self) -> impl Iterator<Item = &str> {
+        self.modules.iter().map(String::as_str)
     }
 
     /// The names of its modules.

@@ -1,19 +1,28 @@
 //! `./mac test`: builds, lints, tests on the host and in booted machines, and one closing line.
 
+mod again;
+mod parallel;
+mod selection;
+mod times;
+
 use crate::bench::{self, Verified};
 use crate::boots::{self, Verdict};
 use crate::qemu::Accelerator;
-use crate::suites::{self, Excluded, Overrides, Run, Suite};
+use crate::suites::{Overrides, Run};
 use crate::tap::Outcome;
 use crate::{build, check, host_tests, mutations};
+use again::{Failed, Flaky};
 use anyhow::{Result, bail};
-use std::sync::mpsc::channel;
+pub(crate) use parallel::in_parallel;
+use selection::{Filter, Selection};
 use std::time::{Duration, Instant};
+use times::Times;
 
 /// Options of `./mac test`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Run only host tests and booted suites whose name, module or test id contains this (and no lints)
+    /// Run only host tests and booted suites whose name, module or test id contains this (and no lints); of a whole id, like
+    /// FST0006, the suites that report this test
     filter: Option<String>,
     /// Boot every suite with this many processors instead of its own choices
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -33,6 +42,12 @@ pub(crate) struct Options {
     /// Only the tests on the host
     #[arg(long, conflicts_with = "booted")]
     host: bool,
+    /// Run campaigns (fuzzing, kills, storms, hours of processes) in full, not only for a minute each
+    #[arg(long)]
+    all: bool,
+    /// A suite that fails and passes when it is run again has failed
+    #[arg(long)]
+    strict: bool,
 }
 
 /// The score of everything that ran.
@@ -43,23 +58,29 @@ struct Score {
     skipped: usize,
     /// What each part took.
     times: Vec<(&'static str, Duration)>,
+    /// What each booted suite took.
+    suites: Times,
+    /// What failed, and passed when it was run again.
+    flaky: Vec<Flaky>,
 }
 
-/// Runs the tests. Prints what failed, why, and one closing line; an error if anything failed.
+/// Runs the tests. Prints what failed, why, and one closing line; an error if anything failed, or if nothing was to be run.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let all = !options.booted && !options.host;
+    let everything = !options.booted && !options.host && options.filter.is_none();
+    let filter = options.filter.as_deref().map(Filter::of);
     let mut score = Score::default();
+    let mut selection = Selection::default();
     if !options.host {
-        let suites = chosen(options.filter.as_deref())?;
-        if options.booted && suites.is_empty() {
+        selection = Selection::of(filter.as_ref(), options.all)?;
+        if selection.is_empty() && (options.booted || matches!(filter, Some(Filter::Id(_)))) {
             return score.close(options);
         }
         score.step("build", || match options.booted {
-            true => build::for_suites(&suites),
+            true => build::for_suites(&selection.suites),
             false => build::everything(&build::Options::default()).map(drop),
         })?;
     }
-    if all && options.filter.is_none() {
+    if everything {
         let clean = score.timed("lints", check::run);
         match clean {
             Ok(()) => score.passed += 1,
@@ -69,18 +90,20 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             }
         }
     }
-    if !options.booted {
-        let counts = score.timed("host tests", || host_tests::run(options.filter.as_deref()))?;
+    // Tests on the host have names and no ids.
+    if !options.booted && !matches!(filter, Some(Filter::Id(_))) {
+        let host = || host_tests::run(options.filter.as_deref(), options.all);
+        let counts = score.timed("host tests", host)?;
         score.passed += counts.passed;
         score.failed += counts.failed;
         score.skipped += counts.ignored;
     }
     if !options.host {
         let started = Instant::now();
-        booted(options, &mut score)?;
+        score.booted(options, filter.as_ref(), &selection)?;
         score.times.push(("booted tests", started.elapsed()));
     }
-    if all && options.filter.is_none() {
+    if everything {
         let counts = score.timed("mutations", mutations::sample)?;
         score.passed += counts.noticed;
         score.failed += counts.failed;
@@ -124,103 +147,144 @@ impl Score {
         for (what, time) in &self.times {
             println!("# {what}: {:.1} min", time.as_secs_f64() / 60.0);
         }
-        if self.passed + self.failed == 0 {
-            println!("0 passed, 0 failed");
-            bail!("no test matches {:?}", options.filter.as_deref().unwrap_or_default());
+        self.suites.close()?;
+        if !self.flaky.is_empty() {
+            again::report(&self.flaky)?;
         }
+        self.closing(options)
+    }
+
+    /// The closing line.
+    fn closing(&self, options: &Options) -> Result<()> {
         let skipped = if self.skipped > 0 { format!(", {} skipped", self.skipped) } else { String::new() };
         println!("{} passed, {} failed{skipped}", self.passed, self.failed);
+        if self.passed + self.failed + self.skipped == 0 {
+            bail!("no test matches {:?}", options.filter.as_deref().unwrap_or_default());
+        }
         if self.failed > 0 { bail!("{} failed", self.failed) } else { Ok(()) }
     }
-}
 
-/// Boots what the filter chose, several machines at a time, and adds to the score.
-fn booted(options: &Options, score: &mut Score) -> Result<()> {
-    println!("# booted tests");
-    let overrides = Overrides {
-        cpus: options.cpus,
-        memory: options.memory.clone(),
-        accelerator: Some(options.accel),
-        uefi: options.uefi,
-    };
-    let (runs, excluded) = choose(options.filter.as_deref(), &overrides)?;
-    let report = |run: &Run, result: Result<Verdict>| match result {
-        Ok(verdict) => {
-            score.passed += verdict.passed();
-            score.failed += verdict.failed();
-            score.skipped +=
-                verdict.tests.len() + verdict.failures.len() - verdict.passed() - verdict.failed();
-            show(run, &verdict);
-        }
-        Err(error) => {
-            println!("not ok - {}: {error:#}", run.name);
-            score.failed += 1;
-        }
-    };
-    in_parallel(runs, report);
-    for suite in excluded {
-        println!("# {} is not run: {}", suite.name, suite.reason);
-        score.skipped += 1;
-    }
-    Ok(())
-}
-
-/// The suites that a filter means.
-fn chosen(filter: Option<&str>) -> Result<Vec<Suite>> {
-    let mut suites = suites::read(suites::TESTS)?;
-    suites.extend(suites::read(suites::GUESTS)?);
-    suites.retain(|suite| filter.is_none_or(|filter| suite.matches(filter)));
-    Ok(suites)
-}
-
-fn choose(filter: Option<&str>, overrides: &Overrides) -> Result<(Vec<Run>, Vec<Excluded>)> {
-    let mut runs = Vec::new();
-    let mut excluded = Vec::new();
-    for suite in &chosen(filter)? {
-        if let Some(reason) = &suite.pending {
-            excluded.push(Excluded { name: suite.name.clone(), reason: reason.clone() });
-            continue;
-        }
-        match suite.runs(overrides) {
-            Ok(more) => runs.extend(more),
-            Err(suite) => excluded.push(suite),
-        }
-    }
-    Ok((runs, excluded))
-}
-
-/// Runs machines on as many host processors as there are; reports each as it ends. A machine with several processors
-/// takes as many host processors, all of them at most.
-pub(crate) fn in_parallel(runs: Vec<Run>, mut report: impl FnMut(&Run, Result<Verdict>)) {
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let width = |run: &Run| (run.machine.cpus as usize).min(processors);
-    let mut waiting = runs;
-    // The wide ones first, so that they do not wait at the end for a gap.
-    waiting.sort_by_key(|run| std::cmp::Reverse(width(run)));
-    let mut free = processors;
-    std::thread::scope(|scope| {
-        let (sender, done) = channel();
-        let mut running = 0;
-        while running > 0 || !waiting.is_empty() {
-            if let Some(next) = waiting.iter().position(|run| width(run) <= free) {
-                let run = waiting.remove(next);
-                free -= width(&run);
-                running += 1;
-                let sender = sender.clone();
-                scope.spawn(move || {
-                    let result = boots::run(&run);
-                    // The receiver outlives every runner: it waits for all of them.
-                    let _ = sender.send((run, result));
-                });
-                continue;
+    /// Boots what was selected, several machines at a time, then what has failed once more, each alone.
+    fn booted(
+        &mut self,
+        options: &Options,
+        filter: Option<&Filter<'_>>,
+        selection: &Selection,
+    ) -> Result<()> {
+        println!("# booted tests");
+        let overrides = Overrides {
+            cpus: options.cpus,
+            memory: options.memory.clone(),
+            accelerator: Some(options.accel),
+            uefi: options.uefi,
+        };
+        let (runs, excluded) = selection.runs(&overrides);
+        let mut failed = Vec::new();
+        let mut reported = Reported::new(filter);
+        let times = Times::read();
+        self.suites = Times::read();
+        let report = |run: &Run, result: Result<Verdict>| {
+            match &result {
+                Ok(verdict) => show(run, verdict),
+                Err(error) => println!("not ok - {}: {error:#}", run.name),
             }
-            if let Ok((run, result)) = done.recv() {
-                running -= 1;
-                free += width(&run);
-                report(&run, result);
+            match result {
+                Ok(verdict) if verdict.failed() == 0 => {
+                    self.suites.add(&run.name, verdict.seconds);
+                    reported.hear(&verdict);
+                    self.add(&verdict);
+                }
+                result => failed.push(Failed { run: run.clone(), result }),
             }
+        };
+        in_parallel(runs, |run| times.of(&run.name), report);
+        if failed.len() > again::MANY {
+            println!("# {} suites have failed: none is run again", failed.len());
         }
-    });
+        let is_tried = failed.len() <= again::MANY;
+        for failed in failed {
+            self.again(failed, is_tried, options.strict, &mut reported)?;
+        }
+        for suite in excluded {
+            println!("# {} is not run: {}", suite.name, suite.reason);
+            self.skipped += 1;
+        }
+        if let Some(id) = reported.missing() {
+            println!("not ok - {id} is in the sources, but no suite has reported it");
+            self.failed += 1;
+        }
+        Ok(())
+    }
+
+    /// A suite that has failed: what comes of it when it is run again, if it is.
+    fn again(
+        &mut self,
+        failed: Failed,
+        is_tried: bool,
+        strict: bool,
+        reported: &mut Reported<'_>,
+    ) -> Result<()> {
+        let boot = |run: &Run| {
+            println!("# again: {}", run.name);
+            let result = boots::run(run);
+            if let Ok(verdict) = &result {
+                show(run, verdict);
+            }
+            result
+        };
+        let passed = if is_tried { again::again(&failed, boot)? } else { None };
+        if let Ok(verdict) = &failed.result {
+            reported.hear(verdict);
+        }
+        match (passed, failed.result) {
+            (Some((verdict, flaky)), result) => {
+                self.suites.add(&failed.run.name, verdict.seconds);
+                self.flaky.push(flaky);
+                match (strict, result) {
+                    (false, _) => self.add(&verdict),
+                    (true, Ok(first)) => self.add(&first),
+                    (true, Err(_)) => self.failed += 1,
+                }
+            }
+            (None, Ok(verdict)) => {
+                self.suites.add(&failed.run.name, verdict.seconds);
+                self.add(&verdict);
+            }
+            (None, Err(_)) => self.failed += 1,
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, verdict: &Verdict) {
+        self.passed += verdict.passed();
+        self.failed += verdict.failed();
+        self.skipped += verdict.tests.len() + verdict.failures.len() - verdict.passed() - verdict.failed();
+    }
+}
+
+/// Whether the test that the filter names has been reported.
+struct Reported<'a> {
+    wanted: Option<&'a str>,
+}
+
+impl<'a> Reported<'a> {
+    fn new(filter: Option<&Filter<'a>>) -> Self {
+        let wanted = match filter {
+            Some(Filter::Id(id)) => Some(*id),
+            _ => None,
+        };
+        Reported { wanted }
+    }
+
+    fn hear(&mut self, verdict: &Verdict) {
+        if self.wanted.is_some_and(|id| verdict.tests.iter().any(|test| test.id == id)) {
+            self.wanted = None;
+        }
+    }
+
+    fn missing(self) -> Option<&'a str> {
+        self.wanted
+    }
 }
 
 pub(crate) fn show(run: &Run, verdict: &Verdict) {
@@ -242,5 +306,52 @@ pub(crate) fn show(run: &Run, verdict: &Verdict) {
         for line in &verdict.tail {
             println!("    | {line}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tap::Test;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn options(line: &[&str]) -> Options {
+        Line::parse_from([&["test"], line].concat()).options
+    }
+
+    #[test]
+    fn a_filter_that_means_no_test_is_an_error() {
+        for line in [["--booted", "no-such-suite"], ["--booted", "FST9999"], ["--strict", "FST9999"]] {
+            let error = run(&options(&line)).unwrap_err().to_string();
+            assert_eq!(error, format!("no test matches {:?}", line[1]));
+        }
+    }
+
+    #[test]
+    fn what_is_only_skipped_has_been_matched() {
+        let skipped = Score { skipped: 1, ..Score::default() };
+        assert!(skipped.closing(&options(&["pending"])).is_ok());
+        assert!(Score { failed: 1, ..Score::default() }.closing(&options(&[])).is_err());
+    }
+
+    #[test]
+    fn a_named_test_must_have_been_reported() {
+        let verdict = |id: &str| {
+            let test = Test { id: id.into(), sentence: String::new(), outcome: Outcome::Passed };
+            Verdict { tests: vec![test], ..Verdict::default() }
+        };
+        let filter = Filter::of("FST0006");
+        let mut reported = Reported::new(Some(&filter));
+        reported.hear(&verdict("FST0007"));
+        assert_eq!(reported.wanted, Some("FST0006"));
+        reported.hear(&verdict("FST0006"));
+        assert_eq!(reported.missing(), None);
+        assert_eq!(Reported::new(Some(&Filter::of("fast"))).missing(), None);
     }
 }

@@ -176,14 +176,18 @@ fn measure(benchmark: &suites::Suite, model: &[model::Part]) -> Result<Report> {
         run.machine.extra.extend(["-plugin".into(), plugin]);
     }
     let mut collected = Collected::default();
-    in_parallel(runs, |run, result| match result {
-        Ok(verdict) => {
-            show(run, &verdict);
-            let output = fs::read_to_string(counts(run)).unwrap_or_default();
-            collected.take(&run.name, &verdict, &output);
-        }
-        Err(error) => collected.disturbed.push(format!("{}: {error:#}", run.name)),
-    });
+    in_parallel(
+        runs,
+        |_| None,
+        |run, result| match result {
+            Ok(verdict) => {
+                show(run, &verdict);
+                let output = fs::read_to_string(counts(run)).unwrap_or_default();
+                collected.take(&run.name, &verdict, &output);
+            }
+            Err(error) => collected.disturbed.push(format!("{}: {error:#}", run.name)),
+        },
+    );
     let (measurements, regions) = collected.undisturbed()?;
     if benchmark.work {
         report.series = series::collect(&regions::of_all_processors(&regions)?);

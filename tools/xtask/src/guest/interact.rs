@@ -344,9 +344,9 @@ impl Person {
 
     /// Waits for the end of the machine.
     fn ended(&mut self) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
-            if !self.listen(deadline)? && Instant::now() < deadline {
+        let deadline = self.session.clock.elapsed() + PATIENCE;
+        while self.session.clock.elapsed() < deadline {
+            if !self.listen(deadline)? && self.session.clock.elapsed() < deadline {
                 return match self.session.status(&self.said)? {
                     0 => Ok(()),
                     status => bail!("the system ended with status {status}"),
@@ -363,13 +363,14 @@ impl Person {
         what: &str,
         mut found: impl FnMut(&Person) -> Option<T>,
     ) -> Result<T> {
-        let deadline = Instant::now() + patience;
+        let deadline = self.session.clock.elapsed() + patience;
         loop {
             if let Some(value) = found(self) {
                 return Ok(value);
             }
             if !self.listen(deadline)? {
-                let why = if Instant::now() < deadline { ": the machine has ended" } else { "" };
+                let why =
+                    if self.session.clock.elapsed() < deadline { ": the machine has ended" } else { "" };
                 bail!("{what} did not appear{why}; the screen:\n{}", self.screen.text());
             }
         }
@@ -378,20 +379,22 @@ impl Person {
     /// Waits until the machine prints nothing and its processors are at rest, several times in a row.
     fn until_rested(&mut self, patience: Duration) -> Result<()> {
         let mut monitor = self.session.monitor()?;
-        let deadline = Instant::now() + patience;
+        let deadline = self.session.clock.elapsed() + patience;
         let mut rests = 0;
         while rests < RESTS {
-            rests = if !self.listen(Instant::now() + REST)? && monitor.is_at_rest()? { rests + 1 } else { 0 };
-            if Instant::now() > deadline {
+            let silent = !self.listen(self.session.clock.elapsed() + REST)?;
+            rests = if silent && monitor.is_at_rest()? { rests + 1 } else { 0 };
+            if self.session.clock.elapsed() > deadline {
                 bail!("the machine did not come to rest; the screen:\n{}", self.screen.text());
             }
         }
         Ok(())
     }
 
-    /// Takes what is printed next; false if nothing came until then, or nothing will.
-    fn listen(&mut self, deadline: Instant) -> Result<bool> {
-        match self.session.printed.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+    /// Takes what is printed next; false if nothing came until then on the machine's clock, or nothing will.
+    fn listen(&mut self, deadline: Duration) -> Result<bool> {
+        let clock = &self.session.clock;
+        match clock.receive(&self.session.printed, deadline.saturating_sub(clock.elapsed())) {
             Ok(Printed::Terminal(bytes)) => {
                 self.log.write_all(&bytes)?;
                 self.screen.write(&bytes);

@@ -33,4 +33,4 @@ pub(crate) use packages::{Options as PackagesOptions, run as packages};
 pub(crate) use record::{Options as RecordOptions, run as record};
 pub(crate) use run::{Options as RunOptions, run};
 pub(crate) use session::{Kernel, Mode};
-pub(crate) use suite::run as run_tests;
+pub(crate) use suite::{ids, run as run_tests};

@@ -19,7 +19,7 @@ impl Start {
         let mut session = self.start(name)?;
         let (mut log, mut readiness, mut shown) = (Log::default(), Readiness::of(false), Vec::new());
         loop {
-            match session.printed.recv_timeout(PATIENCE) {
+            match session.clock.receive(&session.printed, PATIENCE) {
                 Ok(Printed::Terminal(bytes)) => shown.extend(readiness.take(bytes)),
                 Ok(Printed::Log(bytes)) => log.take(&bytes),
                 Err(RecvTimeoutError::Timeout) => bail!("nothing was shown for {} s", PATIENCE.as_secs()),

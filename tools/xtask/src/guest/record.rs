@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Options of `./mac record`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only suites whose name, or one of whose scripts, contains this
+    /// Only the suite of this name, or else those whose name, or one of whose scripts, contains this
     filter: Option<String>,
     /// Change nothing, but fail if something would be recorded differently
     #[arg(long)]
@@ -59,7 +59,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// The suites that a filter means: one at least.
 fn chosen(filter: Option<&str>) -> Result<Vec<Suite>> {
     let mut suites = suites::read(suites::GUESTS)?;
-    suites.retain(|suite| filter.is_none_or(|filter| suite.matches(filter)));
+    let is_named = suites.iter().any(|suite| Some(suite.name.as_str()) == filter);
+    suites.retain(|suite| match filter {
+        None => true,
+        Some(name) if is_named => suite.name == name,
+        Some(part) => suite.matches(part),
+    });
     if suites.is_empty() {
         bail!("no suite of guest tests matches {:?}", filter.unwrap_or_default());
     }

@@ -4,6 +4,7 @@
 
 use super::{linux, telnet};
 use crate::monitor::{self, Monitor};
+use crate::patience::Clock;
 use crate::qemu::Machine;
 use crate::scratch::{Guard, Scratch};
 use crate::{boots, tree};
@@ -81,6 +82,8 @@ pub(crate) struct Session {
     has_commands: bool,
     /// Where QEMU's monitor listens.
     monitor: PathBuf,
+    /// The machine's own time.
+    pub(crate) clock: Clock,
     _scratch: Scratch,
 }
 
@@ -110,7 +113,8 @@ impl Start {
         pass_on(log, sender.clone(), Printed::Log);
         pass_on(terminal, sender, Printed::Terminal);
         let has_commands = self.kernel == Kernel::Macadamia;
-        Ok(Session { child, printed, keyboard: type_on(keyboard), has_commands, monitor, _scratch: scratch })
+        let (keyboard, clock) = (type_on(keyboard), Clock::of(child.0.id()));
+        Ok(Session { child, printed, keyboard, has_commands, monitor, clock, _scratch: scratch })
     }
 
     /// The image, for Linux with the command in it.
@@ -241,11 +245,16 @@ impl Session {
         Monitor::connect(&self.monitor)
     }
 
+    /// Whether a machine that prints nothing rests each time it is looked at.
+    pub(crate) fn stands_still(&self) -> bool {
+        monitor::stands_still(&self.monitor)
+    }
+
     /// Asks a machine that hangs where it is; returns what it says on its log, and QEMU's registers.
     pub(crate) fn interrogate(&self) -> Vec<u8> {
         let registers = monitor::interrogate(&self.monitor);
         let mut said = Vec::new();
-        while let Ok(printed) = self.printed.recv_timeout(boots::ANSWER) {
+        while let Ok(printed) = self.clock.receive(&self.printed, boots::ANSWER) {
             if let Printed::Log(bytes) = printed {
                 said.extend(bytes);
             }

@@ -1,10 +1,11 @@
 //! Guest tests: scripts on an image, and what each printed compared with what it prints under Debian's own kernel.
 
+use super::script::Script;
 use super::session::{Kernel, Log, Printed, Session, Start};
 use super::{Request, go, make};
 use crate::boots::Verdict;
 use crate::scratch::file_name;
-use crate::suites::Run;
+use crate::suites::{Run, Suite};
 use crate::symbolise::Symboliser;
 use crate::tap::{self, Outcome, Test};
 use crate::{guests, tree};
@@ -97,6 +98,12 @@ fn about(name: &str) -> Result<(String, String)> {
     }
 }
 
+/// The ids of a suite's scripts.
+pub(crate) fn ids(suite: &Suite) -> Result<Vec<String>> {
+    let guests = suite.guest.iter().map(|name| Ok(about(name)?.0));
+    guests.chain(suite.interactive.iter().map(|name| Ok(Script::read(name)?.id))).collect()
+}
+
 /// The image of a suite, with the scripts and the programs that they run.
 fn image(name: &str) -> Result<PathBuf> {
     let mut request = Request { name: name.into(), ..Request::default() };
@@ -135,9 +142,8 @@ fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Optio
     let mut file = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut said = Log::default();
     let mut terminal = Vec::new();
-    let started = Instant::now();
     loop {
-        match session.printed.recv_timeout(run.quiet) {
+        match session.clock.receive(&session.printed, run.quiet) {
             Ok(Printed::Terminal(bytes)) => {
                 file.write_all(&bytes)?;
                 terminal.extend_from_slice(&bytes);
@@ -146,15 +152,15 @@ fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Optio
                 file.write_all(&bytes)?;
                 said.take(&bytes);
             }
-            // On a busy host a script may be at work for longer than that before it prints.
-            Err(RecvTimeoutError::Timeout) if started.elapsed() <= run.limit && is_at_work(session) => {}
-            Err(RecvTimeoutError::Timeout) => {
+            Err(RecvTimeoutError::Timeout) if session.stands_still() => {
                 file.write_all(&session.interrogate())?;
                 return Ok((terminal, Some(format!("hung: nothing printed for {} s", run.quiet.as_secs()))));
             }
+            // A script may be at work for longer than that before it prints.
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        if started.elapsed() > run.limit {
+        if session.clock.elapsed() > run.limit {
             file.write_all(&session.interrogate())?;
             return Ok((terminal, Some(format!("still running after {} s", run.limit.as_secs()))));
         }
@@ -165,12 +171,6 @@ fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Optio
         Err(error) => Some(format!("{error:#}")),
     };
     Ok((terminal, trouble))
-}
-
-/// Whether a processor of the machine has something to do.
-fn is_at_work(session: &Session) -> bool {
-    let rests = session.monitor().and_then(|mut monitor| monitor.is_at_rest());
-    rests.is_ok_and(|rests| !rests)
 }
 
 /// What stands between the marks that `tests/guests/scripts/run` prints: name, and output with status.

@@ -3,6 +3,7 @@
 use super::copy::Copy;
 use super::patch::Witness;
 use crate::build::FlagSet;
+use crate::patience::Clock;
 use crate::suites::{self, Overrides, Run, Suite};
 use crate::tap::Outcome;
 use crate::toolchain::{TARGET, Toolchain};
@@ -11,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What is needed to run tests: compilers, and for booted ones the programs of the tree.
 pub(super) struct Trials {
@@ -130,6 +131,8 @@ fn only(suite: &Suite, tests: &[&str], kernel: &Path, name: &str) -> Result<Run>
         run.suite.tests = Some(tests.len());
     }
     run.machine.elsewhere.insert("kernel".into(), kernel.into());
+    // A kernel that a patch has broken may be at work for ever.
+    run.limit = run.quiet * 2;
     run.name = format!("mutation {name}");
     Ok(run)
 }
@@ -172,12 +175,12 @@ fn output(command: &mut Command, log: &Path) -> Result<(String, Option<bool>)> {
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     let mut child = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
-    let started = Instant::now();
+    let clock = Clock::of(child.id());
     let ended = loop {
         if let Some(status) = child.try_wait()? {
             break Some(status.success());
         }
-        if started.elapsed() > PATIENCE {
+        if clock.elapsed() > PATIENCE {
             host_tests::stop(child.id());
             child.wait()?;
             break None;

@@ -1,0 +1,168 @@
+//! Which booted suites report a test, by its id: for `./mac test FST0006`.
+//!
+//! The ids of texts that must appear, of scripts of guests and of scripts for a terminal stand in the tables and scripts
+//! themselves. Those of programs that report in TAP are found in the programs' sources.
+
+use crate::packages::{self, Package};
+use crate::suites::Suite;
+use crate::{guest, qemu, toolchain, tree};
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The program whose command line names chapters or tests, and the directory of its chapters.
+const CHOOSES: &str = "x2-tests";
+const CHAPTERS: &str = "tests/x2/src/chapters";
+/// Which of the modules is the root task.
+const ROOT_TASK: usize = 1;
+/// The words of its command line that are neither.
+const OPTIONS: [&str; 2] = ["leak-check", "regions"];
+
+/// Where the sources of native programs are.
+pub(crate) struct Sources {
+    packages: Vec<Package>,
+}
+
+impl Sources {
+    pub(crate) fn find() -> Result<Sources> {
+        Ok(Sources { packages: packages::all(&toolchain::host_cargo())? })
+    }
+
+    /// Whether a suite reports the test with this id.
+    pub(crate) fn report(&self, suite: &Suite, id: &str) -> Result<bool> {
+        if suite.expect.iter().any(|expectation| expectation.id == id) {
+            return Ok(true);
+        }
+        for script in guest::ids(suite)? {
+            if script == id {
+                return Ok(true);
+            }
+        }
+        if suite.tests.is_none() {
+            return Ok(false);
+        }
+        for (place, module) in suite.modules().enumerate() {
+            let program = qemu::module_name(module);
+            // It runs as the root task only; elsewhere it is a file like any other.
+            let reports = match program {
+                CHOOSES if place == ROOT_TASK => chapter_of(id)?.is_some_and(|it| chooses(module, &it, id)),
+                CHOOSES => false,
+                _ => self.has(program, id)?,
+            };
+            if reports {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the sources of a program have the test.
+    fn has(&self, program: &str, id: &str) -> Result<bool> {
+        let Some(directory) = self.directory(program) else { return Ok(false) };
+        for file in files(&directory)? {
+            if names(&read(&file)?, id) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn directory(&self, program: &str) -> Option<PathBuf> {
+        let in_c = tree::root().join("tests/c").join(program);
+        let package =
+            || self.packages.iter().find(|package| package.binaries.iter().any(|binary| binary == program));
+        if in_c.is_dir() { Some(in_c) } else { package().map(|package| package.directory.join("src")) }
+    }
+}
+
+/// Whether a command line names the test or its chapter, or nothing in particular.
+fn chooses(module: &str, chapter: &str, id: &str) -> bool {
+    let mut words = module.split(' ').skip(1).filter(|word| !OPTIONS.contains(word)).peekable();
+    words.peek().is_none() || words.any(|word| word == chapter || word == id)
+}
+
+/// The chapter that has the test.
+fn chapter_of(id: &str) -> Result<Option<String>> {
+    let root = tree::root().join(CHAPTERS);
+    for file in files(&root)? {
+        if names(&read(&file)?, id) {
+            let path = file.strip_prefix(&root).unwrap_or(&file).with_extension("");
+            return Ok(Some(path.to_string_lossy().replace(['_', '/'], "-")));
+        }
+    }
+    Ok(None)
+}
+
+/// The sources below a directory, and those that they include from another program's.
+fn files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.extend(files(&path)?);
+        } else if path.extension().is_some_and(|it| ["rs", "c", "cc"].iter().any(|known| it == *known)) {
+            let text = read(&path)?;
+            let included =
+                text.lines().filter_map(|line| line.strip_prefix("#include \"../")?.split('"').next());
+            found.extend(included.map(|name| directory.join("..").join(name)).filter(|file| file.is_file()));
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+fn read(file: &Path) -> Result<String> {
+    fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))
+}
+
+/// Whether a source has this id outside comments.
+fn names(source: &str, id: &str) -> bool {
+    let code =
+        source.lines().filter(|line| !["//", "/*", "*"].iter().any(|it| line.trim_start().starts_with(it)));
+    code.flat_map(|line| line.split(|it: char| !it.is_ascii_alphanumeric())).any(|word| word == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suites;
+
+    fn with(id: &str) -> Vec<String> {
+        let sources = Sources::find().unwrap();
+        let mut all = suites::read(suites::TESTS).unwrap();
+        all.extend(suites::read(suites::GUESTS).unwrap());
+        all.retain(|suite| sources.report(suite, id).unwrap());
+        all.into_iter().map(|suite| suite.name).collect()
+    }
+
+    #[test]
+    fn tests_of_every_kind_are_found_by_their_ids() {
+        assert_eq!(with("BOOT0090"), ["boot/processors-alone"]);
+        assert_eq!(with("SHELL0012"), ["shell/programs"]);
+        assert_eq!(with("CAPI0001"), ["x2/c", "x2/c-as-cxx"]);
+        assert_eq!(with("MACH0001"), ["mach/native"]);
+        assert_eq!(with("STB0001"), ["x2/string-boundaries"]);
+        let fast = with("FST0006");
+        assert!(fast.contains(&"x2/ipc".into()) && !fast.contains(&"x2/kip".into()), "{fast:?}");
+        assert!(with("FST9999").is_empty());
+    }
+
+    #[test]
+    fn comments_name_other_tests() {
+        assert!(names("    FST0001 [7.1] \"words\" words;\n", "FST0001"));
+        assert!(
+            names("    check(\"RT0001\", ok);\n", "RT0001")
+                && !names("    check(\"RT0001\", ok);\n", "RT000")
+        );
+        assert!(!names("// as FST0001\n/* FST0001 */\n * FST0001\n", "FST0001"));
+    }
+
+    #[test]
+    fn a_command_line_chooses_chapters_or_tests() {
+        assert!(chooses("x2-tests kip ipc leak-check", "ipc", "IPC0001"));
+        assert!(
+            chooses("x2-tests IPC0001", "ipc", "IPC0001") && chooses("x2-tests leak-check", "ipc", "IPC0001")
+        );
+        assert!(!chooses("x2-tests kip IPC0002", "ipc", "IPC0001"));
+    }
+}
