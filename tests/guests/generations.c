@@ -1,6 +1,8 @@
 /* generations COUNT SECONDS: so many children, one after the other, each after so many seconds of sleep: fork, exec of this
  * program, its end, wait. Then what there is must be what there was after the first few: memory, threads, and, where the
  * system tells (/proc/macadamia), what each server has, of memory, of the kernel's memory, of threads and address spaces. */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIGURES = 64, LINE = 4096, LOOKS = 20, LOOK_MICROSECONDS = 20000 };
+enum { FIGURES = 64, LINE = 4096, LOOKS = 20, LOOK_MICROSECONDS = 20000, ROUNDS = 100 };
 
 /* What may be more than before without being growth, in KiB: less than what a byte for each of 20 000 makes, and, for free
  * memory, which other things of a system use, too, a hundred. */
@@ -54,10 +56,27 @@ static int count(struct counts *counts)
     return 0;
 }
 
+/* Runs on each processor in turn: what a processor owes to those that have ended it has done before it runs a program. */
+static void visit_all(void)
+{
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all))
+        return;
+    for (int processor = 0; processor < CPU_SETSIZE; processor++)
+        if (CPU_ISSET(processor, &all)) {
+            CPU_ZERO(&one);
+            CPU_SET(processor, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            sched_yield();
+        }
+    sched_setaffinity(0, sizeof all, &all);
+}
+
 /* What there is once those that have ended are gone. With several processors a parent hears of the end of its child before another
  * processor has given back the child's address space and what the kernel had for that: of some looks, the least. */
 static int count_at_rest(struct counts *least)
 {
+    visit_all();
     if (count(least))
         return -1;
     for (int look = 1; look < LOOKS; look++) {
@@ -72,6 +91,21 @@ static int count_at_rest(struct counts *least)
                 least->figure[i] = now.figure[i];
     }
     return 0;
+}
+
+static int has_grown(const struct counts *before, const struct counts *after, int i)
+{
+    return after->figure[i] > before->figure[i] + TOLERANCE;
+}
+
+/* Whether there is as much as before. */
+static int is_back(const struct counts *before, const struct counts *after)
+{
+    for (int i = 0; i < before->figures && i < after->figures; i++)
+        if (has_grown(before, after, i))
+            return 0;
+    return before->figures == after->figures && after->threads <= before->threads + 1 &&
+           after->free + FREE_TOLERANCE >= before->free;
 }
 
 /* One child, which ends with this status. */
@@ -113,8 +147,14 @@ int main(int argc, char **argv)
         sleep_for(seconds);
         right += generation(argv[0], i % 100);
     }
-    if (count_at_rest(&after))
-        return 1;
+    /* The emulator's host may be so busy that a processor stands still for long. What has been lost does not come back, however
+     * long it takes. */
+    for (int round = 0; round < ROUNDS; round++) {
+        if (count_at_rest(&after))
+            return 1;
+        if (is_back(&before, &after))
+            break;
+    }
     clock_gettime(CLOCK_MONOTONIC, &end);
     printf("%d of %d ended as they should\n", right, wanted);
     if (seconds > 0)
@@ -123,7 +163,7 @@ int main(int argc, char **argv)
            after.threads <= before.threads + 1);
     int grown = before.figures != after.figures;
     for (int i = 0; i < before.figures && i < after.figures; i++)
-        if (after.figure[i] > before.figure[i] + TOLERANCE) {
+        if (has_grown(&before, &after, i)) {
             printf("%s has grown from %ld to %ld\n", before.name[i], before.figure[i], after.figure[i]);
             grown = 1;
         }

@@ -182,12 +182,12 @@ static int bomb(void)
     if (last == 0) {
         if (setgid(1000) || setuid(1000))
             _exit(1);
-        for (int i = 0; i < 250; i++) {
+        /* However long it takes: processes that have been killed end when the host lets them. */
+        for (;;) {
             if (kill(-1, SIGKILL) == -1 && errno == ESRCH)
                 _exit(7);
             usleep(20000);
         }
-        _exit(8);
     }
     printf(", nothing left %d\n", ended(last));
     return 0;

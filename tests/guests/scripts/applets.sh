@@ -67,9 +67,11 @@ date -u -d @1000000000 '+%Y-%m-%d %H:%M:%S %j %A'
 cal 2 2024 | tail -n 5
 id; whoami; id -u nobody
 env -i A=1 B=2 env | sort
-timeout 1 sleep 5; echo "timeout $?"
+timeout 1 sleep 1000; echo "timeout $?"
 sh -c 'kill -TERM $$'; echo "terminated $?"
 sleep 60 & pid=$!
+# It is another program's copy first.
+until ps | grep -q '[s]leep 60'; do :; done
 ps | grep -c '[s]leep 60'
 kill $pid; wait $pid 2>/dev/null; echo "killed $?"
 nohup echo nohup 2>/dev/null

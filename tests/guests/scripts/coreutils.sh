@@ -46,5 +46,5 @@ mkdir locked; chmod 0 locked; stat -c %a locked; sync; df -P / | wc -l
 echo "--- processes and system"
 id; whoami; groups; id nobody; logname 2>/dev/null; users; who | wc -l; tty; arch; uname -sm; nproc --all | wc -l; hostid | wc -c
 date -u -d @1000000000 '+%F %T %j %A %s'; date -d '2024-02-28 +2 days' +%F; env -i A=1 B=2 env | sort; printenv HOME; echo $PATH | tr : '\n' | wc -l
-timeout 0.5 sleep 5; echo "timeout $?"; timeout -s KILL 0.5 sleep 5; echo "timeout $?"; nice -n 5 nice; nohup echo nohup 2>/dev/null; stdbuf -o0 echo unbuffered; sleep 0.01; true && ! false; echo $?; test 1 -lt 2 -a abc != abd && echo test; chroot / /bin/echo chroot; /bin/kill -l TERM; /bin/kill -l 9; env -S 'printf %s\n split'; pinky 2>/dev/null | wc -l
+timeout 0.5 sleep 1000; echo "timeout $?"; timeout -s KILL 0.5 sleep 1000; echo "timeout $?"; nice -n 5 nice; nohup echo nohup 2>/dev/null; stdbuf -o0 echo unbuffered; sleep 0.01; true && ! false; echo $?; test 1 -lt 2 -a abc != abd && echo test; chroot / /bin/echo chroot; /bin/kill -l TERM; /bin/kill -l 9; env -S 'printf %s\n split'; pinky 2>/dev/null | wc -l
 sort --parallel=2 -S 1M numbers | wc -l; seq 1 50000 | sort -R | sort -n | md5sum; seq 1 100000 | tail -n 1; head -c 100000 /dev/zero | tr '\0' x | md5sum

@@ -280,12 +280,16 @@ trap '' USR2
 kill -USR2 $$
 check still-there 1 1
 trap 'interrupted=yes' ALRM
-(sleep 1; kill -ALRM $$) &
+# Again and again: the first may come before the shell waits.
+(until test -e heard; do kill -ALRM $$; sleep 0.2 2>/dev/null || sleep 1; done) &
+sender=$!
 sleep 100 &
 sleeper=$!
 wait $sleeper
 check wait-interrupted 1 $(($? > 128))
 kill $sleeper
+: >heard
+until wait $sender; do :; done
 check trap-ran yes "$interrupted"
 trap - ALRM
 check signal-status 138 "$(sh -c 'kill -USR1 $$'; echo $?)"
