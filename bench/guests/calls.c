@@ -1,50 +1,16 @@
-/* What system calls cost a Linux program: instructions (under -icount shift=0 the time-stamp counter counts them), each the
- * mean of so many calls after three that are not counted. Built as a static program with musl; docs/src/results.md has the
- * figures. As the program "x" of its own exec it does nothing; with "profile" it makes a few calls between marks. */
+/* What the commonest system calls cost a Linux program, most of which have a short cut in the Unix server; file-calls.c,
+ * process-calls.c and lmbench.c have the others. Built as a static program with musl; docs/src/results.md has the figures. As the
+ * program "x" of its own exec it does nothing; with "profile" it makes a few calls between marks. */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/syscall.h>
-static inline uint64_t now(void)
-{
-    uint32_t low, high;
-    __asm__ volatile("lfence; rdtsc" : "=a"(low), "=d"(high)::"memory");
-    return (uint64_t)high << 32 | low;
-}
-
-/* Whether only those calls are made whose costs are attributed to functions (./mac bench guests --profile): then a plugin
- * counts, between marks that are NOPs to everybody else, and what is printed is how often each call was made. */
-static int profiled;
-
-#define MARK(which) __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 0x00, " #which ", 0x4c, 0x4d" ::: "memory")
-
-#define MEASURE_EACH(name, count, parts, code)                        \
-    do {                                                              \
-        for (int i = 0; i < 3; i++) {                                 \
-            code;                                                     \
-        }                                                             \
-        if (profiled)                                                 \
-            MARK(0x01);                                               \
-        uint64_t start = now();                                       \
-        for (int i = 0; i < (count); i++) {                           \
-            code;                                                     \
-        }                                                             \
-        uint64_t took = now() - start;                                \
-        if (profiled) {                                               \
-            MARK(0x02);                                               \
-            printf("%-30s %10d\n", name, (count));                    \
-        } else {                                                      \
-            printf("%-30s %10.0f\n", name, (double)took / (count) / (parts)); \
-        }                                                             \
-    } while (0)
-#define MEASURE(name, count, code) MEASURE_EACH(name, count, 1, code)
+#include "measure.h"
 
 static void ignore(int signal)
 {
@@ -59,41 +25,6 @@ static void run(const char *path, const char *argument)
         _exit(9);
     }
     waitpid(child, 0, 0);
-}
-
-/* A ring of processes, each with a pipe to the next: what a step of the one byte costs that goes round, a write, a change of
- * process and a read (as lmbench's lat_ctx, but with the write and the read). */
-static void ring(int processes)
-{
-    int pipes[64][2];
-    pid_t others[64];
-    char name[40], byte = 0;
-    for (int i = 0; i < processes; i++)
-        if (pipe(pipes[i]))
-            exit(1);
-    for (int i = 1; i < processes; i++)
-        if ((others[i] = fork()) == 0) {
-            /* The first process holds the only other end that writes to the second, and so on. */
-            for (int j = 0; j < processes; j++) {
-                if (j != i)
-                    close(pipes[j][1]);
-                if (j != i - 1)
-                    close(pipes[j][0]);
-            }
-            while (read(pipes[i - 1][0], &byte, 1) == 1)
-                if (write(pipes[i][1], &byte, 1) != 1)
-                    break;
-            _exit(0);
-        }
-    snprintf(name, sizeof name, "ring of %d processes, a step", processes);
-    int rounds = 640 / processes, last = processes - 1;
-    MEASURE_EACH(name, rounds, processes, (write(pipes[0][1], &byte, 1), read(pipes[last][0], &byte, 1)));
-    for (int i = 0; i < processes; i++) {
-        close(pipes[i][1]);
-        close(pipes[i][0]);
-    }
-    for (int i = 1; i < processes; i++)
-        waitpid(others[i], 0, 0);
 }
 
 static void fork_and_wait(void)
@@ -165,7 +96,5 @@ int main(int argc, char **argv)
     MEASURE("page fault, zeros", 500, memory[4096 * page++] = 1);
     MEASURE("mmap and munmap 64 KiB", 200,
             munmap(mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 65536));
-    for (int processes = 2; processes <= 64; processes *= 2)
-        ring(processes);
     return 0;
 }

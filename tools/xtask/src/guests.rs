@@ -41,8 +41,11 @@ const TESTS: [Program; 10] = [
 ];
 
 /// What is measured, in the images of benchmarks.
-const BENCHMARKS: [Program; 2] = [
+const BENCHMARKS: [Program; 5] = [
     program("calls", "bench/guests/calls.c", "musl-gcc"),
+    program("file-calls", "bench/guests/file-calls.c", "musl-gcc"),
+    program("process-calls", "bench/guests/process-calls.c", "musl-gcc"),
+    program("lmbench", "bench/guests/lmbench.c", "musl-gcc"),
     program("speedup", "bench/guests/speedup.c", "musl-gcc"),
 ];
 

@@ -29,12 +29,12 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
             let command = [format!("/tests/bin/{program}")];
             let printed = guest::output(&request, kernel, mode, machine.clone(), &command)
                 .with_context(|| format!("{program}, {counter}"))?;
-            let found = numbered(parse(&printed, counter)?);
+            let found = parse(&printed, counter)?;
             println!("{program}, {counter}: {} measurements", found.len());
             measurements.extend(found);
         }
     }
-    Ok(Report { series: series::collect(&measurements), ..empty_report()? })
+    Ok(Report { series: series::collect(&numbered(measurements)), ..empty_report()? })
 }
 
 /// The image with the programs that measure.
@@ -49,10 +49,18 @@ pub(super) fn request(benchmark: &Suite) -> Result<guest::Request> {
     })
 }
 
-/// The measurements with their order before their names.
+/// The measurements with their order before their names: that of Linux, which has every call. Those that only we have follow.
 fn numbered(mut measurements: Vec<Measurement>) -> Vec<Measurement> {
-    for (index, measurement) in measurements.iter_mut().enumerate() {
-        measurement.test = format!("{index:02} {}", measurement.test);
+    let mut names: Vec<String> = Vec::new();
+    let (linux, ours): (Vec<_>, Vec<_>) = measurements.iter().partition(|found| found.counter == LINUX);
+    for measurement in linux.into_iter().chain(ours) {
+        if !names.contains(&measurement.test) {
+            names.push(measurement.test.clone());
+        }
+    }
+    for measurement in &mut measurements {
+        let index = names.iter().position(|name| *name == measurement.test).unwrap_or(names.len());
+        measurement.test = format!("{index:03} {}", measurement.test);
     }
     measurements
 }
@@ -103,13 +111,17 @@ mod tests {
 
     #[test]
     fn what_the_program_prints_becomes_the_table() {
-        let parsed = |text, counter| numbered(parse(text, counter).unwrap());
+        let parsed = |text, counter| parse(text, counter).unwrap();
         let mut measurements = parsed("getpid       1000\nstat /        8000\n", "exception");
-        measurements.extend(parsed("getpid        500\nstat /       16000\n", LINUX));
-        let report = Report { series: series::collect(&measurements), ..Report::default() };
+        measurements.extend(parsed("getpid        500\nsemop      900\nstat /       16000\n", LINUX));
+        let report = Report { series: series::collect(&numbered(measurements)), ..Report::default() };
         let table = table(&report);
         let rows: Vec<&str> = table.lines().skip(2).collect();
-        assert_eq!(rows, ["| getpid | 1000 | - | 500 | 2.0 |", "| stat / | 8000 | - | 16 000 | 0.5 |"]);
+        let semop = "| semop | - | - | 900 | - |";
+        assert_eq!(
+            rows,
+            ["| getpid | 1000 | - | 500 | 2.0 |", semop, "| stat / | 8000 | - | 16 000 | 0.5 |"]
+        );
         assert!(parse("", LINUX).is_err() && parse("oops", LINUX).is_err() && parse("a b", LINUX).is_err());
     }
 }

@@ -4,6 +4,7 @@
 //! functions goes to the terminal, and all stacks of inlined functions (`region;image;function;inlined;... count`, what tools for
 //! flame graphs read) to `target/bench/NAME.folded`.
 
+use super::series::Measurement;
 use super::{guests, parts, plugin, regions};
 use crate::suites::{Overrides, Run, Suite};
 use crate::symbolise::{Place, Symboliser};
@@ -97,20 +98,16 @@ fn boot(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
     Ok((names, run.machine.files()))
 }
 
-/// Boots the programs of Linux, which say how often they make each call.
+/// The program of Linux that marks a few of its calls.
+const MARKS: &str = "calls";
+
+/// Boots it; it says how often it makes each call.
 fn boot_guests(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
     let request = guests::request(&run.suite)?;
-    let mut names = Vec::new();
-    for program in &run.suite.guest {
-        let command = [format!("/tests/bin/{program}"), "profile".into()];
-        let printed =
-            guest::output(&request, guest::Kernel::Macadamia, run.mode, run.machine.clone(), &command)?;
-        names.extend(
-            guests::parse(&printed, "calls")?
-                .into_iter()
-                .map(|made| regions::Name { region: made.test, operations: made.value as u64 }),
-        );
-    }
+    let command = [format!("/tests/bin/{MARKS}"), "profile".into()];
+    let printed = guest::output(&request, guest::Kernel::Macadamia, run.mode, run.machine.clone(), &command)?;
+    let name = |made: Measurement| regions::Name { region: made.test, operations: made.value as u64 };
+    let names = guests::parse(&printed, "calls")?.into_iter().map(name).collect();
     let programs = request.files.iter().map(|(_, file)| file.clone());
     let servers = ["kernel", "sigma0", "root", "console", "unix"].map(|name| tree::boot().join(name));
     Ok((names, servers.into_iter().chain(programs).collect()))
