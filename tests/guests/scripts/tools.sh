@@ -43,9 +43,7 @@ echo 'obase=16; 2^64 - 1' | bc
 
 section procps
 sleep 100 & child=$!
-# It is the shell's copy first, which runs.
-until state=$(ps -o stat=,comm= -p $child); [[ $state == S*sleep ]]; do :; done
-echo "$state"; pgrep -P $$ -x sleep | grep -cx $child
+until state=$(ps -o stat=,comm= -p $child); [[ $state == S*sleep ]]; do :; done; echo "$state"; pgrep -P $$ -x sleep | grep -cx $child # first it is the shell's copy, which runs
 pkill -P $$ sleep; wait $child 2>/dev/null; echo "status $?"
 ps -o pid,ppid,comm -p 1 | tail -n 1
 ps axf | grep -c '[t]ools.sh'
