@@ -15,10 +15,15 @@ pub const PAGE_FAULT: u64 = 14;
 /// The general-protection vector.
 pub const GENERAL_PROTECTION: u64 = 13;
 
+/// The breakpoint vector: INT3.
+pub const BREAKPOINT: u64 = 3;
+
+/// Vectors that mean nothing but what is reported, as a bit each: division, overflow, bounds, the segments', x87's, alignment, SIMD.
+pub const ALWAYS_REPORTED: u32 = 1 << 0 | 1 << 4 | 1 << 5 | 1 << 11 | 1 << 12 | 1 << 16 | 1 << 17 | 1 << 19;
+
 /// Vectors that this module knows.
 mod vector {
     pub(super) const DEBUG: u64 = 1;
-    pub(super) const BREAKPOINT: u64 = 3;
     pub(super) const INVALID_OPCODE: u64 = 6;
     pub(super) const DEVICE_NOT_AVAILABLE: u64 = 7;
 }
@@ -37,7 +42,7 @@ pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
         vector::INVALID_OPCODE if !is_confined(current) => kernel_interface(current),
         vector::DEBUG => kdb::user_debug_exception(current),
         vector::DEVICE_NOT_AVAILABLE => use_extended_state(current),
-        vector::BREAKPOINT if may_use_debugger(current) => return kdb::user_breakpoint(current),
+        BREAKPOINT if may_use_debugger(current) => return kdb::user_breakpoint(current),
         GENERAL_PROTECTION => match port_fault::general_protection(current) {
             Some(next) => return next,
             None => false,
@@ -66,15 +71,20 @@ pub fn report_again(current: ThreadRef) -> Next {
     }
 }
 
-fn kernel_interface(current: ThreadRef) -> bool {
-    let registers = &current.registers;
-    let Some(space) = current.space.get() else { return false };
+/// Whether the instruction that the current thread is at asks where the kernel interface page is.
+pub fn asks_for_kernel_interface(current: ThreadRef) -> bool {
     let mut instruction = [0; 2];
-    if user_memory::read(space, registers.rip.get(), &mut instruction) != 2 || instruction != KERNEL_INTERFACE
-    {
+    let rip = current.registers.rip.get();
+    current.space.get().is_some_and(|space| user_memory::read(space, rip, &mut instruction) == 2)
+        && instruction == KERNEL_INTERFACE
+}
+
+fn kernel_interface(current: ThreadRef) -> bool {
+    if !asks_for_kernel_interface(current) {
         return false;
     }
-    let Some(area) = space.kip_area() else { return false };
+    let registers = &current.registers;
+    let Some(area) = current.space.get().and_then(Space::kip_area) else { return false };
     registers.rip.set(registers.rip.get() + 2);
     registers.rax().set(area.base);
     registers.rcx.set(kip::API_VERSION_VALUE);

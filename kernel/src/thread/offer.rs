@@ -7,8 +7,8 @@ use super::IpcKind;
 
 /// Whose message a waiting thread takes on the fast path. It may take others' too, on the general path.
 ///
-/// The two upper bits say in which IPC (no thread's id has them): 0 in an Ipc, 1 in one whose wait ends by itself some time, 3
-/// for the answer to a foreign system call, 2 for that to a page fault.
+/// The upper bits say in which IPC (no thread's id has them): the two highest are 0 in an Ipc, 1 in one whose wait ends by itself
+/// some time, 3 for the answer to a foreign system call, 2 for that to a page fault, or, with the third, to an exception.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Offer(u64);
@@ -19,7 +19,9 @@ impl Offer {
     /// Anybody's, in an Ipc.
     pub const MESSAGE_FROM_ANY: Self = Self::message_from(ThreadId::ANY);
     /// Tells the answer to a page fault from messages.
-    const FAULT: u64 = 1 << 63;
+    pub const FAULT: u64 = 1 << 63;
+    /// The same of the answer to an exception; the lower of the two bits tells it from that to a page fault.
+    pub const EXCEPTION: u64 = Self::FAULT | 1 << 61;
     /// Tells the answer to a foreign system call from that to a page fault.
     const CALL: u64 = 1 << 62;
     /// Tells an Ipc with a receive timeout from others.
@@ -53,6 +55,11 @@ impl Offer {
         Self(pager.raw() | Self::FAULT)
     }
 
+    /// The answer of `handler`, a thread, to an exception.
+    pub const fn registers_of(handler: ThreadId) -> Self {
+        Self(handler.raw() | Self::EXCEPTION)
+    }
+
     /// The IPC in whose receive phase the thread waits; none for [`Offer::NONE`].
     #[inline]
     pub const fn kind(self) -> Option<IpcKind> {
@@ -60,8 +67,15 @@ impl Offer {
             0 => return None,
             raw if raw & Self::FAULT == 0 || raw == Self::MESSAGE_FROM_ANY.0 => IpcKind::User,
             raw if raw & Self::CALL != 0 => IpcKind::SystemCall,
+            raw if raw & Self::EXCEPTION == Self::EXCEPTION => IpcKind::Exception,
             _ => IpcKind::PageFault,
         })
+    }
+
+    /// Whether a thread that waits so has come by SYSCALL, and goes on as after one; none for [`Offer::NONE`].
+    #[inline]
+    pub fn returns_by_sysret(self) -> Option<bool> {
+        self.kind().map(|kind| !matches!(kind, IpcKind::PageFault | IpcKind::Exception))
     }
 
     /// Whom the thread waits for, if it waits.
@@ -72,7 +86,7 @@ impl Offer {
             Self::TIMED_FROM_ANY => return ThreadId::ANY,
             raw if raw & Self::FAULT == 0 => raw & !Self::TIMED,
             raw if raw & Self::CALL != 0 => !raw,
-            raw => raw & !Self::FAULT,
+            raw => raw & !Self::EXCEPTION,
         })
     }
 }
@@ -99,6 +113,7 @@ mod tests {
                 (Offer::timed_message_from(thread), IpcKind::User, true),
                 (Offer::answer_of(thread), IpcKind::SystemCall, false),
                 (Offer::mapping_of(thread), IpcKind::PageFault, false),
+                (Offer::registers_of(thread), IpcKind::Exception, false),
             ] {
                 assert_eq!((offer.kind(), offer.partner(), offer.is_timed()), (Some(kind), thread, timed));
             }

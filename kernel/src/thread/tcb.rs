@@ -408,14 +408,11 @@ impl Tcb {
     }
 
     /// The thread waits as `offer` says, and others reach it on the fast path: it returns to an address that is canonical when it
-    /// has the message, by SYSRET if it does not wait for a mapping.
+    /// has the message, by SYSRET if it does not wait for a mapping or for registers.
     #[inline]
     pub fn make_offer(&self, offer: Offer) {
         debug_assert!(
-            !self.ready.is_queued()
-                && offer
-                    .kind()
-                    .is_some_and(|kind| self.entered_by_syscall.get() != (kind == IpcKind::PageFault))
+            !self.ready.is_queued() && offer.returns_by_sysret() == Some(self.entered_by_syscall.get())
         );
         self.continuation.set(Continuation::ReturnToUser);
         self.offer.set(offer);
@@ -440,10 +437,10 @@ impl Tcb {
     #[inline(never)]
     fn spell_out_offer(&self) {
         let offer = self.offer.replace(Offer::NONE);
-        let Some(kind) = offer.kind() else { return };
+        let (Some(kind), Some(by_sysret)) = (offer.kind(), offer.returns_by_sysret()) else { return };
         self.continuation.set(Continuation::Receive(kind));
         self.partner.set(offer.partner());
-        self.entered_by_syscall.set(kind != IpcKind::PageFault);
+        self.entered_by_syscall.set(by_sysret);
         if !offer.is_timed() {
             self.receive_deadline.set(NEVER);
         }
@@ -466,10 +463,7 @@ impl Tcb {
     /// Whether the thread's registers allow that it returns to user level by SYSRET.
     #[inline]
     pub fn returns_by_sysret(&self) -> bool {
-        match self.offer.get().kind() {
-            Some(kind) => kind != IpcKind::PageFault,
-            None => self.entered_by_syscall.get(),
-        }
+        self.offer.get().returns_by_sysret().unwrap_or(self.entered_by_syscall.get())
     }
 
     /// All of the thread's registers, or its user address, count from now on: it returns to user level by IRETQ.

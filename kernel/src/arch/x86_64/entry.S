@@ -99,8 +99,8 @@ entry_from_user:
 2:
     cmp     esi, {page_fault}
     je      fast_fault
-    cmp     esi, {invalid_opcode}
-    je      fast_forward
+    cmp     esi, {first_interrupt}
+    jb      fast_exception
 saved_interrupt:
     mov     rsp, gs:[{stack_top}]
     xor     ebp, ebp

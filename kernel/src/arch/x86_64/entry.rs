@@ -1,11 +1,12 @@
 //! Entries from user level, and the way back.
 use core::arch::global_asm;
 use core::mem::offset_of;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use x2::control::{ExchangeControl, UnmapControl};
 use x2::extension::{FORWARD, MapItem, ONE_MAP_ITEM, SystemCallMode};
 use x2::message::{MESSAGE_REGISTERS, REGISTER_MESSAGE_REGISTERS};
-use x2::protocol::page_fault_tag;
+use x2::protocol::{self, page_fault_tag};
 use x2::utcb;
 use x2::{ErrorCode, Fpage, Rights, ThreadId, Time};
 
@@ -29,8 +30,8 @@ use crate::space::{Ownership, REMEMBERED, Space};
 use crate::sync::SEVERAL;
 use crate::sync::delay::{self, Point};
 use crate::syscall::{self, Call, MEMORY_CONTROL_PREFIX, STUB_SPACING};
-use crate::thread::ipc::{SYSTEM_CALL_TAG, fast};
-use crate::thread::{Registers, Tcb, ThreadRef, USER_FLAGS, exception, fault, mark, redirect, table};
+use crate::thread::ipc::{SYSTEM_CALL_TAG, exception_tag, fast};
+use crate::thread::{Offer, Registers, Tcb, ThreadRef, USER_FLAGS, exception, fault, mark, redirect, table};
 use crate::trace::{self, Event};
 
 /// A field of the executing processor's [`Processor`], relative to GS.
@@ -120,6 +121,15 @@ global_asm!(
     page_fault_tag = const page_fault_tag(Rights::NONE).raw(),
     page_fault = const PAGE_FAULT,
     invalid_opcode = const redirect::INVALID_OPCODE,
+    breakpoint = const exception::BREAKPOINT,
+    always_reported = const exception::ALWAYS_REPORTED,
+    first_interrupt = const FIRST_INTERRUPT,
+    exception_offer = const Offer::EXCEPTION,
+    exception_bit = const (Offer::EXCEPTION & !Offer::FAULT).trailing_zeros(),
+    exception_tag = sym EXCEPTION_TAG,
+    exception_words = const protocol::exception::WORDS,
+    reply_words = const protocol::exception::REPLY_WORDS,
+    user_bits = const USER_END.ilog2() + 1,
     forward = const FORWARD,
     forwarded_flags = const redirect::FORWARDED_FLAGS,
     fixed_flags = const USER_FLAGS,
@@ -129,9 +139,12 @@ global_asm!(
     // Beyond the counts of words.
     end_call = const MESSAGE_REGISTERS,
     end_fault = const MESSAGE_REGISTERS + 1,
+    end_exception = const MESSAGE_REGISTERS + 2,
+    end_report = const MESSAGE_REGISTERS + 3,
     map_item = const fast::MAP_ITEM,
     utcb = const offset_of!(Tcb, utcb),
     utcb_pager = const utcb::byte_offset(utcb::PAGER),
+    utcb_exception_handler = const utcb::byte_offset(utcb::EXCEPTION_HANDLER),
     handle = const utcb::byte_offset(utcb::USER_DEFINED_HANDLE),
     memory = const offset_of!(Space, memory),
     sigma0 = sym mapping::SIGMA0,
@@ -177,12 +190,16 @@ unsafe extern "C" {
     fn resume_by_iret(thread: ThreadRef) -> !;
 }
 
+/// The tag of an exception's message, which a boot option can lengthen.
+static EXCEPTION_TAG: AtomicU64 = AtomicU64::new(0);
+
 /// Lets system calls on the executing processor take the fast path in assembly, or not.
 pub fn allow_fast_entry(allowed: bool) {
     let local = cpu_local();
     // Without these instructions a switch of threads is no short matter.
     let allowed = allowed && features::has(Features::FSGSBASE);
     local.foreign_limit.set(if allowed { USER_END } else { 0 });
+    EXCEPTION_TAG.store(exception_tag().raw(), Ordering::Relaxed);
     local.ipc_return.set(STUB_PAGE + Call::Ipc.return_offset());
     let entry = if allowed { system_call_entry } else { plain_system_call_entry };
     // SAFETY: both entries save what they use.
@@ -223,6 +240,13 @@ extern "C" fn begin_receive_timeout(current: &'static Tcb, timeout: u16) -> bool
 #[unsafe(no_mangle)]
 extern "C" fn answer_fault(pager: &'static Tcb, thread: &'static Tcb, first: u64, second: u64) -> bool {
     fast::give_page(pager, thread, [first, second])
+}
+
+/// Called by `fast_report.S`: the current thread, whose registers are saved, has caused an invalid opcode. Returns whether it asks for
+/// the kernel interface page.
+#[unsafe(no_mangle)]
+extern "C" fn asks_for_kernel_interface(current: &'static Tcb) -> bool {
+    exception::asks_for_kernel_interface(current)
 }
 
 /// What [`find_readable`] finds, in RAX and RDX: the thread, if it does, and what that is doing.

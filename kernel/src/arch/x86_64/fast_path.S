@@ -1,6 +1,6 @@
 // The fast path of IPC in assembly (K10): a message of untyped words from the current thread to one that waits for it, and
 // the current thread's wait. Up to seven words stay in registers. The message is an Ipc's, or the kernel's about a foreign system call
-// (K9) or a page fault in an owned space; or it is the answer to one of these.
+// (K9), a page fault or an exception; or it is the answer to one of these.
 //
 // docs/src/ipc-fast-path.md says what each check is for. Until POINT OF NO RETURN nothing has changed that counts; what
 // does not qualify goes on in entry.S as if it had not been here. RDI points to the current thread, RCX to the receiver.
@@ -236,7 +236,7 @@ fast_other_offer:
 2:  btr     rbp, 63
     jnc     4f
     cmp     rbp, rsi
-    jne     not_fast
+    jne     5f
     mov     gs:[{scratch}], r9
     mov     r9d, {end_fault}
 3:  cmp     rdx, -1
@@ -252,6 +252,20 @@ fast_anybody:
     cmp     rbp, rsi
     je      3b
     jmp     not_fast
+    // It waits for the answer to an exception: all registers, with an address that IRETQ may go to.
+5:  btr     rbp, {exception_bit}
+    jnc     not_fast
+    cmp     rbp, rsi
+    jne     not_fast
+    movzx   ebp, r9w
+    cmp     ebp, {reply_words}
+    jb      not_fast
+    mov     rbp, rax
+    shr     rbp, {user_bits}
+    jnz     not_fast
+    mov     gs:[{scratch}], r9
+    mov     r9d, {end_exception}
+    jmp     3b
 
 // The thread made a foreign system call, whose result is in RAX.
 fast_end_call:
@@ -410,5 +424,5 @@ fast_end:
     .rept {end_call} - 8
     .quad fast_copy
     .endr
-    .quad fast_end_call, fast_end_fault
+    .quad fast_end_call, fast_end_fault, fast_end_exception, fast_end_report
 .text

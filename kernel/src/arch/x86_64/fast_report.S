@@ -1,4 +1,5 @@
-// Foreign system calls (K9) and page faults that become messages to a waiting handler, by the rules and macros of fast_path.S.
+// Foreign system calls (K9), page faults and exceptions that become messages to a waiting handler, by the rules and macros of
+// fast_path.S.
 
 // A foreign system call (K9). RSP points to the current thread, the user's stack pointer is in the scratch word.
 foreign:
@@ -69,7 +70,7 @@ fast_report_to:
     check_selectors fast_report_fails
     mov     rbp, [rcx + {space}]
     cmp     rbp, [rdi + {space}]
-    je      fast_report_fails
+    je      fast_report_in_space
     mov     r11, [rbp + {entry_root}]
     test    r11, r11
     js      fast_report_fails
@@ -81,22 +82,134 @@ fast_report_to:
 fast_report_fails:
     mov     rsp, rdi
     jmp     r8
+fast_report_in_space:
+    cmp     dword ptr [rip + {components}], 0
+    jne     fast_same_space
+    jmp     fast_report_fails
+
+// An exception of the current thread, RDI, whose registers are saved; RSI is the vector, RDX the error code. Some have a meaning of
+// their own, or may have one.
+fast_exception:
+    cmp     qword ptr gs:[{foreign_limit}], 0
+    je      saved_interrupt
+    cmp     esi, {invalid_opcode}
+    je      fast_forward
+    cmp     esi, {breakpoint}
+    je      fast_breakpoint
+    mov     eax, {always_reported}
+    bt      eax, esi
+    jnc     saved_interrupt
+fast_raised:
+    mov     [rdi + {fault}], rsi
+    mov     [rdi + {fault} + 8], rdx
+    mov     rbp, [rdi + {space}]
+    cmp     byte ptr [rbp + {keeps_handlers}], 0
+    je      exception_without_owner
+    mov     rsi, [rdi + {exception_handler}]
+2:  lea     r8, [rip + general_exception]
+    mov     r9d, {end_report}
+    mov     rax, [rdi + {rip}]              // the first word; those that follow are in their registers
+    movabs  rdx, {exception_offer}
+    or      rdx, rsi
+    jmp     fast_report_to
+// The handler is the one that the program says. An undefined instruction may be the question where the kernel interface page is.
+exception_without_owner:
+    cmp     qword ptr [rbp + {restriction}], 0
+    jne     general_exception
+    cmp     esi, {invalid_opcode}
+    jne     3f
+    mov     rsp, gs:[{stack_top}]
+    call    asks_for_kernel_interface
+    mov     rdi, gs:[{current}]
+    mov     r10, [rdi + {message} + 24]
+    test    al, al
+    jnz     general_exception
+3:  mov     rsi, [rdi + {utcb}]
+    mov     rsi, [rsi + {utcb_exception_handler}]
+    jmp     2b
+// A breakpoint is the debugger's in some programs, none of which is owned without privileges.
+fast_breakpoint:
+    mov     rbp, [rdi + {space}]
+    cmp     byte ptr [rbp + {privileged}], 0
+    jne     saved_interrupt
+    cmp     byte ptr [rbp + {keeps_handlers}], 0
+    jne     fast_raised
+    jmp     saved_interrupt
+general_exception:
+    mov     rsi, [rdi + {fault}]
+    mov     rdx, [rdi + {fault} + 8]
+    jmp     saved_interrupt
+
+// The rest of an exception's message, of which R9 and RBP say too much: the thread RDI tells RCX. Up to the seventh word it is in
+// its registers.
+.macro tell_word number, from
+    mov     rbp, [rdi + \from]
+    mov     [r11 + {message_register_8} + (\number - 8) * 8], rbp
+.endm
+fast_end_report:
+    mov     r11, [rcx + {utcb}]
+    mov     r9, [rip + {exception_tag}]
+    tell_word 8, {message}+8
+    tell_word 9, {rcx}
+    tell_word 10, {rdx}
+    tell_word 11, {rsi}
+    tell_word 12, {rdi}
+    tell_word 13, {rbp}
+    tell_word 14, {r8}
+    tell_word 15, {message}
+    tell_word 16, {r11}
+    tell_word 17, {rsp}
+    tell_word 18, {rflags}
+    tell_word 19, {fault}
+    movzx   ebp, r9w
+    cmp     ebp, {exception_words}
+    je      fast_clear_none
+    tell_word 20, {fault}+8
+    movzx   ebp, r9w
+    jmp     fast_clear_none
+
+// The answer to an exception: RCX goes on with the registers that the message of RDI says. GS is the user's.
+.macro take_word number, register
+    mov     \register, [rdi + {message_register_8} + (\number - 8) * 8]
+.endm
+fast_end_exception:
+    swapgs
+    mov     rdi, [rdi + {utcb}]
+    mov     rsp, gs:[{stack_top}]
+    push    {user_data}
+    take_word 17, rcx
+    push    rcx
+    take_word 18, rcx
+    and     ecx, {forwarded_flags}
+    or      ecx, {fixed_flags}
+    push    rcx
+    push    {user_code}
+    push    rax
+    take_word 8, rax
+    take_word 9, rcx
+    take_word 10, rdx
+    take_word 11, rsi
+    take_word 13, rbp
+    take_word 14, r8
+    take_word 15, r9
+    take_word 16, r11
+    take_word 12, rdi
+    swapgs
+    iretq
 
 // An invalid opcode of the current thread, RDI, whose registers are saved: perhaps an emulation library hands a foreign system
 // call on (K9), whose registers are those that it has, with the return address in RCX and the flags in R11.
 fast_forward:
-    cmp     qword ptr gs:[{foreign_limit}], 0
-    je      saved_interrupt
     mov     rcx, [rdi + {space}]
     cmp     dword ptr [rcx + {system_call_mode}], {bounce}
-    jne     saved_interrupt
+    jne     fast_raised
     mov     rax, [rcx + {emulation_entry}]
     add     rax, {forward}
     cmp     rax, [rdi + {rip}]
-    jne     saved_interrupt
+    jne     fast_raised
     mov     rcx, [rdi + {rcx}]
     cmp     rcx, gs:[{foreign_limit}]
-    jae     saved_interrupt                 // no address that SYSRET may go to
+    jae     fast_raised                     // no address that SYSRET may go to
     mov     gs:[{scratch}], rax
     mov     r11, [rdi + {r11}]
     and     r11d, {forwarded_flags}

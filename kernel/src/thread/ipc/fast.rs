@@ -12,11 +12,13 @@ use core::sync::atomic::Ordering;
 
 use x2::extension::SystemCallAnswer;
 use x2::message::REGISTER_MESSAGE_REGISTERS;
+use x2::protocol::exception;
 use x2::{MapItem, MessageTag, ThreadId, Time, Timeouts};
 
-use super::message::Message;
+use super::message::{Message, set_exception_registers};
 use super::rendezvous::{id_seen_by, reaches};
 use super::transfer_fault;
+use crate::arch;
 use crate::dispatch;
 use crate::mapping;
 use crate::processor;
@@ -47,7 +49,7 @@ pub fn is_possible(current: ThreadRef, receiver: ThreadRef) -> bool {
 }
 
 /// Does the Ipc of the current thread, whose registers are saved, to its [`named_receiver`], with both its phases. Returns the
-/// thread that has received its message and runs now, by SYSRET; `None`: nothing has changed.
+/// thread that has received its message and runs now; `None`: nothing has changed.
 #[inline(never)]
 pub fn system_call(current: ThreadRef, receiver: ThreadRef) -> Option<ThreadRef> {
     let registers = &current.registers;
@@ -59,8 +61,15 @@ pub fn system_call(current: ThreadRef, receiver: ThreadRef) -> Option<ThreadRef>
     }
     let to = ThreadId::from_raw(registers.rsi.get());
     let awaited = offer_to(receiver, current)?;
-    let returns = tag.label() == SystemCallAnswer::Return as u64 && tag.untyped() > 0;
-    if awaited == IpcKind::SystemCall && !returns || awaited != IpcKind::PageFault && has_item {
+    let is_answer = match awaited {
+        IpcKind::SystemCall => tag.label() == SystemCallAnswer::Return as u64 && tag.untyped() > 0,
+        IpcKind::Exception => {
+            tag.untyped() >= exception::REPLY_WORDS
+                && arch::is_canonical(registers.message[exception::RIP].get())
+        }
+        _ => true,
+    };
+    if !is_answer || awaited != IpcKind::PageFault && has_item {
         return None;
     }
     let from = ThreadId::from_raw(registers.rdx.get());
@@ -75,6 +84,10 @@ pub fn system_call(current: ThreadRef, receiver: ThreadRef) -> Option<ThreadRef>
         IpcKind::SystemCall => receiver.registers.rax().set(registers.rax().get()),
         // It repeats its access, whatever the words say.
         IpcKind::PageFault => {}
+        IpcKind::Exception => {
+            let answer = Message { thread: current, kind: IpcKind::User };
+            set_exception_registers(receiver, |index| answer.word(index));
+        }
         _ => take_words(receiver, current, tag),
     }
     let partner = if from == to {
@@ -145,6 +158,7 @@ pub(super) fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Option<
 pub(super) fn offer_of_report(current: ThreadRef, kind: IpcKind, partner: ThreadId) -> Offer {
     match kind {
         IpcKind::SystemCall if current.returns_by_sysret() => Offer::answer_of(partner),
+        IpcKind::Exception if !current.returns_by_sysret() => Offer::registers_of(partner),
         // A fault of a transfer is followed by the transfer.
         IpcKind::PageFault if !current.returns_by_sysret() && transfer_fault::outer(current).is_none() => {
             Offer::mapping_of(partner)

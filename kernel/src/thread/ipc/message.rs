@@ -36,10 +36,7 @@ impl Message {
             IpcKind::Exception if self.thread.fault[0].get() == exception::PREEMPTION_NUMBER => {
                 exception::PREEMPTION_TAG
             }
-            IpcKind::Exception if crate::config::get().exception_error_code => {
-                exception::TAG.with_words(exception::WORDS_WITH_ERROR_CODE, 0)
-            }
-            IpcKind::Exception => exception::TAG,
+            IpcKind::Exception => exception_tag(),
             IpcKind::SystemCall => SYSTEM_CALL_TAG,
             IpcKind::Start => MessageTag::EMPTY,
         }
@@ -131,6 +128,15 @@ impl Message {
             IpcKind::PortFault => Acceptor::new(Fpage::COMPLETE_IO, false),
             _ => Acceptor::UNTYPED_WORDS,
         }
+    }
+}
+
+/// The tag of a processor exception's message.
+pub fn exception_tag() -> MessageTag {
+    if crate::config::get().exception_error_code {
+        exception::TAG.with_words(exception::WORDS_WITH_ERROR_CODE, 0)
+    } else {
+        exception::TAG
     }
 }
 

@@ -44,7 +44,9 @@ use self::events::{deliver_interrupt, take_notification};
 pub use self::events::{offer_interrupt, offer_notification};
 use self::fast::crossing;
 use self::message::Message;
-pub use self::message::{SYSTEM_CALL_TAG, exception_registers, set_exception_registers, user_flags};
+pub use self::message::{
+    SYSTEM_CALL_TAG, exception_registers, exception_tag, set_exception_registers, user_flags,
+};
 use self::rendezvous::{Destination, Partner};
 pub use self::rendezvous::{is_user_number, reaches, reaches_directly, resolve_thread};
 use self::transfer::Transfer;

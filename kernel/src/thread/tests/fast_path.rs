@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::vec::Vec;
 
 use x2::extension::SystemCallMode;
+use x2::protocol::exception::REPLY_WORDS;
 use x2::{MessageTag, Rights, ThreadId, Time, Timeouts, utcb};
 
 use super::Register::*;
@@ -16,7 +17,7 @@ use crate::scheduler::Next;
 use crate::scheduler::timeouts::NEVER;
 use crate::syscall::Call;
 use crate::thread::table::threads;
-use crate::thread::{ThreadRef, fault, flag, ipc};
+use crate::thread::{ThreadRef, exception, fault, flag, ipc};
 use crate::{arch, interrupt, processor};
 
 /// Threads of the test: numbers above UserBase. The first of each space gives it its name.
@@ -24,6 +25,9 @@ const THREADS: [(u32, u32); 7] = [(4, 4), (5, 4), (6, 6), (7, 6), (8, 8), (9, 8)
 
 /// Interrupt lines that the first of these threads handle.
 const LINES_WITH_HANDLERS: u32 = 4;
+
+/// Division, invalid opcode, alignment: exceptions that are reported.
+const VECTORS: [u64; 3] = [0, 6, 17];
 
 /// What programs can see of all threads, and who runs, as one number.
 fn digest(running: Option<ThreadRef>) -> u64 {
@@ -101,7 +105,10 @@ fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
         2 => Timeouts::new(span, span),
         _ => timeouts,
     };
-    let tag = MessageTag::new(random.of(&[0, 0, 1, 7]), random.below(13) as usize, 0);
+    // Long ones answer exceptions.
+    let words =
+        if random.one_in(3) { REPLY_WORDS - 1 + random.below(4) as usize } else { random.below(13) as usize };
+    let tag = MessageTag::new(random.of(&[0, 0, 1, 7]), words, 0);
     let tag = tag.with_propagated(random.one_in(12)).with_error(random.one_in(20));
     if let Some(block) = thread.utcb.get() {
         block.write(utcb::VIRTUAL_SENDER, some_thread(random).raw());
@@ -111,12 +118,14 @@ fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
     for register in &thread.registers.message[1..] {
         register.set(random.next());
     }
+    // An instruction pointer, mostly.
+    thread.registers.rax().set(random.next() >> random.of(&[17, 17, 17, 16]));
     let arguments = [(R9, tag.raw()), (Rsi, to.raw()), (Rdx, from.raw()), (R8, timeouts.raw())];
     world.enter(Call::Ipc, thread, &arguments)
 }
 
 fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
-    match random.below(16) {
+    match random.below(17) {
         0..=9 => ipc_call(world, random, thread),
         10 | 11 => {
             thread.registers.rip.set(0x1000);
@@ -128,13 +137,17 @@ fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
             fault::page_fault(thread, random.next(), random.of(&[Rights::READ, Rights::WRITE]))
         }
         13 => {
+            thread.return_with_all_registers();
+            exception::raised(thread, random.of(&VECTORS), random.below(4))
+        }
+        14 => {
             // Often it resumes.
             let control = random.next() & 0x3f | random.below(2) << 8;
             let arguments =
                 [(Rax, some_thread(random).raw()), (Rsi, control), (R8, random.of(&[0x2000, 1 << 60]))];
             world.enter(Call::ExchangeRegisters, thread, &arguments)
         }
-        14 => {
+        15 => {
             world.enter(Call::Notify, thread, &[(Rdi, some_thread(random).raw()), (Rsi, 1 + random.below(9))])
         }
         _ => {

@@ -44,6 +44,8 @@ fn error_codes() {
             utcb::set_exception_handler(me);
             code()
         });
+        // The word is the message's, even if it is 0.
+        utcb::set_message_register(exception::ERROR_CODE, 0x77);
         let received = ipc::receive(thread).expect("an exception");
         assert_eq!(protocol::of(received.tag), protocol::ARCHITECTURE_EXCEPTION);
         assert_eq!(received.tag.untyped(), exception::WORDS_WITH_ERROR_CODE);

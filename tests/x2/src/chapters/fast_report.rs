@@ -1,4 +1,4 @@
-//! What the kernel tells handlers of foreign system calls and page faults in threads' names, on its fast path, in all cases in
+//! What the kernel tells handlers of foreign system calls, page faults and exceptions in threads' names, on its fast path, in all cases in
 //! which it must look closer: one test for each of its checks (docs/src/ipc-fast-path.md).
 
 use super::fast_path::RECEIVE_TIMEOUT;
@@ -6,12 +6,13 @@ use crate::framework::arena::{self, Page, read_at};
 use crate::framework::confined;
 use crate::framework::fixture::{Space, await_state, image_fault_answer, receive_as_pager, spawn};
 use crate::framework::tests;
-use core::arch::asm;
+use core::arch::{asm, naked_asm};
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message, Received};
-use l4::{extension, thread, utcb};
+use l4::{console, extension, thread, utcb};
 use x2::control::ThreadState;
 use x2::extension::{ACCEPT_NOTIFICATION, SYSTEM_CALL_LABEL, SystemCallAnswer, SystemCallMode};
+use x2::protocol::exception::{NUMBER, REPLY_WORDS, RFLAGS, RIP, TAG};
 use x2::{MapItem, Rights, ThreadId, Time, Timeouts};
 
 tests! {
@@ -30,6 +31,12 @@ tests! {
     FRP0013 [EXT 7.2] "a page and a wait take a notification that was there before" page_with_notification;
     FRP0014 [ABI 16] "who gets a page does not find the pager's selectors" page_with_selectors;
     FRP0015 [1.11] "a page and a wait with a timeout end with it" page_with_timeout;
+    FRP0016 [11.2, 11.5, ABI 19.13] "a handler in another space sees and sets every register" exception_registers;
+    FRP0017 [11.5] "only its handler answers an exception" third_thread_answers_exception;
+    FRP0018 [11.5] "an answer with too few registers halts the thread" short_answer;
+    FRP0019 [11.5, ABI 19.13] "an answer with an instruction pointer that is none raises another exception" no_address;
+    FRP0020 [ABI 4] "who asks for the kernel interface page is answered though its handler waits" interface_page;
+    FRP0021 [ABI 15.1] "the debugger answers a program that may ask it though its handler waits" debugger;
 }
 
 /// A foreign system call that the handler knows by `number`.
@@ -370,4 +377,123 @@ fn page_with_timeout() {
     let page = arena::page();
     let (_space, program) = faulted(page.address, |_| ipc::sleep(Time::period(60_000_000)));
     assert_eq!(give(program, &page, Time::period(1000)), Err(RECEIVE_TIMEOUT));
+}
+
+/// Raises an exception with a value in every register; the program does not go on by itself.
+#[unsafe(naked)]
+extern "C" fn raise() -> ! {
+    naked_asm!(
+        "mov ebx, 0x302",
+        "mov r10d, 0x303",
+        "mov r12d, 0x304",
+        "mov r13d, 0x305",
+        "mov r14d, 0x306",
+        "mov r15d, 0x307",
+        "mov eax, 0x308",
+        "mov ecx, 0x309",
+        "mov edx, 0x30a",
+        "mov esi, 0x30b",
+        "mov edi, 0x30c",
+        "mov ebp, 0x30d",
+        "mov r8d, 0x30e",
+        "mov r9d, 0x30f",
+        "mov r11d, 0x310",
+        "ud2",
+    )
+}
+
+/// The answer that sets these registers.
+fn setting(registers: [u64; REPLY_WORDS]) -> Message {
+    Message::with_words(0, &registers)
+}
+
+/// The registers that an exception's message tells.
+fn registers_of(raised: &Received) -> [u64; REPLY_WORDS] {
+    assert_eq!(raised.tag, TAG);
+    core::array::from_fn(|index| raised.word(index))
+}
+
+fn exception_registers() {
+    let (_space, program) = program(None, || raise());
+    let first = ipc::receive(program).unwrap();
+    let mut seen = registers_of(&first);
+    for index in 2..=16 {
+        assert_eq!(seen[index - 1], 0x300 + index as u64, "MR{index}");
+    }
+    for round in 1..4 {
+        // The same instruction again, with other registers; all flags but that of single steps.
+        let mut given = core::array::from_fn(|index| round << 32 | index as u64);
+        given[RIP - 1] = seen[RIP - 1];
+        given[RFLAGS - 1] = !(1 << 8);
+        let raised = ipc::call(program, setting(given)).unwrap();
+        assert_eq!(raised.word(NUMBER - 1), 6);
+        seen = registers_of(&raised);
+        assert_eq!(seen[..RFLAGS - 1], given[..RFLAGS - 1]);
+        // Interrupts on, I/O privilege 0, nothing nested, virtual or misaligned; the processor may say that it resumes.
+        assert_eq!(seen[RFLAGS - 1] & !(1 << 16), x2::control::USER_FLAGS & !(1 << 8) | 1 << 9 | 1 << 1);
+    }
+}
+
+fn third_thread_answers_exception() {
+    let (_space, program) = program(None, || raise());
+    let registers = registers_of(&ipc::receive(program).unwrap());
+    let other = spawn(move || {
+        let _ = ipc::call(program, setting([0; REPLY_WORDS]));
+    });
+    await_state(other, ThreadState::PendingSend);
+    let again = ipc::call(program, setting(registers)).unwrap();
+    assert_eq!(again.word(RIP - 1), registers[RIP - 1]);
+}
+
+fn short_answer() {
+    let handler = spawn(|| {
+        let raised = ipc::wait().unwrap();
+        let _ = ipc::call(raised.from, Message::with_words(0, &[0; REPLY_WORDS - 1]));
+    });
+    name(handler);
+    let (_space, program) = program(Some(handler), || raise());
+    await_state(program, ThreadState::Inactive);
+}
+
+fn no_address() {
+    let (_space, program) = program(None, || raise());
+    let first = registers_of(&ipc::receive(program).unwrap());
+    let mut registers = first;
+    for address in [1 << 47, 1 << 63] {
+        registers[RIP - 1] = address;
+        let other = ipc::call(program, setting(registers)).unwrap();
+        assert_eq!((other.tag, other.word(NUMBER - 1), other.word(RIP - 1)), (TAG, 13, address));
+    }
+    registers[RIP - 1] = first[RIP - 1];
+    let again = ipc::call(program, setting(registers)).unwrap();
+    assert_eq!(again.word(NUMBER - 1), 6);
+}
+
+/// Does `ask` in a space without owner while its handler, this thread, waits, which hears of nothing but its end.
+fn unnoticed(ask: impl FnOnce() + 'static) {
+    let me = utcb::my_global_id();
+    let thread = spawn(move || {
+        utcb::set_exception_handler(me);
+        ipc::receive(me).expect("the test says when");
+        ask();
+        let _ = ipc::send(me, Message::new(5));
+    });
+    assert_eq!(ipc::call(thread, Message::new(0)).unwrap().tag.label(), 5);
+}
+
+fn interface_page() {
+    unnoticed(|| {
+        let base: u64;
+        // SAFETY: the kernel sets these registers and changes nothing else.
+        unsafe {
+            asm!(".byte 0xf0, 0x90", out("rax") base, out("rcx") _, out("rdx") _, out("rsi") _, options(nostack));
+        }
+        assert_eq!(base, l4::kip().base());
+    });
+}
+
+fn debugger() {
+    unnoticed(|| {
+        let _ = console::read_byte();
+    });
 }
