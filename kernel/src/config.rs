@@ -26,6 +26,7 @@
 use core::fmt;
 
 use ::trace::EventSet;
+use x2::extension::Quota;
 
 use crate::boot_cell::BootCell;
 use crate::kip::MAX_PROCESSORS;
@@ -100,7 +101,7 @@ pub struct Config {
     /// Exception messages carry the processor's error code as word 20.
     pub exception_error_code: bool,
     /// Bytes of kernel memory that a space may use, if limited.
-    pub space_quota: Option<u64>,
+    pub space_quota: Option<Quota>,
     /// sigma0 is to serve everybody.
     pub sigma0_open: bool,
     /// Events to record.
@@ -160,7 +161,7 @@ impl Config {
         match word.split_once('=') {
             Some(("log", level)) => self.log = Level::from_name(level)?,
             Some(("kmem", size)) => self.kernel_memory = Some(parse_size(size)?),
-            Some(("quota", size)) => self.space_quota = Some(parse_size(size)?),
+            Some(("quota", size)) => self.space_quota = Some(Quota::from_word(parse_size(size)?)?),
             Some(("maxmem", size)) => self.memory_limit = Some(parse_size(size)?),
             Some(("processors", count)) => {
                 self.processors = count.parse().ok().filter(|&count: &u32| count > 0)?;

@@ -8,10 +8,10 @@ use core::mem::offset_of;
 use core::pin::Pin;
 use core::ptr::{NonNull, eq};
 
+use x2::extension::Quota;
 use x2::{Region, Rights, ThreadId, utcb};
 
 use crate::mapping::{self, Cursor, Progress, SpaceMemory};
-use crate::memory::UNLIMITED;
 use crate::memory::{Account, Frame, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, frame};
 use crate::sync::{SharedFlag, SharedRef, SharedWord, SpinLock};
 use crate::thread::{Tcb, ThreadRef, Utcb, table};
@@ -76,7 +76,7 @@ pub fn spaces_in_use() -> u32 {
 /// Who pays for a space that ThreadControl creates: an account of its own, whose only reference the space takes over.
 /// Without a limit by boot option, SpaceOptions sets one.
 fn account_of_new_space() -> Result<Account, OutOfMemory> {
-    Account::create(config::get().space_quota.unwrap_or(UNLIMITED))
+    Account::create(config::get().space_quota.unwrap_or(Quota::UNLIMITED))
 }
 
 /// How many threads a space remembers by their local ids, at the places of their UTCBs modulo this number.

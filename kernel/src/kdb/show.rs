@@ -160,7 +160,7 @@ fn spaces(out: &mut impl Write) -> fmt::Result {
             SpaceName(Some(space)),
             space.memory.page_table_root(),
             space.account().used(),
-            Bytes(space.account().limit()),
+            Bytes(space.account().limit().word()),
             threads().iter().filter(lives_here).count(),
             Id(thread.id()),
             if space.is_privileged() { ", privileged" } else { "" }
@@ -233,7 +233,7 @@ fn memory(out: &mut impl Write) -> fmt::Result {
 fn accounts(out: &mut impl Write) -> fmt::Result {
     writeln!(out, "account  bytes used        limit  references  spaces of threads")?;
     for (number, used, limit, references) in Account::all().take(LONGEST_QUEUE) {
-        write!(out, "{number:7}  {used:10}  {:>11}  {references:10} ", Bytes(limit))?;
+        write!(out, "{number:7}  {used:10}  {:>11}  {references:10} ", Bytes(limit.word()))?;
         for thread in threads().iter() {
             let pays = thread.space.get().is_some_and(|space| space.account().number() == number);
             if pays {

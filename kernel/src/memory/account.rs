@@ -6,6 +6,8 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use x2::extension::Quota;
+
 use super::counters::{self, Counters, Table as _};
 use super::{OutOfMemory, PAGE_SIZE, PhysAddr, Use, frame};
 use crate::arch;
@@ -14,9 +16,6 @@ use crate::sync::SpinLock;
 /// A limit on kernel memory and what is used of it. A plain name: copies are the same account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Account(u16);
-
-/// No limit.
-pub const UNLIMITED: u64 = u64::MAX;
 
 /// One account; 32 bytes.
 #[repr(C)]
@@ -47,7 +46,7 @@ pub(super) fn init() {
         entry.store(null_mut(), Ordering::Relaxed);
     }
     *SLOTS.lock() = Slots { first_free: 0, ever_used: 0 };
-    let kernel = Account::create(UNLIMITED).expect("kernel memory holds at least one frame");
+    let kernel = Account::create(Quota::UNLIMITED).expect("kernel memory holds at least one frame");
     assert!(kernel == Account::KERNEL);
 }
 
@@ -55,8 +54,8 @@ impl Account {
     /// The kernel's own account: unlimited, permanent.
     pub const KERNEL: Self = Self(0);
 
-    /// A new account that allows `limit` bytes, with one reference.
-    pub fn create(limit: u64) -> Result<Self, OutOfMemory> {
+    /// A new account that allows `limit`, with one reference.
+    pub fn create(limit: Quota) -> Result<Self, OutOfMemory> {
         let mut slots = SLOTS.lock();
         let id = if slots.first_free != 0 {
             let id = slots.first_free - 1;
@@ -77,7 +76,7 @@ impl Account {
             id
         };
         let account = Self(id as u16);
-        account.counters().reset(limit);
+        account.counters().reset(limit.word());
         Ok(account)
     }
 
@@ -87,7 +86,7 @@ impl Account {
     }
 
     /// All accounts in use, for the debugger: number, bytes used, limit, references.
-    pub fn all() -> impl Iterator<Item = (u16, u64, u64, u32)> {
+    pub fn all() -> impl Iterator<Item = (u16, u64, Quota, u32)> {
         let end = SLOTS.try_lock().map_or(0, |slots| slots.ever_used);
         (0..end).map(|id| Self(id as u16)).filter_map(|account| {
             let references = account.counters().references()?;
@@ -113,13 +112,13 @@ impl Account {
     }
 
     /// Bytes that may be used. More than that may be in use after the limit was lowered.
-    pub fn limit(self) -> u64 {
-        self.counters().limit()
+    pub fn limit(self) -> Quota {
+        Quota::from_word(self.counters().limit()).expect("only quotas are set")
     }
 
-    /// Sets the limit in bytes, [`UNLIMITED`] for none. Takes nothing away.
-    pub fn set_limit(self, limit: u64) {
-        self.counters().set_limit(limit);
+    /// Sets the limit. Takes nothing away.
+    pub fn set_limit(self, limit: Quota) {
+        self.counters().set_limit(limit.word());
     }
 
     /// The account at which what is used counts, too.

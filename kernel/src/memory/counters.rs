@@ -14,6 +14,7 @@ use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[repr(C)]
 #[derive(Debug)]
 pub struct Counters {
+    /// Bytes that may be used: never more than [`Word::MOST`], so that no sum below it reaches the upper account's number.
     limit: AtomicU64,
     /// Bytes in use in the lower bits, above them the number of the upper account: see [`Word`].
     used: AtomicU64,
@@ -36,12 +37,15 @@ struct Word(u64);
 impl Word {
     const SHIFT: u32 = 48;
 
+    /// The most bytes that there is room for.
+    const MOST: u64 = (1 << Self::SHIFT) - 1;
+
     fn new(used: u64, upper: u16) -> Self {
         Self(used | u64::from(upper) << Self::SHIFT)
     }
 
     fn used(self) -> u64 {
-        self.0 & ((1 << Self::SHIFT) - 1)
+        self.0 & Self::MOST
     }
 
     fn upper(self) -> u16 {
@@ -53,24 +57,27 @@ impl Counters {
     /// Those of an account with one reference, for models. (In the kernel they are memory that is [reset](Self::reset).)
     #[cfg(loom)]
     pub fn new(limit: u64) -> Self {
-        Self { limit: AtomicU64::new(limit), used: AtomicU64::new(0), references: AtomicU32::new(1) }
+        let counters =
+            Self { limit: AtomicU64::new(0), used: AtomicU64::new(0), references: AtomicU32::new(1) };
+        counters.set_limit(limit);
+        counters
     }
 
     /// Makes them those of an account with one reference. Nothing is used: the memory is zero, or was [claimed](Self::claim).
     /// (Somebody late may count at the account that was here before, and takes that back at once.)
     pub fn reset(&self, limit: u64) {
-        self.limit.store(limit, Ordering::Relaxed);
+        self.set_limit(limit);
         self.references.store(1, Ordering::Relaxed);
     }
 
-    /// Bytes that may be used.
+    /// Bytes that may be used; all ones: as many as can be counted.
     pub fn limit(&self) -> u64 {
-        self.limit.load(Ordering::Relaxed)
+        Some(self.limit.load(Ordering::Relaxed)).filter(|&limit| limit < Word::MOST).unwrap_or(u64::MAX)
     }
 
-    /// Sets the limit.
+    /// Sets the limit. A larger one than can be counted is the largest that can.
     pub fn set_limit(&self, limit: u64) {
-        self.limit.store(limit, Ordering::Relaxed);
+        self.limit.store(limit.min(Word::MOST), Ordering::Relaxed);
     }
 
     #[inline]
@@ -103,7 +110,8 @@ impl Counters {
             if word.upper() != upper {
                 return Err(Refusal::Upper(word.upper()));
             }
-            if word.used() + bytes > self.limit() {
+            // Both are at most `Word::MOST`, so the difference is right, and the sum below has room.
+            if bytes > self.limit.load(Ordering::Relaxed).saturating_sub(word.used()) {
                 return Err(Refusal::Full);
             }
             match self.replace(word, Word(word.0 + bytes)) {

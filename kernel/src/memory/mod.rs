@@ -26,7 +26,7 @@ pub mod node;
 pub mod reservation;
 pub mod slab;
 
-pub use account::{Account, UNLIMITED};
+pub use account::Account;
 pub use address::{PAGE_BITS, PAGE_SIZE, PhysAddr, PhysRange, VirtAddr};
 pub use frame::{Frame, Statistics, Use, statistics};
 pub use reservation::Reservation;

@@ -1,7 +1,8 @@
 //! Kernel memory: exhaustion, quotas, packing, colouring, leaks.
 use std::collections::HashSet;
 
-use super::account::UNLIMITED;
+use x2::extension::Quota;
+
 use super::*;
 use crate::arch::Machine;
 
@@ -9,6 +10,10 @@ const KIB: u64 = 1024;
 
 #[repr(C)]
 struct Block([u64; 64]);
+
+fn quota(bytes: u64) -> Quota {
+    Quota::from_word(bytes).unwrap()
+}
 
 #[test]
 fn frames_are_zeroed_distinct_and_run_out_without_panic() {
@@ -35,7 +40,7 @@ fn frames_are_zeroed_distinct_and_run_out_without_panic() {
 #[test]
 fn who_uses_up_memory_leaves_the_reserve_to_the_kernels_own_account() {
     let _machine = Machine::new(4096 * KIB);
-    let user = Account::create(UNLIMITED).unwrap();
+    let user = Account::create(Quota::UNLIMITED).unwrap();
     let before = statistics().of(Use::Free);
     let taken: Vec<_> = std::iter::from_fn(|| frame::alloc(user, Use::Kernel).ok()).collect();
     let reserve = statistics().of(Use::Free);
@@ -54,7 +59,7 @@ fn who_uses_up_memory_leaves_the_reserve_to_the_kernels_own_account() {
 #[test]
 fn an_account_limits_its_users_together() {
     let _machine = Machine::new(256 * KIB);
-    let account = Account::create(3 * PAGE_SIZE).unwrap();
+    let account = Account::create(quota(3 * PAGE_SIZE)).unwrap();
     account.retain();
     let one = frame::alloc(account, Use::Kernel).unwrap();
     let _two = Reservation::<2>::new(account, Use::Kernel, 2).unwrap();
@@ -62,15 +67,15 @@ fn an_account_limits_its_users_together() {
     assert!(matches!(frame::alloc(account, Use::Kernel), Err(OutOfMemory)));
     drop(one);
     let one = frame::alloc(account, Use::Kernel).unwrap();
-    account.set_limit(UNLIMITED);
+    account.set_limit(Quota::UNLIMITED);
     assert!(frame::alloc(account, Use::Kernel).is_ok());
     account.release();
     account.release();
     // Still charged: the slot is not given to another account.
-    let other = Account::create(1).unwrap();
+    let other = Account::create(quota(1)).unwrap();
     assert_ne!(other, account);
     drop((one, _two));
-    assert_eq!(Account::create(1).unwrap(), account);
+    assert_eq!(Account::create(quota(1)).unwrap(), account);
 }
 
 #[test]
@@ -92,7 +97,7 @@ fn a_reservation_takes_all_or_nothing() {
 fn slabs_pack_and_give_frames_back() {
     let _machine = Machine::new(256 * KIB);
     static SLAB: Slab = Slab::new(Use::MapNodes, 32);
-    let account = Account::create(UNLIMITED).unwrap();
+    let account = Account::create(Quota::UNLIMITED).unwrap();
     let before = statistics();
     let objects: Vec<_> = (0..300).map(|_| SLAB.alloc(account).unwrap()).collect();
     assert_eq!(SLAB.usage(), (300, 3));
@@ -167,7 +172,7 @@ fn what_a_stable_slab_had_last_is_at_hand() {
     assert!(injection::cancel() && another != first, "nor is what is at hand for that");
     assert_eq!(SLAB.alloc(Account::KERNEL), Ok(first));
     assert_eq!(SLAB.slab().usage(), (3, 1));
-    let poor = Account::create(512).unwrap();
+    let poor = Account::create(quota(512)).unwrap();
     // SAFETY: nothing else happens.
     let for_poor = || unsafe { SLAB.alloc_at_hand(poor) };
     assert!((0..4).all(|_| at_hand().is_some()));
@@ -181,7 +186,7 @@ fn what_a_stable_slab_had_last_is_at_hand() {
 #[test]
 fn accounts_are_charged_apart_as_together() {
     let _machine = Machine::new(256 * KIB);
-    let [owner, shared] = [1000, UNLIMITED].map(|limit| Account::create(limit).unwrap());
+    let [owner, shared] = [quota(1000), Quota::UNLIMITED].map(|limit| Account::create(limit).unwrap());
     assert!(!owner.charge_apart(1001) && owner.charge_apart(600));
     shared.share(Some(owner), 0, 0).unwrap();
     assert!(!shared.charge_apart(401) && shared.charge_apart(400));
@@ -190,7 +195,33 @@ fn accounts_are_charged_apart_as_together() {
     assert_eq!([owner, shared].map(Account::used), [600, 0]);
     owner.release();
     owner.credit_apart(600);
-    assert_eq!(Account::create(UNLIMITED), Ok(owner), "the last byte frees what nobody has");
+    assert_eq!(Account::create(Quota::UNLIMITED), Ok(owner), "the last byte frees what nobody has");
+}
+
+#[test]
+fn no_sum_of_quotas_reaches_the_upper_accounts_number() {
+    let _machine = Machine::new(256 * KIB);
+    let words = [0, 1 << 30, Quota::END - 1, u64::MAX];
+    assert!(words.iter().all(|&word| Quota::from_word(word).is_some_and(|quota| quota.word() == word)));
+    assert!((47..64).all(|bit| Quota::from_word(1 << bit).is_none()));
+    assert!((1..16).all(|below| Quota::from_word(u64::MAX - below).is_none()));
+    let most = Quota::END - 1;
+    let [owner, shared] = [Quota::UNLIMITED; 2].map(|limit| Account::create(limit).unwrap());
+    shared.share(Some(owner), 0, 0).unwrap();
+    for account in [owner, shared] {
+        account.charge(PAGE_SIZE).unwrap();
+        account.charge(most).unwrap();
+        // What is left is less than another largest quota, or a page, and is not exceeded in several ways.
+        let before = [owner, shared].map(|account| (account.used(), account.upper()));
+        assert_eq!(account.charge(most), Err(OutOfMemory));
+        assert_eq!(account.charge(u64::MAX), Err(OutOfMemory));
+        assert!(!account.charge_apart(most));
+        assert_eq!([owner, shared].map(|account| (account.used(), account.upper())), before);
+        account.credit(most);
+    }
+    assert_eq!([owner, shared].map(Account::upper), [None, Some(owner)]);
+    assert_eq!([owner, shared].map(Account::limit), [Quota::UNLIMITED; 2]);
+    assert_eq!([owner, shared].map(Account::used), [2 * PAGE_SIZE, PAGE_SIZE]);
 }
 
 #[test]
@@ -208,8 +239,8 @@ fn the_nth_allocation_fails() {
 #[test]
 fn accounts_share_the_quota_of_another() {
     let _machine = Machine::new(256 * KIB);
-    let [owner, first, second] =
-        [10 * PAGE_SIZE, UNLIMITED, UNLIMITED].map(|limit| Account::create(limit).unwrap());
+    let [owner, first, second] = [quota(10 * PAGE_SIZE), Quota::UNLIMITED, Quota::UNLIMITED]
+        .map(|limit| Account::create(limit).unwrap());
     let before = frame::alloc(first, Use::Kernel).unwrap();
     first.share(Some(owner), 0, 0).unwrap();
     second.share(Some(first), 0, 0).unwrap();
@@ -220,12 +251,12 @@ fn accounts_share_the_quota_of_another() {
     }
     assert_eq!([owner, first, second].map(|account| account.used() / PAGE_SIZE), [10, 10, 9]);
     // A part becomes the second's own: what is used stays, nothing is left beyond.
-    second.set_limit(11 * PAGE_SIZE);
+    second.set_limit(quota(11 * PAGE_SIZE));
     assert_eq!(second.share(None, 0, 11 * PAGE_SIZE), Err(OutOfMemory));
     assert_eq!((second.upper(), owner.used()), (Some(first), 10 * PAGE_SIZE));
     drop(before);
     second.share(None, 0, 10 * PAGE_SIZE).unwrap();
-    second.set_limit(10 * PAGE_SIZE);
+    second.set_limit(quota(10 * PAGE_SIZE));
     assert_eq!([owner, first, second].map(|account| account.used() / PAGE_SIZE), [10, 10, 9]);
     let more = frame::alloc(second, Use::Kernel).unwrap();
     assert!(frame::alloc(second, Use::Kernel).is_err());
@@ -235,7 +266,7 @@ fn accounts_share_the_quota_of_another() {
     second.share(Some(first), 10 * PAGE_SIZE, 0).unwrap();
     assert_eq!([owner, first, second].map(Account::used), [0; 3]);
     // Another owner without room does not get it.
-    let poor = Account::create(PAGE_SIZE - 1).unwrap();
+    let poor = Account::create(quota(PAGE_SIZE - 1)).unwrap();
     let frame = frame::alloc(second, Use::Kernel).unwrap();
     assert_eq!(second.share(Some(poor), 0, 0), Err(OutOfMemory));
     assert_eq!([owner, first, second, poor].map(Account::used), [PAGE_SIZE, PAGE_SIZE, PAGE_SIZE, 0]);
@@ -248,7 +279,7 @@ fn accounts_share_the_quota_of_another() {
 #[test]
 fn levels_of_sharing_are_bounded() {
     let _machine = Machine::new(256 * KIB);
-    let accounts: Vec<_> = (0..100).map(|_| Account::create(UNLIMITED).unwrap()).collect();
+    let accounts: Vec<_> = (0..100).map(|_| Account::create(Quota::UNLIMITED).unwrap()).collect();
     for pair in accounts.windows(2) {
         pair[0].share(Some(pair[1]), 0, 0).unwrap();
     }
@@ -271,7 +302,7 @@ fn shared_quotas_always_add_up() {
             (state >> 33) % bound
         };
         let accounts: [Account; ACCOUNTS] = core::array::from_fn(|_| {
-            Account::create(if below(2) == 0 { UNLIMITED } else { 20 + below(100) }).unwrap()
+            Account::create(if below(2) == 0 { Quota::UNLIMITED } else { quota(20 + below(100)) }).unwrap()
         });
         let mut upper = [None; ACCOUNTS];
         let mut own = [0; ACCOUNTS];
@@ -304,7 +335,7 @@ fn shared_quotas_always_add_up() {
                 }
             }
             assert_eq!(accounts.map(Account::used), sums, "seed {seed}");
-            assert!(accounts.iter().all(|account| account.used() <= account.limit()), "seed {seed}");
+            assert!(accounts.iter().all(|account| account.used() <= account.limit().word()), "seed {seed}");
         }
     }
 }
@@ -356,7 +387,7 @@ fn frames_come_from_the_wanted_node_and_return_there() {
 fn objects_come_from_the_wanted_node_and_return_there() {
     static SLAB: ObjectSlab<Block> = ObjectSlab::new(Use::Kernel);
     let _machine = two_nodes();
-    let account = Account::create(UNLIMITED).unwrap();
+    let account = Account::create(Quota::UNLIMITED).unwrap();
     let alloc = |node| node::from(node, || SLAB.alloc(account));
     let node_of = |object| node::of(crate::arch::virt_to_phys(std::ptr::NonNull::as_ptr(object)));
     // SAFETY: the objects are the test's.

@@ -11,10 +11,10 @@ use core::mem::offset_of;
 use core::ptr::{NonNull, eq};
 
 use x2::ErrorCode;
-use x2::extension::SystemCallMode;
+use x2::extension::{Quota, SystemCallMode};
 
 use super::{CONTROL, NO_ENTRY, Space, SpaceRef};
-use crate::memory::{Account, ObjectSlab, OutOfMemory, UNLIMITED, Use};
+use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
 use crate::sync::{SharedFlag, SharedHalf, SharedRef, SharedWord};
 use crate::{arch, processor};
 
@@ -214,7 +214,7 @@ impl Space {
         }
         let account = self.account();
         if account != Account::KERNEL {
-            let shared = owner.filter(|_| account.limit() == UNLIMITED).and_then(account_to_share);
+            let shared = owner.filter(|_| account.limit() == Quota::UNLIMITED).and_then(account_to_share);
             account.share(shared, 0, 0).map_err(|_| ErrorCode::NoMemory)?;
         }
         self.leave_owner();
@@ -250,18 +250,19 @@ impl Space {
     }
 
     /// Sets how many bytes of kernel memory the space, which is no initial server's, may use, taken out of its owner's quota
-    /// if it has an owner; [`UNLIMITED`] gives them back, and the space shares its owner's. Fails without any change if the
+    /// if it has an owner; [`Quota::UNLIMITED`] gives them back, and the space shares its owner's. Fails without any change if the
     /// owner has not so much left, or the space uses more already.
-    pub fn set_quota(&self, quota: u64) -> Result<(), OutOfMemory> {
+    pub fn set_quota(&self, quota: Quota) -> Result<(), OutOfMemory> {
         let account = self.account();
         let limit = account.limit();
-        if quota < account.used() {
+        let bytes = quota.word();
+        if bytes < account.used() {
             return Err(OutOfMemory);
         }
         let before = self.ownership.reserved.get();
         match self.ownership.owner.get() {
             None => {}
-            Some(owner) if quota == UNLIMITED => {
+            Some(owner) if quota == Quota::UNLIMITED => {
                 match account_to_share(owner) {
                     Some(shared) if account.upper() != Some(shared) => {
                         account.share(Some(shared), before, 0)?
@@ -273,14 +274,14 @@ impl Space {
             Some(_) if account.upper().is_some() => {
                 // What is used is in the owner's quota already, and grows no more beyond the new one.
                 account.set_limit(quota);
-                account.share(None, 0, quota).inspect_err(|_| account.set_limit(limit))?;
-                self.ownership.reserved.set(quota);
+                account.share(None, 0, bytes).inspect_err(|_| account.set_limit(limit))?;
+                self.ownership.reserved.set(bytes);
             }
             Some(owner) => {
                 let owner = owner.account();
-                owner.charge(quota.saturating_sub(before))?;
-                owner.credit(before.saturating_sub(quota));
-                self.ownership.reserved.set(quota);
+                owner.charge(bytes.saturating_sub(before))?;
+                owner.credit(before.saturating_sub(bytes));
+                self.ownership.reserved.set(bytes);
             }
         }
         account.set_limit(quota);

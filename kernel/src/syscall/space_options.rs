@@ -1,25 +1,22 @@
 //! SpaceOptions(RDI space, RSI option, RDX value, R8 value): ownership, confinement, foreign system calls and kernel
 //! memory of a space (K1, K9, K13). Result in RAX, answers in RDX and R8.
 
-use x2::extension::{SpaceOption, SystemCallMode};
+use x2::extension::{Quota, SpaceOption, SystemCallMode};
 use x2::{ErrorCode, ThreadId};
 
 use super::{check_privilege, return_result};
-use crate::memory::{Account, UNLIMITED};
+use crate::memory::Account;
 use crate::scheduler::Next;
 use crate::space::{CONTROL, SpaceRef};
 use crate::thread::ThreadRef;
 use crate::thread::table::threads;
 use crate::{arch, interrupt, mapping};
 
-/// No sum of so few bytes overflows, and no machine has so many.
-const LARGEST_QUOTA: u64 = 1 << 52;
-
 /// A call whose caller may make it and whose values are right.
 enum Request {
     Information(SpaceRef),
     Owner(SpaceRef, Option<SpaceRef>),
-    Quota(SpaceRef, u64),
+    Quota(SpaceRef, Quota),
     Mode(SpaceRef, SystemCallMode),
     EmulationEntry(SpaceRef, u64),
     Open(SpaceRef, SpaceRef),
@@ -85,10 +82,8 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         }
         Some(SpaceOption::Quota) => {
             privileged?;
-            if values[0] < space.account().used() || (LARGEST_QUOTA..UNLIMITED).contains(&values[0]) {
-                return Err(ErrorCode::InvalidParameter);
-            }
-            Ok(Request::Quota(space, values[0]))
+            let quota = Quota::from_word(values[0]).filter(|quota| quota.word() >= space.account().used());
+            Ok(Request::Quota(space, quota.ok_or(ErrorCode::InvalidParameter)?))
         }
         Some(SpaceOption::PhysicalAddresses) => {
             privileged?;
@@ -116,7 +111,7 @@ fn space_of(id: u64) -> Result<SpaceRef, ErrorCode> {
 fn perform(request: Request) -> Result<[u64; 2], ErrorCode> {
     match request {
         Request::Information(space) => {
-            return Ok([space.account().used(), space.account().limit()]);
+            return Ok([space.account().used(), space.account().limit().word()]);
         }
         Request::Owner(space, owner) => space.set_owner(owner)?,
         Request::Quota(space, quota) => {

@@ -61,6 +61,29 @@ impl SpaceOption {
     }
 }
 
+/// How many bytes of kernel memory a space may use: fewer than [`END`](Self::END), or no limit of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota(u64);
+
+impl Quota {
+    /// No limit.
+    pub const UNLIMITED: Quota = Quota(u64::MAX);
+
+    /// So many bytes, and more, are no quota: an owner's account, which holds the sum of what was taken out of it, counts
+    /// up to twice as many.
+    pub const END: u64 = 1 << 47;
+
+    /// The quota that a word of a call means.
+    pub const fn from_word(word: u64) -> Option<Quota> {
+        if word < Self::END || word == u64::MAX { Some(Quota(word)) } else { None }
+    }
+
+    /// The word that means it.
+    pub const fn word(self) -> u64 {
+        self.0
+    }
+}
+
 /// What a `syscall` instruction outside the stub page does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u64)]

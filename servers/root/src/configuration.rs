@@ -28,6 +28,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::RangeInclusive;
+use x2::extension::Quota;
 
 /// How much memory a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Server {
     /// Address spaces, its own included.
     pub spaces: u32,
     /// Kernel memory in bytes that its spaces may use together.
-    pub kernel_memory: Option<u64>,
+    pub kernel_memory: Option<Quota>,
     /// Boot modules that it may map.
     pub modules: Vec<String>,
     /// Interrupt lines that it may attach to.
@@ -196,7 +197,7 @@ fn set(server: &mut Server, key: &str, value: &str) -> Result<(), String> {
         "memory" => server.memory = MemoryLimit::Bytes(size(value)?),
         "threads" => server.threads = number_in(value, 1, 1 << 18)? as u32,
         "spaces" => server.spaces = number_in(value, 1, 1 << 18)? as u32,
-        "kernel-memory" => server.kernel_memory = Some(size(value)?),
+        "kernel-memory" => server.kernel_memory = Some(quota(value)?),
         "module" => server.modules.push(value.to_string()),
         "interrupt" => server.interrupts.push(number_in(value, 0, 255)? as u32),
         "ports" => {
@@ -258,6 +259,13 @@ fn number_in(value: &str, low: u64, high: u64) -> Result<u64, String> {
     }
 }
 
+/// A size that a quota of kernel memory can have.
+fn quota(value: &str) -> Result<Quota, String> {
+    let size = size(value)?;
+    Quota::from_word(size)
+        .ok_or_else(|| alloc::format!("`{value}` is more kernel memory than can be counted"))
+}
+
 /// A size in bytes: a number, with K, M or G behind it; a multiple of 4 KiB, not 0.
 fn size(value: &str) -> Result<u64, String> {
     let (digits, shift) = match value.as_bytes().last() {
@@ -302,7 +310,7 @@ mod tests {
         assert!(console.restart && !servers[1].restart);
         assert_eq!(console.memory, MemoryLimit::Bytes(4 << 20));
         assert_eq!(servers[1].memory, MemoryLimit::Rest);
-        assert_eq!((servers[1].kernel_memory, console.kernel_memory), (Some(64 << 20), None));
+        assert_eq!((servers[1].kernel_memory, console.kernel_memory), (Quota::from_word(64 << 20), None));
         assert_eq!(servers[1].modules, ["image.cpio", "b"]);
         assert!(servers[1].power && !console.power);
         assert_eq!((servers[1].threads, servers[1].spaces, servers[1].priority), (20000, 4000, 120));

@@ -11,7 +11,7 @@ use root::spaces::{RemovalError, SpaceName};
 use root::thread_numbers::ThreadName;
 use rt::root::Status;
 use x2::control::DEFAULT_PRIORITY;
-use x2::extension::SystemCallMode;
+use x2::extension::{Quota, SystemCallMode};
 use x2::{ErrorCode, Fpage, ThreadId};
 
 /// What a server asks for: the words of root_space_create.
@@ -21,7 +21,7 @@ struct Wanted {
     utcb_base: u64,
     mode: SystemCallMode,
     emulation_entry: u64,
-    kernel_memory: u64,
+    kernel_memory: Quota,
 }
 
 impl Wanted {
@@ -29,6 +29,7 @@ impl Wanted {
         [kip, utcb_base, utcb_log2, mode, emulation_entry, kernel_memory]: [u64; 6],
     ) -> Option<Wanted> {
         let mode = SystemCallMode::from_word(mode)?;
+        let kernel_memory = Quota::from_word(kernel_memory)?;
         let utcb_log2 = u32::try_from(utcb_log2).ok().filter(|log2| (12..47).contains(log2))?;
         let aligned = kip.is_multiple_of(PAGE) && utcb_base.is_multiple_of(1 << utcb_log2);
         // The kernel checks that the areas are the user's and do not overlap.
@@ -55,7 +56,8 @@ impl Server {
         if !resources.is_own(self.index, handler) {
             return Err(Status::InvalidArgument);
         }
-        if wanted.kernel_memory == u64::MAX && self.configuration.kernel_memory.is_some() {
+        // No limit is more than any share.
+        if self.configuration.kernel_memory.is_some_and(|share| wanted.kernel_memory.word() > share.word()) {
             return Err(Status::QuotaExceeded);
         }
         self.spaces.take(1).map_err(|_| Status::QuotaExceeded)?;
@@ -88,8 +90,8 @@ impl Server {
         space::control(thread, 0, wanted.kernel_interface, wanted.utcb_area, ThreadId::ANY)
             .map_err(status)?;
         extension::set_owner(thread, owner).map_err(status)?;
-        if wanted.kernel_memory != u64::MAX {
-            extension::set_quota(thread, wanted.kernel_memory).map_err(|_| Status::QuotaExceeded)?;
+        if wanted.kernel_memory != Quota::UNLIMITED {
+            extension::set_quota(thread, wanted.kernel_memory.word()).map_err(|_| Status::QuotaExceeded)?;
         }
         if wanted.emulation_entry != 0 {
             extension::set_emulation_entry(thread, wanted.emulation_entry).map_err(status)?;

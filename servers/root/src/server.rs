@@ -144,8 +144,8 @@ impl Server {
         let areas = (Fpage::memory(start_page::KIP, 12), Fpage::memory(UTCB_AREA, utcbs.ilog2()));
         space::control(thread, 0, areas.0, areas.1, ThreadId::ANY).map_err(refused("its areas"))?;
         extension::set_owner(thread, me).map_err(refused("owning its space"))?;
-        if let Some(bytes) = self.configuration.kernel_memory {
-            extension::set_quota(thread, bytes).map_err(refused("its kernel memory"))?;
+        if let Some(quota) = self.configuration.kernel_memory {
+            extension::set_quota(thread, quota.word()).map_err(refused("its kernel memory"))?;
         }
         let mut fills = Vec::new();
         let mut add = |address, pages, rights| {

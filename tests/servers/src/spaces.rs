@@ -127,9 +127,18 @@ fn wrong(report: &mut Report) {
         [1 << 47, area, 14, 1, 0, most],
         [kip, area, 14, 3, 0, most],
         [kip, area, 14, 2, 1 << 47, most],
+        [kip, area, 14, 1, 0, 1 << 47],
+        [kip, area, 14, 1, 0, 1 << 48],
+        [kip, area, 14, 1, 0, (1 << 48) + most],
+        [kip, area, 14, 1, 0, (1 << 52) - 4096],
+        [kip, area, 14, 1, 0, u64::MAX - 1],
     ];
     let refused = areas.into_iter().all(|words| create(words, me()) == Status::InvalidArgument);
-    report.test(refused, "ROOT0206", "a space whose areas, mode or entry are wrong is refused");
+    report.test(
+        refused,
+        "ROOT0206",
+        "a space whose areas, mode, entry or kernel memory are wrong is refused",
+    );
     let good = [kip, area, 14, 1, 0, most];
     let handlers = [ThreadId::NIL, ThreadId::ANY, utcb::pager(), ThreadId::from_raw(me().raw() + 1)];
     let refused = handlers.into_iter().all(|handler| create(good, handler) == Status::InvalidArgument);

@@ -116,7 +116,7 @@ fn k4_the_mapper_pays_for_nodes_and_the_holder_for_tables() {
     assert_eq!(after[1] - before[1], 32);
     assert_eq!(after[2] - before[2], 3 * 6144);
     // At its limit, the mapper cannot map; others can.
-    world.spaces[1].account().set_limit(after[1]);
+    world.spaces[1].account().set_limit(Quota::from_word(after[1]).unwrap());
     let item = MapItem::map(Fpage::memory(GIB, 12).with_rights(RWX), 0x6000);
     assert_eq!(world.try_map(1, 2, item, Fpage::COMPLETE), Err(OutOfMemory));
     world.map(0, 2 * GIB, 2, 0x6000, 12, RWX);

@@ -19,8 +19,8 @@ use x2::{Fpage, MapItem, Rights};
 
 use super::*;
 use crate::arch::Machine;
-use crate::memory::account::UNLIMITED;
 use crate::memory::{self, Account, OutOfMemory, PhysAddr, PhysRange, VirtAddr};
+use x2::extension::Quota;
 
 const KIB4: u64 = 1 << 12;
 const MIB2: u64 = 1 << 21;
@@ -41,7 +41,7 @@ impl World {
         init(&[KERNEL]);
         let mut all = Vec::new();
         for number in 0..=spaces {
-            let account = Account::create(UNLIMITED).unwrap();
+            let account = Account::create(Quota::UNLIMITED).unwrap();
             let new = if number == 0 { SpaceMemory::new_sigma0 } else { SpaceMemory::new };
             all.push(new(account).unwrap());
             account.release();

@@ -111,7 +111,7 @@ fn pages(page: usize, bits: u32) -> std::ops::Range<usize> {
 
 fn recreate(world: &mut World, space: usize) {
     world.destroy(space);
-    let account = Account::create(UNLIMITED).unwrap();
+    let account = Account::create(Quota::UNLIMITED).unwrap();
     world.spaces.insert(space, SpaceMemory::new(account).unwrap());
     account.release();
 }

@@ -72,7 +72,7 @@ fn whoever_lacks_memory_gets_the_spare_tables() {
     let before = used(&world, 1);
     map_and_unmap(&world, 1, PLACE);
     // Enough for three tables and a node.
-    world.spaces[1].account().set_limit(before + 3 * TABLE + 32);
+    world.spaces[1].account().set_limit(Quota::from_word(before + 3 * TABLE + 32).unwrap());
     world.map(0, GIB, 1, 600 * GIB, 12, RWX);
     assert_eq!(used(&world, 1), before + 3 * TABLE);
     check(&world.spaces, &[GIB]);

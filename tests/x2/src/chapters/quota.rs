@@ -14,6 +14,7 @@ tests! {
     QUO0004 [EXT 3.6] "the quota of the owner's owner limits, too" through_owners;
     QUO0005 [EXT 3.6] "an orphan counts at nobody, and at its new owner" orphan;
     QUO0006 [EXT 3.6] "a space that a privileged one owns is not limited" privileged_owner;
+    QUO0007 [EXT 3.2] "a quota has 47 bits, and an owner deals out no more than can be counted" most;
 }
 
 /// Bytes of a thread.
@@ -150,4 +151,34 @@ fn privileged_owner() {
     let space = Space::new();
     extension::set_owner(space.first, kip().root()).unwrap();
     assert_eq!(fill(&space), 50);
+}
+
+fn most() {
+    const MOST: u64 = (1 << 47) - 1;
+    let (owner, first) = family();
+    let (second, third) = (Space::new(), Space::new());
+    for space in [&second, &third] {
+        extension::set_owner(space.first, owner.first).unwrap();
+    }
+    let before = [&owner, &first, &second, &third].map(used);
+    let too_many =
+        [1 << 47, 1 << 48, (1 << 48) + (1 << 20), 1 << 51, (1 << 52) - 1, 1 << 52, 1 << 63, u64::MAX - 1];
+    for bytes in too_many {
+        let refused = extension::set_quota(first.first, bytes);
+        assert_eq!(refused, Err(Some(ErrorCode::InvalidParameter)), "{bytes:#x}");
+    }
+    extension::set_quota(first.first, MOST).unwrap();
+    // The owner has no limit, but what it and the others use leaves less than as much again of what is counted.
+    assert_eq!(extension::set_quota(second.first, MOST), Err(NO_MEMORY));
+    let left = (1 << 48) - 1 - used(&owner);
+    extension::set_quota(second.first, used(&second) + left).unwrap();
+    assert_eq!(used(&owner), (1 << 48) - 1);
+    assert_eq!(add_thread(&third).map(drop), Err(NO_MEMORY));
+    for space in [&first, &second] {
+        assert_eq!(add_thread(space).map(drop), Ok(()));
+        extension::set_quota(space.first, UNLIMITED).unwrap();
+    }
+    assert_eq!(fill(&third), 50);
+    assert_eq!([&first, &second].map(used), [before[1] + THREAD, before[2] + THREAD]);
+    assert_eq!(used(&owner), before[0] + 52 * THREAD);
 }

@@ -16,7 +16,7 @@ use super::facts::{Facts, SpaceKey, key_of, number_of, thread_of};
 use super::perform::message_register;
 use crate::arch;
 use crate::interrupt;
-use crate::memory::{Account, UNLIMITED};
+use crate::memory::Account;
 use crate::thread::{Continuation, ThreadRef, flag, ipc};
 
 /// What may be answered.
@@ -307,7 +307,7 @@ pub(super) fn space_options(
             let account = account.map(|space| space.account());
             let used = account.map_or(0, |account| account.used());
             let of_the_kernel = account == Some(Account::KERNEL);
-            let absurd = (1 << 52..UNLIMITED).contains(&values[0]);
+            let absurd = (1 << 47..u64::MAX).contains(&values[0]);
             expected.wrong_if(values[0] < used || absurd || of_the_kernel, ErrorCode::InvalidParameter);
             expected = expected.or_no_memory();
         }
