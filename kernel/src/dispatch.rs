@@ -57,16 +57,18 @@ pub fn dispatch(next: Next) -> Outcome {
                 location::depart(thread, thread.home());
                 Next::Schedule
             }
-            Continuation::ReturnToUser if thread.has(flag::HALTED) => Next::Schedule,
             Continuation::ReturnToUser if thread.is_orphaned() => {
-                // Its system calls and faults wait with it until it has an owner who resumes it (K13).
+                // Its system calls and faults wait with it until it has an owner who resumes it (K13). The one that has recalled
+                // it is gone.
                 thread.set_flag(flag::HALTED, true);
+                thread.set_flag(flag::RECALLED, false);
                 Next::Schedule
             }
             Continuation::ReturnToUser if thread.has(flag::RECALLED) => {
                 thread.set_flag(flag::RECALLED, false);
                 exception::report(thread, x2::extension::RECALLED, 0)
             }
+            Continuation::ReturnToUser if thread.has(flag::HALTED) => Next::Schedule,
             Continuation::ReturnToUser if !arch::is_canonical(thread.registers.rip.get()) => {
                 // Whoever set it, it is the thread that cannot go there (K14).
                 exception::report(thread, exception::GENERAL_PROTECTION, 0)

@@ -10,7 +10,7 @@ use super::{Call, find_here, follow, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
-use crate::thread::{Continuation, ThreadRef, Utcb, flag, ipc};
+use crate::thread::{Continuation, IpcKind, ThreadRef, Utcb, flag, ipc};
 
 /// What the call gives in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,11 +148,20 @@ fn is_paged_from(thread: ThreadRef, current: ThreadRef) -> bool {
     ipc::resolve_thread(thread, thread.pager()).is_some_and(|pager| pager.shares_space_with(current))
 }
 
-/// Whether `current` may set the pager of `thread`: in an owned space only the owner (K13).
-fn may_set_pager(current: ThreadRef, thread: ThreadRef) -> bool {
+/// Whether `current` decides whom `thread` reports to, and whether it runs: in an owned space only the owner (K13). A program
+/// that could stop its threads could keep the owner from ending them; one that could resume them, or end what the kernel does in
+/// their names, would let those run which the owner has stopped or not yet started.
+fn governs(current: ThreadRef, thread: ThreadRef) -> bool {
     thread.space.get().is_some_and(|space| {
         !space.is_owned() || current.space.get().is_some_and(|own| space.is_owned_by(own))
     })
+}
+
+/// Whether `thread` is in an IPC that its program has begun, and nothing that the kernel makes in its name goes on in there.
+fn is_in_own_ipc(thread: ThreadRef) -> bool {
+    let doing = thread.continuation();
+    let kind = doing.sending().or(doing.receiving());
+    kind == Some(IpcKind::User) && ipc::transfer_continuation(thread).is_none()
 }
 
 /// In the order of X.2 rule 5.32: read, abort, set, halt or resume.
@@ -160,10 +169,11 @@ fn perform(current: ThreadRef, request: &Request) -> Next {
     let &Request { thread, block, control, .. } = request;
     let registers = &thread.registers;
     let before = Values::of(thread, block, request.id, doing(thread));
-    if control.contains(ExchangeControl::CANCEL_SEND) {
+    let governs = governs(current, thread);
+    if control.contains(ExchangeControl::CANCEL_SEND) && (governs || is_in_own_ipc(thread)) {
         ipc::cancel_send(thread);
     }
-    if control.contains(ExchangeControl::CANCEL_RECEIVE) {
+    if control.contains(ExchangeControl::CANCEL_RECEIVE) && (governs || is_in_own_ipc(thread)) {
         ipc::cancel_receive(thread);
     }
     if control.contains(ExchangeControl::SP) {
@@ -180,7 +190,7 @@ fn perform(current: ThreadRef, request: &Request) -> Next {
     if control.contains(ExchangeControl::HANDLE) {
         block.write(utcb::USER_DEFINED_HANDLE, request.handle);
     }
-    if control.contains(ExchangeControl::PAGER) && may_set_pager(current, thread) {
+    if control.contains(ExchangeControl::PAGER) && governs {
         if thread.space.get().is_some_and(Space::is_owned) {
             thread.set_pager(request.pager);
         } else {
@@ -188,7 +198,7 @@ fn perform(current: ThreadRef, request: &Request) -> Next {
             block.write(utcb::PAGER, request.pager.raw());
         }
     }
-    if control.contains(ExchangeControl::HALT_VALID) {
+    if control.contains(ExchangeControl::HALT_VALID) && governs {
         set_halted(current, thread, control.contains(ExchangeControl::HALT));
     }
     let registers = &current.registers;

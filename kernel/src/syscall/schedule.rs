@@ -175,11 +175,15 @@ fn perform(current: ThreadRef, request: &Request) {
     }
 }
 
-/// What the thread is doing. Only user-invoked IPC counts as such (X.2 rule 3.12).
-pub(super) fn state(thread: ThreadRef) -> ThreadState {
+/// What Schedule says of the thread.
+fn state(thread: ThreadRef) -> ThreadState {
+    if thread.has(flag::HALTED) { ThreadState::Inactive } else { doing(thread) }
+}
+
+/// What the thread is doing, be it halted or not. Only user-invoked IPC counts as such (X.2 rule 3.12).
+pub(super) fn doing(thread: ThreadRef) -> ThreadState {
     match thread.continuation() {
         Continuation::Inactive => ThreadState::Inactive,
-        _ if thread.has(flag::HALTED) => ThreadState::Inactive,
         Continuation::Send(IpcKind::User) | Continuation::SendAgain(IpcKind::User) => {
             ThreadState::PendingSend
         }

@@ -9,6 +9,7 @@ use super::{Call, follow, return_result, schedule};
 use crate::arch;
 use crate::arch::extended_image::{EXTENDED_STATE_HEADER_END, ExtendedImage};
 use crate::mapping;
+use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
 use crate::thread::table::threads;
@@ -194,6 +195,10 @@ fn perform(current: ThreadRef, request: &Request, fetched: &Fetched) -> usize {
     if control & control::RECALL != 0 {
         trace::event(Event::Recall, thread.id().raw(), 0);
         thread.set_flag(flag::RECALLED, true);
+        // It tells so without running, if it is halted.
+        if thread.is_runnable() {
+            processor::this().scheduler.make_ready(thread);
+        }
     }
     read
 }
@@ -204,7 +209,7 @@ fn state(thread: ThreadRef) -> u64 {
         thread.continuation().receiving().or(thread.continuation().sending()).is_some_and(|kind| {
             matches!(kind, IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall)
         });
-    schedule::state(thread) as u64
+    schedule::doing(thread) as u64
         | if thread.has(flag::HALTED) { control::IS_HALTED } else { 0 }
         | if awaits_answer { control::AWAITS_ANSWER } else { 0 }
         | if thread.has(flag::RECALLED) { control::RECALL_PENDING } else { 0 }

@@ -564,10 +564,13 @@ impl Tcb {
 
     /// Whether the thread could do something with the processor, were it given it.
     ///
-    /// A halted thread carries its kernel activity on, but does not return to user level (X.2 rule 5.30).
+    /// A halted thread carries its kernel activity on, but does not return to user level (X.2 rule 5.30). So it tells its
+    /// owner that it was recalled (K15), which is how the owner gets hold of it.
     pub fn is_runnable(&self) -> bool {
         match self.continuation() {
-            Continuation::ReturnToUser => !self.has(flag::HALTED) && !self.is_pending(pending::STOPPED),
+            Continuation::ReturnToUser => {
+                self.has(flag::RECALLED) || !self.has(flag::HALTED) && !self.is_pending(pending::STOPPED)
+            }
             Continuation::RaiseException
             | Continuation::RaiseFault
             | Continuation::ResumeTransfer

@@ -39,6 +39,8 @@ tests! {
     CNF0023 [EXT 2.4] "a pager and a handler out of a thread's reach hear of its faults and exceptions, and answer" reports_reach_anybody;
     CNF0026 [EXT 2.4, 12.3] "a confined pager gives pages to a program of a space that it owns" pager_of_owned;
     CNF0025 [EXT 2.5] "ThreadSwitch gives nobody out of reach the processor" switch_reaches_nobody;
+    CNF0027 [EXT 2.9] "a program does not stop its threads, and does not resume those that the owner has stopped" stops_nobody;
+    CNF0028 [EXT 2.9] "a program ends its threads' own IPC, not what the kernel does in their names" ends_own_ipc;
     CNF0024 [EXT 2.4, 5.12] "a thread of an owned space is started by a pager out of its reach" started_from_afar;
 }
 
@@ -254,6 +256,59 @@ fn switch_reaches_nobody() {
         RUNS.load(Ordering::Relaxed) - before
     };
     assert_eq!(attempt_in(&confined::space(), switch), 0);
+}
+
+fn stops_nobody() {
+    let space = confined::space();
+    let me = utcb::my_global_id();
+    let sibling = confined::spawn(&space, move || {
+        let word = ipc::receive(me).expect("the test sends").word(0);
+        ipc::send(me, Message::with_words(3, &[word])).expect("the owner is in reach");
+    });
+    await_state(sibling, ThreadState::Waiting);
+    // The one that does this goes on, and tells so.
+    let stop = move || {
+        let own = thread::stop(utcb::my_global_id()).is_ok_and(|before| !before.state.halted);
+        u64::from(own && thread::stop(sibling).is_ok_and(|before| before.state.receiving))
+    };
+    assert_eq!(attempt_in(&space, stop), 1);
+    assert!(!extension::state(sibling).unwrap().is_halted());
+    thread::stop(sibling).unwrap();
+    let resume = move || u64::from(thread::resume(sibling).is_ok_and(|before| before.state.halted));
+    assert_eq!(attempt_in(&space, resume), 1);
+    assert!(extension::state(sibling).unwrap().is_halted());
+    ipc::send(sibling, Message::with_words(0, &[9])).unwrap();
+    thread::yield_now();
+    thread::resume(sibling).unwrap();
+    assert_eq!(ipc::receive(sibling).unwrap().word(0), 9);
+}
+
+fn ends_own_ipc() {
+    let space = confined::space();
+    let me = utcb::my_global_id();
+    let waits = confined::spawn(&space, move || {
+        let error = ipc::receive(ThreadId::ANY).expect_err("nobody sends").raw();
+        ipc::send(me, Message::with_words(3, &[error])).expect("the owner is in reach");
+    });
+    await_state(waits, ThreadState::Waiting);
+    let abort = move |thread| move || u64::from(thread::abort_ipc(thread).is_ok());
+    assert_eq!(attempt_in(&space, abort(waits)), 1);
+    let cancelled = x2::IpcError::new(IpcPhase::Receive, IpcErrorKind::Cancelled).raw();
+    assert_eq!(ipc::receive(waits).unwrap().word(0), cancelled);
+    // SAFETY: the handler, which is the test, lets it go on after the instruction.
+    let reports = confined::spawn(&space, || unsafe {
+        core::arch::asm!("ud2");
+        loop {
+            core::hint::spin_loop();
+        }
+    });
+    let report = ipc::receive(reports).unwrap();
+    let mut frame: [u64; 18] = core::array::from_fn(|index| report.word(index));
+    assert_eq!(attempt_in(&space, abort(reports)), 1);
+    assert!(extension::state(reports).unwrap().awaits_answer(), "it still waits for its handler");
+    frame[exception::RIP - 1] += 2;
+    ipc::send(reports, Message::with_words(0, &frame)).unwrap();
+    assert_eq!(state_of(reports), ThreadState::Running);
 }
 
 fn schedule_reaches_nobody() {

@@ -2,7 +2,7 @@
 
 use crate::framework::arena;
 use crate::framework::confined;
-use crate::framework::fixture::{Space, await_state, new_id};
+use crate::framework::fixture::{Space, await_state, new_id, state_of};
 use crate::framework::tests;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +29,8 @@ tests! {
     TST0012 [EXT 6.3] "a thread that waits is recalled when its IPC is over" recall_waiting;
     TST0013 [EXT 6.3] "a thread that waits for an answer is recalled before its next instruction" recall_answered;
     TST0014 [EXT 6.3] "recalling twice is recalling once" recall_twice;
+    TST0018 [EXT 6.3] "a halted thread is recalled without running, and stays halted" recall_halted;
+    TST0019 [EXT 6.3] "of a halted thread is told what it does, so that its IPC can be ended for a recall" recall_halted_in_ipc;
     TST0015 [EXT 6.2] "undefined control bits are refused" undefined_bits;
     TST0017 [EXT 6.1] "a call that reads and writes writes what the caller gave it" exchange;
     TST0016 [EXT 6.1] "a tag that is none, written to a waiting sender, is sent as an empty message" malformed_tag;
@@ -319,6 +321,48 @@ fn recall_twice() {
     while COUNT.load(Ordering::Relaxed) == seen {
         thread::yield_now();
     }
+}
+
+fn recall_halted() {
+    let thread = counting();
+    thread::stop(thread).unwrap();
+    for _ in 0..2 {
+        assert!(extension::recall(thread).unwrap().is_halted());
+        let frame = expect_recall(ipc::receive(thread).unwrap());
+        let state = extension::state(thread).unwrap();
+        assert!(state.is_halted() && state.awaits_answer() && !state.is_recalled());
+        ipc::send(thread, Message::with_words(0, &frame)).unwrap();
+        thread::yield_now();
+    }
+    // Recalled first, it comes as well.
+    let running = counting();
+    extension::recall(running).unwrap();
+    thread::stop(running).unwrap();
+    let frame = expect_recall(ipc::receive(running).unwrap());
+    ipc::send(running, Message::with_words(0, &frame)).unwrap();
+    thread::yield_now();
+    for halted in [thread, running] {
+        let state = extension::state(halted).unwrap();
+        assert!(state.is_halted() && !state.awaits_answer());
+    }
+    let seen = COUNT.load(Ordering::Relaxed);
+    thread::yield_now();
+    assert_eq!(COUNT.load(Ordering::Relaxed), seen, "they do not run");
+    thread::resume(running).unwrap();
+    while COUNT.load(Ordering::Relaxed) == seen {
+        thread::yield_now();
+    }
+}
+
+fn recall_halted_in_ipc() {
+    let thread = waiting();
+    thread::stop(thread).unwrap();
+    assert_eq!(state_of(thread), ThreadState::Inactive);
+    let state = extension::recall(thread).unwrap();
+    assert!(state.is_halted() && ThreadState::from_raw(state.0 & 0xf) == Some(ThreadState::Waiting));
+    thread::abort_ipc(thread).unwrap();
+    expect_recall(ipc::receive(thread).unwrap());
+    assert!(extension::state(thread).unwrap().is_halted());
 }
 
 fn undefined_bits() {
