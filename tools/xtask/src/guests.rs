@@ -27,7 +27,7 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 10] = [
+const TESTS: [Program; 11] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),
@@ -38,6 +38,7 @@ const TESTS: [Program; 10] = [
     program("hammer", "tests/guests/hammer.c", "gcc"),
     program("processors", "tests/guests/processors.c", "gcc"),
     program("extremes", "tests/guests/extremes.c", "musl-gcc"),
+    program("killed", "tests/guests/killed.c", "musl-gcc"),
 ];
 
 /// What is measured, in the images of benchmarks.
