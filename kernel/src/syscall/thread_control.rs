@@ -316,7 +316,7 @@ fn decode_creation(
     }
     let scheduler = decode_scheduler(current, scheduler)?.ok_or(ErrorCode::InvalidScheduler)?;
     match location {
-        Some(location) if !space.is_some_and(|space| space.is_utcb_location(location)) => {
+        Some(location) if space.is_some_and(|space| !may_be_given(space, location)) => {
             return Err(ErrorCode::InvalidUtcbArea);
         }
         None if pager.is_some() => return Err(ErrorCode::InvalidUtcbArea),
@@ -344,12 +344,14 @@ fn decode_modification(
     let scheduler = decode_scheduler(current, scheduler)?;
     let present = thread.utcb.get().map(|_| thread.local_id.get() - utcb::MR0_OFFSET);
     let location = location.filter(|&location| move_to.is_some() || Some(location) != present);
+    let kept = thread.kept_location().filter(|_| activated && move_to.is_none() && present.is_none());
+    let location = location.or(kept);
     let needs_location = match move_to {
         Some(_) => thread.is_active() || activated,
         None => activated && present.is_none(),
     };
     let allowed = match location {
-        Some(location) => space.is_utcb_location(location) && (move_to.is_some() || !thread.is_active()),
+        Some(location) => may_be_given(space, location) && (move_to.is_some() || !thread.is_active()),
         None => !needs_location,
     };
     if !allowed {
@@ -357,6 +359,12 @@ fn decode_modification(
     }
     let id = Some(id).filter(|&id| id != thread.id());
     Ok(Request::Modify { thread, id, move_to, scheduler, pager, location })
+}
+
+/// Whether a thread can be given the location in `space`. As long as that has no areas, any is kept until the thread's
+/// activation, which has it checked (X.2 rule 5.11).
+fn may_be_given(space: SpaceRef, location: u64) -> bool {
+    !space.is_configured() || space.is_utcb_location(location)
 }
 
 /// The space of the user thread that `specifier` names.
@@ -410,9 +418,9 @@ fn perform(request: Request) -> Result<Option<Work>, ErrorCode> {
     Ok(Some(Work::Idle))
 }
 
-/// Takes the UTCB that a thread is to get into use. `space` pays for it.
+/// Takes the UTCB that a thread is to get into use, in a space that has its areas. `space` pays for it.
 fn reserve_utcb(space: SpaceRef, location: Option<u64>) -> Result<Option<(&'static Utcb, u64)>, ErrorCode> {
-    let Some(location) = location else { return Ok(None) };
+    let Some(location) = location.filter(|_| space.is_configured()) else { return Ok(None) };
     let block = mapping::or_from_spare(|| space.allocate_utcb(location));
     let block = block.map_err(|_: OutOfMemory| ErrorCode::NoMemory)?.ok_or(ErrorCode::InvalidUtcbArea)?;
     Ok(Some((block, location)))
@@ -427,7 +435,7 @@ fn create(
     location: Option<u64>,
 ) -> Result<(), ErrorCode> {
     let Some(space) = space else {
-        return mapping::or_from_spare(|| lifecycle::create_with_space(id, scheduler))
+        return mapping::or_from_spare(|| lifecycle::create_with_space(id, scheduler, location))
             .map_err(|_: OutOfMemory| ErrorCode::NoMemory);
     };
     let pager = pager.unwrap_or(ThreadId::NIL);
@@ -443,6 +451,9 @@ fn create(
     // POINT OF NO RETURN.
     lifecycle::install_recorded(thread, id, space, home);
     lifecycle::set_scheduler(thread, scheduler);
+    if !space.is_configured() {
+        thread.keep_location(location);
+    }
     if let Some((block, location)) = place {
         lifecycle::set_first_utcb(thread, id, home, block, location);
         if !pager.is_nil() {
@@ -472,6 +483,8 @@ fn modify(
     } else if let Some((block, location)) = place {
         lifecycle::drop_utcb(thread);
         lifecycle::set_utcb(thread, block, location);
+    } else if location.is_some() {
+        thread.keep_location(location);
     }
     let before = thread.id();
     let work = if id.is_some() {

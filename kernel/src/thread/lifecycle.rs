@@ -81,13 +81,18 @@ fn release(thread: ThreadRef) {
 }
 
 /// Creates a thread, and an empty space for it (X.2 rule 5.6). Fails without trace.
-pub fn create_with_space(id: ThreadId, scheduler: ThreadRef) -> Result<(), OutOfMemory> {
+pub fn create_with_space(
+    id: ThreadId,
+    scheduler: ThreadRef,
+    location: Option<u64>,
+) -> Result<(), OutOfMemory> {
     // The TCB is paid for by the space, which has no name for it before it exists.
     let space = Space::create()?;
     match allocate(space.account(), ThreadId::NIL, arch::cpu_number() as u16) {
         Ok(thread) => {
             install_recorded(thread, id, space, creators_home());
             set_scheduler(thread, scheduler);
+            thread.keep_location(location);
             Ok(())
         }
         Err(error) => {
@@ -234,6 +239,9 @@ pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb
         block.copy_all(contents);
     }
     drop_utcb(thread);
+    if !thread.is_active() {
+        thread.keep_location(None);
+    }
     thread.space.set(Some(space));
     space.add_thread();
     if thread.is_active() {

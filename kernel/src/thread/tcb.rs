@@ -174,7 +174,8 @@ pub struct Tcb {
     pub sensitive_priority: Cell<u8>,
     /// See [`pending`].
     pub pending: Cell<u8>,
-    /// The words of the page fault (address, access) or exception (number, error code) being reported.
+    /// The words of the page fault (address, access) or exception (number, error code) being reported. Before the thread is
+    /// activated: see [`Self::keep_location`].
     pub fault: [Cell<u64>; 2],
     /// x87, SSE and AVX registers; `None` until first used (K14).
     pub extended_state: Cell<Option<&'static ExtendedState>>,
@@ -622,6 +623,19 @@ impl Tcb {
     /// Whether the thread's space has lost its owner: it does not run any more.
     pub fn is_orphaned(&self) -> bool {
         self.space.get().is_some_and(Space::is_orphaned)
+    }
+
+    /// Notes where the UTCB of a thread that is not active is to be, for its activation (X.2 rule 5.11): its space has no UTCB
+    /// area yet that the place could be in.
+    pub fn keep_location(&self, location: Option<u64>) {
+        debug_assert!(!self.is_active());
+        // All ones, which means no location to the caller, is the 0 of a new thread.
+        self.fault[0].set(!location.unwrap_or(u64::MAX));
+    }
+
+    /// The place that was noted.
+    pub fn kept_location(&self) -> Option<u64> {
+        Some(!self.fault[0].get()).filter(|&location| location != u64::MAX && !self.is_active())
     }
 
     /// Whether both threads live in the same address space.

@@ -1,11 +1,12 @@
 //! Spaces: SpaceControl, its areas and errors (ABI 12.3; X.2 rules 6.1-6.6).
 
-use crate::framework::fixture::{Space, activate, kip_area, new_id, root_utcb_area};
+use crate::framework::fixture::{Space, activate, kip_area, new_id, root_utcb_area, state_of};
 use crate::framework::{arena, tests};
 use l4::ipc::{self, Message};
 use l4::kernel_interface::kernel_interface;
 use l4::thread::{self, ThreadControl};
 use l4::{kip, space, utcb};
+use x2::control::ThreadState;
 use x2::{ErrorCode, Fpage, MapItem, Rights, ThreadId};
 
 tests! {
@@ -20,6 +21,7 @@ tests! {
     SPC0009 [6.3] "UTCB areas of many sizes, anywhere in the user area" areas_anywhere;
     SPC0010 [5.16] "many spaces come and go" many_spaces;
     SPC0011 [6.5] "the control word is ignored, and comes back as 0" control_word;
+    SPC0012 [5.11] "a UTCB location given before the space is configured is kept until activation, and checked there" kept_location;
 }
 
 fn new_space() -> ThreadId {
@@ -33,7 +35,8 @@ fn configure(id: ThreadId, kip_area: Fpage, utcb_area: Fpage) -> Result<u64, Opt
     space::control(id, 0, kip_area, utcb_area, ThreadId::ANY)
 }
 
-const UTCBS: Fpage = Fpage::memory(0x2000_0000, 12);
+const UTCB_BASE: u64 = 0x2000_0000;
+const UTCBS: Fpage = Fpage::memory(UTCB_BASE, 12);
 
 fn invalid_spaces() {
     for id in [ThreadId::NIL, ThreadId::ANY, new_id(), utcb::my_local_id(), ThreadId::interrupt(1)] {
@@ -182,4 +185,49 @@ fn control_word() {
     for control in [0, 1, 1 << 31, 1 << 63, u64::MAX] {
         assert_eq!(space::control(id, control, kip_area(), UTCBS, ThreadId::NIL), Ok(0));
     }
+}
+
+/// The second half of how old programs start a space: no location any more.
+fn activate_where_kept(id: ThreadId, space: ThreadId) -> Result<(), Option<ErrorCode>> {
+    let root = kip().root();
+    thread::control(id, ThreadControl { space, scheduler: root, pager: root, utcb: None })
+}
+
+fn kept_location() {
+    let area = UTCB_BASE;
+    let create = |id: ThreadId, space: ThreadId, location: u64| {
+        let control =
+            ThreadControl { space, scheduler: kip().root(), pager: ThreadId::NIL, utcb: Some(location) };
+        thread::control(id, control).expect("nothing can be said of the location yet");
+    };
+    let ids: [ThreadId; 4] = core::array::from_fn(|_| new_id());
+    let [first, second, third, fourth] = ids;
+    create(first, first, area);
+    // Another place for an inactive one, and more threads.
+    create(second, first, 7);
+    create(second, first, area + 1024);
+    create(third, first, area + 4096);
+    create(fourth, first, area);
+    assert_eq!(activate_where_kept(first, first), Err(Some(ErrorCode::InvalidSpace)));
+    configure(first, kip_area(), UTCBS).unwrap();
+    for id in [first, second] {
+        activate_where_kept(id, first).expect("the place that was kept is free");
+        assert_eq!(state_of(id), ThreadState::Waiting);
+    }
+    for outside_or_used in [third, fourth] {
+        assert_eq!(activate_where_kept(outside_or_used, first), Err(Some(ErrorCode::InvalidUtcbArea)));
+    }
+    activate(third, first, area + 2048).expect("the place given last counts");
+    activate(fourth, first, area).expect_err("it is the first thread's");
+    // With the same location said twice, and as the first thread of another space.
+    let again = new_id();
+    create(again, again, area);
+    configure(again, kip_area(), UTCBS).unwrap();
+    activate(again, again, area).unwrap();
+    assert_eq!(state_of(again), ThreadState::Waiting);
+    // What another thread in the same memory had is forgotten.
+    thread::delete(again).unwrap();
+    let without = new_space();
+    configure(without, kip_area(), UTCBS).unwrap();
+    assert_eq!(activate_where_kept(without, without), Err(Some(ErrorCode::InvalidUtcbArea)));
 }

@@ -139,12 +139,16 @@ pub(super) fn thread_control(
     // Its UTCB.
     let utcb = present.map_or(0, |thread| thread.utcb);
     let given = (location != u64::MAX && (moves || utcb == 0 || location != utcb)).then_some(location);
+    let kept = present.and_then(|thread| thread.kept).filter(|_| activates && !moves && utcb == 0);
+    let given = given.or(kept);
     let area = target.and_then(|space| space.utcbs);
     let fits = |location: u64| {
         location.is_multiple_of(x2::utcb::ALIGN) && area.is_some_and(|area| area.contains(location))
     };
     let active = present.is_some_and(|thread| thread.active);
     let wrong = match given {
+        // Kept for later.
+        Some(_) if !configured => false,
         Some(location) => {
             let used = |other: &super::facts::Thread| other.utcb == location && Some(other.space) == key;
             !fits(location) || active && !moves || facts.threads.values().any(used)

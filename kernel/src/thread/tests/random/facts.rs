@@ -27,6 +27,8 @@ pub(super) struct Thread {
     pub active: bool,
     /// Where its UTCB is; 0 = nowhere.
     pub utcb: u64,
+    /// Where it is to be once the thread is activated.
+    pub kept: Option<u64>,
     pub scheduler: ThreadId,
     /// Its id has ended and it is about to go.
     pub dying: bool,
@@ -40,6 +42,7 @@ impl Thread {
             space: key_of(thread.space.get()?),
             active: thread.continuation() != Continuation::Inactive,
             utcb: thread.local_id.get().saturating_sub(utcb::MR0_OFFSET),
+            kept: thread.kept_location(),
             scheduler: thread.scheduler.get(),
             dying: thread.id().is_nil(),
         })

@@ -268,11 +268,13 @@ impl Model {
             } else {
                 assert_eq!(Some(key), self.facts.space_of(space), "the space of a new thread");
             }
+            let configured = self.facts.spaces.get(&key).is_some_and(SpaceFacts::is_configured);
             let thread = Thread {
                 id: dest,
                 space: key,
                 active: !pager.is_nil(),
-                utcb: location.unwrap_or(0),
+                utcb: location.filter(|_| configured).unwrap_or(0),
+                kept: location.filter(|_| !configured),
                 scheduler: scheduler.unwrap_or(ThreadId::NIL),
                 dying: false,
             };
@@ -292,12 +294,19 @@ impl Model {
         } else if moves {
             self.facts.changes[number as usize] += 1;
         }
-        let utcb = location.unwrap_or(if moves { 0 } else { before.utcb });
+        let configured = self.facts.spaces.get(&key).is_some_and(SpaceFacts::is_configured);
+        let active = before.active || !pager.is_nil();
+        let stays = if moves { 0 } else { before.utcb };
+        let kept = before.kept.filter(|_| !moves);
+        let first = kept.filter(|_| active && stays == 0);
+        let utcb = location.or(first).filter(|_| configured).unwrap_or(stays);
+        let kept = location.filter(|_| !configured).or(kept).filter(|_| !active);
         let thread = Thread {
             id: dest,
             space: key,
-            active: before.active || !pager.is_nil(),
+            active,
             utcb,
+            kept,
             scheduler: scheduler.unwrap_or(before.scheduler),
             dying: false,
         };
