@@ -55,6 +55,9 @@ impl Page {
         words[API_FLAGS / 8] = API_FLAGS_VALUE;
         words[MEMORY_INFO / 8] = MemoryInfo { offset: MEMORY_DESCRIPTORS, count: CAPACITY }.raw();
         words[UTCB_INFO / 8] = UtcbInfo::AMD64.raw();
+        // What every processor has. The original kickstart steps through memory by the smallest of these pages, and would
+        // do so for ever if there were none.
+        words[PAGE_INFO / 8] = PageInfo::new(Rights::ALL, 1 << 12 | 1 << 21).raw();
         words[KIP_AREA_INFO / 8] = SIZE_LOG2 as u64;
         words[PROCESSOR_DESCRIPTOR_POINTER / 8] = PROCESSOR_DESCRIPTORS as u64;
         words[KERNEL_DESCRIPTOR_POINTER / 8] = KERNEL_DESCRIPTOR as u64;
@@ -257,6 +260,7 @@ mod tests {
         let info = page.memory_info();
         assert!(info.offset >= 0x240 && info.offset.is_multiple_of(16));
         assert!(info.count >= 64 && info.offset + info.count * MemoryDescriptor::SIZE <= SIZE as usize);
+        assert_eq!(page.0[PAGE_INFO / 8], 0x20_1007);
     }
 
     /// Rules: 10.3.

@@ -26,7 +26,8 @@ struct program_header {
 };
 
 // Offsets in the kernel interface page (3), in words.
-enum { KIP_SIGMA0 = 0x40 / 8, KIP_ROOT = 0x80 / 8, KIP_MEMORY_INFO = 0xa8 / 8, KIP_BOOT_INFO = 0x170 / 8 };
+enum { KIP_SIGMA0 = 0x40 / 8, KIP_ROOT = 0x80 / 8, KIP_MEMORY_INFO = 0xa8 / 8, KIP_BOOT_INFO = 0x170 / 8,
+       KIP_PAGE_INFO = 0x190 / 8 };
 static const uint32_t KIP_MAGIC = 0x4be6344c;
 
 // Types of memory descriptors (3) and subtypes of boot-loader memory (1.5).
@@ -176,6 +177,14 @@ static word *find_kip(void) {
     fail("no 64-bit kernel interface page in the kernel at", images[KERNEL].low);
 }
 
+// 3: the smallest page that the image's page names. The original steps through memory by it, and for ever where there is none.
+static uint32_t smallest_page(const word *kip) {
+    for (uint32_t size = 1 << 10; size; size <<= 1)
+        if (kip[KIP_PAGE_INFO] & size)
+            return size;
+    fail("no page size in the kernel interface page of the image:", (uint32_t)kip[KIP_PAGE_INFO]);
+}
+
 static word *descriptors;
 static uint32_t descriptor_count, descriptor_capacity;
 
@@ -193,6 +202,7 @@ static const struct multiboot_range *next_range(const struct multiboot_range *ra
 
 // 1.5: the memory descriptors, in this order.
 static void describe_memory(const struct multiboot *info, word *kip, uint32_t kernel_memory) {
+    const uint32_t page = smallest_page(kip);
     const struct multiboot_range *first = (const struct multiboot_range *)info->map;
     const struct multiboot_range *end = (const struct multiboot_range *)(info->map + info->map_size);
     descriptor_capacity = (uint32_t)kip[KIP_MEMORY_INFO];
@@ -211,16 +221,20 @@ static void describe_memory(const struct multiboot *info, word *kip, uint32_t ke
         uint32_t low = ((uint32_t)range->base + mask) & ~mask;
         word range_end = range->base + range->size;
         uint32_t high = (range_end > limit ? limit : (uint32_t)range_end) & ~mask;
-        if (high > low && high - low >= kernel_memory) {
-            describe(RESERVED, 0, high - kernel_memory, high - 1);
-            break;
-        }
+        if (high <= low || high - low < kernel_memory)
+            continue;
+        // Whole pages, as far up as they fit.
+        uint32_t start = low;
+        while (start + page + kernel_memory <= high)
+            start += page;
+        describe(RESERVED, 0, start, start + kernel_memory - 1);
+        break;
     }
     describe(BOOT_LOADER, LOADER_SERVER, images[SIGMA0].low, images[SIGMA0].high - 1);
     describe(BOOT_LOADER, LOADER_SERVER, images[ROOT].low, images[ROOT].high - 1);
     for (unsigned i = FIRST_DATA; i < module_count; i++)
         describe(BOOT_LOADER, LOADER_MODULE, modules[i].start, modules[i].end - 1);
-    describe(BOOT_LOADER, LOADER_INFO, (uint32_t)boot_info, (uint32_t)boot_info + PAGE - 1);
+    describe(BOOT_LOADER, LOADER_INFO, (uint32_t)boot_info, (uint32_t)boot_info + sizeof boot_info - 1);
     describe(BOOT_LOADER, LOADER_INFO, (uint32_t)multiboot_copy, (uint32_t)multiboot_copy + sizeof multiboot_copy - 1);
     kip[KIP_MEMORY_INFO] = (kip[KIP_MEMORY_INFO] & ~(word)UINT32_MAX) | descriptor_count;
 }
