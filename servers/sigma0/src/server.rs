@@ -39,6 +39,9 @@ pub enum Answer {
 
 /// Extended request (X.2 leaves them to sigma0): MR1 of a message with label -1001 from the root task.
 pub mod extended {
+    /// The original prints its pools; this sigma0 has no console, and prints nothing. Answer: an empty message if MR2 is not 0,
+    /// else none.
+    pub const DUMP: u64 = 2;
     /// From now on the thread in MR2 is served as if it were the root task's first thread. Answer: empty message. At
     /// most [`super::MAX_ANNOUNCED`] threads; MR2 = nil forgets them all.
     pub const ANNOUNCE_THREAD: u64 = 3;
@@ -105,8 +108,10 @@ impl<'a> Server<'a> {
     }
 
     fn extended(&mut self, [operation, argument]: [u64; 2]) -> Option<Answer> {
-        if operation != extended::ANNOUNCE_THREAD {
-            return None;
+        match operation {
+            extended::ANNOUNCE_THREAD => {}
+            extended::DUMP => return (argument != 0).then_some(Answer::Done),
+            _ => return None,
         }
         let thread = ThreadId::from_raw(argument);
         if thread.is_nil() {
@@ -326,6 +331,22 @@ mod tests {
             let fpage = Fpage::memory(0xfec0_0000, 12);
             let answer = server.serve(ROOT, RPC, [fpage.raw(), 1]);
             assert_eq!(answer, Some(Answer::Map { fpage: fpage.with_rights(Rights::ALL), attributes: 1 }));
+        });
+    }
+
+    /// Rules: ABI 14.
+    #[test]
+    fn a_dump_is_answered_if_an_answer_is_wanted() {
+        with_server(Clients::Everybody, |server| {
+            let tag = MessageTag::new(label(protocol::SIGMA0_EXTENDED, 0), 2, 0);
+            assert_eq!(server.serve(ROOT, tag, [extended::DUMP, 1]), Some(Answer::Done));
+            assert_eq!(server.serve(ROOT, tag, [extended::DUMP, u64::MAX]), Some(Answer::Done));
+            assert_eq!(server.serve(ROOT, tag, [extended::DUMP, 0]), None);
+            assert_eq!(server.serve(OTHER, tag, [extended::DUMP, 1]), None);
+            // How much is printed; another number is no request.
+            for operation in [0, 1, 4, u64::MAX] {
+                assert_eq!(server.serve(ROOT, tag, [operation, 1]), None);
+            }
         });
     }
 
