@@ -277,6 +277,9 @@ fn pages(out: &mut impl Write, number: u32, from: u64) -> fmt::Result {
 
 fn entries(out: &mut impl Write, number: u32, address: u64) -> fmt::Result {
     let space = space_of(out, number)?;
+    if !arch::is_canonical(address) {
+        return writeln!(out, "no processor has the address {address:#x}");
+    }
     for (level, entry) in inspect::entries(space.memory, VirtAddr::new(address)) {
         writeln!(out, "level {level}: {entry:#018x}")?;
     }

@@ -62,6 +62,53 @@ fn an_empty_machine_can_be_looked_at() {
     assert!(print(Command::Help).contains("threads"));
 }
 
+/// No number that can be typed stops the debugger.
+#[test]
+fn odd_numbers_and_addresses_are_answered() {
+    let world = crate::thread::tests::World::new();
+    let spaces = threads().iter().filter(|thread| thread.space.get().is_some());
+    let present = spaces.map(|thread| thread.id().number()).next().expect("the world has threads");
+    let edges = [0, 12, 13, 31, 32, 43, 44, 46, 47, 48, 52, 63].into_iter().flat_map(|bit| {
+        let power = 1u64 << bit;
+        [power - 1, power, power + 1, power.wrapping_neg(), !power]
+    });
+    let print = |command| {
+        let mut text = String::new();
+        show::execute(command, &mut text);
+        assert!(!text.is_empty(), "{command:?}");
+        text
+    };
+    for edge in edges.chain([0, u64::MAX]) {
+        let number = edge as u32;
+        for thread in [number, present] {
+            for command in
+                [Command::Pages(thread, edge), Command::Entries(thread, edge), Command::Read(thread, edge)]
+            {
+                print(command);
+            }
+        }
+        print(Command::Thread(number));
+        if edge >> 44 != 0 {
+            assert_eq!(print(Command::Frame(edge)), "nobody has it from sigma0\n");
+        } else {
+            print(Command::Frame(edge));
+        }
+        breakpoints::clear(edge);
+        for at in [StopAt::Execution, StopAt::Write { bytes: 8 }, StopAt::Write { bytes: 0 }] {
+            if let Ok(number) = breakpoints::set(Breakpoint { address: edge, at }) {
+                assert!(breakpoints::clear(number as u64));
+            }
+        }
+        for line in ["f", "c", "b", "w", "t", "p 1", "pt 1", "r 1", "w 1"] {
+            let line = std::format!("{line} {edge:#x}");
+            let _ = parse(&line);
+            let _ = parse(&std::format!("{line}{edge}"));
+        }
+    }
+    assert!(print(Command::Entries(present, 1 << 47)).starts_with("no processor has"));
+    drop(world);
+}
+
 #[test]
 fn breakpoints_are_set_listed_and_cleared() {
     let code = |address| Breakpoint { address, at: StopAt::Execution };

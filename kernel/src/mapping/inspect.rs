@@ -54,9 +54,10 @@ pub struct Holding {
     pub page: Option<(PhysAddr, VirtAddr, Rights)>,
 }
 
-/// Everything that is derived from the memory at `address`, in depth-first order.
+/// Everything that is derived from the memory at `address`, in depth-first order: nothing where no memory can be.
 pub fn tree(address: PhysAddr) -> impl Iterator<Item = Holding> {
-    let mut next = (tree::root(address), 0);
+    let is_memory = address.value() >> tree::PHYSICAL_BITS == 0;
+    let mut next = (if is_memory { tree::root(address) } else { NodeId::NONE }, 0);
     core::iter::from_fn(move || {
         let (node, depth) = next;
         if node.is_none() {

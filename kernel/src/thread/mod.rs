@@ -15,7 +15,7 @@ mod send_queue;
 pub mod table;
 mod tcb;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod transfer_record;
 pub mod user_memory;
 mod utcb;

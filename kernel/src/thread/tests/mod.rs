@@ -43,14 +43,14 @@ fn id(number: u32, version: u32) -> ThreadId {
 }
 
 /// A machine with sigma0 and the root task.
-struct World {
+pub(crate) struct World {
     machine: Machine,
     /// Whether the last ThreadControl was done at once, if that could be.
     at_once: Cell<bool>,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_processors(1)
     }
 
