@@ -16,7 +16,6 @@ tests! {
     SIG0005 [12.6] "malformed messages get no answer" malformed;
     SIG0006 [12.6] "sigma0 survives senders that do not wait for its answer" deserters;
     SIG0007 [9.4] "memory comes with the attributes asked for; with wrong ones it is refused" attributes;
-    SIG0008 [ABI 14] "a request to dump is answered where an answer is asked for" dump;
 }
 
 /// Asks for `fpage`; nilpage if refused.
@@ -102,20 +101,6 @@ fn malformed() {
         assert_eq!(result.unwrap_err().kind, IpcErrorKind::Timeout, "{tag:?}");
     }
     assert!(!ask(sigma0::any(12)).is_nil());
-}
-
-fn dump() {
-    assert!(!ask(sigma0::any(12)).is_nil());
-    let dump = |wanted: u64| {
-        utcb::set_message_register(1, 2);
-        utcb::set_message_register(2, wanted);
-        let tag = MessageTag::new(protocol::label(protocol::SIGMA0_EXTENDED, 0), 2, 0);
-        let receive = if wanted == 0 { Time::period(2000) } else { Time::NEVER };
-        ipc::ipc(kip().sigma0(), kip().sigma0(), Timeouts::new(Time::NEVER, receive), tag)
-    };
-    let answer = dump(1).unwrap();
-    assert_eq!((answer.from, answer.tag.untyped(), answer.tag.typed()), (kip().sigma0(), 0, 0));
-    assert_eq!(dump(0).unwrap_err().kind, IpcErrorKind::Timeout);
 }
 
 fn deserters() {
