@@ -177,12 +177,12 @@ fn perform(current: ThreadRef, request: &Request) {
 
 /// What Schedule says of the thread.
 fn state(thread: ThreadRef) -> ThreadState {
-    if thread.has(flag::HALTED) { ThreadState::Inactive } else { doing(thread) }
+    if thread.has(flag::HALTED) { ThreadState::Inactive } else { doing(thread.continuation()) }
 }
 
-/// What the thread is doing, be it halted or not. Only user-invoked IPC counts as such (X.2 rule 3.12).
-pub(super) fn doing(thread: ThreadRef) -> ThreadState {
-    match thread.continuation() {
+/// What a thread with this continuation is doing, be it halted or not. Only user-invoked IPC counts as such (X.2 rule 3.12).
+pub(super) fn doing(continuation: Continuation) -> ThreadState {
+    match continuation {
         Continuation::Inactive => ThreadState::Inactive,
         Continuation::Send(IpcKind::User) | Continuation::SendAgain(IpcKind::User) => {
             ThreadState::PendingSend

@@ -209,7 +209,10 @@ fn state(thread: ThreadRef) -> u64 {
         thread.continuation().receiving().or(thread.continuation().sending()).is_some_and(|kind| {
             matches!(kind, IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall)
         });
-    schedule::doing(thread) as u64
+    // A page that is missing in a transfer is the IPC's affair: its owner ends that to have a thread that it has recalled, which
+    // otherwise could go on to wait for ever.
+    let doing = ipc::transfer_continuation(thread).unwrap_or(thread.continuation());
+    schedule::doing(doing) as u64
         | if thread.has(flag::HALTED) { control::IS_HALTED } else { 0 }
         | if awaits_answer { control::AWAITS_ANSWER } else { 0 }
         | if thread.has(flag::RECALLED) { control::RECALL_PENDING } else { 0 }

@@ -2,7 +2,7 @@
 
 use crate::framework::arena;
 use crate::framework::confined;
-use crate::framework::fixture::{Space, await_state, new_id, state_of};
+use crate::framework::fixture::{Space, await_state, image_fault_answer, new_id, state_of};
 use crate::framework::tests;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +11,9 @@ use l4::ipc::{self, Message};
 use l4::{syscall, thread, utcb};
 use x2::control::ThreadState;
 use x2::extension::{RECALLED, thread_state};
+use x2::message::StringDescriptor;
 use x2::protocol::{self, exception};
-use x2::{ErrorCode, ThreadId};
+use x2::{Acceptor, ErrorCode, Fpage, ThreadId};
 
 tests! {
     TST0001 [EXT 6.1] "the registers of a waiting thread are read as it will return with them" read_waiting;
@@ -31,6 +32,7 @@ tests! {
     TST0014 [EXT 6.3] "recalling twice is recalling once" recall_twice;
     TST0018 [EXT 6.3] "a halted thread is recalled without running, and stays halted" recall_halted;
     TST0019 [EXT 6.3] "of a halted thread is told what it does, so that its IPC can be ended for a recall" recall_halted_in_ipc;
+    TST0020 [EXT 6.3] "a thread whose message lacks a page is told to be in its IPC, which can be ended for a recall" recall_in_transfer;
     TST0015 [EXT 6.2] "undefined control bits are refused" undefined_bits;
     TST0017 [EXT 6.1] "a call that reads and writes writes what the caller gave it" exchange;
     TST0016 [EXT 6.1] "a tag that is none, written to a waiting sender, is sent as an empty message" malformed_tag;
@@ -363,6 +365,43 @@ fn recall_halted_in_ipc() {
     thread::abort_ipc(thread).unwrap();
     expect_recall(ipc::receive(thread).unwrap());
     assert!(extension::state(thread).unwrap().is_halted());
+}
+
+/// No answer would come: a recall must not be left to the wait for one.
+fn recall_in_transfer() {
+    let me = utcb::my_global_id();
+    let space = confined::space();
+    let page = arena::page().address;
+    let silent = confined::spawn(&space, move || {
+        arena::read_at(page);
+        // SAFETY: the buffer is a page that nothing else uses, and no mappings are accepted.
+        unsafe {
+            utcb::accept(Acceptor::new(Fpage::NIL, true));
+            utcb::set_buffer_register(1, StringDescriptor::new(4096, 1, false).raw());
+            utcb::set_buffer_register(2, page);
+        }
+        let _ = ipc::receive(ThreadId::ANY);
+        let _ = ipc::receive(me);
+    });
+    await_state(silent, ThreadState::Waiting);
+    let absent = 0x5000_0000_0000;
+    let thread = confined::spawn(&space, move || {
+        ipc::receive(me).expect("the test lets it go");
+        let message = Message::new(4).typed_words(&[StringDescriptor::new(64, 1, false).raw(), absent]);
+        let _ = ipc::call(silent, message);
+    });
+    await_state(thread, ThreadState::Waiting);
+    extension::set_handlers(thread, Some(me), Some(me)).unwrap();
+    let mut message = ipc::call(thread, Message::new(0)).unwrap();
+    while let Some(answer) = image_fault_answer(message) {
+        message = ipc::call(thread, answer).unwrap();
+    }
+    assert_eq!((protocol::of(message.tag), message.word(0)), (protocol::PAGE_FAULT, absent));
+    let state = extension::recall(thread).unwrap();
+    assert!(state.awaits_answer());
+    assert_eq!(ThreadState::from_raw(state.0 & 0xf), Some(ThreadState::Sending));
+    thread::abort_ipc(thread).unwrap();
+    expect_recall(ipc::receive(thread).unwrap());
 }
 
 fn undefined_bits() {
