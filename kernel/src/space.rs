@@ -366,10 +366,12 @@ impl Space {
         thread
     }
 
-    /// The same, if the thread has been looked for lately.
+    /// The same, if the thread has been looked for lately. One whose end has begun keeps its local id until its UTCB goes, on any
+    /// processor: it is known by its global id, which it has lost.
     #[inline]
     pub fn remembered_local_id(&self, id: ThreadId) -> Option<ThreadRef> {
-        self.local_ids[place_of(id)].get().filter(|thread| self.calls(thread, id))
+        let thread = self.local_ids[place_of(id)].get()?;
+        (!thread.found_id().is_nil() && self.calls(thread, id)).then_some(thread)
     }
 
     /// Whether `id` is the local id of `thread`, in this space. (A TCB is always one, if perhaps another thread's by now.)

@@ -7,6 +7,8 @@ pub enum Crash {
     Panic,
     /// A read of an address that is not mapped.
     Fault,
+    /// The same where the stack pointer is no stack's.
+    Entry,
     /// The stack runs into its guard page.
     Stack,
     /// A write to the kernel's code, at the address where it runs.

@@ -98,15 +98,16 @@ pub(super) const HELP: [(&str, &str, &str); 23] = [
     ("w A", "watch A", "stop after a write into the 8 bytes at address A (watch A SIZE: 1, 2, 4, 8)"),
     ("c N", "clear N", "remove breakpoint N"),
     ("n", "step", "execute one instruction of what has stopped"),
-    ("", "crash HOW", "make the kernel go wrong: panic fault stack code alias data"),
+    ("", "crash HOW", "make the kernel go wrong: panic fault entry stack code alias data"),
     ("g", "go", "leave the debugger"),
     ("", "reset", "restart the machine"),
     ("e", "exit", "end the emulator"),
 ];
 
-const CRASHES: [(&str, Crash); 6] = [
+const CRASHES: [(&str, Crash); 7] = [
     ("panic", Crash::Panic),
     ("fault", Crash::Fault),
+    ("entry", Crash::Entry),
     ("stack", Crash::Stack),
     ("code", Crash::Code),
     ("alias", Crash::CodeAlias),

@@ -290,12 +290,7 @@ impl Scheduler {
 
     /// Changes the priority of `thread`, wherever it is queued here.
     pub fn set_priority(&self, thread: ThreadRef, priority: u8, current: Option<ThreadRef>) {
-        let queued = thread.ready.is_queued();
-        self.ready.remove(thread);
-        thread.priority.set(priority);
-        if queued {
-            self.ready.push_back(thread);
-        }
+        self.ready.change_priority(thread, priority);
         if current.is_some_and(|current| eq(current, thread)) {
             self.running_priority.set(priority);
         }

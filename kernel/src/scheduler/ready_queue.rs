@@ -183,6 +183,26 @@ impl ReadyQueue {
         }
     }
 
+    /// `thread` has this priority from now on, and waits behind those that have it, too. One that has just come, or goes home, stays
+    /// among those that do: it is still to be seen to.
+    pub fn change_priority(&self, thread: ThreadRef, priority: u8) {
+        let moves = thread.ready.is_queued() && thread.ring.get() == Ring::Priority;
+        if moves {
+            self.remove(thread);
+        }
+        thread.priority.set(priority);
+        if moves {
+            self.push_back(thread);
+        }
+    }
+
+    /// `thread` is not to run now. One that has just come stays among those that have: it may have to go on elsewhere.
+    pub fn withdraw(&self, thread: ThreadRef) {
+        if thread.ring.get() != Ring::Arrived {
+            self.remove(thread);
+        }
+    }
+
     /// The first thread of the highest priority that has one.
     pub fn first(&self) -> Option<ThreadRef> {
         self.highest_priority().and_then(|priority| self.heads[usize::from(priority)].get())

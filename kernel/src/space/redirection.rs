@@ -70,8 +70,7 @@ impl Space {
 
     /// The thread with this id has gone, or has another id now.
     pub fn forget_redirector(&self, id: ThreadId) {
-        if self.redirection.get() == Redirector::Thread(id) {
-            self.redirection.0.set(GONE);
-        }
+        // One step: on another processor SpaceControl may be setting another.
+        self.redirection.0.change_from(id.raw(), GONE);
     }
 }

@@ -6,11 +6,11 @@ use core::ptr::eq;
 use x2::control::{ExchangeControl, ExchangeState};
 use x2::{ErrorCode, ThreadId, utcb};
 
-use super::{Call, find_here, follow, set_error};
+use super::{Call, Object, find_here, object, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
-use crate::thread::{Continuation, IpcKind, ThreadRef, Utcb, flag, ipc};
+use crate::thread::{Continuation, Entry, Here, IpcKind, ThreadRef, Utcb, flag, ipc};
 
 /// What the call gives in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,9 +48,10 @@ pub fn find_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, Exc
 
 #[inline(never)]
 fn find_other_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, ExchangeState)> {
-    let thread = find_here(current, id)?;
+    let entry = Entry::of_handler();
+    let thread = find_here(&entry, current, id)?;
     thread.utcb.get().filter(|_| thread.is_active())?;
-    may_control(current, thread).then(|| (thread, doing(thread)))
+    may_control(current, *thread).then(|| (*thread, doing(*thread)))
 }
 
 /// What the thread is doing.
@@ -80,8 +81,8 @@ impl Values {
     }
 }
 
-struct Request {
-    thread: ThreadRef,
+struct Request<'entry> {
+    thread: Here<'entry>,
     block: &'static Utcb,
     /// What the thread is called by the caller.
     id: ThreadId,
@@ -94,11 +95,14 @@ struct Request {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
+    let entry = Entry::of_handler();
     let id = ThreadId::from_raw(current.registers.rax().get());
-    if let Some(next) = follow(current, id, Call::ExchangeRegisters) {
-        return next;
-    }
-    match decode(current) {
+    let request = match object(&entry, current, id, Call::ExchangeRegisters) {
+        Object::Elsewhere(next) => return next,
+        Object::None => Err(ErrorCode::InvalidThread),
+        Object::Here(thread) => decode(current, thread, id),
+    };
+    match request {
         Ok(request) => perform(current, &request),
         Err(error) => {
             set_error(current, error);
@@ -108,12 +112,14 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     }
 }
 
-fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
+fn decode<'entry>(
+    current: ThreadRef,
+    thread: Here<'entry>,
+    id: ThreadId,
+) -> Result<Request<'entry>, ErrorCode> {
     let registers = &current.registers;
-    let id = ThreadId::from_raw(registers.rax().get());
-    let thread = ipc::resolve_thread(current, id).ok_or(ErrorCode::InvalidThread)?;
     let block = thread.utcb.get().filter(|_| thread.is_active()).ok_or(ErrorCode::InvalidThread)?;
-    if !may_control(current, thread) {
+    if !may_control(current, *thread) {
         return Err(ErrorCode::InvalidThread);
     }
     // A local id means something in the caller's space only.
@@ -165,8 +171,9 @@ fn is_in_own_ipc(thread: ThreadRef) -> bool {
 }
 
 /// In the order of X.2 rule 5.32: read, abort, set, halt or resume.
-fn perform(current: ThreadRef, request: &Request) -> Next {
-    let &Request { thread, block, control, .. } = request;
+fn perform(current: ThreadRef, request: &Request<'_>) -> Next {
+    let &Request { ref thread, block, control, .. } = request;
+    let thread = **thread;
     let registers = &thread.registers;
     let before = Values::of(thread, block, request.id, doing(thread));
     let governs = governs(current, thread);
@@ -222,6 +229,6 @@ fn set_halted(current: ThreadRef, thread: ThreadRef, halted: bool) {
     if thread.is_runnable() {
         scheduler.make_ready(thread);
     } else if thread.continuation() == Continuation::ReturnToUser {
-        scheduler.ready.remove(thread);
+        scheduler.ready.withdraw(thread);
     }
 }

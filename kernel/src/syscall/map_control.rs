@@ -169,12 +169,6 @@ fn target(thread: ThreadId) -> Option<SpaceRef> {
         .and_then(|thread| thread.space.get())
 }
 
-/// Whether `space` still has the thread that the call names. If so it is not gone while the lock on mappings is held: its end
-/// needs it, too.
-fn is_target(current: ThreadRef, space: &Space) -> bool {
-    target(named(current)).is_some_and(|target| eq(target, space))
-}
-
 /// Reads an item. A page of the array that has gone since it was checked reads as an item that is refused.
 fn read_item(own: &Space, address: u64) -> MapItem {
     let [target, control, source, _] = user_memory::read_words(own, address).unwrap_or_default();
@@ -206,11 +200,15 @@ fn perform(
     let Some(record) = current.transfer_record.get() else {
         return Progress::Done(Err(ErrorCode::NoMemory));
     };
-    let physical = own.ownership.sees_physical();
     let _alone = mapping::lock();
-    if !is_target(current, space) {
-        return Progress::Done(Err(ErrorCode::InvalidSpace));
+    // Only now: what holds under the lock holds until it is released. The space does not go, as its end needs the lock, too; and
+    // an owner that has been replaced has lost the space when that call returns.
+    match decode_spaces(current) {
+        Ok((_, target)) if eq(target, space) => {}
+        Ok(_) => return Progress::Done(Err(ErrorCode::InvalidSpace)),
+        Err(error) => return Progress::Done(Err(error)),
     }
+    let physical = own.ownership.sees_physical();
     record.with_cursor(|cursor| mapping::control(cursor, own.memory, space.memory, item, physical))
 }
 

@@ -1,4 +1,8 @@
-//! The system calls: one file each. `decode` checks everything and changes nothing, `perform` cannot fail.
+//! The system calls: one file each. `decode` checks the arguments, `perform` does what they ask for. What a call takes memory for
+//! it takes before its first change (K4): ThreadState as the last step of `decode`, ThreadControl, SpaceControl and SpaceOptions
+//! as the first of `perform`, which is where they can still fail.
+//!
+//! A call that is about a thread looks that up once (`object`), goes to where it is, and works on what is [`Here`].
 //!
 //! A call is identified by the address to which SYSCALL will return, which is the only thing that the kernel believes
 //! about the stub (K9). The stubs of [`Call`] lie [`STUB_SPACING`] bytes apart, in this order.
@@ -26,7 +30,7 @@ use x2::{ErrorCode, ThreadId, utcb};
 
 use crate::scheduler::Next;
 use crate::thread::table::threads;
-use crate::thread::{Continuation, ThreadRef, Work, ipc, location, redirect};
+use crate::thread::{Continuation, Entry, Found, Here, ThreadRef, Work, ipc, redirect};
 use crate::trace::{self, Event};
 
 /// Bytes from the stub of one call to that of the next.
@@ -186,23 +190,35 @@ pub fn call_again(current: ThreadRef, call: Call) -> Next {
     call.handler()(current)
 }
 
-/// If the thread that `id` names for the current thread is elsewhere, the current thread goes there and makes `call` anew:
-/// a handler may touch only what is here.
-#[inline]
-fn follow(current: ThreadRef, id: ThreadId, call: Call) -> Option<Next> {
-    let thread = ipc::resolve_thread(current, id)?;
-    if thread.is_here() { None } else { Some(location::follow(current, thread, Continuation::Call(call))) }
+/// What the thread is that a call is about.
+enum Object<'entry> {
+    /// One that is here: the handler may touch it.
+    Here(Here<'entry>),
+    /// The id names none.
+    None,
+    /// One that is elsewhere: the current thread is on its way there, and makes the call anew.
+    Elsewhere(Next),
 }
 
-/// The thread here that `id` names for the current thread, if that is found at once: `None` says nothing.
+/// The thread that `id` names for the current thread, which makes `call`. One look-up decides whether there is one, and where.
 #[inline]
-fn find_here(current: ThreadRef, id: ThreadId) -> Option<ThreadRef> {
+fn object<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId, call: Call) -> Object<'entry> {
+    let Some(found) = ipc::resolve_thread(current, id).map(Found::new) else { return Object::None };
+    match found.here(entry) {
+        Some(thread) => Object::Here(thread),
+        None => Object::Elsewhere(found.follow(current, Continuation::Call(call))),
+    }
+}
+
+/// The thread here that `id` names for the current thread, if that is found without a search: `None` says nothing.
+#[inline]
+fn find_here<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId) -> Option<Here<'entry>> {
     let thread = if id.has_version() {
         threads().find(id)
     } else {
         Some(id).filter(|id| !id.is_nil()).and(current.space.get())?.remembered_local_id(id)
     };
-    thread.filter(|thread| thread.is_here())
+    Found::new(thread?).here(entry)
 }
 
 /// Goes on with a system call that gave way to an interrupt.

@@ -5,34 +5,31 @@ use core::sync::atomic::Ordering;
 
 use x2::{ErrorCode, ThreadId};
 
-use super::{Call, follow, return_result};
+use super::{Call, Object, object, return_result};
 use crate::scheduler::Next;
-use crate::thread::{ThreadRef, ipc};
+use crate::thread::{Entry, Here, ThreadRef, ipc};
 use crate::trace::{self, Event};
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    if let Some(next) = follow(current, ThreadId::from_raw(current.registers.rdi.get()), Call::Notify) {
-        return next;
+    let entry = Entry::of_handler();
+    let id = ThreadId::from_raw(current.registers.rdi.get());
+    let thread = match object(&entry, current, id, Call::Notify) {
+        Object::Elsewhere(next) => return next,
+        Object::Here(thread) => Some(thread).filter(|thread| may_be_notified(current, thread)),
+        Object::None => None,
+    };
+    return_result(current, if thread.is_some() { Ok(()) } else { Err(ErrorCode::InvalidThread) });
+    if let Some(thread) = thread {
+        // Relaxed: it is read where the thread is, and that is here now.
+        thread.notification.fetch_or(current.registers.rsi.get(), Ordering::Relaxed);
+        trace::event(Event::Notify, thread.id().raw(), current.registers.rsi.get());
+        ipc::offer_notification(*thread);
     }
-    let result = decode(current);
-    return_result(current, result.map(|_| ()));
-    match result {
-        Ok(thread) => {
-            // Relaxed: it is read where the thread is, and that is here now.
-            thread.notification.fetch_or(current.registers.rsi.get(), Ordering::Relaxed);
-            trace::event(Event::Notify, thread.id().raw(), current.registers.rsi.get());
-            ipc::offer_notification(thread);
-            Next::Return
-        }
-        Err(_) => Next::Return,
-    }
+    Next::Return
 }
 
-fn decode(current: ThreadRef) -> Result<ThreadRef, ErrorCode> {
-    ipc::resolve_thread(current, ThreadId::from_raw(current.registers.rdi.get()))
-        .filter(|thread| thread.is_active() && ipc::reaches_directly(current, thread))
-        .filter(|thread| may_notify(current, thread))
-        .ok_or(ErrorCode::InvalidThread)
+fn may_be_notified(current: ThreadRef, thread: &Here<'_>) -> bool {
+    thread.is_active() && ipc::reaches_directly(current, thread) && may_notify(current, thread)
 }
 
 /// A confined program notifies of its owner's threads only those that handle what it does: others may keep their own counsel

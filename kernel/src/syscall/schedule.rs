@@ -8,17 +8,17 @@ use x2::control::{
 };
 use x2::{ErrorCode, ThreadId, Time};
 
-use super::{Call, check_privilege, find_here, follow, is_privileged, set_error};
+use super::{Call, Object, check_privilege, find_here, is_privileged, object, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::thread::table::threads;
-use crate::thread::{Continuation, IpcKind, ThreadRef, flag, ipc, location};
+use crate::thread::{Continuation, Entry, Here, IpcKind, ThreadRef, flag, ipc, location};
 use crate::{arch, interrupt};
 
 /// Changes that were found right.
-struct Request {
-    thread: ThreadRef,
+struct Request<'entry> {
+    thread: Here<'entry>,
     timeslice: Option<Microseconds>,
     quantum: Option<Microseconds>,
     priority: Option<u8>,
@@ -27,8 +27,8 @@ struct Request {
 }
 
 /// What the call is about.
-enum Decoded {
-    Change(Request),
+enum Decoded<'entry> {
+    Change(Request<'entry>),
     /// A user's thread number without such a thread.
     NoThread,
     /// An associated interrupt: it has no schedule, and accepts any.
@@ -54,7 +54,8 @@ pub fn read(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
 
 #[inline(never)]
 fn read_other(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
-    let thread = find_here(current, id)?;
+    let entry = Entry::of_handler();
+    let thread = *find_here(&entry, current, id)?;
     let allowed = ipc::reaches(current, thread) && (is_privileged(current) || schedules(current, thread));
     allowed.then(|| (state(thread), remaining_times(thread)))
 }
@@ -66,12 +67,16 @@ fn schedules(current: ThreadRef, thread: ThreadRef) -> bool {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    if let Some(next) = follow(current, ThreadId::from_raw(current.registers.rdi.get()), Call::Schedule) {
-        return next;
-    }
-    let (state, times) = match decode(current) {
+    let entry = Entry::of_handler();
+    let id = ThreadId::from_raw(current.registers.rdi.get());
+    let thread = match object(&entry, current, id, Call::Schedule) {
+        Object::Elsewhere(next) => return next,
+        Object::None => None,
+        Object::Here(thread) => Some(thread),
+    };
+    let (state, times) = match decode(current, thread, id) {
         Ok(Decoded::Change(request)) => {
-            let before = (state(request.thread), remaining_times(request.thread));
+            let before = (state(*request.thread), remaining_times(*request.thread));
             perform(current, &request);
             before
         }
@@ -89,18 +94,22 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     Next::ReturnFromEvent
 }
 
-fn decode(current: ThreadRef) -> Result<Decoded, ErrorCode> {
+/// `thread` is what `id` names, if it names a thread.
+fn decode<'entry>(
+    current: ThreadRef,
+    thread: Option<Here<'entry>>,
+    id: ThreadId,
+) -> Result<Decoded<'entry>, ErrorCode> {
     let registers = &current.registers;
-    let id = ThreadId::from_raw(registers.rdi.get());
     if id.is_global() && id.number() < interrupt::system_base() {
         interrupt::find(id).and_then(|interrupt| interrupt.handler()).ok_or(ErrorCode::InvalidThread)?;
         return check_privilege(current).map(|()| Decoded::Interrupt);
     }
-    let Some(thread) = ipc::resolve_thread(current, id).filter(|thread| ipc::reaches(current, thread)) else {
+    let Some(thread) = thread.filter(|thread| ipc::reaches(current, **thread)) else {
         return if ipc::is_user_number(id) { Ok(Decoded::NoThread) } else { Err(ErrorCode::InvalidThread) };
     };
     let privileged = is_privileged(current);
-    if !privileged && !schedules(current, thread) {
+    if !privileged && !schedules(current, *thread) {
         return Err(ErrorCode::NoPrivilege);
     }
     let priority = priority_control(registers.rsi.get());
@@ -137,8 +146,8 @@ fn length(time: Option<Time>) -> Result<Option<Microseconds>, ErrorCode> {
     }
 }
 
-fn perform(current: ThreadRef, request: &Request) {
-    let thread = request.thread;
+fn perform(current: ThreadRef, request: &Request<'_>) {
+    let thread = *request.thread;
     let scheduler = &processor::this().scheduler;
     if let Some(length) = request.timeslice {
         scheduler.set_timeslice(thread, length);

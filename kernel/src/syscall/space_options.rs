@@ -113,7 +113,11 @@ fn perform(request: Request) -> Result<[u64; 2], ErrorCode> {
         Request::Information(space) => {
             return Ok([space.account().used(), space.account().limit().word()]);
         }
-        Request::Owner(space, owner) => space.set_owner(owner)?,
+        Request::Owner(space, owner) => {
+            space.set_owner(owner)?;
+            // A MapControl that has found the old owner, under this lock, ends before this call does.
+            drop(mapping::lock());
+        }
         Request::Quota(space, quota) => {
             if space.account() == Account::KERNEL {
                 // The initial servers' memory is the kernel's own.

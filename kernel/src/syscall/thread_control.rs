@@ -13,18 +13,20 @@ use crate::memory::OutOfMemory;
 use crate::scheduler::Next;
 use crate::space::{CONTROL, Space, SpaceRef};
 use crate::thread::table::threads;
-use crate::thread::{Continuation, ThreadRef, Utcb, Work, ipc, lifecycle, location};
+use crate::thread::{Continuation, Entry, Found, Here, ThreadRef, Utcb, Work, ipc, lifecycle, location};
 
 /// UtcbLocation "unchanged".
 const UNCHANGED: u64 = u64::MAX;
 
 /// A call whose parameters are right.
-enum Request {
+enum Request<'entry> {
     /// An interrupt gets a handler, or none.
     Associate(&'static Interrupt, Option<ThreadRef>),
     /// Deletion of a thread that does not exist.
     Nothing,
-    Delete(ThreadRef),
+    Delete(Here<'entry>),
+    /// It is about a thread that is elsewhere: the current thread goes there.
+    Follow(Found),
     /// A new thread; `space` is `None` for a new space.
     Create {
         id: ThreadId,
@@ -35,7 +37,7 @@ enum Request {
     },
     /// What is `None` stays as it is.
     Modify {
-        thread: ThreadRef,
+        thread: Here<'entry>,
         id: Option<ThreadId>,
         move_to: Option<SpaceRef>,
         scheduler: Option<ThreadRef>,
@@ -45,11 +47,20 @@ enum Request {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    if let Some(next) = go_to_object(current) {
+    if let Some(next) = go_to_interrupt(current) {
         return next;
     }
+    let entry = Entry::of_handler();
+    // Under the lock: with it no number changes from one thread to another.
     let control = CONTROL.lock();
-    let result = decode(current).and_then(perform);
+    let result = match decode(&entry, current) {
+        Ok(Request::Follow(thread)) => {
+            drop(control);
+            return thread.follow(current, Continuation::Call(Call::ThreadControl));
+        }
+        Ok(request) => perform(request),
+        Err(error) => Err(error),
+    };
     drop(control);
     match result {
         Ok(Some(work)) => resume(current, work),
@@ -143,20 +154,12 @@ fn refuse(id: ThreadId) -> AtOnce {
     if is_interrupt(id) { None } else { Some(Err(ErrorCode::InvalidThread)) }
 }
 
-/// If the thread or interrupt that the call is about is elsewhere, the current thread goes there.
-fn go_to_object(current: ThreadRef) -> Option<Next> {
+/// If the call is about an interrupt that is elsewhere, the current thread goes there.
+fn go_to_interrupt(current: ThreadRef) -> Option<Next> {
     let id = ThreadId::from_raw(current.registers.rdi.get());
-    if is_interrupt(id) {
-        let interrupt = interrupt::find(id).filter(|interrupt| !interrupt.is_here())?;
-        return Some(location::visit(
-            current,
-            interrupt.processor(),
-            Continuation::Call(Call::ThreadControl),
-        ));
-    }
-    let thread = threads().by_number(id.number())?;
-    let elsewhere = !thread.id().is_nil() && !thread.is_here();
-    elsewhere.then(|| location::follow(current, thread, Continuation::Call(Call::ThreadControl)))
+    let interrupt = Some(id).filter(|&id| is_interrupt(id)).and_then(interrupt::find)?;
+    let call = Continuation::Call(Call::ThreadControl);
+    (!interrupt.is_here()).then(|| location::visit(current, interrupt.processor(), call))
 }
 
 /// Does what remains of a successful call: `work`, and what follows from it.
@@ -244,7 +247,7 @@ fn some_location(location: u64) -> Option<u64> {
     Some(location).filter(|&location| location != UNCHANGED)
 }
 
-fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
+fn decode<'entry>(entry: &'entry Entry, current: ThreadRef) -> Result<Request<'entry>, ErrorCode> {
     check_privilege(current)?;
     let registers = &current.registers;
     let id = ThreadId::from_raw(registers.rdi.get());
@@ -252,11 +255,15 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         let specifier = ThreadId::from_raw(registers.r8.get());
         return decode_association(current, id, specifier, ThreadId::from_raw(registers.rsi.get()));
     }
-    decode_thread(current, id)
+    decode_thread(entry, current, id)
 }
 
 /// [`decode`] where the call is about the thread `id`.
-fn decode_thread(current: ThreadRef, id: ThreadId) -> Result<Request, ErrorCode> {
+fn decode_thread<'entry>(
+    entry: &'entry Entry,
+    current: ThreadRef,
+    id: ThreadId,
+) -> Result<Request<'entry>, ErrorCode> {
     let registers = &current.registers;
     let specifier = ThreadId::from_raw(registers.r8.get());
     let scheduler = ThreadId::from_raw(registers.rdx.get());
@@ -271,13 +278,21 @@ fn decode_thread(current: ThreadRef, id: ThreadId) -> Result<Request, ErrorCode>
         pager
     };
     let (pager, location) = (some_pager(pager), some_location(registers.r9().get()));
-    match threads().by_number(id.number()) {
-        None => decode_creation(current, id, specifier, scheduler, pager, location),
+    let Some(thread) = threads().by_number(id.number()) else {
+        return decode_creation(current, id, specifier, scheduler, pager, location);
+    };
+    if thread.found_id().is_nil() {
         // Its deletion is under way.
-        Some(thread) if thread.id().is_nil() => Err(ErrorCode::InvalidThread),
-        Some(thread) if specifier.is_nil() && eq(thread, current) => Err(ErrorCode::InvalidThread),
-        Some(thread) if specifier.is_nil() => Ok(Request::Delete(thread)),
-        Some(thread) => decode_modification(current, thread, id, specifier, scheduler, pager, location),
+        return Err(ErrorCode::InvalidThread);
+    }
+    let found = Found::new(thread);
+    let Some(thread) = found.here(entry) else { return Ok(Request::Follow(found)) };
+    if !specifier.is_nil() {
+        decode_modification(current, thread, id, specifier, scheduler, pager, location)
+    } else if eq(*thread, current) {
+        Err(ErrorCode::InvalidThread)
+    } else {
+        Ok(Request::Delete(thread))
     }
 }
 
@@ -287,7 +302,7 @@ fn decode_association(
     id: ThreadId,
     specifier: ThreadId,
     pager: ThreadId,
-) -> Result<Request, ErrorCode> {
+) -> Result<Request<'static>, ErrorCode> {
     let interrupt = interrupt::find(id).ok_or(ErrorCode::InvalidThread)?;
     if specifier != id {
         return Err(ErrorCode::InvalidSpace);
@@ -306,7 +321,7 @@ fn decode_creation(
     scheduler: ThreadId,
     pager: Option<ThreadId>,
     location: Option<u64>,
-) -> Result<Request, ErrorCode> {
+) -> Result<Request<'static>, ErrorCode> {
     if specifier.is_nil() {
         return Ok(Request::Nothing);
     }
@@ -325,15 +340,15 @@ fn decode_creation(
     Ok(Request::Create { id, space, scheduler, pager, location })
 }
 
-fn decode_modification(
+fn decode_modification<'entry>(
     current: ThreadRef,
-    thread: ThreadRef,
+    thread: Here<'entry>,
     id: ThreadId,
     specifier: ThreadId,
     scheduler: ThreadId,
     pager: Option<ThreadId>,
     location: Option<u64>,
-) -> Result<Request, ErrorCode> {
+) -> Result<Request<'entry>, ErrorCode> {
     let own = thread.space.get().ok_or(ErrorCode::InvalidThread)?;
     let space = if specifier == id { own } else { space_of(specifier)? };
     let move_to = Some(space).filter(|space| !eq(*space, own));
@@ -385,12 +400,13 @@ fn decode_scheduler(current: ThreadRef, scheduler: ThreadId) -> Result<Option<Th
 
 /// Performs the call; all that can fail comes first. Returns what is left to do; `None` if there is nothing, and no other thread
 /// has anything to do because of the call.
-fn perform(request: Request) -> Result<Option<Work>, ErrorCode> {
+fn perform(request: Request<'_>) -> Result<Option<Work>, ErrorCode> {
     match request {
-        Request::Nothing => return Ok(None),
+        Request::Nothing | Request::Follow(_) => return Ok(None),
         Request::Associate(interrupt, Some(handler)) => interrupt.associate(handler),
         Request::Associate(interrupt, None) => interrupt.disassociate(),
         Request::Delete(thread) => {
+            let thread = *thread;
             if lifecycle::has_unfinished(thread)
                 && let Some(unfinished) = lifecycle::take_unfinished(thread)
             {
@@ -412,7 +428,7 @@ fn perform(request: Request) -> Result<Option<Work>, ErrorCode> {
             return Ok(None);
         }
         Request::Modify { thread, id, move_to, scheduler, pager, location } => {
-            return modify(thread, id, move_to, scheduler, pager, location).map(Some);
+            return modify(*thread, id, move_to, scheduler, pager, location).map(Some);
         }
     }
     Ok(Some(Work::Idle))

@@ -5,15 +5,16 @@ use x2::extension::thread_state as control;
 use x2::protocol::exception;
 use x2::{ErrorCode, Rights, ThreadId, utcb};
 
-use super::{Call, follow, return_result, schedule};
+use super::{Call, Object, object, return_result, schedule};
 use crate::arch;
 use crate::arch::extended_image::{EXTENDED_STATE_HEADER_END, ExtendedImage};
 use crate::mapping;
 use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
-use crate::thread::table::threads;
-use crate::thread::{Continuation, IpcKind, ThreadRef, Utcb, flag, ipc, lifecycle, redirect, user_memory};
+use crate::thread::{
+    Continuation, Entry, Here, IpcKind, ThreadRef, Utcb, flag, ipc, lifecycle, redirect, user_memory,
+};
 use crate::trace::{self, Event};
 
 /// Message register: the exception handler to set.
@@ -28,8 +29,8 @@ const EXTENDED: u64 = control::READ_EXTENDED | control::WRITE_EXTENDED;
 type Words = [u64; redirect::FULL_WORDS + 1];
 
 /// A call that cannot fail any more.
-struct Request {
-    thread: ThreadRef,
+struct Request<'entry> {
+    thread: Here<'entry>,
     /// The caller's message registers.
     words: &'static Utcb,
     control: u64,
@@ -47,13 +48,17 @@ struct Fetched {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    if let Some(next) = follow(current, ThreadId::from_raw(current.registers.rdi.get()), Call::ThreadState) {
-        return next;
-    }
+    let entry = Entry::of_handler();
+    let id = ThreadId::from_raw(current.registers.rdi.get());
     let mut fetched = Fetched { registers: [0; redirect::FULL_WORDS + 1], image: None };
-    match decode(current, &mut fetched) {
+    let request = match object(&entry, current, id, Call::ThreadState) {
+        Object::Elsewhere(next) => return next,
+        Object::Here(thread) if id.is_global() => decode(current, thread, &mut fetched),
+        _ => Err(ErrorCode::InvalidThread),
+    };
+    match request {
         Ok(request) => {
-            let state = state(request.thread);
+            let state = state(*request.thread);
             let read = perform(current, &request, &fetched);
             return_result(current, Ok(()));
             current.registers.rsi.set(state);
@@ -64,10 +69,12 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     Next::Return
 }
 
-fn decode(current: ThreadRef, fetched: &mut Fetched) -> Result<Request, ErrorCode> {
+fn decode<'entry>(
+    current: ThreadRef,
+    thread: Here<'entry>,
+    fetched: &mut Fetched,
+) -> Result<Request<'entry>, ErrorCode> {
     let registers = &current.registers;
-    let id = Some(ThreadId::from_raw(registers.rdi.get())).filter(|id| id.is_global());
-    let thread = id.and_then(|id| threads().find(id)).ok_or(ErrorCode::InvalidThread)?;
     let (Some(own), Some(words)) = (current.space.get(), current.utcb.get()) else {
         return Err(ErrorCode::NoPrivilege);
     };
@@ -78,14 +85,14 @@ fn decode(current: ThreadRef, fetched: &mut Fetched) -> Result<Request, ErrorCod
         return Err(ErrorCode::InvalidThread);
     }
     let control = registers.rsi.get();
-    if control & !control::ALL != 0 || control & (INTEGER | EXTENDED) != 0 && runs(thread) {
+    if control & !control::ALL != 0 || control & (INTEGER | EXTENDED) != 0 && runs(*thread) {
         return Err(ErrorCode::InvalidParameter);
     }
     if control & control::WRITE_REGISTERS != 0 {
         for (index, value) in fetched.registers.iter_mut().enumerate() {
             *value = words.read(utcb::message_register(index));
         }
-        if !are_user_addresses(thread, &fetched.registers) {
+        if !are_user_addresses(*thread, &fetched.registers) {
             return Err(ErrorCode::InvalidParameter);
         }
     }
@@ -95,7 +102,7 @@ fn decode(current: ThreadRef, fetched: &mut Fetched) -> Result<Request, ErrorCod
         if size < EXTENDED_STATE_HEADER_END {
             return Err(ErrorCode::InvalidParameter);
         }
-        fetched.image = decode_image(own, thread, control, buffer, size)?;
+        fetched.image = decode_image(own, *thread, control, buffer, size)?;
     }
     Ok(Request { thread, words, control, buffer, size })
 }
@@ -154,8 +161,9 @@ fn are_user_addresses(thread: ThreadRef, words: &Words) -> bool {
 }
 
 /// In the order of the reference: reads, writes, recall. Returns how many bytes of extended state were read.
-fn perform(current: ThreadRef, request: &Request, fetched: &Fetched) -> usize {
-    let &Request { thread, words, control, buffer, size } = request;
+fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usize {
+    let &Request { ref thread, words, control, buffer, size } = request;
+    let thread = **thread;
     if control & (INTEGER | EXTENDED) != 0 {
         // FS base and extended state may still be in the processor.
         lifecycle::forget_loaded(thread);

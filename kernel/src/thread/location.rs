@@ -149,16 +149,22 @@ pub enum Arrival {
 
 /// `thread` has just arrived here and is in no queue: what it does now.
 pub fn admit(thread: ThreadRef) -> Arrival {
+    // Whatever it does then: nothing else asks for that before it comes home again.
+    if thread.is_home() {
+        let to = thread.moves_to.replace(NOWHERE);
+        if to != NOWHERE {
+            migrate(thread, to);
+        }
+    }
     match thread.continuation() {
         Continuation::Inactive | Continuation::Send(_) => Arrival::Waits,
         // Sides of a transfer that the other side carries on.
         Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => Arrival::Waits,
         Continuation::Receive(_) if partner_has_gone(thread) => Arrival::Waits,
-        Continuation::ReturnToUser | Continuation::Receive(_) if thread.is_home() => {
-            let to = thread.moves_to.replace(NOWHERE);
-            if to != NOWHERE {
-                migrate(thread, to);
-            }
+        // It has come home, or is going to the home that it has just got.
+        Continuation::ReturnToUser | Continuation::Receive(_)
+            if thread.is_home() || thread.ready.is_queued() =>
+        {
             let goes_on = thread.is_runnable() || thread.awaits_message().is_some();
             if goes_on && !thread.ready.is_queued() { Arrival::Ready } else { Arrival::Waits }
         }

@@ -3,6 +3,7 @@
 mod continuation;
 pub mod exception;
 pub mod fault;
+mod here;
 pub mod initial;
 pub mod ipc;
 pub mod lifecycle;
@@ -21,6 +22,7 @@ pub mod user_memory;
 mod utcb;
 
 pub use continuation::{Continuation, IpcKind};
+pub use here::{Entry, Found, Here};
 pub use offer::Offer;
 pub use registers::{Registers, USER_FLAGS};
 #[cfg(test)]

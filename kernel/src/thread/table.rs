@@ -81,7 +81,7 @@ impl ThreadTable {
         let thread = self.threads.get(id.number() as usize)?.load(Ordering::Acquire);
         // SAFETY: as in `by_number`.
         let thread = unsafe { thread.as_ref() }?;
-        if thread.id() == id { Some(thread) } else { None }
+        if thread.found_id() == id { Some(thread) } else { None }
     }
 
     /// Makes `thread` the thread with this number, which must be below [`NUMBERS`].

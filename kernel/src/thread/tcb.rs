@@ -8,7 +8,7 @@ use core::cell::Cell;
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 
-use handover::{Location, Node};
+use handover::{Identity, Location, Node};
 use x2::{ThreadId, Time, utcb};
 
 use super::registers::Registers;
@@ -101,7 +101,7 @@ impl Default for PriorityCell {
 pub struct Tcb {
     // Line 0: identity and IPC state, all that a fast path reads of a partner beside its registers.
     /// The global id; nil while the TCB is not in use. Any processor may read it.
-    pub(crate) id: AtomicU64,
+    pub(crate) id: Identity,
     /// 0 to 255, 255 is the most urgent.
     pub priority: PriorityCell,
     /// 1 = [`mark::NAMED`], 0 = not. Any processor may set it.
@@ -238,7 +238,7 @@ impl Tcb {
     /// A TCB that is not in use.
     pub const fn new() -> Self {
         Self {
-            id: AtomicU64::new(ThreadId::NIL.raw()),
+            id: Identity::new(),
             priority: PriorityCell::new(),
             named: AtomicU8::new(0),
             location: Location::new(0),
@@ -349,13 +349,20 @@ impl Tcb {
     /// The global id.
     #[inline]
     pub fn id(&self) -> ThreadId {
-        // Relaxed: a reader on another processor uses the id as a hint that the home processor checks again (K6).
-        ThreadId::from_raw(self.id.load(Ordering::Relaxed))
+        // A reader on another processor uses the id as a hint that the processor where the thread is checks again (K6).
+        ThreadId::from_raw(self.id.get())
     }
 
-    /// Changes the global id. Home processor only.
+    /// The global id with which a look-up finds the thread; nil: there is none, or its end has begun. Where the thread is
+    /// located is asked afterwards.
+    #[inline]
+    pub fn found_id(&self) -> ThreadId {
+        ThreadId::from_raw(self.id.find())
+    }
+
+    /// Changes the global id. Where the thread is located only.
     pub fn set_id(&self, id: ThreadId) {
-        self.id.store(id.raw(), Ordering::Relaxed);
+        self.id.set(id.raw());
     }
 
     /// What the thread does next or waits for.

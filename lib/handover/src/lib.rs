@@ -12,16 +12,19 @@
 //! | it is cancelled, or deleted, while somebody brings it a message | both act where it is, one after the other |
 //! | the target goes to sleep while it gets mail | [`Attention`]: one of the two sees the other |
 //! | something happens again to an object that is on its way back | [`Again`]: one of the two sees the other |
+//! | it is looked up while it ends, and its memory is used for another | [`Identity`], read before the location |
 #![cfg_attr(not(any(test, loom)), no_std)]
 
 mod again;
 mod attention;
+mod identity;
 mod mailbox;
 #[cfg(all(test, loom))]
 mod models;
 
 pub use again::Again;
 pub use attention::Attention;
+pub use identity::Identity;
 pub use mailbox::{Letters, Mailbox, Node};
 
 #[cfg(not(loom))]

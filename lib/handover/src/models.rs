@@ -6,7 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
-use crate::{Again, Attention, Location, Mailbox, Node};
+use crate::{Again, Attention, Identity, Location, Mailbox, Node};
 
 /// An object: a thread, for example.
 #[repr(C)]
@@ -315,5 +315,66 @@ fn loom_what_happens_again_is_seen_to_once() {
         }
         assert_eq!(object.state().delivered, 1);
         assert!(!again.take());
+    });
+}
+
+/// An object that is looked up without being owned.
+struct Named {
+    identity: Identity,
+    location: Location,
+    touched: UnsafeCell<u32>,
+}
+
+// SAFETY: the protocol under test is to make sure of it; loom's cell checks it.
+unsafe impl Sync for Named {}
+// SAFETY: as above.
+unsafe impl Send for Named {}
+
+impl Named {
+    /// Touches the object if it is found at processor `here`. Returns whether it was.
+    fn touch_at(&self, here: u16) -> bool {
+        let found = self.identity.find() != 0 && self.location.is_at(here);
+        if found {
+            self.touch();
+        }
+        found
+    }
+
+    fn touch(&self) {
+        // SAFETY: only where the object is; loom checks.
+        self.touched.with_mut(|touched| unsafe { *touched += 1 });
+    }
+}
+
+/// An object is ended at processor 0, and its memory is used for another one at processor 1, while 0 goes on looking.
+#[test]
+fn loom_an_object_that_was_ended_here_is_not_found_in_what_its_memory_is_used_for() {
+    loom::model(|| {
+        let object = Arc::new(Named {
+            identity: Identity::new(),
+            location: Location::new(0),
+            touched: UnsafeCell::new(0),
+        });
+        object.identity.set(1);
+        let ended = Arc::new(AtomicBool::new(false));
+        let maker = {
+            let (object, ended) = (Arc::clone(&object), Arc::clone(&ended));
+            thread::spawn(move || {
+                // The lock under which objects end and are made orders these two.
+                while !ended.load(Ordering::Acquire) {
+                    thread::yield_now();
+                }
+                object.location.assign(1);
+                object.touch();
+                object.identity.set(2);
+                assert!(object.touch_at(1));
+            })
+        };
+        assert!(object.touch_at(0));
+        object.identity.set(0);
+        ended.store(true, Ordering::Release);
+        assert!(!object.touch_at(0));
+        assert!(!object.touch_at(0));
+        maker.join().unwrap();
     });
 }

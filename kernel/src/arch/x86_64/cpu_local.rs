@@ -37,6 +37,8 @@ pub struct CpuLocal {
     pub number: u32,
     /// [`Tcb::named_at`] this processor.
     pub named_here: u32,
+    /// Top of the room for the processor's frames between user and kernel mode.
+    pub entry_top: u64,
     /// Walks through page tables in software.
     pub(super) walks: Walks,
     /// What the architecture does not know of.
@@ -48,6 +50,13 @@ pub struct CpuLocal {
 }
 
 const _: () = assert!(offset_of!(CpuLocal, self_address) == 0);
+
+/// Room for the processor's frames above the kernel stack, in whole cache lines: those of entries from user mode and of faults, and
+/// what entry code pushes before it has another place for it.
+pub(super) const ENTRY_ROOM: u64 = 128;
+
+/// The stack for reports of faults in kernel mode. Its pointer is not in the interrupt stack table.
+const FAULT_STACK: u32 = InterruptStack::Fault as u32;
 
 /// Everything a processor needs to be able to take an interrupt.
 #[repr(C, align(4096))]
@@ -90,7 +99,8 @@ pub(super) fn walks_of(number: u32) -> &'static Walks {
 /// # Safety
 /// Called once per processor, on the final page tables, with `number` unused so far.
 pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) -> u64 {
-    let stack_top = stacks::map(number, 0, &mut page);
+    let entry_top = stacks::map(number, 0, &mut page);
+    let stack_top = entry_top - ENTRY_ROOM;
     let area: *mut ProcessorArea = stacks::map_area(number, &mut page);
     // SAFETY: freshly mapped, aligned memory for one ProcessorArea, which nobody else knows of.
     let area = unsafe {
@@ -105,6 +115,7 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
                 task_state: &raw mut (*area).task,
                 number,
                 named_here: Tcb::named_at(number),
+                entry_top,
                 walks: Walks::new(),
                 processor: Processor::new(),
                 idle_vector: Cell::new(0),
@@ -115,7 +126,10 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
         });
         &mut *area
     };
-    area.task.set_entry_stack(stack_top);
+    area.task.set_entry_stack(entry_top);
+    // A fault from kernel mode comes to the same room, which holds nothing then that is needed again.
+    area.task.set_interrupt_stack(InterruptStack::Fault, entry_top);
+    stacks::set_owner(stacks::map(number, FAULT_STACK, &mut page), &raw const area.local);
     for (index, which) in [
         InterruptStack::NonMaskable,
         InterruptStack::MachineCheck,
@@ -129,7 +143,7 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
         stacks::set_owner(top, &raw const area.local);
         area.task.set_interrupt_stack(which, top);
     }
-    stacks::set_owner(stack_top, &raw const area.local);
+    stacks::set_owner(entry_top, &raw const area.local);
     const { assert!(1 + INTERRUPT_STACKS < stacks::PER_PROCESSOR as usize) };
     stack_top
 }

@@ -1,5 +1,6 @@
 //! The kernel goes wrong, on demand of the debugger: each way must end in a report, never in silence or a reset.
 
+use core::arch::asm;
 use core::hint::black_box;
 
 use super::layout;
@@ -15,6 +16,10 @@ pub fn crash(how: Crash) {
         match how {
             Crash::Panic => panic!("asked for by the debugger"),
             Crash::Fault => drop(black_box(UNMAPPED.read_volatile())),
+            // As in entry code: the stack pointer is another's, or none. What the processor pushed there would be lost, too.
+            Crash::Entry => {
+                asm!("mov rsp, {0}", "mov {0}, [{0}]", "ud2", in(reg) UNMAPPED, options(noreturn))
+            }
             Crash::Stack => drop(black_box(descend(1))),
             Crash::Code => code.write_volatile(code.read_volatile()),
             Crash::CodeAlias => {

@@ -126,7 +126,7 @@ resume_by_sysret:
 .balign 64
 .global resume_by_iret
 resume_by_iret:
-    mov     rsp, gs:[{stack_top}]
+    mov     rsp, gs:[{entry_top}]
     push    {user_data}
     push    qword ptr [rdi + {rsp}]
     push    qword ptr [rdi + {rflags}]

@@ -56,6 +56,7 @@ global_asm!(
     ),
     scratch = const offset_of!(CpuLocal, scratch),
     stack_top = const offset_of!(CpuLocal, stack_top),
+    entry_top = const offset_of!(CpuLocal, entry_top),
     scratch2 = const offset_of!(CpuLocal, scratch2),
     ipc_return = const offset_of!(CpuLocal, ipc_return),
     foreign_limit = const offset_of!(CpuLocal, foreign_limit),

@@ -241,9 +241,7 @@ fast_other_offer:
     mov     r9d, {end_fault}
 3:  cmp     rdx, -1
     jne     fast_partner
-fast_anybody:
-    check_unnamed_receiver not_fast
-    jmp     fast_waits
+    jmp     fast_waits                      // an open wait, whose receiver has been checked
     // It waits until some time, for this sender or for anybody. Nobody stops the timeout: it ends without consequence.
 4:  btr     rbp, 62
     jnc     not_fast
@@ -294,16 +292,21 @@ fast_end_fault:
 
 fast_open_wait:
     cmp     rdx, -1
-    jne     not_fast
+    jne     not_fast_local
     mov     rbp, [rdi + {pending_interrupts}]
     or      rbp, [rdi + {notification}]
-    jnz     not_fast
+    jnz     not_fast_local
+    // Before RSI changes: only where the receiver is here can its id be read again.
+    check_unnamed_receiver not_fast_local
     mov     rsi, [rdi + {id}]
     cmp     [rcx + {offer}], rsi
-    je      fast_anybody
+    je      fast_waits
     jmp     fast_other_offer
 not_fast:
-    mov     rsi, [rcx + {id}]
+    // The current thread named its partner in RDX, too, or waits for anybody: then the receiver is here, and has its id still.
+    mov     rsi, rdx
+    cmp     rdx, -1
+    cmove   rsi, [rcx + {id}]
 not_fast_local:
     movzx   ebp, r9w
     cmp     ebp, {end_call}

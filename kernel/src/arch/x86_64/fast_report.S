@@ -11,7 +11,7 @@ foreign:
     mov     rsp, [rsp + {emulation_entry}]
     mov     gs:[{scratch2}], rsp
     btr     r11, 10
-    mov     rsp, gs:[{stack_top}]
+    mov     rsp, gs:[{entry_top}]
     push    {user_data}
     push    qword ptr gs:[{scratch}]
     push    r11

@@ -30,10 +30,13 @@ pub enum InterruptStack {
     Debug = 3,
     /// Double fault.
     DoubleFault = 4,
+    /// Page fault, general protection, invalid opcode: what a mistake in entry code leads to, whose RSP is no stack. These trust GS
+    /// where they come from user mode, and arrive where interrupts from there do; from kernel mode they move on.
+    Fault = 5,
 }
 
 /// How many stacks of the interrupt stack table are in use.
-pub const INTERRUPT_STACKS: usize = 4;
+pub const INTERRUPT_STACKS: usize = 5;
 
 /// Words of the I/O permission bitmap, of 64 ports each.
 pub const PORT_WORDS: usize = 65536 / 64;

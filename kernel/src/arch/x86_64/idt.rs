@@ -2,9 +2,10 @@
 use core::arch::{asm, global_asm};
 use core::mem::{offset_of, size_of};
 
-use super::cpu_local::CpuLocal;
+use super::cpu_local::{self, CpuLocal};
 use super::features;
 use super::gdt::{InterruptStack, KERNEL_CODE, TaskState};
+use super::stacks;
 use crate::boot_cell::BootCell;
 
 global_asm!(
@@ -13,6 +14,9 @@ global_asm!(
     entry_stack = const TaskState::ENTRY_STACK_OFFSET,
     idle_vector = const offset_of!(CpuLocal, idle_vector),
     first_interrupt = const FIRST_INTERRUPT,
+    frame_room = const cpu_local::ENTRY_ROOM,
+    fault_stack = const InterruptStack::Fault as u64 * stacks::SLOT,
+    stack_bits = const stacks::SIZE.trailing_zeros(),
     interrupt_flag = const INTERRUPT_FLAG,
     features = sym features::PRESENT,
     smap = const features::Features::SMAP.bits(),
@@ -74,6 +78,18 @@ pub(super) fn init() {
             _ => None,
         };
         *gate = Gate::new(address, stack, vector == BREAKPOINT);
+    }
+}
+
+/// From now on faults in kernel mode are reported wherever RSP points. Called once, by the first processor, when its task state is
+/// loaded; others load theirs before the table.
+pub(super) fn use_fault_stack() {
+    // SAFETY: it runs once, alone; until the next fault no processor reads these entries.
+    let table = unsafe { &mut TABLE.get_mut().0 };
+    for vector in [6, 13, 14] {
+        // SAFETY: as in `init`.
+        let address = unsafe { &raw const interrupt_vectors[vector] } as u64;
+        table[vector] = Gate::new(address, Some(InterruptStack::Fault), false);
     }
 }
 

@@ -10,9 +10,9 @@ use crate::memory::{PAGE_SIZE, PhysAddr};
 
 /// Bytes of a stack.
 pub(super) const SIZE: u64 = 32 << 10;
-/// Slots per processor: the kernel stack, those of the interrupt stack table, and as the last its data.
+/// Slots per processor: the kernel stack, those of the interrupt stack table, that for faults, and as the last its data.
 pub(super) const PER_PROCESSOR: u32 = 8;
-const SLOT: u64 = 2 * SIZE;
+pub(super) const SLOT: u64 = 2 * SIZE;
 /// Above the top of a stack: whose it is.
 const HEADER: u64 = 16;
 

@@ -3,7 +3,8 @@
 //   [rsp] vector   +8 error code   +16 RIP   +24 CS   +32 RFLAGS   +40 RSP   +48 SS
 //
 // From user mode the frame is handed, with GS still the user's and nothing else changed, to `entry_from_user`, which
-// owns everything that concerns threads. From kernel mode an interrupt is only noted. For exceptions there, and for what must
+// owns everything that concerns threads. From kernel mode an interrupt is only noted. For exceptions there (page fault, general
+// protection and invalid opcode on a stack for faults), and for what must
 // not trust GS (non-maskable interrupt, machine check, double fault, each on a stack of its own), the registers are saved here
 // and kernel_mode_exception is called; if it returns, so does the interrupted code.
 
@@ -23,6 +24,8 @@ interrupt_vectors:
     jmp     from_kernel
     .elseif n == 1
     jmp     debug_exception
+    .elseif (n == 6) || (n == 13) || (n == 14)
+    jmp     fault
     .else
     jmp     from_anywhere
     .endif
@@ -44,6 +47,37 @@ from_anywhere:
     add     rsp, 16
     iretq
 
+// In entry code RSP may be the user's, a thread control block, or no address at all. So a fault arrives at the top of the kernel
+// stack, where frames from user mode do, which are taken away before anything else is pushed; from kernel mode it moves to a
+// stack for faults, or if one is reported there already, below that.
+fault:
+    test    byte ptr [rsp + 24], 3
+    jnz     entry_from_user
+    push    rax
+    mov     rax, [rsp + 48]             // RSP
+    sub     rax, rsp
+    cmp     rax, {frame_room}
+    pop     rax
+    jb      from_kernel                 // there is no such stack yet: it has arrived where RSP was
+    push    rax
+    push    rcx
+    lea     rax, [rsp + {fault_stack}]
+    mov     rcx, [rsp + 56]             // RSP
+    xor     rcx, rax
+    shr     rcx, {stack_bits}
+    cmovz   rax, [rsp + 56]
+    mov     rcx, rsp
+    mov     rsp, rax
+    and     rsp, -16
+    push    qword ptr [rcx + 64]        // SS
+    push    qword ptr [rcx + 56]        // RSP
+    push    qword ptr [rcx + 48]        // RFLAGS
+    push    qword ptr [rcx + 40]        // CS
+    push    qword ptr [rcx + 32]        // RIP
+    push    qword ptr [rcx + 24]        // error code
+    push    qword ptr [rcx + 16]        // vector
+    mov     rax, [rcx + 8]
+    mov     rcx, [rcx]
 from_kernel:
     push    rax
     push    rcx

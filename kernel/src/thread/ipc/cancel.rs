@@ -20,7 +20,7 @@ pub(super) fn settle(thread: ThreadRef) {
             this.scheduler.make_ready(thread);
         }
     } else {
-        this.scheduler.ready.remove(thread);
+        this.scheduler.ready.withdraw(thread);
     }
 }
 

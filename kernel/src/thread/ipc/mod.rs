@@ -554,7 +554,7 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
     let receiver_runs = again || receiver.thread.is_runnable();
     if !receiver_runs {
         // It was about to look for senders, and is halted.
-        this.scheduler.ready.remove(receiver.thread);
+        this.scheduler.ready.withdraw(receiver.thread);
     }
     if this.is_current(sender.thread) {
         let woken = Some(receiver.thread).filter(|_| receiver_runs);
@@ -595,7 +595,7 @@ fn suspend(sender: Message, receiver: Message) {
     ] {
         side.thread.set_continuation(continuation);
         // Only the current thread goes on with it: the other may have been about to look for senders.
-        processor::this().scheduler.ready.remove(side.thread);
+        processor::this().scheduler.ready.withdraw(side.thread);
         if let Some(record) = side.thread.transfer_record.get() {
             record.peer.set(Some(peer.thread));
         }

@@ -84,3 +84,34 @@ fn who_waits_for_an_answer_of_another_than_who_moves_it_goes_at_once() {
     assert!(client.location.is_at(1) && client.continuation() == Continuation::ReturnToUser);
     assert!(server.location.is_at(0) && server.continuation() == Continuation::ReturnToUser);
 }
+
+/// A thread comes home to be moved on, together with another one that changes its priority before it is seen to.
+/// Rules: 3.8, 3.16.
+#[test]
+fn one_that_has_just_come_home_moves_on_although_its_priority_changes() {
+    const PRIORITY: u8 = 50;
+    let world = World::with_processors(2);
+    let [client, scheduler, server] = [4, 5, 6].map(|number| world.spawn(id(number, 1), id(2, 1)));
+    schedule(&world, world.root(), client, 1);
+    world.settle();
+    arch::select_processor(0);
+    send_and_receive(&world, server, ThreadId::NIL, ThreadId::ANY);
+    // The scheduler sets out for where the client is, and is not let in there yet.
+    let [a, b, c] = [Rdx, R8, R9].map(|register| (register, UNCHANGED));
+    let arguments = [(Rdi, client.id().raw()), (Rsi, PRIORITY.into()), a, b, c];
+    world.call(Call::Schedule, scheduler, &arguments);
+    arch::select_processor(1);
+    send_and_receive(&world, client, server.id(), server.id());
+    arch::select_processor(0);
+    world.attend();
+    assert!(waits_at(client, 0), "the answer comes from there");
+    schedule(&world, world.root(), client, 0);
+    assert_eq!(client.location.processor(), 1, "it goes home first");
+    arch::select_processor(1);
+    world.attend();
+    assert_eq!(client.priority.get(), PRIORITY);
+    world.settle();
+    assert_eq!(client.home(), 0);
+    assert!(client.location.is_at(0));
+    invariants::check();
+}

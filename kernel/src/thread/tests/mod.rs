@@ -4,6 +4,7 @@ mod arrival;
 mod deletion;
 mod exhaustion;
 mod fast_path;
+mod identity;
 mod interrupts;
 mod invariants;
 mod left_over;
@@ -211,7 +212,8 @@ fn short_answer(call: Call, thread: ThreadRef) -> Option<[u64; 7]> {
         Call::ExchangeRegisters if of(Register::Rsi) & !ExchangeControl::DELIVER.raw() == 0 => {
             let id = ThreadId::from_raw(of(Register::Rax));
             let (found, state) = syscall::find_readable(thread, id)?;
-            let values = ExchangedValues::of(found, found.utcb.get()?, id, state);
+            let block = found.utcb.get().expect("entry code reads the UTCB of the thread that is found");
+            let values = ExchangedValues::of(found, block, id, state);
             Some([values.id, values.control, values.sp, values.ip, values.flags, values.handle, values.pager])
         }
         Call::Schedule

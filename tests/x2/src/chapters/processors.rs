@@ -8,6 +8,7 @@ use crate::framework::fixture::{Space, await_state, image_fault_answer, receive_
 use crate::framework::tests;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
+use identity::{local_ids_that_change, lookups_of_the_deleted};
 use l4::ipc::{self, Message};
 use l4::{extension, kip, space, thread, utcb};
 use strings::{string_faults, string_of_lost_page, strings};
@@ -40,8 +41,11 @@ tests! {
     SMP0021 [7.29, 8.2] "memory that is taken from the sender of a string while it is read is not given away before that ends" string_of_lost_page;
     SMP0022 [1.6] "a timeout ends on a processor to which others come again and again" timeout_beside_visitors;
     SMP0023 [EXT 6.3] "a thread that runs on another processor is recalled, and goes on" recall_elsewhere;
+    SMP0025 [5.15, 5.23] "a thread is looked up by its local id while another processor deletes it: it is there or not" lookups_of_the_deleted;
+    SMP0026 [5.23, 13.2] "a local id that stops and begins to name a thread meanwhile names it on its processor, or none" local_ids_that_change;
 }
 
+mod identity;
 mod strings;
 
 /// How many processors there are.

@@ -80,6 +80,7 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
         cpu_local::load(0);
         stack_top
     };
+    idt::use_fault_stack();
     // SAFETY: the stack is fresh and mapped; nothing on the boot stack is needed any more, since `start` does not return
     // and its argument is static. The zero ends the chain of frame pointers.
     unsafe {

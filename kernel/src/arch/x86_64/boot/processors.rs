@@ -272,8 +272,8 @@ fn allocate_page() -> PhysAddr {
 extern "C" fn processor_entry(number: u32) -> ! {
     // SAFETY: once on this processor; its area was prepared.
     unsafe {
-        idt::load();
         cpu_local::load(number);
+        idt::load();
     }
     features::enable();
     extended_state::enable();
