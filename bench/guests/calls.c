@@ -35,6 +35,30 @@ static void fork_and_wait(void)
     waitpid(child, 0, 0);
 }
 
+/* The same beside so many processes that only wait. */
+static void fork_beside(int others)
+{
+    char name[40], byte;
+    int hold[2];
+    if (pipe(hold))
+        exit(1);
+    for (int i = 0; i < others; i++) {
+        pid_t other = fork();
+        if (other < 0)
+            exit(1);
+        if (other == 0) {
+            close(hold[1]);
+            _exit(read(hold[0], &byte, 1));
+        }
+    }
+    snprintf(name, sizeof name, "the same beside %d others", others);
+    MEASURE(name, 30, fork_and_wait());
+    close(hold[1]);
+    close(hold[0]);
+    for (int i = 0; i < others; i++)
+        wait(0);
+}
+
 static char *pages(void)
 {
     return mmap(0, 4 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -88,6 +112,7 @@ int main(int argc, char **argv)
     MEASURE("sigaction", 500, signal(SIGUSR1, ignore));
     MEASURE("signal to itself", 200, kill(getpid(), SIGUSR1));
     MEASURE("fork, exit, wait", 30, fork_and_wait());
+    fork_beside(400);
     MEASURE("vfork, exec static, wait", 20, run(argv[0], "x"));
     if (access("/usr/bin/true", X_OK) == 0)
         MEASURE("vfork, exec dynamic, wait", 10, run("/usr/bin/true", 0));

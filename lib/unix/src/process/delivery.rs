@@ -33,12 +33,12 @@ impl Table {
             let Some(process) = self.processes.get(&pid) else {
                 return Delivery::Exit(ExitStatus::Exited(0));
             };
-            match process.phase {
+            match process.standing.phase {
                 Phase::Ending(status) | Phase::Zombie(status) => return Delivery::Exit(status),
                 Phase::Running if thread.must_exit => return Delivery::Exit(ExitStatus::Exited(0)),
                 Phase::Running => {}
             }
-            thread.is_parked = process.stop != Stop::Running;
+            thread.is_parked = process.standing.stop != Stop::Running;
             if thread.is_parked {
                 self.finish_stop(pid);
                 return Delivery::Stopped;
@@ -173,21 +173,19 @@ impl Table {
     /// Stops process `pid` for `signal`, unless that is a terminal stop and its group is orphaned.
     fn begin_stop(&mut self, pid: Pid, signal: Signal) {
         let Some(process) = self.processes.get(&pid) else { return };
-        if signal != Signal::STOP && self.is_orphaned(process.group) {
+        if signal != Signal::STOP && self.is_orphaned(process.standing.group) {
             return;
         }
-        if let Some(process) = self.processes.get_mut(&pid) {
-            process.stop = Stop::Stopping(signal);
-        }
+        self.restand(pid, |standing| standing.stop = Stop::Stopping(signal));
         self.wake_all_threads(pid);
     }
 
     /// Completes a stop if every thread has noticed: the parent is told.
     pub(super) fn finish_stop(&mut self, pid: Pid) {
-        let Some(process) = self.processes.get_mut(&pid) else { return };
-        let Stop::Stopping(signal) = process.stop else { return };
+        let Some(process) = self.processes.get(&pid) else { return };
+        let Stop::Stopping(signal) = process.standing.stop else { return };
         if process.threads.iter().all(|tid| self.threads.get(tid).is_none_or(|thread| thread.is_parked)) {
-            process.stop = Stop::Stopped(signal);
+            self.restand(pid, |standing| standing.stop = Stop::Stopped(signal));
             self.tell_parent(pid, ChildEvent::Stopped(signal));
         }
     }

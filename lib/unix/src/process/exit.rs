@@ -2,7 +2,7 @@
 
 use super::records::{ExitStatus, Phase, Stop};
 use super::table::{Table, Wake};
-use super::{Limit, Pid, Resource};
+use super::{Limit, Pid, Process, Resource};
 use crate::signal::{Cause, ChildEvent, Disposition, Signal, SignalInformation};
 use crate::{Error, Result};
 use alloc::sync::Weak;
@@ -24,10 +24,11 @@ pub struct ThreadExit {
 impl Table {
     /// Ends process `pid` with `status`, unless it is ending already: every thread of it has to exit.
     pub fn begin_exit(&mut self, pid: Pid, status: ExitStatus) {
-        let Some(process) = self.processes.get_mut(&pid) else { return };
-        if process.phase == Phase::Running {
-            process.phase = Phase::Ending(status);
-            process.stop = Stop::Running;
+        if self.processes.get(&pid).is_some_and(|process| process.standing.phase == Phase::Running) {
+            self.restand(pid, |standing| {
+                standing.phase = Phase::Ending(status);
+                standing.stop = Stop::Running;
+            });
             self.wake_all_threads(pid);
         }
     }
@@ -66,6 +67,7 @@ impl Table {
         let Some(thread) = self.threads.remove(&tid) else { return nothing };
         let pid = thread.pid;
         if tid != pid {
+            self.release_id(tid);
             self.charge(thread.credentials.user.real, -1, 0);
         }
         let Some(process) = self.processes.get_mut(&pid) else { return nothing };
@@ -82,7 +84,7 @@ impl Table {
             self.thread_left(pid);
             return nothing;
         }
-        let status = match process.phase {
+        let status = match process.standing.phase {
             Phase::Ending(status) => status,
             _ => process.leader_status.unwrap_or(status),
         };
@@ -103,51 +105,44 @@ impl Table {
 
     fn end_process(&mut self, pid: Pid, status: ExitStatus) {
         self.release_vfork(pid);
-        let affected = self.supported_groups(pid);
-        let before: Vec<bool> = affected.iter().map(|group| self.is_orphaned(*group)).collect();
         let Some(process) = self.processes.get_mut(&pid) else { return };
-        process.phase = Phase::Zombie(status);
-        process.stop = Stop::Running;
-        process.unreported = None;
         let listeners = core::mem::take(&mut process.listeners);
         self.wakes.extend(listeners.iter().filter_map(Weak::upgrade).map(Wake::Notify));
         process.pending.discard(!crate::signal::SignalSet::EMPTY);
         let queued = core::mem::take(&mut process.queued);
         let user = process.credentials.user.real;
         self.charge(user, 0, -(queued as i64));
-        self.give_away_children(pid);
-        for (group, was_orphaned) in affected.into_iter().zip(before) {
-            if !was_orphaned {
-                self.tell_if_orphaned(group);
-            }
-        }
+        self.telling_orphans(|table| {
+            table.restand(pid, |standing| {
+                standing.phase = Phase::Zombie(status);
+                standing.stop = Stop::Running;
+                standing.unreported = None;
+            });
+            table.give_away_children(pid);
+        });
         self.tell_parent_of_end(pid);
     }
 
     /// The process that adopts the children of `pid`: the nearest living subreaper above, else the first process.
     fn reaper_of(&self, pid: Pid) -> Option<Pid> {
-        let mut ancestor = self.processes.get(&pid).and_then(|process| process.parent);
+        let mut ancestor = self.processes.get(&pid).and_then(|process| process.standing.parent);
         while let Some(candidate) = ancestor.and_then(|id| self.processes.get(&id)) {
-            if candidate.is_subreaper && candidate.phase == Phase::Running {
+            if candidate.is_subreaper && candidate.standing.phase == Phase::Running {
                 return Some(candidate.pid);
             }
-            ancestor = candidate.parent;
+            ancestor = candidate.standing.parent;
         }
         (pid != Pid::INIT && self.processes.contains_key(&Pid::INIT)).then_some(Pid::INIT)
     }
 
     fn give_away_children(&mut self, pid: Pid) {
         let reaper = self.reaper_of(pid);
-        let children = self.processes.get_mut(&pid).map(|process| core::mem::take(&mut process.children));
-        for child in children.unwrap_or_default() {
-            let Some(process) = self.processes.get_mut(&child) else { continue };
-            process.parent = reaper;
-            process.exit_signal = Some(Signal::CHLD);
-            let is_zombie = process.is_zombie();
-            if let Some(reaper) = reaper.and_then(|reaper| self.processes.get_mut(&reaper)) {
-                reaper.children.insert(child);
-            }
-            match is_zombie {
+        while let Some(child) = self.processes.get(&pid).and_then(|process| process.children.first()) {
+            self.restand(child, |standing| {
+                standing.parent = reaper;
+                standing.exit_signal = Some(Signal::CHLD);
+            });
+            match self.processes.get(&child).is_some_and(Process::is_zombie) {
                 true => self.tell_parent_of_end(child),
                 false => self.send_parent_death(child),
             }
@@ -168,12 +163,13 @@ impl Table {
     /// for disappears.
     fn tell_parent_of_end(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
-        let Phase::Zombie(status) = process.phase else { return };
-        let Some(parent) = process.parent.filter(|parent| self.processes.contains_key(parent)) else {
+        let Phase::Zombie(status) = process.standing.phase else { return };
+        let Some(parent) = process.standing.parent.filter(|parent| self.processes.contains_key(parent))
+        else {
             self.remove_process(pid);
             return;
         };
-        let mut signal = process.exit_signal;
+        let mut signal = process.standing.exit_signal;
         let mut nobody_asks = false;
         if signal == Some(Signal::CHLD)
             && let Some(parent) = self.processes.get(&parent)
@@ -272,13 +268,9 @@ impl Table {
         }
     }
 
-    /// Forgets process `pid`, which has no threads; its id is free unless a group or session has it.
+    /// Forgets process `pid`, which has no threads.
     pub(super) fn remove_process(&mut self, pid: Pid) {
-        self.leave_group(pid);
-        let Some(process) = self.processes.remove(&pid) else { return };
-        if let Some(parent) = process.parent.and_then(|parent| self.processes.get_mut(&parent)) {
-            parent.children.remove(&pid);
-        }
+        let Some(process) = self.take_process(pid) else { return };
         self.charge(process.credentials.user.real, -1, -(process.queued as i64));
         self.gone += process.ended_usage;
         if let Some(waiter) = process.vfork_parent {

@@ -1,13 +1,14 @@
 //! New processes and threads, and what exec does to a process (clone(2), execve(2)).
 
+use super::children::Children;
 use super::records::{Phase, Process, Stop, Thread, stored_name};
-use super::table::{Group, Table};
+use super::standing::{Entered, Standing};
+use super::table::Table;
 use super::{Control, Limits, Pid, Resource, Usage};
 use crate::credentials::Credentials;
 use crate::signal::{Actions, AlternateStack, PendingSignals, Signal, SignalSet};
 use crate::sync::SpinLock;
 use crate::{Error, Result};
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -41,20 +42,23 @@ impl Table {
     /// Makes the first process, in a session and group of its own. Call it once, on an empty table.
     pub fn create_init(&mut self, control: Arc<dyn Control>, credentials: Credentials, now: Duration) -> Pid {
         let pid = Pid::INIT;
-        let _ = self.ids.allocate(|id| id != pid);
+        let first = self.ids.allocate();
+        debug_assert_eq!(first, Some(pid));
         let credentials = Arc::new(credentials);
         let process = Process {
             pid,
-            parent: None,
-            children: BTreeSet::new(),
-            group: pid,
-            session: pid,
+            standing: Entered::new(Standing {
+                parent: None,
+                group: pid,
+                session: pid,
+                phase: Phase::Running,
+                stop: Stop::Running,
+                unreported: None,
+                exit_signal: Some(Signal::CHLD),
+            }),
+            children: Children::default(),
             threads: BTreeSet::from([pid]),
-            phase: Phase::Running,
             leader_status: None,
-            stop: Stop::Running,
-            unreported: None,
-            exit_signal: Some(Signal::CHLD),
             child_waiters: Vec::new(),
             vfork_parent: None,
             gives_memory: false,
@@ -99,10 +103,8 @@ impl Table {
             robust_list: 0,
         };
         self.charge(credentials.user.real, 1, 0);
-        self.groups.insert(pid, Group { session: pid, members: BTreeSet::from([pid]) });
-        self.sessions.insert(pid, 1);
-        self.processes.insert(pid, Box::new(process));
-        self.threads.insert(pid, Box::new(thread));
+        self.enter_process(process);
+        self.threads.insert(pid, thread);
         pid
     }
 
@@ -128,11 +130,23 @@ impl Table {
         if threads >= limit && !privileged {
             return Err(Error::EAGAIN);
         }
-        let mut ids = core::mem::replace(&mut self.ids, super::ids::Allocator::new(0));
-        let allocated = ids.allocate(|id| self.id_is_used(id));
-        self.ids = ids;
-        let tid = allocated.ok_or(Error::EAGAIN)?;
+        let tid = self.ids.allocate().ok_or(Error::EAGAIN)?;
+        let entered = self.enter_new(caller, pid, tid, &new);
+        match entered {
+            Ok(()) => {
+                self.charge(user, 1, 0);
+                self.forks += 1;
+                Ok(tid)
+            }
+            Err(error) => {
+                self.release_id(tid);
+                Err(error)
+            }
+        }
+    }
 
+    /// Enters a new thread with its id, and its process if that is new.
+    fn enter_new(&mut self, caller: Pid, pid: Pid, tid: Pid, new: &NewThread) -> Result<()> {
         let parent_thread = self.thread(caller)?;
         let thread = Thread {
             tid,
@@ -157,12 +171,10 @@ impl Table {
         if new.same_process {
             self.process_mut(pid)?.threads.insert(tid);
         } else {
-            self.create_process(caller, pid, tid, &new)?;
+            self.create_process(caller, pid, tid, new)?;
         }
-        self.threads.insert(tid, Box::new(thread));
-        self.charge(user, 1, 0);
-        self.forks += 1;
-        Ok(tid)
+        self.threads.insert(tid, thread);
+        Ok(())
     }
 
     fn create_process(&mut self, caller: Pid, caller_pid: Pid, pid: Pid, new: &NewThread) -> Result<()> {
@@ -178,20 +190,22 @@ impl Table {
                 Arc::new(SpinLock::new(copy))
             }
         };
-        let parent = if new.same_parent { origin.parent } else { Some(caller_pid) };
-        let exit_signal = if new.same_parent { origin.exit_signal } else { new.exit_signal };
+        let parent = if new.same_parent { origin.standing.parent } else { Some(caller_pid) };
+        let exit_signal = if new.same_parent { origin.standing.exit_signal } else { new.exit_signal };
         let process = Process {
             pid,
-            parent,
-            children: BTreeSet::new(),
-            group: origin.group,
-            session: origin.session,
+            standing: Entered::new(Standing {
+                parent,
+                group: origin.standing.group,
+                session: origin.standing.session,
+                phase: Phase::Running,
+                stop: Stop::Running,
+                unreported: None,
+                exit_signal,
+            }),
+            children: Children::default(),
             threads: BTreeSet::from([pid]),
-            phase: Phase::Running,
             leader_status: None,
-            stop: Stop::Running,
-            unreported: None,
-            exit_signal,
             child_waiters: Vec::new(),
             vfork_parent: new.vfork.then_some(caller),
             gives_memory: false,
@@ -215,14 +229,7 @@ impl Table {
             is_dumpable: origin.is_dumpable,
             started: new.now,
         };
-        let group = process.group;
-        self.processes.insert(pid, Box::new(process));
-        if let Some(parent) = parent.and_then(|parent| self.processes.get_mut(&parent)) {
-            parent.children.insert(pid);
-        }
-        if let Some(group) = self.groups.get_mut(&group) {
-            group.members.insert(pid);
-        }
+        self.enter_process(process);
         Ok(())
     }
 
@@ -233,6 +240,7 @@ impl Table {
             self.remove_process(tid);
             return;
         }
+        self.release_id(tid);
         self.charge(thread.credentials.user.real, -1, 0);
         if let Some(process) = self.processes.get_mut(&thread.pid) {
             process.threads.remove(&tid);
@@ -245,7 +253,7 @@ impl Table {
     pub fn begin_exec(&mut self, tid: Pid) -> Result<()> {
         let pid = self.thread(tid)?.pid;
         let process = self.process_mut(pid)?;
-        if process.phase != Phase::Running || process.executing.is_some_and(|other| other != tid) {
+        if process.standing.phase != Phase::Running || process.executing.is_some_and(|other| other != tid) {
             return Err(Error::EAGAIN);
         }
         process.executing = Some(tid);
@@ -279,7 +287,6 @@ impl Table {
         process.executing = None;
         process.has_executed = true;
         process.leader_status = None;
-        process.exit_signal = Some(Signal::CHLD);
         process.is_dumpable = !gained;
         process.timer_overruns = BTreeMap::new();
         let mut actions = process.actions.lock().clone();
@@ -292,6 +299,7 @@ impl Table {
         if gained {
             thread.parent_death_signal = None;
         }
+        self.restand(pid, |standing| standing.exit_signal = Some(Signal::CHLD));
         self.set_name(pid, name)?;
         self.release_vfork(pid);
         Ok(pid)
@@ -301,6 +309,7 @@ impl Table {
     /// limits of this thread's user from now on.
     fn take_leader_place(&mut self, tid: Pid, pid: Pid) {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
+        self.release_id(tid);
         thread.tid = pid;
         let credentials = thread.credentials.clone();
         self.threads.insert(pid, thread);

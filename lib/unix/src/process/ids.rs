@@ -1,5 +1,7 @@
 //! Process and thread ids: one space of numbers.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 /// The id of a thread, a process, a process group or a session. A process has the id of its first thread.
@@ -40,6 +42,8 @@ impl core::fmt::Display for Pid {
 pub(super) struct Allocator {
     next: u32,
     limit: u32,
+    /// A bit for each id, set while it is handed out.
+    used: Vec<u64>,
 }
 
 impl Allocator {
@@ -47,21 +51,47 @@ impl Allocator {
     const LOW: u32 = 300;
 
     pub(super) fn new(limit: u32) -> Allocator {
-        Allocator { next: 1, limit }
+        Allocator { next: 1, limit, used: vec![0; limit.div_ceil(u64::BITS) as usize] }
     }
 
-    /// The next id that is not `used`, or `None` when all are.
-    pub(super) fn allocate(&mut self, used: impl Fn(Pid) -> bool) -> Option<Pid> {
+    /// The next id that is free, or `None` when none is.
+    pub(super) fn allocate(&mut self) -> Option<Pid> {
         let low = Allocator::LOW.min(self.limit / 2).max(1);
-        for _ in 0..2 * self.limit {
-            let number = self.next;
-            self.next = if number + 1 >= self.limit { low } else { number + 1 };
-            let pid = Pid::new(number).filter(|pid| !used(*pid));
-            if pid.is_some() {
-                return pid;
+        let number = self.first_free(self.next).or_else(|| self.first_free(low))?;
+        let (word, bit) = Allocator::place(number);
+        self.used[word] |= bit;
+        self.next = if number + 1 >= self.limit { low } else { number + 1 };
+        Pid::new(number)
+    }
+
+    /// Takes an id back.
+    pub(super) fn release(&mut self, id: Pid) {
+        let (word, bit) = Allocator::place(id.number());
+        self.used[word] &= !bit;
+    }
+
+    /// The first free number from `from` on: 64 are looked at together.
+    fn first_free(&self, from: u32) -> Option<u32> {
+        let (first, bit) = Allocator::place(from);
+        let mut below = bit - 1;
+        for (word, used) in self.used.iter().enumerate().skip(first) {
+            let free = !(used | core::mem::take(&mut below));
+            if free != 0 {
+                let number = word as u32 * u64::BITS + free.trailing_zeros();
+                return (number < self.limit).then_some(number);
             }
         }
         None
+    }
+
+    fn place(number: u32) -> (usize, u64) {
+        ((number / u64::BITS) as usize, 1 << (number % u64::BITS))
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_used(&self, id: Pid) -> bool {
+        let (word, bit) = Allocator::place(id.number());
+        self.used[word] & bit != 0
     }
 }
 
@@ -74,28 +104,32 @@ mod tests {
     #[test]
     fn ids_rise_then_wrap() {
         let mut ids = Allocator::new(1000);
-        assert_eq!(ids.allocate(|_| false), Some(Pid::INIT));
-        assert_eq!(ids.allocate(|pid| pid.number() == 2).unwrap().number(), 3);
-        for _ in 4..1000 {
-            ids.allocate(|_| false);
+        assert_eq!(ids.allocate(), Some(Pid::INIT));
+        for number in 2..1000 {
+            assert_eq!(ids.allocate(), Pid::new(number));
         }
-        assert_eq!(ids.allocate(|_| false).unwrap().number(), 300);
-        assert_eq!(ids.allocate(|_| true), None);
+        assert_eq!(ids.allocate(), None);
+        // Low ids are left alone once they have been handed out; what is free is found past what is not.
+        for number in [7, 301, 640] {
+            ids.release(Pid::new(number).unwrap());
+        }
+        assert_eq!([ids.allocate(), ids.allocate(), ids.allocate()], [Pid::new(301), Pid::new(640), None]);
     }
 
     proptest! {
         /// Never an id in use, and every id is found before `None` is said.
         #[test]
         fn unique(frees in prop::collection::vec(any::<prop::sample::Index>(), 0..300)) {
-            let mut ids = Allocator::new(64);
+            let mut ids = Allocator::new(70);
             let mut used = BTreeSet::new();
             for free in frees {
-                match ids.allocate(|pid| used.contains(&pid)) {
-                    Some(pid) => prop_assert!(used.insert(pid) && pid.number() < 64),
+                match ids.allocate() {
+                    Some(pid) => prop_assert!(used.insert(pid) && pid.number() < 70),
                     None => {
-                        prop_assert!((32..64).all(|n| used.contains(&Pid::new(n).unwrap())));
+                        prop_assert!((35..70).all(|n| used.contains(&Pid::new(n).unwrap())));
                         let victim = *free.get(&used.iter().copied().collect::<Vec<_>>());
                         used.remove(&victim);
+                        ids.release(victim);
                     }
                 }
             }

@@ -9,6 +9,7 @@
 //! thread's request, which then finds out ([`Processes::interrupted`]).
 
 mod accounting;
+mod children;
 mod delivery;
 mod exit;
 mod family;
@@ -18,6 +19,7 @@ mod ids;
 mod limits;
 mod records;
 mod signals;
+mod standing;
 mod table;
 mod wait;
 

@@ -1,14 +1,85 @@
 //! What the table knows of each process and thread.
 
+use super::children::Children;
+use super::standing::Entered;
 use super::{Limits, Pid, Usage};
 use crate::credentials::Credentials;
 use crate::signal::{Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalSet};
 use crate::sync::SpinLock;
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::task::Waker;
 use core::time::Duration;
+
+/// Processes or threads by id.
+pub(super) struct Records<T> {
+    // Boxed: a tree moves what lies behind what comes and goes.
+    by_id: BTreeMap<Pid, Box<T>>,
+    #[cfg(test)]
+    looks: core::cell::Cell<usize>,
+}
+
+impl<T> Default for Records<T> {
+    fn default() -> Records<T> {
+        Records {
+            by_id: BTreeMap::new(),
+            #[cfg(test)]
+            looks: Default::default(),
+        }
+    }
+}
+
+impl<T> Records<T> {
+    pub(super) fn get(&self, id: &Pid) -> Option<&T> {
+        self.look();
+        self.by_id.get(id).map(Box::as_ref)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &Pid) -> Option<&mut T> {
+        self.look();
+        self.by_id.get_mut(id).map(Box::as_mut)
+    }
+
+    pub(super) fn contains_key(&self, id: &Pid) -> bool {
+        self.by_id.contains_key(id)
+    }
+
+    pub(super) fn insert(&mut self, id: Pid, record: T) {
+        self.by_id.insert(id, Box::new(record));
+    }
+
+    pub(super) fn remove(&mut self, id: &Pid) -> Option<T> {
+        self.by_id.remove(id).map(|record| *record)
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &Pid> {
+        self.by_id.keys().inspect(|_| self.look())
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.by_id.values().map(Box::as_ref).inspect(|_| self.look())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    #[cfg(not(test))]
+    fn look(&self) {}
+
+    #[cfg(test)]
+    fn look(&self) {
+        self.looks.set(self.looks.get() + 1);
+    }
+
+    /// How often a record was looked at.
+    #[cfg(test)]
+    pub(super) fn looks(&self) -> usize {
+        self.looks.get()
+    }
+}
 
 /// How the table reaches a thread that is running its program.
 pub trait Control: Send + Sync {
@@ -86,19 +157,11 @@ pub enum RunState {
 /// A process.
 pub struct Process {
     pub(super) pid: Pid,
-    pub(super) parent: Option<Pid>,
-    pub(super) children: BTreeSet<Pid>,
-    pub(super) group: Pid,
-    pub(super) session: Pid,
+    pub(super) standing: Entered,
+    pub(super) children: Children,
     pub(super) threads: BTreeSet<Pid>,
-    pub(super) phase: Phase,
     /// The first thread's status, if it ended alone.
     pub(super) leader_status: Option<ExitStatus>,
-    pub(super) stop: Stop,
-    /// A stop or continuation that wait has not reported yet.
-    pub(super) unreported: Option<ChildEvent>,
-    /// Sent to the parent when the process ends.
-    pub(super) exit_signal: Option<Signal>,
     /// Threads of this process that wait for children.
     pub(super) child_waiters: Vec<Pid>,
     /// The thread of the parent that vfork suspends until this process execs or ends.
@@ -152,22 +215,22 @@ impl Process {
 
     /// Its parent's id; none for the first process.
     pub fn parent(&self) -> Option<Pid> {
-        self.parent
+        self.standing.parent
     }
 
     /// Its children.
     pub fn children(&self) -> impl Iterator<Item = Pid> + '_ {
-        self.children.iter().copied()
+        self.children.iter()
     }
 
     /// Its process group.
     pub fn group(&self) -> Pid {
-        self.group
+        self.standing.group
     }
 
     /// Its session.
     pub fn session(&self) -> Pid {
-        self.session
+        self.standing.session
     }
 
     /// Its threads.
@@ -187,27 +250,27 @@ impl Process {
 
     /// How far it has come.
     pub fn phase(&self) -> Phase {
-        self.phase
+        self.standing.phase
     }
 
     /// Whether it is stopped.
     pub fn stop(&self) -> Stop {
-        self.stop
+        self.standing.stop
     }
 
     /// Whether nothing but its status is left.
     pub fn is_zombie(&self) -> bool {
-        matches!(self.phase, Phase::Zombie(_))
+        matches!(self.standing.phase, Phase::Zombie(_))
     }
 
     /// Whether it runs no longer, or will not from now on.
     pub fn is_ending(&self) -> bool {
-        self.phase != Phase::Running || self.pending.set().contains(Signal::KILL)
+        self.standing.phase != Phase::Running || self.pending.set().contains(Signal::KILL)
     }
 
     /// Whether it leads its session.
     pub fn is_session_leader(&self) -> bool {
-        self.session == self.pid
+        self.standing.session == self.pid
     }
 
     /// Its signal actions.

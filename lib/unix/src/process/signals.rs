@@ -91,7 +91,9 @@ impl Table {
 
     fn check_permission(&self, sender: Pid, pid: Pid, signal: Option<Signal>) -> Result<()> {
         let (thread, target) = (self.thread(sender)?, self.process(pid)?);
-        let same_session = || self.process(thread.pid).is_ok_and(|process| process.session == target.session);
+        let same_session = || {
+            self.process(thread.pid).is_ok_and(|process| process.standing.session == target.standing.session)
+        };
         let allowed = thread.pid == pid
             || thread.credentials.may_signal(&target.credentials)
             || (signal == Some(Signal::CONT) && same_session());
@@ -220,7 +222,7 @@ impl Table {
             Recipient::Thread(tid) => self.thread(tid)?.pid,
         };
         let process = self.process(pid)?;
-        if process.phase != Phase::Running {
+        if process.standing.phase != Phase::Running {
             return Ok(());
         }
         if SignalSet::STOPPING.contains(signal) {
@@ -283,11 +285,12 @@ impl Table {
 
     /// Undoes a stop: threads go on, the parent is told.
     fn resume(&mut self, pid: Pid) {
-        let Some(process) = self.processes.get_mut(&pid) else { return };
-        let stop = core::mem::replace(&mut process.stop, Stop::Running);
+        let Some(process) = self.processes.get(&pid) else { return };
+        let stop = process.standing.stop;
         if stop == Stop::Running {
             return;
         }
+        self.restand(pid, |standing| standing.stop = Stop::Running);
         self.wake_all_threads(pid);
         if matches!(stop, Stop::Stopped(_)) {
             self.tell_parent(pid, ChildEvent::Continued);
@@ -296,9 +299,10 @@ impl Table {
 
     /// Tells the parent that `pid` stopped or continued, unless it does not want to know.
     pub(super) fn tell_parent(&mut self, pid: Pid, event: ChildEvent) {
-        let Some(process) = self.processes.get_mut(&pid) else { return };
-        process.unreported = Some(event);
-        let Some(parent) = process.parent else { return };
+        self.restand(pid, |standing| standing.unreported = Some(event));
+        let Some(parent) = self.processes.get(&pid).and_then(|process| process.standing.parent) else {
+            return;
+        };
         let wanted = self.processes.get(&parent).is_some_and(|parent| {
             let action = parent.actions.lock().get(Signal::CHLD);
             action.disposition != Disposition::Ignore && !action.flags.no_child_stop

@@ -1,13 +1,13 @@
 //! The table itself: records by id, look-ups, wake-ups.
 
 use super::ids::Allocator;
-use super::records::{Phase, Process, Thread, stored_name};
+use super::records::{Phase, Process, Records, Thread, stored_name};
+use super::standing::Group;
 use super::{Control, Listener, Pid, Usage};
 use crate::credentials::Credentials;
 use crate::signal::{Signal, SignalInformation, SignalSet};
 use crate::{Error, Result};
-use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::task::Waker;
@@ -42,19 +42,13 @@ pub(super) struct UserCharges {
     pub(super) signals: u64,
 }
 
-/// A process group.
-#[derive(Debug)]
-pub(super) struct Group {
-    pub(super) session: Pid,
-    pub(super) members: BTreeSet<Pid>,
-}
-
 /// All processes and threads, as far as they concern each other.
 pub struct Table {
-    // Boxed, as threads are: a tree moves what lies behind what comes and goes.
-    pub(super) processes: BTreeMap<Pid, Box<Process>>,
-    pub(super) threads: BTreeMap<Pid, Box<Thread>>,
+    pub(super) processes: Records<Process>,
+    pub(super) threads: Records<Thread>,
     pub(super) groups: BTreeMap<Pid, Group>,
+    /// Groups whose last supported member is not so any longer ([`Table::telling_orphans`]).
+    pub(super) orphaned: Vec<Pid>,
     /// How many groups each session has.
     pub(super) sessions: BTreeMap<Pid, usize>,
     pub(super) users: BTreeMap<u32, UserCharges>,
@@ -71,9 +65,10 @@ impl Table {
     /// An empty table for at most `max_threads` threads.
     pub fn new(max_threads: usize) -> Table {
         Table {
-            processes: BTreeMap::new(),
-            threads: BTreeMap::new(),
+            processes: Records::default(),
+            threads: Records::default(),
             groups: BTreeMap::new(),
+            orphaned: Vec::new(),
             sessions: BTreeMap::new(),
             users: BTreeMap::new(),
             ids: Allocator::new(Pid::LIMIT),
@@ -87,22 +82,22 @@ impl Table {
 
     /// The process `pid`, also if it is a zombie. `ESRCH`.
     pub fn process(&self, pid: Pid) -> Result<&Process> {
-        self.processes.get(&pid).map(Box::as_ref).ok_or(Error::ESRCH)
+        self.processes.get(&pid).ok_or(Error::ESRCH)
     }
 
     /// The process `pid`, to be changed. `ESRCH`.
     pub fn process_mut(&mut self, pid: Pid) -> Result<&mut Process> {
-        self.processes.get_mut(&pid).map(Box::as_mut).ok_or(Error::ESRCH)
+        self.processes.get_mut(&pid).ok_or(Error::ESRCH)
     }
 
     /// The thread `tid`. `ESRCH`.
     pub fn thread(&self, tid: Pid) -> Result<&Thread> {
-        self.threads.get(&tid).map(Box::as_ref).ok_or(Error::ESRCH)
+        self.threads.get(&tid).ok_or(Error::ESRCH)
     }
 
     /// The thread `tid`, to be changed. `ESRCH`.
     pub fn thread_mut(&mut self, tid: Pid) -> Result<&mut Thread> {
-        self.threads.get_mut(&tid).map(Box::as_mut).ok_or(Error::ESRCH)
+        self.threads.get_mut(&tid).ok_or(Error::ESRCH)
     }
 
     /// The process that thread `tid` belongs to. `ESRCH`.
@@ -112,7 +107,7 @@ impl Table {
 
     /// Every process, by id.
     pub fn processes(&self) -> impl Iterator<Item = &Process> {
-        self.processes.values().map(Box::as_ref)
+        self.processes.values()
     }
 
     /// How many threads there are, and how many of them run or could run.
@@ -136,6 +131,13 @@ impl Table {
             || self.processes.contains_key(&pid)
             || self.groups.contains_key(&pid)
             || self.sessions.contains_key(&pid)
+    }
+
+    /// Frees `id` once no thread, process, group or session has it.
+    pub(super) fn release_id(&mut self, id: Pid) {
+        if !self.id_is_used(id) {
+            self.ids.release(id);
+        }
     }
 
     /// Makes a thread notice that something has changed for it.
@@ -190,8 +192,8 @@ impl Table {
         let Some(process) = self.processes.get(&thread.pid) else { return true };
         let pending = thread.pending.set() | process.pending.set();
         thread.must_exit
-            || process.phase != Phase::Running
-            || process.stop != super::Stop::Running
+            || process.standing.phase != Phase::Running
+            || process.standing.stop != super::Stop::Running
             || !(pending & !(thread.blocked & !SignalSet::UNMASKABLE)).is_empty()
     }
 
@@ -200,12 +202,12 @@ impl Table {
         let Some(thread) = self.threads.get(&tid) else { return true };
         let Some(process) = self.processes.get(&thread.pid) else { return true };
         let fatal = thread.pending.set() | process.pending.set();
-        thread.must_exit || process.phase != Phase::Running || fatal.contains(Signal::KILL)
+        thread.must_exit || process.standing.phase != Phase::Running || fatal.contains(Signal::KILL)
     }
 
     /// Replaces the credentials of thread `tid` and moves the charges against its user's limits. `ESRCH`.
     pub fn set_credentials(&mut self, tid: Pid, credentials: Arc<Credentials>) -> Result<()> {
-        let thread = self.threads.get_mut(&tid).map(Box::as_mut).ok_or(Error::ESRCH)?;
+        let thread = self.threads.get_mut(&tid).ok_or(Error::ESRCH)?;
         let old = core::mem::replace(&mut thread.credentials, credentials.clone());
         let (from, to) = (old.user.real, credentials.user.real);
         let mut signals = 0;
@@ -222,7 +224,7 @@ impl Table {
 
     /// Sets the name of thread `tid` (its first 15 bytes count), and of its process if it is the first thread.
     pub fn set_name(&mut self, tid: Pid, name: &[u8]) -> Result<()> {
-        let thread = self.threads.get_mut(&tid).map(Box::as_mut).ok_or(Error::ESRCH)?;
+        let thread = self.threads.get_mut(&tid).ok_or(Error::ESRCH)?;
         thread.name = stored_name(name);
         if thread.pid == tid
             && let Some(process) = self.processes.get_mut(&tid)

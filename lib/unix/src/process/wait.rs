@@ -1,9 +1,9 @@
 //! Waiting for children (wait4(2), waitid(2)).
 
-use super::records::{Phase, Process, Stop};
+use super::records::Phase;
 use super::table::Table;
 use super::{Pid, Usage};
-use crate::signal::{ChildEvent, Signal};
+use crate::signal::ChildEvent;
 use crate::{Error, Result};
 
 /// Which children.
@@ -58,20 +58,15 @@ impl Table {
         which: WaitFor,
         options: WaitOptions,
     ) -> Result<Option<ChildReport>> {
-        let mut eligible = false;
-        let mut found = None;
-        for child in self.process(parent)?.children.iter().filter_map(|pid| self.processes.get(pid)) {
-            if !matches(child, which, options) {
-                continue;
-            }
-            eligible = true;
-            if let Some(event) = reportable(child, options) {
-                found = Some((child.pid, event));
-                break;
-            }
-        }
-        let Some((pid, event)) = found else {
-            return if eligible { Ok(None) } else { Err(Error::ECHILD) };
+        let children = &self.process(parent)?.children;
+        let Some(pid) = children.with_news(which, options) else {
+            return if children.is_eligible(which, options) { Ok(None) } else { Err(Error::ECHILD) };
+        };
+        let child = self.process(pid)?;
+        let event = match (child.standing.phase, child.standing.unreported) {
+            (Phase::Zombie(status), _) => status.event(),
+            (_, Some(event)) => event,
+            (_, None) => return Ok(None),
         };
         let child = self.process(pid)?;
         let own = self.usage(child);
@@ -85,7 +80,7 @@ impl Table {
             self.remove_process(pid);
             self.process_mut(parent)?.children_usage += usage;
         } else {
-            self.process_mut(pid)?.unreported = None;
+            self.restand(pid, |standing| standing.unreported = None);
         }
         Ok(Some(report))
     }
@@ -97,26 +92,5 @@ impl Table {
         {
             process.child_waiters.push(tid);
         }
-    }
-}
-
-fn matches(child: &Process, which: WaitFor, options: WaitOptions) -> bool {
-    let chosen = match which {
-        WaitFor::Any => true,
-        WaitFor::Process(pid) => child.pid == pid,
-        WaitFor::Group(group) => child.group == group,
-    };
-    let is_clone = child.exit_signal != Some(Signal::CHLD);
-    chosen && (options.all_kinds || is_clone == options.only_clones)
-}
-
-fn reportable(child: &Process, options: WaitOptions) -> Option<ChildEvent> {
-    if let Phase::Zombie(status) = child.phase {
-        return options.ended.then(|| status.event());
-    }
-    match (child.unreported?, child.stop) {
-        (event @ ChildEvent::Stopped(_), Stop::Stopped(_)) => options.stopped.then_some(event),
-        (ChildEvent::Continued, _) => options.continued.then_some(ChildEvent::Continued),
-        _ => None,
     }
 }
