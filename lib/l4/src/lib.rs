@@ -18,6 +18,7 @@
 //! | [`thread`], [`space`] | threads and address spaces |
 //! | [`extension`] | ownership, thread state, notification |
 //! | [`sigma0`] | asking sigma0 for memory and I/O ports |
+//! | [`boot_info`] | what the boot loader has told |
 //! | [`port`] | using I/O ports |
 //! | [`console`] | printing through the kernel debugger |
 //! | [`mark`] | what the counting plugin counts |
@@ -27,6 +28,7 @@
 //! block or fault is not.
 #![no_std]
 
+pub mod boot_info;
 pub mod console;
 pub mod extension;
 pub mod ipc;

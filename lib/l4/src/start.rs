@@ -19,6 +19,11 @@ impl<const SIZE: usize> Stack<SIZE> {
     pub const fn new() -> Self {
         Self(core::cell::UnsafeCell::new([0; SIZE]))
     }
+
+    /// Where a thread that starts on it begins.
+    pub fn top(&self) -> u64 {
+        self.0.get() as u64 + SIZE as u64
+    }
 }
 
 impl<const SIZE: usize> Default for Stack<SIZE> {

@@ -27,7 +27,7 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 11] = [
+const TESTS: [Program; 12] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),
@@ -35,6 +35,7 @@ const TESTS: [Program; 11] = [
     program("threads-musl", "tests/guests/threads.c", "musl-gcc"),
     program("threads-glibc", "tests/guests/threads.c", "gcc"),
     program("processes", "tests/guests/processes.c", "musl-gcc"),
+    program("fuzz", "tests/guests/fuzz.c", "musl-gcc"),
     program("hammer", "tests/guests/hammer.c", "gcc"),
     program("processors", "tests/guests/processors.c", "gcc"),
     program("extremes", "tests/guests/extremes.c", "musl-gcc"),

@@ -113,9 +113,16 @@ fn copied(mut run: Run, images: &Scratch) -> Result<Run> {
     Ok(run)
 }
 
-/// The same run with delays from this seed.
+/// The same run with delays from this seed, which programs that take a seed get, too.
 fn seeded(run: &Run, seed: u64) -> Run {
     let mut run = run.clone();
+    for module in &mut run.machine.modules {
+        let words = module.split(' ').map(|word| match word.starts_with("seed=") {
+            true => format!("seed={seed}"),
+            false => word.to_string(),
+        });
+        *module = words.collect::<Vec<_>>().join(" ");
+    }
     let others = run.machine.arguments.split(' ').filter(|word| !word.starts_with("delays="));
     run.machine.arguments = others.chain([format!("delays={seed}").as_str()]).collect::<Vec<_>>().join(" ");
     run.name = format!("{} with delays={seed}", run.name);

@@ -2,8 +2,7 @@
 
 use super::{Chapter, Test, arena, failure, fixture, image, leaks};
 use l4::ipc::{self, Message, Received};
-use l4::{kip, mark, print, println, start};
-use x2::boot_info::{BootInfo, HEADER_SIZE, Record};
+use l4::{boot_info, mark, print, println, start};
 use x2::protocol::{self, exception};
 use x2::{Fpage, IpcPhase, MapItem, MessageTag, Rights, ThreadId, Time};
 
@@ -43,7 +42,7 @@ pub(crate) fn run(chapters: &'static [Chapter]) -> ! {
         image::touch(page);
     }
     let mut line = [0; 1024];
-    let line = command_line(&mut line);
+    let line = boot_info::command_line(&mut line);
     let names = |name: &str| words(line).any(|word| word == name.as_bytes());
     let (leak_check, regions) = (names("leak-check"), names("regions"));
     if leak_check {
@@ -195,31 +194,4 @@ fn page_fault(request: Received) -> Option<Message> {
 
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|&byte| byte == b' ')
-}
-
-/// Copies this program's command line, that of the boot info's program with its entry, and returns it: tests may take the
-/// boot info's memory away. Empty if there is none.
-fn command_line(copy: &mut [u8; 1024]) -> &[u8] {
-    let address = kip().word(x2::kip::BOOT_INFO);
-    let entry = kip().word(x2::kip::ROOT + x2::kip::server::IP);
-    let left = 4096 - (address & 0xfff) as usize;
-    if address == 0 || !address.is_multiple_of(8) || left < HEADER_SIZE {
-        return &[];
-    }
-    // SAFETY: boot info lies outside this program.
-    if !matches!(unsafe { l4::sigma0::request(Fpage::memory(address, 12)) }, Ok(true)) {
-        return &[];
-    }
-    // SAFETY: the page is mapped now and nobody changes it.
-    let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, left) };
-    let line = BootInfo::new(bytes).and_then(|info| {
-        info.records().find_map(|record| match record {
-            Record::SimpleExec { program, command_line } if program.initial_ip == entry => Some(command_line),
-            _ => None,
-        })
-    });
-    let line = line.unwrap_or_default();
-    let copy = &mut copy[..line.len()];
-    copy.copy_from_slice(line);
-    copy
 }

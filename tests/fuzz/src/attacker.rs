@@ -1,0 +1,132 @@
+//! A hostile thread: makes calls for ever, and counts what comes of them.
+
+use crate::choose::Chooser;
+use crate::invoke::{Registers, invoke};
+use crate::kind::{COLUMNS, Kind};
+use crate::layout::{self, STACK, Slot};
+use crate::random::Random;
+use core::arch::{asm, naked_asm};
+use core::sync::atomic::Ordering;
+use l4::{kip, utcb};
+
+/// Where each attacker begins, and begins again after an exception. Its UTCB's place tells which stack is its own, as
+/// `layout::slot_of` does.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn entry() -> ! {
+    naked_asm!(
+        "mov rax, gs:[0]",
+        "mov rcx, rax",
+        "shr rcx, 28",
+        "and ecx, 3",
+        "shl ecx, 4",
+        "shr rax, 10",
+        "and eax, 15",
+        "lea rcx, [rcx + rax + 1]",
+        "imul rcx, rcx, {stack}",
+        "lea rsp, [rip + {stacks}]",
+        "add rsp, rcx",
+        "push 0",
+        "popfq",
+        "xor ebp, ebp",
+        "push rbp",
+        "call {run}",
+        "ud2",
+        stack = const STACK,
+        stacks = sym layout::STACKS,
+        run = sym run,
+    )
+}
+
+extern "C" fn run() -> ! {
+    let slot = &layout::slots()[layout::slot_of(utcb::pointer())];
+    let random = Random::new(&slot.state);
+    loop {
+        utcb::set_exception_handler(kip().root());
+        let items = layout::pool().start + random.below(layout::POOL_PAGES) * 4096 + random.below(8) * 512;
+        let chooser = Chooser { random, is_controller: false, items: Some(items) };
+        step(chooser, slot);
+    }
+}
+
+/// Makes one call, or does something else that a program had better not.
+pub(crate) fn step(chooser: Chooser<'_>, slot: &Slot) {
+    let kind = chooser.kind();
+    let random = chooser.random;
+    let begun = &slot.begun[kind as usize];
+    // Relaxed: statistics.
+    begun.store(begun.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    let target = match kind {
+        Kind::ForeignCall => foreign_call as *const () as u64,
+        Kind::Interrupt => interrupt as *const () as u64 + random.below(INTERRUPTS) * 4,
+        Kind::Instruction => return instruction(random),
+        Kind::Fault => {
+            // SAFETY: one byte that no Rust object has, if it is there at all.
+            unsafe { asm!("mov al, [{}]", in(reg) random.word() >> random.below(64), out("al") _) };
+            return;
+        }
+        Kind::Port => {
+            // SAFETY: no attacker has a port.
+            unsafe { asm!("in al, dx", in("dx") random.word() as u16, out("al") _) };
+            return;
+        }
+        Kind::InsideStub => kip().word(0x1a0 + 8 * random.below(15) as usize) + random.below(16),
+        _ => kip().word(kind.entry()),
+    };
+    let mut registers = chooser.prepare(kind);
+    // SAFETY: what it does to this thread, the supervisor repairs; the controller names nothing but the attackers'.
+    unsafe { invoke(&mut registers, target) };
+    let result = &slot.results[kind as usize][column(kind, &registers)];
+    result.store(result.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+}
+
+/// What has come of the call.
+fn column(kind: Kind, registers: &Registers) -> usize {
+    const ERROR: u64 = 1 << 15;
+    let good = match kind {
+        Kind::Ipc | Kind::Lipc => registers.r9 & ERROR == 0,
+        Kind::SystemClock | Kind::ThreadSwitch | Kind::Unmap => true,
+        Kind::MemoryControl => registers.rdx != 0,
+        _ => registers.rax != 0,
+    };
+    let error = utcb::error_word();
+    match kind {
+        _ if good => 0,
+        Kind::Ipc | Kind::Lipc if error & 0xe != 0 => (error & 0xf) as usize,
+        Kind::Ipc | Kind::Lipc => COLUMNS - 1,
+        _ if (1..=8).contains(&error) => error as usize,
+        _ => COLUMNS - 1,
+    }
+}
+
+/// A system call of nobody's.
+#[unsafe(naked)]
+unsafe extern "C" fn foreign_call() {
+    naked_asm!("syscall", "ret")
+}
+
+const INTERRUPTS: u64 = 256;
+
+/// `int n; ret` for each n, four bytes each.
+#[unsafe(naked)]
+unsafe extern "C" fn interrupt() {
+    naked_asm!(".set n, 0", ".rept 256", ".byte 0xcd", ".byte n", "ret", "nop", ".set n, n + 1", ".endr")
+}
+
+/// An instruction that a program may not execute, or that is none.
+fn instruction(random: Random<'_>) {
+    // SAFETY: each is an exception, or changes what only this thread has.
+    unsafe {
+        match random.below(10) {
+            0 => asm!("ud2"),
+            1 => asm!("cli"),
+            2 => asm!("hlt"),
+            3 => asm!("mov cr3, {}", in(reg) random.word()),
+            4 => asm!("wrmsr", in("ecx") 0xc000_0082u32, in("eax") 0, in("edx") 0),
+            5 => asm!("lock", "nop", out("rax") _, out("rcx") _, out("rdx") _, out("rsi") _),
+            6 => asm!("int3", "cmp al, 0", in("al") 0u8),
+            7 => asm!("pushfq", "or dword ptr [rsp], 0x100", "popfq", "nop"),
+            8 => asm!("div {}", in(reg) 0u64, inout("rax") 1u64 => _, inout("rdx") 0u64 => _),
+            _ => asm!("fninit", "movups xmm0, [{}]", in(reg) random.word() >> 20, out("xmm0") _),
+        }
+    }
+}

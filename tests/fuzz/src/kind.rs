@@ -1,0 +1,81 @@
+//! The calls, and what comes of them.
+
+/// Results that are told apart: 0 success, 1 to 15 what the ErrorCode word says, its phase included, 16 anything else.
+pub(crate) const COLUMNS: usize = 17;
+
+macro_rules! kinds {
+    ($($kind:ident $entry:literal;)*) => {
+        /// What an attacker does.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum Kind {
+            $($kind,)*
+        }
+
+        impl Kind {
+            pub(crate) const ALL: &[Kind] = &[$(Kind::$kind,)*];
+            pub(crate) const COUNT: usize = Self::ALL.len();
+
+            /// Where the kernel interface page has the address of the call's stub; 0 for what is none.
+            pub(crate) const fn entry(self) -> usize {
+                match self { $(Kind::$kind => $entry,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Ipc 0x1c0;
+    Lipc 0x1c8;
+    ExchangeRegisters 0x1d8;
+    ThreadControl 0x1a8;
+    SystemClock 0x1e0;
+    ThreadSwitch 0x1e8;
+    Schedule 0x1f0;
+    Unmap 0x1d0;
+    SpaceControl 0x1a0;
+    ProcessorControl 0x1b0;
+    MemoryControl 0x1b8;
+    SpaceOptions 0x1f8;
+    MapControl 0x200;
+    ThreadState 0x208;
+    Notify 0x210;
+    ForeignCall 0;
+    Interrupt 0;
+    Instruction 0;
+    Fault 0;
+    Port 0;
+    InsideStub 0;
+}
+
+impl Kind {
+    /// The columns that this call has to reach, as bits. Want of memory (8) comes too seldom to be waited for.
+    pub(crate) const fn expected(self) -> u32 {
+        match self {
+            // Both phases: 2 and 3 timeout, 4 and 5 no partner, 6 and 7 cancelled, 8 and 9 overflow. Timeouts of transfers (10 to
+            // 13) and their abortion (14 and 15) come, but not in every run.
+            Kind::Ipc => 0b11_1111_1101,
+            Kind::Lipc => bits(&[0, 2, 3, 4, 5, 8, 9]),
+            Kind::ExchangeRegisters => bits(&[0, 2]),
+            Kind::ThreadControl => bits(&[0, 1, 2, 3, 4, 6]),
+            Kind::SystemClock | Kind::ThreadSwitch | Kind::Unmap => bits(&[0]),
+            Kind::Schedule => bits(&[0, 1, 2, 5]),
+            Kind::SpaceControl => bits(&[0, 1, 2, 3, 6, 7]),
+            Kind::ProcessorControl => bits(&[0, 1, 5]),
+            Kind::MemoryControl => bits(&[0, 1, 5]),
+            Kind::SpaceOptions => bits(&[0, 1, 3, 5]),
+            Kind::MapControl => bits(&[0, 1, 3, 5]),
+            Kind::ThreadState => bits(&[0, 1, 2, 5]),
+            Kind::Notify => bits(&[0, 2]),
+            _ => 0,
+        }
+    }
+}
+
+const fn bits(columns: &[u32]) -> u32 {
+    let (mut bits, mut index) = (0, 0);
+    while index < columns.len() {
+        bits |= 1 << columns[index];
+        index += 1;
+    }
+    bits
+}

@@ -1,0 +1,134 @@
+//! Who is there, and what memory there is. The program lies at the same addresses in every space. Attackers can read and execute
+//! it, and write only what is theirs: the pool, the records and the stacks.
+
+use crate::kind::{COLUMNS, Kind};
+use core::cell::UnsafeCell;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+use l4::kip;
+use x2::{Fpage, ThreadId};
+
+/// Spaces of attackers. The third belongs to the first; the fourth's area is that of the spaces that the controller makes.
+pub(crate) const SPACES: u64 = 4;
+/// Attackers that the supervisor makes in each of the first three.
+pub(crate) const ATTACKERS: u64 = 4;
+/// UTCBs in each area.
+pub(crate) const UTCBS: u64 = 16;
+/// Thread numbers of attackers; those behind the supervisor's are the controller's to use.
+pub(crate) const NUMBERS: u64 = 24;
+/// Numbers left to the initial servers, the heartbeat and the controller.
+const FIRST_NUMBER: u32 = 16;
+/// Pages that calls name.
+pub(crate) const POOL_PAGES: u64 = 64;
+pub(crate) const STACK: usize = 8192;
+const SLOTS: usize = (SPACES * UTCBS) as usize;
+
+/// The UTCB area of space `index`.
+pub(crate) const fn utcb_area(index: u64) -> u64 {
+    (8 + index) << 28
+}
+
+/// A thread number of an attacker, from 0, as an id.
+pub(crate) fn attacker(index: u64, version: u32) -> ThreadId {
+    let number = kip().thread_info().user_base + FIRST_NUMBER + index as u32;
+    ThreadId::global(number, version).expect("the version makes a global id")
+}
+
+/// The heartbeat's id, and the controller's.
+pub(crate) fn own_thread(index: u32) -> ThreadId {
+    ThreadId::global(kip().thread_info().user_base + 8 + index, 1).expect("the version makes a global id")
+}
+
+/// What an attacker keeps outside its stack. The supervisor reads it and believes none of it: an attacker may write anything here.
+#[repr(C, align(4096))]
+pub(crate) struct Slot {
+    /// Of its random numbers.
+    pub(crate) state: AtomicU64,
+    /// Calls begun.
+    pub(crate) begun: [AtomicU64; Kind::COUNT],
+    /// Calls that came back, by what came back.
+    pub(crate) results: [[AtomicU64; COLUMNS]; Kind::COUNT],
+}
+
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            state: AtomicU64::new(0),
+            begun: [const { AtomicU64::new(0) }; Kind::COUNT],
+            results: [const { [const { AtomicU64::new(0) }; COLUMNS] }; Kind::COUNT],
+        }
+    }
+
+    /// How many calls it has begun.
+    pub(crate) fn progress(&self) -> u64 {
+        self.begun.iter().fold(0, |sum, count| sum.wrapping_add(count.load(Ordering::Relaxed)))
+    }
+}
+
+#[repr(C, align(4096))]
+pub(crate) struct Memory<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
+
+// SAFETY: nothing forms a reference to the content.
+unsafe impl<const SIZE: usize> Sync for Memory<SIZE> {}
+
+static POOL: Memory<{ (POOL_PAGES * 4096) as usize }> = Memory(UnsafeCell::new([0; _]));
+pub(crate) static STACKS: Memory<{ SLOTS * STACK }> = Memory(UnsafeCell::new([0; _]));
+static SLOT_MEMORY: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
+/// The controller's, and what it points to in calls.
+pub(crate) static CONTROLLER: Slot = Slot::new();
+
+/// The attackers' records.
+pub(crate) fn slots() -> &'static [Slot; SLOTS] {
+    &SLOT_MEMORY
+}
+
+/// How many records there are: the attackers', and the controller's.
+pub(crate) const RECORDS: usize = SLOTS + 1;
+
+/// The number of the slot of the thread with this UTCB pointer.
+pub(crate) fn slot_of(utcb: u64) -> usize {
+    let (area, offset) = ((utcb >> 28).wrapping_sub(8) % SPACES, (utcb >> 10) % UTCBS);
+    (area * UTCBS + offset) as usize
+}
+
+/// Where the stack of a slot begins.
+pub(crate) fn stack_top(slot: usize) -> u64 {
+    STACKS.0.get() as u64 + ((slot + 1) * STACK) as u64
+}
+
+/// The addresses of the pool.
+pub(crate) fn pool() -> Range<u64> {
+    let base = POOL.0.get() as u64;
+    base..base + POOL_PAGES * 4096
+}
+
+/// Whether attackers may write at `address`.
+pub(crate) fn is_writable(address: u64) -> bool {
+    let stacks = STACKS.0.get() as u64;
+    let records = (&raw const SLOT_MEMORY) as u64;
+    pool().contains(&address)
+        || (stacks..stacks + (SLOTS * STACK) as u64).contains(&address)
+        || (records..records + size_of_val(&SLOT_MEMORY) as u64).contains(&address)
+}
+
+/// Addresses of the whole program.
+#[cfg(target_os = "none")]
+pub(crate) fn image() -> Range<u64> {
+    unsafe extern "C" {
+        static __program_start: u8;
+        static __program_end: u8;
+    }
+    // The linker script defines both; only their addresses mean something.
+    (&raw const __program_start) as u64..(&raw const __program_end) as u64
+}
+
+/// On the host the program is only checked.
+#[cfg(not(target_os = "none"))]
+pub(crate) fn image() -> Range<u64> {
+    0..0
+}
+
+/// The kernel interface page's area, the same in all spaces.
+pub(crate) fn kip_area() -> Fpage {
+    Fpage::memory(kip().base(), x2::kip::SIZE_LOG2)
+}

@@ -1,0 +1,150 @@
+//! Hostile threads in three spaces, one of which belongs to another, make random system calls of the X.2 interface and of the
+//! extensions, and other things that programs had better not do. A thread with all privileges makes random calls about them. The
+//! root task supervises, deletes them at random moments, and reports in TAP: that it goes on and so does a thread beside it,
+//! that every call has been made and each of its errors has come, and that in the end everything is given back.
+//!
+//! The arguments on its command line are `seed=NUMBER`, by which the random numbers begin, and `calls=NUMBER`, how many are made
+//! altogether. The kernel's boot option `kdb=test` is needed.
+//!
+//! * `attacker` and `controller` are the threads that make calls, `choose` what they choose, `invoke` how a call is made with any
+//!   registers;
+//! * `supervisor` makes and deletes them; `layout` is what memory and which thread numbers are theirs;
+//! * `kind` lists the calls with the errors that have to come.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+mod attacker;
+mod choose;
+mod controller;
+mod heartbeat;
+mod invoke;
+mod kind;
+mod layout;
+mod random;
+mod supervisor;
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use kind::{COLUMNS, Kind};
+use l4::console::kernel_statistic;
+use l4::{extension, kip, print, println, start};
+use random::Random;
+use supervisor::Supervisor;
+use x2::kdebug::statistic;
+
+l4::program!(run);
+
+/// Rounds: all attackers are deleted after each, and what is in use is counted. What is made once and kept is made in the first.
+const ROUNDS: u64 = 10;
+const COUNTED: [(u64, &str); 4] = [
+    (statistic::FRAMES, "frames"),
+    (statistic::THREADS, "threads"),
+    (statistic::SPACES, "spaces"),
+    (statistic::MAP_NODES, "map nodes"),
+];
+const DEFAULT_CALLS: u64 = 1_000_000;
+
+static STATE: AtomicU64 = AtomicU64::new(0);
+
+/// What the kernel has in use, and what of its memory is on the root task's account.
+fn in_use() -> [u64; COUNTED.len() + 1] {
+    let mut counts = [0; COUNTED.len() + 1];
+    for (count, (which, _)) in counts.iter_mut().zip(COUNTED) {
+        *count = kernel_statistic(which).expect("the kernel's boot option kdb=test is given");
+    }
+    counts[COUNTED.len()] = extension::kernel_memory(kip().root()).expect("the root task is privileged");
+    counts
+}
+
+struct Report {
+    number: usize,
+}
+
+impl Report {
+    fn result(&mut self, good: bool, id: core::fmt::Arguments<'_>, sentence: &str) {
+        self.number += 1;
+        println!("{}ok {} - {id} {sentence}", if good { "" } else { "not " }, self.number);
+    }
+}
+
+fn run() -> ! {
+    for page in layout::image().step_by(4096) {
+        // SAFETY: a byte of the program.
+        unsafe { (page as *const u8).read_volatile() };
+    }
+    let mut line = [0; 1024];
+    let line = core::str::from_utf8(l4::boot_info::command_line(&mut line)).unwrap_or_default();
+    let argument = |name: &str| {
+        line.split(' ')
+            .filter_map(|word| word.split_once('='))
+            .find(|word| word.0 == name)?
+            .1
+            .parse::<u64>()
+            .ok()
+    };
+    let (seed, calls) = (argument("seed").unwrap_or(1), argument("calls").unwrap_or(DEFAULT_CALLS));
+    STATE.store(seed, Ordering::Relaxed);
+    let random = Random::new(&STATE);
+    layout::CONTROLLER.state.store(random.word(), Ordering::Relaxed);
+    heartbeat::make_threads();
+    println!("1..{}", 3 + Kind::ALL.iter().filter(|kind| kind.expected() != 0).count());
+    let mut supervisor = Supervisor::new(random);
+    let (mut beats, mut first) = (0, None);
+    let (mut ended, mut grown) = (Ok(()), false);
+    for _ in 0..ROUNDS {
+        ended = supervisor.round(calls / ROUNDS);
+        beats += u64::from(heartbeat::beats());
+        if ended.is_err() {
+            break;
+        }
+        let now = in_use();
+        let before = *first.get_or_insert(now);
+        let names = COUNTED.map(|(_, name)| name).into_iter().chain(["bytes of the root task's"]);
+        for ((before, now), name) in before.into_iter().zip(now).zip(names) {
+            if now > before {
+                println!("# {name}: {now}, and {before} after the first round");
+                grown = true;
+            }
+        }
+    }
+    if let Err(why) = ended {
+        println!("# {why}");
+    }
+    println!(
+        "# seed {seed}: {} calls, {} attackers made, {} messages answered",
+        supervisor.calls, supervisor.made, supervisor.messages
+    );
+    let mut report = Report { number: 0 };
+    let all = ended.is_ok() && supervisor.calls >= calls / ROUNDS * ROUNDS;
+    report.result(all, format_args!("FUZZ0001"), "the supervisor goes on until all calls have been made");
+    report.result(beats == ROUNDS, format_args!("FUZZ0002"), "a thread that none of them may reach goes on");
+    report.result(ended.is_ok() && !grown, format_args!("FUZZ0003"), "what the attackers had is given back");
+    for (index, &kind) in Kind::ALL.iter().enumerate() {
+        report_kind(&mut report, index, kind);
+    }
+    println!("# done");
+    start::halt()
+}
+
+/// How often a call gave what, and whether everything came that has to.
+fn report_kind(report: &mut Report, index: usize, kind: Kind) {
+    let records = || layout::slots().iter().chain([&layout::CONTROLLER]);
+    let begun: u64 = records().map(|record| record.begun[index].load(Ordering::Relaxed)).sum();
+    print!("# {kind:?}: {begun}:");
+    let mut reached = 0u32;
+    for column in 0..COLUMNS {
+        let count: u64 = records().map(|record| record.results[index][column].load(Ordering::Relaxed)).sum();
+        if count > 0 {
+            reached |= 1 << column;
+            print!(" {column}: {count}");
+        }
+    }
+    println!("");
+    let missing = kind.expected() & !reached;
+    if kind.expected() != 0 {
+        let id = 10 + index;
+        report.result(
+            missing == 0,
+            format_args!("FUZZ{id:04}"),
+            "the call succeeds, and each of its errors comes",
+        );
+    }
+}

@@ -1,0 +1,240 @@
+//! The supervisor: makes attackers, pages them, answers their exceptions, deletes them at random moments and makes them again.
+
+use crate::layout::{self, ATTACKERS, NUMBERS};
+use crate::random::Random;
+use crate::{attacker, controller};
+use l4::ipc::{self, Message, Received};
+use l4::syscall::ExchangedRegisters;
+use l4::thread::{self, ThreadControl};
+use l4::{extension, kip, space};
+use x2::control::{ExchangeControl, UNCHANGED};
+use x2::protocol;
+use x2::{ErrorCode, Fpage, MapItem, MessageTag, Rights, ThreadId, Time, Timeouts};
+
+/// Spaces that the supervisor makes; the last belongs to the first.
+const MADE_SPACES: u64 = 3;
+const MADE: u64 = MADE_SPACES * ATTACKERS;
+/// Between looks at the attackers: so many messages, or so long a time.
+const MESSAGES: u32 = 64;
+const LOOK: Time = Time::period(1000);
+/// Looks without a call after which an attacker is deleted.
+const PATIENCE: u32 = 6;
+/// More calls than that between two looks have not been made: an attacker has written to its record.
+const PLAUSIBLE: u64 = 1 << 20;
+/// Below the controller's and the heartbeat's.
+const PRIORITY: u64 = 100;
+
+pub(crate) struct Supervisor<'a> {
+    random: Random<'a>,
+    processors: u64,
+    /// Of each record, how many calls it had counted.
+    last: [u64; layout::RECORDS],
+    quiet: [u32; MADE as usize],
+    /// Calls made by now.
+    pub(crate) calls: u64,
+    /// Attackers made, messages answered.
+    pub(crate) made: u64,
+    pub(crate) messages: u64,
+}
+
+impl<'a> Supervisor<'a> {
+    pub(crate) fn new(random: Random<'a>) -> Self {
+        for slot in layout::slots() {
+            slot.state.store(random.word(), core::sync::atomic::Ordering::Relaxed);
+        }
+        let processors = u64::from(kip().processor_info().processors);
+        Self {
+            random,
+            processors,
+            last: [0; layout::RECORDS],
+            quiet: [0; MADE as usize],
+            calls: 0,
+            made: 0,
+            messages: 0,
+        }
+    }
+
+    /// Makes attackers and lets them make `calls` calls, then deletes all.
+    pub(crate) fn round(&mut self, calls: u64) -> Result<(), &'static str> {
+        let wanted = self.calls + calls;
+        for space in 0..MADE_SPACES {
+            self.make_space(space);
+        }
+        controller::start();
+        let mut answer = None;
+        let mut since_look = 0;
+        while self.calls < wanted {
+            let received = match answer.take() {
+                Some((to, tag)) => ipc::ipc(to, ThreadId::ANY, Timeouts::new(Time::ZERO, LOOK), tag),
+                None => ipc::receive_timeout(ThreadId::ANY, LOOK),
+            };
+            match received {
+                Ok(request) => {
+                    self.messages += 1;
+                    since_look += 1;
+                    answer = self.serve(request).map(|tag| (request.from, tag));
+                }
+                Err(error) if error.phase == x2::IpcPhase::Send => {}
+                Err(_) => since_look = MESSAGES,
+            }
+            if since_look >= MESSAGES {
+                since_look = 0;
+                // The answer's words are in the message registers: it goes first.
+                if let Some((to, tag)) = answer.take() {
+                    let _ = ipc::ipc(to, ThreadId::NIL, Timeouts::new(Time::ZERO, Time::NEVER), tag);
+                }
+                self.look();
+            }
+        }
+        if !controller::stop() {
+            return Err("the controller does not come back from a call");
+        }
+        // Twice: a thread that is being deleted by another one has gone by then.
+        for _ in 0..2 {
+            for number in 0..NUMBERS {
+                if !delete(number) {
+                    return Err("an attacker cannot be deleted");
+                }
+            }
+        }
+        self.count();
+        Ok(())
+    }
+
+    /// The answer to a message, which may be anything from any thread.
+    fn serve(&mut self, request: Received) -> Option<MessageTag> {
+        match protocol::of(request.tag) {
+            protocol::PAGE_FAULT if request.tag.untyped() == 2 => {
+                let (address, access) = (request.word(0), protocol::fault_access(request.tag));
+                let page = Fpage::memory(address, 12);
+                let own = if layout::is_writable(address) {
+                    Some(Rights::ALL)
+                } else if layout::image().contains(&address) && !access.contains(Rights::WRITE) {
+                    Some(Rights::READ_EXECUTE)
+                } else {
+                    None
+                };
+                if let Some(rights) = own {
+                    let item = MapItem::map(page.with_rights(rights), address & !0xfff);
+                    return Some(Message::new(0).map_item(item).tag());
+                }
+                // Now and then it gets a page where it looked for one.
+                if self.random.one_in(2) && address < 1 << 47 {
+                    let given = Fpage::memory(layout::pool().start, 12).with_rights(Rights::ALL);
+                    return Some(Message::new(0).map_item(MapItem::map(given, address & !0xfff)).tag());
+                }
+                restart(request.from);
+                None
+            }
+            protocol::ARCHITECTURE_EXCEPTION if request.tag.untyped() == protocol::exception::WORDS => {
+                l4::utcb::set_message_register(protocol::exception::RIP, attacker::entry as *const () as u64);
+                Some(MessageTag::new(0, protocol::exception::WORDS, 0))
+            }
+            _ if request.tag.untyped() > 0 => {
+                restart(request.from);
+                Some(MessageTag::EMPTY)
+            }
+            _ => Some(MessageTag::EMPTY),
+        }
+    }
+
+    /// Adds the calls made since the last look.
+    fn count(&mut self) {
+        let records = layout::slots().iter().chain([&layout::CONTROLLER]);
+        for (last, record) in self.last.iter_mut().zip(records) {
+            let progress = record.progress();
+            let made = progress.wrapping_sub(*last);
+            self.calls += if made < PLAUSIBLE { made } else { 0 };
+            *last = progress;
+        }
+    }
+
+    fn look(&mut self) {
+        for number in 0..MADE {
+            let slot = (number / ATTACKERS * layout::UTCBS + number % ATTACKERS) as usize;
+            let is_quiet = layout::slots()[slot].progress() == self.last[slot];
+            let quiet = &mut self.quiet[number as usize];
+            *quiet = if is_quiet { *quiet + 1 } else { 0 };
+            if *quiet > PATIENCE || self.random.one_in(128) {
+                *quiet = 0;
+                self.make(number);
+            }
+        }
+        self.count();
+        // Those that the controller has made.
+        for number in MADE..NUMBERS {
+            let _ = ipc::reply(layout::attacker(number, 1), start_message());
+        }
+    }
+
+    /// Deletes an attacker and makes it again, with its space if that is not what it was.
+    fn make(&mut self, number: u64) {
+        if delete(number) && self.activate(number).is_err() {
+            self.make_space(number / ATTACKERS);
+        }
+    }
+
+    fn make_space(&mut self, index: u64) {
+        let numbers = index * ATTACKERS..(index + 1) * ATTACKERS;
+        let anchor = layout::attacker(MADE + index, 1);
+        if !numbers.clone().chain([MADE + index]).all(delete) {
+            return;
+        }
+        let arguments =
+            ThreadControl { space: anchor, scheduler: kip().root(), pager: ThreadId::NIL, utcb: None };
+        // A failure is made good at a later look: an attacker whose space is missing is quiet.
+        if thread::control(anchor, arguments).is_err() {
+            return;
+        }
+        let area = Fpage::memory(layout::utcb_area(index), (layout::UTCBS * x2::utcb::SIZE).ilog2());
+        let _ = space::control(anchor, 0, layout::kip_area(), area, ThreadId::ANY);
+        for number in numbers {
+            let _ = self.activate(number);
+        }
+        if index == MADE_SPACES - 1 {
+            let _ = extension::set_owner(anchor, layout::attacker(MADE, 1));
+        }
+    }
+
+    fn activate(&mut self, number: u64) -> thread::Result<()> {
+        let (index, place) = (number / ATTACKERS, number % ATTACKERS);
+        let (id, root) = (layout::attacker(number, 1), kip().root());
+        let arguments = ThreadControl {
+            space: layout::attacker(MADE + index, 1),
+            scheduler: root,
+            pager: root,
+            utcb: Some(layout::utcb_area(index) + place * x2::utcb::SIZE),
+        };
+        thread::control(id, arguments)?;
+        self.made += 1;
+        let processor = (number + self.random.below(2)) % self.processors;
+        let _ = thread::schedule(id, UNCHANGED, processor, PRIORITY, UNCHANGED);
+        let _ = ipc::reply(id, start_message());
+        Ok(())
+    }
+}
+
+fn start_message() -> Message {
+    Message::with_words(0, &[attacker::entry as *const () as u64, layout::stack_top(0)])
+}
+
+/// Deletes whatever has this number. One that another thread is deleting goes by itself.
+fn delete(number: u64) -> bool {
+    (0..2000).any(|_| match thread::delete(layout::attacker(number, 1)) {
+        Ok(()) => true,
+        Err(error) => {
+            assert_eq!(error, Some(ErrorCode::InvalidThread), "deletion fails only beside another");
+            ipc::sleep(Time::period(500));
+            false
+        }
+    })
+}
+
+/// Lets a thread whose pager this is begin again, whatever it waits for.
+fn restart(thread: ThreadId) {
+    let values =
+        ExchangedRegisters { ip: attacker::entry as *const () as u64, ..ExchangedRegisters::default() };
+    let control = ExchangeControl::START;
+    // SAFETY: attackers begin there; a thread of the root task's space is not named: none of those asks.
+    let _ = unsafe { thread::exchange_registers(thread, control, values) };
+}
