@@ -181,7 +181,7 @@ mod tests {
         core::ptr::from_ref(thread).addr()
     }
 
-    /// Rules: 7.7.
+    /// Rules: 7.7a.
     #[test]
     fn agrees_with_a_sorted_list() {
         let receiver = test_thread();

@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Rules: 8.2.
+    /// Rules: 8.2a.
     #[test]
     fn unmap_control() {
         assert_eq!(UnmapControl::new(1, false).raw(), 0);

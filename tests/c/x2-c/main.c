@@ -561,7 +561,7 @@ static const tap_test_t tests[] = {
     { "CAPI0009", "every form of IPC with another thread", ipc }, // Rules: 7.20
     { "CAPI0010", "starting, stopping and reading another thread", other_threads }, // Rules: 5.24, 5.27
     { "CAPI0014", "strings go to another thread and back", strings_by_ipc }, // Rules: 7.29
-    { "CAPI0015", "points as timeouts", points_by_ipc }, // Rules: 1.6, 1.9
+    { "CAPI0015", "points as timeouts", points_by_ipc }, // Rules: 1.6, 1.9a
     { "CAPI0011", "scheduling and interrupts", scheduling },
     { "CAPI0012", "memory from sigma0, unmapping, spaces, attributes", memory },
     { "CAPI0013", "console of the kernel debugger", debugger }, // Rules: ABI 15.1

@@ -226,7 +226,7 @@ void standalone_main(void)
     serial_init();
     print("1..8\n");
     report(finds_the_page(), "lock; nop finds the kernel interface page, a thousand times"); // "ALONE0001" Rules: ABI 4, 10.2
-    report(clock_goes_on(), "the clock goes on and never back"); // "ALONE0002" Rules: 2.1, 2.2
+    report(clock_goes_on(), "the clock goes on and never back"); // "ALONE0002" Rules: 2.1, 2.2a
     report(ipc_errors(), "failed IPCs leave tag and error code"); // "ALONE0003" Rules: 7.10, 7.9
     report(sleeps(), "a thread that waits for itself sleeps"); // "ALONE0004" Rules: 7.5
     report(pages_come_by_faults(), "sigma0 answers page faults"); // "ALONE0005" Rules: 12.5, ABI 2

@@ -2,8 +2,9 @@
 //!
 //! `docs/src/reference/rules.md` states the rules, one row to each; its last column is made here from what the tests cite.
 //! A booted test of `tests! { ID [7.1, ABI 5] "sentence" function; }` cites in brackets; everything else by `Rules: 7.1,
-//! ABI 5` in a comment: on the line of the quoted id, or in the comment of a host test. Rules that no test cites are listed
-//! in the caveats, with the reason. What other chapters name as tests must be some.
+//! ABI 5` in a comment: on the line of the quoted id, or in the comment of a host test. A row may mark the clauses of its rule,
+//! `(a)`, `(b)` and so on; then tests cite clauses, `7.1a` or `7.1ab`, and never the rule as a whole. Rules and clauses that no
+//! test cites are listed in the caveats, with the reason. What other chapters name as tests must be some.
 
 use crate::tap::is_id;
 use crate::{build, tree};
@@ -22,7 +23,7 @@ const WITHOUT: &str = "## Rules without a test";
 const PLACES: [&str; 5] = ["tests", "kernel/src", "lib/x2", "lib/l4", "servers/sigma0"];
 const MARK: &str = "Rules:";
 
-/// Rule, and the tests that cite it, in their order.
+/// Rule or clause of one, and the tests that cite it, in their order.
 type Citations = BTreeMap<String, BTreeSet<String>>;
 
 /// Writes the index anew.
@@ -41,10 +42,10 @@ pub(crate) fn check() -> Result<()> {
     if renew(&index, &citations)? != index {
         bail!("{INDEX} is not what the tests cite: ./mac rules");
     }
-    let untested: BTreeSet<&str> =
-        rows(&index).filter(|row| row.tests.is_empty()).map(|row| row.rule).collect();
+    let citable = rows(&index).flat_map(|row| row.citable());
+    let untested: BTreeSet<String> = citable.filter(|rule| !citations.contains_key(rule)).collect();
     let caveats = read(CAVEATS)?;
-    let listed = listed(&caveats);
+    let listed: BTreeSet<String> = listed(&caveats).into_iter().map(String::from).collect();
     if let Some(rule) = untested.symmetric_difference(&listed).next() {
         let state = if listed.contains(rule) { "has tests, or is none," } else { "has no test" };
         bail!("rule {rule} {state} and the section \"{WITHOUT}\" of {CAVEATS} says otherwise");
@@ -64,14 +65,42 @@ fn unknown_tests<'a>(chapter: &'a str, citations: &Citations) -> impl Iterator<I
 /// One rule of the index.
 struct Row<'a> {
     rule: &'a str,
-    tests: &'a str,
+    statement: &'a str,
 }
 
 impl<'a> Row<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let mut cells = line.strip_prefix("| ")?.strip_suffix('|')?.split('|').map(str::trim);
         let rule = cells.next().filter(|rule| is_rule(rule))?;
-        Some(Self { rule, tests: cells.next_back()? })
+        cells.next_back()?;
+        Some(Self { rule, statement: cells.next()? })
+    }
+
+    /// The letters of the rule's clauses, in their order.
+    fn clauses(&self) -> impl Iterator<Item = char> {
+        ('a'..='z').take_while(|letter| self.statement.contains(&format!("({letter}) ")))
+    }
+
+    /// What tests can cite: each clause, or the whole rule if it has no clauses.
+    fn citable(&self) -> Vec<String> {
+        let clauses: Vec<String> = self.clauses().map(|letter| format!("{}{letter}", self.rule)).collect();
+        if clauses.is_empty() { vec![self.rule.into()] } else { clauses }
+    }
+
+    /// The last column: the tests, by clauses if there are any.
+    fn tests(&self, citations: &Citations) -> String {
+        let tests = |rule: &str| {
+            let tests = citations.get(rule).into_iter().flatten();
+            tests.map(String::as_str).collect::<Vec<_>>().join(", ")
+        };
+        let clauses: Vec<String> = self
+            .clauses()
+            .map(|letter| match tests(&format!("{}{letter}", self.rule)) {
+                tests if tests.is_empty() => format!("({letter}) none"),
+                tests => format!("({letter}) {tests}"),
+            })
+            .collect();
+        if clauses.is_empty() { tests(self.rule) } else { clauses.join("; ") }
     }
 }
 
@@ -81,16 +110,15 @@ fn rows(index: &str) -> impl Iterator<Item = Row<'_>> {
 
 /// The index with the last column as the tests say.
 fn renew(index: &str, citations: &Citations) -> Result<String> {
-    let known: BTreeSet<&str> = rows(index).map(|row| row.rule).collect();
-    if let Some((rule, tests)) = citations.iter().find(|(rule, _)| !known.contains(rule.as_str())) {
-        bail!("{INDEX} has no rule {rule}, which {} cites", tests.iter().next().map_or("", |test| test));
+    let known: BTreeSet<String> = rows(index).flat_map(|row| row.citable()).collect();
+    if let Some((rule, tests)) = citations.iter().find(|(rule, _)| !known.contains(*rule)) {
+        let test = tests.iter().next().map_or("", |test| test);
+        bail!("{INDEX} has no rule {rule}, which {test} cites (of a rule with clauses one is cited: 7.1a)");
     }
     let mut renewed = String::new();
     for line in index.lines() {
         if let Some(row) = Row::of(line) {
-            let tests = citations.get(row.rule).map_or_else(String::new, |tests| {
-                tests.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
-            });
+            let tests = row.tests(citations);
             let statement = &line[..line[..line.len() - 1].rfind('|').context("a row has three cells")?];
             renewed.push_str(&format!("{statement}| {tests} |"));
         } else {
@@ -169,14 +197,19 @@ fn cited(text: &str, citations: &mut Citations) -> Result<()> {
     Ok(())
 }
 
-/// A list of rules: `7.1, ABI 5, EXT 2.1`.
+/// A list of rules and clauses, each clause for itself: `7.1, ABI 5, EXT 2.1ab`.
 fn parse(list: &str) -> Result<Vec<String>> {
     let mut rules = Vec::new();
     for item in list.trim().trim_end_matches(['.', '/', '*', ' ']).split(',').map(str::trim) {
-        if !is_rule(item) {
+        let rule = item.trim_end_matches(|character: char| character.is_ascii_lowercase());
+        if !is_rule(rule) {
             bail!("{item:?} is no rule in {list:?}");
         }
-        rules.push(item.to_string());
+        let clauses = &item[rule.len()..];
+        if clauses.is_empty() {
+            rules.push(rule.to_string());
+        }
+        rules.extend(clauses.chars().map(|letter| format!("{rule}{letter}")));
     }
     Ok(rules)
 }
@@ -217,6 +250,23 @@ mod tests {
         assert_eq!(renew(&renewed, &citations).unwrap(), renewed);
         let unknown = Citations::from([("1.2".into(), ["A0001".to_string()].into())]);
         assert!(renew(index, &unknown).unwrap_err().to_string().contains("no rule 1.2"));
+    }
+
+    #[test]
+    fn clauses_are_cited_one_by_one() {
+        let index =
+            "| rule | what holds | tests |\n|---|---|---|\n| 1.1 | (a) One. (b) Two, (c) three. | old |\n";
+        let citations = |list: &str| {
+            let of_test = |rule| (rule, BTreeSet::from(["A0001".to_string()]));
+            parse(list).unwrap().into_iter().map(of_test).collect::<Citations>()
+        };
+        let renewed = renew(index, &citations("1.1ac")).unwrap();
+        assert!(renewed.ends_with("| (a) A0001; (b) none; (c) A0001 |\n"), "{renewed}");
+        assert_eq!(rows(index).next().unwrap().citable(), ["1.1a", "1.1b", "1.1c"]);
+        for wrong in ["1.1", "1.1d", "1.2a"] {
+            assert!(renew(index, &citations(wrong)).is_err(), "{wrong}");
+        }
+        assert!(parse("ab").is_err());
     }
 
     #[test]

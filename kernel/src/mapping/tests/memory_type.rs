@@ -19,7 +19,7 @@ impl World {
     }
 }
 
-/// Rules: 9.2.
+/// Rules: 9.2a.
 #[test]
 fn everybody_who_has_a_page_sees_its_type_change() {
     let world = World::new(5);

@@ -112,7 +112,7 @@ fn rule_7_34_more_rights_on_a_part_of_a_large_page() {
     world.end();
 }
 
-/// Rules: 7.34, 8.2.
+/// Rules: 7.34, 8.2d.
 #[test]
 fn rule_7_34_what_the_holder_has_given_up_comes_again() {
     for (bits, held) in [(12, 12), (21, 12), (21, 21)] {

@@ -6,6 +6,7 @@ use x2::{IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, utcb};
 use super::message::Message;
 use super::rendezvous::id_seen_by;
 use super::{Failure, cancel, transfer_fault};
+use crate::sync::SEVERAL;
 use crate::thread::exception::{GENERAL_PROTECTION, PAGE_FAULT};
 use crate::thread::{Continuation, IpcKind, ThreadRef, flag, redirect};
 use crate::trace::{self, Event};
@@ -24,6 +25,11 @@ pub(super) struct Origin {
 impl Origin {
     fn is_propagated(self) -> bool {
         !core::ptr::eq(self.sender, self.originator)
+    }
+
+    /// Whether the sender runs on another processor than `receiver` (X.2 rule 7.18).
+    fn crosses_to(self, receiver: ThreadRef) -> bool {
+        SEVERAL && self.sender.home() != receiver.home()
     }
 }
 
@@ -51,6 +57,7 @@ pub(super) fn received(
                 None => {
                     let from = id_seen_by(thread, origin.originator);
                     let tag = tag.with_propagated(origin.is_propagated());
+                    let tag = tag.with_cross_processor(origin.crosses_to(thread));
                     return_user(thread, tag.with_redirected(origin.instead_of.is_some()), from);
                     if let (Some(id), Some(block)) = (origin.instead_of, thread.utcb.get()) {
                         // It is in another space than the redirector, which sees it by its global id.

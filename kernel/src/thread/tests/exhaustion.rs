@@ -36,7 +36,7 @@ fn fail_each(world: &World, thread: ThreadRef, call: Call, arguments: &[(super::
     unreachable!()
 }
 
-/// Rules: EXT 9.1, 5.4.
+/// Rules: EXT 9.1, 5.4b.
 #[test]
 fn calls_that_run_out_of_memory_change_nothing() {
     let world = World::new();

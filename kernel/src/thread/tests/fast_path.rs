@@ -188,7 +188,7 @@ fn steps(seed: u64, count: usize, fast_path: bool) -> (Vec<u64>, usize) {
 }
 
 /// A wait ends when its timeout says, whichever path began it and has seen its offer.
-/// Rules: 1.11.
+/// Rules: 1.11a.
 #[test]
 fn a_wait_that_others_see_ends_in_time() {
     const LENGTH: u64 = 100;

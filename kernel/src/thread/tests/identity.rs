@@ -23,7 +23,7 @@ fn neighbours(world: &World) -> [ThreadRef; 2] {
     threads
 }
 
-/// Rules: 5.15, 5.23.
+/// Rules: 5.15, 5.23a.
 #[test]
 fn one_whose_end_has_begun_is_not_found_by_its_local_id() {
     let world = World::with_processors(2);

@@ -107,6 +107,22 @@ fn a_transfer_ends_when_its_partner_is_deleted() {
     invariants::check();
 }
 
+/// Rules: 5.14b.
+#[test]
+fn a_transfer_ends_when_a_side_gets_another_version() {
+    let world = World::new();
+    let (sigma0, receiver) = interrupted_transfer(&world);
+    world.machine.interrupts(0, 1);
+    let (old, newer) = (receiver.id(), id(5, 2));
+    let arguments = [(Rdi, newer.raw()), (R8, old.raw()), (Rdx, 0), (Rsi, 0), (R9, u64::MAX)];
+    world.call(Call::ThreadControl, world.root(), &arguments);
+    assert_eq!((world.root().registers.rax().get(), receiver.id()), (1, newer));
+    let aborted = |phase| Some(IpcError::new(phase, IpcErrorKind::Aborted));
+    assert_eq!(ipc_error(sigma0), aborted(IpcPhase::Send));
+    assert_eq!(ipc_error(receiver), aborted(IpcPhase::Receive));
+    invariants::check();
+}
+
 #[test]
 fn who_deletes_a_deleter_finishes_its_work() {
     let world = World::new();
@@ -139,7 +155,7 @@ fn who_deletes_a_deleter_finishes_its_work() {
 }
 
 /// A version that comes back while its end is under way: who waits for it then waits for somebody.
-/// Rules: 5.14.
+/// Rules: 5.14e.
 #[test]
 fn an_id_that_is_back_ends_nobodys_wait() {
     let world = World::new();

@@ -185,7 +185,7 @@ fn a_right_to_propagate_that_comes_later_is_not_used() {
     assert!(!MessageTag::from_raw(receiver.registers.r9().get()).is_propagated());
 }
 
-/// Rules: 7.7.
+/// Rules: 7.7a.
 #[test]
 fn a_search_among_many_senders_gives_way_and_goes_on() {
     let world = World::new();

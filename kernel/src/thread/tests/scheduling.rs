@@ -115,7 +115,7 @@ fn without_flags_the_preemption_is_silent() {
     scene.expect_fault(None);
 }
 
-/// Rules: 4.7, 4.9, 4.12.
+/// Rules: 4.7, 4.9ac, 4.12.
 #[test]
 fn a_signalled_preemption_is_told_when_the_thread_goes_on() {
     for (flags, sensitive) in [(SIGNAL, 150), (SIGNAL | DELAY, 119)] {
@@ -258,7 +258,7 @@ fn schedule(scene: &Scene, quantum: u64, preemption: u64) -> (u64, u64) {
     (root.registers.rax().get(), root.registers.rdx.get() & 0xffff)
 }
 
-/// Rules: 3.19, 3.21.
+/// Rules: 3.19, 3.21, 3.23a.
 #[test]
 fn a_thread_that_has_used_its_quantum_tells_its_scheduler_and_stops() {
     let scene = Scene::new(0, 0, 100);
@@ -281,7 +281,7 @@ fn a_thread_that_has_used_its_quantum_tells_its_scheduler_and_stops() {
     assert!(same(scene.tick(3500), root), "it has used the new one, too");
 }
 
-/// Rules: 3.18.
+/// Rules: 3.18b.
 #[test]
 fn only_running_uses_a_quantum() {
     let scene = Scene::new(0, 0, 100);
@@ -317,7 +317,7 @@ fn a_new_quantum_takes_back_what_nobody_has_heard() {
     assert!(scene.tick(2001).is_none(), "without the message it stays where it is");
 }
 
-/// Rules: 3.23.
+/// Rules: 3.23c.
 #[test]
 fn without_a_scheduler_it_is_halted() {
     let scene = Scene::new(0, 0, 100);
@@ -383,4 +383,122 @@ fn donated_time_is_the_donors_timeslice_and_the_runners_quantum() {
         let slices = [donor, runner].map(|thread| scheduler.timeslice_left(thread));
         assert_eq!(slices, [10_000, 3000], "who runs now does so on a timeslice of its own");
     }
+}
+
+/// Rules: 3.2b.
+#[test]
+fn a_new_thread_has_the_defaults() {
+    let world = World::new();
+    let thread = world.spawn(id(10, 1), world.root().id());
+    let scheduler = &processor::this().scheduler;
+    assert_eq!(
+        (thread.priority.get(), thread.sensitive_priority.get(), thread.maximum_delay.get()),
+        (100, 100, 0)
+    );
+    assert_eq!((scheduler.timeslice_left(thread), scheduler.quantum_left(thread)), (10_000, NEVER));
+}
+
+/// Every time that there is, as a timeslice and as a total quantum.
+///
+/// Rules: 1.9b, 3.3ab, 3.18c.
+#[test]
+fn every_period_but_zero_is_a_timeslice_and_a_quantum() {
+    let world = World::new();
+    let (root, thread) = (world.root(), world.spawn(id(10, 1), world.root().id()));
+    let scheduler = &processor::this().scheduler;
+    for raw in 0..u16::MAX {
+        let time = Time::from_raw(raw);
+        for (control, is_slice) in
+            [(TimeControl::new(Some(time), None), true), (TimeControl::new(None, Some(time)), false)]
+        {
+            scheduler.set_timeslice(thread, 777);
+            scheduler.set_quantum(thread, 777);
+            let arguments = [(Rdi, thread.id().raw()), (Rdx, control.raw()), (R8, UNCHANGED)];
+            let [a, b, c] = arguments;
+            world.call(Call::Schedule, root, &[a, b, c, (Rsi, UNCHANGED), (R9, UNCHANGED)]);
+            let length = match time.micros() {
+                _ if time.is_never() => Some(NEVER),
+                Some(0) | None => None,
+                length => length,
+            };
+            let left = [scheduler.timeslice_left(thread), scheduler.quantum_left(thread)];
+            let changed = length.unwrap_or(777);
+            assert_eq!(left, if is_slice { [changed, 777] } else { [777, changed] }, "{raw:#x}");
+            assert_eq!(root.registers.rax().get() != 0, length.is_some(), "{raw:#x}");
+            if length.is_none() {
+                assert_eq!(super::error(root), 5, "{raw:#x}");
+            }
+        }
+    }
+}
+
+/// Rules: 1.11b.
+#[test]
+fn a_point_is_resolved_when_the_call_begins() {
+    let world = World::new();
+    let [server, client] = [10, 11].map(|number| world.spawn(id(number, 1), world.root().id()));
+    const BEGIN: u64 = 10_000;
+    let point = Time::point(BEGIN, BEGIN + 500).expect("near");
+    // Long after the call the same point names an instant to come.
+    const LATER: u64 = BEGIN + 2200;
+    assert!(matches!(point.deadline(LATER), x2::Deadline::At(_)));
+    arch::set_clock(BEGIN);
+    let to = server.id().raw();
+    let timeouts = Timeouts::new(Time::NEVER, point).raw();
+    world.call(Call::Ipc, client, &[(Rsi, to), (Rdx, to), (R8, timeouts), (R9, 0)]);
+    assert_eq!(client.continuation(), Continuation::Send(IpcKind::User));
+    arch::set_clock(LATER);
+    world.call(Call::Ipc, server, &[(Rsi, 0), (Rdx, client.id().raw()), (R8, 0)]);
+    assert!(arch::timer() <= LATER, "its receive phase is over");
+    world.run(dispatch::timer_interrupt());
+    assert_eq!(client.continuation(), Continuation::ReturnToUser);
+    assert_eq!(super::error(client), 3);
+    invariants::check();
+}
+
+/// Rules: 4.4b.
+#[test]
+fn a_preemption_by_the_own_send_is_delayed() {
+    for (flags, is_delayed) in [(DELAY, true), (0, false)] {
+        let scene = Scene::new(flags, 1000, 120);
+        super::super::ipc::cancel_receive(scene.preemptor);
+        assert!(same(scene.wait(scene.preemptor), scene.runner));
+        let send = [(Rsi, scene.preemptor.id().raw()), (Rdx, 0), (R8, 0), (R9, 0)];
+        let next = scene.world.call(Call::Ipc, scene.runner, &send);
+        assert!(same(next, if is_delayed { scene.runner } else { scene.preemptor }));
+        assert_eq!(scene.flags(), if is_delayed { DELAY | PENDING } else { 0 });
+        if is_delayed {
+            assert!(same(scene.tick(1000), scene.preemptor), "the delay is over");
+            assert_eq!(scene.flags(), 0);
+        }
+    }
+}
+
+/// Rules: 4.9b.
+#[test]
+fn a_preemption_fault_does_not_wait_for_its_handler() {
+    let scene = Scene::new(SIGNAL, 0, 100);
+    let sleep = [(Rsi, 0), (Rdx, scene.handler.id().raw()), (R8, 0)];
+    super::super::ipc::cancel_receive(scene.handler);
+    scene.world.call(Call::Ipc, scene.handler, &sleep);
+    assert!(same(scene.tick(5000), scene.preemptor));
+    assert!(same(scene.wait(scene.preemptor), scene.runner), "it goes on, and nobody has heard of it");
+    assert_eq!(scene.runner.pending.get(), 0);
+    super::super::ipc::cancel_receive(scene.handler);
+    assert!(same(scene.wait(scene.handler), scene.runner), "nor does later");
+}
+
+/// Rules: 3.17b.
+#[test]
+fn losing_the_processor_to_a_new_priority_is_a_preemption() {
+    let scene = Scene::new(SIGNAL, 0, 100);
+    super::super::ipc::cancel_receive(scene.world.root());
+    let other = scene.world.spawn(id(13, 1), scene.world.root().id());
+    processor::this().scheduler.set_priority(other, 90, None);
+    assert!(same(scene.wait(scene.world.root()), scene.runner));
+    let arguments = [(Rdi, other.id().raw()), (Rdx, UNCHANGED), (R8, UNCHANGED), (Rsi, 150), (R9, UNCHANGED)];
+    arch::set_clock(3000);
+    assert!(same(scene.world.call(Call::Schedule, scene.runner, &arguments), other));
+    assert!(same(scene.wait(other), scene.handler), "the runner tells when it goes on");
+    assert_eq!(scene.heard(scene.handler), (protocol::PREEMPTION_TAG, 3000, true));
 }

@@ -18,7 +18,7 @@ tests! {
     CNF0002 [EXT 2.2] "sending anywhere else is like sending to nobody" sends_nowhere_else;
     CNF0003 [EXT 2.2] "waiting for anybody else is like waiting for nobody" waits_for_nobody_else;
     CNF0004 [EXT 3.3] "an opened space can be reached until it is closed" open_and_close;
-    CNF0005 [EXT 2.3, 7.2] "a send that waits when its space is confined fails when it is served" confined_while_waiting;
+    CNF0005 [EXT 2.3, 7.2c] "a send that waits when its space is confined fails when it is served" confined_while_waiting;
     CNF0006 [EXT 2.1, EXT 2.4] "pager and exception handler in the UTCB are not believed" handlers_are_copies;
     CNF0007 [EXT 2.6] "KernelInterface and the debugger's instruction are exceptions" no_kernel_conventions;
     CNF0008 [EXT 2.5] "an owned thread cannot exchange registers of others or set its pager" exchange_registers;
@@ -26,7 +26,7 @@ tests! {
     CNF0010 [EXT 2.5] "Schedule and ThreadSwitch do not reach others" schedule_reaches_nobody;
     CNF0011 [EXT 3.1] "a space cannot own itself, directly or through others" no_circles;
     CNF0012 [EXT 3.1] "only privileged spaces and the owner use SpaceOptions" privilege;
-    CNF0013 [EXT 3.1, EXT 1.2] "wrong options and values are errors" wrong_values;
+    CNF0013 [EXT 3.1, EXT 1.2b] "wrong options and values are errors" wrong_values;
     CNF0014 [EXT 2.7] "an orphan's threads halt, and a new owner resumes them" orphans;
     CNF0015 [EXT 2.2] "interrupts are out of reach" no_interrupts;
     CNF0016 [EXT 3.3] "a deleted space closes itself" deleted_space_closes;

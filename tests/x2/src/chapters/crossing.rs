@@ -1,20 +1,25 @@
 //! Calls and answers between processors: what the path that they have of their own leaves to the general one. With one
 //! processor the same, without company.
 
-use super::processors::place;
-use crate::framework::confined;
-use crate::framework::fixture::{Space, await_state, spawn};
-use crate::framework::tests;
+use super::processors::{are_apart, place};
+use crate::framework::fixture::{Space, await_state, call_as_pager, receive_as_pager, spawn};
+use crate::framework::{arena, confined, tests};
 use l4::ipc::{self, Message, Received};
-use l4::{thread, utcb};
+use l4::{extension, thread, utcb};
 use x2::control::ThreadState;
-use x2::{IpcErrorKind, IpcPhase, MessageTag, ThreadId, Timeouts};
+use x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
+use x2::protocol::page_fault_tag;
+use x2::{Fpage, IpcErrorKind, IpcPhase, MapItem, MessageTag, Rights, ThreadId, Time, Timeouts};
 
 tests! {
-    CRO0001 [7.3, 7.7] "a call waits as long as its receiver on another processor waits for somebody else" waits_for_another;
-    CRO0002 [7.3, 7.7] "who waits for an answer from another processor takes it from nobody else there" answer_of_another;
+    CRO0001 [7.3, 7.7a] "a call waits as long as its receiver on another processor waits for somebody else" waits_for_another;
+    CRO0002 [7.3, 7.7a] "who waits for an answer from another processor takes it from nobody else there" answer_of_another;
     CRO0003 [EXT 2.2] "a thread out of reach is so on another processor" out_of_reach;
     CRO0004 [EXT 2.2] "a call from another processor and from out of reach cannot be answered" no_answer_out_of_reach;
+    CRO0005 [7.18a] "a call and its answer say whether they come from another processor, however they get there" calls_are_marked;
+    CRO0006 [7.18ab] "a message that has waited says whether it comes from another processor" waiting_messages_are_marked;
+    CRO0007 [7.18a] "of a message in another's name the processor counts on which its sender runs" propagated_messages_are_marked;
+    CRO0008 [7.18a] "a page fault says whether it comes from another processor, a notification never" faults_are_marked;
 }
 
 const ANSWER: u64 = 7;
@@ -127,4 +132,120 @@ fn no_answer_out_of_reach() {
     });
     assert_eq!(ipc::receive(server).expect("it tells").word(0), nobody());
     thread::delete(stranger).expect("it exists");
+}
+
+/// Pairs of processors: of two threads that live there, or with one processor do not.
+const PAIRS: [(u64, u64); 4] = [(0, 0), (0, 1), (1, 0), (1, 1)];
+
+/// Calls `server` with `words` words, and `item`, and returns whether the request and the answer were marked.
+fn marks_of_call(server: ThreadId, words: usize, timeouts: Timeouts, item: bool) -> [bool; 2] {
+    let message = Message::with_words(0, &[0; 60][..words]);
+    let message = if item { message.map_item(MapItem::map(Fpage::NIL, 0)) } else { message };
+    let answer = ipc::call_timeouts(server, message, timeouts).expect("it answers");
+    [answer.word(0) == 1, answer.tag.is_cross_processor()]
+}
+
+fn calls_are_marked() {
+    let me = utcb::my_global_id();
+    for (from, to) in PAIRS {
+        let server = place(
+            spawn(|| {
+                let mut request = ipc::wait();
+                loop {
+                    let received = request.expect("a request");
+                    let mark = u64::from(received.tag.is_cross_processor());
+                    // The receive timeout changes with each request: with one the answer takes another path.
+                    let wait = if received.tag.label() == 0 { Time::NEVER } else { Time::period(1 << 30) };
+                    let answer = Message::with_words(0, &[mark]).tag();
+                    let timeouts = Timeouts::new(Time::ZERO, wait);
+                    request = ipc::ipc(received.from, ThreadId::ANY, timeouts, answer);
+                }
+            }),
+            to,
+        );
+        let caller = spawn(move || {
+            let for_ever = Timeouts::NEVER;
+            let for_long = Timeouts::new(Time::NEVER, Time::period(1 << 30));
+            let all = [
+                marks_of_call(server, 0, for_ever, false),
+                marks_of_call(server, 0, for_ever, false),
+                marks_of_call(server, 60, for_ever, false),
+                marks_of_call(server, 1, for_long, false),
+                marks_of_call(server, 2, for_ever, true),
+            ];
+            let marks: [u64; 10] = core::array::from_fn(|index| all[index / 2][index % 2].into());
+            ipc::send(me, Message::with_words(0, &marks)).expect("the test waits");
+        });
+        place(caller, from);
+        let report = ipc::receive(caller).expect("it tells");
+        assert_eq!(report.tag.is_cross_processor(), are_apart(from, 0));
+        assert!(report.words().all(|mark| mark == are_apart(from, to).into()), "from {from} to {to}");
+        thread::delete(server).expect("it exists");
+    }
+}
+
+fn waiting_messages_are_marked() {
+    let me = utcb::my_global_id();
+    for (from, to) in PAIRS {
+        place(me, to);
+        let sender = place(
+            spawn(move || {
+                ipc::send(me, Message::new(0)).expect("the test waits");
+                // The other flags of a send do not count.
+                let tag = MessageTag::new(0, 0, 0).with_cross_processor(true);
+                ipc::ipc(me, ThreadId::NIL, Timeouts::NEVER, tag).expect("the test waits");
+            }),
+            from,
+        );
+        for _ in 0..2 {
+            await_state(sender, ThreadState::PendingSend);
+            let received = ipc::wait().expect("it waits");
+            assert_eq!(received.tag, MessageTag::EMPTY.with_cross_processor(are_apart(from, to)));
+        }
+    }
+    place(me, 0);
+}
+
+fn propagated_messages_are_marked() {
+    let me = utcb::my_global_id();
+    for (from, originator_at) in PAIRS {
+        let originator = place(spawn(|| l4::start::halt()), originator_at);
+        await_state(originator, ThreadState::Waiting);
+        let sender = place(
+            spawn(move || {
+                ipc::send(me, Message::new(0).propagated_for(originator)).expect("the test waits");
+            }),
+            from,
+        );
+        let received = ipc::wait().expect("it sends");
+        assert_eq!(received.from, thread::local_id_of(originator).expect("it exists"));
+        let expected = MessageTag::EMPTY.with_propagated(true).with_cross_processor(are_apart(from, 0));
+        assert_eq!(received.tag, expected, "sent on {from} in the name of a thread on {originator_at}");
+        thread::delete(sender).expect("it exists");
+    }
+}
+
+/// Where the program of [`faults_are_marked`] has nothing mapped.
+const FAR: u64 = 0x40_0000_0000;
+
+fn faults_are_marked() {
+    let me = utcb::my_global_id();
+    for processor in 0..2 {
+        let thread = Space::new().spawn_paged_by(me, move || {
+            ipc::call(me, Message::new(0)).expect("it was placed");
+            extension::notify(me, 1).expect("it exists");
+            arena::read_at(FAR);
+        });
+        receive_as_pager(thread).expect("it asks where to go");
+        place(thread, processor);
+        let fault = call_as_pager(thread, Message::new(0));
+        let expected = page_fault_tag(Rights::READ).with_cross_processor(are_apart(processor, 0));
+        assert_eq!((fault.tag, fault.word(0)), (expected, FAR));
+        // SAFETY: the acceptor takes no mappings or strings.
+        unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
+        let notified = ipc::wait().expect("it has notified");
+        utcb::accept_untyped_words();
+        assert_eq!(notified.tag, MessageTag::new(NOTIFICATION_LABEL, 1, 0));
+        thread::delete(thread).expect("it exists");
+    }
 }

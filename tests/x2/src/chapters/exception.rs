@@ -22,7 +22,7 @@ tests! {
     EXC0008 [11.5, ABI 19.13] "a non-canonical instruction pointer harms only its thread" non_canonical_ip;
     EXC0009 [11.4, ABI 19.6] "CLI, STI, HLT and privileged registers are refused" privileged_instructions;
     EXC0011 [11.1, 11.4] "every exception that a program can raise here has its vector and instruction pointer" all_vectors;
-    EXC0012 [5.31] "an aborted exception message goes on at the instruction, which raises it again" aborted;
+    EXC0012 [5.31a] "an aborted exception message goes on at the instruction, which raises it again" aborted;
     EXC0010 [5.34, 5.15] "deleting a handler that owes the reply halts the thread" handler_deleted;
 }
 

@@ -13,9 +13,9 @@ use l4::{kip, space};
 use x2::{Acceptor, ErrorCode, Fpage, IpcErrorKind, MapItem, Rights, ThreadId};
 
 tests! {
-    EXH0001 [EXT 9.1, 5.4] "creating a space fails with error 8 or not at all" create_space;
+    EXH0001 [EXT 9.1, 5.4ab] "creating a space fails with error 8 or not at all" create_space;
     EXH0002 [EXT 9.1] "configuring a space fails with error 8 or not at all" configure_space;
-    EXH0003 [EXT 9.1, 5.4] "activating a thread fails with error 8 or not at all" activate_thread;
+    EXH0003 [EXT 9.1, 5.4ab] "activating a thread fails with error 8 or not at all" activate_thread;
     EXH0004 [EXT 9.1, 7.13] "a map item that runs out ends with error 4 for both, and can be sent again" map_item;
     EXH0005 [EXT 9.1] "Unmap of a page of a large mapping does not fail" unmap_part;
     EXH0006 [EXT 9.1] "a program that uses up kernel memory leaves enough to the initial servers" reserve;

@@ -19,14 +19,14 @@ tests! {
     FST0001 [7.14, 7.15] "a call in another thread's name" propagated_call;
     FST0002 [7.32] "a call with a map item" call_with_map_item;
     FST0003 [7.9] "a call with more words than the processor has registers for" long_call;
-    FST0004 [1.11] "a call with a receive timeout ends with it" call_with_timeout;
+    FST0004 [1.11a] "a call with a receive timeout ends with it" call_with_timeout;
     FST0005 [ABI 5] "the direction flag is clear after a call" direction_flag;
     FST0006 [5.2] "a call to a waiting thread by a wrong version" wrong_version;
     FST0007 [7.3, ABI 19.2] "a call to a thread that waits for another" closed_receive;
     FST0008 [3.1, 3.27] "a ready thread of higher priority runs before the thread that is called" priority;
     FST0009 [7.15] "a call takes a message in its partner's name that was there before" message_in_partners_name;
     FST0010 [7.3] "an answer to one takes the message of another that was there before" waiting_sender;
-    FST0011 [EXT 7.2] "an answer takes a notification that was there before" waiting_notification;
+    FST0011 [EXT 7.2a] "an answer takes a notification that was there before" waiting_notification;
     FST0012 [7.8] "a call ends when the thread that is called is deleted" callee_deleted;
     FST0013 [EXT 9.2] "extended registers are each thread's own from call to call" extended_registers;
     FST0014 [ABI 16] "the thread that is called does not find the caller's selectors" selectors;
@@ -38,7 +38,7 @@ tests! {
     FST0020 [5.30] "a halted thread that waits is called, and does not run before it is resumed" halted;
     FST0021 [7.5] "a call to oneself" oneself;
     FST0022 [5.2] "a call to a number beyond the last thread's" beyond_the_last;
-    FST0023 [7.2] "an answer to one, and a wait for another that does not exist" waits_for_nobody;
+    FST0023 [7.2a] "an answer to one, and a wait for another that does not exist" waits_for_nobody;
     FST0024 [3.1] "the thread that is called has its own priority, not the caller's" own_priority;
     FST0025 [5.30] "a thread that was halted before it waits is called, and does not run before it is resumed" halted_before;
     FST0026 [7.19] "a call by a local id to a waiting thread" local_call;

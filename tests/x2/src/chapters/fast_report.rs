@@ -28,9 +28,9 @@ tests! {
     FRP0010 [EXT 2.1] "without an owner the handler is whom the program says" handler_of_program;
     FRP0011 [12.3] "only its pager answers a page fault with a page" third_thread_gives_page;
     FRP0012 [7.3] "a page and a wait take the message of another that was there before" page_with_waiting_sender;
-    FRP0013 [EXT 7.2] "a page and a wait take a notification that was there before" page_with_notification;
+    FRP0013 [EXT 7.2a] "a page and a wait take a notification that was there before" page_with_notification;
     FRP0014 [ABI 16] "who gets a page does not find the pager's selectors" page_with_selectors;
-    FRP0015 [1.11] "a page and a wait with a timeout end with it" page_with_timeout;
+    FRP0015 [1.11a] "a page and a wait with a timeout end with it" page_with_timeout;
     FRP0016 [11.2, 11.5, ABI 19.13] "a handler in another space sees and sets every register" exception_registers;
     FRP0017 [11.5] "only its handler answers an exception" third_thread_answers_exception;
     FRP0018 [11.5] "an answer with too few registers halts the thread" short_answer;

@@ -9,16 +9,16 @@ use l4::{thread, utcb};
 use x2::{IpcError, ThreadId, Time, Timeouts};
 
 tests! {
-    FTM0001 [1.11] "of two calls with timeouts, the second waits as long as it says" second_timeout;
-    FTM0002 [1.11] "of two calls with timeouts, the second can end before the first would have" earlier_second_timeout;
-    FTM0003 [1.11] "an answer and a wait for anybody, with a timeout, end by a message or by the timeout" timed_open_wait;
-    FTM0004 [1.11, 1.12] "a call whose receive timeout is a point, or has passed" receive_timeouts_of_all_kinds;
-    FTM0005 [1.11] "a thread that waits with a timeout is called by another than it waits for" timed_closed_receive;
+    FTM0001 [1.11a] "of two calls with timeouts, the second waits as long as it says" second_timeout;
+    FTM0002 [1.11a] "of two calls with timeouts, the second can end before the first would have" earlier_second_timeout;
+    FTM0003 [1.11a] "an answer and a wait for anybody, with a timeout, end by a message or by the timeout" timed_open_wait;
+    FTM0004 [1.11a, 1.12] "a call whose receive timeout is a point, or has passed" receive_timeouts_of_all_kinds;
+    FTM0005 [1.11a] "a thread that waits with a timeout is called by another than it waits for" timed_closed_receive;
     FTM0006 [7.3] "an answer and a wait with a timeout takes the message of another that was there before" waiting_sender;
     FTM0007 [ABI 16] "the thread that is called with a timeout does not find the caller's selectors" selectors;
     FTM0008 [EXT 2.7] "a thread that has lost its owner is called with a timeout, and does not run" orphan;
-    FTM0009 [1.11, 7.19] "a call by a local id with a timeout ends by the answer or by the timeout" timed_local_call;
-    FTM0010 [1.11, EXT 2.2] "a confined thread's call with a timeout ends by the answer or by the timeout" timed_confined_call;
+    FTM0009 [1.11a, 7.19] "a call by a local id with a timeout ends by the answer or by the timeout" timed_local_call;
+    FTM0010 [1.11a, EXT 2.2] "a confined thread's call with a timeout ends by the answer or by the timeout" timed_confined_call;
 }
 
 const LONG: Time = Time::period(60_000_000);

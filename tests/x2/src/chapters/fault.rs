@@ -24,6 +24,7 @@ tests! {
     FLT0010 [12.2, ABI 19.14] "code on a page without execute right faults with that access" execute_fault;
     FLT0011 [12.3] "the window of a fault is the whole space" window_is_complete;
     FLT0012 [5.34, 5.15] "deleting a pager that owes the reply halts the thread" pager_deleted;
+    FLT0013 [5.31ab] "an aborted page fault comes again, and the thread's words are as they were" aborted;
 }
 
 /// Where nothing is mapped in a space made by a test.
@@ -111,6 +112,28 @@ fn fault_preserves_utcb() {
     assert_eq!(fault.word(0), FAR);
     let message = page_at(page, FAR, Rights::READ);
     assert_eq!(answer(fault, message).tag.label(), 1);
+}
+
+fn aborted() {
+    let page = arena::page();
+    page.write(0, 6);
+    let me = utcb::my_global_id();
+    let thread = Space::new().spawn_paged_by(me, move || {
+        (0..64).for_each(|index| utcb::set_message_register(index, 0x9000 + index as u64));
+        utcb::set_error_word(0x55);
+        let value = read_at(FAR);
+        (0..64).for_each(|index| assert_eq!(utcb::message_register(index), 0x9000 + index as u64));
+        assert_eq!(utcb::error_word(), 0x55, "no error is shown");
+        ipc::send(me, Message::with_words(1, &[value])).unwrap();
+    });
+    let mut fault = receive_as_pager(thread).unwrap();
+    for _ in 0..3 {
+        expect_fault(fault, Rights::READ, FAR);
+        assert!(thread::abort_ipc(thread).expect("its pager is in this space").state.receiving);
+        fault = receive_as_pager(thread).unwrap();
+    }
+    let told = answer(fault, page_at(page, FAR, Rights::READ));
+    assert_eq!((told.tag.label(), told.word(0)), (1, 6));
 }
 
 fn write_to_read_only() {

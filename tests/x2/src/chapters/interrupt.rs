@@ -1,12 +1,13 @@
 //! Interrupts as IPC (X.2 rules 5.19-5.21). The source is the interval timer as the firmware leaves it, which needs no
 //! I/O ports: on a machine without it the tests that wait for an interrupt are skipped.
 
-use crate::framework::fixture::{Space, new_id, spawn, with_version};
+use crate::framework::fixture::{Space, await_state, new_id, spawn, with_version};
 use crate::framework::{failure, tests};
 use l4::ipc::{self, Message};
 use l4::thread::{self, ThreadControl};
-use l4::{kip, utcb};
-use x2::control::UNCHANGED;
+use l4::{extension, kip, utcb};
+use x2::control::{ThreadState, UNCHANGED};
+use x2::extension::ACCEPT_NOTIFICATION;
 use x2::protocol::INTERRUPT_TAG;
 use x2::{ErrorCode, IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
 
@@ -20,6 +21,7 @@ tests! {
     IRQ0007 [7.3] "a closed receive from an interrupt that nobody handles waits" closed_receive;
     IRQ0008 [5.20] "an answer takes an interrupt that was there before" pending_at_answer;
     IRQ0009 [3.8, 5.20] "interrupts reach a handler that moves from processor to processor" moving_handler;
+    IRQ0010 [5.20, EXT 7.2bc] "of what waits for a thread interrupts come first, then notifications, then messages" first_of_all;
 }
 
 /// Line of the interval timer behind an I/O APIC.
@@ -147,6 +149,23 @@ fn pending_at_answer() {
     ipc::sleep(LONG);
     let next = ipc::reply_wait(client, Message::new(2)).expect("the interrupt");
     assert_eq!((next.from, next.tag), (timer, INTERRUPT_TAG));
+    thread::disassociate_interrupt(timer).unwrap();
+}
+
+fn first_of_all() {
+    let timer = first_interrupt();
+    let me = utcb::my_global_id();
+    let sender = spawn(move || ipc::send(me, Message::new(3)).expect("the test waits"));
+    await_state(sender, ThreadState::PendingSend);
+    extension::notify(me, 4).unwrap();
+    ipc::send(timer, Message::new(0)).expect("it was delivered");
+    // Asleep, the test receives from nobody.
+    ipc::sleep(LONG);
+    // SAFETY: the acceptor takes no mappings or strings.
+    unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
+    let order = [(); 3].map(|()| ipc::receive_timeout(ThreadId::ANY, Time::ZERO).expect("it is there").from);
+    utcb::accept_untyped_words();
+    assert_eq!(order, [timer, ThreadId::NIL, thread::local_id_of(sender).unwrap()]);
     thread::disassociate_interrupt(timer).unwrap();
 }
 

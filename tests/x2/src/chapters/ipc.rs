@@ -10,13 +10,13 @@ use x2::{IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, Time, Timeouts}
 
 tests! {
     IPC0001 [7.9, 7.6] "all 63 words, label and sender arrive in the same space" words_in_one_space;
-    IPC0002 [7.9, 7.6] "all 63 words, label and sender arrive from another space" words_between_spaces;
+    IPC0002 [7.9, 7.6, 7.21] "all 63 words, label and sender arrive from another space" words_between_spaces;
     IPC0003 [1.12] "a send with timeout zero to a thread that does not wait for it fails at once" send_zero_timeout;
     IPC0004 [1.12] "a receive with timeout zero and no sender fails at once" receive_zero_timeout;
-    IPC0005 [7.2, 5.1, 5.2, 5.22] "a send to an id that is nobody's fails" send_to_nobody;
-    IPC0006 [7.2, 5.2, 5.22] "a closed receive from an id that is nobody's fails" receive_from_nobody;
-    IPC0007 [1.8] "a send timeout does not end before its time" send_timeout;
-    IPC0008 [1.8] "a receive timeout does not end before its time" receive_timeout;
+    IPC0005 [7.2a, 5.1, 5.2, 5.22] "a send to an id that is nobody's fails" send_to_nobody;
+    IPC0006 [7.2a, 5.2, 5.22] "a closed receive from an id that is nobody's fails" receive_from_nobody;
+    IPC0007 [1.8a, 2.2b] "a send timeout does not end before its time" send_timeout;
+    IPC0008 [1.8a, 2.2b] "a receive timeout does not end before its time" receive_timeout;
     IPC0009 [7.3] "a closed receive takes only its partner's message" closed_receive;
     IPC0010 [7.3] "an open receive takes a sender that was there before" open_receive;
     IPC0011 [7.3] "a receive from anylocalthread takes only threads of the own space" any_local;
@@ -26,18 +26,21 @@ tests! {
     IPC0015 [7.5] "sending to oneself fails" send_to_oneself;
     IPC0016 [7.4, 13.5] "a local id names a thread as destination and as source" local_ids;
     IPC0017 [7.4] "a local id of another space names nobody" foreign_local_id;
-    IPC0018 [7.2] "a tag that announces more words than there are registers is refused" too_many_words;
+    IPC0018 [7.2a] "a tag that announces more words than there are registers is refused" too_many_words;
     IPC0019 [7.1] "a failed send phase leaves out the receive phase" failed_send_has_no_receive;
     IPC0020 [7.1, 7.19] "Lipc has the results of Ipc" lipc;
     IPC0021 [13.6] "messages in registers leave the message registers in memory alone" register_messages;
-    IPC0022 [7.7] "waiting senders are served by priority, then in their order" order_of_senders;
+    IPC0022 [7.7a] "waiting senders are served by priority, then in their order" order_of_senders;
     IPC0023 [ABI 5] "no registers but the outputs carry anything from the kernel or the sender" no_leaks;
     IPC0024 [7.3, ABI 19.2] "a thread in a closed receive does not get a third thread's message" third_thread_waits;
     IPC0025 [1.12, 7.20] "a reply to a thread that does not wait is lost" lost_reply;
     IPC0026 [1.10] "only the timeout of a phase that takes place counts" timeout_of_other_phase;
     IPC0027 [7.1] "a call reaches a partner that replies at once" immediate_reply;
     IPC0028 [1.2] "periods of length zero with any exponent do not wait" zero_periods;
-    IPC0029 [7.18] "flags other than P do not count on a send" flags_of_a_send;
+    IPC0029 [7.18b] "flags other than P do not count on a send" flags_of_a_send;
+    IPC0030 [7.2ab] "the first of several things that are wrong with a call is its error" order_of_checks;
+    IPC0031 [13.3] "buffer registers keep what they have over messages" buffer_registers_stay;
+    IPC0032 [7.7b] "a receive from anybody does not end with a thread that is deleted" open_receive_goes_on;
 }
 
 pub(crate) fn error(phase: IpcPhase, kind: IpcErrorKind) -> IpcError {
@@ -459,5 +462,69 @@ fn flags_of_a_send() {
         let tag = MessageTag::new(5, 0, 0);
         let answer = ipc::ipc(partner, partner, Timeouts::NEVER, MessageTag::from_raw(tag.raw() | flags));
         assert_eq!(answer.unwrap().word(0), tag.raw(), "{flags:#x}");
+    }
+}
+
+fn order_of_checks() {
+    let (nobody, busy, too_long) = (new_id(), busy_thread(), MessageTag::new(1, 63, 63));
+    let call = |to, tag| ipc::ipc(to, nobody, Timeouts::ZERO, tag).map(drop);
+    let refused = |phase| Err(error(phase, IpcErrorKind::NonExistingPartner));
+    assert_eq!(call(nobody, too_long), refused(IpcPhase::Send));
+    assert_eq!(call(busy, too_long), Err(error(IpcPhase::Send, IpcErrorKind::MessageOverflow)));
+    assert_eq!(call(busy, MessageTag::EMPTY), Err(SEND_TIMEOUT));
+    // The source is looked at after the transfer, and before the wait.
+    let me = utcb::my_global_id();
+    let partner = spawn(move || {
+        let label = ipc::receive(me).expect("the message").tag.label();
+        ipc::send(me, Message::new(label + 1)).expect("the test waits");
+    });
+    await_state(partner, ThreadState::Waiting);
+    assert_eq!(call(partner, MessageTag::new(8, 0, 0)), refused(IpcPhase::Receive));
+    assert_eq!(ipc::receive(partner).expect("its answer").tag.label(), 9);
+    assert_eq!(call(ThreadId::NIL, too_long), refused(IpcPhase::Receive), "there is no message");
+}
+
+fn buffer_registers_stay() {
+    let me = utcb::my_global_id();
+    let partner = Space::new().spawn(move || {
+        loop {
+            let request = ipc::receive(me).expect("a request");
+            let answer = (0..63).fold(Message::new(1), |message, index| message.word(index));
+            let answer = if request.tag.label() == 1 {
+                answer
+            } else {
+                Message::with_words(2, &[7]).map_item(x2::MapItem::map(x2::Fpage::NIL, 0))
+            };
+            ipc::send(me, answer).expect("the test waits");
+        }
+    });
+    utcb::accept_untyped_words();
+    let values: [u64; 32] = core::array::from_fn(|index| 0xb000 + index as u64);
+    for (index, value) in values.into_iter().enumerate() {
+        // SAFETY: neither mappings nor strings are accepted.
+        unsafe { utcb::set_buffer_register(1 + index, value) };
+    }
+    for label in [1, 2] {
+        assert_eq!(ipc::call(partner, Message::new(label)).expect("an answer").tag.label(), label);
+        let found: [u64; 32] = core::array::from_fn(|index| utcb::buffer_register(1 + index));
+        assert_eq!((utcb::buffer_register(0), found), (x2::Acceptor::UNTYPED_WORDS.raw(), values));
+    }
+}
+
+fn open_receive_goes_on() {
+    let me = utcb::my_global_id();
+    let gone = spawn(|| l4::start::halt());
+    let receivers = [ThreadId::ANY, ThreadId::ANY_LOCAL].map(|from| {
+        let receiver = spawn(move || {
+            let label = ipc::receive(from).map_or(0, |message| message.tag.label());
+            ipc::send(me, Message::new(label)).expect("the test waits");
+        });
+        await_state(receiver, ThreadState::Waiting);
+        receiver
+    });
+    thread::delete(gone).unwrap();
+    for receiver in receivers {
+        ipc::send(receiver, Message::new(5)).expect("it still waits");
+        assert_eq!(ipc::receive(receiver).expect("it tells").tag.label(), 5);
     }
 }

@@ -20,7 +20,7 @@ tests! {
     KIP0009 [10.8, 10.9, ABI 3] "the memory descriptors give the user area and cover the initial servers" memory_descriptors;
     KIP0010 [10.3] "the kernel descriptor has an empty list of features" kernel_descriptor;
     KIP0011 [10.7] "every processor has a descriptor" processors;
-    KIP0012 [2.3, 2.5] "ClockInfo has two finite periods" clock_info;
+    KIP0012 [2.3, 2.5b] "ClockInfo has two finite periods" clock_info;
     KIP0013 [10.1, ABI 3] "the page is the same in another space" same_in_another_space;
     KIP0014 [2.4] "the clock's smallest step is what ClockInfo says" clock_step;
     KIP0015 [EXT 1.1] "the extensions are announced with their version" extensions;

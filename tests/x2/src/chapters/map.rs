@@ -14,7 +14,7 @@ tests! {
     MAP0004 [7.38] "the receiver sees what was mapped, and where" delivered_item;
     MAP0005 [7.34, ABI 19.3] "a mapping never has more rights than its sender has" rights_are_limited;
     MAP0006 [7.35] "a nil item, a nil window and unusable sizes map nothing and are no error" nothing_to_map;
-    MAP0007 [7.26] "several items in one message are all mapped" several_items;
+    MAP0007 [7.26a] "several items in one message are all mapped" several_items;
     MAP0008 [7.39] "a granted page leaves its granter" grant_moves;
     MAP0009 [7.37] "mapping another page over a page replaces it" overmapping;
     MAP0010 [7.32] "2 MiB of memory are mapped at once" large_pages;
@@ -24,7 +24,7 @@ tests! {
     MAP0014 [6.6, 7.35] "kernel interface page and UTCBs cannot be mapped, nor mapped over" protected_areas;
     MAP0015 [7.35] "an item for a receiver that takes no items is no error" acceptor_of_words;
     MAP0016 [7.13] "a typed item of no known type is a message overflow for both" unknown_item;
-    MAP0017 [7.26] "untyped words before the items arrive too" words_and_items;
+    MAP0017 [7.26a] "untyped words before the items arrive too" words_and_items;
 }
 
 /// Where spaces made by tests receive mappings.
@@ -36,6 +36,7 @@ const RECEIVE: u64 = 1;
 const READ: u64 = 2;
 const WRITE: u64 = 3;
 const MAP: u64 = 4;
+const UNMAP: u64 = 5;
 
 /// A thread in a space of its own that does to its memory what this thread says.
 #[derive(Clone, Copy)]
@@ -78,6 +79,11 @@ impl Worker {
         self.order(WRITE, &[address, value]);
     }
 
+    /// Makes it unmap `fpage`, and returns what it gets back.
+    pub(crate) fn unmap(self, fpage: Fpage) -> Fpage {
+        Fpage::from_raw(self.order(UNMAP, &[fpage.raw()]).word(0))
+    }
+
     /// Makes it send `item` to another worker, which takes it in its window.
     pub(crate) fn map_to(self, other: Worker, item: MapItem) {
         other.order(RECEIVE, &[Acceptor::new(WINDOW_FPAGE, false).raw()]);
@@ -102,6 +108,10 @@ fn work(master: ThreadId) {
                 let item = MapItem::from_words(words).expect("an item");
                 ipc::call(to, Message::new(0).map_item(item)).expect("the other worker takes it");
                 Some(Message::new(0))
+            }
+            UNMAP => {
+                let told = l4::space::unmap_one(Fpage::from_raw(word(0)));
+                Some(Message::with_words(0, &[told.raw()]))
             }
             label => panic!("no such order: {label}"),
         };

@@ -10,15 +10,15 @@ use x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
 use x2::{ErrorCode, IpcErrorKind, ThreadId, Time};
 
 tests! {
-    NTF0001 [EXT 7.1, EXT 7.2] "a waiting thread gets the bits in a message from nobody" waiting;
-    NTF0002 [EXT 7.1, EXT 7.3] "bits that come before are joined and kept" kept;
-    NTF0003 [EXT 7.3] "a closed receive leaves the bits where they are" closed_receive;
-    NTF0004 [EXT 7.3] "an open receive that does not accept them leaves them" not_accepted;
-    NTF0005 [EXT 7.2] "the word is empty after delivery" cleared;
+    NTF0001 [EXT 7.1, EXT 7.2a] "a waiting thread gets the bits in a message from nobody" waiting;
+    NTF0002 [EXT 7.1, EXT 7.3a] "bits that come before are joined and kept" kept;
+    NTF0003 [EXT 7.3a] "a closed receive leaves the bits where they are" closed_receive;
+    NTF0004 [EXT 7.3a] "an open receive that does not accept them leaves them" not_accepted;
+    NTF0005 [EXT 7.2d] "the word is empty after delivery" cleared;
     NTF0006 [EXT 7.1] "a thread that does not exist, or is out of reach, is an error" nobody;
-    NTF0007 [EXT 7.3] "an aborted receive loses no bits" aborted;
-    NTF0008 [EXT 7.3] "a new version has no bits of the old one" new_version;
-    NTF0009 [EXT 7.2] "notifications come before senders" before_senders;
+    NTF0007 [EXT 7.3a] "an aborted receive loses no bits" aborted;
+    NTF0008 [EXT 7.3bc] "neither a new version nor another thread with the id has bits of the old one" new_version;
+    NTF0009 [EXT 7.2c] "notifications come before senders" before_senders;
     NTF0010 [EXT 7.1] "notifying no bits wakes nobody" no_bits;
 }
 
@@ -144,6 +144,14 @@ fn new_version() {
     let same =
         thread::ThreadControl { space: thread, scheduler: ThreadId::NIL, pager: ThreadId::NIL, utcb: None };
     thread::control(renamed, same).unwrap();
+    assert_eq!(ipc::receive(renamed).unwrap().word(0), 1);
+    extension::notify(renamed, 1).unwrap();
+    thread::delete(renamed).unwrap();
+    crate::framework::fixture::spawn_as(renamed, move || {
+        accept();
+        let none = receive_now(ThreadId::ANY).is_err();
+        ipc::send(me, Message::with_words(0, &[none.into()])).expect("the test waits");
+    });
     assert_eq!(ipc::receive(renamed).unwrap().word(0), 1);
 }
 

@@ -13,12 +13,12 @@ use x2::utcb::preempt_flags::{DELAY, PENDING, SIGNAL};
 use x2::{ThreadId, Time, Timeouts};
 
 tests! {
-    PRE0001 [3.18, 3.19, 3.20, 12.1] "a thread whose total quantum is used up tells its scheduler, and runs again with a new one" total_quantum;
+    PRE0001 [2.2b, 3.18a, 3.19, 3.20, 3.23a, 12.1] "a thread whose total quantum is used up tells its scheduler, and runs again with a new one" total_quantum;
     PRE0002 [3.21] "neither being resumed nor ThreadSwitch helps it" stopped;
     PRE0003 [3.19, 4.14] "the message changes nothing in the thread" quantum_is_transparent;
-    PRE0004 [3.18] "an infinite quantum is never used up" infinite_quantum;
-    PRE0005 [4.9, ABI 13] "a preemption fault tells the handler when" fault;
-    PRE0006 [4.2, 4.4, 4.8] "a delayed preemption is seen pending, and takes place when the thread gives up the processor" delay;
+    PRE0004 [3.18a] "an infinite quantum is never used up" infinite_quantum;
+    PRE0005 [2.2b, 4.9a, ABI 13] "a preemption fault tells the handler when" fault;
+    PRE0006 [4.2, 4.4a, 4.8] "a delayed preemption is seen pending, and takes place when the thread gives up the processor" delay;
     PRE0007 [4.5, 4.7, 4.10] "a preemption at the end of a delay is an exception, and the thread goes on with the answer" exception_at_the_end;
     PRE0008 [4.11] "without a handler the thread is halted" no_handler;
 }

@@ -18,10 +18,10 @@ use x2::protocol::page_fault_tag;
 use x2::{IpcErrorKind, MapItem, Rights, ThreadId, Time, Timeouts};
 
 tests! {
-    SMP0001 [3.8, 13.3] "a thread lives where its scheduler says, and its UTCB says where" placement;
-    SMP0002 [7.1, 7.26] "calls and answers go from every processor to every other" ping_pong;
-    SMP0003 [7.26] "messages of all sizes arrive whole" sizes;
-    SMP0004 [7.7] "one server answers clients on all processors" many_clients;
+    SMP0001 [3.8, 13.1] "a thread lives where its scheduler says, and its UTCB says where" placement;
+    SMP0002 [7.1] "calls and answers go from every processor to every other" ping_pong;
+    SMP0003 [7.9] "messages of all sizes arrive whole" sizes;
+    SMP0004 [7.7a] "one server answers clients on all processors" many_clients;
     SMP0005 [1.6, 1.7] "timeouts of zero and of some time, in both phases" timeouts;
     SMP0006 [7.32, 7.35, 12.2] "a page is mapped to another processor's thread, and its loss is seen there at once" unmap_is_seen;
     SMP0007 [7.29] "strings go from processor to processor" strings;
@@ -29,7 +29,7 @@ tests! {
     SMP0009 [5.27, 5.32] "sends and receives are aborted again and again, and go on" aborts;
     SMP0010 [5.15] "a server is deleted while clients send to it: each of them learns of it" delete_against_deliver;
     SMP0011 [3.8] "threads that talk are moved about, and talk on" migrate_storm;
-    SMP0012 [3.8, 7.7] "a receiver moves, and those who wait to send to it find it" queue_moves;
+    SMP0012 [3.8, 7.7a] "a receiver moves, and those who wait to send to it find it" queue_moves;
     SMP0013 [EXT 7.1] "notifications reach other processors" notifications;
     SMP0014 [3.4] "each processor has timeslices and a clock of its own" timeslices;
     SMP0015 [7.14, 7.16] "a forwarded request is answered by the third thread, wherever the three are" forwarding;
@@ -38,11 +38,12 @@ tests! {
     SMP0018 [EXT 6.1] "registers that another processor still holds are read and written" held_elsewhere;
     SMP0019 [7.32, 12.2] "a space that a call has entered sees at once what it loses" unmap_after_call;
     SMP0020 [8.6] "use of pages is read and reset by two processors at once" two_read_use;
-    SMP0021 [7.29, 8.2] "memory that is taken from the sender of a string while it is read is not given away before that ends" string_of_lost_page;
+    SMP0021 [7.29, 8.2d] "memory that is taken from the sender of a string while it is read is not given away before that ends" string_of_lost_page;
     SMP0022 [1.6] "a timeout ends on a processor to which others come again and again" timeout_beside_visitors;
     SMP0023 [EXT 6.3] "a thread that runs on another processor is recalled, and goes on" recall_elsewhere;
-    SMP0025 [5.15, 5.23] "a thread is looked up by its local id while another processor deletes it: it is there or not" lookups_of_the_deleted;
-    SMP0026 [5.23, 13.2] "a local id that stops and begins to name a thread meanwhile names it on its processor, or none" local_ids_that_change;
+    SMP0025 [5.15, 5.23a] "a thread is looked up by its local id while another processor deletes it: it is there or not" lookups_of_the_deleted;
+    SMP0026 [5.23a, 13.2] "a local id that stops and begins to name a thread meanwhile names it on its processor, or none" local_ids_that_change;
+    SMP0027 [2.2a] "the clock does not go back from one processor to another" one_clock;
 }
 
 mod identity;
@@ -51,6 +52,11 @@ mod strings;
 /// How many processors there are.
 fn processors() -> u64 {
     u64::from(kip().processor_info().processors)
+}
+
+/// Whether threads that live on these two, modulo how many there are, run on different ones.
+pub(super) fn are_apart(one: u64, other: u64) -> bool {
+    one % processors() != other % processors()
 }
 
 /// Lets `thread` live on `processor`, modulo how many there are.
@@ -300,9 +306,10 @@ fn unmap_is_seen() {
         }
     });
     place(reader, 1);
+    let expected = page_fault_tag(Rights::READ).with_cross_processor(are_apart(0, 1));
     let mut fault = receive_as_pager(reader).unwrap();
     for round in 0..60 {
-        assert_eq!((fault.tag, fault.word(0)), (page_fault_tag(Rights::READ), address), "round {round}");
+        assert_eq!((fault.tag, fault.word(0)), (expected, address), "round {round}");
         let before = READS.load(Ordering::Relaxed);
         answer_reader(page, reader, fault);
         await_reads(page, reader, before);
@@ -339,7 +346,8 @@ fn unmap_after_call() {
         ipc::send(caller, Message::new(0)).unwrap();
         await_reads(page, reader, before);
         let fault = take_from_reader(page, reader);
-        assert_eq!((fault.tag, fault.word(0)), (page_fault_tag(Rights::READ), address));
+        let expected = page_fault_tag(Rights::READ).with_cross_processor(are_apart(0, 1));
+        assert_eq!((fault.tag, fault.word(0)), (expected, address));
         STOP.store(1, Ordering::Relaxed);
         answer_reader(page, reader, fault);
         while let Err(error) = ipc::receive_timeout(caller, Time::period(500)) {
@@ -492,6 +500,26 @@ fn notifications() {
         let bits = 1 << (number % 64);
         extension::notify(listener, bits).unwrap();
         assert_eq!(ipc::receive(listener).unwrap().word(0), bits);
+    }
+}
+
+fn one_clock() {
+    static LATEST: AtomicU64 = AtomicU64::new(0);
+    let me = utcb::my_global_id();
+    let readers: [ThreadId; 4] = core::array::from_fn(|number| {
+        let reader = spawn(move || {
+            for _ in 0..5000 {
+                let latest = LATEST.load(Ordering::SeqCst);
+                let now = thread::system_clock();
+                assert!(now >= latest, "{now} after {latest} on processor {number}");
+                LATEST.fetch_max(now, Ordering::SeqCst);
+            }
+            ipc::send(me, Message::new(1)).expect("the test waits");
+        });
+        place(reader, number as u64)
+    });
+    for reader in readers {
+        assert_eq!(ipc::receive(reader).expect("it has read").tag.label(), 1);
     }
 }
 

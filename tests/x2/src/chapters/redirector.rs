@@ -19,7 +19,7 @@ tests! {
     RTR0005 [6.10] "a destination that does not exist is an error before the redirector hears of it" nobody;
     RTR0006 [6.14] "while the redirector does not receive the sender waits, times out and can be aborted" waits;
     RTR0007 [6.15] "without its redirector a space waits for another, or for none" redirector_goes;
-    RTR0008 [6.16] "a change of redirector counts for those that wait, and so does the end of the destination" changes;
+    RTR0008 [6.2b, 6.16] "a change of redirector counts for those that wait, and so does the end of the destination" changes;
     RTR0009 [6.7] "which arguments set, remove and leave the redirector" arguments;
     RTR0010 [6.9] "page faults are redirected too, and the redirector can answer them" page_fault;
     RTR0011 [6.17] "a message passes a chain of redirectors, and arrives in its sender's name" chain;

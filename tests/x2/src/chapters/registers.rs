@@ -1,12 +1,13 @@
 //! What each thread has of the processor for itself (K5, K14), and what it keeps when it moves (X.2 rule 5.18).
 
-use crate::framework::fixture::{Space, spawn};
-use crate::framework::{failure, tests};
+use crate::framework::fixture::{Space, await_state, new_id, spawn};
+use crate::framework::{confined, failure, tests};
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
 use l4::thread::{self, ThreadControl};
-use l4::utcb;
+use l4::{kip, utcb};
+use x2::control::ThreadState;
 use x2::{ErrorCode, ThreadId, Time};
 
 tests! {
@@ -15,6 +16,7 @@ tests! {
     REG0004 [EXT 9.2, ABI 16] "FS base, which a program sets, stays with its thread" fs_base;
     REG0005 [EXT 9.2] "a thread that sets another GS base harms nobody else" other_gs_base;
     REG0003 [5.18, 13.1] "a thread moves to another space and takes its words along" moves;
+    REG0006 [EXT 1.2c] "calls of the extensions leave every register as it was that is no result" extension_calls;
 }
 
 fn extended_state() {
@@ -158,5 +160,70 @@ fn other_gs_base() {
     }
     for thread in vandals.into_iter().chain([witness]) {
         thread::delete(thread).unwrap();
+    }
+}
+
+/// What RDI, RSI, RDX and R8 are after a call, and whether it was successful.
+struct Answer {
+    registers: [u64; 4],
+    success: bool,
+}
+
+/// Calls the stub whose address is at `offset` in the kernel interface page, with these in RDI, RSI, RDX and R8. All other
+/// registers that a stub has to keep must be as they were.
+fn call_stub(offset: u64, arguments: [u64; 4]) -> Answer {
+    let [mut rdi, mut rsi, mut rdx, mut r8] = arguments;
+    let [mut r9, mut r10, mut r12, mut r13, mut r14, mut r15] = [0x109u64, 0x10a, 0x10c, 0x10d, 0x10e, 0x10f];
+    let (rax, rbx): (u64, u64);
+    // SAFETY: the operands are the calls' whole register contract; RBX and RBP are restored.
+    unsafe {
+        asm!(
+            "push rbp",
+            "push rbx",
+            "mov rbx, 0x10b",
+            "call [rax]",
+            "mov rcx, rbx",
+            "pop rbx",
+            "pop rbp",
+            inout("rax") kip().base() + offset => rax, inout("rdi") rdi, inout("rsi") rsi, inout("rdx") rdx,
+            inout("r8") r8, inout("r9") r9, inout("r10") r10, inout("r12") r12, inout("r13") r13,
+            inout("r14") r14, inout("r15") r15, out("rcx") rbx, lateout("r11") _,
+        );
+    }
+    let others = [rbx, r9, r10, r12, r13, r14, r15];
+    assert_eq!(others, [0x10b, 0x109, 0x10a, 0x10c, 0x10d, 0x10e, 0x10f], "stub at {offset:#x}");
+    assert!(rax <= 1, "the result");
+    Answer { registers: [rdi, rsi, rdx, r8], success: rax == 1 }
+}
+
+fn extension_calls() {
+    const SPACE_OPTIONS: u64 = 0x1f8;
+    const MAP_CONTROL: u64 = 0x200;
+    const THREAD_STATE: u64 = 0x208;
+    const NOTIFY: u64 = 0x210;
+    /// One item in registers, which asks.
+    const QUERY: u64 = 1 << 63;
+    const PAGE: u64 = 0x4000_0000_0000 | 12 << 4;
+    let me = utcb::my_global_id();
+    let space = confined::space();
+    let thread = confined::spawn(&space, move || {
+        let _ = ipc::receive(me);
+    });
+    await_state(thread, ThreadState::Waiting);
+    for (id, exists) in [(thread.raw(), true), (new_id().raw(), false)] {
+        // Which of RDI, RSI, RDX and R8 are results.
+        for (stub, arguments, results) in [
+            (SPACE_OPTIONS, [id, 0, 0x55, 0x66], [false, false, true, true]),
+            (MAP_CONTROL, [id, PAGE, QUERY, 0x66], [false, false, false, true]),
+            (THREAD_STATE, [id, 0, 0x55, 0x66], [false, true, false, true]),
+            (NOTIFY, [id, 1, 0x55, 0x66], [false; 4]),
+        ] {
+            let answer = call_stub(stub, arguments);
+            assert_eq!(answer.success, exists, "stub at {stub:#x}");
+            for (index, is_result) in results.into_iter().enumerate() {
+                let kept = answer.registers[index] == arguments[index];
+                assert!(kept || is_result, "argument {index} of the stub at {stub:#x}");
+            }
+        }
     }
 }

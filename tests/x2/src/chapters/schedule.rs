@@ -1,6 +1,6 @@
 //! Schedule, ThreadSwitch, priorities, interrupts' threads (ABI 12.4, 12.5; X.2 rules 3.1-3.17, 5.19-5.21).
 
-use crate::framework::fixture::{Space, await_state, new_id, spawn, state_of};
+use crate::framework::fixture::{Space, activate, await_state, new_id, new_root_utcb, spawn, state_of};
 use crate::framework::tests;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
@@ -9,25 +9,26 @@ use x2::control::{PreemptionControl, ThreadState, TimeControl, UNCHANGED};
 use x2::{ErrorCode, IpcErrorKind, ThreadId, Time};
 
 tests! {
-    SCH0001 [3.12] "Schedule tells the state of a thread" states;
+    SCH0001 [3.12a] "Schedule tells the state of a thread" states;
     SCH0002 [3.13] "Schedule on what is no thread" nobody;
-    SCH0003 [3.5] "only the scheduler's space may call Schedule" foreign_caller;
-    SCH0004 [3.3, 3.10, 3.11, 3.14] "parameters out of range are error 5 and change nothing" invalid_parameters;
+    SCH0003 [3.5c] "only the scheduler's space may call Schedule" foreign_caller;
+    SCH0004 [1.9b, 3.3b, 3.10, 3.11, 3.14, 3.18c] "parameters out of range are error 5 and change nothing" invalid_parameters;
     SCH0005 [3.1, 3.27] "a thread of higher priority runs as soon as it can" higher_priority_first;
-    SCH0006 [3.17] "raising another thread's priority above the own switches to it" raised_priority;
+    SCH0006 [3.17a] "a thread that comes before the own by a new priority, its own or this one's, runs" changed_priorities;
     SCH0007 [3.25] "ThreadSwitch reaches a thread of lower priority" switch_to_lower;
     SCH0008 [3.25] "ThreadSwitch to what cannot run is no error" switch_to_nobody;
     SCH0009 [3.1] "threads of equal priority share the processor" round_robin;
-    SCH0010 [3.2, 3.15] "the time word tells a timeslice and an infinite quantum" time_word;
+    SCH0010 [3.15] "the time word tells a timeslice and an infinite quantum" time_word;
     SCH0011 [5.19, 5.20, 3.13] "interrupts are associated, once delivered, and refused when they cannot be" interrupt_threads;
-    SCH0012 [2.1, 2.2] "the clock never goes back, between threads neither" monotonic_clock;
+    SCH0012 [2.1, 2.2a] "the clock never goes back, between threads neither" monotonic_clock;
     SCH0013 [3.6, 13.5] "Schedule takes local ids, and threads that are inactive or halted" any_thread;
     SCH0014 [3.16] "a new timeslice and a new quantum replace what was left" new_times;
     SCH0015 [3.24] "giving up the processor lets the others of the same priority run" yielding;
-    SCH0016 [3.9] "a priority above the caller's own is error 5, also a sensitive one, but for the privileged" priority_above_own;
+    SCH0016 [3.5ab, 3.9] "a priority above the caller's own is error 5, also a sensitive one, but for the privileged" priority_above_own;
     SCH0017 [3.4] "who is preempted keeps the rest of the timeslice, and comes first among its equals" preempted_goes_on;
     SCH0018 [3.26] "ThreadSwitch to oneself gives nothing up" switch_to_oneself;
     SCH0019 [13.5] "local ids of threads of the own space go wherever an id is taken, but to name a space or a thread to control" local_ids;
+    SCH0020 [3.2a] "a new thread has priority 100, a timeslice of 10 ms and no total quantum" new_thread;
 }
 
 fn states() {
@@ -119,7 +120,7 @@ fn higher_priority_first() {
     assert_eq!(TRACE.load(Ordering::Relaxed), 3241);
 }
 
-fn raised_priority() {
+fn changed_priorities() {
     TRACE.store(0, Ordering::Relaxed);
     let low = tracer(1, 99);
     ipc::send(low, Message::new(0)).unwrap();
@@ -127,6 +128,12 @@ fn raised_priority() {
     thread::set_priority(low, 150).unwrap();
     trace(3);
     assert_eq!(TRACE.load(Ordering::Relaxed), 213);
+    let next = tracer(4, 99);
+    ipc::send(next, Message::new(0)).unwrap();
+    trace(5);
+    thread::set_priority(utcb::my_global_id(), 98).unwrap();
+    trace(6);
+    assert_eq!(TRACE.load(Ordering::Relaxed), 213_546);
 }
 
 fn switch_to_lower() {
@@ -294,14 +301,40 @@ fn priority_above_own() {
         assert_eq!(schedule(OWN - 1, UNCHANGED), Ok(()));
         ipc::send(me, Message::new(1)).unwrap();
     });
-    control(scheduler);
+    // The scheduler is another thread of the caller's space.
+    control(other);
     thread::set_priority(scheduler, OWN).unwrap();
     ipc::send(scheduler, Message::new(0)).unwrap();
     assert_eq!(ipc::receive(scheduler).unwrap().tag.label(), 1);
-    // The test's own priority is lower than this.
-    let root = kip().root();
-    control(root);
+    // The test is not in the scheduler's space, but in a privileged one. Its own priority is lower than this.
     thread::set_priority(other, u8::MAX).unwrap();
+}
+
+fn new_thread() {
+    let unstarted = new_id();
+    activate(unstarted, kip().root(), new_root_utcb()).unwrap();
+    let (_, times) = thread::schedule(unstarted, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).unwrap();
+    assert_eq!(times as u16, Time::NEVER.raw(), "total quantum");
+    let slice = Time::from_raw((times >> 16) as u16).micros().expect("a finite period");
+    assert!((9900..=10_000).contains(&slice), "{slice} us");
+    // Waiting senders are served by priority, and in their order where it is the same.
+    let me = utcb::my_global_id();
+    for (digit, priority) in [(1, Some(99)), (2, Some(100)), (3, None), (4, Some(101)), (5, Some(100))] {
+        let sender = spawn(move || {
+            ipc::receive(me).expect("the test says when");
+            ipc::send(me, Message::with_words(1, &[digit])).expect("the test waits");
+        });
+        await_state(sender, ThreadState::Waiting);
+        if let Some(priority) = priority {
+            thread::set_priority(sender, priority).unwrap();
+        }
+        ipc::send(sender, Message::new(0)).unwrap();
+        while state_of(sender) != ThreadState::PendingSend {
+            ipc::sleep(Time::period(500));
+        }
+    }
+    let order = (0..5).fold(0, |order, _| order * 10 + ipc::wait().expect("they all send").word(0));
+    assert_eq!(order, 42351);
 }
 
 /// Counters of two threads of priority 90, each of which has so long a timeslice that none ends in a test.

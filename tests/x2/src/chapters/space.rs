@@ -10,13 +10,13 @@ use x2::control::ThreadState;
 use x2::{ErrorCode, Fpage, MapItem, Rights, ThreadId};
 
 tests! {
-    SPC0001 [6.1] "a space id that is none is error 3" invalid_spaces;
-    SPC0002 [6.3] "a UTCB area too small or outside the user area is error 6" invalid_utcb_areas;
-    SPC0003 [6.3] "a KIP area too small, outside the user area or over the UTCB area is error 7" invalid_kip_areas;
-    SPC0004 [6.2] "the areas of a space with an active thread stay" areas_of_active_space;
+    SPC0001 [6.1b] "a space id that is none is error 3" invalid_spaces;
+    SPC0002 [6.1c, 6.3] "a UTCB area too small or outside the user area is error 6" invalid_utcb_areas;
+    SPC0003 [6.1c, 6.3] "a KIP area too small, outside the user area or over the UTCB area is error 7" invalid_kip_areas;
+    SPC0004 [6.2a] "the areas of a space with an active thread stay" areas_of_active_space;
     SPC0005 [6.4] "the areas of an idle space can be moved" areas_of_idle_space;
     SPC0006 [5.11] "a space must be configured before a thread of it is activated" unconfigured;
-    SPC0007 [ABI 4] "KernelInterface finds the page where the space has it" page_elsewhere;
+    SPC0007 [5.23b, ABI 4] "KernelInterface finds the page where the space has it" page_elsewhere;
     SPC0008 [8.1] "spaces do not see each other's memory" separate_memory;
     SPC0009 [6.3] "UTCB areas of many sizes, anywhere in the user area" areas_anywhere;
     SPC0010 [5.16] "many spaces come and go" many_spaces;

@@ -5,7 +5,7 @@ pub(super) mod boundaries;
 mod support;
 
 use crate::framework::arena;
-use crate::framework::fixture::{Space, await_state, image_fault_answer, spawn};
+use crate::framework::fixture::{Space, await_state, image_fault_answer, spawn, state_of};
 use crate::framework::tests;
 use core::sync::atomic::Ordering;
 use l4::ipc::{self, Message};
@@ -17,11 +17,11 @@ use x2::{Acceptor, Fpage, IpcErrorKind, MapItem, MessageTag, Rights, ThreadId, T
 use support::*;
 
 tests! {
-    STR0001 [7.29, 7.21, 7.30, ABI 8] "a string arrives in the receiver's buffer, within a space and from another" simple;
+    STR0001 [7.29, 7.30, 13.3, ABI 8] "a string arrives in the receiver's buffer, within a space and from another" simple;
     STR0002 [7.29, 7.30] "pieces of any sizes go to pieces of any sizes, in order" compound;
-    STR0003 [7.29] "each string goes to a buffer of its own, and the rest of a buffer stays as it was" several;
-    STR0004 [7.13, 7.12] "a string for a receiver that accepts none overflows; the words before it arrive" not_accepted;
-    STR0005 [7.13, 7.11] "a second string without a buffer overflows behind the first" no_second_buffer;
+    STR0003 [7.26b, 7.29] "each string goes to a buffer of its own, and the rest of a buffer stays as it was" several;
+    STR0004 [7.13, 7.12a] "a string for a receiver that accepts none overflows; the words before it arrive" not_accepted;
+    STR0005 [7.13, 7.11, 7.12b] "a second string without a buffer overflows behind the first" no_second_buffer;
     STR0006 [7.13, 7.11] "a buffer that is too small is filled" too_small;
     STR0007 [7.29] "a string without bytes uses up a buffer" empty;
     STR0008 [7.13] "a string item that is longer than its message overflows" beyond_the_message;
@@ -32,7 +32,7 @@ tests! {
     STR0013 [7.22] "a page that may only be read is a fault of the receiver" read_only_buffer;
     STR0014 [1.16] "with a transfer timeout of zero the first fault ends the transfer, on either side" zero_timeout;
     STR0015 [1.16] "with a transfer timeout of zero a transfer without faults succeeds" zero_timeout_without_fault;
-    STR0016 [1.16, 1.9] "a period and a point end a transfer whose pager is silent, not before their time" finite_timeouts;
+    STR0016 [1.16, 1.9a] "a period and a point end a transfer whose pager is silent, not before their time" finite_timeouts;
     STR0017 [7.24, 1.15] "the error tells whose timeout it was" whose_timeout;
     STR0018 [5.27, 7.11] "the sender's transfer is aborted, on both sides, with the bytes moved" abort;
     STR0019 [5.34] "a pager that goes ends the transfer" pager_goes;
@@ -43,6 +43,7 @@ tests! {
     STR0024 [7.28] "cache hints change nothing" cache_hints;
     STR0025 [7.31] "a string to overlapping memory below is copied upwards" overlapping;
     STR0026 [1.13] "IPC timeouts do not bound a transfer that has begun" timeouts_end_with_the_wait;
+    STR0027 [3.12bc] "of a transfer that waits for a pager one side is sending or receiving, and the other, which faults, runs" states;
 }
 
 fn simple() {
@@ -58,7 +59,9 @@ fn simple() {
     let to = Area::new();
     let far =
         sender(pager(64), Timeouts::NEVER, move || Message::new(3).typed_words(&simple_words(from.0, 9000)));
-    let received = receive(far, &simple_words(to.0 + 1, 9000)).expect("the string");
+    let buffer = simple_words(to.0 + 1, 9000);
+    let received = receive(far, &buffer).expect("the string");
+    assert_eq!([1, 2].map(utcb::buffer_register), buffer);
     assert_eq!(received.tag, MessageTag::new(3, 0, 2));
     to.check(1, 9000, 1, 0);
     assert_eq!(senders_error(far), 0);
@@ -381,6 +384,34 @@ fn abort() {
         }
         assert_eq!(errors[0], receive_error(IpcErrorKind::Aborted, 4096));
         assert_eq!(errors[1], send_error(IpcErrorKind::Aborted, 4096).unwrap().raw());
+    }
+}
+
+fn states() {
+    let (from, to) = (Area::new().fill(22), Area::new());
+    let me = utcb::my_global_id();
+    // The sender lacks the string, whose pager is silent; then the receiver its buffer.
+    for receiver_faults in [false, true] {
+        let silent = pager(0);
+        let far = Space::new();
+        let receive = move || {
+            let sender = ipc::receive(me).expect("who sends").word(0);
+            accept(&simple_words(to.0, LENGTH));
+            let _ = ipc::receive(ThreadId::from_raw(sender));
+        };
+        let receiver = if receiver_faults { far.spawn_paged_by(silent, receive) } else { spawn(receive) };
+        let send = move || {
+            let _ = ipc::send(receiver, Message::new(4).typed_words(&simple_words(from.0, LENGTH)));
+        };
+        let sender = if receiver_faults { spawn(send) } else { far.spawn_paged_by(silent, send) };
+        ipc::send(receiver, Message::with_words(0, &[sender.raw()])).unwrap();
+        await_faults(1);
+        let expected = if receiver_faults {
+            [ThreadState::Sending, ThreadState::Running]
+        } else {
+            [ThreadState::Running, ThreadState::Receiving]
+        };
+        assert_eq!([sender, receiver].map(state_of), expected);
     }
 }
 

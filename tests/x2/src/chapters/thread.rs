@@ -14,19 +14,19 @@ use x2::{ErrorCode, IpcError, IpcErrorKind, IpcPhase, ThreadId, Time};
 
 tests! {
     THR0001 [13.1] "the id words of the UTCB are the thread's" own_ids;
-    THR0002 [5.23, 13.4] "ExchangeRegisters turns a global id into a local one and back" id_conversion;
-    THR0003 [5.23, 5.2] "ExchangeRegisters on what is no thread of the space is error 2" exchange_nobody;
-    THR0004 [5.4] "only privileged spaces may call ThreadControl" not_privileged;
+    THR0002 [5.23ac, 13.4] "ExchangeRegisters turns a global id into a local one and back" id_conversion;
+    THR0003 [5.23a, 5.2] "ExchangeRegisters on what is no thread of the space is error 2" exchange_nobody;
+    THR0004 [5.4a, 6.1a] "only privileged spaces may call ThreadControl and SpaceControl" not_privileged;
     THR0005 [5.1, 5.5, 5.22] "an id that no thread can have is error 2" unavailable_destinations;
     THR0006 [5.6] "a space that does not exist is error 3" invalid_spaces;
     THR0007 [5.7] "a scheduler that does not exist is error 4" invalid_schedulers;
     THR0008 [5.9] "a UTCB location that is none is error 6" invalid_locations;
-    THR0009 [5.4] "a failed creation leaves no thread behind" failure_changes_nothing;
+    THR0009 [5.4b] "a failed creation leaves no thread behind" failure_changes_nothing;
     THR0010 [5.6, 5.17, ABI 12.2] "deletion is idempotent, and not of oneself" deletion;
     THR0011 [5.3] "a deleted number can be used again, with any version" reuse_of_numbers;
     THR0012 [5.15, 7.8, ABI 19.7] "a sender to a deleted thread wakes with error 2" deleted_receiver;
     THR0013 [5.15, 7.8] "a receiver from a deleted thread wakes with error 2" deleted_sender;
-    THR0014 [5.14] "a changed version makes the old id nobody's and wakes its partners" version_change;
+    THR0014 [5.14ad] "a changed version makes the old id nobody's and wakes its partners" version_change;
     THR0015 [5.13, ABI 19.4, ABI 19.7] "a thread starts with its registers zero and its UTCB clean" clean_start;
     THR0016 [5.27, 5.28, 7.10] "a cancelled send or receive ends with error 3 in its phase" cancellation;
     THR0017 [5.27] "aborting a phase that there is not has no effect" abort_of_nothing;
@@ -43,6 +43,8 @@ tests! {
     THR0028 [5.29] "a new instruction pointer counts when the IPC is over" pointer_after_ipc;
     THR0029 [5.32] "one call reads, aborts, writes and halts, in this order" all_at_once;
     THR0030 [5.13] "a thread that is started by ExchangeRegisters finds nothing in its message registers" clean_messages;
+    THR0031 [5.4abc] "of several errors the first is reported, and none changes anything" first_error;
+    THR0032 [5.14c] "a handler, a redirector and a scheduler are none any more under another version" roles_end;
 }
 
 fn own_ids() {
@@ -264,6 +266,95 @@ extern "C" fn finish_report() -> ! {
     assert!(utcb::exception_handler().is_nil());
     let _ = ipc::send(utcb::pager(), Message::new(crate::framework::runner::PASSED));
     l4::start::halt()
+}
+
+fn first_error() {
+    let me = utcb::my_global_id();
+    let (root, nobody, local) = (kip().root(), new_id(), ThreadId::local(utcb::pointer()));
+    // Each call is wrong in all that its error comes before, too.
+    let wrong = move |space, scheduler| ThreadControl { space, scheduler, pager: root, utcb: Some(8) };
+    for (id, arguments, error) in [
+        (local, wrong(nobody, nobody), ErrorCode::InvalidThread),
+        (new_id(), wrong(nobody, nobody), ErrorCode::InvalidSpace),
+        (new_id(), wrong(root, nobody), ErrorCode::InvalidScheduler),
+        (new_id(), wrong(root, root), ErrorCode::InvalidUtcbArea),
+    ] {
+        assert_eq!(thread::control(id, arguments), Err(Some(error)));
+    }
+    let unprivileged = Space::new().spawn(move || {
+        let result = thread::control(local, wrong(nobody, nobody));
+        assert_eq!(result, Err(Some(ErrorCode::NoPrivilege)));
+        ipc::send(me, Message::new(1)).unwrap();
+    });
+    ipc::receive(unprivileged).unwrap();
+    // What is right in a call that fails is not done either.
+    let thread = spawn(|| l4::start::halt());
+    await_state(thread, ThreadState::Waiting);
+    let newer = with_version(thread.number(), 9);
+    let control = ThreadControl { space: thread, scheduler: nobody, pager: me, utcb: None };
+    assert_eq!(thread::control(newer, control), Err(Some(ErrorCode::InvalidScheduler)));
+    assert_eq!(thread::inspect(newer).unwrap_err(), INVALID_THREAD);
+    let seen = thread::inspect(thread).unwrap();
+    assert!(seen.pager == root && seen.state.receiving, "pager and IPC are as before");
+}
+
+fn roles_end() {
+    let me = utcb::my_global_id();
+    let renew = |thread: ThreadId| {
+        let newer = with_version(thread.number(), 5);
+        let same =
+            ThreadControl { space: thread, scheduler: ThreadId::NIL, pager: ThreadId::NIL, utcb: None };
+        thread::control(newer, same).expect("another version");
+        newer
+    };
+    let handler = spawn(|| l4::start::halt());
+    let line = ThreadId::interrupt(13);
+    thread::associate_interrupt(line, handler).expect("the line exists");
+    renew(handler);
+    let unchanged = x2::control::UNCHANGED;
+    let schedule = move |id| thread::schedule(id, unchanged, unchanged, unchanged, unchanged).map(drop);
+    assert_eq!(schedule(line), Err(INVALID_THREAD), "the interrupt has no handler");
+    // A thread whose scheduler another one of its caller's space was.
+    let space = Space::new();
+    let scheduler = space.spawn(|| l4::start::halt());
+    let caller = space.spawn(move || {
+        loop {
+            let id = ThreadId::from_raw(ipc::receive(me).expect("the test says whom").word(0));
+            let refused = schedule(id) == Err(Some(ErrorCode::NoPrivilege));
+            ipc::send(me, Message::with_words(1, &[refused.into()])).expect("the test waits");
+        }
+    });
+    let scheduled = spawn(|| l4::start::halt());
+    thread::control(scheduled, ThreadControl { scheduler, ..arguments(scheduled, ThreadId::NIL, None) })
+        .unwrap();
+    let is_refused =
+        || ipc::call(caller, Message::with_words(0, &[scheduled.raw()])).expect("it answers").word(0) == 1;
+    assert!(!is_refused());
+    renew(scheduler);
+    assert!(is_refused());
+    // What leaves a space waits for another redirector; with the first message its pages are there.
+    let redirected = Space::new();
+    let waits = || {
+        loop {
+            let _ = ipc::wait();
+        }
+    };
+    let (redirector, partner) = (spawn(waits), Space::new().spawn(waits));
+    let sender = redirected.spawn(move || {
+        for _ in 0..2 {
+            ipc::receive(me).expect("the test says when");
+            ipc::send(partner, Message::new(0)).expect("it waits");
+        }
+    });
+    await_state(partner, ThreadState::Waiting);
+    ipc::send(sender, Message::new(0)).unwrap();
+    await_state(sender, ThreadState::Waiting);
+    l4::space::control(sender, 0, x2::Fpage::NIL, x2::Fpage::NIL, redirector).expect("it exists");
+    let redirector = renew(redirector);
+    await_state(redirector, ThreadState::Waiting);
+    ipc::send(sender, Message::new(0)).unwrap();
+    await_state(sender, ThreadState::PendingSend);
+    assert_eq!([redirector, partner].map(state_of), [ThreadState::Waiting; 2], "neither has got it");
 }
 
 fn clean_start() {

@@ -25,7 +25,7 @@ tests! {
     TST0007 [EXT 6.1] "the extended state is read and written" extended_state;
     TST0008 [EXT 6.1] "a thread without extended state has the initial one" initial_extended_state;
     TST0009 [EXT 6.2] "images that the processor would refuse are refused" wrong_images;
-    TST0010 [EXT 6.2, EXT 1.2] "buffers that are not the caller's are refused before any change" wrong_buffers;
+    TST0010 [EXT 6.2, EXT 1.2ab] "buffers that are not the caller's are refused before any change" wrong_buffers;
     TST0011 [EXT 6.3] "a looping thread is recalled" recall_running;
     TST0012 [EXT 6.3] "a thread that waits is recalled when its IPC is over" recall_waiting;
     TST0013 [EXT 6.3] "a thread that waits for an answer is recalled before its next instruction" recall_answered;

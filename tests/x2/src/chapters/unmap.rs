@@ -10,20 +10,21 @@ use x2::protocol::page_fault_tag;
 use x2::{Fpage, MapItem, Rights, ThreadId};
 
 tests! {
-    UNM0001 [8.2, 8.3] "unmap takes a page from those who got it and leaves it here" unmap_takes_from_children;
+    UNM0001 [8.2d, 8.3] "unmap takes a page from those who got it and leaves it here" unmap_takes_from_children;
     UNM0002 [8.3] "unmap of the write right leaves the page readable" revoke_write;
     UNM0003 [8.3] "unmap reaches the mappings of mappings" unmap_is_recursive;
-    UNM0004 [8.2] "flush takes the page from this space too" flush_takes_own;
+    UNM0004 [8.2d] "flush takes the page from this space too" flush_takes_own;
     UNM0005 [8.3] "unmap without rights only reads the status" status_only;
     UNM0006 [8.5, 8.6] "the status tells reading from writing, and is reset by reading it" status_bits;
-    UNM0007 [8.2] "64 fpages in one call are all done" many_fpages;
-    UNM0008 [8.8] "nil and unusable fpages come back without status" unusable_fpages;
+    UNM0007 [8.2a] "64 fpages in one call are all done" many_fpages;
+    UNM0008 [8.2c, 8.8] "nil and unusable fpages come back without status" unusable_fpages;
     UNM0009 [6.6, 8.8] "kernel interface page and UTCBs are not affected" protected_areas;
     UNM0010 [8.4] "unmapping a page of a large mapping leaves the rest" page_of_large;
     UNM0011 [8.3] "a page of which a child lost the last right faults there" fault_after_unmap;
     UNM0012 [7.40] "a deep chain of mappings is revoked from its root" deep_chain;
     UNM0013 [7.40] "a page mapped to many spaces is revoked in all" wide_fan_out;
-    UNM0014 [7.34, 8.2] "who has flushed the right to write from its own page gets it again by a fault" own_right_again;
+    UNM0014 [7.34, 8.2d] "who has flushed the right to write from its own page gets it again by a fault" own_right_again;
+    UNM0015 [8.2b] "a thread without privileges takes back what it has mapped" without_privileges;
 }
 
 const FAR: u64 = 0x4000_0000_0000;
@@ -102,6 +103,25 @@ fn unmap_is_recursive() {
     workers[2].take_in_window(MapItem::map(other.fpage(Rights::READ), 0));
     workers[1].map_to(workers[2], item);
     assert_eq!(workers[2].read(window), 9);
+}
+
+fn without_privileges() {
+    let page = arena::page();
+    page.write(0, 3);
+    let [first, second, third]: [Worker; 3] = core::array::from_fn(|_| Worker::new());
+    let window = super::map::WINDOW;
+    first.take_in_window(MapItem::map(page.fpage(Rights::READ), 0));
+    let item = MapItem::map(Fpage::memory(window, 12).with_rights(Rights::READ), 0);
+    first.map_to(second, item);
+    assert_eq!(second.read(window), 3);
+    let all = Fpage::memory(window, 12).with_rights(Rights::ALL);
+    assert!(first.unmap(all).rights().contains(Rights::READ), "it was read");
+    // The second worker has nothing to map on any more: the third keeps what it had.
+    let other = arena::page();
+    other.write(0, 9);
+    third.take_in_window(MapItem::map(other.fpage(Rights::READ), 0));
+    second.map_to(third, item);
+    assert_eq!((third.read(window), first.read(window)), (9, 3));
 }
 
 fn flush_takes_own() {

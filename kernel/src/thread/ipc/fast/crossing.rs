@@ -51,6 +51,12 @@ fn is_plain(thread: ThreadRef) -> bool {
         && processor::this().fast_path.get()
 }
 
+/// The tag that `thread` sends.
+#[inline]
+fn tag(thread: ThreadRef) -> MessageTag {
+    MessageTag::from_raw(thread.registers.message[0].get())
+}
+
 /// Whether a message of `sender` goes to `receiver`: that is in reach, and nobody else decides where it goes.
 #[inline]
 fn goes_to(sender: ThreadRef, receiver: ThreadRef) -> bool {
@@ -75,7 +81,8 @@ pub(crate) fn deliver(current: ThreadRef) -> Option<Next> {
     }
     // POINT OF NO RETURN.
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
-    take_words(receiver, current, MessageTag::from_raw(current.registers.message[0].get()));
+    // The receiver is at home. The sender is so, too, if that had moved here.
+    take_words(receiver, current, tag(current).with_cross_processor(!current.is_home()));
     receiver.end_offered_wait();
     if from != to {
         complete::sent(current, IpcKind::User);
@@ -103,7 +110,8 @@ pub fn answer(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     }
     // POINT OF NO RETURN.
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME | flag::PROPAGATED_SENDERS, false);
-    take_words(receiver, current, MessageTag::from_raw(current.registers.message[0].get()));
+    // Only the receiver is away from home.
+    take_words(receiver, current, tag(current).with_cross_processor(true));
     receiver.set_continuation(Continuation::ReturnToUser);
     // It leaves its timeout and the queue that it may be in.
     location::depart_alone(receiver, receiver.home());
