@@ -36,7 +36,8 @@ pub type SpaceRef = &'static Space;
 pub struct Space {
     /// Page tables and mappings.
     pub memory: SpaceMemory,
-    /// What entry code loads to enter the space: its root table, or [`NO_ENTRY`] if threads here may not run just so.
+    /// What entry code loads to enter the space: its root table, with [`PORTS_TOO`] if it uses I/O ports, or [`NO_ENTRY`] if
+    /// threads here may not run just so.
     pub(crate) entry_root: SharedWord,
     /// What entry code looks at before a message leaves the space: 0, or the only space that it may go to just so.
     pub(crate) restriction: SharedRef<Space>,
@@ -84,6 +85,11 @@ pub(crate) const REMEMBERED: usize = 8;
 
 /// No address of a root table: entry code sees by the sign that there is something in its way, as it does with pointers.
 pub(crate) const NO_ENTRY: u64 = 1 << 63;
+
+/// The bit that, with the sign, says that entry code must see to the I/O permission bitmap when it leaves or enters the space.
+pub(crate) const PORTS: u64 = 1 << 62;
+/// Both, to be added to the root table.
+pub(crate) const PORTS_TOO: u64 = NO_ENTRY | PORTS;
 
 /// No page's address.
 const NO_PAGE: u64 = 1;

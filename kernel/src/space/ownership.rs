@@ -13,7 +13,7 @@ use core::ptr::{NonNull, eq};
 use x2::ErrorCode;
 use x2::extension::{Quota, SystemCallMode};
 
-use super::{CONTROL, NO_ENTRY, Space, SpaceRef};
+use super::{CONTROL, NO_ENTRY, PORTS_TOO, Space, SpaceRef};
 use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
 use crate::sync::{SharedFlag, SharedHalf, SharedRef, SharedWord};
 use crate::{arch, processor};
@@ -62,7 +62,8 @@ pub struct Ownership {
     mode: SharedHalf,
     emulation_entry: SharedWord,
     sees_physical: SharedFlag,
-    /// Whether pagers and exception handlers are those that the kernel keeps, not those in the UTCBs: there is an owner.
+    /// Whether entry code reports to the pagers and exception handlers that the kernel keeps: there is an owner, and nothing to see
+    /// to.
     keeps_handlers: SharedFlag,
     /// The part of the quota that is taken out of the owner's.
     reserved: Cell<u64>,
@@ -71,6 +72,8 @@ pub struct Ownership {
 impl Ownership {
     /// Where entry code finds what a foreign system call does.
     pub const MODE: usize = offset_of!(Self, mode);
+    /// Where entry code finds the owner.
+    pub const OWNER: usize = offset_of!(Self, owner);
     /// Where entry code finds the emulation entry.
     pub const EMULATION_ENTRY: usize = offset_of!(Self, emulation_entry);
 
@@ -157,10 +160,10 @@ impl Space {
         self.ownership.owner.get().is_some_and(|owner| eq(owner, space))
     }
 
-    /// The space uses I/O ports: from now on its threads do not take the fast path in assembly, which knows nothing of the
-    /// permission bitmap.
+    /// The space uses I/O ports: from now on entry code sees to the permission bitmap whenever it leaves or enters it, on every
+    /// processor before the first that fills its bitmap returns here. (The root is what is told last.)
     pub fn uses_ports(&'static self) {
-        if !self.has_used_ports.get() {
+        if !self.has_used_ports.get() || self.entry_root.get() & NO_ENTRY == 0 {
             let _control = CONTROL.lock();
             self.has_used_ports.set(true);
             self.tell_entry_code();
@@ -172,15 +175,17 @@ impl Space {
     pub(super) fn tell_entry_code(&'static self) {
         let root = self.memory.page_table_root().value();
         let (restriction, root) = match self.ownership.owner() {
-            _ if self.has_used_ports.get() => (Some(self), NO_ENTRY),
             Owner::Gone => (Some(self), NO_ENTRY),
+            _ if self.has_used_ports.get() && self.is_redirected() => (Some(self), NO_ENTRY),
+            _ if self.has_used_ports.get() => (Some(self), root | PORTS_TOO),
             _ if self.is_redirected() => (Some(self), root),
             Owner::Nobody => (None, root),
             Owner::Space(owner) => (Some(owner), root),
         };
         self.restriction.set(restriction);
-        // A redirected space's reports go another way.
-        self.ownership.keeps_handlers.set(self.is_owned() && !self.is_redirected());
+        // A redirected space's reports go another way, and those of one with ports do not close its bitmap in assembly.
+        let keeps = self.is_owned() && !self.is_redirected() && !self.has_used_ports.get();
+        self.ownership.keeps_handlers.set(keeps);
         self.entry_root.set(root);
     }
 

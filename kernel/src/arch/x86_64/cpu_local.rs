@@ -58,6 +58,10 @@ pub(super) const ENTRY_ROOM: u64 = 128;
 /// The stack for reports of faults in kernel mode. Its pointer is not in the interrupt stack table.
 const FAULT_STACK: u32 = InterruptStack::Fault as u32;
 
+/// Where, relative to this structure, the processor's task state says where its permission bitmap is.
+pub(super) const BITMAP_OFFSET: usize =
+    offset_of!(ProcessorArea, task) - offset_of!(ProcessorArea, local) + TaskState::BITMAP_OFFSET;
+
 /// Everything a processor needs to be able to take an interrupt.
 #[repr(C, align(4096))]
 struct ProcessorArea {

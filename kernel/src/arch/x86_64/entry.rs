@@ -10,12 +10,14 @@ use x2::protocol::{self, page_fault_tag};
 use x2::utcb;
 use x2::{ErrorCode, Fpage, Rights, ThreadId, Time};
 
-use super::cpu_local::{CpuLocal, cpu_local};
+use super::cpu_local::{BITMAP_OFFSET, CpuLocal, cpu_local};
 use super::extended_state;
 use super::features::{self, Features};
+use super::gdt::TaskState;
 use super::idt::FIRST_INTERRUPT;
 use super::instructions::{msr, read_cr2, write_msr};
 use super::layout::{STUB_PAGE, USER_END};
+use super::ports::Owner;
 use super::{
     Interrupt, clock, cpu_count, gdt, poll_interrupt, serve_requests, take_interrupt, time, tlb,
     wait_for_interrupt,
@@ -26,7 +28,7 @@ use crate::interrupt;
 use crate::mapping;
 use crate::processor::{self, Processor, Public};
 use crate::scheduler::{Next, Scheduler};
-use crate::space::{Ownership, REMEMBERED, Space};
+use crate::space::{Ownership, PORTS, PORTS_TOO, REMEMBERED, Space};
 use crate::sync::SEVERAL;
 use crate::sync::delay::{self, Point};
 use crate::syscall::{self, Call, MEMORY_CONTROL_PREFIX, STUB_SPACING};
@@ -110,6 +112,13 @@ global_asm!(
     restriction = const offset_of!(Space, restriction),
     privileged = const offset_of!(Space, privileged),
     entry_root = const offset_of!(Space, entry_root),
+    owner = const offset_of!(Space, ownership) + Ownership::OWNER,
+    ports_bit = const PORTS.trailing_zeros(),
+    root_bits = const PORTS_TOO.leading_ones(),
+    ports_root = const offset_of!(CpuLocal, ports) + Owner::ROOT,
+    bitmap_offset = const BITMAP_OFFSET,
+    bitmap = const TaskState::BITMAP,
+    no_bitmap = const TaskState::NO_BITMAP,
     system_call_mode = const offset_of!(Space, ownership) + Ownership::MODE,
     emulation_entry = const offset_of!(Space, ownership) + Ownership::EMULATION_ENTRY,
     bounce = const SystemCallMode::Bounce as u64,

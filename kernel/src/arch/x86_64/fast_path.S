@@ -347,8 +347,9 @@ fast_same_space:
 fast_unusual:
     cmp     qword ptr [rdi + {senders}], 0
     jne     not_fast
-    cmp     qword ptr [rbp + {entry_root}], 0
-    jl      not_fast
+    mov     r11, [rbp + {entry_root}]
+    test    r11, r11
+    js      fast_no_entry
 fast_extended:
     cmp     dword ptr [rip + {components}], 0
     je      not_fast                        // no XSAVE
@@ -409,10 +410,41 @@ fast_restricted:
     cmp     [r11 + {restriction}], rbp      // a confined program reaches its owner
     je      fast_reaches
     cmp     [r11 + {restriction}], r11
-    je      not_fast
+    je      fast_from_ports
     cmp     [rbp + {restriction}], r11      // and spaces that its own space owns
     je      fast_reaches
     jmp     not_fast
+
+// A program that uses I/O ports, in space R11, would leave it: its permission bitmap counts no more. Nobody or the owner has a say.
+fast_from_ports:
+    bt      qword ptr [r11 + {entry_root}], {ports_bit}
+    jnc     not_fast
+    cmp     qword ptr [r11 + {owner}], 0
+    je      2f
+    cmp     [r11 + {owner}], rbp
+    jne     not_fast
+2:  mov     word ptr gs:[{bitmap_offset}], {no_bitmap}
+    jmp     fast_reaches
+
+// The receiver's space, RBP, cannot be entered, or uses I/O ports: the permission bitmap counts if it is that space's.
+fast_no_entry:
+    bt      r11, {ports_bit}
+    jnc     not_fast
+fast_to_ports:
+    mov     r11, [rdi + {extended_state}]
+    or      r11, [rcx + {extended_state}]
+    jz      2f
+    cmp     dword ptr [rip + {components}], 0
+    je      not_fast                        // no XSAVE
+    switch_extended_registers
+    mov     rbp, [rcx + {space}]
+2:  mov     r11, [rbp + {entry_root}]
+    shl     r11, {root_bits}
+    shr     r11, {root_bits}
+    cmp     r11, gs:[{ports_root}]
+    jne     fast_enter
+    mov     word ptr gs:[{bitmap_offset}], {bitmap}
+    jmp     fast_enter
 
 fast_fs_base:
     mov     r8, [rcx + {fs_base}]

@@ -73,7 +73,7 @@ fast_report_to:
     je      fast_report_in_space
     mov     r11, [rbp + {entry_root}]
     test    r11, r11
-    js      fast_report_fails
+    js      fast_report_to_ports
     mov     rbp, [rdi + {extended_state}]
     or      rbp, [rcx + {extended_state}]
     jz      fast_enter
@@ -82,6 +82,12 @@ fast_report_to:
 fast_report_fails:
     mov     rsp, rdi
     jmp     r8
+fast_report_to_ports:
+    bt      r11, {ports_bit}
+    jnc     fast_report_fails
+    cmp     dword ptr [rip + {components}], 0
+    jne     fast_to_ports
+    jmp     fast_report_fails
 fast_report_in_space:
     cmp     dword ptr [rip + {components}], 0
     jne     fast_same_space

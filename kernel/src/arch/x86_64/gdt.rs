@@ -64,9 +64,11 @@ impl TaskState {
     pub const ENTRY_STACK_OFFSET: usize = offset_of!(Self, rsp0);
 
     /// Where the bitmap is, and where it is not: behind the segment's limit.
-    const BITMAP: u16 = offset_of!(Self, closed) as u16;
+    pub const BITMAP: u16 = offset_of!(Self, closed) as u16;
     /// See [`TaskState::BITMAP`].
-    const NO_BITMAP: u16 = size_of::<Self>() as u16;
+    pub const NO_BITMAP: u16 = size_of::<Self>() as u16;
+    /// Where entry code says which of the two it is.
+    pub const BITMAP_OFFSET: usize = offset_of!(Self, bitmap_offset);
 
     /// A task state without stacks and ports.
     pub const fn new() -> Self {
@@ -113,9 +115,9 @@ impl TaskState {
         }
     }
 
-    /// Whether a port is open in the bitmap.
-    pub fn is_open(&self, port: u16) -> bool {
-        self.closed[usize::from(port / 64)] >> (port % 64) & 1 == 0
+    /// Whether the bitmap counts, and the port is open in it.
+    pub fn lets_use(&self, port: u16) -> bool {
+        self.bitmap_offset == Self::BITMAP && self.closed[usize::from(port / 64)] >> (port % 64) & 1 == 0
     }
 }
 

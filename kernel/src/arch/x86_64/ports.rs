@@ -1,9 +1,11 @@
 //! Which I/O ports the executing processor lets the running program use: the permission bitmap of its task state.
 //!
 //! The bitmap is to ports what a TLB is to memory: it caches, for one space at a time, part of what the mapping database
-//! says, 64 ports at a time, filled by the handler of the exception that a forbidden access raises. Switching to another
-//! space costs one store: the bitmap counts only while the space that it was filled for is active. It is never copied.
+//! says, 64 ports at a time, filled by the handler of the exception that a forbidden access raises. The bitmap counts only while
+//! the space that it was filled for is active, and is never copied. Who leaves that space closes it: with one store, in entry code
+//! only if the space is one that has used ports. Closed too often it is opened by the next access.
 use core::cell::Cell;
+use core::mem::offset_of;
 
 use super::gdt::PORT_WORDS;
 use super::{cpu_local, shoot_down};
@@ -20,6 +22,9 @@ pub(super) struct Owner {
 }
 
 impl Owner {
+    /// Where entry code finds for whom.
+    pub(super) const ROOT: usize = offset_of!(Self, root);
+
     pub(super) const fn new() -> Self {
         Self { root: Cell::new(NOBODY), first: Cell::new(PORT_WORDS), last: Cell::new(0) }
     }
@@ -71,5 +76,5 @@ pub(super) fn forget_here(root: PhysAddr) {
 pub fn is_open(root: PhysAddr, port: u16) -> bool {
     let local = cpu_local();
     // SAFETY: the task state is this processor's, and interrupts are off.
-    local.ports.root.get() == root.value() && unsafe { (*local.task_state).is_open(port) }
+    local.ports.root.get() == root.value() && unsafe { (*local.task_state).lets_use(port) }
 }

@@ -182,11 +182,14 @@ fn pager_chosen_before() {
         panic!("the thief got a message");
     });
     let thread = space.spawn(move || {
-        let values = syscall::ExchangedRegisters { pager: thief.raw(), ..Default::default() };
-        // SAFETY: only the pager changes.
-        unsafe { thread::exchange_registers(utcb::my_global_id(), ExchangeControl::PAGER, values) }
-            .expect("its own");
-        utcb::set_pager(kip().root());
+        // The first time brings the pages of this code, so that the second raises no fault between its two steps.
+        for pager in [kip().root(), thief] {
+            let values = syscall::ExchangedRegisters { pager: pager.raw(), ..Default::default() };
+            // SAFETY: only the pager changes.
+            unsafe { thread::exchange_registers(utcb::my_global_id(), ExchangeControl::PAGER, values) }
+                .expect("its own");
+            utcb::set_pager(kip().root());
+        }
         ipc::call(me, Message::new(1)).expect("the test waits");
         read_at(arena::page().address);
         ipc::send(me, Message::new(2)).expect("the owner is in reach");

@@ -7,7 +7,7 @@ use l4::ipc::{self, Message, Received};
 use l4::{console, extension, kip, port, space, thread, utcb};
 use x2::control::ThreadState;
 use x2::protocol::{self, IO_PAGE_FAULT_TAG, exception};
-use x2::{Acceptor, Fpage, IpcErrorKind, MapItem, Rights, ThreadId, Time};
+use x2::{Acceptor, Fpage, IpcErrorKind, MapItem, MessageTag, Rights, ThreadId, Time, Timeouts};
 
 tests! {
     IOP0001 [12.7, 8.10] "the root task uses the ports that sigma0 gave" root_uses_ports;
@@ -34,6 +34,8 @@ tests! {
     IOP0022 [EXT 2.1, 12.8] "the pager of an owned space is whom its owner chose" owned_space;
     IOP0023 [7.13, EXT 9.1] "an item of ports that runs out of kernel memory ends with error 4, and can be sent again" out_of_memory;
     IOP0024 [12.8, EXT 9.1] "a fault whose answer runs out of kernel memory is an exception" fault_out_of_memory;
+    IOP0025 [8.10, 12.1] "the pager of a program with ports does not find them open" pager_without_ports;
+    IOP0026 [8.10, EXT 2.2] "ports do not let a confined program out" confined_with_ports;
 }
 
 /// The scratch register of the first serial port, which keeps what is written to it.
@@ -476,6 +478,8 @@ fn isolation() {
         unsafe { port::read8(SCRATCH) };
         assert!(!without.can_use(SCRATCH) && !without.can_use(PCI));
         assert!(else_where.access(Form::In32, PCI, 0).is_ok());
+        // SAFETY: as above.
+        unsafe { port::read8(SCRATCH) };
         assert!(!else_where.can_use(SCRATCH));
         assert_eq!(with.access(Form::In8, SCRATCH, 0).ok(), Some(value));
         assert!(!with.can_use(PCI));
@@ -616,4 +620,58 @@ fn fault_out_of_memory() {
     console::fail_kernel_allocation(0);
     assert_eq!(sent.expect_err("no memory for the ports").kind, IpcErrorKind::MessageOverflow);
     expect_general_protection(next_message(porter.0));
+}
+
+fn pager_without_ports() {
+    let me = utcb::my_global_id();
+    let page = arena::page();
+    // It waits for anybody as soon as it has sent its message.
+    let pager = Space::new().spawn_paged_by(me, move || {
+        let fault = ipc::ipc(me, ThreadId::ANY, Timeouts::NEVER, MessageTag::EMPTY);
+        assert_eq!(fault.expect("a fault").word(0), page.address);
+        Form::In8.perform(SCRATCH, 0);
+        let _ = ipc::send(me, Message::new(9));
+    });
+    next_message(pager);
+    let space = confined::space();
+    let program = confined::spawn(&space, move || {
+        ipc::receive(me).expect("the owner is its pager");
+        Form::In8.perform(SCRATCH, 0);
+        ipc::call(me, Message::new(2)).expect("the owner has chosen another pager");
+        // The processor knows the port when the thread faults.
+        Form::In8.perform(SCRATCH, 0);
+        arena::read_at(page.address);
+    });
+    extension::set_handlers(program, None, Some(me)).expect("the thread is owned");
+    ipc::send(program, Message::new(0)).expect("it waits");
+    let fault = next_message(program);
+    assert_eq!(answer(fault, map(SCRATCH, 0)).tag.label(), 2);
+    extension::set_handlers(program, None, Some(pager)).expect("the thread is owned");
+    ipc::send(program, Message::new(0)).expect("it waits");
+    expect_fault(next_message(pager), Fpage::io(SCRATCH, 0));
+}
+
+fn confined_with_ports() {
+    let me = utcb::my_global_id();
+    let outside = Space::new().spawn(|| {
+        loop {
+            if let Ok(request) = ipc::wait() {
+                let _ = ipc::send(request.from, Message::new(0));
+            }
+        }
+    });
+    await_state(outside, ThreadState::Waiting);
+    let _ = ipc::receive_timeout(outside, Time::ZERO);
+    let space = confined::space();
+    let program = confined::spawn(&space, move || {
+        ipc::receive(me).expect("the owner is its pager");
+        Form::In8.perform(SCRATCH, 0);
+        let refused = ipc::call(outside, Message::new(0)).err().map(|error| error.kind);
+        let refused = u64::from(refused == Some(IpcErrorKind::NonExistingPartner));
+        ipc::send(me, Message::with_words(2, &[refused])).expect("the owner is in reach");
+    });
+    extension::set_handlers(program, None, Some(me)).expect("the thread is owned");
+    ipc::send(program, Message::new(0)).expect("it waits");
+    let fault = next_message(program);
+    assert_eq!(answer(fault, map(SCRATCH, 0)).word(0), 1, "another's message is refused");
 }
