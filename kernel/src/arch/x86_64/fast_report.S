@@ -181,7 +181,7 @@ fast_end_report:
 fast_end_exception:
     swapgs
     mov     rdi, [rdi + {utcb}]
-    mov     rsp, gs:[{stack_top}]
+    mov     rsp, gs:[{entry_top}]
     push    {user_data}
     take_word 17, rcx
     push    rcx
