@@ -59,7 +59,7 @@ static TURNS: AtomicU64 = AtomicU64::new(0);
 
 /// What a local id names is written in a UTCB, where the program changes it while a call on another processor looks.
 pub(super) fn local_ids_that_change() {
-    const ROUNDS: u64 = 100;
+    const ROUNDS: u64 = 12;
     place(utcb::my_global_id(), 0);
     let target = spawn(|| {
         loop {
@@ -72,23 +72,21 @@ pub(super) fn local_ids_that_change() {
     let word = local.raw() - x2::utcb::MR0_OFFSET + x2::utcb::byte_offset(x2::utcb::MY_GLOBAL_ID);
     // SAFETY: the word lies in the UTCB of a thread that does not use it itself.
     let word = unsafe { AtomicU64::from_ptr(word as *mut u64) };
-    let writer = spawn(move || {
-        loop {
-            word.store(0, Ordering::Relaxed);
-            word.store(target.raw(), Ordering::Relaxed);
-        }
-    });
-    place(writer, 1);
     for _ in 0..ROUNDS {
-        for call in [thread::stop, thread::resume] {
-            match call(local) {
-                Ok(found) => assert_eq!(found.id, target),
-                Err(error) => assert_eq!(error, Some(ErrorCode::InvalidThread)),
+        let writer = spawn(move || {
+            loop {
+                word.store(0, Ordering::Relaxed);
+                word.store(target.raw(), Ordering::Relaxed);
             }
+        });
+        place(writer, 1);
+        while let Err(error) = thread::stop(local) {
+            assert_eq!(error, Some(ErrorCode::InvalidThread), "it has no name at this moment");
         }
+        // Nothing is left to run there but what was stopped: its processor must know.
+        thread::delete(writer).expect("it is there");
+        word.store(target.raw(), Ordering::Relaxed);
+        thread::resume(local).expect("it has its name again");
+        await_growth(&TURNS, 3);
     }
-    thread::delete(writer).expect("it is there");
-    word.store(target.raw(), Ordering::Relaxed);
-    thread::resume(local).expect("it has its name again");
-    await_growth(&TURNS, 3);
 }
