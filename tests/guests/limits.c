@@ -475,8 +475,102 @@ static int leaks(void)
     return 0;
 }
 
+/* So many empty files, whose owner has no privileges, and what others can still do. */
+enum { FILES = 100000 };
+
+static long memory_row(const char *name)
+{
+    char line[128];
+    long value = -1;
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (value < 0 && file && fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0)
+            value = atol(line + strlen(name));
+    if (file)
+        fclose(file);
+    return value;
+}
+
+static int all_calls_are_served(void)
+{
+    int ends[2];
+    char byte = 1;
+    for (int i = 0; i < 20; i++) {
+        char *room = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (room == MAP_FAILED || pipe(ends) || write(ends[1], &byte, 1) != 1 || read(ends[0], &byte, 1) != 1)
+            return 1;
+        memset(room, 1, 1 << 20);
+        pid_t child = fork();
+        if (child == 0) {
+            execl("/bin/true", "true", (char *)0);
+            _exit(9);
+        }
+        int status;
+        if (child < 0 || waitpid(child, &status, 0) != child || status)
+            return 2;
+        munmap(room, 1 << 20);
+        close(ends[0]);
+        close(ends[1]);
+    }
+    return 0;
+}
+
+static int as_user(int user, int (*work)(void))
+{
+    int status;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (setgid(user) || setuid(user))
+            _exit(99);
+        _exit(work());
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int make_files(void)
+{
+    char name[16];
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        int file = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+        if (file < 0) {
+            printf("file %d: %s\n", i, strerror(errno));
+            fflush(stdout);
+            return 1;
+        }
+        close(file);
+    }
+    return 0;
+}
+
+static int remove_files(void)
+{
+    char name[16];
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        if (unlink(name))
+            return 1;
+    }
+    return 0;
+}
+
+static int many_files(void)
+{
+    if (mkdir("/tmp/many", 0777) || chmod("/tmp/many", 0777) || chdir("/tmp/many"))
+        return 1;
+    long total = memory_row("MemTotal:");
+    printf("made: %d\n", as_user(1000, make_files));
+    printf("others go on: %d\n", as_user(1001, all_calls_are_served));
+    printf("all memory is what it was: %d\n", total > 0 && memory_row("MemTotal:") == total);
+    printf("free memory is less: %d\n", memory_row("MemFree:") < total);
+    printf("removed: %d\n", as_user(1000, remove_files));
+    return chdir("/") || rmdir("/tmp/many");
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test tests[] = {{"threads", threads}, {"places", places}, {"exhaust", exhaust}, {"time", processor_time}, {"leaks", leaks}};
+    static const struct test tests[] = {{"threads", threads}, {"places", places}, {"exhaust", exhaust},
+                                        {"time", processor_time}, {"leaks", leaks}, {"files", many_files}};
     return RUN_CHOSEN(tests);
 }

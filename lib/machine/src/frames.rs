@@ -2,7 +2,8 @@
 //! (ARCHITECTURE U7).
 //!
 //! Programs change the frames that they have mapped at any time. Therefore nothing here is a Rust object: contents are
-//! copied by instructions that the compiler does not look into, and words that are shared are atomic.
+//! copied by instructions that the compiler does not look into, and words that are shared are atomic. Only frames that are lent
+//! to the server's heap hold its objects, and no program has those.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -53,6 +54,25 @@ impl FramePool {
         let mut buddy = self.buddy.lock();
         buddy.release(first.0, order);
         self.free.store(buddy.free_frames(), Ordering::Relaxed);
+    }
+
+    /// The memory of an aligned run of 2^`order` frames, for the server itself. What is in it is of no use. `None`: there is no
+    /// such run, or less than `kept` frames would be left.
+    pub(crate) fn lend(&self, order: u32, kept: u32) -> Option<&'static mut [u8]> {
+        if self.free() < kept.saturating_add(1 << order) {
+            return None;
+        }
+        let first = self.allocate(order)?;
+        let pages = usize::try_from(PAGE_SIZE).ok()? << order;
+        // SAFETY: the frames have just been taken out of the pool, which stays as long as the program: nothing else uses them.
+        Some(unsafe { core::slice::from_raw_parts_mut(self.address(first) as *mut u8, pages) })
+    }
+
+    /// Takes back what [`lend`](Self::lend) gave.
+    pub(crate) fn take_back(&self, memory: &'static mut [u8]) {
+        let first = (memory.as_ptr() as u64 - self.base) >> PAGE_SHIFT;
+        let order = (memory.len() as u64 >> PAGE_SHIFT).ilog2();
+        self.release(Frame(first as u32), order);
     }
 
     /// Where the server has the frame.
@@ -200,6 +220,21 @@ mod tests {
         pool.release(one, 0);
         pool.release(other, 0);
         assert_eq!((pool.free(), pool.limit()), (4, 4));
+    }
+
+    #[test]
+    fn runs_are_lent_as_memory_as_long_as_some_frames_are_left() {
+        let (_memory, pool) = pool(16);
+        let one = pool.lend(3, 8).unwrap();
+        one.fill(1);
+        assert_eq!((one.len(), pool.free()), (8 * 4096, 8));
+        assert!(pool.lend(3, 1).is_none() && pool.lend(4, 0).is_none());
+        let other = pool.lend(2, 4).unwrap();
+        other.fill(2);
+        assert!(one.iter().all(|byte| *byte == 1) && pool.lend(0, 4).is_none());
+        pool.take_back(one);
+        pool.take_back(other);
+        assert_eq!((pool.free(), pool.lend(4, 0).map(|all| all.len())), (16, Some(16 * 4096)));
     }
 
     #[test]

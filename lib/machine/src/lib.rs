@@ -66,7 +66,7 @@ mod user_thread;
 mod worker;
 
 pub use event::{Event, Exception, PageFault, Resume, SystemCall, UserMessage};
-pub use machine::L4Machine;
+pub use machine::{HeapFrames, L4Machine};
 pub use platform::L4Platform;
 pub use space::{Pmap, Space};
 pub use start::{Configuration, SpaceLayout, StartError};

@@ -20,6 +20,7 @@ use mach::machine::{
 };
 use mach::{KernError, KernResult};
 use rt::executor::{Executor, JoinHandle, Platform};
+use rt::heap::Lender;
 use rt::root::Status;
 use rt::root::space as root;
 
@@ -87,6 +88,36 @@ pub(crate) struct Shared {
     pub(crate) reserved: AtomicUsize,
     /// Time-stamp counter and clock at the start: what a tick is, is what has become of both since then.
     pub(crate) epoch: (u64, u64),
+}
+
+/// Lends frames to a heap.
+pub struct HeapFrames(Arc<Shared>);
+
+impl HeapFrames {
+    /// The part of the frames that is not lent, so that what ends a program for its memory finds some.
+    const KEPT_PART: u32 = 64;
+
+    fn kept(&self) -> u32 {
+        self.0.pool.limit() / HeapFrames::KEPT_PART
+    }
+}
+
+impl Lender for HeapFrames {
+    fn lend(&self, bytes: usize) -> Option<&'static mut [u8]> {
+        let pages = bytes.div_ceil(PAGE_SIZE as usize).checked_next_power_of_two()?;
+        if pages > self.0.pool.limit() as usize {
+            return None;
+        }
+        self.0.pool.lend(pages.ilog2(), self.kept())
+    }
+
+    fn take_back(&self, piece: &'static mut [u8]) {
+        self.0.pool.take_back(piece);
+    }
+
+    fn available(&self) -> usize {
+        (self.0.pool.free().saturating_sub(self.kept()) as usize) << PAGE_SHIFT
+    }
 }
 
 impl Shared {
@@ -319,6 +350,16 @@ impl L4Machine {
     /// Bytes of heap reserved by [`Machine::reserve_memory`].
     pub fn reserved_memory(&self) -> usize {
         self.0.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Frames that heaps of the server may borrow ([`rt::heap::Lender`]), as long as a part of them is left for programs.
+    pub fn lender(&self) -> HeapFrames {
+        HeapFrames(self.0.clone())
+    }
+
+    /// Bytes of all frames, for programs or not.
+    pub fn frame_bytes(&self) -> u64 {
+        u64::from(self.0.pool.limit()) << PAGE_SHIFT
     }
 
     /// Spaces and threads of programs that exist, or have ended and wait for root to end them, too.

@@ -1,8 +1,10 @@
 //! The global allocator of a native program: a fixed number of bytes in its zeroed data, and what it adds later or what
 //! root gives when it is needed.
 
+mod borrowing;
 mod recycling;
 
+pub use borrowing::{Borrowing, Extent, Lender, Locked as LockedBorrowing};
 pub use recycling::Recycling;
 
 use crate::root::memory::{self, LARGE_PAGE};
@@ -16,8 +18,8 @@ use talc::{OomHandler, Span, Talc};
 /// defines it: an error where the caller asks for one (`try_reserve`), else a panic.
 ///
 /// `heap!(SIZE, grow = NAME)` also defines a function `NAME(memory: &'static mut [u8])` that adds memory to the heap, and
-/// `heap!(SIZE, grow = NAME, free = NAME, keep = NAME)` a function `NAME() -> usize` that tells how many bytes are free, in
-/// pieces of any size, and `NAME(bytes: usize)`, after which large allocations leave so much free ([`Keeping`]).
+/// `heap!(SIZE, grow = NAME, borrowing = NAME)` a function `NAME() -> Option<&'static Keeping>` that gives the heap itself,
+/// which can borrow memory and keep some for small allocations ([`Keeping`]); there is none where the program runs on a host.
 #[macro_export]
 macro_rules! heap {
     ($size:expr) => {
@@ -38,34 +40,26 @@ macro_rules! heap {
             let _ = memory;
         }
     };
-    ($size:expr, grow = $grow:ident, free = $free:ident, keep = $keep:ident) => {
+    ($size:expr, grow = $grow:ident, borrowing = $heap:ident) => {
         #[cfg(target_os = "none")]
         $crate::heap!(
-            @allocator $size, $crate::heap::Keeping, $crate::heap::talc::ClaimOnOom::new, $crate::heap::Keeping::new
+            @allocator $size, $crate::heap::Keeping, $crate::heap::Borrowing::new, $crate::heap::Keeping::new
         );
 
         /// Adds memory to the program's heap.
         fn $grow(memory: &'static mut [u8]) {
             #[cfg(target_os = "none")]
-            $crate::heap::grow(HEAP.heap(), memory);
+            HEAP.grow(memory);
             #[cfg(not(target_os = "none"))]
             let _ = memory;
         }
 
-        /// Large allocations leave so many bytes free from now on.
-        fn $keep(bytes: usize) {
+        /// The program's heap.
+        fn $heap() -> Option<&'static $crate::heap::Keeping> {
             #[cfg(target_os = "none")]
-            HEAP.keep(bytes);
+            return Some(&HEAP);
             #[cfg(not(target_os = "none"))]
-            let _ = bytes;
-        }
-
-        /// Free bytes of the program's heap.
-        fn $free() -> usize {
-            #[cfg(target_os = "none")]
-            return $crate::heap::free(HEAP.heap());
-            #[cfg(not(target_os = "none"))]
-            usize::MAX
+            None
         }
     };
     (@allocator $size:expr, $allocator:ty, $handler:path) => {
@@ -170,11 +164,6 @@ pub fn grow(heap: &Locked, memory: &'static mut [u8]) {
     let _ = unsafe { heap.below().lock().claim(memory.into()) };
 }
 
-/// Free bytes of a heap.
-pub fn free(heap: &Locked) -> usize {
-    heap.below().lock().get_counters().available_bytes + heap.kept()
-}
-
 pub use talc;
 
 /// The allocator behind a spin lock, which is held for the time of one allocation.
@@ -183,23 +172,30 @@ pub type Locked = Recycling<talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>>;
 /// From how many bytes on an allocation is large.
 pub const LARGE: usize = 64 << 10;
 
-/// An allocator that refuses large allocations ([`LARGE`]) which would leave less than a part of it that is kept for small
-/// ones. A server whose large allocations are all of a kind that may fail (`try_reserve`) so answers a request of any size by
+/// An allocator that [borrows](Keeping::borrow_from) memory, and refuses large allocations ([`LARGE`]) which would leave less
+/// than a part of it that is kept for small ones. A server whose large allocations are all of a kind that may fail (`try_reserve`) so answers a request of any size by
 /// an error, and still finds the little that it needs in the midst of others.
 pub struct Keeping {
-    heap: Locked,
+    heap: LockedBorrowing,
     kept: AtomicUsize,
 }
 
 impl Keeping {
     /// Keeps nothing yet.
-    pub const fn new(heap: Locked) -> Keeping {
+    pub const fn new(heap: LockedBorrowing) -> Keeping {
         Keeping { heap, kept: AtomicUsize::new(0) }
     }
 
     /// The allocator below.
-    pub fn heap(&self) -> &Locked {
+    pub fn heap(&self) -> &LockedBorrowing {
         &self.heap
+    }
+
+    /// Adds memory for ever.
+    #[allow(unsafe_code, reason = "the allocator takes memory over")]
+    pub fn grow(&self, memory: &'static mut [u8]) {
+        // SAFETY: the memory is nobody else's, for ever.
+        let _ = unsafe { self.heap.below().lock().claim(memory.into()) };
     }
 
     /// Large allocations leave so many bytes free from now on.
@@ -209,7 +205,11 @@ impl Keeping {
     }
 
     fn refuses(&self, size: usize) -> bool {
-        size >= LARGE && free(&self.heap).saturating_sub(size) < self.kept.load(Ordering::Relaxed)
+        if size < LARGE {
+            return false;
+        }
+        let Extent { free, obtainable, .. } = self.extent();
+        free.saturating_add(obtainable).saturating_sub(size) < self.kept.load(Ordering::Relaxed)
     }
 }
 
@@ -250,7 +250,7 @@ mod tests {
     fn large_allocations_leave_what_is_kept() {
         let arena = vec![0u8; 1 << 20].leak();
         // SAFETY: nothing else uses the memory.
-        let arena = unsafe { talc::ClaimOnOom::new(Span::from(arena)) };
+        let arena = unsafe { Borrowing::new(Span::from(arena)) };
         let keeping = Keeping::new(Recycling::new(Talc::new(arena).lock()));
         // The arena is claimed by the first allocation that needs it.
         // SAFETY: as below.

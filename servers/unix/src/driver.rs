@@ -14,6 +14,7 @@ use core::time::Duration;
 use mach::{KernError, Machine};
 use machine::L4Machine;
 use rt::executor::TaskHome;
+use rt::heap::{Extent, Keeping};
 use unix::memory::Memory;
 use unix::thread::{End, Shortage};
 use unix::{Error, Result};
@@ -23,7 +24,8 @@ use unix_server::options::{Mode, Options};
 /// The worker that serves the system as a whole: the one that has the console.
 const WORKER: usize = 0;
 
-/// The part of the heap that must be free for programs without privileges to get something new, and for anybody.
+/// The part of the heap that the server began with: so much must be free or to be borrowed for programs without privileges to
+/// get something new, and for anybody.
 const LOW_PART: usize = 4;
 const CRITICAL_PART: usize = 8;
 
@@ -33,9 +35,9 @@ pub(crate) struct L4Driver {
     port: Arc<Port>,
     /// Bytes of a thread's extended state, at most.
     extended_size: usize,
-    /// Bytes of the server's heap at its start, and how many are free now.
-    heap: usize,
-    free_heap: fn() -> usize,
+    /// The server's heap, and its bytes at the start.
+    heap: &'static Keeping,
+    first_heap: usize,
     /// Whether the log is kept from the console.
     quiet: bool,
     /// The emulation library, in bounce mode.
@@ -50,7 +52,7 @@ impl L4Driver {
         machine: L4Machine,
         port: Arc<Port>,
         extended_size: usize,
-        free_heap: fn() -> usize,
+        heap: &'static Keeping,
         options: &Options,
     ) -> Result<L4Driver> {
         let library = match options.mode {
@@ -61,9 +63,9 @@ impl L4Driver {
             1 => None,
             _ => Some(SharedObject::new(&machine)?),
         };
-        let heap = free_heap();
+        let first_heap = heap.extent().free;
         let quiet = options.quiet;
-        Ok(L4Driver { machine, port, extended_size, heap, free_heap, quiet, library, shared_object })
+        Ok(L4Driver { machine, port, extended_size, heap, first_heap, quiet, library, shared_object })
     }
 
     /// Runs a task that serves the system as a whole. `ENOMEM`.
@@ -114,11 +116,20 @@ impl Driver<L4Machine> for L4Driver {
     }
 
     fn shortage(&self) -> Shortage {
-        match (self.free_heap)() {
-            free if free < self.heap / CRITICAL_PART => Shortage::Critical,
-            free if free < self.heap / LOW_PART => Shortage::Low,
+        let Extent { free, obtainable, .. } = self.heap.extent();
+        match free.saturating_add(obtainable) {
+            left if left < self.first_heap / CRITICAL_PART => Shortage::Critical,
+            left if left < self.first_heap / LOW_PART => Shortage::Low,
             _ => Shortage::None,
         }
+    }
+
+    fn borrowed_memory(&self) -> u64 {
+        self.heap.extent().borrowed as u64
+    }
+
+    fn give_memory_back(&self) {
+        self.heap.trim(self.first_heap / LOW_PART);
     }
 
     fn now(&self) -> Duration {
@@ -137,8 +148,8 @@ impl Driver<L4Machine> for L4Driver {
     }
 
     fn description(&self) -> String {
-        let used = self.heap.saturating_sub((self.free_heap)());
-        about::text(self.library.is_some(), (used, self.heap))
+        let Extent { used, free, .. } = self.heap.extent();
+        about::text(self.library.is_some(), (used, used + free))
     }
 
     fn processors(&self) -> usize {

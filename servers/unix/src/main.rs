@@ -15,6 +15,7 @@ mod report;
 mod shared_object;
 
 use about::Moments;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::time::Duration;
 use driver::L4Driver;
@@ -36,7 +37,7 @@ use unix_server::{Driver, Server, console as terminal_console};
 l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
 
 // What is needed before root has given memory.
-rt::heap!(1 << 20, grow = grow_heap, free = free_heap, keep = keep_heap);
+rt::heap!(1 << 20, grow = grow_heap, borrowing = own_heap);
 
 /// Where there is room for the archive: far from the frames and the heap.
 const IMAGE_ROOM: u64 = 0x0600_0000_0000;
@@ -44,8 +45,10 @@ const IMAGE_ROOM: u64 = 0x0600_0000_0000;
 const IMAGE: &str = "image.cpio";
 /// Lowest address that programs may use.
 const LOWEST: u64 = 0x1_0000;
-/// The part of the memory that becomes the server's heap.
+/// The part of the memory that the server's heap begins with, and how many thirds of the programs' memory it may borrow beyond
+/// that: so all files fit that file systems may have, and programs keep the rest.
 const HEAP_PART: u64 = 8;
+const BORROWED_THIRDS: u64 = 2;
 /// The part of the heap that large allocations leave: half of what is free at least where a request that may fail begins
 /// ([`L4Driver`] refuses others before).
 const KEPT_PART: u64 = 16;
@@ -87,11 +90,15 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         layout: Default::default(),
     };
     let machine = L4Machine::start(&configuration).map_err(Failure::Machine)?;
-    keep_heap((heap / KEPT_PART) as usize);
+    let own_heap = own_heap().ok_or(Failure::NoMemory)?;
+    own_heap.keep((heap / KEPT_PART) as usize);
     let vm = Vm::new(machine.clone()).map_err(|_| Failure::NoMemory)?;
     let processor = processor::describe(about::processors());
-    let driver = L4Driver::new(machine.clone(), port.clone(), processor.extended_size, free_heap, &options)
+    let driver = L4Driver::new(machine.clone(), port.clone(), processor.extended_size, own_heap, &options)
         .map_err(|_| Failure::NoMemory)?;
+    // For as long as the server runs.
+    let lender = Box::leak(Box::new(machine.lender()));
+    own_heap.borrow_from(lender, (machine.frame_bytes() / 3 * BORROWED_THIRDS) as usize);
     let server = Server::new(driver, processor, options.trace);
     let layout = configuration.layout;
     let environment: Arc<dyn Environment> = Arc::new(L4Environment::new(machine.clone(), options.time));

@@ -47,6 +47,14 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
         Shortage::None
     }
 
+    /// Bytes of programs' memory that the server has borrowed for itself.
+    fn borrowed_memory(&self) -> u64 {
+        0
+    }
+
+    /// Gives back what it has borrowed and does not need.
+    fn give_memory_back(&self) {}
+
     /// Time since the start.
     fn now(&self) -> Duration;
 
@@ -143,6 +151,14 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
 
     fn shortage(&self) -> Shortage {
         self.driver.shortage()
+    }
+
+    fn borrowed_memory(&self) -> u64 {
+        self.driver.borrowed_memory()
+    }
+
+    fn give_memory_back(&self) {
+        self.driver.give_memory_back();
     }
 
     fn log_text(&self) -> Vec<u8> {

@@ -54,6 +54,8 @@ pub struct Started<M: Machine> {
     pub terminal: Arc<Terminal>,
 }
 
+/// Files that the root file system may have in a machine with little memory.
+const LEAST_FILES: u64 = 1 << 16;
 /// The number of /dev/kmsg.
 const LOG: DeviceNumber = DeviceNumber { major: 1, minor: 11 };
 /// The number of the console as a serial line.
@@ -79,8 +81,8 @@ pub async fn system<M: Machine, D: Driver<M>>(
     let memory = Arc::new(ObjectProvider(vm.clone()));
     let options = TmpfsOptions {
         kind: "rootfs",
-        // Files of the archive cost nothing until they are read.
-        files: u64::MAX >> 1,
+        // Each takes somewhat more than a KiB of the server's memory: all together less than half of what files can have.
+        files: (memory_pages.saturating_mul(3) / 2).max(LEAST_FILES),
         mode: Mode::new(0o755),
         ..TmpfsOptions::for_memory(memory_pages)
     };

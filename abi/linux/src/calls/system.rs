@@ -41,14 +41,13 @@ pub(crate) async fn set_name<M: Machine>(call: &Call<'_, M>, domain: bool) -> Do
 
 pub(crate) async fn sysinfo<M: Machine>(call: &Call<'_, M>) -> Done {
     let system = call.system();
-    let memory = system.vm.statistics();
-    let pages = |count: u32| u64::from(count) * 4096;
-    let used = memory.active + memory.inactive + memory.wired;
+    let memory = system.memory_use();
+    let bytes = |pages: u64| pages * 4096;
     let information = SystemInformation {
         uptime: system.environment.monotonic().as_secs(),
         loads: system.load.lock().averages(),
-        total: pages(memory.free + used),
-        free: pages(memory.free),
+        total: bytes(memory.total()),
+        free: bytes(memory.free),
         processes: u16::try_from(call.table(|table| table.thread_counts().0)).unwrap_or(u16::MAX),
     };
     call.write(call.arg(0), &to_sysinfo(&information)).await?;

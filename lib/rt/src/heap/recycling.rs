@@ -148,7 +148,7 @@ impl<A: GlobalAlloc> Recycling<A> {
     /// Gives all that is kept to the allocator below. Returns whether that was anything.
     #[cold]
     #[allow(unsafe_code, reason = "an allocator")]
-    fn give_back(&self) -> bool {
+    pub(super) fn give_back(&self) -> bool {
         let mut all = core::mem::replace(&mut *self.kept.lock(), Kept::NONE);
         let any = all.bytes > 0;
         for kind in (0..KINDS).map(Kind) {

@@ -31,7 +31,7 @@ use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
 use crate::futex::Futexes;
 use crate::load::Load;
-use crate::memory::{Memory, ObjectProvider};
+use crate::memory::{Memory, ObjectProvider, PAGE};
 use crate::process::{Control, Limit, Limits, Pid, Processes, Resource};
 use crate::signal::{Fault, Signal, SignalInformation};
 use crate::sync::SpinLock;
@@ -48,7 +48,7 @@ use core::any::Any;
 use core::fmt::Arguments;
 use core::time::Duration;
 use mach::machine::{Protection, ThreadState};
-use mach::vm::{Relief, Vm};
+use mach::vm::{Relief, Vm, VmStatistics};
 use mach::{KernError, Machine};
 
 /// A thread of the machine, as a Unix thread uses it. Dropping the last reference ends it.
@@ -96,6 +96,28 @@ pub enum End {
     Restart,
 }
 
+/// What the memory of programs and files is used for, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Nothing.
+    pub free: u64,
+    /// Pages that were used lately.
+    pub active: u64,
+    /// Others that can be used.
+    pub inactive: u64,
+    /// Pages that stay.
+    pub wired: u64,
+    /// The server's own structures.
+    pub server: u64,
+}
+
+impl MemoryUse {
+    /// All of it, which never changes.
+    pub fn total(&self) -> u64 {
+        self.free + self.active + self.inactive + self.wired + self.server
+    }
+}
+
 /// How short the memory is that the server itself needs for what it does for programs. What a program can make it keep
 /// (descriptors, names, regions, what is under way) is limited for each process or user; that all of them together do
 /// not use it up, and that an allocation in the midst of a request never fails, is what refusing requests early is for.
@@ -130,6 +152,14 @@ pub trait Host<M: Machine>: Send + Sync {
     fn shortage(&self) -> Shortage {
         Shortage::None
     }
+
+    /// Bytes of the memory of programs and files that the server has borrowed for itself.
+    fn borrowed_memory(&self) -> u64 {
+        0
+    }
+
+    /// Gives back what it has borrowed and does not need. Called about once a second.
+    fn give_memory_back(&self) {}
 
     /// Ends the system (reboot(2)), or begins to; `ENOSYS` where that cannot be done.
     fn end(&self, how: End) -> Result<()> {
@@ -288,6 +318,14 @@ impl<M: Machine> System<M> {
             table.thread_counts().1
         });
         self.load.lock().note(self.environment.monotonic(), running);
+        self.host.give_memory_back();
+    }
+
+    /// What all memory of programs and files is used for.
+    pub fn memory_use(&self) -> MemoryUse {
+        let VmStatistics { free, active, inactive, wired } = self.vm.statistics();
+        let [free, active, inactive, wired] = [free, active, inactive, wired].map(u64::from);
+        MemoryUse { free, active, inactive, wired, server: self.host.borrowed_memory() / PAGE }
     }
 
     /// The file systems that need nothing else than the system: tmpfs and proc.

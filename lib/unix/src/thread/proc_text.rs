@@ -205,12 +205,11 @@ fn processors<M: Machine>(system: &System<M>) -> String {
 }
 
 fn memory<M: Machine>(system: &System<M>) -> String {
-    let pages = system.vm.statistics();
-    let kib = |pages: u32| u64::from(pages) * 4;
-    let total = kib(pages.free) + kib(pages.active) + kib(pages.inactive) + kib(pages.wired);
+    let pages = system.memory_use();
+    let kib = |pages: u64| pages * 4;
     let mut text = String::new();
     let rows = [
-        ("MemTotal", total),
+        ("MemTotal", kib(pages.total())),
         ("MemFree", kib(pages.free)),
         ("MemAvailable", kib(pages.free) + kib(pages.inactive)),
         ("Buffers", 0),
@@ -221,8 +220,9 @@ fn memory<M: Machine>(system: &System<M>) -> String {
         ("SwapTotal", 0),
         ("SwapFree", 0),
         ("Shmem", 0),
-        ("Slab", 0),
+        ("Slab", kib(pages.server)),
         ("SReclaimable", 0),
+        ("SUnreclaim", kib(pages.server)),
     ];
     for (name, value) in rows {
         let _ = writeln!(text, "{:<16}{value:>8} kB", format!("{name}:"));
@@ -232,16 +232,17 @@ fn memory<M: Machine>(system: &System<M>) -> String {
 
 /// /proc/vmstat, as far as it is counted.
 fn memory_statistics<M: Machine>(system: &System<M>) -> String {
-    let pages = system.vm.statistics();
+    let pages = system.memory_use();
     let faults = system.processes.with(|table| {
         let faults = |process| table.usage(process).minor_faults;
         table.processes().map(faults).sum::<u64>()
     });
     let rows = [
-        ("nr_free_pages", pages.free.into()),
-        ("nr_inactive_anon", pages.inactive.into()),
-        ("nr_active_anon", pages.active.into()),
-        ("nr_mlock", pages.wired.into()),
+        ("nr_free_pages", pages.free),
+        ("nr_inactive_anon", pages.inactive),
+        ("nr_active_anon", pages.active),
+        ("nr_mlock", pages.wired),
+        ("nr_slab_unreclaimable", pages.server),
         ("pgpgin", 0),
         ("pgpgout", 0),
         ("pswpin", 0),

@@ -67,11 +67,7 @@ impl<M: Machine> Relief for System<M> {
 impl<M: Machine> System<M> {
     /// All pages that programs and files can have.
     fn all_pages(&self) -> u64 {
-        let statistics = self.vm.statistics();
-        [statistics.free, statistics.active, statistics.inactive, statistics.wired]
-            .into_iter()
-            .map(u64::from)
-            .sum()
+        self.memory_use().total()
     }
 
     /// /proc/PID/oom_score: 0 for a process that is not ended; else twice as much for one that is to be ended first as for

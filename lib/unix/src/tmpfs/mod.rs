@@ -36,16 +36,26 @@ pub struct Tmpfs {
     environment: Arc<dyn Environment>,
     memory: Arc<dyn MemoryProvider>,
     quota: Arc<Pages>,
-    files: SpinLock<Files>,
+    room: SpinLock<Room>,
     next_number: AtomicU64,
     tree: Mutex<()>,
     /// Pages of the machine's memory, of which limits may be a part.
     memory_pages: u64,
 }
 
-struct Files {
+/// What the system keeps of a file, in bytes: with a name, without long targets of links and extended attributes, which are
+/// counted as well.
+const FILE_ROOM: u64 = 1024;
+
+/// Bytes of the system's own memory for files and names of one tmpfs.
+struct Room {
     used: u64,
     limit: u64,
+}
+
+/// The room for so many files.
+fn room_for(files: u64) -> u64 {
+    files.saturating_mul(FILE_ROOM)
 }
 
 /// The pages of one tmpfs.
@@ -94,7 +104,7 @@ impl Tmpfs {
             environment,
             memory,
             quota: Arc::new(Pages { used: SpinLock::new(0), limit: AtomicU64::new(options.pages) }),
-            files: SpinLock::new(Files { used: 0, limit: options.files }),
+            room: SpinLock::new(Room { used: 0, limit: room_for(options.files) }),
             next_number: AtomicU64::new(1),
             tree: Mutex::new(()),
             memory_pages: options.memory_pages,
@@ -120,27 +130,28 @@ impl Tmpfs {
         Ok(Builder { file_system, root })
     }
 
-    fn charge_file(&self) -> Result<()> {
-        let mut files = self.files.lock();
-        if files.used >= files.limit {
+    /// Takes bytes of the system's memory for a file. `ENOSPC`.
+    fn take_room(&self, bytes: u64) -> Result<()> {
+        let mut room = self.room.lock();
+        if bytes > room.limit.saturating_sub(room.used) {
             return Err(Error::ENOSPC);
         }
-        files.used += 1;
+        room.used += bytes;
         Ok(())
     }
 
-    fn release_file(&self) {
-        self.files.lock().used -= 1;
+    fn give_room(&self, bytes: u64) {
+        self.room.lock().used -= bytes;
     }
 
     /// Changes the limits (remount); `EINVAL` if more is used already.
     pub fn set_limits(&self, pages: u64, files: u64) -> Result<()> {
         let used = self.quota.used.lock();
-        let mut all = self.files.lock();
-        if pages < *used || files < all.used {
+        let mut room = self.room.lock();
+        if pages < *used || room_for(files) < room.used {
             return Err(Error::EINVAL);
         }
-        all.limit = files;
+        room.limit = room_for(files);
         self.quota.limit.store(pages, Ordering::Relaxed);
         Ok(())
     }
@@ -150,7 +161,7 @@ impl FileSystem for Tmpfs {
     fn status(&self) -> FileSystemStatus {
         let used = *self.quota.used.lock();
         let limit = self.quota.limit.load(Ordering::Relaxed);
-        let files = self.files.lock();
+        let room = self.room.lock();
         let free = limit.saturating_sub(used);
         FileSystemStatus {
             kind: self.kind,
@@ -158,15 +169,15 @@ impl FileSystem for Tmpfs {
             blocks: limit,
             free_blocks: free,
             available_blocks: free,
-            files: files.limit,
-            free_files: files.limit.saturating_sub(files.used),
+            files: room.limit / FILE_ROOM,
+            free_files: room.limit.saturating_sub(room.used) / FILE_ROOM,
             identifier: u64::from(self.device.minor),
             name_maximum: NAME_MAXIMUM as u32,
         }
     }
 
     fn reconfigure(&self, options: &[u8]) -> Result<()> {
-        let (pages, files) = (self.quota.limit.load(Ordering::Relaxed), self.files.lock().limit);
+        let (pages, files) = (self.quota.limit.load(Ordering::Relaxed), self.room.lock().limit / FILE_ROOM);
         let now = TmpfsOptions { pages, files, ..TmpfsOptions::for_memory(0) };
         let new = now.parse(options, self.memory_pages)?;
         self.set_limits(new.pages, new.files)

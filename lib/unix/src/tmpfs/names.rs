@@ -1,5 +1,6 @@
 //! The operations on a tmpfs' directories, and the vnode interface of its files.
 
+use super::FILE_ROOM;
 use super::directory::Entries;
 use super::node::{Content, Node};
 use crate::sync::SpinLock;
@@ -265,16 +266,24 @@ impl Vnode for Node {
 
     fn link<'a>(&'a self, name: &'a [u8], target: &'a VnodeRef) -> Answer<'a, Result<()>> {
         Answer::now(node_of(target).and_then(|target| {
-            {
+            let first = {
                 let mut attributes = target.attributes.lock();
                 match attributes.links {
                     // Its last name was removed: it does not come back.
                     0 if !attributes.unnamed => return Err(Error::ENOENT),
                     LINKS_MAXIMUM.. => return Err(Error::EMLINK),
-                    _ => attributes.unnamed = false,
+                    links => {
+                        attributes.unnamed = false;
+                        links == 0
+                    }
                 }
+            };
+            // A name takes room as a file does, and one is the file's own.
+            if first {
+                return self.add(name, &target);
             }
-            self.add(name, &target)
+            target.take_room(FILE_ROOM)?;
+            self.add(name, &target).inspect_err(|_| target.give_room(FILE_ROOM))
         }))
     }
 

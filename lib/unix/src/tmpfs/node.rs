@@ -1,7 +1,7 @@
 //! One file of a tmpfs: attributes, data, extended attributes. (The operations on directories are in `names`.)
 
-use super::Tmpfs;
 use super::directory::Entries;
+use super::{FILE_ROOM, Tmpfs};
 use crate::sync::{Mutex, SpinLock};
 use crate::vfs::{
     AttributeChange, AttributeCondition, DeviceNumber, FileMemory, FileType, Hooks, Metadata, Mode,
@@ -58,6 +58,8 @@ pub(super) struct Attributes {
     user: u32,
     group: u32,
     size: u64,
+    /// Bytes of the file system's room that it takes.
+    held: u64,
     accessed: Timestamp,
     modified: Timestamp,
     changed: Timestamp,
@@ -66,6 +68,8 @@ pub(super) struct Attributes {
 
 /// Bytes of names and values of extended attributes that one file may have.
 const EXTENDED_MAXIMUM: usize = 128 * 1024;
+/// Targets of symbolic links up to here are among what every file takes.
+const SHORT_TARGET: usize = 128;
 /// What a directory entry adds to the size that a directory shows.
 pub(super) const ENTRY_SIZE: i64 = 20;
 
@@ -76,7 +80,12 @@ impl Node {
         content: Content,
         attributes: NewAttributes,
     ) -> Result<Arc<Node>> {
-        file_system.charge_file()?;
+        let held = FILE_ROOM
+            + match &content {
+                Content::Link(target) if target.len() > SHORT_TARGET => target.len() as u64,
+                _ => 0,
+            };
+        file_system.take_room(held)?;
         let now = file_system.environment.realtime();
         let size = match &content {
             Content::Link(target) => target.len() as u64,
@@ -96,6 +105,7 @@ impl Node {
                 user: attributes.user,
                 group: attributes.group,
                 size,
+                held,
                 accessed: now,
                 modified: now,
                 changed: now,
@@ -148,6 +158,24 @@ impl Node {
         let mut attributes = self.attributes.lock();
         attributes.links = attributes.links.wrapping_add_signed(links);
         attributes.changed = now;
+        let loses_name = links < 0 && attributes.links > 0 && self.file_type != FileType::Directory;
+        drop(attributes);
+        if loses_name {
+            self.give_room(FILE_ROOM);
+        }
+    }
+
+    /// Takes more of the file system's room. `ENOSPC`.
+    pub(super) fn take_room(&self, bytes: u64) -> Result<()> {
+        self.file_system.take_room(bytes)?;
+        self.attributes.lock().held += bytes;
+        Ok(())
+    }
+
+    /// Gives some of it back.
+    pub(super) fn give_room(&self, bytes: u64) {
+        self.attributes.lock().held -= bytes;
+        self.file_system.give_room(bytes);
     }
 
     pub(super) fn status(&self) -> Metadata {
@@ -330,10 +358,13 @@ impl Node {
                     if used + name.len() + value.len() > EXTENDED_MAXIMUM {
                         return Err(Error::ENOSPC);
                     }
-                    extended.insert(name.into(), value.into());
+                    self.take_room((name.len() + value.len()) as u64)?;
+                    let old = extended.insert(name.into(), value.into());
+                    self.give_room(old.map_or(0, |old| (name.len() + old.len()) as u64));
                 }
                 (None, _, true) => {
-                    extended.remove(name);
+                    let old = extended.remove(name);
+                    self.give_room(old.map_or(0, |old| (name.len() + old.len()) as u64));
                 }
             }
         }
@@ -345,7 +376,7 @@ impl Node {
 impl Drop for Node {
     /// Takes a tree apart without recursion: a hostile tree may be deeper than any stack.
     fn drop(&mut self) {
-        self.file_system.release_file();
+        self.file_system.give_room(self.attributes.get_mut().held);
         let Content::Directory(entries) = &mut self.content else { return };
         let mut remaining = Vec::new();
         while let Some(child) = entries.get_mut().pop() {

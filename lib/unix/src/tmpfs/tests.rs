@@ -323,6 +323,50 @@ fn the_file_limit_is_enospc() {
 }
 
 #[test]
+fn names_long_targets_and_attributes_take_the_room_of_files() {
+    let w = small();
+    let caller = w.caller();
+    let set = |path: &str, value: Option<&[u8]>| {
+        let place = now(caller.find(&At::Current, path.as_bytes(), true)).unwrap().location;
+        now(caller.set_attribute(&place, b"user.a", value, crate::vfs::AttributeCondition::Any))
+    };
+    let link = |from: &str, to: &str| {
+        now(caller.link(&At::Current, from.as_bytes(), false, false, &At::Current, to.as_bytes()))
+    };
+    let free = || caller.file_system_status(&w.vfs.tree.root()).free_files;
+    w.put("/1", b"");
+    assert_eq!(free(), 2);
+    // Each further name of a file counts as a file, until it is removed or replaced.
+    link("/1", "/2").unwrap();
+    link("/1", "/3").unwrap();
+    assert_eq!((link("/1", "/4"), free()), (Err(Error::ENOSPC), 0));
+    now(caller.unlink(&At::Current, b"/1")).unwrap();
+    assert_eq!(free(), 1);
+    w.put("/1", b"");
+    now(caller.rename(&At::Current, b"/1", &At::Current, b"/2", RenameHow::Replace)).unwrap();
+    assert_eq!(free(), 1);
+    now(caller.unlink(&At::Current, b"/3")).unwrap();
+    assert_eq!(free(), 2);
+    // So do attributes, by their bytes; a smaller value gives back.
+    set("/2", Some(&[1; 1100])).unwrap();
+    assert_eq!(free(), 0);
+    assert_eq!(set("/2", Some(&[1; 1024])), Err(Error::ENOSPC), "both are there for a moment");
+    set("/2", None).unwrap();
+    set("/2", Some(&[1; 1000])).unwrap();
+    set("/2", Some(&[1; 10])).unwrap();
+    assert_eq!(free(), 1);
+    set("/2", None).unwrap();
+    // And long targets of symbolic links.
+    now(caller.make_link(&[b'x'; 128], &At::Current, b"/5")).unwrap();
+    now(caller.unlink(&At::Current, b"/5")).unwrap();
+    now(caller.make_link(&[b'x'; 1024], &At::Current, b"/5")).unwrap();
+    assert_eq!(free(), 0);
+    now(caller.unlink(&At::Current, b"/5")).unwrap();
+    now(caller.unlink(&At::Current, b"/2")).unwrap();
+    assert_eq!(free(), 3);
+}
+
+#[test]
 fn a_very_deep_tree_is_dropped_without_recursion() {
     let w = World::with(&TmpfsOptions { files: 200_000, ..TmpfsOptions::for_memory(1 << 20) });
     let caller = w.caller();
