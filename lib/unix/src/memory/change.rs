@@ -126,11 +126,12 @@ impl<M: Machine> Memory<M> {
 
     /// Maps `more` bytes at `end`, continuing `region`.
     async fn extend(&self, region: &Region, end: u64, more: u64) -> Result<(), KernError> {
-        self.map.map(&self.continuation(region, end, more, Placement::Fixed(end))?).await.map(|_| ())
+        let request = self.continuation(region, end, more, Placement::Fixed(end)).await?;
+        self.map.map(&request).await.map(|_| ())
     }
 
     /// The request for what continues `region` at address `from` of it.
-    fn continuation(
+    async fn continuation(
         &self,
         region: &Region,
         from: u64,
@@ -148,14 +149,19 @@ impl<M: Machine> Memory<M> {
                     false => MapRequest::private(object, offset, length),
                 }
             }
-            // The object of shared zeros has no end; but only the map knows it.
-            super::RegionKind::SharedZeros => return Err(KernError::NoSpace),
+            // The object of shared zeros has no end, and only the map knows it. `from` may be its first byte beyond.
+            super::RegionKind::SharedZeros => {
+                let (object, offset) = self.map.shared_object(from - PAGE).await?;
+                MapRequest::shared(object, offset + PAGE, length)
+            }
             _ => MapRequest::anonymous(length),
         };
         request.protection = protection(region.rights);
         Ok(request.at(placement))
     }
 
+    /// Moves `kept` of `region` to a new range of `new_length` bytes, which continues it. All that may fail comes before
+    /// the old range changes, and the table says at each moment what is mapped.
     async fn relocate(
         &self,
         regions: &mut super::Regions,
@@ -173,30 +179,38 @@ impl<M: Machine> Memory<M> {
         let mut hold = MapRequest::anonymous(new_length).at(placement);
         hold.protection = protection(region.rights);
         let target = self.map.map(&hold).await.map_err(map_error)?;
-        let taken = self.map.take(kept.start, kept_length).await;
-        let piece = match taken {
-            Ok(piece) => piece,
-            Err(error) => {
-                let _ = self.map.deallocate(target, new_length).await;
-                return Err(map_error(error));
-            }
+        let new = target..target + new_length;
+        // What was there is gone, whatever comes.
+        regions.replace(Region {
+            kind: super::RegionKind::Zeros,
+            shared: false,
+            ..moved(region, kept.start, new.clone())
+        });
+        let done = match self.map_rest(region, &kept, target, new_length).await {
+            Ok(()) => self.map.relocate(kept.start, kept_length, target).await.map_err(map_error),
+            Err(error) => Err(error),
         };
-        if let Err((error, piece)) = self.map.insert(piece, Placement::Replace(target)).await {
-            let _ = self.map.insert(piece, Placement::Replace(kept.start)).await;
-            let _ = self.map.deallocate(target, new_length).await;
-            return Err(map_error(error));
-        }
-        let rest = new_length - kept_length;
-        if rest > 0 {
-            let at = target + kept_length;
-            let request = self.continuation(region, kept.end, rest, Placement::Replace(at));
-            if let Ok(request) = request {
-                self.map.map(&request).await.map_err(map_error)?;
+        if let Err(error) = done {
+            // Where not even that can be done, the zeros stay, in the table as well.
+            if self.map.deallocate(target, new_length).await.is_ok() {
+                regions.remove(new);
             }
+            return Err(error);
         }
         regions.remove(kept.clone());
-        regions.replace(moved(region, kept.start, target..target + new_length));
+        regions.replace(moved(region, kept.start, new));
         Ok(target)
+    }
+
+    /// Maps what is new in a range at `target` that is to continue `kept` of `region`.
+    async fn map_rest(&self, region: &Region, kept: &Range<u64>, target: u64, new_length: u64) -> Result<()> {
+        let kept_length = kept.end - kept.start;
+        if new_length > kept_length {
+            let placement = Placement::Replace(target + kept_length);
+            let request = self.continuation(region, kept.end, new_length - kept_length, placement).await;
+            self.map.map(&request.map_err(map_error)?).await.map_err(map_error)?;
+        }
+        Ok(())
     }
 
     /// madvise(2). `ENOMEM` if a part is not mapped, `EINVAL`.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::UserBuffer;
-use mach::machine::simulated::Simulated;
+use mach::machine::simulated::{Failures, Simulated};
 
 const RW: Rights = Rights { read: true, write: true, execute: false };
 const RO: Rights = Rights { read: true, write: false, execute: false };
@@ -169,6 +169,76 @@ fn remapping() {
         assert_eq!(memory.remap(at, PAGE, 0, Move::No, &limits).await, Err(Error::EINVAL));
         assert_eq!(memory.remap(moved, PAGE, PAGE, Move::No, &limits).await, Err(Error::EFAULT));
         assert_eq!(memory.remap(at, PAGE, PAGE, Move::To(at), &limits).await, Err(Error::EINVAL));
+    });
+}
+
+/// Moves two pages out of the midst of a region, to `how`, where they become four, while one request for the server's memory is
+/// refused, after `granted` others; whether that succeeds. Pages and table agree then.
+async fn move_with(machine: &Simulated, memory: &Memory<Simulated>, how: Move, granted: u32) -> bool {
+    let limits = Limits::default();
+    let (at, other) = (0x40_0000, 0x50_0000);
+    for (start, pages) in [(at, 4), (other, 8)] {
+        memory.map_new(&anonymous(Place::Fixed(start), pages * PAGE), &limits).await.unwrap();
+        for page in 0..pages {
+            memory.copy_out(start + page * PAGE, &[page as u8 + 1]).await.unwrap();
+        }
+    }
+    machine.inject(Failures { reserve: Some(granted), ..Failures::default() });
+    let done = memory.remap(at + PAGE, 2 * PAGE, 4 * PAGE, how, &limits).await;
+    machine.inject(Failures::default());
+    match done {
+        Ok(new) => assert_eq!((memory.read(new).await, memory.read(new + PAGE).await), (Ok([2]), Ok([3]))),
+        Err(error) => {
+            assert_eq!(error, Error::ENOMEM);
+            let old = (memory.read(at + PAGE).await, memory.read(at + 2 * PAGE).await);
+            assert_eq!(old, (Ok([2]), Ok([3])), "with {granted}");
+        }
+    }
+    let regions = memory.regions_from(0, usize::MAX).await;
+    for page in (0..4).map(|page| at + page * PAGE).chain((0..8).map(|page| other + page * PAGE)) {
+        let listed = regions.iter().any(|region| region.range.contains(&page));
+        assert_eq!(memory.read::<1>(page).await.is_ok(), listed, "page {page:#x} with {granted}");
+    }
+    done.is_ok()
+}
+
+#[test]
+fn a_move_that_fails_has_moved_nothing() {
+    for how in [Move::Anywhere, Move::To(0x50_0000 + PAGE)] {
+        let succeeds = |granted| {
+            let machine = Simulated::new(512);
+            let vm = Vm::new(machine.clone()).unwrap();
+            machine.block_on(async {
+                let memory = Memory::new(&vm, &LAYOUT).await.unwrap();
+                move_with(&machine, &memory, how, granted).await
+            })
+        };
+        let first = (0..100).find(|granted| succeeds(*granted)).expect("enough");
+        assert!(first > 2, "several steps need memory: {first}");
+    }
+}
+
+#[test]
+fn shared_zeros_grow_for_all_who_have_them() {
+    with_memory(|memory, limits| async move {
+        let at = 0x40_0000;
+        for (how, guarded) in [(Move::No, false), (Move::Anywhere, true)] {
+            let shared = NewMapping { shared: true, ..anonymous(Place::Fixed(at), PAGE) };
+            memory.map_new(&shared, &limits).await.unwrap();
+            if guarded {
+                memory.map_new(&anonymous(Place::Fixed(at + PAGE), PAGE), &limits).await.unwrap();
+            }
+            memory.copy_out(at, b"old").await.unwrap();
+            let new = memory.remap(at, PAGE, 3 * PAGE, how, &limits).await.unwrap();
+            assert_eq!(new != at, guarded);
+            let child = memory.fork().await.unwrap();
+            memory.copy_out(new + 2 * PAGE, b"parent").await.unwrap();
+            child.copy_out(new, b"child").await.unwrap();
+            assert_eq!(child.read(new + 2 * PAGE).await, Ok(*b"parent"));
+            assert_eq!(memory.read(new).await, Ok(*b"child"));
+            drop(child);
+            memory.unmap(new, 3 * PAGE).await.unwrap();
+        }
     });
 }
 

@@ -211,8 +211,56 @@ impl<M: Machine> VmMap<M> {
         self.extract(state, start, end, |state, id| self.share_entry(state, id))
     }
 
-    /// Takes a range out of this map with all that is in it, to be put elsewhere with [`insert`](Self::insert): the
-    /// move of Linux' `mremap`.
+    /// The object that is mapped shared at `address`, and the offset there, so that more of it can be mapped.
+    ///
+    /// # Errors
+    /// `InvalidAddress`: nothing is mapped there. `ResourceShortage`.
+    pub async fn shared_object(&self, address: u64) -> KernResult<(Arc<VmObject<M>>, u64)> {
+        let state = &mut *self.change().await?;
+        let id = state.entries.find(address).ok_or(KernError::InvalidAddress)?;
+        let start = state.entries.start(id);
+        let entry = self.share_entry(state, id)?;
+        let object = entry.object.ok_or(KernError::InvalidAddress)?;
+        Ok((object, entry.offset + (address - start)))
+    }
+
+    /// Moves a range with all that is in it to `target`, in place of what is there: Linux' `mremap`. The two ranges must
+    /// not overlap.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `InvalidAddress`: the ranges, or a part of the first is not mapped. `ResourceShortage`. Nothing
+    /// has changed then.
+    pub async fn relocate(&self, start: u64, size: u64, target: u64) -> KernResult {
+        let (start, end) = page_range(start, size)?;
+        let (to, to_end) = page_range(target, end - start)?;
+        if to < end && start < to_end {
+            return Err(KernError::InvalidArgument);
+        }
+        let state = &mut *self.change().await?;
+        if !Self::is_mapped(state, start, end) {
+            return Err(KernError::InvalidAddress);
+        }
+        self.cut_range(state, start, end)?;
+        let count = Self::entries_in(state, start, end).count();
+        let mut moved = Vec::new();
+        moved.try_reserve_exact(count).map_err(|_| KernError::ResourceShortage)?;
+        self.make_room(state, Placement::Replace(to), end - start, PAGE_SIZE, count)?;
+
+        // From here on nothing fails.
+        self.pmap_change(&[PmapChange::Remove { address: start, length: end - start }]);
+        while let Some(id) = state.entries.find_at_or_after(start).filter(|&id| state.entries.start(id) < end)
+        {
+            let place = to + (state.entries.start(id) - start)..to + (state.entries.end(id) - start);
+            moved.push((place, self.remove_entry(state, id)));
+        }
+        for (place, entry) in moved {
+            self.add_entry(state, place.start, place.end, entry);
+        }
+        self.simplify(state, to, to_end);
+        Ok(())
+    }
+
+    /// Takes a range out of this map with all that is in it, to be put elsewhere with [`insert`](Self::insert).
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ResourceShortage`. Nothing has

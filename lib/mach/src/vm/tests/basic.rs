@@ -298,6 +298,34 @@ fn truncation_unmaps_and_clears() {
 }
 
 #[test]
+fn a_range_moves_at_once_or_not_at_all() {
+    let system = System::new(32);
+    let map = system.map();
+    system.run(async {
+        allocate(&map, BASE, 4).await.unwrap();
+        store(&map, BASE + PAGE_SIZE, b"moved").await.unwrap();
+        let to = BASE + 8 * PAGE_SIZE;
+        allocate(&map, to, 2).await.unwrap();
+        store(&map, to, b"there").await.unwrap();
+        for (start, size, target, error) in [
+            (BASE, 2 * PAGE_SIZE, BASE + PAGE_SIZE, KernError::InvalidArgument),
+            (BASE + PAGE_SIZE, 2 * PAGE_SIZE, BASE, KernError::InvalidArgument),
+            (BASE + 3 * PAGE_SIZE, 2 * PAGE_SIZE, to, KernError::InvalidAddress),
+        ] {
+            assert_eq!(map.relocate(start, size, target).await, Err(error));
+        }
+        assert_eq!(load(&map, to, 5).await.unwrap(), b"there");
+        map.relocate(BASE + PAGE_SIZE, 2 * PAGE_SIZE, to).await.unwrap();
+        assert_eq!(load(&map, to, 5).await.unwrap(), b"moved");
+        assert_eq!(load(&map, to + PAGE_SIZE, 1).await.unwrap(), [0]);
+        for gone in [1, 2] {
+            assert_eq!(load(&map, BASE + gone * PAGE_SIZE, 1).await, Err(KernError::InvalidAddress));
+        }
+        assert_eq!(load(&map, BASE, 1).await.unwrap(), [0]);
+    });
+}
+
+#[test]
 fn pieces_move_are_shared_and_are_copied() {
     let system = System::new(32);
     let (map, other) = (system.map(), system.map());
