@@ -3,6 +3,7 @@
 //! Privilege goes with the effective user id 0; the file-system ids follow the effective ones unless setfsuid changed
 //! them. Credentials are immutable: a change makes a new value, so that a check sees one consistent set.
 
+use crate::process::InspectAs;
 use crate::{Capability, Error, Identity, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -24,6 +25,11 @@ impl Ids {
     /// The same id in all four places.
     pub fn all(id: u32) -> Ids {
         Ids { real: id, effective: id, saved: id, file: id }
+    }
+
+    /// Whether real, effective and saved id are this one.
+    fn are(&self, id: u32) -> bool {
+        [self.real, self.effective, self.saved] == [id; 3]
     }
 
     fn holds(&self, id: u32) -> bool {
@@ -190,18 +196,64 @@ impl Credentials {
     }
 
     /// What exec of a program makes of them: `user` and `group` are the file's owners where it has the set-user-id or
-    /// set-group-id bit (and its file system honours them). The second value says whether privileges grew, so that
-    /// the program must not trust its environment (AT_SECURE).
-    pub fn for_exec(&self, user: Option<u32>, group: Option<u32>) -> (Credentials, bool) {
+    /// set-group-id bit (and its file system honours them). `is_shared` says whether another process could change
+    /// what the program relies on: then it acts for the real ids, as one that may not get privileges does. The second
+    /// value says whether privileges grew, so that the program must not trust its environment (AT_SECURE).
+    pub fn for_exec(
+        &self,
+        user: Option<u32>,
+        group: Option<u32>,
+        is_shared: impl FnOnce() -> bool,
+    ) -> (Credentials, bool) {
         let mut new = self.clone();
         if !self.no_new_privileges {
             new.user.effective = user.unwrap_or(self.user.effective);
             new.group.effective = group.unwrap_or(self.group.effective);
         }
+        let gains = !new.acts_for_itself();
+        if gains && (self.no_new_privileges || (!self.is_privileged() && is_shared())) {
+            new.user.effective = new.user.real;
+            new.group.effective = new.group.real;
+        }
         new.user = Ids { saved: new.user.effective, file: new.user.effective, ..new.user };
         new.group = Ids { saved: new.group.effective, file: new.group.effective, ..new.group };
         let secure = new.user.real != new.user.effective || new.group.real != new.group.effective;
         (new, secure)
+    }
+
+    /// Whether real and effective ids are the same.
+    pub fn acts_for_itself(&self) -> bool {
+        self.user.real == self.user.effective && self.group.real == self.group.effective
+    }
+
+    /// Whether the ids that permissions are checked with are those of `other`.
+    pub fn acts_as(&self, other: &Credentials) -> bool {
+        let ids = |ids: Ids| (ids.effective, ids.file);
+        ids(self.user) == ids(other.user) && ids(self.group) == ids(other.group)
+    }
+
+    /// Whether a process with these credentials may inspect another that has `target`'s
+    /// ([`crate::process::Table::may_inspect`]).
+    pub fn may_inspect(&self, target: &Credentials, is_dumpable: bool, inspect_as: InspectAs) -> bool {
+        let (user, group) = match inspect_as {
+            InspectAs::FileUser => (self.user.file, self.group.file),
+            InspectAs::RealUser => (self.user.real, self.group.real),
+        };
+        // The superuser's id for files alone is less than what the superuser's processes have.
+        let less = inspect_as == InspectAs::FileUser && user == 0;
+        self.is_privileged() || (is_dumpable && !less && target.user.are(user) && target.group.are(group))
+    }
+
+    /// Whether a process with these credentials may see and set the limits of one with `target`'s (prlimit(2)).
+    pub fn may_limit(&self, target: &Credentials) -> bool {
+        self.is_privileged() || (target.user.are(self.user.real) && target.group.are(self.group.real))
+    }
+
+    /// Whether a process with these credentials may set the priority and the processors of one with `target`'s
+    /// (setpriority(2), sched_setaffinity(2)).
+    pub fn may_schedule(&self, target: &Credentials) -> bool {
+        let ours = self.user.effective;
+        self.is_privileged() || ours == target.user.real || ours == target.user.effective
     }
 
     /// Whether a process with these credentials may signal one with `target`'s (kill(2)).
@@ -259,12 +311,18 @@ mod tests {
 
     #[test]
     fn exec_of_a_set_user_id_file() {
-        let (new, secure) = user(1000, 1000, 1000).for_exec(Some(0), None);
+        let (new, secure) = user(1000, 1000, 1000).for_exec(Some(0), None, || false);
         assert_eq!(new.user, Ids { real: 1000, effective: 0, saved: 0, file: 0 });
         assert!(secure && new.is_privileged());
         let bound = Credentials { no_new_privileges: true, ..user(1000, 1000, 1000) };
-        assert!(!bound.for_exec(Some(0), None).0.is_privileged());
-        assert!(!user(1, 1, 1).for_exec(None, None).1);
+        assert!(!bound.for_exec(Some(0), None, || false).0.is_privileged());
+        assert!(!user(1, 1, 1).for_exec(None, None, || false).1);
+        let (shared, secure) = user(1000, 1000, 1000).for_exec(Some(0), Some(0), || true);
+        assert_eq!((shared, secure), (user(1000, 1000, 1000), false));
+        let root = Credentials { user: Ids { real: 1000, ..Ids::all(0) }, ..Credentials::superuser() };
+        assert!(root.for_exec(Some(0), None, || true).0.is_privileged(), "it could take them anyway");
+        let bound = Credentials { no_new_privileges: true, ..root };
+        assert!(!bound.for_exec(None, None, || false).0.is_privileged(), "what it had is given up, too");
     }
 
     #[test]

@@ -41,6 +41,33 @@ struct Lines {
     first: u64,
 }
 
+/// How many lines programs can cause: a burst in each interval. What is above that is counted.
+#[derive(Debug, Default)]
+pub struct Rate {
+    /// Monotonic time at which the interval began.
+    since: Option<Duration>,
+    lines: u32,
+    suppressed: u64,
+}
+
+impl Rate {
+    const INTERVAL: Duration = Duration::from_secs(5);
+    const BURST: u32 = 10;
+
+    /// Whether a line may be logged at this time; if so, how many could not be since the last one.
+    pub fn admit(&mut self, now: Duration) -> Option<u64> {
+        if self.since.is_none_or(|since| now.saturating_sub(since) >= Rate::INTERVAL) {
+            (self.since, self.lines) = (Some(now), 0);
+        }
+        if self.lines == Rate::BURST {
+            self.suppressed += 1;
+            return None;
+        }
+        self.lines += 1;
+        Some(core::mem::take(&mut self.suppressed))
+    }
+}
+
 /// The lines that were logged last.
 pub struct Log {
     lines: SpinLock<Lines>,
@@ -188,6 +215,20 @@ mod tests {
             crate::testing::now(made).unwrap();
         }
         (world, log)
+    }
+
+    #[test]
+    fn programs_cause_so_many_lines_and_no_more() {
+        let mut rate = Rate::default();
+        let mut count = |from: u64, lines: usize| {
+            let time = |index: usize| Duration::from_millis(from + index as u64);
+            (0..lines).map(|index| rate.admit(time(index))).collect::<Vec<_>>()
+        };
+        let first = count(7000, 25);
+        assert_eq!(first, [[Some(0); 10].as_slice(), &[None; 15]].concat());
+        assert_eq!(count(11_999, 1), [None]);
+        assert_eq!(count(12_000, 11), [[Some(16)].as_slice(), &[Some(0); 9], &[None]].concat());
+        assert_eq!(count(60_000, 2), [Some(1), Some(0)]);
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub trait ProcessContext: Send + Sync {
     /// Process id.
     fn process(&self) -> ProcessId;
 
+    /// The thread of it that calls.
+    fn thread(&self) -> ProcessId;
+
     /// Process group.
     fn group(&self) -> ProcessId;
 

@@ -27,7 +27,7 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 12] = [
+const TESTS: [Program; 14] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),
@@ -40,6 +40,8 @@ const TESTS: [Program; 12] = [
     program("processors", "tests/guests/processors.c", "gcc"),
     program("extremes", "tests/guests/extremes.c", "musl-gcc"),
     program("killed", "tests/guests/killed.c", "musl-gcc"),
+    program("inspect", "tests/guests/inspect.c", "musl-gcc"),
+    program("rights", "tests/guests/rights.c", "musl-gcc"),
 ];
 
 /// What is measured, in the images of benchmarks.

@@ -1,13 +1,12 @@
 //! Processes by descriptor: pidfd_open, pidfd_send_signal, pidfd_getfd.
 
 use super::descriptor::{file, insert};
-use super::process::may_change;
 use crate::call::{Call, Done};
 use crate::layout::Fields;
 use crate::layout::signal::{information, optional_signal};
 use alloc::sync::Arc;
 use mach::Machine;
-use unix::process::{Pid, Target};
+use unix::process::{ExactPid, InspectAs, Pid, Target};
 use unix::thread::PidFile;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
@@ -26,11 +25,11 @@ pub(crate) fn pidfd_open<M: Machine>(call: &Call<'_, M>) -> Done {
     insert(call, PidFile::create(call.system(), id, flags)?, true)
 }
 
-/// The process that the descriptor in an argument stands for. `EBADF` if it is another kind of descriptor, `ESRCH`.
-pub(crate) fn process_of<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<(Pid, OpenFlags)> {
+/// The process that the descriptor in an argument stands for. `EBADF` if it is another kind of descriptor.
+pub(crate) fn process_of<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<(ExactPid, OpenFlags)> {
     let file = file(call, index)?;
     let found: Arc<PidFile<M>> = file.object_as().ok_or(Error::EBADF)?;
-    Ok((found.process()?, file.flags()))
+    Ok((found.process(), file.flags()))
 }
 
 pub(crate) async fn pidfd_send_signal<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -40,16 +39,22 @@ pub(crate) async fn pidfd_send_signal<M: Machine>(call: &Call<'_, M>) -> Done {
     let (process, _) = process_of(call, 0)?;
     let (signal, tid) = (optional_signal(call.uint(1).into())?, call.tid());
     if call.arg(2) == 0 {
-        call.table(|table| table.kill(tid, Target::Process(process), signal))?;
+        call.table(|table| {
+            let pid = table.exact_process(process)?.pid();
+            table.kill(tid, Target::Process(pid), signal)
+        })?;
         return Ok(0);
     }
     let bytes = call.read::<128>(call.arg(2)).await?;
     if bytes.u32_at(0)? != call.uint(1) {
         return Err(Error::EINVAL.into());
     }
-    let to_self = process == call.pid();
+    let to_self = process.pid() == call.pid();
     let information = signal.map(|signal| information(signal, &bytes, to_self)).transpose()?;
-    call.table(|table| table.send_to_process(tid, process, signal, information))?;
+    call.table(|table| {
+        let pid = table.exact_process(process)?.pid();
+        table.send_to_process(tid, pid, signal, information)
+    })?;
     Ok(0)
 }
 
@@ -58,8 +63,12 @@ pub(crate) fn pidfd_getfd<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     let (process, _) = process_of(call, 0)?;
-    may_change(call, process)?;
-    let thread = call.system().thread_of_process(process).ok_or(Error::ESRCH)?;
-    let theirs = thread.descriptors().get(call.int(1))?;
-    insert(call, theirs, true)
+    let thread = call.system().thread_of_exact(process).ok_or(Error::ESRCH)?;
+    // Taken before it is asked whether that is permitted, as `may_inspect` wants it.
+    let theirs = thread.descriptors().get(call.int(1));
+    call.table(|table| {
+        let target = table.exact_process(process)?.pid();
+        table.may_inspect(call.tid(), target, InspectAs::RealUser)
+    })?;
+    insert(call, theirs?, true)
 }

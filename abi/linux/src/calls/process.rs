@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::credentials::Credentials;
-use unix::process::{Limit, Pid, Resource, Usage, WaitFor, WaitOptions};
+use unix::process::{InspectAs, Limit, Pid, Resource, Usage, WaitFor, WaitOptions};
 use unix::signal::{Rule, Signal};
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
@@ -81,12 +81,10 @@ pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
         }
         2 => WaitFor::Group(id(number).map_err(|_| Error::EINVAL)?),
         3 => {
-            let (process, flags) = super::pidfd::process_of(call, 1).map_err(|error| match error {
-                Error::ESRCH => Error::ECHILD,
-                error => error,
-            })?;
+            let (process, flags) = super::pidfd::process_of(call, 1)?;
             immediate = flags.contains(OpenFlags::NONBLOCK);
-            WaitFor::Process(process)
+            let pid = call.table(|table| table.exact_process(process).map(|process| process.pid()));
+            WaitFor::Process(pid.map_err(|_| Error::ECHILD)?)
         }
         _ => return Err(Error::EINVAL.into()),
     };
@@ -205,18 +203,25 @@ pub(crate) async fn setgroups<M: Machine>(call: &Call<'_, M>) -> Done {
     change_credentials(call, |credentials| credentials.set_groups(&groups))
 }
 
-/// Whether the caller may look at and change the limits and priorities of process `pid`.
-pub(crate) fn may_change<M: Machine>(call: &Call<'_, M>, pid: Pid) -> Result<()> {
+/// Whether `rule` permits the caller to do something to process `pid`: its own process in any case. `EPERM`, `ESRCH`.
+fn check_target<M: Machine>(
+    call: &Call<'_, M>,
+    pid: Pid,
+    rule: impl FnOnce(&Credentials, &Credentials) -> bool,
+) -> Result<()> {
     let own = call.thread.credentials();
     let target = call.table(|table| Ok::<_, Error>(table.process(pid)?.credentials().clone()))?;
-    let same =
-        [target.user.real, target.user.effective, target.user.saved].iter().all(|id| *id == own.user.real);
-    if pid == call.pid() || own.is_privileged() || same { Ok(()) } else { Err(Error::EPERM) }
+    if pid == call.pid() || rule(&own, &target) { Ok(()) } else { Err(Error::EPERM) }
+}
+
+/// Whether the caller may change how process `pid` is scheduled. `EPERM`, `ESRCH`.
+pub(crate) fn check_schedule<M: Machine>(call: &Call<'_, M>, pid: Pid) -> Result<()> {
+    check_target(call, pid, Credentials::may_schedule)
 }
 
 pub(crate) async fn prlimit64<M: Machine>(call: &Call<'_, M>) -> Done {
     let (pid, kind) = (process(call, call.int(0))?, resource(call.uint(1).into())?);
-    may_change(call, pid)?;
+    check_target(call, pid, Credentials::may_limit)?;
     let new = match call.arg(2) {
         0 => None,
         address => Some(limit(&call.read(address).await?)?),
@@ -308,8 +313,8 @@ pub(crate) fn getpriority<M: Machine>(call: &Call<'_, M>) -> Done {
 pub(crate) fn setpriority<M: Machine>(call: &Call<'_, M>) -> Done {
     let nice = call.int(2).clamp(-20, 19) as i8;
     let privileged = call.thread.credentials().is_privileged();
-    for pid in priority_targets(call)? {
-        may_change(call, pid)?;
+    let set = |pid| {
+        check_schedule(call, pid)?;
         call.table(|table| {
             let process = table.process_mut(pid)?;
             let floor = 20 - process.limits.soft(Resource::Nice).min(40) as i64;
@@ -318,9 +323,14 @@ pub(crate) fn setpriority<M: Machine>(call: &Call<'_, M>) -> Done {
             }
             process.nice = nice;
             Ok(())
-        })?;
+        })
+    };
+    // One that may not be changed does not keep the others from it.
+    let mut result = Ok(0);
+    for pid in priority_targets(call)? {
+        result = set(pid).map_or_else(|error| Err(error.into()), |()| result);
     }
-    Ok(0)
+    result
 }
 
 pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -358,9 +368,9 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
             let number = signal.map_or(0, |signal| u32::from(signal.number()));
             call.write(argument, &number.to_le_bytes()).await?;
         }
-        GET_DUMPABLE => return Ok(call.table(|table| table.process(pid).map(|p| p.is_dumpable))?.into()),
+        GET_DUMPABLE => return Ok(call.table(|table| table.process(pid).map(|p| p.is_dumpable()))?.into()),
         SET_DUMPABLE if argument <= 1 => {
-            call.table(|table| table.process_mut(pid).map(|process| process.is_dumpable = argument == 1))?;
+            call.table(|table| table.process_mut(pid).map(|process| process.set_dumpable(argument == 1)))?;
         }
         SET_NAME => {
             let name = call.memory().read_bytes(argument, 16).await.or(Err(Error::EFAULT));
@@ -431,9 +441,10 @@ pub(crate) fn set_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) async fn get_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
     let tid = if call.int(0) == 0 { call.tid() } else { id(call.int(0))? };
-    let (head, pid) =
-        call.table(|table| table.thread(tid).map(|thread| (thread.robust_list, thread.pid())))?;
-    may_change(call, pid)?;
+    let head = call.table(|table| {
+        let (head, pid) = table.thread(tid).map(|thread| (thread.robust_list, thread.pid()))?;
+        table.may_inspect(call.tid(), pid, InspectAs::RealUser).map(|()| head)
+    })?;
     call.write(call.arg(2), &24u64.to_le_bytes()).await?;
     call.write(call.arg(1), &head.to_le_bytes()).await?;
     Ok(0)

@@ -1,6 +1,6 @@
 //! Scheduling: processors, policies and priorities. Programs may ask for all of it; what they may set is what is so.
 
-use super::process::{id, may_change};
+use super::process::{check_schedule, id};
 use crate::call::{Call, Done};
 use crate::layout::time::to_timespec;
 use crate::layout::{Fields, Writer};
@@ -41,11 +41,16 @@ pub(crate) async fn sched_setaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
     let given = call.memory().read_bytes(call.arg(2), (call.uint(1) as usize).min(LONGEST_MASK)).await?;
     let mut mask = [0; MASK];
     mask.iter_mut().zip(&given).for_each(|(byte, given)| *byte = *given);
-    let tid = thread(call, 0)?;
-    let pid = call.table(|table| table.process_of(tid).map(|process| process.pid()))?;
-    may_change(call, pid)?;
+    may_set(call)?;
     machine_thread(call)?.set_affinity(u64::from_le_bytes(mask))?;
     Ok(0)
+}
+
+/// Whether the caller may change how the thread in its first argument is scheduled. `EPERM`, `ESRCH`.
+fn may_set<M: Machine>(call: &Call<'_, M>) -> Result<()> {
+    let tid = thread(call, 0)?;
+    let pid = call.table(|table| table.process_of(tid).map(|process| process.pid()))?;
+    check_schedule(call, pid)
 }
 
 /// The only scheduling policy there is: SCHED_OTHER, with priority 0.
@@ -60,6 +65,7 @@ pub(crate) async fn sched_param<M: Machine>(call: &Call<'_, M>, set: Option<usiz
             if call.read::<4>(call.arg(index)).await? != [0; 4] {
                 return Err(Error::EINVAL.into());
             }
+            may_set(call)?;
         }
     }
     Ok(0)

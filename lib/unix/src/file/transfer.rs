@@ -46,7 +46,7 @@ impl OpenFile {
                         position.offset += count as u64;
                         Ok(count)
                     }
-                    None => self.read_data(&mut position.offset, to).await,
+                    None => self.read_data(caller, &mut position.offset, to).await,
                 }
             }
         }
@@ -58,7 +58,7 @@ impl OpenFile {
         self.check(Access::READ)?;
         match &self.object {
             Some(object) => self.read_object(&**object, caller, offset, to).await,
-            None => self.read_data(&mut offset, to).await,
+            None => self.read_data(caller, &mut offset, to).await,
         }
     }
 
@@ -110,7 +110,12 @@ impl OpenFile {
 
     /// Reads until the buffer is full or the file ends. `offset` moves with every piece, so that a dropped future has
     /// moved it by exactly what stands in the buffer.
-    async fn read_data(&self, offset: &mut u64, to: &mut dyn UserBuffer) -> Result<usize> {
+    async fn read_data(
+        &self,
+        caller: &Caller<'_>,
+        offset: &mut u64,
+        to: &mut dyn UserBuffer,
+    ) -> Result<usize> {
         let vnode = self.vnode().ok_or(Error::EINVAL)?;
         if vnode.file_type() == FileType::Directory {
             return Err(Error::EISDIR);
@@ -118,7 +123,7 @@ impl OpenFile {
         let start = to.transferred();
         let mut turn = start;
         while to.remaining() > 0 {
-            match vnode.read(*offset, to).await {
+            match vnode.read_for(caller.process, *offset, to).await {
                 Ok(0) => break,
                 Ok(count) => *offset += count as u64,
                 Err(NotDone::NotReady) => return partial(to.transferred() - start, Error::EIO),

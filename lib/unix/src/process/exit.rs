@@ -171,6 +171,12 @@ impl Table {
         };
         let mut signal = process.standing.exit_signal;
         let mut nobody_asks = false;
+        // Another program of the parent's has not asked for any other signal, and may have more rights than the one that did.
+        if signal.is_some()
+            && self.processes.get(&parent).is_some_and(|p| p.executions != process.parent_executions)
+        {
+            signal = Some(Signal::CHLD);
+        }
         if signal == Some(Signal::CHLD)
             && let Some(parent) = self.processes.get(&parent)
         {

@@ -38,6 +38,18 @@ pub struct NewThread {
     pub now: Duration,
 }
 
+/// What exec puts in place of a process's program, as far as the table is concerned.
+pub struct NewProgram<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Who it acts for.
+    pub credentials: Arc<Credentials>,
+    /// Whether the caller of exec could have read its file. If not, only the superuser inspects the process.
+    pub is_readable: bool,
+    /// Reaches its thread.
+    pub control: Arc<dyn Control>,
+}
+
 impl Table {
     /// Makes the first process, in a session and group of its own. Call it once, on an empty table.
     pub fn create_init(&mut self, control: Arc<dyn Control>, credentials: Credentials, now: Duration) -> Pid {
@@ -68,7 +80,10 @@ impl Table {
             queued: 0,
             timer_overruns: BTreeMap::new(),
             listeners: Vec::new(),
-            has_executed: false,
+            executions: 0,
+            parent_executions: 0,
+            birth: 0,
+            is_dumpable: true,
             time_warnings: 0,
             ended_usage: Usage::default(),
             credentials: credentials.clone(),
@@ -79,7 +94,6 @@ impl Table {
             memory_adjustment: 0,
             least_memory_adjustment: 0,
             is_subreaper: false,
-            is_dumpable: true,
             started: now,
         };
         let thread = Thread {
@@ -215,7 +229,10 @@ impl Table {
             queued: 0,
             timer_overruns: BTreeMap::new(),
             listeners: Vec::new(),
-            has_executed: false,
+            executions: 0,
+            parent_executions: if new.same_parent { origin.parent_executions } else { origin.executions },
+            birth: self.forks + 1,
+            is_dumpable: origin.is_dumpable,
             time_warnings: 0,
             ended_usage: Usage::default(),
             credentials: caller_thread.credentials.clone(),
@@ -226,7 +243,6 @@ impl Table {
             memory_adjustment: origin.memory_adjustment,
             least_memory_adjustment: origin.least_memory_adjustment,
             is_subreaper: false,
-            is_dumpable: origin.is_dumpable,
             started: new.now,
         };
         self.enter_process(process);
@@ -273,34 +289,41 @@ impl Table {
     }
 
     /// Finishes exec: the thread takes the process's id, which is returned; handlers, the alternate stack and what
-    /// pointed into the old memory are forgotten; a parent in vfork goes on. The thread must be alone. `ESRCH`.
-    pub fn finish_exec(&mut self, tid: Pid, name: &[u8], credentials: Arc<Credentials>) -> Result<Pid> {
-        let pid = self.thread(tid)?.pid;
+    /// pointed into the old memory are forgotten; a parent in vfork goes on. The thread must be alone. `ESRCH`, with
+    /// nothing changed, if it has gone.
+    pub fn finish_exec(&mut self, tid: Pid, program: NewProgram<'_>) -> Result<Pid> {
+        let pid = self.process_of(tid)?.pid;
         if tid != pid {
             self.take_leader_place(tid, pid);
         }
-        let gained = !Arc::ptr_eq(&self.thread(pid)?.credentials, &credentials)
-            && self.thread(pid)?.credentials.user.effective != credentials.user.effective;
-        self.set_credentials(pid, credentials)?;
-        let process = self.process_mut(pid)?;
-        process.threads = BTreeSet::from([pid]);
-        process.executing = None;
-        process.has_executed = true;
-        process.leader_status = None;
-        process.is_dumpable = !gained;
-        process.timer_overruns = BTreeMap::new();
-        let mut actions = process.actions.lock().clone();
-        actions.reset_for_exec();
-        process.actions = Arc::new(SpinLock::new(actions));
-        let thread = self.thread_mut(pid)?;
-        thread.stack = AlternateStack::default();
-        thread.clear_child_tid = 0;
-        thread.robust_list = 0;
-        if gained {
-            thread.parent_death_signal = None;
+        let own_ids = program.credentials.acts_for_itself();
+        // In this order: a change of ids forbids what the new program would permit.
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.is_dumpable = own_ids && program.is_readable;
+        }
+        self.replace_credentials(pid, program.credentials);
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.threads = BTreeSet::from([pid]);
+            process.executing = None;
+            process.executions += 1;
+            process.leader_status = None;
+            process.timer_overruns = BTreeMap::new();
+            process.name = stored_name(program.name);
+            let mut actions = process.actions.lock().clone();
+            actions.reset_for_exec();
+            process.actions = Arc::new(SpinLock::new(actions));
+        }
+        if let Some(thread) = self.threads.get_mut(&pid) {
+            thread.set_control(program.control);
+            thread.name = stored_name(program.name);
+            thread.stack = AlternateStack::default();
+            thread.clear_child_tid = 0;
+            thread.robust_list = 0;
+            if !own_ids {
+                thread.parent_death_signal = None;
+            }
         }
         self.restand(pid, |standing| standing.exit_signal = Some(Signal::CHLD));
-        self.set_name(pid, name)?;
         self.release_vfork(pid);
         Ok(pid)
     }

@@ -40,7 +40,7 @@ impl Table {
             if process.standing.session != session {
                 return Err(Error::EPERM);
             }
-            if process.has_executed {
+            if process.executions > 0 {
                 return Err(Error::EACCES);
             }
         }

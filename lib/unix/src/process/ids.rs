@@ -37,6 +37,25 @@ impl core::fmt::Display for Pid {
     }
 }
 
+/// A process, told from all others that have had or will have its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactPid {
+    pid: Pid,
+    /// Number of the thread or process among all that were ever made.
+    birth: u64,
+}
+
+impl ExactPid {
+    pub(super) fn new(pid: Pid, birth: u64) -> ExactPid {
+        ExactPid { pid, birth }
+    }
+
+    /// Its id, which may be another process's by now.
+    pub fn pid(self) -> Pid {
+        self.pid
+    }
+}
+
 /// Hands out ids in rising order and starts again low when it reaches the end, so that an id is not soon reused.
 #[derive(Debug)]
 pub(super) struct Allocator {

@@ -2,7 +2,7 @@
 
 use super::children::Children;
 use super::standing::Entered;
-use super::{Limits, Pid, Usage};
+use super::{ExactPid, Limits, Pid, Usage};
 use crate::credentials::Credentials;
 use crate::signal::{Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalSet};
 use crate::sync::SpinLock;
@@ -178,7 +178,14 @@ pub struct Process {
     pub(super) timer_overruns: BTreeMap<u32, u32>,
     /// Who wants to know of new signals.
     pub(super) listeners: Vec<Weak<dyn Listener>>,
-    pub(super) has_executed: bool,
+    /// How often it has replaced its program.
+    pub(super) executions: u64,
+    /// How often its parent had when this process was made.
+    pub(super) parent_executions: u64,
+    /// See [`ExactPid`].
+    pub(super) birth: u64,
+    /// Whether others with the same ids may inspect it (PR_SET_DUMPABLE).
+    pub(super) is_dumpable: bool,
     /// SIGXCPU that it has been sent: one for each second above the limit.
     pub(super) time_warnings: u64,
     /// What its ended threads used.
@@ -201,8 +208,6 @@ pub struct Process {
     pub least_memory_adjustment: i16,
     /// Orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
     pub is_subreaper: bool,
-    /// Whether its memory may be inspected (PR_SET_DUMPABLE).
-    pub is_dumpable: bool,
     /// Monotonic time at which it started.
     pub started: Duration,
 }
@@ -211,6 +216,21 @@ impl Process {
     /// Its id.
     pub fn pid(&self) -> Pid {
         self.pid
+    }
+
+    /// Its id, which no later process has.
+    pub fn exact_pid(&self) -> ExactPid {
+        ExactPid::new(self.pid, self.birth)
+    }
+
+    /// Whether others with the same ids may inspect it (PR_GET_DUMPABLE).
+    pub fn is_dumpable(&self) -> bool {
+        self.is_dumpable
+    }
+
+    /// Says whether others with the same ids may inspect it (PR_SET_DUMPABLE).
+    pub fn set_dumpable(&mut self, is_dumpable: bool) {
+        self.is_dumpable = is_dumpable;
     }
 
     /// Its parent's id; none for the first process.

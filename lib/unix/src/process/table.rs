@@ -3,7 +3,7 @@
 use super::ids::Allocator;
 use super::records::{Phase, Process, Records, Thread, stored_name};
 use super::standing::Group;
-use super::{Control, Listener, Pid, Usage};
+use super::{Control, ExactPid, Listener, Pid, Usage};
 use crate::credentials::Credentials;
 use crate::signal::{Signal, SignalInformation, SignalSet};
 use crate::{Error, Result};
@@ -98,6 +98,14 @@ impl Table {
     /// The thread `tid`, to be changed. `ESRCH`.
     pub fn thread_mut(&mut self, tid: Pid) -> Result<&mut Thread> {
         self.threads.get_mut(&tid).ok_or(Error::ESRCH)
+    }
+
+    /// The very process that `exact` was taken from, also if it is a zombie. `ESRCH`.
+    pub fn exact_process(&self, exact: ExactPid) -> Result<&Process> {
+        self.process(exact.pid()).and_then(|process| match process.exact_pid() == exact {
+            true => Ok(process),
+            false => Err(Error::ESRCH),
+        })
     }
 
     /// The process that thread `tid` belongs to. `ESRCH`.
@@ -205,13 +213,29 @@ impl Table {
         thread.must_exit || process.standing.phase != Phase::Running || fatal.contains(Signal::KILL)
     }
 
-    /// Replaces the credentials of thread `tid` and moves the charges against its user's limits. `ESRCH`.
+    /// Replaces the credentials of thread `tid` and moves the charges against its user's limits. A process whose ids have
+    /// changed may hold what only the old ones could get: others may not inspect it from then on, and the
+    /// end of its parent is no signal to it. `ESRCH`.
     pub fn set_credentials(&mut self, tid: Pid, credentials: Arc<Credentials>) -> Result<()> {
-        let thread = self.threads.get_mut(&tid).ok_or(Error::ESRCH)?;
+        self.thread(tid)?;
+        self.replace_credentials(tid, credentials);
+        Ok(())
+    }
+
+    /// As [`Table::set_credentials`], of a thread that is there.
+    pub(super) fn replace_credentials(&mut self, tid: Pid, credentials: Arc<Credentials>) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
         let old = core::mem::replace(&mut thread.credentials, credentials.clone());
+        let pid = thread.pid;
+        if !old.acts_as(&credentials) {
+            thread.parent_death_signal = None;
+            if let Some(process) = self.processes.get_mut(&pid) {
+                process.is_dumpable = false;
+            }
+        }
         let (from, to) = (old.user.real, credentials.user.real);
         let mut signals = 0;
-        if tid == thread.pid
+        if tid == pid
             && let Some(process) = self.processes.get_mut(&tid)
         {
             process.credentials = credentials;
@@ -219,7 +243,6 @@ impl Table {
         }
         self.charge(from, -1, -(signals as i64));
         self.charge(to, 1, signals as i64);
-        Ok(())
     }
 
     /// Sets the name of thread `tid` (its first 15 bytes count), and of its process if it is the first thread.

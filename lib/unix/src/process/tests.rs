@@ -1,6 +1,7 @@
 //! Rules of families, groups, waiting and signals, each against the manual page that states it.
 
 mod charges;
+mod inspect;
 mod time;
 
 use super::*;
@@ -37,6 +38,10 @@ fn clone_options() -> NewThread {
         clear_child_tid: 0,
         now: Duration::ZERO,
     }
+}
+
+fn program(name: &[u8], credentials: Arc<Credentials>) -> NewProgram<'_> {
+    NewProgram { name, credentials, is_readable: true, control: Arc::new(Recalls::default()) }
 }
 
 fn system() -> (Arc<Processes>, Pid) {
@@ -217,7 +222,9 @@ fn setpgid_and_setsid_rules() {
     assert_eq!(system.with(|t| t.set_group(shell, b, Pid::new(999).unwrap())), Err(Error::EPERM));
     assert_eq!(system.with(|t| t.set_group(a, b, b)), Err(Error::ESRCH));
     system
-        .with(|t| t.begin_exec(b).and_then(|()| t.finish_exec(b, b"b", Arc::new(Credentials::superuser()))))
+        .with(|t| {
+            t.begin_exec(b).and_then(|()| t.finish_exec(b, program(b"b", Arc::new(Credentials::superuser()))))
+        })
         .unwrap();
     assert_eq!(system.with(|t| t.set_group(shell, b, b)), Err(Error::EACCES));
     assert_eq!(system.with(|t| t.set_group(b, b, b)), Ok(()));
@@ -519,7 +526,10 @@ fn exec_takes_the_process_over() {
     }
     assert_eq!(exec.finish(), Ok(()));
     let credentials = Arc::new(Credentials::superuser());
-    assert_eq!(system.with(|t| t.finish_exec(caller, b"a-rather-long-name", credentials)), Ok(child));
+    assert_eq!(
+        system.with(|t| t.finish_exec(caller, program(b"a-rather-long-name", credentials))),
+        Ok(child)
+    );
     system.with(|t| {
         assert!(t.thread(caller).is_err());
         assert_eq!(t.thread(child).unwrap().name(), b"a-rather-long-n");
@@ -541,7 +551,8 @@ fn vfork_waits_for_exec_or_exit() {
         waiting.waits();
         match executes {
             true => {
-                let done = system.with(|t| t.finish_exec(child, b"x", Arc::new(Credentials::superuser())));
+                let done =
+                    system.with(|t| t.finish_exec(child, program(b"x", Arc::new(Credentials::superuser()))));
                 assert_eq!(done, Ok(child));
             }
             false => drop(exit(&system, child, 0)),

@@ -48,6 +48,9 @@ impl ProcessContext for TestProcess {
     fn process(&self) -> ProcessId {
         self.process
     }
+    fn thread(&self) -> ProcessId {
+        self.process
+    }
     fn group(&self) -> ProcessId {
         self.group
     }

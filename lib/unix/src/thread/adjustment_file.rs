@@ -2,7 +2,7 @@
 
 use super::System;
 use crate::file::{FileObject, Io, Positions};
-use crate::process::Pid;
+use crate::process::ExactPid;
 use crate::{Capability, Error, NotDone, Result, UserBuffer};
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
@@ -12,12 +12,12 @@ use mach::Machine;
 /// The file, open.
 pub(super) struct AdjustmentFile<M: Machine> {
     system: Weak<System<M>>,
-    pid: Pid,
+    process: ExactPid,
 }
 
 impl<M: Machine> AdjustmentFile<M> {
-    pub(super) fn new(system: &Arc<System<M>>, pid: Pid) -> Arc<AdjustmentFile<M>> {
-        Arc::new(AdjustmentFile { system: Arc::downgrade(system), pid })
+    pub(super) fn new(system: &Arc<System<M>>, process: ExactPid) -> Arc<AdjustmentFile<M>> {
+        Arc::new(AdjustmentFile { system: Arc::downgrade(system), process })
     }
 
     fn system(&self) -> Result<Arc<System<M>>> {
@@ -26,8 +26,9 @@ impl<M: Machine> AdjustmentFile<M> {
 
     fn text(&self) -> Result<String> {
         let system = self.system()?;
-        let adjustment =
-            system.processes.with(|table| table.process(self.pid).map(|process| process.memory_adjustment));
+        let adjustment = system
+            .processes
+            .with(|table| table.exact_process(self.process).map(|process| process.memory_adjustment));
         Ok(alloc::format!("{}\n", adjustment?))
     }
 
@@ -36,17 +37,16 @@ impl<M: Machine> AdjustmentFile<M> {
         let (number, privileged) =
             (number.ok_or(Error::EINVAL)?, io.caller.identity.has(Capability::Resource));
         let system = self.system()?;
-        system.processes.with(|table| table.set_memory_adjustment(self.pid, number, privileged))
+        system.processes.with(|table| {
+            let pid = table.exact_process(self.process)?.pid();
+            table.set_memory_adjustment(pid, number, privileged)
+        })
     }
 }
 
 impl<M: Machine> FileObject for AdjustmentFile<M> {
     fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
-        let text = match self.text() {
-            // The process has gone while its file was open.
-            Err(Error::ESRCH) => return Ok(0),
-            text => text?,
-        };
+        let text = self.text()?;
         let from = usize::try_from(io.position).unwrap_or(usize::MAX).min(text.len());
         Ok(to.copy_out(&text.as_bytes()[from..])?)
     }

@@ -41,7 +41,7 @@ pub struct CloneRequest {
     pub clear_in_child: u64,
 }
 
-/// A new thread that has an id but does not run yet; taken back if dropped.
+/// A new thread that has an id and is known, but does not run yet; taken back if dropped.
 struct Unstarted<'a, M: Machine> {
     system: &'a System<M>,
     tid: Option<Pid>,
@@ -50,7 +50,9 @@ struct Unstarted<'a, M: Machine> {
 impl<M: Machine> Drop for Unstarted<'_, M> {
     fn drop(&mut self) {
         if let Some(tid) = self.tid {
+            let thread = self.system.threads.lock().remove(&tid);
             self.system.processes.with(|table| table.abandon(tid));
+            drop(thread);
         }
     }
 }
@@ -90,6 +92,26 @@ impl<M: Machine> Thread<M> {
         let caller = self.tid();
         let tid = system.processes.with(|table| table.create(caller, new))?;
         let mut unstarted = Unstarted { system, tid: Some(tid) };
+        let pid = if request.same_process { self.pid() } else { tid };
+        let inner = Inner {
+            tid,
+            pid,
+            user,
+            memory: memory.clone(),
+            descriptors,
+            directories: directories.clone(),
+            continuation: None,
+            trap: Trap::default(),
+        };
+        let thread = Arc::new(Thread { system: system.clone(), inner: SpinLock::new(inner) });
+        {
+            // An exec either sees that this thread shares its directories or has sealed them before.
+            let mut threads = system.threads.lock();
+            if request.share_directories && directories.is_sealed() {
+                return Err(Error::EAGAIN);
+            }
+            threads.insert(tid, thread.clone());
+        }
         let id = tid.number().to_le_bytes();
         // A place that cannot be written is the program's own loss.
         if request.store_in_parent != 0 {
@@ -108,20 +130,7 @@ impl<M: Machine> Thread<M> {
         if request.store_in_child != 0 {
             let _ = memory.copy_out(request.store_in_child, &id).await;
         }
-        let pid = if request.same_process { self.pid() } else { tid };
-        let inner = Inner {
-            tid,
-            pid,
-            user,
-            memory,
-            descriptors,
-            directories,
-            continuation: None,
-            trap: Trap::default(),
-        };
-        let thread = Arc::new(Thread { system: system.clone(), inner: SpinLock::new(inner) });
         unstarted.tid = None;
-        system.threads.lock().insert(tid, thread.clone());
         system.host.start_thread(thread, state);
         Ok(tid)
     }

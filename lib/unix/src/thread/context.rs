@@ -83,6 +83,10 @@ impl<M: Machine> ProcessContext for CallContext<M> {
         self.pid.number()
     }
 
+    fn thread(&self) -> ProcessId {
+        self.tid.number()
+    }
+
     fn group(&self) -> ProcessId {
         self.system
             .processes

@@ -5,8 +5,8 @@ use crate::credentials::Credentials;
 use crate::exec::{Arguments, Image, arguments, elf, script, stack};
 use crate::file::OpenFile;
 use crate::memory::{Execution, Loaded, Memory, ProgramFile};
-use crate::process::{Pid, Resource};
-use crate::vfs::{Access, At, FileType, Found, Mode, MountFlags, OpenFlags, permitted_at};
+use crate::process::{NewProgram, Pid, Resource};
+use crate::vfs::{Access, At, Directories, FileType, Found, Mode, MountFlags, OpenFlags, permitted_at};
 use crate::{Bytes, Error, Identity, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -69,7 +69,12 @@ impl<M: Machine> Thread<M> {
             return Err(Error::E2BIG);
         }
         let interpreter = self.find_interpreter(&program).await?;
-        let (credentials, secure) = self.credentials_for(&found);
+        let is_readable =
+            self.may_read(&program.file) && interpreter.as_ref().is_none_or(|i| self.may_read(&i.file));
+        // No other process comes to share the directories until the new credentials are in force.
+        let directories = self.directories();
+        let _sealed = directories.seal();
+        let (credentials, secure) = self.credentials_for(&found, &directories);
         let credentials = Arc::new(credentials);
 
         let mut random = || {
@@ -106,15 +111,13 @@ impl<M: Machine> Thread<M> {
         system.processes.become_only_thread(self.tid()).await?;
         self.leave_memory().await;
 
-        // Point of no return: from here on nothing fails and nothing waits.
         let name = shown_path.rsplit(|byte| *byte == b'/').next().unwrap_or(&shown_path);
         let old_tid = self.tid();
-        let control = user.clone();
-        let pid = system.processes.with(|table| {
-            let pid = table.finish_exec(old_tid, name, credentials)?;
-            table.thread_mut(pid)?.set_control(control);
-            Ok::<Pid, Error>(pid)
-        })?;
+        let new = NewProgram { name, credentials, is_readable, control: user.clone() };
+        // The credentials come first: nothing of the new program can be inspected with the rights of the old one's.
+        let pid = system.processes.with(|table| table.finish_exec(old_tid, new))?;
+
+        // Point of no return: from here on nothing fails and nothing waits.
         let old = self.replace(pid, memory, user.clone(), own.map(Arc::new));
         self.move_in_directory(old_tid, pid);
         drop(old);
@@ -227,13 +230,31 @@ impl<M: Machine> Thread<M> {
         Ok(ProgramFile { file, execution, image })
     }
 
-    /// The credentials that the program will have, and whether they are more than the caller's.
-    fn credentials_for(&self, found: &Found) -> (Credentials, bool) {
+    /// Whether the thread might read a program.
+    fn may_read(&self, file: &OpenFile) -> bool {
+        let identity = self.credentials().identity();
+        file.location().is_none_or(|location| permitted_at(location, &identity, Access::READ).is_ok())
+    }
+
+    /// Whether a thread of another process has the same directories.
+    fn shares(&self, directories: &Arc<Directories>) -> bool {
+        let pid = self.pid();
+        let threads = self.system.threads.lock();
+        threads.values().any(|thread| {
+            let inner = thread.inner.lock();
+            inner.pid != pid && Arc::ptr_eq(&inner.directories, directories)
+        })
+    }
+
+    /// The credentials that the program will have, and whether they are more than the caller's. A program gets no
+    /// privileges if another process could change its directories under it.
+    fn credentials_for(&self, found: &Found, directories: &Arc<Directories>) -> (Credentials, bool) {
         let metadata = found.location.vnode.metadata();
         let honoured = !found.location.mount.flags().contains(MountFlags::NO_SET_ID);
         let has = |bit| honoured && metadata.mode.contains(bit);
         // Without permission to execute for the group, the set-group-id bit means mandatory locking.
         let group = has(Mode::SET_GROUP | Mode::GROUP_EXECUTE).then_some(metadata.group);
-        self.credentials().for_exec(has(Mode::SET_USER).then_some(metadata.user), group)
+        let user = has(Mode::SET_USER).then_some(metadata.user);
+        self.credentials().for_exec(user, group, || self.shares(directories))
     }
 }

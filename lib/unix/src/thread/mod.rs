@@ -11,6 +11,7 @@ mod exec;
 mod exit;
 mod pid_file;
 mod proc;
+mod proc_links;
 mod proc_text;
 mod region_text;
 mod relief;
@@ -31,8 +32,9 @@ use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
 use crate::futex::Futexes;
 use crate::load::Load;
+use crate::log::Rate;
 use crate::memory::{Memory, ObjectProvider, PAGE};
-use crate::process::{Control, Limit, Limits, Pid, Processes, Resource};
+use crate::process::{Control, ExactPid, Limit, Limits, Pid, Processes, Resource};
 use crate::signal::{Fault, Signal, SignalInformation};
 use crate::sync::SpinLock;
 use crate::timer::Timers;
@@ -210,6 +212,8 @@ pub struct System<M: Machine> {
     threads: SpinLock<BTreeMap<Pid, Arc<Thread<M>>>>,
     /// Controlling terminals of sessions.
     terminals: SpinLock<BTreeMap<Pid, Arc<Terminal>>>,
+    /// Lines of the log that programs cause.
+    caused_lines: SpinLock<Rate>,
     /// Address spaces that end.
     endings: relief::Endings<M>,
 }
@@ -302,6 +306,7 @@ impl<M: Machine> System<M> {
             names: SpinLock::new((b"macadamia".to_vec(), b"(none)".to_vec())),
             threads: SpinLock::new(BTreeMap::new()),
             terminals: SpinLock::new(BTreeMap::new()),
+            caused_lines: SpinLock::new(Rate::default()),
             endings: relief::Endings::new(),
         });
         let relief: Weak<dyn Relief> = Arc::downgrade(&system) as Weak<_>;
@@ -395,19 +400,38 @@ impl<M: Machine> System<M> {
         })
     }
 
+    /// Any thread of the very process that `exact` was taken from.
+    pub fn thread_of_exact(&self, exact: ExactPid) -> Option<Arc<Thread<M>>> {
+        let thread = self.thread_of_process(exact.pid());
+        // In this order: if the process is still there, the thread was its.
+        thread.filter(|_| self.processes.with(|table| table.exact_process(exact).is_ok()))
+    }
+
+    /// Writes a line to the log that a program has caused, unless there have been too many of them.
+    pub fn log_caused(&self, line: Arguments<'_>) {
+        let admitted = self.caused_lines.lock().admit(self.environment.monotonic());
+        let Some(suppressed) = admitted else { return };
+        if suppressed > 0 {
+            self.host.log(format_args!("{suppressed} lines about programs were suppressed"));
+        }
+        self.host.log(line);
+    }
+
     /// Writes what happened to processes that signals ended to the log.
     pub fn log_reports(&self) {
         for report in self.processes.take_reports() {
             let name = alloc::string::String::from_utf8_lossy(&report.name).into_owned();
             let signal = report.information.signal;
             match report.information.cause {
-                crate::signal::Cause::Fault { fault, address } => self.host.log(format_args!(
+                crate::signal::Cause::Fault { fault, address } => self.log_caused(format_args!(
                     "process {} ({name}): {} in thread {} at {address:#x} ({fault:?})",
                     report.pid,
                     signal.description(),
                     report.tid
                 )),
-                _ => self.host.log(format_args!("process {} ({name}): {}", report.pid, signal.description())),
+                _ => {
+                    self.log_caused(format_args!("process {} ({name}): {}", report.pid, signal.description()))
+                }
             }
         }
     }
@@ -540,7 +564,7 @@ impl<M: Machine> Thread<M> {
     /// Memory is short, nobody can be made to end for it, and the thread cannot go on without: its process ends, the others live.
     pub fn out_of_memory(&self) {
         let pid = self.pid();
-        self.system.host.log(format_args!("process {pid}: killed, because memory ran out"));
+        self.system.log_caused(format_args!("process {pid}: killed, because memory ran out"));
         let information = SignalInformation::system(Signal::KILL);
         self.system.processes.with(|table| match pid == Pid::INIT {
             true => table.begin_exit(pid, crate::process::ExitStatus::Killed(Signal::KILL)),

@@ -4,7 +4,9 @@ use super::System;
 use super::adjustment_file::AdjustmentFile;
 use super::proc_text;
 use super::region_text::Part;
-use crate::process::Pid;
+use super::status::{auxiliary_text, environment_text};
+use crate::memory::Memory;
+use crate::process::{ExactPid, InspectAs, Pid, Process};
 use crate::process_context::ProcessContext;
 use crate::vfs::{
     DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, OpenContext,
@@ -27,12 +29,16 @@ impl<M: Machine> System<M> {
     /// The root directory of a /proc of this system.
     pub fn proc_root(self: &Arc<Self>) -> VnodeRef {
         let proc = Arc::new(Proc { system: Arc::downgrade(self), made: self.environment.realtime() });
-        Arc::new(Node { proc, kind: Kind::Directory("") })
+        Arc::new(Node { proc, kind: Kind::Directory(""), opened: None })
     }
 }
 
 /// The file that is written, too.
 const MEMORY_ADJUSTMENT: &str = "oom_score_adj";
+
+/// The files that show a process's memory: only those who may inspect the process open them, and what they show is the
+/// program that it had then.
+const MEMORY_FILES: [&str; 5] = ["auxv", "environ", "maps", "smaps", "smaps_rollup"];
 
 /// What a process's directory holds besides links and directories: name and mode.
 const PROCESS_FILES: [(&str, u16); 20] = [
@@ -59,11 +65,11 @@ const PROCESS_FILES: [(&str, u16); 20] = [
 ];
 
 /// Its links and directories.
-const PROCESS_LINKS: [&str; 3] = ["cwd", "exe", "root"];
+pub(super) const PROCESS_LINKS: [&str; 3] = ["cwd", "exe", "root"];
 
-/// What a node is.
+/// What a node is. Processes are known exactly: what stands for one never stands for a later one with its id.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// A directory whose path ends with a slash, or the root.
     Directory(&'static str),
     /// An entry of [`proc_text::FILES`].
@@ -71,22 +77,24 @@ enum Kind {
     /// The link to the reader's own process.
     Own,
     /// A process's directory.
-    Process(Pid),
+    Process(ExactPid),
     /// An entry of [`PROCESS_FILES`].
-    ProcessFile(Pid, usize),
+    ProcessFile(ExactPid, usize),
     /// An entry of [`PROCESS_LINKS`].
-    ProcessLink(Pid, usize),
+    ProcessLink(ExactPid, usize),
     /// Its directory of descriptors.
-    Descriptors(Pid),
+    Descriptors(ExactPid),
     /// One of them.
-    Descriptor(Pid, i32),
+    Descriptor(ExactPid, i32),
     /// Its directory of threads.
-    Tasks(Pid),
+    Tasks(ExactPid),
 }
 
-struct Node<M: Machine> {
+pub(super) struct Node<M: Machine> {
     proc: Arc<Proc<M>>,
-    kind: Kind,
+    pub(super) kind: Kind,
+    /// Of an open one of [`MEMORY_FILES`]: the memory of the process when it was opened.
+    opened: Option<Weak<Memory<M>>>,
 }
 
 impl<M: Machine> FileSystem for Proc<M> {
@@ -99,15 +107,15 @@ impl<M: Machine> FileSystem for Proc<M> {
 const FIRST_PROCESS: u64 = 1 << 16;
 
 impl<M: Machine> Node<M> {
-    fn system(&self) -> Result<Arc<System<M>>> {
+    pub(super) fn system(&self) -> Result<Arc<System<M>>> {
         self.proc.system.upgrade().ok_or(Error::ENOENT)
     }
 
     fn node(&self, kind: Kind) -> VnodeRef {
-        Arc::new(Node { proc: self.proc.clone(), kind })
+        Arc::new(Node { proc: self.proc.clone(), kind, opened: None })
     }
 
-    fn pid(&self) -> Option<Pid> {
+    pub(super) fn process(&self) -> Option<ExactPid> {
         match self.kind {
             Kind::Directory(_) | Kind::File(_) | Kind::Own => None,
             Kind::Process(pid)
@@ -126,13 +134,14 @@ impl<M: Machine> Node<M> {
             Kind::Directory("") if name.starts_with(|c: char| c.is_ascii_digit()) => {
                 let id = number(name).and_then(Pid::new)?;
                 let system = self.proc.system.upgrade()?;
-                let pid = system.processes.with(|table| match table.thread(id) {
-                    Ok(thread) => Some(thread.pid()),
-                    Err(_) => table.process(id).ok().map(|process| process.pid()),
-                })?;
-                Some(Kind::Process(pid))
+                let found = system.processes.with(|table| {
+                    let pid = table.thread(id).map_or(id, |thread| thread.pid());
+                    table.process(pid).map(Process::exact_pid)
+                });
+                found.ok().map(Kind::Process)
             }
             Kind::Directory(prefix) => child(prefix, name),
+            Kind::Process(pid) if self.is_gone(pid) => None,
             Kind::Process(pid) => {
                 let file = PROCESS_FILES.iter().position(|(file, _)| *file == name);
                 let link = PROCESS_LINKS.iter().position(|link| *link == name);
@@ -146,7 +155,7 @@ impl<M: Machine> Node<M> {
             }
             Kind::Descriptors(pid) => {
                 let descriptor = i32::try_from(number(name)?).ok()?;
-                let thread = self.proc.system.upgrade()?.thread_of_process(pid)?;
+                let thread = self.proc.system.upgrade()?.thread_of_exact(pid)?;
                 thread.descriptors().get(descriptor).ok().map(|_| Kind::Descriptor(pid, descriptor))
             }
             Kind::Tasks(pid) => {
@@ -169,14 +178,16 @@ impl<M: Machine> Node<M> {
             Kind::Directory(prefix) => {
                 let mut list: Vec<(u64, Vec<u8>, Kind)> = fixed(children(prefix));
                 if prefix.is_empty() {
-                    let ids = system.process_ids().into_iter().map(|pid| (u64::from(pid.number()), pid));
+                    let ids = system.exact_process_ids().into_iter();
+                    let ids = ids.map(|process| (u64::from(process.pid().number()), process));
                     let ids = ids.filter(|(number, _)| FIRST_PROCESS + number >= from);
-                    list.extend(ids.map(|(number, pid)| {
-                        (FIRST_PROCESS + number + 1, format!("{pid}").into_bytes(), Kind::Process(pid))
+                    list.extend(ids.map(|(number, process)| {
+                        (FIRST_PROCESS + number + 1, format!("{number}").into_bytes(), Kind::Process(process))
                     }));
                 }
                 list
             }
+            Kind::Process(pid) if self.is_gone(pid) => Vec::new(),
             Kind::Process(pid) => {
                 let files = PROCESS_FILES.iter().enumerate();
                 let files =
@@ -189,7 +200,7 @@ impl<M: Machine> Node<M> {
                 fixed(files.chain(links).chain(directories).collect())
             }
             Kind::Descriptors(pid) => {
-                let list = system.thread_of_process(pid).map(|thread| thread.descriptors().list());
+                let list = system.thread_of_exact(pid).map(|thread| thread.descriptors().list());
                 let entry = |descriptor: i32| {
                     (
                         descriptor as u64 + 1,
@@ -210,100 +221,137 @@ impl<M: Machine> Node<M> {
         }
     }
 
-    async fn text(&self) -> Result<Vec<u8>> {
+    fn is_gone(&self, process: ExactPid) -> bool {
+        let system = self.proc.system.upgrade();
+        system.is_none_or(|system| system.processes.with(|table| table.exact_process(process).is_err()))
+    }
+
+    /// Whether the calling thread may inspect the process that this node is about. `EPERM`, `ESRCH`.
+    pub(super) fn check_inspection(&self, caller: &dyn ProcessContext) -> Result<()> {
+        let process = self.process().ok_or(Error::ESRCH)?;
+        let caller = Pid::new(caller.thread()).ok_or(Error::EPERM)?;
+        self.system()?.processes.with(|table| {
+            let target = table.exact_process(process)?.pid();
+            table.may_inspect(caller, target, InspectAs::FileUser)
+        })
+    }
+
+    /// The text of a file as `reader` may see it.
+    async fn text(&self, reader: &dyn ProcessContext) -> Result<Vec<u8>> {
         let system = self.system()?;
-        match self.kind {
-            Kind::File(index) => Ok(proc_text::file(&system, proc_text::FILES[index])),
-            Kind::ProcessFile(pid, index) => match PROCESS_FILES[index].0 {
-                "auxv" => system.auxiliary_text(pid),
-                "cgroup" => Ok(b"0::/\n".to_vec()),
-                "cmdline" => system.arguments_text(pid).await,
-                "comm" => system.name_text(pid),
-                "environ" => system.environment_text(pid).await,
-                "io" => system.transfer_text(pid).map(Into::into),
-                "limits" => system.limits_text(pid).map(Into::into),
-                "mountinfo" => Ok(proc_text::mount_information(&system, pid)),
-                "oom_score" => Ok(format!("{}\n", system.memory_score(pid).await?).into()),
-                "personality" => Ok(b"00000000\n".to_vec()),
-                "schedstat" => system.schedule_text(pid).map(Into::into),
-                "wchan" => Ok(b"0".to_vec()),
-                "mounts" => Ok(proc_text::mounts(&system, pid)),
-                "stat" => system.stat_text(pid).await.map(Into::into),
-                "statm" => system.statm_text(pid).await.map(Into::into),
-                "status" => system.status_text(pid).await.map(Into::into),
-                _ => Ok(b"0\n".to_vec()),
+        let (process, name) = match self.kind {
+            Kind::File(index) => return Ok(proc_text::file(&system, proc_text::FILES[index])),
+            Kind::ProcessFile(process, index) => (process, PROCESS_FILES[index].0),
+            _ => return Err(Error::EISDIR),
+        };
+        let permitted = self.check_inspection(reader);
+        match name {
+            "auxv" => Ok(self.memory()?.map_or_else(Vec::new, |memory| auxiliary_text(&memory))),
+            "cgroup" => Ok(b"0::/\n".to_vec()),
+            "cmdline" => system.arguments_text(process).await,
+            "comm" => system.name_text(process),
+            "environ" => match self.memory()? {
+                Some(memory) => Ok(environment_text(&memory).await),
+                None => Ok(Vec::new()),
             },
-            _ => Err(Error::EISDIR),
+            "io" if permitted == Err(Error::EPERM) => Err(Error::EACCES),
+            "io" => system.transfer_text(process).map(Into::into),
+            "limits" => system.limits_text(process).map(Into::into),
+            "mountinfo" => Ok(proc_text::mount_information(&system, system.thread_of_exact(process))),
+            "oom_score" => Ok(format!("{}\n", system.memory_score(process).await?).into()),
+            "personality" => permitted.map(|()| b"00000000\n".to_vec()),
+            "schedstat" => system.schedule_text(process).map(Into::into),
+            "wchan" => Ok(b"0".to_vec()),
+            "mounts" => Ok(proc_text::mounts(&system, system.thread_of_exact(process))),
+            "stat" => system.stat_text(process, permitted.is_ok()).await.map(Into::into),
+            "statm" => system.statm_text(process).await.map(Into::into),
+            "status" => system.status_text(process).await.map(Into::into),
+            _ => Ok(b"0\n".to_vec()),
         }
     }
 
+    /// The memory that an open one of [`MEMORY_FILES`] shows; none if the process has gone or has another program.
+    fn memory(&self) -> Result<Option<Arc<Memory<M>>>> {
+        let (process, opened) = self.process().zip(self.opened.as_ref()).ok_or(Error::EACCES)?;
+        match self.system()?.opened_memory(process, opened) {
+            Ok(found) => Ok(found.map(|(_, memory)| memory)),
+            Err(Error::ESRCH) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens one of [`MEMORY_FILES`]. `EACCES`, `ESRCH`.
+    fn open_memory(&self, process: ExactPid, caller: &dyn ProcessContext) -> Result<Opened> {
+        // Taken before it is asked whether that is permitted, as `may_inspect` wants it.
+        let thread = self.system()?.thread_of_exact(process);
+        let memory = thread.map_or(Weak::new(), |thread| Arc::downgrade(&thread.memory()));
+        self.check_inspection(caller).map_err(|error| match error {
+            Error::EPERM => Error::EACCES,
+            error => error,
+        })?;
+        let node = Node { proc: self.proc.clone(), kind: self.kind, opened: Some(memory) };
+        Ok(Opened::Vnode(Arc::new(node)))
+    }
+
     /// Whether this is the file that can be written; if so, whose.
-    fn writable(&self) -> Option<Pid> {
+    fn writable(&self) -> Option<ExactPid> {
         match self.kind {
             Kind::ProcessFile(pid, index) if PROCESS_FILES[index].0 == MEMORY_ADJUSTMENT => Some(pid),
             _ => None,
         }
     }
 
-    async fn read_text(&self, offset: u64, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    async fn read_text(
+        &self,
+        reader: &dyn ProcessContext,
+        offset: u64,
+        to: &mut dyn UserBuffer,
+    ) -> Result<usize, NotDone> {
         let mut part = Part::new(offset, to.remaining());
-        match self.make_text(&mut part).await {
-            // The process has gone while its file was open.
-            Err(Error::ESRCH) => part = Part::new(0, 0),
-            other => other?,
-        }
+        self.make_text(reader, &mut part).await?;
         to.copy_out(&part.text).map_err(|error: CopyError| error.into())
     }
 
-    async fn make_text(&self, part: &mut Part) -> Result<()> {
-        let system = self.system()?;
-        let (pid, name) = match self.kind {
-            Kind::ProcessFile(pid, index) => (pid, PROCESS_FILES[index].0),
-            _ => return part.push(&self.text().await?),
+    async fn make_text(&self, reader: &dyn ProcessContext, part: &mut Part) -> Result<()> {
+        let (process, name, opened) = match (self.kind, &self.opened) {
+            (Kind::ProcessFile(process, index), Some(opened)) => (process, PROCESS_FILES[index].0, opened),
+            _ => return part.push(&self.text(reader).await?),
         };
+        let system = self.system()?;
         match name {
-            "maps" => system.maps_text(pid, part).await,
-            "smaps" => system.region_usage_text(pid, false, part).await,
-            "smaps_rollup" => system.region_usage_text(pid, true, part).await,
-            _ => part.push(&self.text().await?),
+            "maps" => system.maps_text(process, opened, part).await,
+            "smaps" => system.region_usage_text(process, opened, false, part).await,
+            "smaps_rollup" => system.region_usage_text(process, opened, true, part).await,
+            _ => part.push(&self.text(reader).await?),
         }
     }
 
-    fn target(&self) -> Result<Link> {
-        let system = self.system()?;
-        let thread = self.pid().and_then(|pid| system.thread_of_process(pid)).ok_or(Error::ENOENT)?;
-        let place = match self.kind {
-            Kind::ProcessLink(_, index) => match PROCESS_LINKS[index] {
-                "cwd" => Some(thread.directories().current()),
-                "root" => Some(thread.directories().root()),
-                _ => thread.memory().executable().and_then(|file| file.location().cloned()),
-            },
-            Kind::Descriptor(_, descriptor) => {
-                let file = thread.descriptors().get(descriptor).map_err(|_| Error::ENOENT)?;
-                return Ok(Link::Place(system.vfs.place_of(&file)));
-            }
-            _ => return Err(Error::EINVAL),
-        };
-        place.map(Link::Place).ok_or(Error::ENOENT)
+    fn mode(&self) -> Mode {
+        Mode::new(match self.kind {
+            Kind::Directory(_) | Kind::Process(_) | Kind::Tasks(_) => 0o555,
+            Kind::Descriptors(_) => 0o500,
+            Kind::File(_) => 0o444,
+            Kind::ProcessFile(_, index) => PROCESS_FILES[index].1,
+            Kind::Own | Kind::ProcessLink(..) => 0o777,
+            Kind::Descriptor(process, descriptor) => self.descriptor_mode(process, descriptor),
+        })
     }
 
-    async fn shown_target(&self) -> Result<Vec<u8>> {
-        let system = self.system()?;
-        let thread = self.pid().and_then(|pid| system.thread_of_process(pid)).ok_or(Error::ENOENT)?;
-        let root = thread.directories().root();
-        let file = match self.kind {
-            Kind::Descriptor(_, descriptor) => {
-                thread.descriptors().get(descriptor).map_err(|_| Error::ENOENT)?
-            }
-            Kind::ProcessLink(_, index) if PROCESS_LINKS[index] == "exe" => {
-                thread.memory().executable().ok_or(Error::ENOENT)?
-            }
-            _ => match self.target()? {
-                Link::Place(place) => return Ok(place.path_from_root().await),
-                Link::Path(path) => return Ok(path),
-            },
-        };
-        Ok(file.path(&root).await)
+    /// User and group of the node. Of a process that others may not inspect, all but its directory is the superuser's.
+    fn owner(&self) -> (u32, u32) {
+        let Some((process, system)) = self.process().zip(self.proc.system.upgrade()) else { return (0, 0) };
+        let always = matches!(self.kind, Kind::Process(_) | Kind::Tasks(_));
+        let owner = system.processes.with(|table| {
+            let process = table.exact_process(process)?;
+            let credentials = process.credentials();
+            let own = always || process.is_dumpable() || process.is_zombie();
+            Ok::<_, Error>(if own {
+                (credentials.user.effective, credentials.group.effective)
+            } else {
+                (0, 0)
+            })
+        });
+        owner.unwrap_or((0, 0))
     }
 }
 
@@ -348,18 +396,8 @@ impl Kind {
         }
     }
 
-    fn mode(self) -> Mode {
-        Mode::new(match self {
-            Kind::Directory(_) | Kind::Process(_) | Kind::Tasks(_) => 0o555,
-            Kind::Descriptors(_) => 0o500,
-            Kind::File(_) => 0o444,
-            Kind::ProcessFile(_, index) => PROCESS_FILES[index].1,
-            Kind::Own | Kind::ProcessLink(..) | Kind::Descriptor(..) => 0o777,
-        })
-    }
-
     fn number(self) -> u64 {
-        let of = |pid: Pid, part: u64| u64::from(pid.number()) << 32 | part;
+        let of = |process: ExactPid, part: u64| u64::from(process.pid().number()) << 32 | part;
         match self {
             Kind::Directory(path) => match proc_text::FILES.iter().position(|file| file.starts_with(path)) {
                 _ if path.is_empty() => 1,
@@ -383,16 +421,12 @@ impl<M: Machine> Vnode for Node<M> {
     }
 
     fn metadata(&self) -> Metadata {
-        let owner = self.pid().and_then(|pid| {
-            let credentials = self.proc.system.upgrade()?;
-            credentials.processes.with(|table| table.process(pid).map(|p| p.credentials().clone())).ok()
-        });
-        let (user, group) = owner.map_or((0, 0), |owner| (owner.user.effective, owner.group.effective));
+        let (user, group) = self.owner();
         Metadata {
             device: DeviceNumber { major: 0, minor: 5 },
             number: self.kind.number(),
             file_type: self.kind.file_type(),
-            mode: self.kind.mode(),
+            mode: self.mode(),
             links: if self.kind.file_type() == FileType::Directory { 2 } else { 1 },
             user,
             group,
@@ -434,7 +468,7 @@ impl<M: Machine> Vnode for Node<M> {
 
     fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {
         let name = match self.kind {
-            Kind::Process(pid) => format!("{pid}").into_bytes(),
+            Kind::Process(process) => format!("{}", process.pid()).into_bytes(),
             Kind::Descriptors(_) => b"fd".to_vec(),
             Kind::Tasks(_) => b"task".to_vec(),
             Kind::Directory(path) if !path.is_empty() => {
@@ -449,7 +483,12 @@ impl<M: Machine> Vnode for Node<M> {
         if self.kind.file_type() != FileType::Directory {
             return Answer::now(Err(Error::ENOTDIR));
         }
-        Answer::now(self.find(name).map(|kind| self.node(kind)).ok_or(Error::ENOENT))
+        // As on Linux, where the permission to search such a directory is that of a process.
+        let missing = match self.kind {
+            Kind::Process(process) if self.is_gone(process) => Error::ESRCH,
+            _ => Error::ENOENT,
+        };
+        Answer::now(self.find(name).map(|kind| self.node(kind)).ok_or(missing))
     }
 
     fn read_directory<'a>(
@@ -470,38 +509,54 @@ impl<M: Machine> Vnode for Node<M> {
         Answer::now(Ok(()))
     }
 
+    /// Where the links of a process lead depends on who asks.
     fn follow(&self) -> Answer<'_, Result<Link>> {
-        Answer::now(self.target())
+        Answer::now(Err(Error::EACCES))
     }
 
     fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Link>> {
-        match self.kind {
-            Kind::Own => Answer::now(Ok(Link::Path(format!("{}", process.process()).into_bytes()))),
-            _ => self.follow(),
-        }
-    }
-
-    fn link_text(&self) -> Answer<'_, Result<Vec<u8>>> {
-        Answer::later(self.shown_target())
+        Answer::now(match self.kind {
+            Kind::Own => Ok(Link::Path(format!("{}", process.process()).into_bytes())),
+            _ => self.target_for(process),
+        })
     }
 
     fn link_text_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Vec<u8>>> {
         match self.kind {
             Kind::Own => Answer::now(Ok(format!("{}", process.process()).into_bytes())),
-            _ => self.link_text(),
+            _ => Answer::later(self.shown_target_for(process)),
         }
     }
 
-    fn read<'a>(&'a self, offset: u64, to: &'a mut dyn UserBuffer) -> Answer<'a, Result<usize, NotDone>> {
-        Answer::later(self.read_text(offset, to))
+    fn read_for<'a>(
+        &'a self,
+        process: &'a dyn ProcessContext,
+        offset: u64,
+        to: &'a mut dyn UserBuffer,
+    ) -> Answer<'a, Result<usize, NotDone>> {
+        Answer::later(self.read_text(process, offset, to))
     }
 
-    fn open(&self, _context: &OpenContext) -> Answer<'_, Result<Opened>> {
-        let file = |pid| self.system().map(|system| Opened::Object(AdjustmentFile::new(&system, pid)));
-        Answer::now(match self.writable() {
-            Some(pid) => file(pid),
-            None if self.kind.file_type() == FileType::SymbolicLink => Err(Error::ENXIO),
-            None => Ok(Opened::Data),
+    /// A process may list and search its own descriptors even if they look like the superuser's.
+    fn is_open_to(&self, caller: &dyn ProcessContext) -> bool {
+        match self.kind {
+            Kind::Descriptors(process) => {
+                !self.is_gone(process) && process.pid().number() == caller.process()
+            }
+            _ => false,
+        }
+    }
+
+    fn open(&self, context: &OpenContext) -> Answer<'_, Result<Opened>> {
+        let file =
+            |process| self.system().map(|system| Opened::Object(AdjustmentFile::new(&system, process)));
+        Answer::now(match (self.writable(), self.kind) {
+            (Some(process), _) => file(process),
+            (None, Kind::ProcessFile(process, index)) if MEMORY_FILES.contains(&PROCESS_FILES[index].0) => {
+                self.open_memory(process, context.process)
+            }
+            (None, kind) if kind.file_type() == FileType::SymbolicLink => Err(Error::ENXIO),
+            _ => Ok(Opened::Data),
         })
     }
 

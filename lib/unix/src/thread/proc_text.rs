@@ -1,10 +1,11 @@
 //! The texts of /proc that concern the system as a whole.
 
-use super::System;
+use super::{System, Thread};
 use crate::process::Pid;
 use crate::vfs::MountFlags;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use core::time::Duration;
@@ -91,7 +92,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         }
         "macadamia" => system.host.description().into(),
         "meminfo" => memory(system).into(),
-        "mounts" => mounts(system, Pid::INIT),
+        "mounts" => mounts(system, system.thread_of_process(Pid::INIT)),
         "partitions" => b"major minor  #blocks  name\n\n".to_vec(),
         "stat" => statistics(system).into(),
         "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
@@ -147,8 +148,8 @@ fn flag_text(flags: MountFlags) -> String {
 }
 
 /// /proc/PID/mountinfo.
-pub(super) fn mount_information<M: Machine>(system: &System<M>, pid: Pid) -> Vec<u8> {
-    let Some(thread) = system.thread_of_process(pid) else { return Vec::new() };
+pub(super) fn mount_information<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
+    let Some(thread) = thread else { return Vec::new() };
     let root = thread.directories().root();
     let mut text = Vec::new();
     for mount in system.vfs.tree.mounts() {
@@ -173,8 +174,8 @@ pub(super) fn mount_information<M: Machine>(system: &System<M>, pid: Pid) -> Vec
 }
 
 /// /proc/PID/mounts: the mounts as the process sees them.
-pub(super) fn mounts<M: Machine>(system: &System<M>, pid: Pid) -> Vec<u8> {
-    let Some(thread) = system.thread_of_process(pid) else { return Vec::new() };
+pub(super) fn mounts<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
+    let Some(thread) = thread else { return Vec::new() };
     let root = thread.directories().root();
     let mut text = Vec::new();
     for mount in system.vfs.tree.mounts() {

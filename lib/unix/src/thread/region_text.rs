@@ -1,12 +1,12 @@
 //! Lists of regions in /proc: maps, smaps. A program decides how many there are, so they are made piece by piece.
 
-use super::{System, Thread};
-use crate::memory::{PAGE, Region, RegionKind};
-use crate::process::Pid;
+use super::System;
+use crate::memory::{Memory, PAGE, Region, RegionKind};
+use crate::process::ExactPid;
 use crate::sync::give_turn;
 use crate::{Error, Result};
 use alloc::string::String;
-use alloc::sync::Arc;
+use alloc::sync::Weak;
 use alloc::vec::Vec;
 use mach::Machine;
 
@@ -45,12 +45,17 @@ impl Part {
 
 impl<M: Machine> System<M> {
     /// /proc/PID/maps. `ESRCH`, `ENOMEM`.
-    pub(super) async fn maps_text(&self, pid: Pid, part: &mut Part) -> Result<()> {
-        let Some(thread) = self.thread_with_regions(pid)? else { return Ok(()) };
+    pub(super) async fn maps_text(
+        &self,
+        process: ExactPid,
+        opened: &Weak<Memory<M>>,
+        part: &mut Part,
+    ) -> Result<()> {
+        let Some((thread, memory)) = self.opened_memory(process, opened)? else { return Ok(()) };
         let root = thread.directories().root();
         let mut next = 0;
         while !part.is_full() {
-            let regions = thread.memory().regions_from(next, TURN).await;
+            let regions = memory.regions_from(next, TURN).await;
             let Some(last) = regions.last() else { break };
             next = last.range.end;
             for region in &regions {
@@ -62,9 +67,15 @@ impl<M: Machine> System<M> {
     }
 
     /// /proc/PID/smaps, or, with `sum`, smaps_rollup. `ESRCH`, `ENOMEM`.
-    pub(super) async fn region_usage_text(&self, pid: Pid, sum: bool, part: &mut Part) -> Result<()> {
-        let Some(thread) = self.thread_with_regions(pid)? else { return Ok(()) };
-        let (root, memory) = (thread.directories().root(), thread.memory());
+    pub(super) async fn region_usage_text(
+        &self,
+        process: ExactPid,
+        opened: &Weak<Memory<M>>,
+        sum: bool,
+        part: &mut Part,
+    ) -> Result<()> {
+        let Some((thread, memory)) = self.opened_memory(process, opened)? else { return Ok(()) };
+        let root = thread.directories().root();
         let mut all = RegionUsage::default();
         let mut next = 0;
         while !part.is_full() {
@@ -92,12 +103,6 @@ impl<M: Machine> System<M> {
             part.push(all.text().as_bytes())?;
         }
         Ok(())
-    }
-
-    /// A thread of a process that is no zombie. `ESRCH`.
-    fn thread_with_regions(&self, pid: Pid) -> Result<Option<Arc<Thread<M>>>> {
-        self.processes.with(|table| table.process(pid).map(drop))?;
-        Ok(self.thread_of_process(pid))
     }
 }
 

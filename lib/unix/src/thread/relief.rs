@@ -5,7 +5,7 @@
 use super::{System, Thread};
 use crate::BoxFuture;
 use crate::memory::{Memory, PAGE};
-use crate::process::{ADJUSTMENT_UNIT, Pid};
+use crate::process::{ADJUSTMENT_UNIT, ExactPid, Pid};
 use crate::sync::SpinLock;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -72,12 +72,13 @@ impl<M: Machine> System<M> {
 
     /// /proc/PID/oom_score: 0 for a process that is not ended; else twice as much for one that is to be ended first as for
     /// one of no size. `ESRCH`.
-    pub(super) async fn memory_score(&self, pid: Pid) -> crate::Result<u64> {
-        let adjustment =
-            self.processes.with(|table| table.process(pid).map(|process| process.memory_adjustment))?;
+    pub(super) async fn memory_score(&self, process: ExactPid) -> crate::Result<u64> {
+        let adjustment = self
+            .processes
+            .with(|table| table.exact_process(process).map(|process| process.memory_adjustment))?;
         let (total, memory) =
-            (self.all_pages().max(1), self.thread_of_process(pid).map(|thread| thread.memory()));
-        if pid == Pid::INIT || i64::from(adjustment) == -ADJUSTMENT_UNIT {
+            (self.all_pages().max(1), self.thread_of_exact(process).map(|thread| thread.memory()));
+        if process.pid() == Pid::INIT || i64::from(adjustment) == -ADJUSTMENT_UNIT {
             return Ok(0);
         }
         let Some(memory) = memory else { return Ok(0) };

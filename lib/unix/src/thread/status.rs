@@ -1,18 +1,21 @@
 //! What /proc tells of a process (proc(5)): the texts; `procfs` has the files.
 
 use super::{System, Thread};
-use crate::memory::PAGE;
-use crate::process::{Limit, Phase, Pid, Process, Resource, RunState, Table};
+use crate::memory::{Memory, PAGE};
+use crate::process::{ExactPid, Limit, Phase, Pid, Process, Resource, RunState, Table};
 use crate::signal::SignalSet;
 use crate::{Error, Result};
 use alloc::string::String;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::fmt::Write;
 use mach::Machine;
 
 /// Bytes of arguments or environment that are shown at most.
 const STRINGS_LIMIT: u64 = 1 << 20;
+
+/// A thread, and its address space.
+type ThreadAndMemory<M> = (Arc<Thread<M>>, Arc<Memory<M>>);
 
 /// What is shown of memory.
 #[derive(Default)]
@@ -24,6 +27,15 @@ struct MemoryUsage {
     stack_start: u64,
     arguments: (u64, u64),
     environment: (u64, u64),
+}
+
+impl MemoryUsage {
+    /// As Linux: no place, but whether there is a program.
+    fn hide_addresses(&mut self) {
+        let is_there = u64::from(self.code != (0, 0));
+        (self.code, self.stack_start) = ((is_there, is_there), 0);
+        (self.arguments, self.environment) = ((0, 0), (0, 0));
+    }
 }
 
 fn ticks(time: core::time::Duration) -> u64 {
@@ -71,18 +83,23 @@ impl<M: Machine> System<M> {
         self.processes.with(|table| table.processes().map(Process::pid).collect())
     }
 
-    /// The ids of the threads of a process. `ESRCH`.
-    pub fn thread_ids(&self, pid: Pid) -> Result<Vec<Pid>> {
-        self.processes.with(|table| Ok(table.process(pid)?.threads().collect()))
+    /// The same, so that each is told from later ones.
+    pub(super) fn exact_process_ids(&self) -> Vec<ExactPid> {
+        self.processes.with(|table| table.processes().map(Process::exact_pid).collect())
     }
 
-    async fn memory_usage(&self, pid: Pid) -> MemoryUsage {
-        let Some(thread) = self.thread_of_process(pid) else { return MemoryUsage::default() };
+    /// The ids of the threads of a process. `ESRCH`.
+    pub fn thread_ids(&self, process: ExactPid) -> Result<Vec<Pid>> {
+        self.processes.with(|table| Ok(table.exact_process(process)?.threads().collect()))
+    }
+
+    async fn memory_usage(&self, process: ExactPid) -> MemoryUsage {
+        let Some(thread) = self.thread_of_exact(process) else { return MemoryUsage::default() };
         let memory = thread.memory();
         let details = memory.details();
         let (low, high) = memory.map().bounds();
         let resident = memory.map().resident_pages(low, high).await * (PAGE / 1024);
-        self.processes.with(|table| table.note_resident(pid, resident));
+        self.processes.with(|table| table.note_resident(process.pid(), resident));
         MemoryUsage {
             resident,
             regions: memory.usage().await,
@@ -93,10 +110,14 @@ impl<M: Machine> System<M> {
         }
     }
 
-    /// /proc/PID/stat. `ESRCH`.
-    pub async fn stat_text(&self, pid: Pid) -> Result<String> {
-        let memory = self.memory_usage(pid).await;
-        let session = self.processes.with(|table| table.process(pid).map(Process::session))?;
+    /// /proc/PID/stat. Without permission to inspect the process (`permitted`) it shows no addresses. `ESRCH`.
+    pub async fn stat_text(&self, process: ExactPid, permitted: bool) -> Result<String> {
+        let pid = process.pid();
+        let mut memory = self.memory_usage(process).await;
+        if !permitted {
+            memory.hide_addresses();
+        }
+        let session = self.processes.with(|table| table.exact_process(process).map(Process::session))?;
         let terminal = self.terminals.lock().get(&session).cloned();
         let (terminal, foreground) = match &terminal {
             Some(terminal) => {
@@ -106,9 +127,9 @@ impl<M: Machine> System<M> {
             }
             None => (0, -1),
         };
-        let processor = self.thread_of_process(pid).map_or(0, |thread| thread.user().processor());
+        let processor = self.thread_of_exact(process).map_or(0, |thread| thread.user().processor());
         self.processes.with(|table| {
-            let process = table.process(pid)?;
+            let process = table.exact_process(process)?;
             let usage = table.usage(process);
             let (letter, _) = state_letter(table, process);
             let actions = process.actions().lock();
@@ -116,7 +137,7 @@ impl<M: Machine> System<M> {
             let first = process.threads().next().and_then(|tid| table.thread(tid).ok());
             let blocked = first.map_or(0, |thread| thread.blocked().bits());
             let exit_code = match process.phase() {
-                Phase::Zombie(status) => exit_code(status),
+                Phase::Zombie(status) if permitted => exit_code(status),
                 _ => 0,
             };
             let children = &process.children_usage;
@@ -161,13 +182,14 @@ impl<M: Machine> System<M> {
     }
 
     /// /proc/PID/status. `ESRCH`.
-    pub async fn status_text(&self, pid: Pid) -> Result<String> {
-        let memory = self.memory_usage(pid).await;
+    pub async fn status_text(&self, process: ExactPid) -> Result<String> {
+        let pid = process.pid();
+        let memory = self.memory_usage(process).await;
         let (memory, resident) = (memory.regions, memory.resident);
-        let umask = self.thread_of_process(pid).map_or(0o022, |thread| thread.directories().umask().bits());
-        let affinity = self.thread_of_process(pid).map_or(0, |thread| thread.user().affinity());
+        let umask = self.thread_of_exact(process).map_or(0o022, |thread| thread.directories().umask().bits());
+        let affinity = self.thread_of_exact(process).map_or(0, |thread| thread.user().affinity());
         self.processes.with(|table| {
-            let process = table.process(pid)?;
+            let process = table.exact_process(process)?;
             let (letter, word) = state_letter(table, process);
             let credentials = process.credentials();
             let (user, group) = (credentials.user, credentials.group);
@@ -222,9 +244,9 @@ impl<M: Machine> System<M> {
     }
 
     /// /proc/PID/statm: pages in all, resident, shared, text, 0, data, 0. `ESRCH`.
-    pub async fn statm_text(&self, pid: Pid) -> Result<String> {
-        self.processes.with(|table| table.process(pid).map(drop))?;
-        let memory = self.memory_usage(pid).await;
+    pub async fn statm_text(&self, process: ExactPid) -> Result<String> {
+        self.processes.with(|table| table.exact_process(process).map(drop))?;
+        let memory = self.memory_usage(process).await;
         let (usage, resident) = (memory.regions, memory.resident);
         let pages = |bytes: u64| bytes / PAGE;
         Ok(alloc::format!(
@@ -237,18 +259,10 @@ impl<M: Machine> System<M> {
         ))
     }
 
-    /// /proc/PID/auxv: the auxiliary vector as the program got it. `ESRCH`.
-    pub fn auxiliary_text(&self, pid: Pid) -> Result<Vec<u8>> {
-        self.processes.with(|table| table.process(pid).map(drop))?;
-        let Some(thread) = self.thread_of_process(pid) else { return Ok(Vec::new()) };
-        let pairs = thread.memory().details().auxiliary;
-        let words = pairs.into_iter().chain([(0, 0)]).flat_map(|(kind, value)| [kind, value]);
-        Ok(words.flat_map(u64::to_le_bytes).collect())
-    }
-
     /// /proc/PID/io, as far as it is counted. `ESRCH`.
-    pub fn transfer_text(&self, pid: Pid) -> Result<String> {
-        let usage = self.processes.with(|table| Ok::<_, Error>(table.usage(table.process(pid)?)))?;
+    pub fn transfer_text(&self, process: ExactPid) -> Result<String> {
+        let usage =
+            self.processes.with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
         Ok(alloc::format!(
             "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {}\nwrite_bytes: {}\n\
              cancelled_write_bytes: 0\n",
@@ -258,19 +272,20 @@ impl<M: Machine> System<M> {
     }
 
     /// /proc/PID/schedstat: nanoseconds of processor time, of waiting (not counted), and turns. `ESRCH`.
-    pub fn schedule_text(&self, pid: Pid) -> Result<String> {
-        let usage = self.processes.with(|table| Ok::<_, Error>(table.usage(table.process(pid)?)))?;
+    pub fn schedule_text(&self, process: ExactPid) -> Result<String> {
+        let usage =
+            self.processes.with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
         let time = (usage.user_time + usage.system_time).as_nanos();
         Ok(alloc::format!("{time} 0 {}\n", usage.voluntary_switches + usage.involuntary_switches))
     }
 
     /// /proc/PID/comm. `ESRCH`.
-    pub fn name_text(&self, pid: Pid) -> Result<Vec<u8>> {
-        self.processes.with(|table| Ok([table.process(pid)?.name(), b"\n"].concat()))
+    pub fn name_text(&self, process: ExactPid) -> Result<Vec<u8>> {
+        self.processes.with(|table| Ok([table.exact_process(process)?.name(), b"\n"].concat()))
     }
 
     /// /proc/PID/limits. `ESRCH`.
-    pub fn limits_text(&self, pid: Pid) -> Result<String> {
+    pub fn limits_text(&self, process: ExactPid) -> Result<String> {
         const ROWS: [(&str, Resource, &str); 16] = [
             ("Max cpu time", Resource::ProcessorTime, "seconds"),
             ("Max file size", Resource::FileSize, "bytes"),
@@ -289,7 +304,8 @@ impl<M: Machine> System<M> {
             ("Max realtime priority", Resource::RealTimePriority, ""),
             ("Max realtime timeout", Resource::RealTimeTime, "us"),
         ];
-        let limits = self.processes.with(|table| Ok::<_, Error>(table.process(pid)?.limits.clone()))?;
+        let limits =
+            self.processes.with(|table| Ok::<_, Error>(table.exact_process(process)?.limits.clone()))?;
         let mut text = String::new();
         let _ = writeln!(text, "{:<26}{:<21}{:<21}{:<10}", "Limit", "Soft Limit", "Hard Limit", "Units");
         let show = |value: u64| match value {
@@ -304,26 +320,42 @@ impl<M: Machine> System<M> {
     }
 
     /// /proc/PID/cmdline: the arguments, each with its zero byte; empty for zombies. `ESRCH`.
-    pub async fn arguments_text(&self, pid: Pid) -> Result<Vec<u8>> {
-        self.strings(pid, |thread| thread.memory().details().arguments).await
+    pub async fn arguments_text(&self, process: ExactPid) -> Result<Vec<u8>> {
+        self.processes.with(|table| table.exact_process(process).map(drop))?;
+        let Some(thread) = self.thread_of_exact(process) else { return Ok(Vec::new()) };
+        let memory = thread.memory();
+        Ok(strings(&memory, memory.details().arguments).await)
     }
 
-    /// /proc/PID/environ, as [`System::arguments_text`].
-    pub async fn environment_text(&self, pid: Pid) -> Result<Vec<u8>> {
-        self.strings(pid, |thread| thread.memory().details().environment).await
-    }
-
-    async fn strings(
+    /// The thread and the memory that a file of /proc shows which was opened when the process had `opened`: none for
+    /// zombies, and none once the process has another program. `ESRCH`.
+    pub(super) fn opened_memory(
         &self,
-        pid: Pid,
-        range: impl FnOnce(&Arc<Thread<M>>) -> core::ops::Range<u64>,
-    ) -> Result<Vec<u8>> {
-        self.processes.with(|table| table.process(pid).map(|_| ()))?;
-        let Some(thread) = self.thread_of_process(pid) else { return Ok(Vec::new()) };
-        let range = range(&thread);
-        let length = (range.end - range.start).min(STRINGS_LIMIT) as usize;
-        Ok(thread.memory().read_bytes(range.start, length).await.unwrap_or_default())
+        process: ExactPid,
+        opened: &Weak<Memory<M>>,
+    ) -> Result<Option<ThreadAndMemory<M>>> {
+        self.processes.with(|table| table.exact_process(process).map(drop))?;
+        let Some(thread) = self.thread_of_exact(process) else { return Ok(None) };
+        let memory = opened.upgrade().filter(|memory| Arc::ptr_eq(memory, &thread.memory()));
+        Ok(memory.map(|memory| (thread, memory)))
     }
+}
+
+/// /proc/PID/auxv: the auxiliary vector as the program got it.
+pub(super) fn auxiliary_text<M: Machine>(memory: &Memory<M>) -> Vec<u8> {
+    let pairs = memory.details().auxiliary;
+    let words = pairs.into_iter().chain([(0, 0)]).flat_map(|(kind, value)| [kind, value]);
+    words.flat_map(u64::to_le_bytes).collect()
+}
+
+/// /proc/PID/environ, as [`System::arguments_text`].
+pub(super) async fn environment_text<M: Machine>(memory: &Memory<M>) -> Vec<u8> {
+    strings(memory, memory.details().environment).await
+}
+
+async fn strings<M: Machine>(memory: &Memory<M>, range: core::ops::Range<u64>) -> Vec<u8> {
+    let length = (range.end - range.start).min(STRINGS_LIMIT) as usize;
+    memory.read_bytes(range.start, length).await.unwrap_or_default()
 }
 
 /// A status as `exit_code` of /proc/PID/stat shows it.

@@ -374,6 +374,9 @@ fn background_processes_are_stopped() {
         fn process(&self) -> ProcessId {
             self.0.process()
         }
+        fn thread(&self) -> ProcessId {
+            self.0.thread()
+        }
         fn group(&self) -> ProcessId {
             self.0.group()
         }

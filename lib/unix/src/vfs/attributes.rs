@@ -36,7 +36,7 @@ impl Caller<'_> {
     ) -> Result<()> {
         let caller = Caller { identity, ..*self };
         let found = caller.find_or_self(at, path, follow, empty).await?;
-        permitted_at(&found.location, identity, access)
+        caller.permitted_at(&found.location, access)
     }
 
     /// chmod(2) at a place.

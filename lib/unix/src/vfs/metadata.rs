@@ -65,6 +65,8 @@ bitflags! {
         const ANY_EXECUTE = 0o111;
         /// May be executed by the group.
         const GROUP_EXECUTE = 0o010;
+        /// Write permission for all others.
+        const OTHER_WRITE = 0o002;
     }
 }
 

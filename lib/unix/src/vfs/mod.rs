@@ -87,18 +87,41 @@ struct DirectoriesState {
     root: Location,
     current: Location,
     umask: Mode,
+    /// Executions under way that rely on it that nothing else begins to share these directories.
+    seals: u32,
+}
+
+/// See [`Directories::seal`].
+pub(crate) struct Sealed<'a>(&'a Directories);
+
+impl Drop for Sealed<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().seals -= 1;
+    }
 }
 
 impl Directories {
     /// Root and working directory at `root`; umask 022.
     pub fn new(root: Location) -> Directories {
-        let state = DirectoriesState { current: root.clone(), root, umask: Mode::new(0o022) };
+        let state = DirectoriesState { current: root.clone(), root, umask: Mode::new(0o022), seals: 0 };
         Directories { state: SpinLock::new(state) }
     }
 
     /// An independent copy (fork without CLONE_FS).
     pub fn copy(&self) -> Directories {
-        Directories { state: SpinLock::new(self.state.lock().clone()) }
+        let state = DirectoriesState { seals: 0, ..self.state.lock().clone() };
+        Directories { state: SpinLock::new(state) }
+    }
+
+    /// Until the answer is dropped, no new thread may share these directories.
+    pub(crate) fn seal(&self) -> Sealed<'_> {
+        self.state.lock().seals += 1;
+        Sealed(self)
+    }
+
+    /// Whether no new thread may share them at present.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.state.lock().seals > 0
     }
 
     /// The root directory.

@@ -2,7 +2,7 @@
 
 use super::metadata::{DeviceNumber, FileType, Metadata, Mode};
 use super::mount::Location;
-use super::permission::{Access, check_sticky, permitted_at};
+use super::permission::{Access, check_sticky, is_owner, permitted, permitted_at};
 use super::vnode::{NewNode, RenameEnd, VnodeRef, same};
 use super::walk::Last;
 use super::{At, Caller};
@@ -94,7 +94,7 @@ impl Caller<'_> {
         new: &[u8],
     ) -> Result<()> {
         if let (At::File(file), true, true) = (old_at, empty, old.is_empty())
-            && !file.may_link()
+            && (!file.may_link() || !self.identity.has(Capability::ReadSearch))
         {
             return Err(Error::ENOENT);
         }
@@ -113,13 +113,23 @@ impl Caller<'_> {
             return Err(Error::EXDEV);
         }
         permitted_at(&directory, self.identity, Access::WRITE | Access::EXECUTE)?;
-        if target.vnode.file_type() == FileType::Directory {
+        if target.vnode.file_type() == FileType::Directory || !self.may_link(&target.vnode.metadata()) {
             return Err(Error::EPERM);
         }
         directory.vnode.link(&name, &target.vnode).await?;
         inotify::happened(&target.vnode, None, Events::ATTRIBUTES);
         inotify::created(&directory.vnode, &name, &target.vnode);
         Ok(())
+    }
+
+    /// Whether the caller may give a file another name: its own, and of others' such as it may read and write and that lend
+    /// nothing to who executes them (proc(5), protected_hardlinks).
+    fn may_link(&self, target: &Metadata) -> bool {
+        let lends = target.mode.contains(Mode::SET_USER)
+            || target.mode.contains(Mode::SET_GROUP | Mode::GROUP_EXECUTE);
+        let plain = target.file_type == FileType::Regular && !lends;
+        is_owner(target, self.identity)
+            || (plain && permitted(target, self.identity, Access::READ | Access::WRITE).is_ok())
     }
 
     /// Removes a name of something that is not a directory.
@@ -333,6 +343,6 @@ impl Caller<'_> {
         if place.vnode.file_type() != FileType::Directory {
             return Err(Error::ENOTDIR);
         }
-        permitted_at(place, self.identity, Access::EXECUTE)
+        self.permitted_at(place, Access::EXECUTE)
     }
 }

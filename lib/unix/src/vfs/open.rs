@@ -139,7 +139,7 @@ impl Caller<'_> {
                     if found.vnode.file_type() == FileType::SymbolicLink
                         && !flags.contains(OpenFlags::NO_FOLLOW)
                     {
-                        walker.enter_link(&found).await?;
+                        walker.enter_last_link(&found).await?;
                         continue;
                     }
                     if directory {
@@ -168,7 +168,7 @@ impl Caller<'_> {
                         found => found?,
                     };
                     if found.vnode.file_type() == FileType::SymbolicLink {
-                        walker.enter_link(&found).await?;
+                        walker.enter_last_link(&found).await?;
                         continue;
                     }
                     return self.open_found(found, Some((walker.at, name)), flags, false).await;
@@ -233,7 +233,7 @@ impl Caller<'_> {
     /// Opens a file that was found (or, with `created`, was just made: then permission is not asked again).
     pub(crate) async fn open_found(
         &self,
-        location: Location,
+        mut location: Location,
         entry: Option<(Location, Vec<u8>)>,
         flags: OpenFlags,
         created: bool,
@@ -250,6 +250,10 @@ impl Caller<'_> {
             _ => match location.vnode.open(&context).await? {
                 Opened::Data => None,
                 Opened::Object(object) => Some(object),
+                Opened::Vnode(vnode) => {
+                    location.vnode = vnode;
+                    None
+                }
                 Opened::Device => {
                     let number = location.vnode.metadata().represents;
                     let driver = self.vfs.device(file_type == FileType::BlockDevice, number)?;
@@ -291,7 +295,7 @@ impl Caller<'_> {
             _ => {}
         }
         if !created {
-            permitted_at(location, self.identity, flags.access())?;
+            self.permitted_at(location, flags.access())?;
         }
         if flags.contains(OpenFlags::NO_ACCESS_TIME) && !is_owner(&location.vnode.metadata(), self.identity) {
             return Err(Error::EPERM);

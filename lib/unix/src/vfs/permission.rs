@@ -1,5 +1,6 @@
 //! Who may do what with a file (path_resolution(7), "Permissions").
 
+use super::Caller;
 use super::metadata::{FileType, Metadata, Mode};
 use super::mount::{Location, MountFlags};
 use crate::{Capability, Error, Identity, Result};
@@ -60,6 +61,22 @@ pub fn permitted_at(at: &Location, identity: &Identity, access: Access) -> Resul
         return Err(Error::EACCES);
     }
     Ok(())
+}
+
+impl Caller<'_> {
+    /// As [`permitted`], for the caller and a place with this metadata.
+    pub(super) fn permitted(&self, at: &Location, metadata: &Metadata, access: Access) -> Result<()> {
+        permitted(metadata, self.identity, access).or_else(|error| self.is_own(at, access).ok_or(error))
+    }
+
+    /// As [`permitted_at`], for the caller.
+    pub(super) fn permitted_at(&self, at: &Location, access: Access) -> Result<()> {
+        permitted_at(at, self.identity, access).or_else(|error| self.is_own(at, access).ok_or(error))
+    }
+
+    fn is_own(&self, at: &Location, access: Access) -> Option<()> {
+        (!access.contains(Access::WRITE) && at.vnode.is_open_to(self.process)).then_some(())
+    }
 }
 
 /// Whether `identity` is the file's owner or acts as such.

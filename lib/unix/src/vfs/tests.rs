@@ -621,3 +621,49 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn links_that_others_left_are_no_traps() {
+    let mut w = World::new();
+    w.put("/secret", b"x");
+    let sticky = now(w.caller().make_directory(&At::Current, b"/tmp", Mode::new(0o1777)));
+    assert_eq!(sticky, Ok(()));
+    let tmp = now(w.caller().find(&At::Current, b"/tmp", true)).unwrap().location;
+    now(w.caller().change_mode(&tmp, Mode::new(0o1777))).unwrap();
+    w.become_user(7, 7);
+    w.symlink("/secret", "/tmp/trap");
+    assert_eq!(w.cat("/tmp/trap"), Ok(b"x".to_vec()), "one's own");
+    w.become_user(8, 8);
+    assert_eq!(w.cat("/tmp/trap"), Err(Error::EACCES));
+    assert_eq!(w.open("/tmp/trap", OpenFlags::READ | OpenFlags::CREATE).map(drop), Err(Error::EACCES));
+    assert_eq!(w.cat("/tmp/trap/"), Err(Error::EACCES));
+    w.identity = crate::Identity::superuser();
+    assert_eq!(w.cat("/tmp/trap"), Err(Error::EACCES), "the superuser above all");
+    w.symlink("/secret", "/tmp/fine");
+    w.become_user(8, 8);
+    assert_eq!(w.cat("/tmp/fine"), Ok(b"x".to_vec()), "the directory's owner's");
+}
+
+#[test]
+fn others_files_get_no_other_names() {
+    let mut w = World::new();
+    for (name, mode) in [("/readable", 0o644), ("/writable", 0o666), ("/lent", 0o4666)] {
+        w.put(name, b"");
+        let place = now(w.caller().find(&At::Current, name.as_bytes(), true)).unwrap().location;
+        now(w.caller().change_mode(&place, Mode::new(mode))).unwrap();
+    }
+    let root = now(w.caller().find(&At::Current, b"/", true)).unwrap().location;
+    now(w.caller().change_mode(&root, Mode::new(0o777))).unwrap();
+    let file = w.open("/writable", OpenFlags::READ).unwrap();
+    w.become_user(7, 7);
+    let link = |old: &str, new: &str| {
+        now(w.caller().link(&At::Current, old.as_bytes(), false, false, &At::Current, new.as_bytes()))
+    };
+    assert_eq!(link("/readable", "/a"), Err(Error::EPERM));
+    assert_eq!(link("/lent", "/b"), Err(Error::EPERM));
+    assert_eq!(link("/writable", "/c"), Ok(()));
+    w.put("/own", b"");
+    assert_eq!(link("/own", "/d"), Ok(()));
+    let named = now(w.caller().link(&At::File(file), b"", false, true, &At::Current, b"/e"));
+    assert_eq!(named, Err(Error::ENOENT), "a descriptor alone is no permission");
+}

@@ -145,6 +145,8 @@ pub enum Opened {
     Data,
     /// They go to this object.
     Object(Arc<dyn FileObject>),
+    /// They go to the data of this vnode, which is the opened one as it is now.
+    Vnode(VnodeRef),
 }
 
 /// One file. Permissions, limits and read-only mounts have been checked by the caller (`vfs`); names are single
@@ -279,6 +281,23 @@ pub trait Vnode: Send + Sync + 'static {
     fn read<'a>(&'a self, offset: u64, to: &'a mut dyn UserBuffer) -> Answer<'a, Result<usize, NotDone>> {
         let _ = (offset, to);
         Answer::now(Err(Error::EINVAL.into()))
+    }
+
+    /// As [`Vnode::read`], where what is read depends on the reader.
+    fn read_for<'a>(
+        &'a self,
+        process: &'a dyn ProcessContext,
+        offset: u64,
+        to: &'a mut dyn UserBuffer,
+    ) -> Answer<'a, Result<usize, NotDone>> {
+        let _ = process;
+        self.read(offset, to)
+    }
+
+    /// Whether this process may read or search it whatever its mode says.
+    fn is_open_to(&self, process: &dyn ProcessContext) -> bool {
+        let _ = process;
+        false
     }
 
     /// Copies data in, not beyond `limit` (`EFBIG` if it starts there); returns the count and the offset behind it.

@@ -1,8 +1,8 @@
 //! The path walker (path_resolution(7)).
 
-use super::metadata::{FileType, NAME_MAXIMUM, PATH_MAXIMUM};
+use super::metadata::{FileType, Mode, NAME_MAXIMUM, PATH_MAXIMUM};
 use super::mount::Location;
-use super::permission::{Access, permitted};
+use super::permission::Access;
 use super::vnode::Link;
 use super::{At, Caller};
 use crate::sync::Turns;
@@ -163,12 +163,22 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
+    /// As [`Walker::enter_link`], for a link at the end of the path: in a directory where others may put links but not
+    /// remove them, only one's own and those of the directory's owner are followed (proc(5), protected_symlinks).
+    pub(crate) async fn enter_last_link(&mut self, link: &Location) -> Result<()> {
+        let (directory, own) = (self.at.vnode.metadata(), link.vnode.metadata());
+        let is_trap = directory.mode.contains(Mode::STICKY | Mode::OTHER_WRITE)
+            && own.user != self.caller.identity.user
+            && own.user != directory.user;
+        if is_trap { Err(Error::EACCES) } else { self.enter_link(link).await }
+    }
+
     fn check_search(&self) -> Result<()> {
         let metadata = self.at.vnode.metadata();
         if metadata.file_type != FileType::Directory {
             return Err(Error::ENOTDIR);
         }
-        permitted(&metadata, self.caller.identity, Access::EXECUTE)
+        self.caller.permitted(&self.at, &metadata, Access::EXECUTE)
     }
 }
 
@@ -188,7 +198,9 @@ impl Caller<'_> {
             directory_demanded |= directory;
             let found = walker.child(&name).await?;
             match found.vnode.file_type() {
-                FileType::SymbolicLink if follow || directory_demanded => walker.enter_link(&found).await?,
+                FileType::SymbolicLink if follow || directory_demanded => {
+                    walker.enter_last_link(&found).await?
+                }
                 FileType::Directory => {
                     return Ok(Found { location: found, entry: Some((walker.at, name)) });
                 }

@@ -111,7 +111,7 @@ fn a_thread_that_execs_in_place_of_the_first_is_the_process() {
     system.with(|t| {
         t.begin_exec(other).unwrap();
         t.exit_thread(process, ExitStatus::Exited(0));
-        t.finish_exec(other, b"program", user(1001)).unwrap();
+        t.finish_exec(other, program(b"program", user(1001))).unwrap();
     });
     assert_eq!((count(&system, 1000), count(&system, 1001)), (0, 1));
     assert_eq!((signals(1000), signals(1001)), (0, 1), "what is pending counts for the process's user");

@@ -1,0 +1,140 @@
+//! Who may inspect a process (ptrace(2)), and who is whose once ids change.
+
+use super::*;
+
+fn with_user(user: Ids) -> Arc<Credentials> {
+    Arc::new(Credentials { user, group: Ids::all(user.real), ..Credentials::superuser() })
+}
+
+/// A child of the first process with these credentials, as a login makes it: its program was executed with them.
+fn login(system: &Processes, init: Pid, user: Ids) -> Pid {
+    let child = fork(system, init);
+    system.with(|t| t.set_credentials(child, with_user(user))).unwrap();
+    system.with(|t| t.finish_exec(child, program(b"login", with_user(user)))).unwrap();
+    child
+}
+
+fn inspect(system: &Processes, caller: Pid, target: Pid) -> [crate::Result<()>; 2] {
+    [InspectAs::FileUser, InspectAs::RealUser].map(|how| system.with(|t| t.may_inspect(caller, target, how)))
+}
+
+const YES: [crate::Result<()>; 2] = [Ok(()); 2];
+const NO: [crate::Result<()>; 2] = [Err(Error::EPERM); 2];
+
+#[test]
+fn processes_of_one_user_inspect_each_other_until_ids_change() {
+    let (system, init) = system();
+    let (a, b, c) = (
+        login(&system, init, Ids::all(1000)),
+        login(&system, init, Ids::all(1000)),
+        login(&system, init, Ids::all(1001)),
+    );
+    assert_eq!(inspect(&system, a, b), YES);
+    assert_eq!(inspect(&system, a, c), NO);
+    assert_eq!(inspect(&system, init, c), YES);
+    assert_eq!(inspect(&system, a, init), NO);
+    // A program with another's rights, also once it has given them up.
+    let raised = Ids { effective: 0, saved: 0, file: 0, ..Ids::all(1000) };
+    system.with(|t| t.finish_exec(b, program(b"su", with_user(raised)))).unwrap();
+    assert_eq!((inspect(&system, a, b), inspect(&system, b, b)), (NO, YES));
+    system.with(|t| t.set_credentials(b, with_user(Ids::all(1000)))).unwrap();
+    assert_eq!(inspect(&system, a, b), NO);
+    system.with(|t| t.finish_exec(b, program(b"sh", with_user(Ids::all(1000))))).unwrap();
+    assert_eq!(inspect(&system, a, b), YES);
+    // A program that cannot be read, and its child.
+    let secret = NewProgram { is_readable: false, ..program(b"secret", with_user(Ids::all(1000))) };
+    system.with(|t| t.finish_exec(b, secret)).unwrap();
+    let child = fork(&system, b);
+    assert_eq!((inspect(&system, a, b), inspect(&system, a, child)), (NO, NO));
+    exit(&system, child, 0);
+    assert_eq!(inspect(&system, a, child), YES, "a zombie has no memory");
+}
+
+#[test]
+fn files_and_calls_count_different_ids() {
+    let (system, init) = system();
+    let target = login(&system, init, Ids::all(1000));
+    let files_only = login(&system, init, Ids { file: 1000, ..Ids::all(1001) });
+    system
+        .with(|t| {
+            t.set_credentials(
+                files_only,
+                Arc::new(Credentials {
+                    user: Ids { file: 1000, ..Ids::all(1001) },
+                    group: Ids { file: 1000, ..Ids::all(1001) },
+                    ..Credentials::superuser()
+                }),
+            )
+        })
+        .unwrap();
+    assert_eq!(inspect(&system, files_only, target), [Ok(()), Err(Error::EPERM)]);
+    // The superuser's id for files alone opens no process of the superuser.
+    let file_superuser = Credentials {
+        user: Ids { file: 0, ..Ids::all(1001) },
+        group: Ids { file: 0, ..Ids::all(1001) },
+        ..Credentials::superuser()
+    };
+    system.with(|t| t.set_credentials(files_only, Arc::new(file_superuser))).unwrap();
+    assert_eq!(inspect(&system, files_only, init), NO);
+}
+
+#[test]
+fn a_process_is_told_from_a_later_one_with_its_id() {
+    let (system, init) = system();
+    // Few ids, so that each soon comes again.
+    system.with(|t| t.ids = crate::process::ids::Allocator::new(16));
+    for _ in 0..8 {
+        fork(&system, init);
+    }
+    let child = fork(&system, init);
+    let exact = system.with(|t| t.process(child).map(Process::exact_pid)).unwrap();
+    assert!(system.with(|t| t.exact_process(exact).is_ok()));
+    exit(&system, child, 0);
+    assert!(system.with(|t| t.exact_process(exact).is_ok()), "a zombie is still it");
+    wait(&system, init, any()).unwrap().unwrap();
+    // All at one time of the clock, until the id comes again.
+    loop {
+        let next = fork(&system, init);
+        if next == child {
+            break;
+        }
+        exit(&system, next, 0);
+        wait(&system, init, any()).unwrap().unwrap();
+    }
+    assert_eq!(system.with(|t| t.exact_process(exact).map(drop)), Err(Error::ESRCH));
+}
+
+#[test]
+fn a_child_ends_with_its_own_signal_only_for_the_program_that_made_it() {
+    let (system, init) = system();
+    for executes in [false, true] {
+        let parent = login(&system, init, Ids::all(1000));
+        let options = NewThread { exit_signal: Some(Signal::USR1), ..clone_options() };
+        let child = system.with(|t| t.create(parent, options)).unwrap();
+        if executes {
+            let raised = Ids { effective: 0, saved: 0, file: 0, ..Ids::all(1000) };
+            system.with(|t| t.finish_exec(parent, program(b"su", with_user(raised)))).unwrap();
+        }
+        exit(&system, child, 0);
+        let pending = system.with(|t| t.process(parent).unwrap().pending().set());
+        assert_eq!(pending.contains(Signal::USR1), !executes);
+    }
+}
+
+#[test]
+fn the_end_of_a_parent_is_no_signal_to_more_privileged_programs() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    let set = |signal| system.with(|t| t.thread_mut(child).unwrap().parent_death_signal = signal);
+    let get = || system.with(|t| t.thread(child).unwrap().parent_death_signal);
+    set(Some(Signal::USR1));
+    system.with(|t| t.set_credentials(child, with_user(Ids::all(0)))).unwrap();
+    assert_eq!(get(), Some(Signal::USR1));
+    system.with(|t| t.set_credentials(child, with_user(Ids::all(1000)))).unwrap();
+    assert_eq!(get(), None);
+    set(Some(Signal::USR1));
+    let other_group =
+        Credentials { group: Ids { effective: 7, ..Ids::all(1000) }, ..(*with_user(Ids::all(1000))).clone() };
+    system.with(|t| t.finish_exec(child, program(b"x", Arc::new(other_group)))).unwrap();
+    assert_eq!(get(), None);
+}
