@@ -64,6 +64,8 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
     if options.guest.wanted() {
         bail!("a system of systems.toml runs no command and has no image: leave out its name");
     }
+    // A name that is none is said before minutes of building.
+    options.choice.machine(&options.hardware)?;
     build::everything(&build::Options::default())?;
     eprintln!("mac: booting; Ctrl-A X leaves, Ctrl-A H lists the other keys");
     boot(&options.choice, &options.hardware, &[]).map(|()| ExitCode::SUCCESS)

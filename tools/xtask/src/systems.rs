@@ -91,8 +91,8 @@ impl Choice {
         let systems = table.system.iter().map(|system| format!("  {:24} {}\n", system.name, system.about));
         let suites = suites.iter().map(|suite| format!("  {:24} {}\n", suite.name, suite.about));
         bail!(
-            "no system or suite is called {:?}. Systems:\n{}Suites:\n{}",
-            name,
+            "no system or suite is called {name:?}; a command of the guest's is run with: ./mac run -- {name}\n\
+             Systems:\n{}Suites:\n{}",
             systems.collect::<String>(),
             suites.collect::<String>().trim_end()
         )

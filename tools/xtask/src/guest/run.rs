@@ -5,7 +5,7 @@ use super::terminal::{self, Terminal};
 use super::{Request, make};
 use crate::qemu::Machine;
 use anyhow::{Context, Result, bail};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -143,6 +143,9 @@ enum Typed {
     Leave,
 }
 
+/// The signal that ends a program whose output has no reader.
+const SIGPIPE: i32 = 13;
+
 /// The key before those that steer the emulator instead of the guest.
 const ESCAPE: u8 = 1;
 
@@ -158,8 +161,13 @@ impl Run {
                 Ok(Printed::Terminal(bytes)) => {
                     listens = true;
                     let bytes = self.readiness.take(bytes);
-                    terminal.write_all(&bytes)?;
-                    terminal.flush()?;
+                    match terminal.write_all(&bytes).and_then(|()| terminal.flush()) {
+                        // The reader of a pipe has what it wanted, as `head -1`: a program would end by SIGPIPE.
+                        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                            return Ok(End::Status(128 + SIGPIPE));
+                        }
+                        result => result?,
+                    }
                 }
                 Ok(Printed::Log(bytes)) => {
                     self.log.take(&bytes);

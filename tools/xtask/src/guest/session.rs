@@ -9,6 +9,7 @@ use crate::qemu::Machine;
 use crate::scratch::{Guard, Scratch};
 use crate::{boots, tree};
 use anyhow::{Context, Result, bail};
+use std::collections::VecDeque;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -263,25 +264,29 @@ impl Session {
         said
     }
 
-    /// The status with which the guest ended, after the ports have been read to their ends: from the log if it says it,
-    /// otherwise from QEMU's own.
+    /// The status with which the guest ended, after the ports have been read to their ends.
+    ///
+    /// # Errors
+    /// The log names none: the machine has stopped by itself. The error has the last lines of the log.
     pub(crate) fn status(&mut self, log: &Log) -> Result<i32> {
         let status = self.child.0.wait().context("waiting for QEMU")?;
-        if let Some(status) = log.status {
-            return Ok(status);
-        }
-        // The debug-exit device makes 2 * status + 1 of a status.
-        match status.code() {
-            Some(code) if code % 2 == 1 => Ok(code / 2),
-            _ => bail!("the machine stopped before the command had ended (QEMU: {status})"),
-        }
+        log.status.with_context(|| {
+            format!(
+                "the machine stopped before the command had ended (QEMU: {status}):\n{}",
+                log.last_lines()
+            )
+        })
     }
 }
+
+/// How many of the last lines of the log are kept.
+const LAST_LINES: usize = 16;
 
 /// The log's lines, and what they say about the guest's end.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     partial: Vec<u8>,
+    last: VecDeque<String>,
     pub(crate) status: Option<i32>,
     /// Whether the machine was to start anew.
     pub(crate) restarts: bool,
@@ -295,12 +300,23 @@ impl Log {
                 self.partial.push(*byte);
                 continue;
             }
-            let line = String::from_utf8_lossy(&self.partial);
+            let line = String::from_utf8_lossy(&self.partial).trim_end().to_string();
             let status = line.trim().strip_prefix("guest: status ").and_then(|status| status.parse().ok());
             self.status = status.or(self.status);
             self.restarts |= line.trim() == "unix: the machine starts anew";
+            if self.last.len() == LAST_LINES {
+                self.last.pop_front();
+            }
+            self.last.push_back(line);
             self.partial.clear();
         }
+    }
+
+    /// What was printed last, a line to a line.
+    fn last_lines(&self) -> String {
+        let partial = String::from_utf8_lossy(&self.partial);
+        let lines: Vec<&str> = self.last.iter().map(String::as_str).chain([partial.trim_end()]).collect();
+        format!("  {}", lines.join("\n  ").trim_end())
     }
 }
 
@@ -373,5 +389,17 @@ mod tests {
         assert_eq!((log.status, log.restarts), (Some(137), false));
         log.take(b"unix: the machine starts anew\r\n");
         assert!(log.restarts);
+    }
+
+    #[test]
+    fn the_last_lines_of_the_log_are_kept() {
+        let mut log = Log::default();
+        for line in 0..2 * LAST_LINES {
+            log.take(format!("line {line}\r\n").as_bytes());
+        }
+        log.take(b"panic: no mem");
+        let last = log.last_lines();
+        assert!(last.starts_with(&format!("  line {LAST_LINES}\n")), "{last}");
+        assert!(last.ends_with("\n  panic: no mem"), "{last}");
     }
 }
