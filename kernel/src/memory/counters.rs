@@ -110,8 +110,9 @@ impl Counters {
             if word.upper() != upper {
                 return Err(Refusal::Upper(word.upper()));
             }
-            // Both are at most `Word::MOST`, so the difference is right, and the sum below has room.
-            if bytes > self.limit.load(Ordering::Relaxed).saturating_sub(word.used()) {
+            // The first is known of a constant. Both are at most `Word::MOST` then: their sum is right, and one within the limit,
+            // which is no larger, has room.
+            if bytes > Word::MOST || word.used() + bytes > self.limit.load(Ordering::Relaxed) {
                 return Err(Refusal::Full);
             }
             match self.replace(word, Word(word.0 + bytes)) {
