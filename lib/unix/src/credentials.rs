@@ -253,7 +253,15 @@ impl Credentials {
     /// (setpriority(2), sched_setaffinity(2)).
     pub fn may_schedule(&self, target: &Credentials) -> bool {
         let ours = self.user.effective;
-        self.is_privileged() || ours == target.user.real || ours == target.user.effective
+        let same_user = ours == target.user.real || ours == target.user.effective;
+        // One that has or can get back privileges that the caller cannot get is out of its reach.
+        let reached = self.may_be_privileged() || !target.may_be_privileged();
+        self.is_privileged() || (same_user && reached)
+    }
+
+    /// Whether the process has privileges, or may get them back (capabilities(7): permitted ones).
+    fn may_be_privileged(&self) -> bool {
+        [self.user.real, self.user.effective, self.user.saved].contains(&0)
     }
 
     /// Whether a process with these credentials may signal one with `target`'s (kill(2)).

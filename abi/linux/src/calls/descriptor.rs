@@ -112,7 +112,9 @@ pub(crate) async fn pipe<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
         return Err(Error::EINVAL.into());
     }
     let status = open_flags(flags).intersection(OpenFlags::NONBLOCK | OpenFlags::DIRECT);
-    give_pair(call, unix::pipe::pipe(status), flags & CLOSE_ON_EXEC != 0, call.arg(0)).await
+    let credentials = call.thread.credentials();
+    let owner = (credentials.user.file, credentials.group.file);
+    give_pair(call, unix::pipe::pipe(owner, status), flags & CLOSE_ON_EXEC != 0, call.arg(0)).await
 }
 
 /// Makes descriptors of both files and stores their numbers at `address`.

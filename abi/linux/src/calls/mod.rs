@@ -324,6 +324,7 @@ table! { call, number:
     personality => system::personality(call),
     syslog => boxed(system::syslog(call)).await,
     reboot => system::reboot(call),
+    vhangup => system::vhangup(call),
     capget => boxed(system::capget(call)).await,
     capset => boxed(system::capset(call)).await,
 }

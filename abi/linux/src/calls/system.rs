@@ -5,6 +5,7 @@ use crate::layout::process::{SystemInformation, to_sysinfo, to_utsname};
 use crate::layout::{Fields, Writer};
 use mach::Machine;
 use unix::Error;
+use unix::process_context::ProcessContext;
 use unix::sync::Turns;
 use unix::thread::End;
 
@@ -120,6 +121,17 @@ pub(crate) async fn syslog<M: Machine>(call: &Call<'_, M>) -> Done {
         0..=10 => Err(Error::EPERM.into()),
         _ => Err(Error::EINVAL.into()),
     }
+}
+
+/// vhangup(2): the terminal of the caller's session is as if its line had been cut. `EPERM` without privilege.
+pub(crate) fn vhangup<M: Machine>(call: &Call<'_, M>) -> Done {
+    if !call.thread.credentials().is_privileged() {
+        return Err(Error::EPERM.into());
+    }
+    if let Some(terminal) = call.thread.context().terminal() {
+        terminal.hang_up();
+    }
+    Ok(0)
 }
 
 pub(crate) fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -10,6 +10,8 @@ const LEFT: u64 = 12;
 const KILLED: u32 = 9;
 
 const PAUSE: u64 = 34;
+const PRCTL: u64 = 157;
+const SET_DUMPABLE: u64 = 4;
 const SECOND: u64 = 1_000_000;
 
 fn world() -> Rc<World> {
@@ -291,6 +293,10 @@ fn what_processes_count_for() {
                 assert!(score(p, "self").await? > 1300);
                 // Who has lost the privilege to lower it can raise it, and come back to what it was when that was lost.
                 assert_eq!(p.call(105, &[1000]).await?, 0);
+                // Its files are the superuser's until it says again that it may be looked at.
+                let path = p.string(DATA + 0x100, "/proc/self/oom_score_adj").await?;
+                assert_eq!(p.call(2, &[path, 1]).await?, EACCES);
+                assert_eq!(p.call(PRCTL, &[SET_DUMPABLE, 1]).await?, 0);
                 for (text, result) in [("499", EACCES), ("900", 3), ("500", 3), ("0", EACCES)] {
                     assert_eq!(wish(p, text).await?, result, "{text}");
                 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 fn file() -> Arc<OpenFile> {
-    crate::pipe::pipe(OpenFlags::empty()).0
+    crate::pipe::pipe((0, 0), OpenFlags::empty()).0
 }
 
 #[test]

@@ -190,14 +190,15 @@ impl OpenFile {
             return vnode.metadata();
         }
         let never = crate::Timestamp::default();
+        let (user, group) = self.object.as_ref().map_or((0, 0), |object| object.owner());
         Metadata {
             device: ANONYMOUS_DEVICE,
             number: self.object.as_ref().map_or(0, |o| Arc::as_ptr(o).addr() as u64 >> 4),
             file_type: self.file_type(),
             mode: Mode::new(0o600),
             links: 1,
-            user: 0,
-            group: 0,
+            user,
+            group,
             represents: Default::default(),
             size: 0,
             blocks: 0,
@@ -275,6 +276,9 @@ impl OpenFile {
 
     /// ftruncate(2).
     pub async fn truncate(&self, caller: &Caller<'_>, size: u64) -> Result<()> {
+        if self.flags().contains(OpenFlags::PATH) {
+            return Err(Error::EBADF);
+        }
         let vnode = self.regular()?;
         self.check(Access::WRITE).map_err(|_| Error::EINVAL)?;
         caller.truncate_vnode(vnode, size).await

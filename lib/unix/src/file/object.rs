@@ -95,6 +95,11 @@ pub trait FileObject: Send + Sync + 'static {
         FileType::Anonymous
     }
 
+    /// The user and group whose file it is, if it has no name.
+    fn owner(&self) -> (u32, u32) {
+        (0, 0)
+    }
+
     /// What /proc/self/fd shows, if it has no name: "pipe", "socket" (its number is added), or "anon_inode:[eventfd]".
     fn label(&self) -> &'static str;
 

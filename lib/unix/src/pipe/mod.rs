@@ -24,6 +24,8 @@ pub const CAPACITY_MAXIMUM: usize = 1 << 20;
 
 /// A pipe.
 pub struct Pipe {
+    /// User and group whose file a pipe without a name is.
+    owner: (u32, u32),
     state: SpinLock<State>,
     queue: PollQueue,
 }
@@ -59,9 +61,9 @@ pub struct PipeEnd {
     first_writer: u64,
 }
 
-/// Makes a pipe: the read end and the write end. `flags` are the status flags of both.
-pub fn pipe(flags: OpenFlags) -> (Arc<OpenFile>, Arc<OpenFile>) {
-    let pipe = Pipe::new();
+/// Makes a pipe, a file of this user and group: the read end and the write end. `flags` are the status flags of both.
+pub fn pipe(owner: (u32, u32), flags: OpenFlags) -> (Arc<OpenFile>, Arc<OpenFile>) {
+    let pipe = Pipe::new(owner);
     // The writer is there before the reader looks: its leaving is a hang-up.
     let (read, write) = (PipeEnd::open(&pipe, true, false, 0), PipeEnd::open(&pipe, false, true, 0));
     (OpenFile::of_object(read, flags | OpenFlags::READ), OpenFile::of_object(write, flags | OpenFlags::WRITE))
@@ -75,7 +77,8 @@ pub(crate) async fn open_fifo(vnode: &VnodeRef, flags: OpenFlags) -> Result<Arc<
         let mut attachment = hooks.attachment.lock();
         let present = attachment.as_ref().and_then(|weak| weak.upgrade()).and_then(|any| any.downcast().ok());
         present.unwrap_or_else(|| {
-            let pipe = Pipe::new();
+            // Its owner is the name's.
+            let pipe = Pipe::new((0, 0));
             *attachment = Some(Arc::downgrade(&(pipe.clone() as Arc<dyn Any + Send + Sync>)));
             pipe
         })
@@ -113,7 +116,7 @@ pub(crate) async fn open_fifo(vnode: &VnodeRef, flags: OpenFlags) -> Result<Arc<
 }
 
 impl Pipe {
-    fn new() -> Arc<Pipe> {
+    fn new(owner: (u32, u32)) -> Arc<Pipe> {
         let state = State {
             bytes: Ring::new(DEFAULT_CAPACITY),
             readers: 0,
@@ -121,7 +124,7 @@ impl Pipe {
             reader_openings: 0,
             writer_openings: 0,
         };
-        Arc::new(Pipe { state: SpinLock::new(state), queue: PollQueue::new() })
+        Arc::new(Pipe { owner, state: SpinLock::new(state), queue: PollQueue::new() })
     }
 
     /// Bytes that it can hold (F_GETPIPE_SZ).
@@ -255,6 +258,10 @@ impl FileObject for PipeEnd {
 
     fn file_type(&self) -> FileType {
         FileType::Fifo
+    }
+
+    fn owner(&self) -> (u32, u32) {
+        self.pipe.owner
     }
 
     fn label(&self) -> &'static str {

@@ -27,7 +27,7 @@ fn writing(w: &'static World, file: &Arc<OpenFile>, bytes: Vec<u8>) -> Task<Resu
 #[test]
 fn readers_wait_for_writers_and_see_their_end() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     let mut reader = reading(w, &read, 10);
     reader.waits();
     assert_eq!(w.write(&write, b"abc"), Ok(3));
@@ -43,7 +43,7 @@ fn readers_wait_for_writers_and_see_their_end() {
 #[test]
 fn a_pipe_without_readers_is_epipe() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     let mut writer = writing(w, &write, vec![1; 100_000]);
     writer.waits();
     drop(read);
@@ -56,7 +56,7 @@ fn a_pipe_without_readers_is_epipe() {
 #[test]
 fn without_waiting() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::NONBLOCK);
+    let (read, write) = pipe((0, 0), OpenFlags::NONBLOCK);
     assert_eq!(w.read(&read, 1), Err(Error::EAGAIN));
     assert_eq!(w.write(&write, &[1; 70_000]), Ok(65536));
     assert_eq!(w.write(&write, &[1; 1]), Err(Error::EAGAIN));
@@ -71,7 +71,7 @@ fn without_waiting() {
 #[test]
 fn an_interrupted_write_tells_how_far_it_came() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     let buffer = Arc::new(Mutex::new(Bytes::of(&[5; 100_000])));
     struct Shared(Arc<Mutex<Bytes>>);
     impl UserBuffer for Shared {
@@ -111,7 +111,7 @@ fn an_interrupted_write_tells_how_far_it_came() {
 #[test]
 fn the_capacity_can_be_changed() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::NONBLOCK);
+    let (read, write) = pipe((0, 0), OpenFlags::NONBLOCK);
     let end = write.object_as::<PipeEnd>().unwrap();
     let user = Identity::new(1, 1, Arc::new([]));
     assert_eq!(end.pipe().capacity(), DEFAULT_CAPACITY);
@@ -217,7 +217,7 @@ proptest! {
         reads in proptest::collection::vec(1usize..9000, 1..4),
     ) {
         let w = world();
-        let (read, write) = pipe(OpenFlags::empty());
+        let (read, write) = pipe((0, 0), OpenFlags::empty());
         let total: usize = writes.iter().flatten().sum();
         let got = Arc::new(Mutex::new(Vec::new()));
         let mut tasks: Vec<crate::BoxFuture<'static, ()>> = Vec::new();
@@ -261,7 +261,8 @@ proptest! {
 fn what_another_reader_has_taken_is_no_end() {
     let w = world();
     for copies in [false, true] {
-        let ((from, input), (output, to)) = (pipe(OpenFlags::NONBLOCK), pipe(OpenFlags::NONBLOCK));
+        let ((from, input), (output, to)) =
+            (pipe((0, 0), OpenFlags::NONBLOCK), pipe((0, 0), OpenFlags::NONBLOCK));
         w.write(&input, b"a").unwrap();
         while w.write(&to, &[0; 4096]).is_ok() {}
         for file in [&from, &to] {

@@ -31,7 +31,7 @@ fn collect(w: &World, instance: &OpenFile) -> Vec<(u64, Readiness)> {
 #[test]
 fn poll_reports_at_once_or_waits() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     let queue = read.object_as::<crate::pipe::PipeEnd>().unwrap();
     let start = crate::file::FileObject::queue(&*queue).unwrap();
     let both =
@@ -138,7 +138,7 @@ fn timers_count_expirations() {
 #[test]
 fn level_and_edge() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     let instance = Epoll::create();
     let e = epoll(&instance);
     e.add(3, &read, settings(Readiness::READ, 1)).unwrap();
@@ -167,7 +167,7 @@ fn level_and_edge() {
 #[test]
 fn once_and_modify() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     let instance = Epoll::create();
     let e = epoll(&instance);
     let once = EpollSettings { once: true, ..settings(Readiness::READ, 1) };
@@ -186,7 +186,7 @@ fn once_and_modify() {
 #[test]
 fn waiting_and_being_dropped() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     let instance = Epoll::create();
     let e = epoll(&instance);
     e.add(3, &read, settings(Readiness::READ, 7)).unwrap();
@@ -263,7 +263,7 @@ fn chains_that_grow_at_their_lower_end_end_too() {
     let more = Epoll::create();
     assert_eq!(epoll(&lowest).add(3, &more, settings(Readiness::READ, 1)), Err(Error::EINVAL));
     // A file below so many would be too deep as well; one step higher it is not.
-    let (read, _write) = pipe(OpenFlags::empty());
+    let (read, _write) = pipe((0, 0), OpenFlags::empty());
     assert_eq!(epoll(&lowest).add(4, &read, settings(Readiness::READ, 1)), Err(Error::EINVAL));
     assert_eq!(epoll(&chain[4]).add(4, &read, settings(Readiness::READ, 1)), Ok(()));
     // What is not watched any more does not count.
@@ -274,7 +274,7 @@ fn chains_that_grow_at_their_lower_end_end_too() {
 #[test]
 fn a_file_is_watched_by_a_bounded_number_of_ways() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     // Any number of instances directly.
     let many = layer(std::slice::from_ref(&read), 700);
     w.write(&write, b"x").unwrap();
@@ -287,7 +287,7 @@ fn a_file_is_watched_by_a_bounded_number_of_ways() {
     let refused = Epoll::create();
     assert_eq!(epoll(&refused).add(1, &first[0], settings(Readiness::READ, 1)), Err(Error::EINVAL));
     assert_eq!(refused.readiness(), Readiness::empty(), "nothing is left of what was refused");
-    let (other, _write) = pipe(OpenFlags::empty());
+    let (other, _write) = pipe((0, 0), OpenFlags::empty());
     assert_eq!(epoll(&first[0]).add(2, &other, settings(Readiness::READ, 1)), Ok(()));
     assert!(second.iter().all(|instance| instance.readiness() == Readiness::READ));
     drop((first, second));
@@ -331,7 +331,7 @@ fn wide_fans_of_instances_are_looked_at_once_each() {
 #[test]
 fn very_many_files_are_waited_for() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     let queue = read.object_as::<crate::pipe::PipeEnd>().unwrap();
     let queue = crate::file::FileObject::queue(&*queue).unwrap();
     let task = |count: usize| {
@@ -356,7 +356,7 @@ fn very_many_files_are_waited_for() {
 #[test]
 fn once_is_once_also_for_two_who_wait() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     let instance = Epoll::create();
     let once = EpollSettings { once: true, ..settings(Readiness::READ, 1) };
     epoll(&instance).add(3, &read, once).unwrap();
@@ -387,7 +387,7 @@ fn once_is_once_also_for_two_who_wait() {
 #[test]
 fn what_is_ready_is_ready_for_a_second_one_while_the_first_looks() {
     let w = world();
-    let (read, write) = pipe(OpenFlags::empty());
+    let (read, write) = pipe((0, 0), OpenFlags::empty());
     let instance = Epoll::create();
     epoll(&instance).add(3, &read, settings(Readiness::READ, 1)).unwrap();
     w.write(&write, b"a").unwrap();
@@ -406,7 +406,7 @@ fn what_is_ready_is_ready_for_a_second_one_while_the_first_looks() {
 
 #[test]
 fn what_is_removed_while_it_is_added_leaves_nothing() {
-    let (read, _write) = pipe(OpenFlags::empty());
+    let (read, _write) = pipe((0, 0), OpenFlags::empty());
     let instance = Epoll::create();
     let (other, file) = (instance.clone(), read.clone());
     meanwhile("epoll adds", move || assert_eq!(epoll(&other).remove(3, &file), Ok(())));

@@ -33,6 +33,7 @@ pub(super) const FILES: &[&str] = &[
     "sys/fs/nr_open",
     "sys/fs/pipe-max-size",
     "sys/kernel/cap_last_cap",
+    "sys/kernel/core_pattern",
     "sys/kernel/domainname",
     "sys/kernel/hostname",
     "sys/kernel/ngroups_max",
@@ -101,6 +102,8 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "sys/fs/inotify/max_user_watches" => format!("{}\n", crate::inotify::WATCHES_MAXIMUM).into(),
         "sys/fs/nr_open" => b"1048576\n".to_vec(),
         "sys/fs/pipe-max-size" => format!("{}\n", crate::pipe::CAPACITY_MAXIMUM).into(),
+        // No process leaves a core file.
+        "sys/kernel/core_pattern" => b"\n".to_vec(),
         "sys/kernel/cap_last_cap" => b"40\n".to_vec(),
         "sys/kernel/domainname" => [&system.names.lock().1[..], b"\n"].concat(),
         "sys/kernel/hostname" => [&system.names.lock().0[..], b"\n"].concat(),

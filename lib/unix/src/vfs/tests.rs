@@ -538,7 +538,7 @@ fn executed_files_are_not_written() {
 #[test]
 fn pipes_can_be_opened_again_through_their_place() {
     let w = World::new();
-    let (read, write) = crate::pipe::pipe(OpenFlags::empty());
+    let (read, write) = crate::pipe::pipe((0, 0), OpenFlags::empty());
     let place = w.vfs.place_of(&write);
     let again = now(w.caller().open_found(place, None, OpenFlags::WRITE, false)).unwrap();
     drop(write);

@@ -82,7 +82,10 @@ fn files_and_calls_count_different_ids() {
 fn a_process_is_told_from_a_later_one_with_its_id() {
     let (system, init) = system();
     // Few ids, so that each soon comes again.
-    system.with(|t| t.ids = crate::process::ids::Allocator::new(16));
+    system.with(|t| {
+        t.ids = crate::process::ids::Allocator::new(16);
+        assert_eq!(t.ids.allocate(), Some(init));
+    });
     for _ in 0..8 {
         fork(&system, init);
     }
