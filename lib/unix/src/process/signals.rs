@@ -31,7 +31,17 @@ impl Table {
             Target::Process(pid) => return self.send_to_process(sender, pid, signal, information),
             Target::Group(group) => self.group_members(group),
             Target::Everyone => {
-                self.processes.keys().copied().filter(|pid| *pid != Pid::INIT && *pid != own).collect()
+                let others = |pid: &Pid| *pid != Pid::INIT && *pid != own;
+                let targets: Vec<Pid> = self.processes.keys().copied().filter(others).collect();
+                // Those that the sender may not signal are not meant.
+                let mut result = if targets.is_empty() { Err(Error::ESRCH) } else { Ok(()) };
+                for pid in targets {
+                    match self.send_to_process(sender, pid, signal, information) {
+                        Ok(()) | Err(Error::EPERM) => {}
+                        error => result = error,
+                    }
+                }
+                return result;
             }
         };
         let mut result = Err(Error::ESRCH);
