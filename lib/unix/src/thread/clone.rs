@@ -44,16 +44,20 @@ pub struct CloneRequest {
 /// A new thread that has an id and is known, but does not run yet; taken back if dropped.
 struct Unstarted<'a, M: Machine> {
     system: &'a System<M>,
-    tid: Option<Pid>,
+    tid: Pid,
+    thread: Option<Arc<Thread<M>>>,
+    started: bool,
 }
 
 impl<M: Machine> Drop for Unstarted<'_, M> {
     fn drop(&mut self) {
-        if let Some(tid) = self.tid {
-            let thread = self.system.threads.lock().remove(&tid);
-            self.system.processes.with(|table| table.abandon(tid));
-            drop(thread);
+        if self.started {
+            return;
         }
+        if let Some(thread) = &self.thread {
+            self.system.threads.lock().remove(self.tid, thread);
+        }
+        self.system.processes.with(|table| table.abandon(self.tid));
     }
 }
 
@@ -91,7 +95,7 @@ impl<M: Machine> Thread<M> {
         };
         let caller = self.tid();
         let tid = system.processes.with(|table| table.create(caller, new))?;
-        let mut unstarted = Unstarted { system, tid: Some(tid) };
+        let mut unstarted = Unstarted { system, tid, thread: None, started: false };
         let pid = if request.same_process { self.pid() } else { tid };
         let inner = Inner {
             tid,
@@ -111,6 +115,7 @@ impl<M: Machine> Thread<M> {
                 return Err(Error::EAGAIN);
             }
             threads.insert(tid, thread.clone());
+            unstarted.thread = Some(thread.clone());
         }
         let id = tid.number().to_le_bytes();
         // A place that cannot be written is the program's own loss.
@@ -130,7 +135,7 @@ impl<M: Machine> Thread<M> {
         if request.store_in_child != 0 {
             let _ = memory.copy_out(request.store_in_child, &id).await;
         }
-        unstarted.tid = None;
+        unstarted.started = true;
         system.host.start_thread(thread, state);
         Ok(tid)
     }

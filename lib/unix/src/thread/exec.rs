@@ -119,7 +119,7 @@ impl<M: Machine> Thread<M> {
 
         // Point of no return: from here on nothing fails and nothing waits.
         let old = self.replace(pid, memory, user.clone(), own.map(Arc::new));
-        self.move_in_directory(old_tid, pid);
+        system.threads.lock().rename(old_tid, pid);
         drop(old);
         system.timers.delete_all(&system.processes, pid, false);
         self.descriptors().close_for_exec();
@@ -150,15 +150,6 @@ impl<M: Machine> Thread<M> {
         let user = core::mem::replace(&mut inner.user, user);
         let descriptors = descriptors.map(|own| core::mem::replace(&mut inner.descriptors, own));
         (memory, user, descriptors)
-    }
-
-    fn move_in_directory(&self, old: Pid, new: Pid) {
-        let mut threads = self.system.threads.lock();
-        if old != new
-            && let Some(thread) = threads.remove(&old)
-        {
-            threads.insert(new, thread);
-        }
     }
 
     /// Finds the program to load: the file itself, or the interpreter of a script, whose arguments then change.

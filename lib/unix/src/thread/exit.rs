@@ -29,7 +29,7 @@ impl<M: Machine> Thread<M> {
             drop(descriptors);
         }
         let ended = system.processes.with(|table| table.exit_thread(tid, status));
-        system.threads.lock().remove(&tid);
+        system.threads.lock().remove(tid, self);
         if let Some(pid) = ended.ended_process {
             system.timers.delete_all(&system.processes, pid, true);
         }

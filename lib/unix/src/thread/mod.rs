@@ -5,6 +5,7 @@
 //! [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
 
 mod adjustment_file;
+mod by_tid;
 mod clone;
 mod context;
 mod exec;
@@ -46,6 +47,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use by_tid::ByTid;
 use core::any::Any;
 use core::fmt::Arguments;
 use core::time::Duration;
@@ -209,7 +211,7 @@ pub struct System<M: Machine> {
     pub host: Arc<dyn Host<M>>,
     /// Host name and domain name.
     pub names: SpinLock<(Vec<u8>, Vec<u8>)>,
-    threads: SpinLock<BTreeMap<Pid, Arc<Thread<M>>>>,
+    threads: SpinLock<ByTid<Thread<M>>>,
     /// Controlling terminals of sessions.
     terminals: SpinLock<BTreeMap<Pid, Arc<Terminal>>>,
     /// Lines of the log that programs cause.
@@ -304,7 +306,7 @@ impl<M: Machine> System<M> {
             layout,
             host,
             names: SpinLock::new((b"macadamia".to_vec(), b"(none)".to_vec())),
-            threads: SpinLock::new(BTreeMap::new()),
+            threads: SpinLock::new(ByTid::new()),
             terminals: SpinLock::new(BTreeMap::new()),
             caused_lines: SpinLock::new(Rate::default()),
             endings: relief::Endings::new(),
@@ -388,7 +390,7 @@ impl<M: Machine> System<M> {
 
     /// The thread `tid`, if it lives.
     pub fn thread(&self, tid: Pid) -> Option<Arc<Thread<M>>> {
-        self.threads.lock().get(&tid).cloned()
+        self.threads.lock().get(tid).cloned()
     }
 
     /// Any thread of process `pid`, the first if it lives.

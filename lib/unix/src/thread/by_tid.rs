@@ -1,0 +1,65 @@
+//! The living threads by their ids.
+
+use crate::process::Pid;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+/// Threads by id. An id is free again before the thread that had it is removed here: the thread that executes a
+/// program takes its process's id, and a new thread may get any. A thread is therefore removed by what it is, not by
+/// its id alone.
+pub(super) struct ByTid<T>(BTreeMap<Pid, Arc<T>>);
+
+impl<T> ByTid<T> {
+    pub(super) const fn new() -> ByTid<T> {
+        ByTid(BTreeMap::new())
+    }
+
+    pub(super) fn get(&self, tid: Pid) -> Option<&Arc<T>> {
+        self.0.get(&tid)
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.0.values()
+    }
+
+    /// Makes `thread` the one with id `tid`. One that still has this place has given up the id.
+    pub(super) fn insert(&mut self, tid: Pid, thread: Arc<T>) {
+        self.0.insert(tid, thread);
+    }
+
+    /// Gives the thread with id `old` the id `new` instead.
+    pub(super) fn rename(&mut self, old: Pid, new: Pid) {
+        if let Some(thread) = self.0.remove(&old) {
+            self.0.insert(new, thread);
+        }
+    }
+
+    /// Removes `thread`, which had id `tid`, unless another has the id now.
+    pub(super) fn remove(&mut self, tid: Pid, thread: &T) -> Option<Arc<T>> {
+        if self.get(tid).is_some_and(|found| core::ptr::eq(&raw const **found, thread)) {
+            return self.0.remove(&tid);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_first_thread_leaves_the_one_that_took_its_id_by_exec() {
+        let (first, second) = (Pid::new(7).unwrap(), Pid::new(8).unwrap());
+        let (leader, caller) = (Arc::new("leader"), Arc::new("caller"));
+        let mut threads = ByTid::new();
+        threads.insert(first, leader.clone());
+        threads.insert(second, caller.clone());
+        threads.rename(second, first);
+        assert!(threads.remove(first, &leader).is_none());
+        assert_eq!(threads.get(first), Some(&caller));
+        assert_eq!(threads.get(second), None);
+        assert_eq!(threads.values().count(), 1);
+        assert_eq!(threads.remove(first, &caller), Some(caller));
+        assert_eq!(threads.values().count(), 0);
+    }
+}
