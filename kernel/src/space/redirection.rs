@@ -68,9 +68,12 @@ impl Space {
         changed
     }
 
-    /// The thread with this id has gone, or has another id now.
+    /// The thread with this id has gone, or has another id now. Nil stands for one that has only moved: it is no redirector's, but
+    /// the word of a space that has none.
     pub fn forget_redirector(&self, id: ThreadId) {
-        // One step: on another processor SpaceControl may be setting another.
-        self.redirection.0.change_from(id.raw(), GONE);
+        if !id.is_nil() {
+            // One step: on another processor SpaceControl may be setting another.
+            self.redirection.0.change_from(id.raw(), GONE);
+        }
     }
 }

@@ -90,6 +90,23 @@ fn a_message_in_the_name_of_a_thread_that_moves_away_becomes_the_senders() {
     });
 }
 
+/// Rules: 6.15.
+#[test]
+fn a_thread_that_moves_leaves_no_space_without_a_redirector() {
+    let world = World::new();
+    let [moving, elsewhere, partner] = [4, 5, 6].map(|number| world.spawn(id(number, 1), id(number, 1)));
+    world.spawn(id(7, 1), moving.id());
+    receive(&world, partner, moving.id());
+    let arguments = [(Rdi, moving.id().raw()), (R8, elsewhere.id().raw()), (Rdx, 0), (Rsi, 0)];
+    world.root().registers.r9().set(UTCB_AREA + 0x8000);
+    world.call(Call::ThreadControl, world.root(), &arguments);
+    assert_eq!(world.root().registers.rax().get(), 1);
+    for thread in [moving, elsewhere, partner, world.root()] {
+        assert!(thread.space.get().is_some_and(|space| !space.is_redirected()), "no redirector has gone");
+    }
+    invariants::check();
+}
+
 /// Rules: 6.16, 7.14.
 #[test]
 fn a_message_of_a_redirector_that_is_none_any_more_becomes_its_own() {
