@@ -11,7 +11,7 @@ use super::node::{NodeId, Status};
 use super::ports;
 use super::space::SpaceMemory;
 use super::spare;
-use super::table::{self, EntryRef, Place};
+use super::table::{self, EntryRef, NodeEntry, Place};
 use super::tree;
 use super::turn::{LOOK, MAP_STEP, Turn};
 use super::unmap::to_boundary;
@@ -422,7 +422,8 @@ impl Transfer {
         let source = if page.node.is_none() { tree::make_root(page.address, mapper) } else { Ok(page.node) };
         let anchor = source.and_then(|source| tree::anchor(source, page.address, level, mapper));
         let at = anchor.and_then(|anchor| {
-            table::make_from(place, self.to, target, level).inspect_err(|_| {
+            let made = table::make_from(place, self.to, target, level).and_then(EntryRef::for_node);
+            made.inspect_err(|_| {
                 table::trim(self.to, target, &mut Changes::new());
                 tree::release(anchor);
             })
@@ -432,7 +433,7 @@ impl Transfer {
                 let _space = self.to.lock();
                 let entry = PageEntry::page(page.address, level, rights);
                 at.install(entry.with_memory_type(level, page.memory_type), node);
-                node.set_entry(at);
+                node.set_entry(at.entry());
                 node.link(anchor, page.address, false);
                 Ok(())
             }
@@ -457,8 +458,9 @@ impl Transfer {
         let _tree = tree::lock(page.address);
         let mut changes = Changes::new();
         let at = table::make_from(place, self.to, target, level)
+            .and_then(EntryRef::for_node)
             .inspect_err(|_| table::trim(self.to, target, &mut Changes::new()))?;
-        spare::claim(self.to, at);
+        spare::claim(self.to, at.entry());
         let old = table::find(self.from, source, 1);
         debug_assert!(old.level == level && old.at.node() == page.node);
         let entry = old.at.remove(&mut changes);
@@ -466,7 +468,7 @@ impl Transfer {
         let _space = self.to.lock();
         let entry = PageEntry::page(page.address, level, rights).with_memory_type(level, page.memory_type);
         at.install(entry, page.node);
-        page.node.set_entry(at);
+        page.node.set_entry(at.entry());
         Ok(())
     }
 }
@@ -514,15 +516,19 @@ pub(super) fn plain_page(
     let (address, mapper) = (page.address(), from.account());
     let _tree = tree::lock(address);
     let parent = if is_sigma0 { tree::root_for_small_pages(address) } else { parent };
-    let made = if place.level == 1 && !parent.is_none() && parent.takes_small_pages() {
-        NodeId::alloc(mapper, 1).map(|node| (place.at, parent, node))
+    let made = if place.level == 1
+        && let Some(at) = place.at.ready_for_node()
+        && !parent.is_none()
+        && parent.takes_small_pages()
+    {
+        NodeId::alloc(mapper, 1).map(|node| (at, parent, node))
     } else {
         prepare(to, target, place, parent, address, mapper)
     };
     let Ok((at, parent, node)) = made else { return Some(Err(OutOfMemory)) };
     let _space = to.lock();
     at.install(page, node);
-    node.set_entry(at);
+    node.set_entry(at.entry());
     node.link_small(parent, address);
     Some(Ok(page.rights()))
 }
@@ -559,7 +565,7 @@ fn sigma0_small_page(source: VirtAddr, rights: Rights) -> Option<PageEntry> {
 }
 
 /// What a small page at `address`, below `parent` (none: the root that there is not yet), needs that is not there yet: tables
-/// of its space, a part of `parent`, its node. On failure everything is as before.
+/// of its space, with the shadow of the last, a part of `parent`, its node. On failure everything is as before.
 #[cold]
 fn prepare(
     to: SpaceMemory,
@@ -568,11 +574,14 @@ fn prepare(
     parent: NodeId,
     address: PhysAddr,
     mapper: Account,
-) -> Result<(EntryRef, NodeId, NodeId), OutOfMemory> {
+) -> Result<(NodeEntry, NodeId, NodeId), OutOfMemory> {
     let parent = if parent.is_none() { tree::make_root(address, mapper)? } else { parent };
     let anchor = tree::anchor(parent, address, 1, mapper)?;
-    let made = table::make_from(place, to, target, 1)
-        .and_then(|at| NodeId::alloc(mapper, 1).map(|node| (at, anchor, node)));
+    let made = table::make_from(place, to, target, 1).and_then(|at| {
+        let node = NodeId::alloc(mapper, 1)?;
+        // Last: a table that was there before would keep its shadow.
+        at.for_node().map(|at| (at, anchor, node)).inspect_err(|_| node.free())
+    });
     made.inspect_err(|_| {
         table::trim(to, target, &mut Changes::new());
         tree::release(anchor);

@@ -23,7 +23,7 @@
 //! | `changes` | invalidations collected until they are made known |
 //!
 //! What a mapping costs: a node of 32 bytes, paid by the mapper; a page-table entry and a shadow word, 12 bytes, in
-//! tables of 6 KiB, paid by the holder. A large page from which smaller ones are derived has an array of 2 KiB for each
+//! tables of 6 KiB, paid by the holder. A table that maps nothing but other tables, or the kernel's pages, has 4 KiB. A large page from which smaller ones are derived has an array of 2 KiB for each
 //! level between; memory of sigma0 that is mapped in small pages has one such array and one node for each 2 MiB, and a
 //! root with an array for each GiB. A record of 16 bytes describes each frame of kernel memory.
 //!

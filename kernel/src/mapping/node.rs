@@ -169,15 +169,11 @@ pub(super) fn free_array(array: u32, account: Account) {
     unsafe { ARRAYS.free(PhysAddr::new(u64::from(array) * ARRAY_SIZE), account) };
 }
 
-/// As [`alloc_array`], for whoever has charged the account already, with more.
-pub(super) fn alloc_paid_array(account: Account) -> Result<u32, OutOfMemory> {
-    Ok((ARRAYS.alloc_paid(account)?.value() / ARRAY_SIZE) as u32)
-}
-
-/// As [`free_array`] of one that holds only zeros, for whoever puts what was charged back.
-pub(super) fn free_paid_array(array: u32) {
+/// As [`free_array`] of one that holds only zeros.
+pub(super) fn free_zero_array(array: u32, account: Account) {
     // SAFETY: as in `free_array`.
     unsafe { ARRAYS.free_paid(PhysAddr::new(u64::from(array) * ARRAY_SIZE)) };
+    account.credit(ARRAY_SIZE);
 }
 
 /// The words of an array.

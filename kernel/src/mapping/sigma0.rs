@@ -4,7 +4,6 @@
 //! trees.
 use x2::Rights;
 
-use super::node::NodeId;
 use super::space::SpaceMemory;
 use super::{memory_type, table, tree};
 use crate::arch;
@@ -49,7 +48,7 @@ pub(super) fn sigma0_fault(space: SpaceMemory, address: VirtAddr) -> Result<bool
         let _tree = tree::lock(physical);
         let _space = space.lock();
         let page = PageEntry::page(physical, level, Rights::ALL).with_memory_type(level, memory_type);
-        at.install(page, NodeId::NONE);
+        at.install(page);
         return Ok(true);
     }
     Ok(false)

@@ -6,7 +6,6 @@ use x2::{Region, Rights};
 
 use super::changes::Changes;
 use super::lock::lock;
-use super::node::NodeId;
 use super::ports::{PORT_BASE, PORT_ROOT_LEVEL};
 use super::spare;
 use super::table::{self, EntryRef, Place, Table};
@@ -465,7 +464,7 @@ impl KernelPage {
         let _lock = self.space.lock();
         // The status bits are set already: the processor need not write them, nobody reads them.
         let page = PageEntry::page(frame, 1, rights).touched(true);
-        self.entry.install(page, NodeId::NONE);
+        self.entry.install(page);
     }
 }
 

@@ -74,6 +74,7 @@ impl Prepared {
         }
         let table = Table::alloc_in(space.memory(), level, start)?;
         *self = Self { table: table.raw(), account };
+        table.entry(0).for_node()?;
         Ok(table)
     }
 }
@@ -135,6 +136,7 @@ fn prepare_group(node: NodeId, table: Table) -> Result<(), OutOfMemory> {
         let part = first.later(number as u32);
         let at = table.entry(piece);
         part.prepare(node, level, at);
+        let at = at.ready_for_node().expect("the table was made ready when it was made");
         at.prepare(part_of(page, piece, level), part);
     }
     table.set_used(begin + GROUP);

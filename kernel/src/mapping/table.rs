@@ -1,9 +1,13 @@
 //! Page tables of user spaces and their shadows.
 //!
-//! Every table has a *shadow*, an array of 512 words: for an entry that maps a page the word names the page's node in
+//! A table has a *shadow*, an array of 512 words: for an entry that maps a page the word names the page's node in
 //! the mapping database, so that the way from a fault address to the node costs no search. It is zero for pages
 //! without a node: kernel frames (KIP, UTCBs) and sigma0's own idempotent pages. The table's frame record names the
 //! shadow, the space and the address from which the table maps, so that the way back costs no search either.
+//!
+//! A table gets a shadow of its own with its first page that has a node ([`EntryRef::for_node`]), and keeps it. Before that, and in
+//! tables that only lead to others for ever, its shadow is the one that all such tables have in common, which holds only zeros. So
+//! whoever reads a shadow need not ask; only a [`NodeEntry`] is filled for a node.
 //!
 //! A table exists only while it has an entry, or is the spare one of its space ([`super::spare`]); when it is freed, it is known
 //! to be zero.
@@ -11,10 +15,10 @@
 //! Locks: a space's lock covers which tables it has and how many entries they use; the entries that map pages, and the
 //! shadow words beside them, change only under the tree lock of the memory that they map (K12).
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::changes::{Changes, Emptied, Noted};
-use super::node::{ARRAY_SIZE, NodeId, alloc_paid_array, array_words, free_paid_array};
+use super::node::{NodeId, alloc_array, array_words, free_zero_array};
 use super::space::{SpaceId, SpaceMemory};
 use super::spare;
 use crate::arch;
@@ -22,8 +26,17 @@ use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, index, page_bits};
 use crate::memory::frame::{self, Use};
 use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, VirtAddr, node};
 
-/// What a table costs its space, with the shadow.
-const TABLE_COST: u64 = PAGE_SIZE + ARRAY_SIZE;
+/// The shadow of all tables that have none of their own: an array of zeros, to which nothing else is ever written. Made at boot.
+static NO_SHADOW: AtomicU32 = AtomicU32::new(0);
+
+/// Makes what tables have in common: for a new machine.
+///
+/// # Panics
+/// If there is no kernel memory yet.
+pub(super) fn init() {
+    let zeros = alloc_array(Account::KERNEL).expect("the machine has kernel memory");
+    NO_SHADOW.store(zeros, Ordering::Relaxed);
+}
 
 /// A page table: its frame number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +45,10 @@ pub(super) struct Table(u32);
 /// A page-table entry: its physical address divided by 8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct EntryRef(u32);
+
+/// An entry whose table has a shadow of its own: it may get a page that has a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct NodeEntry(EntryRef);
 
 /// An entry, the record of its table, and the word beside it in the shadow.
 pub(super) struct Described {
@@ -97,14 +114,11 @@ impl Table {
         level: u32,
         address: VirtAddr,
     ) -> Result<Self, OutOfMemory> {
-        account.charge(TABLE_COST)?;
-        let made = alloc_paid_array(account).and_then(|shadow| {
-            let number = frame::alloc_number(account, Use::PageTables);
-            number.map(|number| (number, shadow)).inspect_err(|_| free_paid_array(shadow))
-        });
-        let (number, shadow) = made.inspect_err(|_| account.credit(TABLE_COST))?;
+        account.charge(PAGE_SIZE)?;
+        let number = frame::alloc_number(account, Use::PageTables);
+        let number = number.inspect_err(|_| account.credit(PAGE_SIZE))?;
         let record = frame::record(number);
-        record.link.set(shadow);
+        record.link.set(NO_SHADOW.load(Ordering::Relaxed));
         record.back.set(space.raw());
         record.place.set((address.value() >> page_bits(2)) as u32);
         record.first.set(level as u8);
@@ -138,10 +152,33 @@ impl Table {
     /// Frees a table that nobody can reach any more, not even a processor. `zeroed`: it holds only zeros.
     pub(super) fn free(self, zeroed: bool) {
         debug_assert!(self.used() == 0);
-        let account = self.space().memory().account();
-        free_paid_array(self.record().link.get());
+        self.give_back(self.space().memory().account(), zeroed);
+    }
+
+    /// Frees the table and its shadow, which holds only zeros.
+    fn give_back(self, account: Account, zeroed: bool) {
+        if self.has_shadow() {
+            free_zero_array(self.record().link.get(), account);
+        }
         frame::free_number(self.0, zeroed);
-        account.credit(TABLE_COST);
+        account.credit(PAGE_SIZE);
+    }
+
+    /// Whether the table has a shadow of its own.
+    #[inline(always)]
+    fn has_shadow(self) -> bool {
+        // Relaxed: written at boot.
+        self.record().link.get() != NO_SHADOW.load(Ordering::Relaxed)
+    }
+
+    /// Gives the table a shadow of its own, paid by its space.
+    #[cold]
+    fn make_shadow(self) -> Result<(), OutOfMemory> {
+        let space = self.space().memory();
+        let make = || alloc_array(space.account());
+        let shadow = if node::are_several() { node::from(space.node(), make)? } else { make()? };
+        self.record().link.set(shadow);
+        Ok(())
     }
 
     pub(super) fn from_entry(entry: PageEntry) -> Self {
@@ -197,9 +234,7 @@ impl Table {
         let zeroed = self.used() == 0;
         self.shadow().iter().for_each(|word| word.set(0));
         self.set_used(0);
-        free_paid_array(self.record().link.get());
-        frame::free_number(self.0, zeroed);
-        account.credit(TABLE_COST);
+        self.give_back(account, zeroed);
     }
 
     fn start(self) -> u64 {
@@ -299,22 +334,28 @@ impl EntryRef {
         VirtAddr::new(table.start() + ((self.index() as u64) << page_bits(table.level())))
     }
 
-    /// Fills an empty entry with a page, for `node` (none: a page without a node).
+    /// Fills an empty entry with a page that has no node.
     #[inline(always)]
-    pub(super) fn install(self, page: PageEntry, node: NodeId) {
-        debug_assert!(self.load() == PageEntry::EMPTY);
-        let table = self.table();
-        table.shadow()[self.index()].set(node.raw());
-        let used = &table.record().used;
+    pub(super) fn install(self, page: PageEntry) {
+        debug_assert!(self.load() == PageEntry::EMPTY && self.node().is_none());
+        let used = &self.table().record().used;
         used.set(used.get() + 1);
         self.store(page);
     }
 
-    /// Fills an entry of a table that nobody uses yet.
+    /// The entry as one for a page that has a node, if its table is ready for that.
+    #[inline(always)]
+    pub(super) fn ready_for_node(self) -> Option<NodeEntry> {
+        self.table().has_shadow().then_some(NodeEntry(self))
+    }
+
+    /// As [`ready_for_node`](Self::ready_for_node); the table is made ready if it is not, and stays so.
     #[inline]
-    pub(super) fn prepare(self, page: PageEntry, node: NodeId) {
-        self.table().shadow()[self.index()].set(node.raw());
-        self.store(page);
+    pub(super) fn for_node(self) -> Result<NodeEntry, OutOfMemory> {
+        if !self.table().has_shadow() {
+            self.table().make_shadow()?;
+        }
+        Ok(NodeEntry(self))
     }
 
     /// Gives the entry of a table that nobody uses yet the status of `page`, which has some.
@@ -323,7 +364,7 @@ impl EntryRef {
         self.store(self.load().touched(page.status().contains(x2::Rights::WRITE)));
     }
 
-    /// Replaces a page by a table that maps the same, in parts.
+    /// Replaces a page, which had a node, by a table that maps the same, in parts.
     pub(super) fn replace_by_table(self, table: Table) {
         self.table().shadow()[self.index()].set(0);
         self.store(PageEntry::table(table.address()));
@@ -387,6 +428,32 @@ impl EntryRef {
     }
 }
 
+impl NodeEntry {
+    /// The entry.
+    #[inline]
+    pub(super) fn entry(self) -> EntryRef {
+        self.0
+    }
+
+    /// Fills the entry, which is empty, with a page for `node`.
+    #[inline(always)]
+    pub(super) fn install(self, page: PageEntry, node: NodeId) {
+        debug_assert!(self.0.load() == PageEntry::EMPTY);
+        let table = self.0.table();
+        table.shadow()[self.0.index()].set(node.raw());
+        let used = &table.record().used;
+        used.set(used.get() + 1);
+        self.0.store(page);
+    }
+
+    /// Fills an entry of a table that nobody uses yet.
+    #[inline]
+    pub(super) fn prepare(self, page: PageEntry, node: NodeId) {
+        self.0.table().shadow()[self.0.index()].set(node.raw());
+        self.0.store(page);
+    }
+}
+
 impl Described {
     /// See [`EntryRef::node`].
     #[inline(always)]
@@ -415,7 +482,8 @@ impl Described {
         self.record.used.get() > 1 || space.spare() == Some(self.at.table())
     }
 
-    /// As [`Self::remove`], but nothing is done about the table.
+    /// As [`Self::remove`], but nothing is done about the table. A page without a node may be in a table without a shadow of its own:
+    /// the zero that is written then is all that is ever written to the common one.
     #[inline(always)]
     pub(super) fn take(&self, space: SpaceMemory, address: VirtAddr, changes: &mut impl Noted) -> PageEntry {
         let Self { at, record, shadow } = *self;

@@ -15,6 +15,7 @@ use super::memory_type;
 use super::node::{NodeId, Status, alloc_array, array_words};
 use super::ports::PORT_BASE;
 use super::spare;
+use super::table;
 use super::walk;
 use crate::arch::page_entry::{ENTRIES, PageEntry, effective, index, page_bits};
 use crate::memory::{Account, OutOfMemory, PhysAddr, PhysRange};
@@ -55,6 +56,7 @@ static RESERVED: SpinLock<Reserved> = SpinLock::new(Reserved {
 pub fn init(reserved: &[PhysRange]) {
     *ROOTS.lock() = [0; DIRECTORY];
     memory_type::init();
+    table::init();
     spare::init();
     walk::init();
     let mut state = RESERVED.lock();

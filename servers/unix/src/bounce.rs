@@ -20,7 +20,7 @@ use unix::memory::Memory;
 use unix::{Error, Result};
 
 /// Where the library lies: between what programs may use and the UTCBs.
-const ADDRESS: u64 = 0x7fff_9000_0000;
+const ADDRESS: u64 = 0x7fff_8000_1000;
 /// The instruction that hands a call on: UD2.
 const HAND_ON: [u8; 2] = [0x0f, 0x0b];
 /// Bytes of the library that matter.

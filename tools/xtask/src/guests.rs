@@ -27,9 +27,10 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 14] = [
+const TESTS: [Program; 15] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
+    program("kernel-memory", "tests/guests/kernel_memory.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),
     program("memory", "tests/guests/memory.c", "musl-gcc"),
     program("threads-musl", "tests/guests/threads.c", "musl-gcc"),

@@ -114,7 +114,7 @@ fn k4_the_mapper_pays_for_nodes_and_the_holder_for_tables() {
     world.map(1, GIB, 2, 0x5000, 12, RWX);
     let after = used(&world);
     assert_eq!(after[1] - before[1], 32);
-    assert_eq!(after[2] - before[2], 3 * 6144);
+    assert_eq!(after[2] - before[2], 3 * 4096 + 2048);
     // At its limit, the mapper cannot map; others can.
     world.spaces[1].account().set_limit(Quota::from_word(after[1]).unwrap());
     let item = MapItem::map(Fpage::memory(GIB, 12).with_rights(RWX), 0x6000);
@@ -122,6 +122,40 @@ fn k4_the_mapper_pays_for_nodes_and_the_holder_for_tables() {
     world.map(0, 2 * GIB, 2, 0x6000, 12, RWX);
     assert_eq!(used(&world)[1..], after[1..]);
     world.end();
+}
+
+/// What the book says ("What a process costs the kernel"): the space of a Unix process with its program, its stack, the pages
+/// that the server maps beside the kernel interface page, and its UTCBs.
+#[test]
+fn tables_of_a_process_have_shadows_only_where_its_pages_are() {
+    const TABLE: u64 = 4096;
+    const SHADOW: u64 = 2048;
+    const INTERFACE: u64 = 0x7fff_8000_0000;
+    let world = World::new(1);
+    let account = Account::create(Quota::UNLIMITED).unwrap();
+    let space = SpaceMemory::new(account).unwrap();
+    account.release();
+    let process = World { spaces: [world.spaces.clone(), std::vec![space]].concat(), ..world };
+    let used = || space.account().used();
+    let empty = used();
+    let kernels = |address: u64, frame: u64, rights: Rights| {
+        space.insert_kernel_frame(VirtAddr::new(address), PhysAddr::new(frame), rights).unwrap();
+    };
+    kernels(INTERFACE, 0x100_0000, Rights::READ_EXECUTE);
+    kernels(INTERFACE + 0x40_0000, 0x100_1000, Rights::READ_WRITE);
+    assert_eq!(used() - empty, 4 * TABLE);
+    let page = |address: u64| assert!(!process.map(0, GIB, 2, address, 12, RWX).is_nil());
+    (0..64).for_each(|number| page(0x40_0000 + number * KIB4));
+    assert_eq!(used() - empty, 7 * TABLE + SHADOW);
+    page(0x7ffc_1234_5000);
+    assert_eq!(used() - empty, 9 * TABLE + 2 * SHADOW);
+    page(INTERFACE + KIB4);
+    assert_eq!(used() - empty, 9 * TABLE + 3 * SHADOW);
+    assert_eq!(empty, TABLE + 64, "the root table, which leads only to others, and the space");
+    for address in [INTERFACE, INTERFACE + 0x40_0000] {
+        assert!(space.remove_kernel_frame(VirtAddr::new(address)).is_some());
+    }
+    process.end();
 }
 
 #[test]

@@ -3,8 +3,8 @@ use super::check::check;
 use super::*;
 
 const RWX: Rights = Rights::ALL;
-/// What a table and its shadow cost.
-const TABLE: u64 = 6144;
+/// What the tables for a page cost: three, the last with a shadow.
+const TABLES: u64 = 3 * 4096 + 2048;
 const PLACE: u64 = 0x5000;
 
 fn used(world: &World, space: usize) -> u64 {
@@ -26,13 +26,13 @@ fn a_table_that_becomes_empty_serves_the_next_page_there() {
     let world = World::new(1);
     let before = used(&world, 1);
     map_and_unmap(&world, 1, PLACE);
-    assert_eq!(used(&world, 1), before + 3 * TABLE);
+    assert_eq!(used(&world, 1), before + TABLES);
     let tables = memory::statistics().of(memory::Use::PageTables);
     world.map(0, GIB, 1, PLACE, 12, RWX);
     assert_eq!(memory::statistics().of(memory::Use::PageTables), tables);
     world.unmap(1, PLACE, 12, RWX, true);
     map_and_unmap(&world, 1, PLACE);
-    assert_eq!(used(&world, 1), before + 3 * TABLE);
+    assert_eq!(used(&world, 1), before + TABLES);
     world.end();
 }
 
@@ -42,7 +42,7 @@ fn a_space_has_one_spare_table() {
     let before = used(&world, 1);
     for address in [PLACE, MIB2, GIB, 600 * GIB, PLACE] {
         map_and_unmap(&world, 1, address);
-        assert_eq!(used(&world, 1), before + 3 * TABLE, "{address:#x}");
+        assert_eq!(used(&world, 1), before + TABLES, "{address:#x}");
     }
     // A table that is in use again does not go.
     world.map(0, GIB, 1, PLACE, 12, RWX);
@@ -72,15 +72,15 @@ fn whoever_lacks_memory_gets_the_spare_tables() {
     let before = used(&world, 1);
     map_and_unmap(&world, 1, PLACE);
     // Enough for three tables and a node.
-    world.spaces[1].account().set_limit(Quota::from_word(before + 3 * TABLE + 32).unwrap());
+    world.spaces[1].account().set_limit(Quota::from_word(before + TABLES + 32).unwrap());
     world.map(0, GIB, 1, 600 * GIB, 12, RWX);
-    assert_eq!(used(&world, 1), before + 3 * TABLE);
+    assert_eq!(used(&world, 1), before + TABLES);
     check(&world.spaces, &[GIB]);
     // Also another's.
     map_and_unmap(&world, 2, PLACE);
     let other = used(&world, 2);
     assert!(or_from_spare(|| Err::<(), _>(OutOfMemory)).is_err() && !give_back());
-    assert_eq!(used(&world, 2), other - 3 * TABLE);
+    assert_eq!(used(&world, 2), other - TABLES);
     world.end();
 }
 
@@ -92,7 +92,7 @@ fn few_spaces_have_spare_tables() {
         map_and_unmap(&world, space, PLACE);
     }
     let all = |world: &World| (1..world.spaces.len()).map(|space| used(world, space)).sum::<u64>();
-    assert_eq!(all(&world), before + 16 * 3 * TABLE);
+    assert_eq!(all(&world), before + 16 * TABLES);
     let empty = used(&world, 1);
     for _ in 0..10 {
         world.destroy(5);
@@ -100,7 +100,7 @@ fn few_spaces_have_spare_tables() {
     for space in 1..=10 {
         map_and_unmap(&world, space, PLACE);
     }
-    assert_eq!(used(&world, 1), empty + 3 * TABLE);
+    assert_eq!(used(&world, 1), empty + TABLES);
     world.end();
 }
 

@@ -81,7 +81,7 @@ fn what_threads_and_spaces_cost() {
     let world = World::new();
     let space = world.spawn(id(5, 1), id(5, 1));
     let used = || space.account.get().used();
-    let (thread, utcbs, tables) = (768, 4096, 5 * (4096 + 2048));
+    let (thread, utcbs, tables) = (768, 4096, 5 * 4096);
     let objects = size_of::<crate::space::Space>() as u64 + 64;
     assert_eq!(objects, OBJECTS);
     assert_eq!(used(), thread + utcbs + tables + objects);
