@@ -6,7 +6,6 @@ use crate::kind::{COLUMNS, Kind};
 use crate::layout::{self, STACK, Slot};
 use crate::random::Random;
 use core::arch::{asm, naked_asm};
-use core::sync::atomic::Ordering;
 use l4::{kip, utcb};
 
 /// Where each attacker begins, and begins again after an exception. Its UTCB's place tells which stack is its own, as
@@ -43,7 +42,7 @@ extern "C" fn run() -> ! {
     loop {
         utcb::set_exception_handler(kip().root());
         let items = layout::pool().start + random.below(layout::POOL_PAGES) * 4096 + random.below(8) * 512;
-        let chooser = Chooser { random, is_controller: false, items: Some(items) };
+        let chooser = Chooser { random, is_controller: false, items: Some(items), buffer: layout::buffer() };
         step(chooser, slot);
     }
 }
@@ -52,31 +51,41 @@ extern "C" fn run() -> ! {
 pub(crate) fn step(chooser: Chooser<'_>, slot: &Slot) {
     let kind = chooser.kind();
     let random = chooser.random;
-    let begun = &slot.begun[kind as usize];
-    // Relaxed: statistics.
-    begun.store(begun.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     let target = match kind {
         Kind::ForeignCall => foreign_call as *const () as u64,
         Kind::Interrupt => interrupt as *const () as u64 + random.below(INTERRUPTS) * 4,
-        Kind::Instruction => return instruction(random),
+        Kind::Instruction => {
+            slot.begin(kind);
+            return instruction(random);
+        }
         Kind::Fault => {
+            slot.begin(kind);
             // SAFETY: one byte that no Rust object has, if it is there at all.
             unsafe { asm!("mov al, [{}]", in(reg) random.word() >> random.below(64), out("al") _) };
             return;
         }
         Kind::Port => {
+            slot.begin(kind);
             // SAFETY: no attacker has a port.
             unsafe { asm!("in al, dx", in("dx") random.word() as u16, out("al") _) };
             return;
         }
         Kind::InsideStub => kip().word(0x1a0 + 8 * random.below(15) as usize) + random.below(16),
-        _ => kip().word(kind.entry()),
+        _ => return call(kind, chooser.prepare(kind), slot),
     };
-    let mut registers = chooser.prepare(kind);
+    call_at(target, kind, chooser.prepare(kind), slot);
+}
+
+/// Makes a system call.
+pub(crate) fn call(kind: Kind, registers: Registers, slot: &Slot) {
+    call_at(kip().word(kind.entry()), kind, registers, slot);
+}
+
+fn call_at(target: u64, kind: Kind, mut registers: Registers, slot: &Slot) {
+    slot.begin(kind);
     // SAFETY: what it does to this thread, the supervisor repairs; the controller names nothing but the attackers'.
     unsafe { invoke(&mut registers, target) };
-    let result = &slot.results[kind as usize][column(kind, &registers)];
-    result.store(result.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    slot.end(kind, column(kind, &registers));
 }
 
 /// What has come of the call.

@@ -4,7 +4,7 @@ use crate::invoke::Registers;
 use crate::kind::Kind;
 use crate::layout::{self, NUMBERS, UTCBS};
 use crate::random::Random;
-use l4::{kip, utcb};
+use l4::{extension, kip, utcb};
 use x2::extension::ONE_MAP_ITEM;
 use x2::{Fpage, Rights, ThreadId};
 
@@ -15,6 +15,8 @@ pub(crate) struct Chooser<'a> {
     pub(crate) is_controller: bool,
     /// Where arrays of map items can be: 32 bytes each, 512 bytes.
     pub(crate) items: Option<u64>,
+    /// Where it reads and writes extended state, as a rule.
+    pub(crate) buffer: u64,
 }
 
 const ZERO_TIME: u64 = 0x400;
@@ -64,7 +66,7 @@ impl Chooser<'_> {
             1 => ThreadId::ANY.raw(),
             2 => ThreadId::ANY_LOCAL.raw(),
             3 => utcb::my_global_id().raw(),
-            4..=6 => (utcb::pointer() & !(UTCBS * x2::utcb::SIZE - 1)) + self.random.below(5) * 1024 + 512,
+            4..=6 => own_area() + self.random.below(layout::ATTACKERS + 1) * x2::utcb::SIZE + 512,
             7 => kip().sigma0().raw(),
             8 => kip().root().raw(),
             9 => layout::own_thread(self.random.below(2) as u32).raw(),
@@ -74,7 +76,15 @@ impl Chooser<'_> {
         }
     }
 
-    fn pool_page(self) -> u64 {
+    /// Another thread of an attacker's own space, as a rule.
+    fn sibling(self) -> u64 {
+        if self.is_controller || self.random.one_in(3) {
+            return self.thread();
+        }
+        own_area() + self.random.below(layout::ATTACKERS) * x2::utcb::SIZE + 512
+    }
+
+    pub(crate) fn pool_page(self) -> u64 {
         layout::pool().start + self.random.below(layout::POOL_PAGES) * 4096
     }
 
@@ -114,6 +124,11 @@ impl Chooser<'_> {
             2..=7 => 1 + self.random.below(1000),
             _ => ZERO_TIME,
         }
+    }
+
+    /// The same for transfers, which last for ever if both sides let them.
+    fn transfer_time(self) -> u64 {
+        if self.random.one_in(2) { 0 } else { self.time() }
     }
 
     /// A word for which nothing better is known.
@@ -169,7 +184,7 @@ impl Chooser<'_> {
             self.set(-17 - 2 * buffer, self.random.below(1 << self.random.below(15)) << 10 | more);
             self.set(-18 - 2 * buffer, self.address());
         }
-        self.set(x2::utcb::XFER_TIMEOUTS, self.time() << 16 | self.time());
+        self.set(x2::utcb::XFER_TIMEOUTS, self.transfer_time() << 16 | self.transfer_time());
         if self.random.one_in(8) {
             // All but the words at the beginning, which are nobody's.
             self.set(self.random.below(112) as isize - 48, self.field());
@@ -232,13 +247,14 @@ impl Chooser<'_> {
     fn exchange_registers(self) -> Registers {
         let control = match self.random.below(6) {
             0 => self.random.below(1 << 14),
-            1 | 2 => 0x11e,
-            3 => 6,
+            1 => 0x11e,
+            2 => 6,
+            3 => self.random.one_of(&[2, 4, 6]),
             4 => 0x301,
             _ => self.random.one_of(&[0x100, 0x200, 0x18, 0]),
         };
         Registers {
-            rax: self.thread(),
+            rax: self.sibling(),
             rsi: control,
             rdx: self.address(),
             r8: self.ip(),
@@ -295,7 +311,7 @@ impl Chooser<'_> {
             rsi: self.field(),
             rdx: kip_area,
             r8: utcb_area,
-            r9: if self.random.one_in(4) { self.thread() } else { ThreadId::ANY.raw() },
+            r9: if self.random.one_in(8) { self.thread() } else { ThreadId::ANY.raw() },
             ..Default::default()
         }
     }
@@ -313,19 +329,30 @@ impl Chooser<'_> {
     }
 
     fn space_options(self) -> Registers {
-        let option = self.random.below(9);
+        let (option, space) = (self.random.below(9), self.thread());
         let (first, second) = match option {
             1 => (self.random.one_of(&[0, kip().root().raw(), self.attacker()]), 0),
-            2 => {
-                (self.random.one_of(&[UNCHANGED, self.random.below(1 << 18), 1 << self.random.below(64)]), 0)
-            }
+            2 => (self.quota(space), 0),
             3 => (self.random.below(4), 0),
             4 => (self.ip(), 0),
             5 => (self.attacker(), self.random.below(3)),
             6 => (self.random.below(3), 0),
             _ => (self.field(), self.field()),
         };
-        Registers { rdi: self.thread(), rsi: option, rdx: first, r8: second, ..Default::default() }
+        Registers { rdi: space, rsi: option, rdx: first, r8: second, ..Default::default() }
+    }
+
+    /// Mostly none, or what leaves a space next to nothing.
+    fn quota(self, space: u64) -> u64 {
+        match self.random.below(8) {
+            0 => self.random.below(1 << 18),
+            1 => 1 << self.random.below(64),
+            2..=4 => {
+                let used = extension::kernel_memory(ThreadId::from_raw(space)).unwrap_or_default();
+                used + self.random.below(8) * 512
+            }
+            _ => UNCHANGED,
+        }
     }
 
     /// The four words of a map item, and its answer.
@@ -388,7 +415,11 @@ impl Chooser<'_> {
         utcb::set_message_register(22, self.thread());
         let size = self.random.one_of(&[576, 832, 832, 4096, self.random.below(1000)]);
         // What is read goes over the buffer: it is memory of the pool.
-        let buffer = if self.is_controller { self.pool_page() } else { self.address() };
+        let buffer = match self.random.below(4) {
+            0 => self.pool_page(),
+            1 if !self.is_controller => self.address(),
+            _ => self.buffer,
+        };
         let size = if self.is_controller { size.min(4096) } else { size };
         Registers { rdi: self.thread(), rsi: control, rdx: buffer, r8: size, ..Default::default() }
     }
@@ -449,4 +480,9 @@ impl Chooser<'_> {
         }
         registers
     }
+}
+
+/// Where the UTCBs of the caller's space are.
+fn own_area() -> u64 {
+    utcb::pointer() & !(UTCBS * x2::utcb::SIZE - 1)
 }

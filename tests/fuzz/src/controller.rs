@@ -4,42 +4,60 @@ use crate::attacker;
 use crate::choose::Chooser;
 use crate::layout::CONTROLLER;
 use crate::random::Random;
+use crate::scarcity;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use l4::ipc;
 use x2::Time;
 
-/// Calls between breaks.
-const BURST: u64 = 16;
+/// Between spaces that have no memory: so many calls, on average.
+const SCARCITY: u64 = 256;
 const BREAK: Time = Time::period(500);
 
+/// How many calls it may have made: a part of what the attackers have made. They would do little else than wait to be made again.
+static ALLOWED: AtomicU64 = AtomicU64::new(0);
 /// The supervisor wants it to make no call.
 static STOP: AtomicBool = AtomicBool::new(true);
 /// It makes none.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
 #[repr(C, align(4096))]
-struct Items(UnsafeCell<[u64; 512]>);
+struct Page(UnsafeCell<[u64; 512]>);
 
 // SAFETY: nothing forms a reference to the content.
-unsafe impl Sync for Items {}
+unsafe impl Sync for Page {}
 
-static ITEMS: Items = Items(UnsafeCell::new([0; 512]));
+static ITEMS: Page = Page(UnsafeCell::new([0; 512]));
+static BUFFER: Page = Page(UnsafeCell::new([0; 512]));
 
 /// What the thread does.
 pub(crate) fn run() -> ! {
     let random = Random::new(&CONTROLLER.state);
-    let chooser = Chooser { random, is_controller: true, items: Some(ITEMS.0.get() as u64) };
+    let chooser = Chooser {
+        random,
+        is_controller: true,
+        items: Some(ITEMS.0.get() as u64),
+        buffer: BUFFER.0.get() as u64,
+    };
     loop {
         let stop = STOP.load(Ordering::Acquire);
         STOPPED.store(stop, Ordering::Release);
         if !stop {
-            for _ in 0..BURST {
+            // Relaxed: a number that only grows; an old one makes it wait longer.
+            while CONTROLLER.progress() < ALLOWED.load(Ordering::Relaxed) && !STOP.load(Ordering::Relaxed) {
                 attacker::step(chooser, &CONTROLLER);
+                if random.one_in(SCARCITY) {
+                    scarcity::make(chooser);
+                }
             }
         }
         ipc::sleep(BREAK);
     }
+}
+
+/// It may have made so many calls.
+pub(crate) fn allow(calls: u64) {
+    ALLOWED.store(calls, Ordering::Relaxed);
 }
 
 pub(crate) fn start() {

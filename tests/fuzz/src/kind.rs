@@ -48,23 +48,22 @@ kinds! {
 }
 
 impl Kind {
-    /// The columns that this call has to reach, as bits. Want of memory (8) comes too seldom to be waited for.
+    /// The columns that this call has to reach, as bits: success, and every error that the interface gives it.
     pub(crate) const fn expected(self) -> u32 {
         match self {
-            // Of both phases: 2 and 3 timeout, 4 and 5 no partner, 8 overflow of the send. Cancelled (6 and 7), overflow of the
-            // receive (9), timeouts of transfers (10 to 13) and their abortion (14 and 15) come, but not in every run.
-            Kind::Ipc => bits(&[0, 2, 3, 4, 5, 8]),
-            Kind::Lipc => bits(&[0, 2, 3, 4, 5]),
+            // Of the send phase and of the receive phase: timeout, no partner, cancelled, overflow, timeouts of transfers by the
+            // invoker's and by the partner's faults, abortion.
+            Kind::Ipc | Kind::Lipc => bits(&[0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]),
             Kind::ExchangeRegisters => bits(&[0, 2]),
-            Kind::ThreadControl => bits(&[0, 1, 2, 3, 4, 6]),
+            Kind::ThreadControl => bits(&[0, 1, 2, 3, 4, 6, 8]),
             Kind::SystemClock | Kind::ThreadSwitch | Kind::Unmap => bits(&[0]),
             Kind::Schedule => bits(&[0, 1, 2, 5]),
-            Kind::SpaceControl => bits(&[0, 1, 2, 3, 6, 7]),
+            Kind::SpaceControl => bits(&[0, 1, 2, 3, 6, 7, 8]),
             Kind::ProcessorControl => bits(&[0, 1, 5]),
             Kind::MemoryControl => bits(&[0, 1, 5]),
-            Kind::SpaceOptions => bits(&[0, 1, 3, 5]),
-            Kind::MapControl => bits(&[0, 1, 3, 5]),
-            Kind::ThreadState => bits(&[0, 1, 2, 5]),
+            Kind::SpaceOptions => bits(&[0, 1, 3, 5, 8]),
+            Kind::MapControl => bits(&[0, 1, 3, 5, 8]),
+            Kind::ThreadState => bits(&[0, 1, 2, 5, 8]),
             Kind::Notify => bits(&[0, 2]),
             _ => 0,
         }

@@ -11,11 +11,11 @@ use x2::{Fpage, ThreadId};
 /// Spaces of attackers. The third belongs to the first; the fourth's area is that of the spaces that the controller makes.
 pub(crate) const SPACES: u64 = 4;
 /// Attackers that the supervisor makes in each of the first three.
-pub(crate) const ATTACKERS: u64 = 4;
+pub(crate) const ATTACKERS: u64 = 8;
 /// UTCBs in each area.
 pub(crate) const UTCBS: u64 = 16;
 /// Thread numbers of attackers; those behind the supervisor's are the controller's to use.
-pub(crate) const NUMBERS: u64 = 24;
+pub(crate) const NUMBERS: u64 = 40;
 /// Numbers left to the initial servers, the heartbeat and the controller.
 const FIRST_NUMBER: u32 = 16;
 /// Pages that calls name.
@@ -44,16 +44,18 @@ pub(crate) fn own_thread(index: u32) -> ThreadId {
 pub(crate) struct Slot {
     /// Of its random numbers.
     pub(crate) state: AtomicU64,
-    /// Calls begun.
-    pub(crate) begun: [AtomicU64; Kind::COUNT],
+    /// Calls begun, altogether and of each kind.
+    calls: AtomicU64,
+    begun: [AtomicU64; Kind::COUNT],
     /// Calls that came back, by what came back.
-    pub(crate) results: [[AtomicU64; COLUMNS]; Kind::COUNT],
+    results: [[AtomicU64; COLUMNS]; Kind::COUNT],
 }
 
 impl Slot {
     const fn new() -> Self {
         Self {
             state: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
             begun: [const { AtomicU64::new(0) }; Kind::COUNT],
             results: [const { [const { AtomicU64::new(0) }; COLUMNS] }; Kind::COUNT],
         }
@@ -61,8 +63,34 @@ impl Slot {
 
     /// How many calls it has begun.
     pub(crate) fn progress(&self) -> u64 {
-        self.begun.iter().fold(0, |sum, count| sum.wrapping_add(count.load(Ordering::Relaxed)))
+        // Relaxed, here and below: statistics, written by one thread each.
+        self.calls.load(Ordering::Relaxed)
     }
+
+    /// How many calls of this kind it has begun.
+    pub(crate) fn begun(&self, kind: Kind) -> u64 {
+        self.begun[kind as usize].load(Ordering::Relaxed)
+    }
+
+    /// Counts a call that begins.
+    pub(crate) fn begin(&self, kind: Kind) {
+        add_one(&self.calls);
+        add_one(&self.begun[kind as usize]);
+    }
+
+    /// Counts what has come of a call.
+    pub(crate) fn end(&self, kind: Kind, column: usize) {
+        add_one(&self.results[kind as usize][column]);
+    }
+
+    /// How often that has come of it.
+    pub(crate) fn result(&self, kind: Kind, column: usize) -> u64 {
+        self.results[kind as usize][column].load(Ordering::Relaxed)
+    }
+}
+
+fn add_one(count: &AtomicU64) {
+    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }
 
 #[repr(C, align(4096))]
@@ -96,19 +124,22 @@ pub(crate) fn stack_top(slot: usize) -> u64 {
     STACKS.0.get() as u64 + ((slot + 1) * STACK) as u64
 }
 
+/// A page of the pool in which calls of an attacker read and write extended state: its first, where no map items are.
+pub(crate) fn buffer() -> u64 {
+    POOL.0.get() as u64
+}
+
 /// The addresses of the pool.
 pub(crate) fn pool() -> Range<u64> {
     let base = POOL.0.get() as u64;
     base..base + POOL_PAGES * 4096
 }
 
-/// Whether attackers may write at `address`.
-pub(crate) fn is_writable(address: u64) -> bool {
+/// Where attackers may write but the pool: their stacks and their records.
+pub(crate) fn writable() -> [Range<u64>; 2] {
     let stacks = STACKS.0.get() as u64;
     let records = (&raw const SLOT_MEMORY) as u64;
-    pool().contains(&address)
-        || (stacks..stacks + (SLOTS * STACK) as u64).contains(&address)
-        || (records..records + size_of_val(&SLOT_MEMORY) as u64).contains(&address)
+    [stacks..stacks + (SLOTS * STACK) as u64, records..records + size_of_val(&SLOT_MEMORY) as u64]
 }
 
 /// Addresses of the whole program.

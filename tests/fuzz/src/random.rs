@@ -22,7 +22,7 @@ impl<'a> Random<'a> {
 
     /// A number below `bound`.
     pub(crate) fn below(self, bound: u64) -> u64 {
-        self.word() % bound
+        ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
     }
 
     /// True once in `times` times.

@@ -9,16 +9,23 @@ use l4::thread::{self, ThreadControl};
 use l4::{extension, kip, space};
 use x2::control::{ExchangeControl, UNCHANGED};
 use x2::protocol;
-use x2::{ErrorCode, Fpage, MapItem, MessageTag, Rights, ThreadId, Time, Timeouts};
+use x2::{ErrorCode, Fpage, MapItem, MessageTag, Region, Rights, ThreadId, Time, Timeouts};
 
 /// Spaces that the supervisor makes; the last belongs to the first.
 const MADE_SPACES: u64 = 3;
 const MADE: u64 = MADE_SPACES * ATTACKERS;
+/// The first thread number that the supervisor does not use: the controller's.
+pub(crate) const FREE_NUMBERS: u64 = MADE + MADE_SPACES;
 /// Between looks at the attackers: so many messages, or so long a time.
-const MESSAGES: u32 = 64;
+const MESSAGES: u32 = 256;
 const LOOK: Time = Time::period(1000);
-/// Looks without a call after which an attacker is deleted.
+/// Looks without a call after which an attacker is deleted, and after which its whole space is made again.
 const PATIENCE: u32 = 6;
+const SPACE_PATIENCE: u32 = 10;
+/// Of the calls this part is the controller's.
+const CONTROLLERS: u64 = 8;
+/// Page faults that are answered at a later look.
+const HELD: usize = 8;
 /// More calls than that between two looks have not been made: an attacker has written to its record.
 const PLAUSIBLE: u64 = 1 << 20;
 /// Below the controller's and the heartbeat's.
@@ -30,6 +37,10 @@ pub(crate) struct Supervisor<'a> {
     /// Of each record, how many calls it had counted.
     last: [u64; layout::RECORDS],
     quiet: [u32; MADE as usize],
+    space_quiet: [u32; MADE_SPACES as usize],
+    held: [Option<(ThreadId, u64)>; HELD],
+    /// Calls made by now by the attackers.
+    pub(crate) attackers: u64,
     /// Calls made by now.
     pub(crate) calls: u64,
     /// Attackers made, messages answered.
@@ -48,6 +59,9 @@ impl<'a> Supervisor<'a> {
             processors,
             last: [0; layout::RECORDS],
             quiet: [0; MADE as usize],
+            space_quiet: [0; MADE_SPACES as usize],
+            held: [None; HELD],
+            attackers: 0,
             calls: 0,
             made: 0,
             messages: 0,
@@ -97,6 +111,7 @@ impl<'a> Supervisor<'a> {
                 }
             }
         }
+        self.held = [None; HELD];
         self.count();
         Ok(())
     }
@@ -106,16 +121,13 @@ impl<'a> Supervisor<'a> {
         match protocol::of(request.tag) {
             protocol::PAGE_FAULT if request.tag.untyped() == 2 => {
                 let (address, access) = (request.word(0), protocol::fault_access(request.tag));
-                let page = Fpage::memory(address, 12);
-                let own = if layout::is_writable(address) {
-                    Some(Rights::ALL)
-                } else if layout::image().contains(&address) && !access.contains(Rights::WRITE) {
-                    Some(Rights::READ_EXECUTE)
-                } else {
-                    None
-                };
-                if let Some(rights) = own {
-                    let item = MapItem::map(page.with_rights(rights), address & !0xfff);
+                if layout::pool().contains(&address)
+                    && self.random.one_in(6)
+                    && self.hold(request.from, address)
+                {
+                    return None;
+                }
+                if let Some(item) = own_page(address, access) {
                     return Some(Message::new(0).map_item(item).tag());
                 }
                 // Now and then it gets a page where it looked for one.
@@ -141,28 +153,64 @@ impl<'a> Supervisor<'a> {
     /// Adds the calls made since the last look.
     fn count(&mut self) {
         let records = layout::slots().iter().chain([&layout::CONTROLLER]);
-        for (last, record) in self.last.iter_mut().zip(records) {
+        for (index, (last, record)) in self.last.iter_mut().zip(records).enumerate() {
             let progress = record.progress();
             let made = progress.wrapping_sub(*last);
-            self.calls += if made < PLAUSIBLE { made } else { 0 };
+            let made = if made < PLAUSIBLE { made } else { 0 };
+            self.calls += made;
+            self.attackers += if index + 1 < layout::RECORDS { made } else { 0 };
             *last = progress;
+        }
+        controller::allow(self.attackers / (CONTROLLERS - 1));
+    }
+
+    /// Leaves a page fault for a later look, if there is room: what waits for the page, a transfer above all, can be cancelled and
+    /// can time out meanwhile.
+    fn hold(&mut self, thread: ThreadId, address: u64) -> bool {
+        let free = self.held.iter_mut().find(|held| held.is_none());
+        free.map(|held| *held = Some((thread, address))).is_some()
+    }
+
+    /// Answers some of the page faults that wait.
+    fn release(&mut self) {
+        for held in &mut self.held {
+            let Some((thread, address)) = *held else { continue };
+            if let Some(item) = own_page(address, Rights::ALL).filter(|_| self.random.one_in(3)) {
+                let _ = ipc::reply(thread, Message::new(0).map_item(item));
+                *held = None;
+            }
         }
     }
 
     fn look(&mut self) {
+        self.release();
+        let mut active = [false; MADE_SPACES as usize];
         for number in 0..MADE {
             let slot = (number / ATTACKERS * layout::UTCBS + number % ATTACKERS) as usize;
             let is_quiet = layout::slots()[slot].progress() == self.last[slot];
+            active[(number / ATTACKERS) as usize] |= !is_quiet;
             let quiet = &mut self.quiet[number as usize];
             *quiet = if is_quiet { *quiet + 1 } else { 0 };
-            if *quiet > PATIENCE || self.random.one_in(128) {
+            if *quiet > PATIENCE || self.random.one_in(256) {
                 *quiet = 0;
                 self.make(number);
             }
         }
+        // What the controller has done to a space, or its threads to it, stays until it is made again.
+        for (space, active) in active.into_iter().enumerate() {
+            let quiet = &mut self.space_quiet[space];
+            *quiet = if active { 0 } else { *quiet + 1 };
+            if *quiet > SPACE_PATIENCE || self.random.one_in(256) {
+                *quiet = 0;
+                self.make_space(space as u64);
+            }
+        }
         self.count();
-        // Those that the controller has made.
-        for number in MADE..NUMBERS {
+        // One of those that the controller has made: it may be one that only takes time from the others.
+        let number = MADE + self.random.below(NUMBERS - MADE);
+        if self.random.one_in(4) {
+            delete(number);
+        } else {
             let _ = ipc::reply(layout::attacker(number, 1), start_message());
         }
     }
@@ -212,6 +260,23 @@ impl<'a> Supervisor<'a> {
         let _ = ipc::reply(id, start_message());
         Ok(())
     }
+}
+
+/// What the supervisor maps at an address of the program for such an access: more than a page, but in the pool, whose pages are
+/// to be absent at times.
+fn own_page(address: u64, access: Rights) -> Option<MapItem> {
+    let mapped = |region: Region, rights| MapItem::map(Fpage::from_region(region, rights), region.base);
+    if layout::pool().contains(&address) {
+        return Some(mapped(Region::containing(address, 12), Rights::ALL));
+    }
+    let writable = layout::writable().into_iter().find(|range| range.contains(&address));
+    let readable =
+        Some(layout::image()).filter(|image| image.contains(&address) && !access.contains(Rights::WRITE));
+    let rights = if writable.is_some() { Rights::ALL } else { Rights::READ_EXECUTE };
+    let range = writable.or(readable)?;
+    let around = (12..=16).rev().map(|size| Region::containing(address, size));
+    let largest = { around }.find(|region| range.start <= region.base && region.last() < range.end);
+    largest.map(|region| mapped(region, rights))
 }
 
 fn start_message() -> Message {

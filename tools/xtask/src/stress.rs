@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Options of `./mac stress`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Suites of tests/suites.toml that run with several processors and do not count instructions
+    /// Suites of tests/suites.toml that do not count instructions
     #[arg(required = true)]
     suites: Vec<String>,
     /// Boot each with `delays=SEED` for these seeds, the last one not included
@@ -23,8 +23,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N")]
     minutes: Option<u64>,
     /// Boot with this many processors instead of the most that the suite names
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     cpus: Option<u32>,
+    /// Keep the console's output of boots that pass, too, in target/test-logs
+    #[arg(long)]
+    keep: bool,
 }
 
 /// What came of the boots of one suite.
@@ -59,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             break;
         }
         for (run, sum) in runs.iter().zip(&mut sums) {
-            sum.add(seed, &boot(&seeded(run, seed))?);
+            sum.add(seed, &boot(&seeded(run, seed), options.keep)?);
         }
         end = seed + 1;
     }
@@ -87,10 +90,10 @@ fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     }
 }
 
-/// One machine for each suite: that with the most processors, which must run in parallel.
+/// One machine for each suite: that with the most processors, which must run in parallel unless one processor is asked for.
 fn choose(suites: &[Suite], cpus: Option<u32>) -> Result<Vec<Run>> {
     let overrides = Overrides { cpus, ..Overrides::default() };
-    let several = |run: &Run| run.machine.cpus > 1 && !run.machine.icount;
+    let several = |run: &Run| (run.machine.cpus > 1 || cpus == Some(1)) && !run.machine.icount;
     let machine = |suite: &Suite| {
         let runs = suite.runs(&overrides).unwrap_or_default();
         let most = runs.into_iter().filter(several).max_by_key(|run| run.machine.cpus);
@@ -129,11 +132,13 @@ fn seeded(run: &Run, seed: u64) -> Run {
     run
 }
 
-/// Boots once, and keeps the console's output only if something failed.
-fn boot(run: &Run) -> Result<Verdict> {
+/// Boots once, and keeps the console's output only if something failed or `keep` is set.
+fn boot(run: &Run, keep: bool) -> Result<Verdict> {
     let verdict = boots::run(run)?;
     if verdict.failed() == 0 {
-        fs::remove_file(&verdict.log)?;
+        if !keep {
+            fs::remove_file(&verdict.log)?;
+        }
         println!("ok - {} ({} tests, {:.1} s)", run.name, verdict.tests.len(), verdict.seconds);
     } else {
         test::show(run, &verdict);
@@ -166,6 +171,14 @@ mod tests {
     fn seeds_are_a_range_without_zero() {
         assert_eq!(parse_seeds("1..10"), Ok(1..10));
         assert!(["0..3", "3", "3..3", "4..3", "a..b"].iter().all(|text| parse_seeds(text).is_err()));
+    }
+
+    #[test]
+    fn one_processor_is_booted_only_if_it_is_asked_for() {
+        let suites = suites::read(suites::TESTS).expect("the table is good");
+        let fuzz: Vec<_> = suites.into_iter().filter(|suite| suite.name == "fuzz/native").collect();
+        let processors = |cpus| choose(&fuzz, cpus).map(|runs| runs[0].machine.cpus).ok();
+        assert_eq!([None, Some(1), Some(4)].map(processors), [2, 1, 4].map(Some));
     }
 
     #[test]
