@@ -10,6 +10,7 @@ use core::future::Future;
 use core::time::Duration;
 use mach::Machine;
 use mach::machine::ThreadState;
+use unix::account::Account;
 use unix::memory::{Memory, UserRanges};
 use unix::process::{ExitStatus, Pid, Table};
 use unix::signal::Rule;
@@ -118,6 +119,11 @@ impl<M: Machine> Call<'_, M> {
 
     pub(crate) fn pid(&self) -> Pid {
         self.thread.pid()
+    }
+
+    /// The account of the caller's user.
+    pub(crate) fn account(&self) -> Arc<Account> {
+        self.table(|table| table.user_account(self.tid()))
     }
 
     /// Works on the table of processes.

@@ -78,12 +78,12 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::TestEnvironment;
+    use crate::testing::{TestEnvironment, capacity};
 
     #[test]
     fn deadlines() {
         let environment = TestEnvironment::new();
-        let processes = Processes::new(1);
+        let processes = Processes::new(capacity(1));
         let seconds = Duration::from_secs;
         let deadline = |clock: Clock, when| clock.deadline(&*environment, &processes, when);
         assert_eq!(deadline(Clock::Monotonic, When::After(seconds(5))), Ok(seconds(6)));

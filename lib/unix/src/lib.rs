@@ -24,7 +24,7 @@
 //!
 //! # Module map
 //!
-//! Conventions: `error`, `answer`, `environment`, `user_buffer`, `identity`, `sync`.
+//! Conventions: `error`, `account` (what is kept for each user), `answer`, `environment`, `user_buffer`, `identity`, `sync`.
 //!
 //! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`, `file` (open
 //! file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`, `socket`, `inotify`, `log`.
@@ -35,6 +35,7 @@
 
 extern crate alloc;
 
+pub mod account;
 mod answer;
 pub mod clock;
 pub mod credentials;

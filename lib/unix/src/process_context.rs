@@ -1,5 +1,6 @@
 //! [`ProcessContext`]: what file operations know of the process that asks.
 
+use crate::account::Account;
 use crate::tty::Terminal;
 use alloc::sync::Arc;
 
@@ -60,6 +61,9 @@ pub trait ProcessContext: Send + Sync {
 
     /// Sends a signal to every process of a group.
     fn signal_group(&self, group: ProcessId, signal: FileSignal);
+
+    /// The account of the user who calls, against which what is made for the call is charged.
+    fn account(&self) -> Arc<Account>;
 }
 
 /// The processes that a terminal signals on its own account: what is typed comes from no process. Implemented by the

@@ -28,6 +28,7 @@ use report::{Failure, say};
 use rt::root::{self, End};
 use rt::start_page;
 use unix::Environment;
+use unix::account::Capacity;
 use unix::exec::Layout;
 use unix_server::options::Options;
 use unix_server::start::{self, Command, Parts};
@@ -98,7 +99,8 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         .map_err(|_| Failure::NoMemory)?;
     // For as long as the server runs.
     let lender = Box::leak(Box::new(machine.lender()));
-    own_heap.borrow_from(lender, (machine.frame_bytes() / 3 * BORROWED_THIRDS) as usize);
+    let borrowed = machine.frame_bytes() / 3 * BORROWED_THIRDS;
+    own_heap.borrow_from(lender, borrowed as usize);
     let server = Server::new(driver, processor, options.trace);
     let layout = configuration.layout;
     let environment: Arc<dyn Environment> = Arc::new(L4Environment::new(machine.clone(), options.time));
@@ -107,7 +109,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         environment: environment.clone(),
         archive: Arc::new(archive),
         layout: Layout { low: LOWEST, high: layout.kernel_interface.min(layout.utcb_area), randomise: true },
-        max_threads: heap as usize / HEAP_PER_THREAD,
+        capacity: Capacity { threads: heap as usize / HEAP_PER_THREAD, server_memory: heap + borrowed },
     };
     let moments = Moments { begun, console, files: console };
     let life = live(server, parts, options, port.clone(), moments);

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use mach::Machine;
 use mach::machine::ThreadState;
 use mach::vm::Vm;
+use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::devfs::{self, LineDriver, Terminals};
 use unix::exec::{Arguments, Layout};
@@ -40,8 +41,8 @@ pub struct Parts<M: Machine> {
     pub archive: Arc<dyn AsRef<[u8]> + Send + Sync>,
     /// Addresses that programs may use.
     pub layout: Layout,
-    /// Threads that there may be.
-    pub max_threads: usize,
+    /// How much it can keep.
+    pub capacity: Capacity,
 }
 
 /// A system without programs, ready for the first one.
@@ -76,7 +77,7 @@ pub async fn system<M: Machine, D: Driver<M>>(
     server: &Arc<Server<M, D>>,
     parts: Parts<M>,
 ) -> Result<Started<M>> {
-    let Parts { vm, environment, archive, layout, max_threads } = parts;
+    let Parts { vm, environment, archive, layout, capacity } = parts;
     let memory_pages = u64::from(vm.statistics().free);
     let memory = Arc::new(ObjectProvider(vm.clone()));
     let options = TmpfsOptions {
@@ -98,7 +99,7 @@ pub async fn system<M: Machine, D: Driver<M>>(
     }
     let root = root.ok_or(Error::ENOMEM)?;
     let vfs = Vfs::new(root, "rootfs", environment.clone());
-    let system = System::new(vm, vfs.clone(), environment.clone(), layout, server.clone(), max_threads);
+    let system = System::new(vm, vfs.clone(), environment.clone(), layout, server.clone(), capacity);
     let terminal = Terminal::new(LINE, system.session_host());
     let ptys = Ptys::new(environment.clone(), system.session_host(), Default::default());
     vfs.register_device(false, LINE, Arc::new(LineDriver::new(terminal.clone())));

@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
+use unix::account::Capacity;
 use unix::exec::Layout;
 use unix::memory::Memory;
 use unix::process::{Control, Pid};
@@ -307,7 +308,7 @@ fn run_typing(
         environment: Arc::new(TestEnvironment(machine.clone())),
         archive: Arc::new(archive()),
         layout: Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true },
-        max_threads: 100,
+        capacity: Capacity { threads: 100, server_memory: 1 << 30 },
     };
     let command = Command {
         arguments: arguments.iter().map(|text| text.as_bytes().to_vec()).collect(),

@@ -27,7 +27,7 @@ const MODULES: [Program; 3] = [
 ];
 
 /// What is in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 15] = [
+const TESTS: [Program; 16] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
     program("kernel-memory", "tests/guests/kernel_memory.c", "musl-gcc"),
@@ -43,6 +43,7 @@ const TESTS: [Program; 15] = [
     program("killed", "tests/guests/killed.c", "musl-gcc"),
     program("inspect", "tests/guests/inspect.c", "musl-gcc"),
     program("rights", "tests/guests/rights.c", "musl-gcc"),
+    program("users", "tests/guests/users.c", "musl-gcc"),
 ];
 
 /// What is measured, in the images of benchmarks.

@@ -26,6 +26,7 @@ async fn open_at<M: Machine>(call: &Call<'_, M>, at: At, path: Vec<u8>, flags: u
 }
 
 pub(crate) fn insert<M: Machine>(call: &Call<'_, M>, file: Arc<OpenFile>, close_on_exec: bool) -> Done {
+    file.charge(&call.account())?;
     Ok(call.thread.descriptors().insert(file, close_on_exec, call.descriptor_limit())? as u64)
 }
 
@@ -112,9 +113,8 @@ pub(crate) async fn pipe<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
         return Err(Error::EINVAL.into());
     }
     let status = open_flags(flags).intersection(OpenFlags::NONBLOCK | OpenFlags::DIRECT);
-    let credentials = call.thread.credentials();
-    let owner = (credentials.user.file, credentials.group.file);
-    give_pair(call, unix::pipe::pipe(owner, status), flags & CLOSE_ON_EXEC != 0, call.arg(0)).await
+    let pair = unix::pipe::pipe(&call.thread.context().caller(), status)?;
+    give_pair(call, pair, flags & CLOSE_ON_EXEC != 0, call.arg(0)).await
 }
 
 /// Makes descriptors of both files and stores their numbers at `address`.
@@ -124,6 +124,9 @@ pub(crate) async fn give_pair<M: Machine>(
     close_on_exec: bool,
     address: u64,
 ) -> Done {
+    let account = call.account();
+    pair.0.charge(&account)?;
+    pair.1.charge(&account)?;
     let descriptors = call.thread.descriptors();
     let (first, second) = descriptors.insert_pair(pair, close_on_exec, call.descriptor_limit())?;
     let numbers = [first.to_le_bytes(), second.to_le_bytes()].concat();
@@ -277,10 +280,12 @@ async fn record_lock<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, comma
     if !flags.contains(needed) || flags.contains(OpenFlags::PATH) {
         return Err(Error::EBADF.into());
     }
-    let process = call.pid().number();
+    let (account, process) = (call.account(), call.pid().number());
     match (kind, command) {
-        (Some(kind), SETLKW) => call.wait(Rule::IfAsked, table.set(owner, process, kind, range)).await??,
-        _ => table.try_set(owner, process, kind, range).map_err(not_done)?,
+        (Some(kind), SETLKW) => {
+            call.wait(Rule::IfAsked, table.set(&account, owner, process, kind, range)).await??
+        }
+        _ => table.try_set(&account, owner, process, kind, range).map_err(not_done)?,
     }
     Ok(0)
 }

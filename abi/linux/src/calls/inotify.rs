@@ -57,7 +57,7 @@ pub(crate) fn inotify_init<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
         return Err(Error::EINVAL.into());
     }
     let status = open_flags(flags).intersection(OpenFlags::NONBLOCK);
-    insert(call, Notifier::create(encode, status), flags & CLOSE_ON_EXEC != 0)
+    insert(call, Notifier::create(&call.account(), encode, status)?, flags & CLOSE_ON_EXEC != 0)
 }
 
 fn notifier<M: Machine>(call: &Call<'_, M>) -> Result<Arc<Notifier>> {

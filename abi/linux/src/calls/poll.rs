@@ -253,7 +253,7 @@ pub(crate) fn epoll_create<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     if flags & !CLOSE_ON_EXEC != 0 {
         return Err(Error::EINVAL.into());
     }
-    insert(call, Epoll::create(), flags & CLOSE_ON_EXEC != 0)
+    insert(call, Epoll::create(call.account()), flags & CLOSE_ON_EXEC != 0)
 }
 
 pub(crate) fn epoll_create_old<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -66,13 +66,14 @@ fn new_socket<M: Machine>(call: &Call<'_, M>) -> Result<(SocketType, OpenFlags)>
 
 pub(crate) fn socket<M: Machine>(call: &Call<'_, M>) -> Done {
     let (kind, flags) = new_socket(call)?;
-    insert(call, unix::socket::socket(kind, flags), call.uint(1) & CLOSE_ON_EXEC != 0)
+    let socket = unix::socket::socket(&call.thread.context().caller(), kind, flags)?;
+    insert(call, socket, call.uint(1) & CLOSE_ON_EXEC != 0)
 }
 
 pub(crate) async fn socketpair<M: Machine>(call: &Call<'_, M>) -> Done {
     let (kind, flags) = new_socket(call)?;
     let context = call.thread.context();
-    let pair = unix::socket::socket_pair(&context.caller(), kind, flags);
+    let pair = unix::socket::socket_pair(&context.caller(), kind, flags)?;
     super::descriptor::give_pair(call, pair, call.uint(1) & CLOSE_ON_EXEC != 0, call.arg(3)).await
 }
 
@@ -254,6 +255,7 @@ async fn send_message<M: Machine>(
         let descriptors = call.thread.descriptors();
         let files = control.descriptors.iter().map(|number| descriptors.get(*number));
         how.files = files.collect::<Result<Vec<_>>>()?;
+        how.descriptor_limit = call.descriptor_limit() as u64;
         how.credentials = control.credentials;
     }
     send(call, target, buffer, flags, how).await

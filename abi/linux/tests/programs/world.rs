@@ -209,8 +209,9 @@ impl World {
         let root = Tmpfs::new(&options, memory, environment.clone()).unwrap();
         let vfs = Vfs::new(root, "root", environment.clone());
         let host = Arc::new(TestHost::default());
+        let capacity = Capacity { threads: 5000, server_memory: 1 << 30 };
         let layout = Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true };
-        let system = System::new(vm, vfs, environment, layout, host.clone(), 5000);
+        let system = System::new(vm, vfs, environment, layout, host.clone(), capacity);
         let linux = Linux::new(Processor {
             features: 0,
             more_features: 2,

@@ -1,12 +1,12 @@
 use super::*;
 use crate::file::{LockKind, LockRange};
-use crate::testing::World;
+use crate::testing::{World, account, pipe};
 use crate::vfs::OpenFlags;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 fn file() -> Arc<OpenFile> {
-    crate::pipe::pipe((0, 0), OpenFlags::empty()).0
+    pipe(OpenFlags::empty()).0
 }
 
 #[test]
@@ -65,7 +65,8 @@ fn closing_any_descriptor_of_a_file_gives_its_record_locks_up() {
     }
     let locks = &t.get(0).unwrap();
     let locks = &locks.hooks().unwrap().locks;
-    let lock = || locks.try_set(t.lock_owner(), 1, Some(LockKind::Exclusive), LockRange::ALL).unwrap();
+    let lock =
+        || locks.try_set(&account(), t.lock_owner(), 1, Some(LockKind::Exclusive), LockRange::ALL).unwrap();
     lock();
     let child = t.copy().unwrap();
     child.close(0).unwrap();

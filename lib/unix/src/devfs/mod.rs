@@ -91,7 +91,7 @@ pub async fn make(
 }
 
 async fn fill(root: &VnodeRef) -> Result<()> {
-    let owned = |mode| NewAttributes { mode: Mode::new(mode), user: 0, group: 0 };
+    let owned = |mode| NewAttributes { mode: Mode::new(mode), user: 0, group: 0, account: None };
     for (name, mode, major, minor) in NODES {
         let number = DeviceNumber { major: *major, minor: *minor };
         let node = NewNode::Special(FileType::CharacterDevice, number);

@@ -1,9 +1,11 @@
 //! Advisory locks: fcntl(2) record locks (of processes and of open file descriptions) and flock(2).
 
+use crate::account::{Account, Charge, Kept};
 use crate::poll::{PollQueue, Readiness, until_ready};
 use crate::process_context::ProcessId;
 use crate::sync::SpinLock;
 use crate::{Error, NotDone, Result};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Who holds a lock.
@@ -67,27 +69,38 @@ pub struct RecordLock {
     pub range: LockRange,
 }
 
+/// A lock, and what it takes.
+struct Held {
+    lock: RecordLock,
+    /// Against the account of the user who made it; none for those of whole files, which are no more than open files.
+    _charge: Option<Charge>,
+}
+
 /// The locks of one vnode.
 #[derive(Default)]
 pub struct LockTable {
-    records: SpinLock<Vec<RecordLock>>,
-    whole: SpinLock<Vec<RecordLock>>,
+    records: SpinLock<Vec<Held>>,
+    whole: SpinLock<Vec<Held>>,
     released: PollQueue,
 }
 
 /// Locks that one file can have.
 const LOCKS_MAXIMUM: usize = 16384;
+/// Bytes that one takes.
+const LOCK_BYTES: u64 = 128;
 
 impl LockTable {
-    /// Takes a record lock, changing what the owner has in that range; or with `kind` of `None` gives it up.
+    /// Takes a record lock for a user, changing what the owner has in that range; or with `kind` of `None` gives it up.
+    /// `ENOLCK` for more than the file or the user may have.
     pub fn try_set(
         &self,
+        account: &Arc<Account>,
         owner: LockOwner,
         process: ProcessId,
         kind: Option<LockKind>,
         range: LockRange,
     ) -> Result<(), NotDone> {
-        let shrunk = set(&self.records, owner, process, kind, range)?;
+        let shrunk = set(&self.records, Some(account), owner, process, kind, range)?;
         if shrunk {
             self.released_by(owner);
         }
@@ -107,6 +120,7 @@ impl LockTable {
     /// Takes a record lock, waiting for it. `EDEADLK` if the holders wait for this owner in turn.
     pub async fn set(
         &self,
+        account: &Arc<Account>,
         owner: LockOwner,
         process: ProcessId,
         kind: LockKind,
@@ -115,7 +129,7 @@ impl LockTable {
         let _waiting = Waiting::register(owner);
         let done = until_ready(&self.released, Readiness::READ, || {
             loop {
-                match self.try_set(owner, process, Some(kind), range) {
+                match self.try_set(account, owner, process, Some(kind), range) {
                     Err(NotDone::NotReady) => {}
                     done => return done,
                 }
@@ -135,12 +149,12 @@ impl LockTable {
 
     /// The first lock that keeps `owner` from such a lock (F_GETLK).
     pub fn conflict(&self, owner: LockOwner, kind: LockKind, range: LockRange) -> Option<RecordLock> {
-        first_conflict(&self.records.lock(), owner, kind, range).copied()
+        first_conflict(&self.records.lock(), owner, kind, range)
     }
 
     /// flock(2) without waiting; `None` unlocks. Changing the kind gives the old lock up first.
     pub fn try_lock_whole(&self, owner: LockOwner, kind: Option<LockKind>) -> Result<(), NotDone> {
-        match set(&self.whole, owner, 0, kind, LockRange::ALL) {
+        match set(&self.whole, None, owner, 0, kind, LockRange::ALL) {
             Ok(shrunk) => {
                 if shrunk {
                     self.released.wake(Readiness::READ);
@@ -148,7 +162,7 @@ impl LockTable {
                 Ok(())
             }
             Err(NotDone::NotReady) => {
-                if set(&self.whole, owner, 0, None, LockRange::ALL)? {
+                if set(&self.whole, None, owner, 0, None, LockRange::ALL)? {
                     self.released.wake(Readiness::READ);
                 }
                 Err(NotDone::NotReady)
@@ -168,7 +182,7 @@ impl LockTable {
         for list in [&self.records, &self.whole] {
             let mut list = list.lock();
             let before = list.len();
-            list.retain(|lock| lock.owner != owner);
+            list.retain(|held| held.lock.owner != owner);
             shrunk |= list.len() != before;
         }
         if shrunk {
@@ -178,8 +192,8 @@ impl LockTable {
 
     /// Every lock, for /proc/locks.
     pub fn list(&self) -> Vec<RecordLock> {
-        let mut all = self.records.lock().clone();
-        all.extend_from_slice(&self.whole.lock());
+        let mut all: Vec<RecordLock> = self.records.lock().iter().map(|held| held.lock).collect();
+        all.extend(self.whole.lock().iter().map(|held| held.lock));
         all
     }
 }
@@ -192,13 +206,8 @@ fn finish(done: Result<(), NotDone>) -> Result<()> {
     }
 }
 
-fn first_conflict(
-    list: &[RecordLock],
-    owner: LockOwner,
-    kind: LockKind,
-    range: LockRange,
-) -> Option<&RecordLock> {
-    list.iter().find(|lock| {
+fn first_conflict(list: &[Held], owner: LockOwner, kind: LockKind, range: LockRange) -> Option<RecordLock> {
+    list.iter().map(|held| held.lock).find(|lock| {
         lock.owner != owner
             && lock.range.overlaps(&range)
             && (kind == LockKind::Exclusive || lock.kind == LockKind::Exclusive)
@@ -207,7 +216,8 @@ fn first_conflict(
 
 /// Replaces what `owner` has in `range`; true if somebody else may now get a lock.
 fn set(
-    list: &SpinLock<Vec<RecordLock>>,
+    list: &SpinLock<Vec<Held>>,
+    account: Option<&Arc<Account>>,
     owner: LockOwner,
     process: ProcessId,
     kind: Option<LockKind>,
@@ -219,15 +229,22 @@ fn set(
     {
         return Err(NotDone::NotReady);
     }
-    // Splitting one lock in two around the range adds at most two elements.
-    if list.len() + 2 > LOCKS_MAXIMUM || list.try_reserve(2).is_err() {
+    // A lock that is split in two around the range adds one or two elements; other unlocking adds none, and is always possible.
+    let surrounds = |lock: RecordLock| lock.range.start < range.start && range.end < lock.range.end;
+    let grows = kind.is_some() || list.iter().any(|held| held.lock.owner == owner && surrounds(held.lock));
+    let has_room = account.is_none_or(|account| account.has_memory(2 * LOCK_BYTES));
+    if grows && (list.len() + 2 > LOCKS_MAXIMUM || !has_room || list.try_reserve(2).is_err()) {
         return Err(Error::ENOLCK.into());
     }
+    let held = |lock| {
+        let charge = account.and_then(|account| account.charge(Kept::ServerMemory, LOCK_BYTES, |_| true));
+        Held { lock, _charge: charge }
+    };
     let mut shrunk = false;
     let mut index = 0;
     let mut merged = range;
     while index < list.len() {
-        let lock = list[index];
+        let lock = list[index].lock;
         let adjacent = lock.range.start <= merged.end && merged.start <= lock.range.end;
         if lock.owner == owner && Some(lock.kind) == kind && adjacent {
             merged.start = merged.start.min(lock.range.start);
@@ -238,7 +255,7 @@ fn set(
             list.swap_remove(index);
             for (start, end) in [(lock.range.start, range.start), (range.end, lock.range.end)] {
                 if start < end {
-                    list.push(RecordLock { range: LockRange { start, end }, ..lock });
+                    list.push(held(RecordLock { range: LockRange { start, end }, ..lock }));
                 }
             }
         } else {
@@ -246,7 +263,7 @@ fn set(
         }
     }
     if let Some(kind) = kind {
-        list.push(RecordLock { owner, process, kind, range: merged });
+        list.push(held(RecordLock { owner, process, kind, range: merged }));
     }
     Ok(shrunk)
 }
@@ -308,8 +325,8 @@ impl Drop for Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Task;
-    use alloc::sync::Arc;
+    use crate::account::Settings;
+    use crate::testing::{Task, account};
     use proptest::prelude::*;
 
     const A: LockOwner = LockOwner::Table(1_000_001);
@@ -331,14 +348,18 @@ mod tests {
     #[test]
     fn conflicts_and_waiting() {
         let table = Arc::new(LockTable::default());
-        table.try_set(A, 1, Some(LockKind::Exclusive), range(0, 10)).unwrap();
-        assert_eq!(table.try_set(B, 2, Some(LockKind::Shared), range(5, 6)), Err(NotDone::NotReady));
-        table.try_set(B, 2, Some(LockKind::Shared), range(10, 20)).unwrap();
+        table.try_set(&account(), A, 1, Some(LockKind::Exclusive), range(0, 10)).unwrap();
+        assert_eq!(
+            table.try_set(&account(), B, 2, Some(LockKind::Shared), range(5, 6)),
+            Err(NotDone::NotReady)
+        );
+        table.try_set(&account(), B, 2, Some(LockKind::Shared), range(10, 20)).unwrap();
         assert_eq!(table.conflict(B, LockKind::Shared, range(0, 30)).unwrap().process, 1);
         let copy = table.clone();
-        let mut waiter = Task::new(async move { copy.set(B, 2, LockKind::Shared, range(5, 6)).await });
+        let mut waiter =
+            Task::new(async move { copy.set(&account(), B, 2, LockKind::Shared, range(5, 6)).await });
         waiter.waits();
-        table.try_set(A, 1, None, range(0, 10)).unwrap();
+        table.try_set(&account(), A, 1, None, range(0, 10)).unwrap();
         assert_eq!(waiter.finish(), Ok(()));
     }
 
@@ -346,13 +367,15 @@ mod tests {
     fn a_deadlock_is_refused() {
         let (a, b) = (LockOwner::Table(2_000_001), LockOwner::Table(2_000_002));
         let table = Arc::new(LockTable::default());
-        table.try_set(a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();
-        table.try_set(b, 2, Some(LockKind::Exclusive), range(1, 2)).unwrap();
+        table.try_set(&account(), a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();
+        table.try_set(&account(), b, 2, Some(LockKind::Exclusive), range(1, 2)).unwrap();
         let copy = table.clone();
-        let mut waiter = Task::new(async move { copy.set(a, 1, LockKind::Exclusive, range(1, 2)).await });
+        let mut waiter =
+            Task::new(async move { copy.set(&account(), a, 1, LockKind::Exclusive, range(1, 2)).await });
         waiter.waits();
         let copy = table.clone();
-        let mut second = Task::new(async move { copy.set(b, 2, LockKind::Exclusive, range(0, 1)).await });
+        let mut second =
+            Task::new(async move { copy.set(&account(), b, 2, LockKind::Exclusive, range(0, 1)).await });
         assert_eq!(second.finish(), Err(Error::EDEADLK));
         table.release(b);
         assert_eq!(waiter.finish(), Ok(()));
@@ -362,15 +385,17 @@ mod tests {
     fn who_was_given_the_lock_but_has_not_run_yet_waits_for_nobody() {
         let (a, b) = (LockOwner::Table(3_000_001), LockOwner::Table(3_000_002));
         let table = Arc::new(LockTable::default());
-        table.try_set(a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();
-        table.try_set(b, 2, Some(LockKind::Exclusive), range(1, 2)).unwrap();
+        table.try_set(&account(), a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();
+        table.try_set(&account(), b, 2, Some(LockKind::Exclusive), range(1, 2)).unwrap();
         let copy = table.clone();
-        let mut first = Task::new(async move { copy.set(a, 1, LockKind::Exclusive, range(1, 2)).await });
+        let mut first =
+            Task::new(async move { copy.set(&account(), a, 1, LockKind::Exclusive, range(1, 2)).await });
         first.waits();
         // The other gives up what the first waits for, and asks for what the first has before that has gone on.
-        table.try_set(b, 2, None, range(1, 2)).unwrap();
+        table.try_set(&account(), b, 2, None, range(1, 2)).unwrap();
         let copy = table.clone();
-        let mut second = Task::new(async move { copy.set(b, 2, LockKind::Exclusive, range(0, 1)).await });
+        let mut second =
+            Task::new(async move { copy.set(&account(), b, 2, LockKind::Exclusive, range(0, 1)).await });
         second.waits();
         assert_eq!(first.finish(), Ok(()));
         table.release(a);
@@ -402,7 +427,7 @@ mod tests {
                         held == LockKind::Exclusive || kind == LockKind::Exclusive
                     }))
                 }));
-                let done = table.try_set(LockOwner::Table(owner), 0, kind, range(start, start + length));
+                let done = table.try_set(&account(), LockOwner::Table(owner), 0, kind, range(start, start + length));
                 prop_assert_eq!(done.is_err(), conflict);
                 if !conflict {
                     model[cells].iter_mut().for_each(|cell| cell[owner as usize] = kind);
@@ -418,5 +443,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_user_who_has_too_many_can_give_them_up() {
+        // Four locks, for room is asked for two more.
+        let user = Account::new(1000, Settings::new(2 * 5 * LOCK_BYTES));
+        let table = LockTable::default();
+        let set = |kind, start, end| table.try_set(&user, A, 1, kind, range(start, end));
+        let exclusive = Some(LockKind::Exclusive);
+        for start in [0, 10, 20, 30] {
+            assert_eq!(set(exclusive, start, start + 5), Ok(()));
+        }
+        assert_eq!(set(exclusive, 40, 45), Err(Error::ENOLCK.into()));
+        assert_eq!(set(None, 1, 2), Err(Error::ENOLCK.into()), "that would make two of one");
+        assert_eq!(table.try_set(&account(), B, 1, exclusive, range(40, 45)), Ok(()), "another user's");
+        assert_eq!(set(None, 0, 5), Ok(()));
+        assert_eq!(set(None, 11, 12), Ok(()), "now it may be split");
+        assert_eq!(user.amount(Kept::ServerMemory), 4 * LOCK_BYTES);
+        table.release(A);
+        assert_eq!(user.amount(Kept::ServerMemory), 0);
     }
 }

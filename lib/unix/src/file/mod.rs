@@ -13,6 +13,7 @@ pub use locks::{LockKind, LockOwner, LockRange, LockTable, RecordLock};
 pub use object::{DeviceDriver, FileObject, Io, Positions};
 pub use transfer::{Whence, transfer};
 
+use crate::account::{Account, Charge, FILE_BYTES};
 use crate::inotify::{self, Events};
 use crate::poll::{EpollItem, PollQueue, Readiness};
 use crate::process_context::ProcessId;
@@ -50,6 +51,8 @@ pub struct OpenFile {
     linking_forbidden: AtomicBool,
     /// The epoll instances that watch it.
     watches: SpinLock<Vec<Weak<EpollItem>>>,
+    /// Its own, against the account of the user who first had a descriptor of it.
+    charge: SpinLock<Option<Charge>>,
 }
 
 /// Where the next read or write is.
@@ -80,7 +83,17 @@ impl OpenFile {
             counted_as_writer: AtomicBool::new(false),
             linking_forbidden: AtomicBool::new(false),
             watches: SpinLock::new(Vec::new()),
+            charge: SpinLock::new(None),
         })
+    }
+
+    /// Charges it to a user, unless it is a user's already. `ENFILE` if the user has too much.
+    pub fn charge(&self, account: &Arc<Account>) -> Result<()> {
+        let mut charge = self.charge.lock();
+        if charge.is_none() {
+            *charge = Some(account.charge_memory(FILE_BYTES).ok_or(Error::ENFILE)?);
+        }
+        Ok(())
     }
 
     /// The description of an opened vnode.

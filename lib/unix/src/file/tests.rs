@@ -143,7 +143,7 @@ fn absent_user_memory_is_brought_in_and_bad_memory_cuts_the_transfer() {
     assert_eq!(now(f.read_at(&caller, 0, &mut holey(30000, 4097))), Ok(4097));
     assert_eq!(now(f.seek(0, Whence::Current)), Ok(25000));
     // The same through a pipe, whose small writes are all or nothing.
-    let (read, write) = crate::pipe::pipe((0, 0), OpenFlags::NONBLOCK);
+    let (read, write) = crate::testing::pipe(OpenFlags::NONBLOCK);
     let mut across = Holey { position: 0, length: 9000, resident: vec![false; 9], exists: 9000 };
     across.position = 4000;
     across.length = 4200;
@@ -172,7 +172,7 @@ fn transfer_between_files_moves_offsets_by_what_was_written() {
     assert_eq!((moved, offset), (10_000, 200_000));
     assert_eq!(w.cat("/to").unwrap(), [&content[..150_000], &content[190_000..]].concat());
     // To a pipe that fills up: the count says how far it came, also when interrupted.
-    let (_read, write) = crate::pipe::pipe((0, 0), OpenFlags::NONBLOCK);
+    let (_read, write) = crate::testing::pipe(OpenFlags::NONBLOCK);
     let (mut offset, mut moved) = (0, 0);
     now(transfer(&caller, &from, Some(&mut offset), &write, None, 100_000, &mut moved)).unwrap();
     assert_eq!((moved as u64, offset), (65536, 65536));

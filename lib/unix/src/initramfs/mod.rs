@@ -102,7 +102,8 @@ impl Unpacking {
             directory = directory_in(&directory, name).await?;
             name = next;
         }
-        let attributes = NewAttributes { mode: entry.mode, user: entry.user, group: entry.group };
+        let attributes =
+            NewAttributes { mode: entry.mode, user: entry.user, group: entry.group, account: None };
         if entry.file_type == FileType::Directory {
             let made = directory_in(&directory, name).await?;
             set_attributes(&made, entry).await?;
@@ -150,7 +151,7 @@ impl Unpacking {
 async fn directory_in(directory: &VnodeRef, name: &[u8]) -> Result<VnodeRef, Error> {
     match directory.lookup(name).await {
         Err(Error::ENOENT) => {
-            let attributes = NewAttributes { mode: Mode::new(0o755), user: 0, group: 0 };
+            let attributes = NewAttributes { mode: Mode::new(0o755), user: 0, group: 0, account: None };
             directory.create(name, NewNode::Directory, attributes).await
         }
         found => found,

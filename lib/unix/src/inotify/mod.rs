@@ -10,8 +10,8 @@ mod notifier;
 mod tests;
 
 pub use notifier::{Event, Notifier, WatchHow};
-pub(crate) use notifier::{QUEUE_MAXIMUM, WATCHES_MAXIMUM};
 
+use crate::account::Charge;
 use crate::vfs::{FileType, VnodeRef};
 use alloc::sync::{Arc, Weak};
 use bitflags::bitflags;
@@ -67,15 +67,15 @@ pub struct Watch {
     /// [`Events`]; relaxed: an event that races with a change of the mask may be told by either.
     mask: AtomicU32,
     once: bool,
-    file: Weak<dyn crate::vfs::Vnode>,
+    _charge: Charge,
 }
 
 impl Watch {
-    fn new(notifier: Weak<Notifier>, id: i32, mask: Events, once: bool, file: &VnodeRef) -> Arc<Watch> {
+    fn new(notifier: Weak<Notifier>, id: i32, mask: Events, once: bool, charge: Charge) -> Arc<Watch> {
         // Relaxed: whoever adds a watch and whoever causes an event have no order but that of the hooks' lock.
         WATCHES.fetch_add(1, Ordering::Relaxed);
         let mask = AtomicU32::new(mask.bits());
-        Arc::new(Watch { notifier, id, mask, once, file: Arc::downgrade(file) })
+        Arc::new(Watch { notifier, id, mask, once, _charge: charge })
     }
 
     fn mask(&self) -> Events {

@@ -1,11 +1,12 @@
 //! [`Notifier`]: the file from which a program reads what happened.
 
 use super::{Events, Watch};
+use crate::account::{Account, Charge, Kept, Setting};
 use crate::file::{FileObject, Io, OpenFile};
 use crate::poll::{PollQueue, Readiness};
 use crate::sync::SpinLock;
 use crate::user_buffer::copy_out_all;
-use crate::vfs::{OpenFlags, VnodeRef, same};
+use crate::vfs::{OpenFlags, VnodeRef};
 use crate::{Error, NotDone, Result, UserBuffer};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
@@ -13,10 +14,8 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::Ordering;
 
-/// Events that wait to be read at most (fs.inotify.max_queued_events).
-pub(crate) const QUEUE_MAXIMUM: usize = 16384;
-/// Files that one notifier watches at most (fs.inotify.max_user_watches).
-pub(crate) const WATCHES_MAXIMUM: usize = 8192;
+/// Bytes that a waiting event takes, without its name.
+const EVENT_BYTES: u64 = 128;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,33 +48,51 @@ pub struct Notifier {
     queue: PollQueue,
     /// Lays an event out for the program.
     encode: fn(&Event) -> Vec<u8>,
+    /// Events that wait to be read at most.
+    most_events: usize,
+    /// Its own charge, against the account of the user who made it.
+    charge: Charge,
 }
 
 struct State {
     watches: BTreeMap<i32, Arc<Watch>>,
-    events: VecDeque<Event>,
+    events: VecDeque<(Event, Charge)>,
     last: i32,
 }
 
 impl Notifier {
-    /// Makes one; of `flags`, [`OpenFlags::NONBLOCK`] counts.
-    pub fn create(encode: fn(&Event) -> Vec<u8>, flags: OpenFlags) -> Arc<OpenFile> {
+    /// Makes one for this user; of `flags`, [`OpenFlags::NONBLOCK`] counts. `EMFILE` if the user has too many.
+    pub fn create(
+        account: &Arc<Account>,
+        encode: fn(&Event) -> Vec<u8>,
+        flags: OpenFlags,
+    ) -> Result<Arc<OpenFile>> {
+        let settings = account.settings();
+        let most = settings.get(Setting::InotifyInstances);
+        let charge = account.charge(Kept::InotifyInstances, 1, |sum| sum <= most).ok_or(Error::EMFILE)?;
+        let most_events = usize::try_from(settings.get(Setting::InotifyEvents)).unwrap_or(usize::MAX);
         let state = State { watches: BTreeMap::new(), events: VecDeque::new(), last: 0 };
         let notifier = Arc::new_cyclic(|this| Notifier {
             this: this.clone(),
             state: SpinLock::new(state),
             queue: PollQueue::new(),
             encode,
+            most_events,
+            charge,
         });
-        OpenFile::of_object(notifier, flags.intersection(OpenFlags::NONBLOCK) | OpenFlags::READ)
+        Ok(OpenFile::of_object(notifier, flags.intersection(OpenFlags::NONBLOCK) | OpenFlags::READ))
     }
 
     /// Watches a file; the watch's number. `EINVAL` for a file that cannot be watched, `ENOSPC` for too many.
     pub fn watch(&self, file: &VnodeRef, events: Events, once: bool, how: WatchHow) -> Result<i32> {
         let hooks = file.hooks().ok_or(Error::EINVAL)?;
+        // Those of the file first: they are fewer than this one's may be.
+        let mut of_file = hooks.watches.lock();
+        of_file.retain(|watch| watch.strong_count() > 0);
         let mut state = self.state.lock();
-        let is_file = |watch: &&Arc<Watch>| watch.file.upgrade().is_some_and(|known| same(&known, file));
-        if let Some(known) = state.watches.values().find(is_file) {
+        let is_own =
+            |watch: &Arc<Watch>| watch.notifier.ptr_eq(&self.this) && state.watches.contains_key(&watch.id);
+        if let Some(known) = of_file.iter().filter_map(Weak::upgrade).find(is_own) {
             match how {
                 WatchHow::New => return Err(Error::EEXIST),
                 WatchHow::Add => drop(known.mask.fetch_or(events.bits(), Ordering::Relaxed)),
@@ -83,17 +100,14 @@ impl Notifier {
             }
             return Ok(known.id);
         }
-        if state.watches.len() >= WATCHES_MAXIMUM {
-            return Err(Error::ENOSPC);
-        }
+        let account = self.charge.account();
+        let most = account.settings().get(Setting::InotifyWatches);
+        let charge = account.charge(Kept::InotifyWatches, 1, |sum| sum <= most).ok_or(Error::ENOSPC)?;
         let id = state.last.checked_add(1).ok_or(Error::ENOSPC)?;
-        let watch = Watch::new(self.this.clone(), id, events, once, file);
+        let watch = Watch::new(self.this.clone(), id, events, once, charge);
         state.last = id;
-        state.watches.insert(id, watch.clone());
-        drop(state);
-        let mut known = hooks.watches.lock();
-        known.retain(|watch| watch.strong_count() > 0);
-        known.push(Arc::downgrade(&watch));
+        of_file.push(Arc::downgrade(&watch));
+        state.watches.insert(id, watch);
         Ok(id)
     }
 
@@ -111,19 +125,25 @@ impl Notifier {
         gone.is_some()
     }
 
-    /// Adds an event, unless it is the same as the last.
+    /// Adds an event, unless it is the same as the last. Where there are too many, or the user has too much of the server's
+    /// memory, one event says that some were lost.
     pub(super) fn add(&self, event: Event) {
         {
             let mut state = self.state.lock();
-            if state.events.back() == Some(&event) {
+            let account = self.charge.account();
+            let bytes = EVENT_BYTES + event.name.len() as u64;
+            let charge = account.charge_memory(bytes).filter(|_| state.events.len() < self.most_events);
+            let (event, charge) = match charge {
+                Some(charge) => (event, Some(charge)),
+                None => {
+                    let lost = Event { watch: -1, events: Events::OVERFLOW, cookie: 0, name: Vec::new() };
+                    (lost, account.charge(Kept::ServerMemory, EVENT_BYTES, |_| true))
+                }
+            };
+            if state.events.back().is_some_and(|(last, _)| *last == event) {
                 return;
             }
-            let lost = Event { watch: -1, events: Events::OVERFLOW, cookie: 0, name: Vec::new() };
-            match state.events.len() {
-                QUEUE_MAXIMUM.. => return,
-                length if length + 1 == QUEUE_MAXIMUM => state.events.push_back(lost),
-                _ => state.events.push_back(event),
-            }
+            state.events.extend(charge.map(|charge| (event, charge)));
         }
         self.queue.wake(Readiness::READ);
     }
@@ -133,7 +153,7 @@ impl FileObject for Notifier {
     fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let mut done = 0;
         loop {
-            let next = self.state.lock().events.front().cloned();
+            let next = self.state.lock().events.front().map(|(event, _)| event.clone());
             let Some(event) = next else {
                 return if done > 0 { Ok(done) } else { Err(NotDone::NotReady) };
             };
@@ -149,7 +169,7 @@ impl FileObject for Notifier {
             }
             // Another reader may have been faster: then this event was read twice, never lost.
             let mut state = self.state.lock();
-            if state.events.front() == Some(&event) {
+            if state.events.front().is_some_and(|(first, _)| *first == event) {
                 state.events.pop_front();
             }
         }
@@ -168,7 +188,7 @@ impl FileObject for Notifier {
     }
 
     fn readable_bytes(&self) -> Result<usize> {
-        Ok(self.state.lock().events.iter().map(|event| (self.encode)(event).len()).sum())
+        Ok(self.state.lock().events.iter().map(|(event, _)| (self.encode)(event).len()).sum())
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

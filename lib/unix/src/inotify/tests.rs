@@ -1,6 +1,7 @@
 //! What those who watch are told.
 
 use super::{Event, Events, Notifier, WatchHow};
+use crate::account::{Account, Kept, Setting, Settings};
 use crate::testing::{World, now};
 use crate::vfs::{At, Mode, OpenFlags, RenameHow};
 use crate::{Bytes, Error};
@@ -20,9 +21,10 @@ struct Told {
 
 impl Told {
     fn new() -> Told {
-        let file = Notifier::create(text, OpenFlags::NONBLOCK);
+        let world = World::new();
+        let file = Notifier::create(&world.process.account, text, OpenFlags::NONBLOCK).unwrap();
         let notifier = file.object_as().unwrap();
-        Told { world: World::new(), file, notifier }
+        Told { world, file, notifier }
     }
 
     fn watch(&self, path: &str, events: Events, once: bool, how: WatchHow) -> crate::Result<i32> {
@@ -92,4 +94,40 @@ fn a_file_tells_what_it_was_asked_for() {
     assert_eq!(told.watch("/g", Events::OPEN, false, WatchHow::Replace), Ok(3));
     assert_eq!(told.notifier.unwatch(3), Ok(()));
     assert_eq!(told.read(), "3 (IGNORED) \n");
+}
+
+#[test]
+fn a_user_has_so_many_instances_watches_and_events() {
+    let mut world = World::new();
+    world.mkdir("/d");
+    world.become_user(1000, 1000);
+    // Little memory for events.
+    world.process.account = Account::new(1000, Settings::new(2000));
+    let account = world.process.account.clone();
+    for (setting, value) in [(Setting::InotifyInstances, 2), (Setting::InotifyWatches, 2)] {
+        account.settings().set(setting, value);
+    }
+    let make = || Notifier::create(&account, text, OpenFlags::NONBLOCK);
+    let files = [make().unwrap(), make().unwrap()];
+    assert!(matches!(make(), Err(Error::EMFILE)));
+    let [first, second] = files.each_ref().map(|file| file.object_as::<Notifier>().unwrap());
+    let find = |path: &[u8]| now(world.caller().find(&At::Current, path, true)).unwrap().location.vnode;
+    let watch =
+        |notifier: &Notifier, path| notifier.watch(&find(path), Events::all(), false, WatchHow::Replace);
+    assert_eq!((watch(&first, b"/d"), watch(&second, b"/d")), (Ok(1), Ok(1)));
+    assert_eq!((watch(&first, b"/d"), watch(&first, b"/")), (Ok(1), Err(Error::ENOSPC)));
+    assert_eq!(second.unwatch(1), Ok(()));
+    assert_eq!(watch(&first, b"/"), Ok(2));
+    // 1000 bytes are enough for six events: the seventh says that there were more.
+    for watch in 10..20 {
+        first.add(Event { watch, events: Events::OPEN, cookie: 0, name: vec![b'n'; 30] });
+    }
+    let mut to = Bytes::empty(4096);
+    let count = now(files[0].read(&world.caller(), &mut to)).unwrap();
+    let told = String::from_utf8(to.done()[..count].to_vec()).unwrap();
+    assert_eq!(told.lines().count(), 6);
+    assert!(told.ends_with("-1 Events(OVERFLOW) \n"));
+    drop((files, first, second));
+    let left = [Kept::InotifyInstances, Kept::InotifyWatches, Kept::ServerMemory];
+    assert_eq!(left.map(|kept| account.amount(kept)), [0; 3]);
 }

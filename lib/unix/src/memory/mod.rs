@@ -13,10 +13,11 @@ mod user;
 
 pub use change::{Advice, Move};
 pub use file_memory::{ObjectMemory, ObjectProvider};
-pub use program::{Execution, Loaded, ProgramFile};
+pub use program::{Execution, Loaded, NewSpace, ProgramFile};
 pub use region::{REGIONS_MAXIMUM, Region, RegionKind, Usage};
 pub use user::{MemoryWords, UserRanges};
 
+use crate::account::Account;
 use crate::exec::Layout;
 use crate::exec::elf::Rights;
 use crate::file::OpenFile;
@@ -101,26 +102,28 @@ const POPULATE_TURN: u32 = 64;
 const STACK_GUARD: u64 = 256 * PAGE;
 
 impl<M: Machine> Memory<M> {
-    /// An empty address space. `ENOMEM`.
-    pub async fn new(vm: &Arc<Vm<M>>, layout: &Layout) -> Result<Arc<Memory<M>>> {
+    /// An empty address space of this user. `ENOMEM`.
+    pub async fn new(vm: &Arc<Vm<M>>, layout: &Layout, account: &Arc<Account>) -> Result<Arc<Memory<M>>> {
+        let regions = Regions::new(layout.high, account)?;
         let map = VmMap::new(vm, layout.low, layout.high).await.map_err(map_error)?;
         Ok(Arc::new(Memory {
             map,
             layout: layout.clone(),
-            regions: macadamia_sync::Mutex::new(Regions::new(layout.high)),
+            regions: macadamia_sync::Mutex::new(regions),
             details: SpinLock::new(Details::default()),
             stack_limit: AtomicU64::new(8 << 20),
         }))
     }
 
-    /// A copy for a child process: private memory is shared until one of both writes to it. `ENOMEM`.
-    pub async fn fork(&self) -> Result<Arc<Memory<M>>> {
+    /// A copy for a child process of this user: private memory is shared until one of both writes to it. `ENOMEM`.
+    pub async fn fork(&self, account: &Arc<Account>) -> Result<Arc<Memory<M>>> {
         let regions = self.regions.lock().await;
+        let copies = regions.for_child(account)?;
         let map = self.map.fork().await.map_err(map_error)?;
         Ok(Arc::new(Memory {
             map,
             layout: self.layout.clone(),
-            regions: macadamia_sync::Mutex::new(regions.for_child()),
+            regions: macadamia_sync::Mutex::new(copies),
             details: SpinLock::new(self.details.lock().clone()),
             // Relaxed: a plain number without order to anything else, here and below.
             stack_limit: AtomicU64::new(self.stack_limit.load(Ordering::Relaxed)),
@@ -161,7 +164,7 @@ impl<M: Machine> Memory<M> {
     pub async fn terminate(&self) {
         let mut regions = self.regions.lock().await;
         self.map.terminate().await;
-        *regions = Regions::new(self.layout.high);
+        regions.clear();
     }
 
     /// Up to `limit` regions that begin at `address` or above, in order of address.

@@ -1,6 +1,7 @@
 //! Loading a program into a fresh address space (the second half of execve(2)).
 
 use super::{Details, Memory, NewMapping, PAGE, Place, Region, RegionKind, map_error, protection};
+use crate::account::Account;
 use crate::exec::elf::{Image, Mapping, Rights};
 use crate::exec::{Layout, Placement, layout, stack};
 use crate::file::OpenFile;
@@ -60,20 +61,31 @@ pub struct Loaded {
 /// How much of a stack is mapped before it grows by itself.
 const FIRST_STACK: u64 = 32 * PAGE;
 
+/// What an address space for a program is made of.
+pub struct NewSpace<'a, M: Machine> {
+    /// Where its memory comes from.
+    pub vm: &'a Arc<Vm<M>>,
+    /// Addresses that it may use.
+    pub layout: &'a Layout,
+    /// The limits of its process.
+    pub limits: &'a Limits,
+    /// The account of its user.
+    pub account: &'a Arc<Account>,
+}
+
 impl<M: Machine> Memory<M> {
     /// Loads `program` and its interpreter into a fresh address space. Then [`Memory::set_stack`] and it is complete.
     /// `ENOMEM`, and what mapping a file can fail with.
     pub async fn load(
-        vm: &Arc<Vm<M>>,
-        layout: &Layout,
+        space: &NewSpace<'_, M>,
         program: &ProgramFile,
         interpreter: Option<&ProgramFile>,
-        limits: &Limits,
         random: impl FnMut() -> u64,
     ) -> Result<(Arc<Memory<M>>, Loaded, Placement)> {
+        let NewSpace { vm, layout, limits, account } = *space;
         let stack_limit = limits.soft(Resource::Stack);
         let placement = layout.place(&program.image, stack_limit, random)?;
-        let memory = Memory::new(vm, layout).await?;
+        let memory = Memory::new(vm, layout, account).await?;
         memory.set_stack_limit(stack_limit);
         {
             let mut regions = memory.regions.lock().await;

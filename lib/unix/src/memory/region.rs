@@ -1,6 +1,7 @@
 //! Regions: what was mapped where, and how.
 
 use super::PAGE;
+use crate::account::{Account, Charge};
 use crate::exec::elf::Rights;
 use crate::file::OpenFile;
 use crate::{Error, Result};
@@ -158,12 +159,22 @@ pub struct Usage {
 
 /// Regions that an address space may have, about (Linux's vm.max_map_count): each takes memory of the server's.
 pub const REGIONS_MAXIMUM: usize = 65530;
+/// Bytes that one takes, here and in Mach's map, and how many are charged together.
+const REGION_BYTES: u64 = 512;
+const CHARGED_TOGETHER: usize = 64;
+
+/// Bytes that so many regions are charged.
+fn charged(regions: usize) -> u64 {
+    (regions + 1).next_multiple_of(CHARGED_TOGETHER) as u64 * REGION_BYTES
+}
 
 /// The regions of an address space; none overlap.
 pub(super) struct Regions {
     /// Changed by `put`, `take` and `change`, which keep the sum.
     by_start: BTreeMap<u64, Region>,
     usage: Usage,
+    /// What the regions take, against the account of the user who began the program.
+    charge: Charge,
     /// New mappings go below this.
     pub(super) mapping_top: u64,
     pub(super) break_start: u64,
@@ -173,38 +184,71 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    pub(super) fn new(mapping_top: u64) -> Regions {
-        Regions {
+    /// None yet. `ENOMEM` if the user has too much.
+    pub(super) fn new(mapping_top: u64, account: &Arc<Account>) -> Result<Regions> {
+        Ok(Regions {
             by_start: BTreeMap::new(),
             usage: Usage::default(),
+            charge: account.charge_memory(charged(0)).ok_or(Error::ENOMEM)?,
             mapping_top,
             break_start: 0,
             break_end: 0,
             locks_new: false,
-        }
+        })
     }
 
-    /// What a child has after fork: locks are not inherited.
-    pub(super) fn for_child(&self) -> Regions {
-        let mut child = Regions {
-            break_start: self.break_start,
-            break_end: self.break_end,
-            ..Regions::new(self.mapping_top)
-        };
+    /// What a child of this user has after fork: locks are not inherited. `ENOMEM` if the user has too much.
+    pub(super) fn for_child(&self, account: &Arc<Account>) -> Result<Regions> {
+        let mut child = Regions::new(self.mapping_top, account)?;
+        child.break_start = self.break_start;
+        child.break_end = self.break_end;
+        if !child.charge.change_memory(charged(self.by_start.len())) {
+            return Err(Error::ENOMEM);
+        }
         for region in self.by_start.values().filter(|region| region.forked) {
             child.put(Region { locked: false, ..region.clone() });
         }
-        child
+        Ok(child)
+    }
+
+    /// There are none any more.
+    pub(super) fn clear(&mut self) {
+        self.by_start.clear();
+        self.usage = Usage::default();
+        self.settle();
+    }
+
+    /// Charges what there is now. More was checked before, by `check_room`, `check_cuts` or `check_hole`.
+    fn settle(&mut self) {
+        let bytes = charged(self.by_start.len());
+        if bytes != self.charge.amount() {
+            self.charge.change(bytes, |_| true);
+        }
+    }
+
+    /// Whether the user may have more.
+    fn has_memory(&self) -> bool {
+        self.charge.account().has_memory(charged(0))
+    }
+
+    /// Regions that may still be made.
+    fn room(&self) -> usize {
+        match self.has_memory() {
+            true => REGIONS_MAXIMUM.saturating_sub(self.by_start.len()),
+            false => 0,
+        }
     }
 
     fn put(&mut self, region: Region) {
         self.usage += region.usage();
         self.by_start.insert(region.range.start, region);
+        self.settle();
     }
 
     fn take(&mut self, start: u64) -> Option<Region> {
         let region = self.by_start.remove(&start)?;
         self.usage -= region.usage();
+        self.settle();
         Some(region)
     }
 
@@ -219,7 +263,9 @@ impl Regions {
 
     /// Whether one more region may be made. `ENOMEM`.
     pub(super) fn check_room(&self) -> Result<()> {
-        if self.by_start.len() > REGIONS_MAXIMUM { Err(Error::ENOMEM) } else { Ok(()) }
+        // One more than the maximum, as on Linux.
+        let fits = self.by_start.len() <= REGIONS_MAXIMUM && self.has_memory();
+        if fits { Ok(()) } else { Err(Error::ENOMEM) }
     }
 
     /// Whether regions may be cut at the ends of `range`. `ENOMEM` if there are too many then; where there is room for one of
@@ -227,7 +273,7 @@ impl Regions {
     pub(super) fn check_cuts(&mut self, range: &Range<u64>) -> Result<()> {
         let is_inside = |address: u64| self.at(address).is_some_and(|region| region.range.start < address);
         let cuts = usize::from(is_inside(range.start)) + usize::from(is_inside(range.end));
-        let room = REGIONS_MAXIMUM.saturating_sub(self.by_start.len());
+        let room = self.room();
         if cuts <= room {
             return Ok(());
         }
@@ -242,7 +288,7 @@ impl Regions {
         let inside = self
             .at(range.start)
             .is_some_and(|region| region.range.start < range.start && range.end < region.range.end);
-        if inside && self.by_start.len() >= REGIONS_MAXIMUM { Err(Error::ENOMEM) } else { Ok(()) }
+        if inside && self.room() == 0 { Err(Error::ENOMEM) } else { Ok(()) }
     }
 
     /// The regions that begin at `address` or above.
@@ -371,6 +417,8 @@ impl Regions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::{Kept, Settings};
+    use crate::testing::account;
     use proptest::prelude::*;
 
     const WRITE: Rights = Rights { read: true, write: true, execute: false };
@@ -397,11 +445,32 @@ mod tests {
         ]
     }
 
+    #[test]
+    fn a_users_regions_are_limited_together() {
+        let user = Account::new(1000, Settings::new(2 * (charged(0) + 2 * charged(64))));
+        let mut regions = Regions::new(1 << 40, &user).unwrap();
+        for page in (0..).step_by(2).take(64) {
+            regions.check_room().unwrap();
+            regions.replace(Region::zeros(page * PAGE..(page + 1) * PAGE, WRITE));
+        }
+        let child = regions.for_child(&user).unwrap();
+        assert!(regions.for_child(&user).is_err(), "there is room for two like this");
+        assert_eq!(user.amount(Kept::ServerMemory), 2 * charged(64));
+        drop(child);
+        regions.clear();
+        assert_eq!(user.amount(Kept::ServerMemory), charged(0));
+        let other = Regions::new(1 << 40, &user).unwrap();
+        user.charge_memory(3 * charged(0)).map(core::mem::forget);
+        assert_eq!((regions.check_room(), regions.room()), (Err(Error::ENOMEM), 0));
+        drop(other);
+        assert_eq!(regions.check_room(), Ok(()));
+    }
+
     proptest! {
         /// The sum that is kept is the sum of the parts, and neighbours that could be one are one.
         #[test]
         fn the_sum_is_that_of_the_regions(steps in prop::collection::vec(step(), 1..60)) {
-            let mut regions = Regions::new(1 << 40);
+            let mut regions = Regions::new(1 << 40, &account()).unwrap();
             for step in steps {
                 match step {
                     Step::Map(range, shared, grows_down) => {
@@ -417,7 +486,7 @@ mod tests {
                 let mut sum = Usage::default();
                 regions.from(0).for_each(|region| sum += region.usage());
                 prop_assert_eq!(regions.usage(), sum);
-                let child = regions.for_child();
+                let child = regions.for_child(&account()).unwrap();
                 prop_assert_eq!(child.usage().total, sum.total);
                 prop_assert_eq!(child.usage().locked, 0);
                 let list: Vec<Region> = regions.from(0).cloned().collect();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::UserBuffer;
+use crate::testing::account;
 use mach::machine::simulated::{Failures, Simulated};
 
 const RW: Rights = Rights { read: true, write: true, execute: false };
@@ -27,7 +28,7 @@ fn with_memory<F: Future<Output = ()>>(test: impl FnOnce(Arc<Memory<Simulated>>,
     let vm = Vm::new(machine.clone()).unwrap();
     let free = machine.free_frames_now(&vm);
     machine.block_on(async {
-        let memory = Memory::new(&vm, &LAYOUT).await.unwrap();
+        let memory = Memory::new(&vm, &LAYOUT, &account()).await.unwrap();
         test(memory, Limits::default()).await;
     });
     assert_eq!(machine.free_frames_now(&vm), free, "every page was freed");
@@ -101,7 +102,7 @@ fn fork_copies_private_and_shares_shared_memory() {
             memory.copy_out(at, b"old").await.unwrap();
         }
         memory.advise(hidden, PAGE, Advice::Fork(false)).await.unwrap();
-        let child = memory.fork().await.unwrap();
+        let child = memory.fork(&account()).await.unwrap();
         memory.copy_out(private, b"new").await.unwrap();
         memory.copy_out(shared, b"new").await.unwrap();
         assert_eq!(child.read(private).await, Ok(*b"old"));
@@ -209,7 +210,7 @@ fn a_move_that_fails_has_moved_nothing() {
             let machine = Simulated::new(512);
             let vm = Vm::new(machine.clone()).unwrap();
             machine.block_on(async {
-                let memory = Memory::new(&vm, &LAYOUT).await.unwrap();
+                let memory = Memory::new(&vm, &LAYOUT, &account()).await.unwrap();
                 move_with(&machine, &memory, how, granted).await
             })
         };
@@ -231,7 +232,7 @@ fn shared_zeros_grow_for_all_who_have_them() {
             memory.copy_out(at, b"old").await.unwrap();
             let new = memory.remap(at, PAGE, 3 * PAGE, how, &limits).await.unwrap();
             assert_eq!(new != at, guarded);
-            let child = memory.fork().await.unwrap();
+            let child = memory.fork(&account()).await.unwrap();
             memory.copy_out(new + 2 * PAGE, b"parent").await.unwrap();
             child.copy_out(new, b"child").await.unwrap();
             assert_eq!(child.read(new + 2 * PAGE).await, Ok(*b"parent"));

@@ -1,5 +1,6 @@
 //! Pipes and FIFOs (pipe(7), fifo(7)).
 
+mod room;
 mod splice;
 #[cfg(test)]
 mod tests;
@@ -10,17 +11,18 @@ use crate::file::{FileObject, Io, OpenFile};
 use crate::poll::{PollQueue, Readiness, until_ready};
 use crate::ring::Ring;
 use crate::sync::SpinLock;
-use crate::vfs::{FileType, OpenFlags, PAGE_SIZE, VnodeRef};
-use crate::{Capability, Error, Identity, NotDone, Result, UserBuffer};
+use crate::vfs::{Caller, FileType, OpenFlags, PAGE_SIZE, VnodeRef};
+use crate::{Error, Identity, NotDone, Result, UserBuffer};
 use alloc::sync::Arc;
 use core::any::Any;
+use room::Room;
 
 /// Writes of up to this many bytes are not interleaved with others (PIPE_BUF).
 pub const ATOMIC: usize = 4096;
 /// The capacity of a new pipe, bytes.
 pub const DEFAULT_CAPACITY: usize = 65536;
-/// The largest capacity that an unprivileged program can set.
-pub const CAPACITY_MAXIMUM: usize = 1 << 20;
+/// That of the pipes of a user who has many.
+pub const SMALL_CAPACITY: usize = 2 * PAGE_SIZE;
 
 /// A pipe.
 pub struct Pipe {
@@ -32,6 +34,8 @@ pub struct Pipe {
 
 struct State {
     bytes: Ring,
+    /// Its capacity, charged to the user who made it.
+    room: Room,
     readers: u32,
     writers: u32,
     /// How often the pipe was opened for each, so that an opening FIFO notices a partner that has left again.
@@ -61,27 +65,38 @@ pub struct PipeEnd {
     first_writer: u64,
 }
 
-/// Makes a pipe, a file of this user and group: the read end and the write end. `flags` are the status flags of both.
-pub fn pipe(owner: (u32, u32), flags: OpenFlags) -> (Arc<OpenFile>, Arc<OpenFile>) {
-    let pipe = Pipe::new(owner);
+/// Makes a pipe, a file of the caller's: the read end and the write end. `flags` are the status flags of both. `ENFILE` if the
+/// user has too many.
+pub fn pipe(caller: &Caller<'_>, flags: OpenFlags) -> Result<(Arc<OpenFile>, Arc<OpenFile>)> {
+    let pipe = Pipe::new((caller.identity.user, caller.identity.group), caller).ok_or(Error::ENFILE)?;
     // The writer is there before the reader looks: its leaving is a hang-up.
     let (read, write) = (PipeEnd::open(&pipe, true, false, 0), PipeEnd::open(&pipe, false, true, 0));
-    (OpenFile::of_object(read, flags | OpenFlags::READ), OpenFile::of_object(write, flags | OpenFlags::WRITE))
+    Ok((
+        OpenFile::of_object(read, flags | OpenFlags::READ),
+        OpenFile::of_object(write, flags | OpenFlags::WRITE),
+    ))
 }
 
 /// Opens a FIFO. Unless it is opened without waiting, or for both, waits until the other end is opened too (`ENXIO`
-/// for writing without waiting while nobody reads).
-pub(crate) async fn open_fifo(vnode: &VnodeRef, flags: OpenFlags) -> Result<Arc<dyn FileObject>> {
+/// for writing without waiting and without a reader, `ENOMEM` if the user has too many pipes).
+pub(crate) async fn open_fifo(
+    caller: &Caller<'_>,
+    vnode: &VnodeRef,
+    flags: OpenFlags,
+) -> Result<Arc<dyn FileObject>> {
     let hooks = vnode.hooks().ok_or(Error::ENXIO)?;
     let pipe = {
         let mut attachment = hooks.attachment.lock();
         let present = attachment.as_ref().and_then(|weak| weak.upgrade()).and_then(|any| any.downcast().ok());
-        present.unwrap_or_else(|| {
-            // Its owner is the name's.
-            let pipe = Pipe::new((0, 0));
-            *attachment = Some(Arc::downgrade(&(pipe.clone() as Arc<dyn Any + Send + Sync>)));
-            pipe
-        })
+        match present {
+            Some(pipe) => pipe,
+            None => {
+                // Its owner is the name's.
+                let pipe = Pipe::new((0, 0), caller).ok_or(Error::ENOMEM)?;
+                *attachment = Some(Arc::downgrade(&(pipe.clone() as Arc<dyn Any + Send + Sync>)));
+                pipe
+            }
+        }
     };
     let (reads, writes) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
     let nonblock = flags.contains(OpenFlags::NONBLOCK);
@@ -116,15 +131,18 @@ pub(crate) async fn open_fifo(vnode: &VnodeRef, flags: OpenFlags) -> Result<Arc<
 }
 
 impl Pipe {
-    fn new(owner: (u32, u32)) -> Arc<Pipe> {
+    /// None if the caller's user has too many.
+    fn new(owner: (u32, u32), caller: &Caller<'_>) -> Option<Arc<Pipe>> {
+        let room = Room::new(&caller.process.account(), caller.identity)?;
         let state = State {
-            bytes: Ring::new(DEFAULT_CAPACITY),
+            bytes: Ring::new(room.bytes()),
+            room,
             readers: 0,
             writers: 0,
             reader_openings: 0,
             writer_openings: 0,
         };
-        Arc::new(Pipe { owner, state: SpinLock::new(state), queue: PollQueue::new() })
+        Some(Arc::new(Pipe { owner, state: SpinLock::new(state), queue: PollQueue::new() }))
     }
 
     /// Bytes that it can hold (F_GETPIPE_SZ).
@@ -132,20 +150,19 @@ impl Pipe {
         self.state.lock().bytes.capacity()
     }
 
-    /// Sets the capacity (F_SETPIPE_SZ), rounded up to a power of two pages; returns what it became. `EPERM` above the
-    /// maximum for the unprivileged, `EBUSY` if more is in the pipe.
+    /// Sets the capacity (F_SETPIPE_SZ), rounded up to a power of two pages; returns what it became. `EPERM` for more than a pipe
+    /// or all of the user's pipes may have without privilege, `EBUSY` if more is in the pipe, `ENOMEM`.
     pub fn set_capacity(&self, identity: &Identity, capacity: usize) -> Result<usize> {
         if capacity > 1 << 31 {
             return Err(Error::EINVAL);
         }
         let capacity = capacity.max(1).next_multiple_of(PAGE_SIZE).next_power_of_two();
         let mut state = self.state.lock();
-        if capacity > CAPACITY_MAXIMUM && !identity.has(Capability::Resource) {
-            return Err(Error::EPERM);
-        }
-        if !state.bytes.set_capacity(capacity) {
+        if capacity < state.bytes.len() {
             return Err(Error::EBUSY);
         }
+        state.room.resize(capacity, identity)?;
+        state.bytes.set_capacity(capacity);
         drop(state);
         self.queue.wake(Readiness::WRITE);
         Ok(capacity)

@@ -1,5 +1,7 @@
 use super::*;
-use crate::testing::{Task, World, now, run_all};
+use crate::Capability;
+use crate::account::{Kept, Setting};
+use crate::testing::{Task, World, now, pipe, run_all};
 use crate::vfs::{At, Mode};
 use crate::{BoxFuture, Bytes};
 use core::task::{Context, Waker};
@@ -27,7 +29,7 @@ fn writing(w: &'static World, file: &Arc<OpenFile>, bytes: Vec<u8>) -> Task<Resu
 #[test]
 fn readers_wait_for_writers_and_see_their_end() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
+    let (read, write) = pipe(OpenFlags::empty());
     let mut reader = reading(w, &read, 10);
     reader.waits();
     assert_eq!(w.write(&write, b"abc"), Ok(3));
@@ -43,7 +45,7 @@ fn readers_wait_for_writers_and_see_their_end() {
 #[test]
 fn a_pipe_without_readers_is_epipe() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
+    let (read, write) = pipe(OpenFlags::empty());
     let mut writer = writing(w, &write, vec![1; 100_000]);
     writer.waits();
     drop(read);
@@ -56,7 +58,7 @@ fn a_pipe_without_readers_is_epipe() {
 #[test]
 fn without_waiting() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::NONBLOCK);
+    let (read, write) = pipe(OpenFlags::NONBLOCK);
     assert_eq!(w.read(&read, 1), Err(Error::EAGAIN));
     assert_eq!(w.write(&write, &[1; 70_000]), Ok(65536));
     assert_eq!(w.write(&write, &[1; 1]), Err(Error::EAGAIN));
@@ -71,7 +73,7 @@ fn without_waiting() {
 #[test]
 fn an_interrupted_write_tells_how_far_it_came() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
+    let (read, write) = pipe(OpenFlags::empty());
     let buffer = Arc::new(Mutex::new(Bytes::of(&[5; 100_000])));
     struct Shared(Arc<Mutex<Bytes>>);
     impl UserBuffer for Shared {
@@ -111,7 +113,7 @@ fn an_interrupted_write_tells_how_far_it_came() {
 #[test]
 fn the_capacity_can_be_changed() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::NONBLOCK);
+    let (read, write) = pipe(OpenFlags::NONBLOCK);
     let end = write.object_as::<PipeEnd>().unwrap();
     let user = Identity::new(1, 1, Arc::new([]));
     assert_eq!(end.pipe().capacity(), DEFAULT_CAPACITY);
@@ -119,10 +121,45 @@ fn the_capacity_can_be_changed() {
     assert_eq!(end.pipe().set_capacity(&user, 5000), Ok(8192));
     assert_eq!(w.write(&write, &[0; 9000]), Ok(8192));
     assert_eq!(end.pipe().set_capacity(&user, 4096), Err(Error::EBUSY));
-    assert_eq!(end.pipe().set_capacity(&user, CAPACITY_MAXIMUM + 1), Err(Error::EPERM));
-    assert_eq!(end.pipe().set_capacity(&Identity::superuser(), CAPACITY_MAXIMUM + 1), Ok(2 << 20));
+    assert_eq!(end.pipe().set_capacity(&user, (1 << 20) + 1), Err(Error::EPERM));
+    assert_eq!(end.pipe().set_capacity(&Identity::superuser(), (1 << 20) + 1), Ok(2 << 20));
     assert_eq!(end.pipe().set_capacity(&user, (1 << 31) + 1), Err(Error::EINVAL));
     assert_eq!(w.read(&read, 9000).unwrap().len(), 8192);
+}
+
+#[test]
+fn the_pipes_of_a_user_are_limited_together() {
+    let mut w = World::new();
+    w.become_user(1000, 1000);
+    let account = w.process.account.clone();
+    account.settings().set(Setting::PipePagesSoft, 40);
+    account.settings().set(Setting::PipePagesHard, 43);
+    let make = |w: &World| super::pipe(&w.caller(), OpenFlags::empty()).map(|(_read, write)| write);
+    let capacity = |file: &Arc<OpenFile>| file.object_as::<PipeEnd>().unwrap().pipe().capacity();
+    let set = |w: &World, file: &Arc<OpenFile>, bytes| {
+        file.object_as::<PipeEnd>().unwrap().pipe().set_capacity(&w.identity, bytes)
+    };
+    let mut all: Vec<_> = (0..3).map(|_| make(&w).unwrap()).collect();
+    assert_eq!(
+        all.iter().map(capacity).collect::<Vec<_>>(),
+        [65536, 65536, 8192],
+        "a small one above the soft limit"
+    );
+    all.push(make(&w).unwrap_or_else(|_| panic!("32 + 2 + 2 pages are allowed")));
+    assert_eq!(set(&w, &all[3], 16384 * 2), Err(Error::EPERM), "32 + 2 + 8 are more than the soft limit");
+    assert_eq!(set(&w, &all[3], 16384), Ok(16384));
+    all.extend([make(&w).unwrap(), make(&w).unwrap()]);
+    assert_eq!(account.amount(Kept::PipePages), 42);
+    assert!(matches!(make(&w), Err(Error::ENFILE)), "44 are more than the hard limit");
+    assert_eq!(set(&w, &all[0], 4096), Ok(4096), "less is always possible");
+    assert!(make(&w).is_ok());
+    // The superuser's privileges lift the limits, but what a pipe counts for is its maker's.
+    let administrator = w.identity.clone().with(Capability::Administrator);
+    let grown = all[1].object_as::<PipeEnd>().unwrap().pipe().set_capacity(&administrator, 1 << 20);
+    assert_eq!((grown, account.amount(Kept::PipePages)), (Ok(1 << 20), 42 - 15 + 240));
+    drop(all);
+    assert_eq!((account.amount(Kept::PipePages), account.amount(Kept::ServerMemory)), (0, 0));
+    assert_eq!(capacity(&make(&w).unwrap()), 65536);
 }
 
 fn fifo(w: &'static World) {
@@ -217,7 +254,7 @@ proptest! {
         reads in proptest::collection::vec(1usize..9000, 1..4),
     ) {
         let w = world();
-        let (read, write) = pipe((0, 0), OpenFlags::empty());
+        let (read, write) = pipe(OpenFlags::empty());
         let total: usize = writes.iter().flatten().sum();
         let got = Arc::new(Mutex::new(Vec::new()));
         let mut tasks: Vec<crate::BoxFuture<'static, ()>> = Vec::new();
@@ -261,8 +298,7 @@ proptest! {
 fn what_another_reader_has_taken_is_no_end() {
     let w = world();
     for copies in [false, true] {
-        let ((from, input), (output, to)) =
-            (pipe((0, 0), OpenFlags::NONBLOCK), pipe((0, 0), OpenFlags::NONBLOCK));
+        let ((from, input), (output, to)) = (pipe(OpenFlags::NONBLOCK), pipe(OpenFlags::NONBLOCK));
         w.write(&input, b"a").unwrap();
         while w.write(&to, &[0; 4096]).is_ok() {}
         for file in [&from, &to] {

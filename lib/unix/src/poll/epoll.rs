@@ -2,6 +2,7 @@
 
 use super::nesting::{self, Look};
 use super::{PollQueue, Readiness, Registration, until_ready_or_deadline};
+use crate::account::{Account, Charge, Kept, Setting};
 use crate::descriptor::Descriptor;
 use crate::file::{FileObject, OpenFile};
 use crate::sync::{SpinLock, delay};
@@ -25,6 +26,8 @@ pub struct Epoll {
     state: SpinLock<State>,
     /// Those who wait for this instance.
     queue: PollQueue,
+    /// The account of the user who made it, against which its watches are charged.
+    account: Arc<Account>,
 }
 
 #[derive(Default)]
@@ -51,6 +54,7 @@ pub struct EpollItem {
     registration: SpinLock<Option<Registration>>,
     /// Whether it is on the ready list; changes under the instance's lock.
     queued: AtomicBool,
+    _charge: Charge,
 }
 
 /// An item's settings, and how often they were set.
@@ -85,18 +89,19 @@ pub struct EpollEvent {
 }
 
 impl Epoll {
-    /// A new instance as an open file.
-    pub fn create() -> Arc<OpenFile> {
+    /// A new instance of this user as an open file.
+    pub fn create(account: Arc<Account>) -> Arc<OpenFile> {
         let epoll = Arc::new_cyclic(|this: &Weak<Epoll>| Epoll {
             this: this.clone(),
             state: SpinLock::default(),
             queue: PollQueue::new(),
+            account,
         });
         OpenFile::of_object(epoll, OpenFlags::READ_WRITE)
     }
 
     /// Watches a file (EPOLL_CTL_ADD). `EEXIST` if it is watched, `EPERM` if it is always ready, `EINVAL` and `ELOOP`
-    /// for instances that would watch themselves, too deeply, or by too many ways.
+    /// for instances that would watch themselves, too deeply, or by too many ways, `ENOSPC` for more than the user may have.
     pub fn add(&self, descriptor: Descriptor, file: &Arc<OpenFile>, settings: EpollSettings) -> Result<()> {
         let queue = file.queue().ok_or(Error::EPERM)?;
         let inner = file.object_as::<Epoll>();
@@ -108,6 +113,11 @@ impl Epoll {
         nesting::check(self, file)?;
         delay("epoll may be added");
         let key = (descriptor, file.id());
+        if self.state.lock().items.contains_key(&key) {
+            return Err(Error::EEXIST);
+        }
+        let most = self.account.settings().get(Setting::EpollWatches);
+        let charge = self.account.charge(Kept::EpollWatches, 1, |sum| sum <= most);
         let item = Arc::new(EpollItem {
             epoll: self.this.clone(),
             key,
@@ -116,6 +126,7 @@ impl Epoll {
             settings: SpinLock::new(Current { settings, version: 0 }),
             registration: SpinLock::new(None),
             queued: AtomicBool::new(false),
+            _charge: charge.ok_or(Error::ENOSPC)?,
         });
         {
             let mut state = self.state.lock();

@@ -1,9 +1,9 @@
 //! poll, epoll, event counters and timers.
 
 use super::*;
+use crate::account::{Account, Kept, Setting};
 use crate::file::OpenFile;
-use crate::pipe::pipe;
-use crate::testing::{Task, World, has_happened, meanwhile, now};
+use crate::testing::{Task, World, account, has_happened, meanwhile, now, pipe};
 use crate::vfs::OpenFlags;
 use crate::{Environment, Error};
 use core::time::Duration;
@@ -31,7 +31,7 @@ fn collect(w: &World, instance: &OpenFile) -> Vec<(u64, Readiness)> {
 #[test]
 fn poll_reports_at_once_or_waits() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
+    let (read, write) = pipe(OpenFlags::empty());
     let queue = read.object_as::<crate::pipe::PipeEnd>().unwrap();
     let start = crate::file::FileObject::queue(&*queue).unwrap();
     let both =
@@ -110,9 +110,9 @@ fn timers_count_expirations() {
             async move { poll(&*w.environment, &mut [Watch::new(polled, Readiness::READ)], None).await },
         );
     polling.waits();
-    let instance = Epoll::create();
+    let instance = Epoll::create(account());
     epoll(&instance).add(3, &file, settings(Readiness::READ, 9)).unwrap();
-    let outer = Epoll::create();
+    let outer = Epoll::create(account());
     epoll(&outer).add(4, &instance, settings(Readiness::READ, 10)).unwrap();
     let (inner_epoll, outer_epoll) = (epoll(&instance), epoll(&outer));
     let mut waiting = Task::new(async move { inner_epoll.wait(&*w.environment, 10, None).await });
@@ -138,8 +138,8 @@ fn timers_count_expirations() {
 #[test]
 fn level_and_edge() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
-    let instance = Epoll::create();
+    let (read, write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create(account());
     let e = epoll(&instance);
     e.add(3, &read, settings(Readiness::READ, 1)).unwrap();
     e.add(4, &read, EpollSettings { edge: true, ..settings(Readiness::READ, 2) }).unwrap();
@@ -167,8 +167,8 @@ fn level_and_edge() {
 #[test]
 fn once_and_modify() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
-    let instance = Epoll::create();
+    let (read, write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create(account());
     let e = epoll(&instance);
     let once = EpollSettings { once: true, ..settings(Readiness::READ, 1) };
     e.add(3, &read, once).unwrap();
@@ -186,8 +186,8 @@ fn once_and_modify() {
 #[test]
 fn waiting_and_being_dropped() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
-    let instance = Epoll::create();
+    let (read, write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create(account());
     let e = epoll(&instance);
     e.add(3, &read, settings(Readiness::READ, 7)).unwrap();
     let waiter = e.clone();
@@ -223,25 +223,25 @@ fn waiting_and_being_dropped() {
 fn what_cannot_be_watched() {
     let w = world();
     w.put("/f", b"");
-    let instance = Epoll::create();
+    let instance = Epoll::create(account());
     let e = epoll(&instance);
     let file = w.open("/f", OpenFlags::READ).unwrap();
     assert_eq!(e.add(3, &file, settings(Readiness::READ, 1)), Err(Error::EPERM));
     assert_eq!(e.add(3, &instance, settings(Readiness::READ, 1)), Err(Error::EINVAL));
-    let chain: Vec<_> = (0..6).map(|_| Epoll::create()).collect();
+    let chain: Vec<_> = (0..6).map(|_| Epoll::create(account())).collect();
     for pair in chain[..5].windows(2) {
         epoll(&pair[1]).add(3, &pair[0], settings(Readiness::READ, 1)).unwrap();
     }
     assert_eq!(epoll(&chain[0]).add(3, &chain[4], settings(Readiness::READ, 1)), Err(Error::ELOOP));
     let outer = epoll(&chain[5]);
     assert_eq!(outer.add(3, &chain[4], settings(Readiness::READ, 1)), Ok(()));
-    let more = Epoll::create();
+    let more = Epoll::create(account());
     assert_eq!(epoll(&more).add(3, &chain[5], settings(Readiness::READ, 1)), Err(Error::EINVAL));
 }
 
 /// A layer of instances that watch all of the layer below.
 fn layer(below: &[Arc<OpenFile>], width: usize) -> Vec<Arc<OpenFile>> {
-    let layer: Vec<_> = (0..width).map(|_| Epoll::create()).collect();
+    let layer: Vec<_> = (0..width).map(|_| Epoll::create(account())).collect();
     for outer in &layer {
         for (number, inner) in below.iter().enumerate() {
             epoll(outer).add(number as i32, inner, settings(Readiness::READ, 1)).unwrap();
@@ -252,18 +252,18 @@ fn layer(below: &[Arc<OpenFile>], width: usize) -> Vec<Arc<OpenFile>> {
 
 #[test]
 fn chains_that_grow_at_their_lower_end_end_too() {
-    let mut lowest = Epoll::create();
+    let mut lowest = Epoll::create(account());
     let mut chain = vec![lowest.clone()];
     for _ in 1..6 {
-        let next = Epoll::create();
+        let next = Epoll::create(account());
         epoll(&lowest).add(3, &next, settings(Readiness::READ, 1)).unwrap();
         lowest = next;
         chain.push(lowest.clone());
     }
-    let more = Epoll::create();
+    let more = Epoll::create(account());
     assert_eq!(epoll(&lowest).add(3, &more, settings(Readiness::READ, 1)), Err(Error::EINVAL));
     // A file below so many would be too deep as well; one step higher it is not.
-    let (read, _write) = pipe((0, 0), OpenFlags::empty());
+    let (read, _write) = pipe(OpenFlags::empty());
     assert_eq!(epoll(&lowest).add(4, &read, settings(Readiness::READ, 1)), Err(Error::EINVAL));
     assert_eq!(epoll(&chain[4]).add(4, &read, settings(Readiness::READ, 1)), Ok(()));
     // What is not watched any more does not count.
@@ -274,7 +274,7 @@ fn chains_that_grow_at_their_lower_end_end_too() {
 #[test]
 fn a_file_is_watched_by_a_bounded_number_of_ways() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
+    let (read, write) = pipe(OpenFlags::empty());
     // Any number of instances directly.
     let many = layer(std::slice::from_ref(&read), 700);
     w.write(&write, b"x").unwrap();
@@ -284,10 +284,10 @@ fn a_file_is_watched_by_a_bounded_number_of_ways() {
     let first = layer(std::slice::from_ref(&read), 22);
     let mut second = layer(&first, 22);
     second.extend(layer(&first[..8], 2));
-    let refused = Epoll::create();
+    let refused = Epoll::create(account());
     assert_eq!(epoll(&refused).add(1, &first[0], settings(Readiness::READ, 1)), Err(Error::EINVAL));
     assert_eq!(refused.readiness(), Readiness::empty(), "nothing is left of what was refused");
-    let (other, _write) = pipe((0, 0), OpenFlags::empty());
+    let (other, _write) = pipe(OpenFlags::empty());
     assert_eq!(epoll(&first[0]).add(2, &other, settings(Readiness::READ, 1)), Ok(()));
     assert!(second.iter().all(|instance| instance.readiness() == Readiness::READ));
     drop((first, second));
@@ -331,7 +331,7 @@ fn wide_fans_of_instances_are_looked_at_once_each() {
 #[test]
 fn very_many_files_are_waited_for() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
+    let (read, write) = pipe(OpenFlags::empty());
     let queue = read.object_as::<crate::pipe::PipeEnd>().unwrap();
     let queue = crate::file::FileObject::queue(&*queue).unwrap();
     let task = |count: usize| {
@@ -356,8 +356,8 @@ fn very_many_files_are_waited_for() {
 #[test]
 fn once_is_once_also_for_two_who_wait() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
-    let instance = Epoll::create();
+    let (read, write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create(account());
     let once = EpollSettings { once: true, ..settings(Readiness::READ, 1) };
     epoll(&instance).add(3, &read, once).unwrap();
     w.write(&write, b"a").unwrap();
@@ -387,8 +387,8 @@ fn once_is_once_also_for_two_who_wait() {
 #[test]
 fn what_is_ready_is_ready_for_a_second_one_while_the_first_looks() {
     let w = world();
-    let (read, write) = pipe((0, 0), OpenFlags::empty());
-    let instance = Epoll::create();
+    let (read, write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create(account());
     epoll(&instance).add(3, &read, settings(Readiness::READ, 1)).unwrap();
     w.write(&write, b"a").unwrap();
     let other = instance.clone();
@@ -406,8 +406,8 @@ fn what_is_ready_is_ready_for_a_second_one_while_the_first_looks() {
 
 #[test]
 fn what_is_removed_while_it_is_added_leaves_nothing() {
-    let (read, _write) = pipe((0, 0), OpenFlags::empty());
-    let instance = Epoll::create();
+    let (read, _write) = pipe(OpenFlags::empty());
+    let instance = Epoll::create(account());
     let (other, file) = (instance.clone(), read.clone());
     meanwhile("epoll adds", move || assert_eq!(epoll(&other).remove(3, &file), Ok(())));
     epoll(&instance).add(3, &read, settings(Readiness::READ, 1)).unwrap();
@@ -418,7 +418,7 @@ fn what_is_removed_while_it_is_added_leaves_nothing() {
 
 #[test]
 fn two_instances_do_not_come_to_watch_each_other_at_once() {
-    let (one, other) = (Epoll::create(), Epoll::create());
+    let (one, other) = (Epoll::create(account()), Epoll::create(account()));
     let (outer, inner) = (other.clone(), one.clone());
     let second = Arc::new(std::sync::Mutex::new(None));
     let place = second.clone();
@@ -432,4 +432,23 @@ fn two_instances_do_not_come_to_watch_each_other_at_once() {
     assert!(has_happened());
     let thread = second.lock().unwrap().take().unwrap();
     assert_eq!(thread.join().unwrap(), Err(Error::ELOOP));
+}
+
+#[test]
+fn a_user_watches_so_many_files_with_all_instances() {
+    let user = account();
+    user.settings().set(Setting::EpollWatches, 2);
+    let (first, second) = (Epoll::create(user.clone()), Epoll::create(user.clone()));
+    let (read, write) = pipe(OpenFlags::empty());
+    let add = |instance: &OpenFile, descriptor| {
+        epoll(instance).add(descriptor, &read, settings(Readiness::READ, 0))
+    };
+    assert_eq!((add(&first, 3), add(&second, 3)), (Ok(()), Ok(())));
+    assert_eq!((add(&first, 4), add(&first, 3)), (Err(Error::ENOSPC), Err(Error::EEXIST)));
+    let other = Epoll::create(Account::new(1001, user.settings().clone()));
+    assert_eq!(add(&other, 3), Ok(()), "another user's count by themselves");
+    assert_eq!(epoll(&second).remove(3, &read), Ok(()));
+    assert_eq!(add(&first, 4), Ok(()));
+    drop((read, write));
+    assert_eq!(user.amount(Kept::EpollWatches), 0, "closed files are not watched");
 }

@@ -89,7 +89,7 @@ impl Table {
             credentials: credentials.clone(),
             name: stored_name(b"init"),
             children_usage: Usage::default(),
-            limits: Limits::default(),
+            limits: Limits::with_threads(self.max_threads),
             nice: 0,
             memory_adjustment: 0,
             least_memory_adjustment: 0,

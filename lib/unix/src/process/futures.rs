@@ -2,6 +2,7 @@
 
 use super::table::{FatalReport, Table, Wake};
 use super::{ChildReport, Delivery, Pid, WaitFor, WaitOptions};
+use crate::account::Capacity;
 use crate::signal::{SignalInformation, SignalSet};
 use crate::sync::SpinLock;
 use crate::{Error, Result};
@@ -16,9 +17,9 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// An empty system for at most `max_threads` threads.
-    pub fn new(max_threads: usize) -> Processes {
-        Processes { table: SpinLock::new(Table::new(max_threads)) }
+    /// An empty system of this capacity.
+    pub fn new(capacity: Capacity) -> Processes {
+        Processes { table: SpinLock::new(Table::new(capacity)) }
     }
 
     /// Works on the table; wake-ups happen afterwards.

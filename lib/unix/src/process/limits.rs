@@ -58,7 +58,7 @@ impl Limit {
 pub struct Limits([Limit; 16]);
 
 impl Default for Limits {
-    /// Those of the first process.
+    /// Those of the first process, apart from the number of threads.
     fn default() -> Limits {
         const MIB: u64 = 1 << 20;
         let mut limits = Limits([Limit { soft: Limit::INFINITE, hard: Limit::INFINITE }; 16]);
@@ -67,7 +67,6 @@ impl Default for Limits {
         set(Resource::Core, 0, Limit::INFINITE);
         set(Resource::Files, 1024, 4096);
         set(Resource::LockedMemory, 8 * MIB, 8 * MIB);
-        set(Resource::Processes, 16384, 16384);
         set(Resource::PendingSignals, 16384, 16384);
         set(Resource::MessageQueues, 819_200, 819_200);
         set(Resource::Nice, 0, 0);
@@ -77,6 +76,14 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Those of the first process of a system that may have so many threads: each user may have half of them.
+    pub fn with_threads(threads: usize) -> Limits {
+        let half = threads as u64 / 2;
+        let mut limits = Limits::default();
+        limits.0[Resource::Processes as usize] = Limit { soft: half, hard: half };
+        limits
+    }
+
     /// The limit of `resource`.
     pub fn get(&self, resource: Resource) -> Limit {
         self.0[resource as usize]
@@ -116,5 +123,6 @@ mod tests {
         assert_eq!(limits.set(Resource::Files, limit(20, 20), false), Ok(()));
         assert_eq!(limits.set(Resource::Files, limit(20, (1 << 20) + 1), true), Err(Error::EPERM));
         assert_eq!(limits.soft(Resource::Stack), 8 << 20);
+        assert_eq!(Limits::with_threads(100).get(Resource::Processes), limit(50, 50));
     }
 }

@@ -4,6 +4,7 @@ use super::ids::Allocator;
 use super::records::{Phase, Process, Records, Thread, stored_name};
 use super::standing::Group;
 use super::{Control, ExactPid, Listener, Pid, Usage};
+use crate::account::{Account, Capacity, Settings};
 use crate::credentials::Credentials;
 use crate::signal::{Signal, SignalInformation, SignalSet};
 use crate::{Error, Result};
@@ -36,10 +37,18 @@ pub struct FatalReport {
 }
 
 /// Charges against the limits of one user.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct UserCharges {
     pub(super) threads: u64,
     pub(super) signals: u64,
+    account: Arc<Account>,
+}
+
+impl UserCharges {
+    /// Nothing is charged to the user.
+    fn is_empty(&self) -> bool {
+        self.threads == 0 && self.signals == 0 && self.account.is_closed()
+    }
 }
 
 /// All processes and threads, as far as they concern each other.
@@ -52,6 +61,7 @@ pub struct Table {
     /// How many groups each session has.
     pub(super) sessions: BTreeMap<Pid, usize>,
     pub(super) users: BTreeMap<u32, UserCharges>,
+    settings: Arc<Settings>,
     pub(super) ids: Allocator,
     pub(super) max_threads: usize,
     pub(super) forks: u64,
@@ -62,8 +72,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table for at most `max_threads` threads.
-    pub fn new(max_threads: usize) -> Table {
+    /// An empty table of a system with this capacity.
+    pub fn new(capacity: Capacity) -> Table {
         Table {
             processes: Records::default(),
             threads: Records::default(),
@@ -71,8 +81,9 @@ impl Table {
             orphaned: Vec::new(),
             sessions: BTreeMap::new(),
             users: BTreeMap::new(),
+            settings: Settings::new(capacity.server_memory),
             ids: Allocator::new(Pid::LIMIT),
-            max_threads,
+            max_threads: capacity.threads,
             forks: 0,
             gone: Usage::default(),
             wakes: Vec::new(),
@@ -258,11 +269,41 @@ impl Table {
     }
 
     pub(super) fn charge(&mut self, user: u32, threads: i64, signals: i64) {
-        let charges = self.users.entry(user).or_default();
+        let charges = self.charges(user);
         charges.threads = charges.threads.saturating_add_signed(threads);
         charges.signals = charges.signals.saturating_add_signed(signals);
-        if charges.threads == 0 && charges.signals == 0 {
+        if charges.is_empty() {
             self.users.remove(&user);
         }
+    }
+
+    fn charges(&mut self, user: u32) -> &mut UserCharges {
+        if !self.users.contains_key(&user) {
+            // Files and messages of a user who has no process may have gone since.
+            self.users.retain(|_, charges| !charges.is_empty());
+        }
+        let settings = &self.settings;
+        self.users.entry(user).or_insert_with(|| UserCharges {
+            threads: 0,
+            signals: 0,
+            account: Account::new(user, settings.clone()),
+        })
+    }
+
+    /// The account of the user whom thread `tid` acts for (its real id); of one that has ended, that of a user who has nothing.
+    pub fn user_account(&mut self, tid: Pid) -> Arc<Account> {
+        let nobody = Credentials::nobody().user.real;
+        let user = self.thread(tid).map_or(nobody, |thread| thread.credentials.user.real);
+        self.account_of(user)
+    }
+
+    /// The account of this user.
+    pub fn account_of(&mut self, user: u32) -> Arc<Account> {
+        self.charges(user).account.clone()
+    }
+
+    /// The limits that all accounts share.
+    pub fn settings(&self) -> &Arc<Settings> {
+        &self.settings
     }
 }

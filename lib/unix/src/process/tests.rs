@@ -11,7 +11,7 @@ use crate::signal::{
     Action, ActionFlags, Cause, ChildEvent, Disposition, Fault, Resumption, Rule, Signal, SignalInformation,
     SignalSet,
 };
-use crate::testing::Task;
+use crate::testing::{Task, capacity};
 use core::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,7 +45,7 @@ fn program(name: &[u8], credentials: Arc<Credentials>) -> NewProgram<'_> {
 }
 
 fn system() -> (Arc<Processes>, Pid) {
-    let system = Arc::new(Processes::new(5000));
+    let system = Arc::new(Processes::new(capacity(5000)));
     let init = system
         .with(|t| t.create_init(Arc::new(Recalls::default()), Credentials::superuser(), Duration::ZERO));
     (system, init)
@@ -564,7 +564,7 @@ fn vfork_waits_for_exec_or_exit() {
 
 #[test]
 fn thread_limits() {
-    let system = Processes::new(3);
+    let system = Processes::new(capacity(3));
     let init = system
         .with(|t| t.create_init(Arc::new(Recalls::default()), Credentials::superuser(), Duration::ZERO));
     let child = fork(&system, init);

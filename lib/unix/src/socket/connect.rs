@@ -173,7 +173,7 @@ impl UnixSocket {
 
     fn try_connect(&self, caller: &Caller<'_>, listener: &Arc<UnixSocket>) -> Result<(), NotDone> {
         let credentials = PeerCredentials::of(caller);
-        let accepted = UnixSocket::new(self.kind);
+        let accepted = UnixSocket::new(caller, self.kind)?;
         let own_address = self.address();
         let (listener_address, listener_credentials) = {
             let mut state = accepted.state.lock();

@@ -5,32 +5,33 @@
 //! ([`REAPER`]): a chain of sockets in each other's messages may be longer than any stack.
 
 use super::unix::UnixSocket;
+use crate::account::{Charge, Kept};
 use crate::file::OpenFile;
 use crate::sync::SpinLock;
-use crate::{Error, Result};
+use crate::vfs::Caller;
+use crate::{Capability, Error, Result};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 /// Descriptors that one message may carry.
 pub(super) const RIGHTS_MAXIMUM: usize = 253;
-/// Descriptors that may be in flight at a time.
-const IN_FLIGHT_MAXIMUM: usize = 16384;
 
-/// The files that one message carries.
+/// The files that one message carries, charged to the user who sent it.
 #[derive(Default)]
-pub struct Rights(Vec<Arc<OpenFile>>);
+pub struct Rights {
+    files: Vec<Arc<OpenFile>>,
+    charge: Option<Charge>,
+}
 
 /// Sockets in flight, by the ids of their descriptions: how many messages hold each.
 struct InFlight {
     sockets: BTreeMap<u64, (Weak<OpenFile>, usize)>,
-    total: usize,
     /// Sockets closed since the last search for cycles.
     closed: usize,
 }
 
-static IN_FLIGHT: SpinLock<InFlight> =
-    SpinLock::new(InFlight { sockets: BTreeMap::new(), total: 0, closed: 0 });
+static IN_FLIGHT: SpinLock<InFlight> = SpinLock::new(InFlight { sockets: BTreeMap::new(), closed: 0 });
 
 /// Files to drop, and whether somebody is at it.
 static REAPER: SpinLock<(Vec<Arc<OpenFile>>, bool)> = SpinLock::new((Vec::new(), false));
@@ -40,8 +41,9 @@ fn is_socket(file: &OpenFile) -> bool {
 }
 
 impl Rights {
-    /// Puts files in flight. `EINVAL` for too many, `ETOOMANYREFS` if too many are in flight already.
-    pub fn new(files: Vec<Arc<OpenFile>>) -> Result<Rights> {
+    /// Puts files in flight for a caller with this limit of descriptors. `EINVAL` for too many, `ETOOMANYREFS` if more than
+    /// the limit are in flight already for the user.
+    pub fn new(files: Vec<Arc<OpenFile>>, caller: &Caller<'_>, limit: u64) -> Result<Rights> {
         if files.len() > RIGHTS_MAXIMUM {
             return Err(Error::EINVAL);
         }
@@ -49,31 +51,34 @@ impl Rights {
             return Ok(Rights::default());
         }
         let sockets: Vec<_> = files.iter().filter(|file| is_socket(file)).collect();
+        let is_free = [Capability::Resource, Capability::Administrator];
+        let is_free = is_free.into_iter().any(|capability| caller.identity.has(capability));
+        let count = files.len() as u64;
+        // What there is before this message counts, as on Linux.
+        let allows = |sum: u64| is_free || sum - count <= limit;
+        let charge = caller.process.account().charge(Kept::DescriptorsInFlight, count, allows);
+        let charge = Some(charge.ok_or(Error::ETOOMANYREFS)?);
         let mut flight = IN_FLIGHT.lock();
-        if flight.total + files.len() > IN_FLIGHT_MAXIMUM {
-            return Err(Error::ETOOMANYREFS);
-        }
-        flight.total += files.len();
         for file in sockets {
             flight.sockets.entry(file.id()).or_insert((Arc::downgrade(file), 0)).1 += 1;
         }
         drop(flight);
-        Ok(Rights(files))
+        Ok(Rights { files, charge })
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.files.is_empty()
     }
 
     fn land(&mut self) -> Vec<Arc<OpenFile>> {
-        let files = core::mem::take(&mut self.0);
+        let files = core::mem::take(&mut self.files);
+        self.charge = None;
         if files.is_empty() {
             return files;
         }
         let sockets: Vec<_> = files.iter().filter(|file| is_socket(file)).map(|file| file.id()).collect();
         let mut flight = IN_FLIGHT.lock();
-        flight.total -= files.len();
         for id in sockets {
             if let Some((_, count)) = flight.sockets.get_mut(&id) {
                 *count -= 1;
@@ -93,12 +98,12 @@ impl Rights {
 
     /// The ids of their descriptions.
     pub(super) fn ids(&self) -> impl Iterator<Item = u64> + '_ {
-        self.0.iter().map(|file| file.id())
+        self.files.iter().map(|file| file.id())
     }
 
     /// The same files once more (MSG_PEEK).
     pub(super) fn copy(&self) -> Vec<Arc<OpenFile>> {
-        self.0.clone()
+        self.files.clone()
     }
 }
 

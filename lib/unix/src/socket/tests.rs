@@ -2,6 +2,7 @@
 
 use super::rights::in_flight;
 use super::*;
+use crate::account::{Account, FILE_BYTES, Kept, Settings};
 use crate::file::OpenFile;
 use crate::poll::Readiness;
 use crate::testing::{Task, World, has_happened, meanwhile, now};
@@ -33,11 +34,11 @@ fn of(file: &OpenFile) -> Arc<UnixSocket> {
 }
 
 fn pair(w: &World, kind: SocketType) -> (Arc<OpenFile>, Arc<OpenFile>) {
-    socket_pair(&w.caller(), kind, OpenFlags::NONBLOCK)
+    socket_pair(&w.caller(), kind, OpenFlags::NONBLOCK).unwrap()
 }
 
 fn send(w: &World, file: &OpenFile, bytes: &[u8], files: Vec<Arc<OpenFile>>) -> Result<usize> {
-    let how = SendHow { files, nonblock: true, ..Default::default() };
+    let how = SendHow { files, nonblock: true, descriptor_limit: 5, ..Default::default() };
     now(of(file).send(&w.caller(), &mut Bytes::of(bytes), how))
 }
 
@@ -58,7 +59,7 @@ fn hidden(name: &str) -> UnixAddress {
 
 /// A listening socket with that name.
 fn listener(w: &World, kind: SocketType, address: &UnixAddress, backlog: usize) -> Arc<OpenFile> {
-    let file = socket(kind, OpenFlags::empty());
+    let file = socket(&w.caller(), kind, OpenFlags::empty()).unwrap();
     now(of(&file).bind(&w.caller(), address.clone())).unwrap();
     of(&file).listen(&w.caller(), backlog).unwrap();
     file
@@ -132,7 +133,7 @@ fn ends_and_shutdown() {
     assert_eq!(w.read(&a, 9), Err(Error::ECONNRESET));
     assert_eq!(w.read(&a, 9), Ok(vec![]));
     assert_eq!(w.write(&a, b"x"), Err(Error::EPIPE));
-    let lone = socket(SocketType::Stream, OpenFlags::empty());
+    let lone = socket(&w.caller(), SocketType::Stream, OpenFlags::empty()).unwrap();
     assert_eq!(w.read(&lone, 1), Err(Error::EINVAL));
     assert_eq!(w.write(&lone, b"x"), Err(Error::ENOTCONN));
 }
@@ -141,7 +142,7 @@ fn ends_and_shutdown() {
 fn connections_are_made_by_name() {
     let w = world();
     for (kind, address) in [(SocketType::Stream, path("/sock")), (SocketType::Packets, hidden("name"))] {
-        let client = socket(kind, OpenFlags::NONBLOCK);
+        let client = socket(&w.caller(), kind, OpenFlags::NONBLOCK).unwrap();
         let listening = listener(w, kind, &address, 1);
         assert!(of(&listening).is_listening());
         assert_eq!(accept(w, &listening).err(), Some(Error::EAGAIN));
@@ -156,14 +157,14 @@ fn connections_are_made_by_name() {
         assert_eq!(of(&server).peer_address(), Ok(UnixAddress::Unnamed));
         assert_eq!(of(&client).peer_credentials().unwrap().process, 10);
         // The name is taken; when the listener is gone nobody answers.
-        let other = socket(kind, OpenFlags::empty());
+        let other = socket(&w.caller(), kind, OpenFlags::empty()).unwrap();
         assert_eq!(now(of(&other).bind(&w.caller(), address.clone())), Err(Error::EADDRINUSE));
         drop(listening);
-        let late = socket(kind, OpenFlags::empty());
+        let late = socket(&w.caller(), kind, OpenFlags::empty()).unwrap();
         assert_eq!(connect(w, &late, &address), Err(Error::ECONNREFUSED));
     }
     w.put("/file", b"");
-    let client = socket(SocketType::Stream, OpenFlags::empty());
+    let client = socket(&w.caller(), SocketType::Stream, OpenFlags::empty()).unwrap();
     assert_eq!(connect(w, &client, &path("/file")), Err(Error::ECONNREFUSED));
     assert_eq!(connect(w, &client, &path("/none")), Err(Error::ENOENT));
     assert_eq!(connect(w, &client, &hidden("none")), Err(Error::ECONNREFUSED));
@@ -172,7 +173,7 @@ fn connections_are_made_by_name() {
     drop(packets);
     let again = listener(w, SocketType::Stream, &hidden("packets"), 1);
     drop(again);
-    let auto = socket(SocketType::Datagram, OpenFlags::empty());
+    let auto = socket(&w.caller(), SocketType::Datagram, OpenFlags::empty()).unwrap();
     now(of(&auto).bind(&w.caller(), UnixAddress::Unnamed)).unwrap();
     assert_eq!(of(&auto).address(), hidden("00000"));
     assert_eq!(now(of(&auto).bind(&w.caller(), hidden("x"))), Err(Error::EINVAL));
@@ -184,12 +185,12 @@ fn connecting_needs_write_permission() {
     let mut w = World::new();
     let listening = listener(&w, SocketType::Stream, &path("/sock"), 1);
     w.become_user(5, 5);
-    let client = socket(SocketType::Stream, OpenFlags::empty());
+    let client = socket(&w.caller(), SocketType::Stream, OpenFlags::empty()).unwrap();
     assert_eq!(connect(&w, &client, &path("/sock")), Err(Error::EACCES));
     drop(listening);
     let mut private = World::new();
     private.become_user(5, 5);
-    let file = socket(SocketType::Stream, OpenFlags::empty());
+    let file = socket(&w.caller(), SocketType::Stream, OpenFlags::empty()).unwrap();
     assert_eq!(now(of(&file).bind(&private.caller(), path("/x"))), Err(Error::EACCES));
 }
 
@@ -198,8 +199,10 @@ fn a_full_backlog_waits() {
     let w = world();
     let address = hidden("backlog");
     let listening = listener(w, SocketType::Stream, &address, 0);
-    let (first, second) =
-        (socket(SocketType::Stream, OpenFlags::empty()), socket(SocketType::Stream, OpenFlags::empty()));
+    let (first, second) = (
+        socket(&w.caller(), SocketType::Stream, OpenFlags::empty()).unwrap(),
+        socket(&w.caller(), SocketType::Stream, OpenFlags::empty()).unwrap(),
+    );
     connect(w, &first, &address).unwrap();
     assert_eq!(connect(w, &second, &address), Err(Error::EAGAIN));
     let waiting = second.clone();
@@ -211,7 +214,7 @@ fn a_full_backlog_waits() {
     drop(server);
     assert_eq!(w.read(&first, 1), Ok(vec![]));
     // A waiting connection is refused when the listener goes.
-    let third = socket(SocketType::Stream, OpenFlags::empty());
+    let third = socket(&w.caller(), SocketType::Stream, OpenFlags::empty()).unwrap();
     let mut task = Task::new(async move { of(&third).connect(&w.caller(), &hidden("backlog"), false).await });
     task.waits();
     drop(listening);
@@ -223,9 +226,9 @@ fn a_full_backlog_waits() {
 #[test]
 fn datagrams_keep_their_borders() {
     let w = world();
-    let server = socket(SocketType::Datagram, OpenFlags::NONBLOCK);
+    let server = socket(&w.caller(), SocketType::Datagram, OpenFlags::NONBLOCK).unwrap();
     now(of(&server).bind(&w.caller(), path("/dgram"))).unwrap();
-    let client = socket(SocketType::Datagram, OpenFlags::NONBLOCK);
+    let client = socket(&w.caller(), SocketType::Datagram, OpenFlags::NONBLOCK).unwrap();
     now(of(&client).bind(&w.caller(), hidden("client"))).unwrap();
     let to = |destination| SendHow { destination: Some(destination), nonblock: true, ..Default::default() };
     let send_to =
@@ -358,7 +361,7 @@ fn sockets_that_hold_only_each_other_are_collected() {
     drop(d);
     // Later closes find them; how many it takes depends on what other tests have in flight.
     assert!(soon(|| {
-        drop(socket(SocketType::Stream, OpenFlags::empty()));
+        drop(socket(&w.caller(), SocketType::Stream, OpenFlags::empty()));
         in_flight(&ids) == 0
     }));
     assert!(soon(|| Arc::strong_count(&held) == 1));
@@ -371,7 +374,7 @@ fn sockets_in_flight_to_somebody_alive_are_kept() {
     let (x, y) = pair(w, SocketType::Stream);
     w.write(&x, b"inside").unwrap();
     send(w, &outer, b"x", vec![y]).unwrap();
-    drop(socket(SocketType::Stream, OpenFlags::empty()));
+    drop(socket(&w.caller(), SocketType::Stream, OpenFlags::empty()).unwrap());
     let (_, received) = receive(w, &inner, 9, false).unwrap();
     assert_eq!(w.read(&received.files[0], 9), Ok(b"inside".to_vec()));
 }
@@ -427,7 +430,7 @@ fn names_of_removed_sockets_can_be_bound_again() {
     let listening = listener(w, SocketType::Stream, &path("/s"), 1);
     now(w.caller().unlink(&At::Current, b"/s")).unwrap();
     let again = listener(w, SocketType::Stream, &path("/s"), 1);
-    let client = socket(SocketType::Stream, OpenFlags::empty());
+    let client = socket(&w.caller(), SocketType::Stream, OpenFlags::empty()).unwrap();
     connect(w, &client, &path("/s")).unwrap();
     assert!(accept(w, &listening).is_err());
     assert!(accept(w, &again).is_ok());
@@ -452,7 +455,7 @@ fn nothing_comes_after_the_end_of_a_stream() {
 #[test]
 fn a_socket_gets_one_name_also_from_two_who_bind_it() {
     let w = world();
-    let file = socket(SocketType::Stream, OpenFlags::NONBLOCK);
+    let file = socket(&w.caller(), SocketType::Stream, OpenFlags::NONBLOCK).unwrap();
     let second = Arc::new(std::sync::Mutex::new(None));
     let (place, same) = (second.clone(), file.clone());
     meanwhile("socket binds", move || {
@@ -466,4 +469,44 @@ fn a_socket_gets_one_name_also_from_two_who_bind_it() {
     assert_eq!(done.unwrap_or_else(|| binding.finish()), Err(Error::EINVAL));
     assert_eq!(of(&file).address(), path("/first"));
     assert_eq!(w.open("/second", OpenFlags::PATH).err(), Some(Error::ENOENT));
+}
+
+#[test]
+fn descriptors_in_flight_are_limited_for_each_user() {
+    let mut w = World::new();
+    w.put("/held", b"");
+    let held = w.open("/held", OpenFlags::READ).unwrap();
+    w.become_user(1000, 1000);
+    let (a, b) = pair(&w, SocketType::Datagram);
+    let with = |count| vec![held.clone(); count];
+    assert_eq!(send(&w, &a, b"x", with(5)), Ok(1));
+    assert_eq!(send(&w, &a, b"x", with(3)), Ok(1), "no more than the limit were there");
+    assert_eq!(send(&w, &a, b"x", with(1)), Err(Error::ETOOMANYREFS));
+    assert_eq!(send(&w, &a, b"x", vec![]), Ok(1));
+    assert_eq!(w.process.account.amount(Kept::DescriptorsInFlight), 8);
+    let user = core::mem::replace(&mut w.process.account, Account::new(1001, Settings::new(1 << 20)));
+    assert_eq!(send(&w, &a, b"x", with(1)), Ok(1), "another user's count by themselves");
+    w.process.account = user;
+    assert_eq!(receive(&w, &b, 9, false).unwrap().1.files.len(), 5);
+    assert_eq!(send(&w, &a, b"x", with(1)), Ok(1));
+    drop((a, b));
+    assert_eq!(w.process.account.amount(Kept::DescriptorsInFlight), 0);
+}
+
+#[test]
+fn what_a_user_sends_is_charged_to_the_user_until_it_is_received() {
+    let mut w = World::new();
+    w.become_user(1000, 1000);
+    // Room for two sockets and some bytes.
+    w.process.account = Account::new(1000, Settings::new(2 * (2 * FILE_BYTES + 5000)));
+    for kind in [SocketType::Datagram, SocketType::Stream] {
+        let (a, b) = pair(&w, kind);
+        assert_eq!(send(&w, &a, &[0; 3000], vec![]), Ok(3000));
+        assert_eq!(send(&w, &a, &[0; 3000], vec![]), Err(Error::ENOBUFS));
+        assert_eq!(receive(&w, &b, 3000, false).unwrap().0.len(), 3000);
+        assert_eq!(w.process.account.amount(Kept::ServerMemory), 2 * FILE_BYTES);
+        assert_eq!(send(&w, &a, &[0; 3000], vec![]), Ok(3000));
+        drop((a, b));
+        assert_eq!(w.process.account.amount(Kept::ServerMemory), 0);
+    }
 }

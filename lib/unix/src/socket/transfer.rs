@@ -27,6 +27,8 @@ pub struct SendHow {
     pub destination: Option<UnixAddress>,
     /// Files to pass (SCM_RIGHTS).
     pub files: Vec<Arc<OpenFile>>,
+    /// The sender's limit of descriptors (RLIMIT_NOFILE), which is that of descriptors in flight as well.
+    pub descriptor_limit: u64,
     /// Credentials to show (SCM_CREDENTIALS), if not the sender's own.
     pub credentials: Option<PeerCredentials>,
     /// Do not wait.
@@ -88,7 +90,7 @@ impl UnixSocket {
             Some(address) => Some(Arc::downgrade(&UnixSocket::find(caller, address).await?)),
             None => None,
         };
-        let mut rights = Rights::new(send.files)?;
+        let mut rights = Rights::new(send.files, caller, send.descriptor_limit)?;
         let start = from.transferred();
         let environment = &*caller.vfs.environment;
         let timeout = self.options().send_timeout.map(|t| environment.monotonic() + t);
@@ -203,15 +205,26 @@ impl UnixSocket {
             rights.is_empty() && last.credentials == credentials && last.bytes.len() + count <= JOINED
         });
         if let Some(last) = joined {
-            let copied = append(&mut last.bytes, count, from)?;
+            let before = last.charge.amount();
+            if !last.charge.change_memory(before + count as u64) {
+                return Err(Error::ENOBUFS.into());
+            }
+            let copied = append(&mut last.bytes, count, from);
+            let added = copied.as_ref().map_or(0, |copied| *copied as u64);
+            last.charge.change_memory(before + added);
+            let copied = copied?;
             state.queued += copied;
             return Ok(copied);
         }
+        let charge = sender.account.charge_memory((count + OVERHEAD) as u64);
+        let mut charge = charge.ok_or(Error::ENOBUFS)?;
         let mut bytes = Vec::new();
         let copied = append(&mut bytes, count, from)?;
+        charge.change_memory((copied + OVERHEAD) as u64);
         let rights = core::mem::take(rights);
         state.queued += copied + OVERHEAD;
-        state.inbox.push_back(Message { bytes, read: 0, rights, credentials, source: UnixAddress::Unnamed });
+        let source = UnixAddress::Unnamed;
+        state.inbox.push_back(Message { bytes, read: 0, rights, credentials, source, charge });
         Ok(copied)
     }
 
@@ -234,13 +247,14 @@ impl UnixSocket {
             state.note_waiting(sender);
             return Err(NotDone::NotReady);
         }
+        let charge = sender.account.charge_memory((length + OVERHEAD) as u64).ok_or(Error::ENOBUFS)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length).map_err(|_| Error::ENOBUFS)?;
         bytes.resize(length, 0);
         copy_in_all(from, &mut bytes)?;
         state.queued += length + OVERHEAD;
         let rights = core::mem::take(rights);
-        state.inbox.push_back(Message { bytes, read: 0, rights, credentials, source });
+        state.inbox.push_back(Message { bytes, read: 0, rights, credentials, source, charge });
         Ok(length)
     }
 

@@ -2,6 +2,7 @@
 
 use super::rights::{self, Rights};
 use super::{PeerCredentials, Shutdown, SocketType, UnixAddress};
+use crate::account::{Account, Charge, FILE_BYTES};
 use crate::file::{FileObject, Io, OpenFile};
 use crate::poll::{PollQueue, Readiness};
 use crate::sync::{Mutex, SpinLock};
@@ -22,6 +23,10 @@ pub struct UnixSocket {
     pub(super) queue: PollQueue,
     /// Held by who gives it a name.
     pub(super) binding: Mutex<()>,
+    /// The account of the user who made it, against which what it sends is charged.
+    pub(super) account: Arc<Account>,
+    /// The socket itself, of which there may be more than open files: those that wait to be accepted.
+    _charge: Charge,
 }
 
 pub(super) struct State {
@@ -59,6 +64,8 @@ pub(super) struct Message {
     pub(super) rights: Rights,
     pub(super) credentials: PeerCredentials,
     pub(super) source: UnixAddress,
+    /// Its bytes, charged to the user who sent it.
+    pub(super) charge: Charge,
 }
 
 /// Options that setsockopt(2) sets.
@@ -94,18 +101,18 @@ impl Default for SocketOptions {
     }
 }
 
-/// Makes a socket.
-pub fn socket(kind: SocketType, flags: OpenFlags) -> Arc<OpenFile> {
-    OpenFile::of_object(UnixSocket::new(kind), flags | OpenFlags::READ_WRITE)
+/// Makes a socket. `ENOMEM`.
+pub fn socket(caller: &Caller<'_>, kind: SocketType, flags: OpenFlags) -> Result<Arc<OpenFile>> {
+    Ok(OpenFile::of_object(UnixSocket::new(caller, kind)?, flags | OpenFlags::READ_WRITE))
 }
 
-/// Makes two sockets connected to each other (socketpair(2)).
+/// Makes two sockets connected to each other (socketpair(2)). `ENOMEM`.
 pub fn socket_pair(
     caller: &Caller<'_>,
     kind: SocketType,
     flags: OpenFlags,
-) -> (Arc<OpenFile>, Arc<OpenFile>) {
-    let (a, b) = (UnixSocket::new(kind), UnixSocket::new(kind));
+) -> Result<(Arc<OpenFile>, Arc<OpenFile>)> {
+    let (a, b) = (UnixSocket::new(caller, kind)?, UnixSocket::new(caller, kind)?);
     let credentials = PeerCredentials::of(caller);
     for (one, other) in [(&a, &b), (&b, &a)] {
         let mut state = one.state.lock();
@@ -113,12 +120,14 @@ pub fn socket_pair(
         state.peer_credentials = Some(credentials);
     }
     let flags = flags | OpenFlags::READ_WRITE;
-    (OpenFile::of_object(a, flags), OpenFile::of_object(b, flags))
+    Ok((OpenFile::of_object(a, flags), OpenFile::of_object(b, flags)))
 }
 
 impl UnixSocket {
-    pub(super) fn new(kind: SocketType) -> Arc<UnixSocket> {
-        Arc::new_cyclic(|this| UnixSocket {
+    pub(super) fn new(caller: &Caller<'_>, kind: SocketType) -> Result<Arc<UnixSocket>> {
+        let account = caller.process.account();
+        let charge = account.charge_memory(FILE_BYTES).ok_or(Error::ENOMEM)?;
+        Ok(Arc::new_cyclic(|this| UnixSocket {
             this: this.clone(),
             kind,
             state: SpinLock::new(State {
@@ -137,7 +146,9 @@ impl UnixSocket {
             }),
             queue: PollQueue::new(),
             binding: Mutex::new(()),
-        })
+            account,
+            _charge: charge,
+        }))
     }
 
     /// How it transfers.

@@ -1,5 +1,6 @@
 //! What the tests share: a small deterministic executor and an environment whose clock they move.
 
+use crate::account::{Account, Capacity, Settings};
 use crate::{BoxFuture, Environment, Timestamp};
 use core::future::Future;
 use core::task::{Context, Poll, Waker};
@@ -9,6 +10,16 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Wake;
+
+/// That of a system with so many threads, whose server has plenty of memory.
+pub(crate) fn capacity(threads: usize) -> Capacity {
+    Capacity { threads, server_memory: 1 << 40 }
+}
+
+/// That of a user who may have plenty.
+pub(crate) fn account() -> Arc<Account> {
+    Account::new(1000, Settings::new(1 << 40))
+}
 
 /// Runs a future that must complete without waiting for anything outside it.
 #[track_caller]
@@ -174,4 +185,4 @@ pub(crate) fn has_happened() -> bool {
 }
 
 mod world;
-pub(crate) use world::{TestProcess, World};
+pub(crate) use world::{TestProcess, World, pipe};

@@ -1,6 +1,7 @@
 //! A file system and a process for tests.
 
 use super::{TestEnvironment, now};
+use crate::account::{Account, Settings};
 use crate::file::OpenFile;
 use crate::process_context::{FileSignal, ProcessContext, ProcessId};
 use crate::tmpfs::{HeapMemory, Tmpfs, TmpfsOptions};
@@ -28,6 +29,7 @@ pub(crate) struct TestProcess {
     pub(crate) disregarded: Vec<FileSignal>,
     pub(crate) orphaned: bool,
     pub(crate) sent: Mutex<Vec<(ProcessId, FileSignal)>>,
+    pub(crate) account: Arc<Account>,
 }
 
 impl TestProcess {
@@ -40,6 +42,7 @@ impl TestProcess {
             disregarded: Vec::new(),
             orphaned: false,
             sent: Mutex::new(Vec::new()),
+            account: Account::new(0, Settings::new(1 << 40)),
         }
     }
 }
@@ -75,6 +78,14 @@ impl ProcessContext for TestProcess {
     fn signal_group(&self, group: ProcessId, signal: FileSignal) {
         self.sent.lock().unwrap().push((group, signal));
     }
+    fn account(&self) -> Arc<Account> {
+        self.account.clone()
+    }
+}
+
+/// A pipe of the superuser's.
+pub(crate) fn pipe(flags: OpenFlags) -> (Arc<OpenFile>, Arc<OpenFile>) {
+    crate::pipe::pipe(&World::new().caller(), flags).unwrap()
 }
 
 impl World {
@@ -114,6 +125,7 @@ impl World {
     /// From now on an unprivileged user.
     pub(crate) fn become_user(&mut self, user: u32, group: u32) {
         self.identity = Identity::new(user, group, Arc::new([]));
+        self.process.account = Account::new(user, self.process.account.settings().clone());
     }
 
     pub(crate) fn open(&self, path: &str, flags: OpenFlags) -> Result<Arc<OpenFile>> {

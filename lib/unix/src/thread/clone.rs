@@ -68,7 +68,9 @@ impl<M: Machine> Thread<M> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
             (self.memory(), self.descriptors(), self.directories());
-        let memory = if request.share_memory { own_memory.clone() } else { own_memory.fork().await? };
+        let account = system.processes.with(|table| table.user_account(self.tid()));
+        let memory =
+            if request.share_memory { own_memory.clone() } else { own_memory.fork(&account).await? };
         let descriptors = match request.share_descriptors {
             true => own_descriptors,
             false => Arc::new(own_descriptors.copy()?),

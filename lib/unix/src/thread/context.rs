@@ -2,6 +2,7 @@
 
 use super::{System, Thread};
 use crate::Identity;
+use crate::account::Account;
 use crate::credentials::Credentials;
 use crate::process::{Limit, Pid, Resource};
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
@@ -140,6 +141,10 @@ impl<M: Machine> ProcessContext for CallContext<M> {
             let information = SignalInformation::system(signal_of(signal));
             self.system.processes.with(|table| table.generate_for_group(group, information));
         }
+    }
+
+    fn account(&self) -> Arc<Account> {
+        self.system.processes.with(|table| table.user_account(self.tid))
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Thread, UserThread};
 use crate::credentials::Credentials;
 use crate::exec::{Arguments, Image, arguments, elf, script, stack};
 use crate::file::OpenFile;
-use crate::memory::{Execution, Loaded, Memory, ProgramFile};
+use crate::memory::{Execution, Loaded, Memory, NewSpace, ProgramFile};
 use crate::process::{NewProgram, Pid, Resource};
 use crate::vfs::{Access, At, Directories, FileType, Found, Mode, MountFlags, OpenFlags, permitted_at};
 use crate::{Bytes, Error, Identity, Result};
@@ -82,9 +82,10 @@ impl<M: Machine> Thread<M> {
             system.environment.fill_random(&mut bytes);
             u64::from_le_bytes(bytes)
         };
+        let account = system.processes.with(|table| table.user_account(self.tid()));
+        let place = NewSpace { vm: &system.vm, layout: &system.layout, limits: &limits, account: &account };
         let (memory, loaded, placement) =
-            Memory::load(&system.vm, &system.layout, &program, interpreter.as_ref(), &limits, &mut random)
-                .await?;
+            Memory::load(&place, &program, interpreter.as_ref(), &mut random).await?;
         let mut secret = [0; 16];
         system.environment.fill_random(&mut secret);
         let contents = stack::Contents {

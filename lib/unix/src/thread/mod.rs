@@ -4,12 +4,12 @@
 //! directories, each of which it may share with others. Who is whose parent, and signals, are in
 //! [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
 
-mod adjustment_file;
 mod by_tid;
 mod clone;
 mod context;
 mod exec;
 mod exit;
+mod number_file;
 mod pid_file;
 mod proc;
 mod proc_links;
@@ -27,6 +27,7 @@ pub use proc::Proc;
 pub use proc_text::{RELEASE, VERSION};
 pub use signal_file::SignalFile;
 
+use crate::account::Capacity;
 use crate::clock::Clock;
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
@@ -293,10 +294,10 @@ impl<M: Machine> System<M> {
         environment: Arc<dyn Environment>,
         layout: Layout,
         host: Arc<dyn Host<M>>,
-        max_threads: usize,
+        capacity: Capacity,
     ) -> Arc<System<M>> {
         let system = Arc::new(System {
-            processes: Processes::new(max_threads),
+            processes: Processes::new(capacity),
             futexes: Futexes::new(),
             timers: Timers::new(),
             vfs,
@@ -368,7 +369,8 @@ impl<M: Machine> System<M> {
 
     /// Makes the first process, with an empty address space: it has to exec before it runs. `ENOMEM`, `EAGAIN`.
     pub async fn create_init(self: &Arc<Self>, descriptors: DescriptorTable) -> Result<Arc<Thread<M>>> {
-        let memory = Memory::new(&self.vm, &self.layout).await?;
+        let account = self.processes.with(|table| table.account_of(Credentials::superuser().user.real));
+        let memory = Memory::new(&self.vm, &self.layout, &account).await?;
         let user = self.host.create_thread(&memory).await?;
         let directories = Arc::new(Directories::new(self.vfs.tree.root()));
         let now = self.environment.monotonic();

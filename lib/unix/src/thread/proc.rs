@@ -1,10 +1,12 @@
 //! The file system of /proc: its directories and files (proc(5)). The texts of processes are in [`super::status`].
 
 use super::System;
-use super::adjustment_file::AdjustmentFile;
+use super::number_file::{MemoryAdjustment, NumberFile, SettingNumber};
 use super::proc_text;
 use super::region_text::Part;
 use super::status::{auxiliary_text, environment_text};
+use crate::account::Setting;
+use crate::file::FileObject;
 use crate::memory::Memory;
 use crate::process::{ExactPid, InspectAs, Pid, Process};
 use crate::process_context::ProcessContext;
@@ -293,10 +295,25 @@ impl<M: Machine> Node<M> {
         Ok(Opened::Vnode(Arc::new(node)))
     }
 
-    /// Whether this is the file that can be written; if so, whose.
-    fn writable(&self) -> Option<ExactPid> {
+    /// The setting that this file shows, if it is one of those.
+    fn setting(&self) -> Option<Setting> {
         match self.kind {
-            Kind::ProcessFile(pid, index) if PROCESS_FILES[index].0 == MEMORY_ADJUSTMENT => Some(pid),
+            Kind::File(index) => proc_text::setting(proc_text::FILES[index]),
+            _ => None,
+        }
+    }
+
+    /// Opens a file that holds a number which can be written; none if it is another.
+    fn open_number(&self) -> Option<Arc<dyn FileObject>> {
+        let system = || self.proc.system.clone();
+        match (self.setting(), self.kind) {
+            (Some(setting), _) => {
+                let settings = system().upgrade()?.processes.with(|table| table.settings().clone());
+                Some(Arc::new(NumberFile(SettingNumber { settings, setting })))
+            }
+            (None, Kind::ProcessFile(process, index)) if PROCESS_FILES[index].0 == MEMORY_ADJUSTMENT => {
+                Some(Arc::new(NumberFile(MemoryAdjustment { system: system(), process })))
+            }
             _ => None,
         }
     }
@@ -330,7 +347,13 @@ impl<M: Machine> Node<M> {
         Mode::new(match self.kind {
             Kind::Directory(_) | Kind::Process(_) | Kind::Tasks(_) => 0o555,
             Kind::Descriptors(_) => 0o500,
-            Kind::File(_) => 0o444,
+            Kind::File(_) => {
+                if self.setting().is_some() {
+                    0o644
+                } else {
+                    0o444
+                }
+            }
             Kind::ProcessFile(_, index) => PROCESS_FILES[index].1,
             Kind::Own | Kind::ProcessLink(..) => 0o777,
             Kind::Descriptor(process, descriptor) => self.descriptor_mode(process, descriptor),
@@ -548,10 +571,8 @@ impl<M: Machine> Vnode for Node<M> {
     }
 
     fn open(&self, context: &OpenContext) -> Answer<'_, Result<Opened>> {
-        let file =
-            |process| self.system().map(|system| Opened::Object(AdjustmentFile::new(&system, process)));
-        Answer::now(match (self.writable(), self.kind) {
-            (Some(process), _) => file(process),
+        Answer::now(match (self.open_number(), self.kind) {
+            (Some(file), _) => Ok(Opened::Object(file)),
             (None, Kind::ProcessFile(process, index)) if MEMORY_FILES.contains(&PROCESS_FILES[index].0) => {
                 self.open_memory(process, context.process)
             }
@@ -562,6 +583,6 @@ impl<M: Machine> Vnode for Node<M> {
 
     /// Opening to be rewritten (O_TRUNC) changes nothing yet.
     fn truncate(&self, _size: u64) -> Answer<'_, Result<()>> {
-        Answer::now(if self.writable().is_some() { Ok(()) } else { Err(Error::EINVAL) })
+        Answer::now(if self.mode().bits() & 0o200 != 0 { Ok(()) } else { Err(Error::EINVAL) })
     }
 }

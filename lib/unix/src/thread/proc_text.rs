@@ -1,6 +1,7 @@
 //! The texts of /proc that concern the system as a whole.
 
 use super::{System, Thread};
+use crate::account::Setting;
 use crate::process::Pid;
 use crate::vfs::MountFlags;
 use alloc::format;
@@ -27,11 +28,15 @@ pub(super) const FILES: &[&str] = &[
     "partitions",
     "stat",
     "swaps",
+    "sys/fs/epoll/max_user_watches",
     "sys/fs/file-max",
     "sys/fs/inotify/max_queued_events",
+    "sys/fs/inotify/max_user_instances",
     "sys/fs/inotify/max_user_watches",
     "sys/fs/nr_open",
     "sys/fs/pipe-max-size",
+    "sys/fs/pipe-user-pages-hard",
+    "sys/fs/pipe-user-pages-soft",
     "sys/kernel/cap_last_cap",
     "sys/kernel/core_pattern",
     "sys/kernel/domainname",
@@ -71,7 +76,21 @@ const TERMINAL_DRIVERS: &str = "/dev/tty             /dev/tty        5       0 s
     serial               /dev/ttyS       4   64-95 serial\n\
     pty_slave            /dev/pts      136 0-1048575 pty:slave\n";
 
-/// The text of the file with this path.
+/// The setting that the file with this path shows, if that is what it is for.
+pub(super) fn setting(path: &str) -> Option<Setting> {
+    Some(match path {
+        "sys/fs/epoll/max_user_watches" => Setting::EpollWatches,
+        "sys/fs/inotify/max_queued_events" => Setting::InotifyEvents,
+        "sys/fs/inotify/max_user_instances" => Setting::InotifyInstances,
+        "sys/fs/inotify/max_user_watches" => Setting::InotifyWatches,
+        "sys/fs/pipe-max-size" => Setting::PipeSize,
+        "sys/fs/pipe-user-pages-hard" => Setting::PipePagesHard,
+        "sys/fs/pipe-user-pages-soft" => Setting::PipePagesSoft,
+        _ => return None,
+    })
+}
+
+/// The text of the file with this path, unless it shows a setting.
 pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
     match path {
         "cpuinfo" => processors(system).into(),
@@ -98,10 +117,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "stat" => statistics(system).into(),
         "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
         "sys/fs/file-max" => b"9223372036854775807\n".to_vec(),
-        "sys/fs/inotify/max_queued_events" => format!("{}\n", crate::inotify::QUEUE_MAXIMUM).into(),
-        "sys/fs/inotify/max_user_watches" => format!("{}\n", crate::inotify::WATCHES_MAXIMUM).into(),
         "sys/fs/nr_open" => b"1048576\n".to_vec(),
-        "sys/fs/pipe-max-size" => format!("{}\n", crate::pipe::CAPACITY_MAXIMUM).into(),
         // No process leaves a core file.
         "sys/kernel/core_pattern" => b"\n".to_vec(),
         "sys/kernel/cap_last_cap" => b"40\n".to_vec(),

@@ -4,7 +4,7 @@ use super::*;
 use crate::credentials::Credentials;
 use crate::process::{Control, Delivery};
 use crate::signal::{Action, Cause, Disposition};
-use crate::testing::{Task, TestEnvironment};
+use crate::testing::{Task, TestEnvironment, capacity};
 use std::sync::Arc;
 
 struct Nothing;
@@ -22,8 +22,11 @@ struct World {
 const PID: Pid = Pid::INIT;
 
 fn world() -> Arc<World> {
-    let world =
-        World { environment: TestEnvironment::new(), processes: Processes::new(10), timers: Timers::new() };
+    let world = World {
+        environment: TestEnvironment::new(),
+        processes: Processes::new(capacity(10)),
+        timers: Timers::new(),
+    };
     world.processes.with(|table| {
         table.create_init(Arc::new(Nothing), Credentials::superuser(), Duration::ZERO);
         for signal in [Signal::ALRM, Signal::PROF, Signal::USR1] {

@@ -112,8 +112,12 @@ impl Tmpfs {
     }
 
     fn root_node(self: &Arc<Tmpfs>, options: &TmpfsOptions) -> Result<Arc<Node>> {
-        let attributes =
-            crate::vfs::NewAttributes { mode: options.mode, user: options.user, group: options.group };
+        let attributes = crate::vfs::NewAttributes {
+            mode: options.mode,
+            user: options.user,
+            group: options.group,
+            account: None,
+        };
         let root = Node::new(self, FileType::Directory, Content::directory(), attributes)?;
         root.become_root();
         Ok(root)

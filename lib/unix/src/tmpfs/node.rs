@@ -2,6 +2,7 @@
 
 use super::directory::Entries;
 use super::{FILE_ROOM, Tmpfs};
+use crate::account::Charge;
 use crate::sync::{Mutex, SpinLock};
 use crate::vfs::{
     AttributeChange, AttributeCondition, DeviceNumber, FileMemory, FileType, Hooks, Metadata, Mode,
@@ -33,6 +34,8 @@ pub(super) struct Node {
     extended: SpinLock<ExtendedAttributes>,
     /// Held while the size may change.
     resizing: Mutex<()>,
+    /// What [`Attributes::held`] counts, charged to the user who made the file.
+    charge: SpinLock<Option<Charge>>,
 }
 
 /// What a file contains.
@@ -85,6 +88,8 @@ impl Node {
                 Content::Link(target) if target.len() > SHORT_TARGET => target.len() as u64,
                 _ => 0,
             };
+        let charge = attributes.account.map(|account| account.charge_memory(held).ok_or(Error::ENOSPC));
+        let charge = SpinLock::new(charge.transpose()?);
         file_system.take_room(held)?;
         let now = file_system.environment.realtime();
         let size = match &content {
@@ -115,6 +120,7 @@ impl Node {
             hooks: Hooks::default(),
             extended: SpinLock::new(BTreeMap::new()),
             resizing: Mutex::new(()),
+            charge,
         }))
     }
 
@@ -167,15 +173,28 @@ impl Node {
 
     /// Takes more of the file system's room. `ENOSPC`.
     pub(super) fn take_room(&self, bytes: u64) -> Result<()> {
-        self.file_system.take_room(bytes)?;
+        self.change_charge(bytes, 0)?;
+        if let Err(error) = self.file_system.take_room(bytes) {
+            let _ = self.change_charge(0, bytes);
+            return Err(error);
+        }
         self.attributes.lock().held += bytes;
         Ok(())
+    }
+
+    fn change_charge(&self, more: u64, less: u64) -> Result<()> {
+        let mut charge = self.charge.lock();
+        let Some(charge) = charge.as_mut() else { return Ok(()) };
+        let amount = charge.amount() + more - less;
+        if charge.change_memory(amount) { Ok(()) } else { Err(Error::ENOSPC) }
     }
 
     /// Gives some of it back.
     pub(super) fn give_room(&self, bytes: u64) {
         self.attributes.lock().held -= bytes;
         self.file_system.give_room(bytes);
+        // Less is never refused.
+        let _ = self.change_charge(0, bytes);
     }
 
     pub(super) fn status(&self) -> Metadata {

@@ -1,5 +1,7 @@
 //! tmpfs against a model, and its limits.
 
+use super::FILE_ROOM;
+use crate::account::{Account, Kept, Settings};
 use crate::file::Whence;
 use crate::testing::{World, now};
 use crate::tmpfs::TmpfsOptions;
@@ -421,4 +423,32 @@ fn readers_of_directories_end_and_miss_nothing() {
     now(caller.remove_directory(&At::Current, b"/d")).unwrap();
     assert_eq!(now(removed.read_directory(&caller, |_| true)).err(), Some(Error::ENOENT));
     assert_eq!(w.read(&directory, 1), Err(Error::EISDIR));
+}
+
+#[test]
+fn files_are_charged_to_the_user_who_makes_them() {
+    let mut w = World::new();
+    w.directories.set_umask(Mode::new(0));
+    now(w.caller().make_directory(&At::Current, b"/tmp", Mode::new(0o1777))).unwrap();
+    w.become_user(1000, 1000);
+    w.process.account = Account::new(1000, Settings::new(2 * (3 * FILE_ROOM + 100)));
+    let account = w.process.account.clone();
+    let used = || account.amount(Kept::ServerMemory) / FILE_ROOM;
+    for path in ["/tmp/a", "/tmp/b"] {
+        w.put(path, b"");
+    }
+    now(w.caller().link(&At::Current, b"/tmp/a", false, false, &At::Current, b"/tmp/c")).unwrap();
+    assert_eq!(used(), 3, "a further name counts");
+    let flags = OpenFlags::WRITE | OpenFlags::CREATE;
+    assert!(matches!(w.open("/tmp/d", flags), Err(Error::ENOSPC)));
+    w.process.account = Account::new(1001, account.settings().clone());
+    assert!(w.open("/tmp/d", flags).is_ok(), "another user has room");
+    w.process.account = account.clone();
+    now(w.caller().unlink(&At::Current, b"/tmp/a")).unwrap();
+    assert_eq!(used(), 2);
+    w.put("/tmp/e", b"");
+    for path in [&b"/tmp/b"[..], b"/tmp/c", b"/tmp/e"] {
+        now(w.caller().unlink(&At::Current, path)).unwrap();
+    }
+    assert_eq!(account.amount(Kept::ServerMemory), 0);
 }

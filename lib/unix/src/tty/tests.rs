@@ -398,6 +398,9 @@ fn background_processes_are_stopped() {
         fn session_of_group(&self, group: ProcessId) -> Option<ProcessId> {
             [(10, 10), (11, 10), (99, 99)].into_iter().find(|g| g.0 == group).map(|g| g.1)
         }
+        fn account(&self) -> Arc<crate::account::Account> {
+            self.0.account()
+        }
         fn signal_group(&self, group: ProcessId, signal: FileSignal) {
             self.0.signal_group(group, signal)
         }

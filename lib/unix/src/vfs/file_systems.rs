@@ -50,8 +50,12 @@ impl Caller<'_> {
     /// Makes a file without a name, open for reading and writing, that only /proc shows as `name` (memfd_create(2)).
     pub async fn make_memory_file(&self, name: Vec<u8>) -> Result<Arc<OpenFile>> {
         let mount = self.vfs.types.memory_files.lock().clone().ok_or(Error::ENODEV)?;
-        let attributes =
-            NewAttributes { mode: Mode::new(0o777), user: self.identity.user, group: self.identity.group };
+        let attributes = NewAttributes {
+            mode: Mode::new(0o777),
+            user: self.identity.user,
+            group: self.identity.group,
+            account: Some(self.process.account()),
+        };
         let vnode = mount.root().vnode.create_unnamed(attributes).await?;
         let location = Location { mount: mount.clone(), vnode };
         let file = OpenFile::of_vnode(location, Some((mount.root(), name)), OpenFlags::READ_WRITE, None);

@@ -227,7 +227,8 @@ impl Caller<'_> {
                 mode = mode.difference(Mode::SET_GROUP);
             }
         }
-        Ok(NewAttributes { mode, user: self.identity.user, group })
+        let account = Some(self.process.account());
+        Ok(NewAttributes { mode, user: self.identity.user, group, account })
     }
 
     /// Opens a file that was found (or, with `created`, was just made: then permission is not asked again).
@@ -244,7 +245,7 @@ impl Caller<'_> {
             OpenContext { flags, process: self.process, identity: self.identity, location: &location };
         let object: Option<Arc<dyn FileObject>> = match file_type {
             FileType::Fifo if location.vnode.hooks().is_some() => {
-                Some(pipe::open_fifo(&location.vnode, flags).await?)
+                Some(pipe::open_fifo(self, &location.vnode, flags).await?)
             }
             FileType::Socket => return Err(Error::ENXIO),
             _ => match location.vnode.open(&context).await? {

@@ -538,7 +538,7 @@ fn executed_files_are_not_written() {
 #[test]
 fn pipes_can_be_opened_again_through_their_place() {
     let w = World::new();
-    let (read, write) = crate::pipe::pipe((0, 0), OpenFlags::empty());
+    let (read, write) = crate::testing::pipe(OpenFlags::empty());
     let place = w.vfs.place_of(&write);
     let again = now(w.caller().open_found(place, None, OpenFlags::WRITE, false)).unwrap();
     drop(write);
@@ -546,7 +546,7 @@ fn pipes_can_be_opened_again_through_their_place() {
     assert_eq!(w.read(&read, 99), Ok(b"through".to_vec()));
     drop(again);
     assert_eq!(w.read(&read, 99), Ok(vec![]));
-    let place = w.vfs.place_of(&crate::poll::Epoll::create());
+    let place = w.vfs.place_of(&crate::poll::Epoll::create(w.process.account.clone()));
     assert_eq!(now(w.caller().open_found(place, None, OpenFlags::READ, false)).err(), Some(Error::ENXIO));
     w.put("/f", b"");
     let file = w.open("/f", R).unwrap();

@@ -2,6 +2,7 @@
 
 use super::metadata::{AttributeChange, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode};
 use super::mount::Location;
+use crate::account::Account;
 use crate::file::{FileObject, LockTable};
 use crate::process_context::ProcessContext;
 use crate::sync::SpinLock;
@@ -48,7 +49,7 @@ pub enum NewNode<'a> {
 }
 
 /// Owner and mode of a new file, already subject to umask and directory inheritance.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct NewAttributes {
     /// Permission bits.
     pub mode: Mode,
@@ -56,6 +57,8 @@ pub struct NewAttributes {
     pub user: u32,
     /// Group.
     pub group: u32,
+    /// The account of the user who makes it; none if the system does.
+    pub account: Option<Arc<Account>>,
 }
 
 /// Where a symbolic link leads.

@@ -1,0 +1,252 @@
+//! What the system keeps on behalf of each user, and how much of it a user may have: so one user's programs do not take
+//! from all others what the system has.
+//!
+//! An [`Account`] is a real user id's. Whatever is kept for long holds a [`Charge`] against it, and the account lives as long as
+//! one does, also when the user has no process. How much there may be is set for all users together ([`Settings`]), except for
+//! descriptors in flight, whose limit is one of the process.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// What accounts count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Pages that pipes may fill.
+    PipePages,
+    /// Descriptors in messages that nothing has received.
+    DescriptorsInFlight,
+    /// Files that instances of epoll watch.
+    EpollWatches,
+    /// Instances of inotify.
+    InotifyInstances,
+    /// Files that they watch.
+    InotifyWatches,
+    /// Bytes of the server's own memory, estimated: open files, contents of pipes and sockets, files of tmpfs, regions of
+    /// memory, record locks, events of inotify.
+    ServerMemory,
+}
+
+const KINDS: usize = 6;
+
+/// A limit that the superuser can change (/proc/sys/fs, proc(5)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// The largest capacity of a pipe that needs no privilege, in bytes.
+    PipeSize,
+    /// Pages of pipes from which on new ones get two pages; 0: no limit.
+    PipePagesSoft,
+    /// Pages of pipes that a user may have; 0: no limit.
+    PipePagesHard,
+    /// Files that epoll watches for a user.
+    EpollWatches,
+    /// Events that wait in one instance of inotify.
+    InotifyEvents,
+    /// Instances of inotify that a user may have.
+    InotifyInstances,
+    /// Files that inotify watches for a user.
+    InotifyWatches,
+}
+
+const SETTINGS: usize = 7;
+
+/// Bytes that an open file takes, with the object behind it.
+pub const FILE_BYTES: u64 = 1024;
+/// Bytes that a watch of epoll takes, and one of inotify.
+const EPOLL_WATCH_BYTES: u64 = 512;
+const INOTIFY_WATCH_BYTES: u64 = 256;
+/// The part of the server's memory that all watches of a user may take.
+const WATCHES_PART: u64 = 16;
+/// Least and most watches of inotify, as on Linux.
+const INOTIFY_WATCHES: core::ops::RangeInclusive<u64> = 8192..=1_048_576;
+
+/// How much a system can keep.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity {
+    /// Threads.
+    pub threads: usize,
+    /// Bytes of the server's own memory.
+    pub server_memory: u64,
+}
+
+impl Setting {
+    /// What it becomes if the superuser writes `value`; none if that is not possible.
+    pub fn accept(self, value: u64) -> Option<u64> {
+        const PAGE: u64 = 4096;
+        match self {
+            Setting::PipeSize if value > 1 << 31 => None,
+            Setting::PipeSize => Some(value.max(PAGE).next_power_of_two()),
+            Setting::PipePagesSoft | Setting::PipePagesHard => Some(value),
+            Setting::EpollWatches => (value <= i64::MAX as u64).then_some(value),
+            _ => (value <= i32::MAX as u64).then_some(value),
+        }
+    }
+}
+
+/// The limits that all accounts share.
+#[derive(Debug)]
+pub struct Settings {
+    values: [AtomicU64; SETTINGS],
+    server_memory: u64,
+}
+
+impl Settings {
+    /// Those of a system whose server can have so many bytes of memory. A user may have half of it.
+    pub fn new(server_memory: u64) -> Arc<Settings> {
+        let watches = server_memory / WATCHES_PART;
+        let inotify = (watches / INOTIFY_WATCH_BYTES).clamp(*INOTIFY_WATCHES.start(), *INOTIFY_WATCHES.end());
+        let values = [1 << 20, 16384, 0, watches / EPOLL_WATCH_BYTES, 16384, 128, inotify];
+        Arc::new(Settings { values: values.map(AtomicU64::new), server_memory: server_memory / 2 })
+    }
+
+    // Relaxed, here and below: each is a number by itself, without order to anything else.
+
+    /// The value of a setting.
+    pub fn get(&self, setting: Setting) -> u64 {
+        self.values[setting as usize].load(Ordering::Relaxed)
+    }
+
+    /// Changes a setting. What users have already, they keep.
+    pub fn set(&self, setting: Setting, value: u64) {
+        self.values[setting as usize].store(value, Ordering::Relaxed);
+    }
+}
+
+/// What one user has.
+#[derive(Debug)]
+pub struct Account {
+    user: u32,
+    settings: Arc<Settings>,
+    amounts: [AtomicU64; KINDS],
+}
+
+impl Account {
+    /// The account of a user who has nothing yet. A user must not have two.
+    pub fn new(user: u32, settings: Arc<Settings>) -> Arc<Account> {
+        Arc::new(Account { user, settings, amounts: Default::default() })
+    }
+
+    /// The limits.
+    pub fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    /// How much there is.
+    pub fn amount(&self, kept: Kept) -> u64 {
+        self.amounts[kept as usize].load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing is charged to it, nor will be.
+    pub(crate) fn is_closed(self: &Arc<Account>) -> bool {
+        Arc::strong_count(self) == 1
+    }
+
+    /// Counts `amount` more, if `allows` accepts what there is then.
+    pub fn charge(
+        self: &Arc<Account>,
+        kept: Kept,
+        amount: u64,
+        allows: impl Fn(u64) -> bool,
+    ) -> Option<Charge> {
+        let is_charged = self.add(kept, amount, allows);
+        is_charged.then(|| Charge { account: self.clone(), kept, amount })
+    }
+
+    /// Counts `bytes` more of the server's memory; `None` if they would be more than a user may have. The superuser may have any.
+    pub fn charge_memory(self: &Arc<Account>, bytes: u64) -> Option<Charge> {
+        self.charge(Kept::ServerMemory, bytes, |sum| self.allows_memory(sum))
+    }
+
+    fn allows_memory(&self, sum: u64) -> bool {
+        self.user == 0 || sum <= self.settings.server_memory
+    }
+
+    /// Whether `bytes` more of the server's memory could be charged now.
+    pub(crate) fn has_memory(&self, bytes: u64) -> bool {
+        self.allows_memory(self.amount(Kept::ServerMemory).saturating_add(bytes))
+    }
+
+    fn add(&self, kept: Kept, amount: u64, allows: impl Fn(u64) -> bool) -> bool {
+        let more = |now: u64| now.checked_add(amount).filter(|sum| allows(*sum));
+        self.amounts[kept as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+}
+
+/// An amount that counts against an account for as long as this lives.
+#[derive(Debug)]
+pub struct Charge {
+    account: Arc<Account>,
+    kept: Kept,
+    amount: u64,
+}
+
+impl Charge {
+    /// How much it is.
+    pub fn amount(&self) -> u64 {
+        self.amount
+    }
+
+    /// Whose it is.
+    pub fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
+
+    /// Makes it another amount; false, and as it was, if that is more and `allows` does not accept what there is then.
+    pub fn change(&mut self, amount: u64, allows: impl Fn(u64) -> bool) -> bool {
+        let changed = match amount.checked_sub(self.amount) {
+            Some(more) => self.account.add(self.kept, more, allows),
+            None => {
+                self.account.amounts[self.kept as usize].fetch_sub(self.amount - amount, Ordering::Relaxed);
+                true
+            }
+        };
+        if changed {
+            self.amount = amount;
+        }
+        changed
+    }
+
+    /// As [`Charge::change`], of a charge for the server's memory.
+    pub fn change_memory(&mut self, bytes: u64) -> bool {
+        let account = self.account.clone();
+        self.change(bytes, |sum| account.allows_memory(sum))
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.account.amounts[self.kept as usize].fetch_sub(self.amount, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_charge_counts_until_it_is_dropped() {
+        let account = Account::new(1000, Settings::new(1 << 20));
+        let allows = |sum| sum <= 10;
+        let mut first = account.charge(Kept::EpollWatches, 6, allows).unwrap();
+        assert!(account.charge(Kept::EpollWatches, 5, allows).is_none());
+        let second = account.charge(Kept::EpollWatches, 4, allows).unwrap();
+        assert_eq!((account.amount(Kept::EpollWatches), account.amount(Kept::PipePages)), (10, 0));
+        assert!(!first.change(7, allows), "one more than there may be");
+        assert!(first.change(2, |_| false), "less is always allowed");
+        drop(second);
+        assert_eq!((first.amount(), account.amount(Kept::EpollWatches)), (2, 2));
+        assert!(account.charge(Kept::EpollWatches, u64::MAX, |_| true).is_none(), "no sum overflows");
+        drop(first);
+        assert_eq!(account.amount(Kept::EpollWatches), 0);
+        assert!(account.is_closed());
+    }
+
+    #[test]
+    fn a_user_may_have_half_of_the_servers_memory_and_the_superuser_all() {
+        let settings = Settings::new(1 << 20);
+        let user = Account::new(1000, settings.clone());
+        let mut half = user.charge_memory(1 << 19).unwrap();
+        assert!(user.charge_memory(1).is_none() && !half.change_memory((1 << 19) + 1));
+        assert!(Account::new(1001, settings.clone()).charge_memory(1 << 19).is_some());
+        assert!(Account::new(0, settings).charge_memory(1 << 20).is_some());
+    }
+}
