@@ -81,7 +81,7 @@ static void halt_self(void) { exchange(own(), STOP); }
 static void halt_partner(void) { exchange(partner, STOP); }
 static void abort_partner(void) { exchange(partner, ABORT); }
 static void say_who(void) { partner = own(); }
-static void wait_for_nobody(void) { call(IPC, (word)utcb(), 0, own(), 0, 0, 0); }
+static void wait_for_no_thread(void) { call(IPC, (word)utcb(), 0, own(), 0, 0, 0); }
 static void send_to_partner(void) { call(IPC, (word)utcb(), partner, 0, 0, 0, 0); }
 
 /* Threads that have not been started, or have ended, and are kept for the next that is created. */
@@ -105,7 +105,7 @@ static void *is_in_ipc(void *unused)
 {
     attempt(say_who);
     arrived = 1;
-    attempt(wait_for_nobody);
+    attempt(wait_for_no_thread);
     stay();
     return unused;
 }
@@ -146,7 +146,7 @@ static void beside(void *(*other)(void *))
 
 /* What a process does, which is then killed, or ends by itself. */
 static void halted(void) { tell(), attempt(halt_self), stay(); }
-static void in_ipc(void) { tell(), attempt(wait_for_nobody), stay(); }
+static void in_ipc(void) { tell(), attempt(wait_for_no_thread), stay(); }
 static void thread_halted(void) { beside(computes), attempt(halt_partner), tell(), stay(); }
 static void halted_in_ipc(void) { beside(is_in_ipc), attempt(halt_partner), tell(), stay(); }
 static void halted_in_call(void) { beside(reads), attempt(halt_partner), tell(), stay(); }

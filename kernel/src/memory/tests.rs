@@ -195,7 +195,7 @@ fn accounts_are_charged_apart_as_together() {
     assert_eq!([owner, shared].map(Account::used), [600, 0]);
     owner.release();
     owner.credit_apart(600);
-    assert_eq!(Account::create(Quota::UNLIMITED), Ok(owner), "the last byte frees what nobody has");
+    assert_eq!(Account::create(Quota::UNLIMITED), Ok(owner), "the last byte frees what no account has");
 }
 
 #[test]

@@ -183,7 +183,7 @@ impl ReadyQueue {
         }
     }
 
-    /// `thread` has this priority from now on, and waits behind those that have it, too. One that has just come, or goes home, stays
+    /// `thread` has this priority from now on, and waits after those that have it, too. One that has just come, or goes home, stays
     /// among those that do: it is still to be seen to.
     pub fn change_priority(&self, thread: ThreadRef, priority: u8) {
         let moves = thread.ready.is_queued() && thread.ring.get() == Ring::Priority;

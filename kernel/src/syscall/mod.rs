@@ -196,7 +196,7 @@ enum Object<'entry> {
     Here(Here<'entry>),
     /// The id names none.
     None,
-    /// One that is elsewhere: the current thread is on its way there, and makes the call anew.
+    /// One that is elsewhere: the current thread is on its way there, and makes the call again.
     Elsewhere(Next),
 }
 

@@ -8,8 +8,8 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 /// The value of an object that is not in use, or whose end has begun.
 const NONE: u64 = 0;
 
-/// The id of an object, or none. The object's owner alone changes it; one without id is nobody's to touch but that of the
-/// processor that ends or makes it.
+/// The id of an object, or none. The object's owner alone changes it; an object without id may be touched only by
+/// the processor that ends or makes it.
 ///
 /// The id is read *before* the [`Location`](crate::Location). So a processor that finds an id and then the object at itself
 /// has found an object that is there, and stays until that processor sends it away or ends it: an object that was ended here
@@ -40,7 +40,7 @@ impl Identity {
     /// The id with which an object was found that is in use; 0 if it is not. The location is read afterwards.
     #[inline]
     pub fn find(&self) -> u64 {
-        // Acquire: keeps the read of the location behind, and pairs with the release in `set`.
+        // Acquire: keeps the read of the location after it, and pairs with the release in `set`.
         self.0.load(Ordering::Acquire)
     }
 

@@ -17,7 +17,7 @@ pub fn command_line(copy: &mut [u8; 1024]) -> &[u8] {
     if !matches!(unsafe { sigma0::request(Fpage::memory(address, 12)) }, Ok(true)) {
         return &[];
     }
-    // SAFETY: the page is mapped now and nobody changes it.
+    // SAFETY: the page is mapped now and nothing changes it.
     let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, left) };
     let line = BootInfo::new(bytes).and_then(|info| {
         info.records().find_map(|record| match record {

@@ -160,7 +160,7 @@ pub type LockedGrowing = Recycling<talc::Talck<spin::Mutex<()>, Growing>>;
 /// Adds memory to a heap; [`heap!`](crate::heap!) defines who calls it. Less than a few words are not worth it and lost.
 #[allow(unsafe_code, reason = "the allocator takes memory over")]
 pub fn grow(heap: &Locked, memory: &'static mut [u8]) {
-    // SAFETY: the memory is nobody else's, for ever.
+    // SAFETY: no other code uses this memory, for ever.
     let _ = unsafe { heap.below().lock().claim(memory.into()) };
 }
 
@@ -194,7 +194,7 @@ impl Keeping {
     /// Adds memory for ever.
     #[allow(unsafe_code, reason = "the allocator takes memory over")]
     pub fn grow(&self, memory: &'static mut [u8]) {
-        // SAFETY: the memory is nobody else's, for ever.
+        // SAFETY: no other code uses this memory, for ever.
         let _ = unsafe { self.heap.below().lock().claim(memory.into()) };
     }
 

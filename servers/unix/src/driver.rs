@@ -25,7 +25,7 @@ use unix_server::options::{Mode, Options};
 const WORKER: usize = 0;
 
 /// The part of the heap that the server began with: so much must be free or to be borrowed for programs without privileges to
-/// get something new, and for anybody.
+/// get something new, and for all programs.
 const LOW_PART: usize = 4;
 const CRITICAL_PART: usize = 8;
 

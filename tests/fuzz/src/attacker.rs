@@ -107,7 +107,7 @@ fn column(kind: Kind, registers: &Registers) -> usize {
     }
 }
 
-/// A system call of nobody's.
+/// A system call that belongs to no interface.
 #[unsafe(naked)]
 unsafe extern "C" fn foreign_call() {
     naked_asm!("syscall", "ret")

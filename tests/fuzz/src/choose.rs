@@ -186,7 +186,7 @@ impl Chooser<'_> {
         }
         self.set(x2::utcb::XFER_TIMEOUTS, self.transfer_time() << 16 | self.transfer_time());
         if self.random.one_in(8) {
-            // All but the words at the beginning, which are nobody's.
+            // All but the words at the beginning, which no object uses.
             self.set(self.random.below(112) as isize - 48, self.field());
         }
     }

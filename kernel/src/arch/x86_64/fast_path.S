@@ -303,7 +303,7 @@ fast_open_wait:
     je      fast_waits
     jmp     fast_other_offer
 not_fast:
-    // The current thread named its partner in RDX, too, or waits for anybody: then the receiver is here, and has its id still.
+    // The current thread named its partner in RDX, too, or waits for any thread: then the receiver is here, and has its id still.
     mov     rsi, rdx
     cmp     rdx, -1
     cmove   rsi, [rcx + {id}]
@@ -415,7 +415,7 @@ fast_restricted:
     je      fast_reaches
     jmp     not_fast
 
-// A program that uses I/O ports, in space R11, would leave it: its permission bitmap counts no more. Nobody or the owner has a say.
+// A program that uses I/O ports, in space R11, would leave it: its permission bitmap counts no more. Either no space or the owner decides.
 fast_from_ports:
     bt      qword ptr [r11 + {entry_root}], {ports_bit}
     jnc     not_fast

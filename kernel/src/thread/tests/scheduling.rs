@@ -482,7 +482,7 @@ fn a_preemption_fault_does_not_wait_for_its_handler() {
     super::super::ipc::cancel_receive(scene.handler);
     scene.world.call(Call::Ipc, scene.handler, &sleep);
     assert!(same(scene.tick(5000), scene.preemptor));
-    assert!(same(scene.wait(scene.preemptor), scene.runner), "it goes on, and nobody has heard of it");
+    assert!(same(scene.wait(scene.preemptor), scene.runner), "it goes on, and no scheduler was told");
     assert_eq!(scene.runner.pending.get(), 0);
     super::super::ipc::cancel_receive(scene.handler);
     assert!(same(scene.wait(scene.handler), scene.runner), "nor does later");

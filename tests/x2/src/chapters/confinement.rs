@@ -39,7 +39,7 @@ tests! {
     CNF0023 [EXT 2.4] "a pager and a handler out of a thread's reach hear of its faults and exceptions, and answer" reports_reach_anybody;
     CNF0026 [EXT 2.4, 12.3] "a confined pager gives pages to a program of a space that it owns" pager_of_owned;
     CNF0025 [EXT 2.5] "ThreadSwitch gives nobody out of reach the processor" switch_reaches_nobody;
-    CNF0027 [EXT 2.9] "a program does not stop its threads, and does not resume those that the owner has stopped" stops_nobody;
+    CNF0027 [EXT 2.9] "a program does not stop its threads, and does not resume those that the owner has stopped" stops_no_thread;
     CNF0028 [EXT 2.9] "a program ends its threads' own IPC, not what the kernel does in their names" ends_own_ipc;
     CNF0024 [EXT 2.4, 5.12] "a thread of an owned space is started by a pager out of its reach" started_from_afar;
 }
@@ -261,7 +261,7 @@ fn switch_reaches_nobody() {
     assert_eq!(attempt_in(&confined::space(), switch), 0);
 }
 
-fn stops_nobody() {
+fn stops_no_thread() {
     let space = confined::space();
     let me = utcb::my_global_id();
     let sibling = confined::spawn(&space, move || {
@@ -290,7 +290,7 @@ fn ends_own_ipc() {
     let space = confined::space();
     let me = utcb::my_global_id();
     let waits = confined::spawn(&space, move || {
-        let error = ipc::receive(ThreadId::ANY).expect_err("nobody sends").raw();
+        let error = ipc::receive(ThreadId::ANY).expect_err("no thread sends").raw();
         ipc::send(me, Message::with_words(3, &[error])).expect("the owner is in reach");
     });
     await_state(waits, ThreadState::Waiting);

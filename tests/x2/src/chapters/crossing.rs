@@ -12,8 +12,8 @@ use x2::protocol::page_fault_tag;
 use x2::{Fpage, IpcErrorKind, IpcPhase, MapItem, MessageTag, Rights, ThreadId, Time, Timeouts};
 
 tests! {
-    CRO0001 [7.3, 7.7a] "a call waits as long as its receiver on another processor waits for somebody else" waits_for_another;
-    CRO0002 [7.3, 7.7a] "who waits for an answer from another processor takes it from nobody else there" answer_of_another;
+    CRO0001 [7.3, 7.7a] "a call waits as long as its receiver on another processor waits for another thread" waits_for_another;
+    CRO0002 [7.3, 7.7a] "a thread that waits for an answer from another processor takes it from no other thread there" answer_of_another;
     CRO0003 [EXT 2.2] "a thread out of reach is so on another processor" out_of_reach;
     CRO0004 [EXT 2.2] "a call from another processor and from out of reach cannot be answered" no_answer_out_of_reach;
     CRO0005 [7.18a] "a call and its answer say whether they come from another processor, however they get there" calls_are_marked;

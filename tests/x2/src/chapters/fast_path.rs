@@ -38,7 +38,7 @@ tests! {
     FST0020 [5.30] "a halted thread that waits is called, and does not run before it is resumed" halted;
     FST0021 [7.5] "a call to oneself" oneself;
     FST0022 [5.2] "a call to a number beyond the last thread's" beyond_the_last;
-    FST0023 [7.2a] "an answer to one, and a wait for another that does not exist" waits_for_nobody;
+    FST0023 [7.2a] "an answer to one, and a wait for another that does not exist" waits_for_no_thread;
     FST0024 [3.1] "the thread that is called has its own priority, not the caller's" own_priority;
     FST0025 [5.30] "a thread that was halted before it waits is called, and does not run before it is resumed" halted_before;
     FST0026 [7.19] "a call by a local id to a waiting thread" local_call;
@@ -622,7 +622,7 @@ fn beyond_the_last() {
     }
 }
 
-fn waits_for_nobody() {
+fn waits_for_no_thread() {
     let server = spawn(|| {
         loop {
             let _ = ipc::wait();

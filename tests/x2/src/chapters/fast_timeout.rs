@@ -11,7 +11,7 @@ use x2::{IpcError, ThreadId, Time, Timeouts};
 tests! {
     FTM0001 [1.11a] "of two calls with timeouts, the second waits as long as it says" second_timeout;
     FTM0002 [1.11a] "of two calls with timeouts, the second can end before the first would have" earlier_second_timeout;
-    FTM0003 [1.11a] "an answer and a wait for anybody, with a timeout, end by a message or by the timeout" timed_open_wait;
+    FTM0003 [1.11a] "an answer and an open wait, with a timeout, end by a message or by the timeout" timed_open_wait;
     FTM0004 [1.11a, 1.12] "a call whose receive timeout is a point, or has passed" receive_timeouts_of_all_kinds;
     FTM0005 [1.11a] "a thread that waits with a timeout is called by another than it waits for" timed_closed_receive;
     FTM0006 [7.3] "an answer and a wait with a timeout takes the message of another that was there before" waiting_sender;

@@ -145,7 +145,7 @@ fn pending_at_answer() {
     });
     assert_eq!(ipc::receive(client).unwrap().tag.label(), 1);
     ipc::send(timer, Message::new(0)).expect("it was delivered");
-    // Asleep, the test receives from nobody.
+    // Asleep, the test receives no message.
     ipc::sleep(LONG);
     let next = ipc::reply_wait(client, Message::new(2)).expect("the interrupt");
     assert_eq!((next.from, next.tag), (timer, INTERRUPT_TAG));
@@ -159,7 +159,7 @@ fn first_of_all() {
     await_state(sender, ThreadState::PendingSend);
     extension::notify(me, 4).unwrap();
     ipc::send(timer, Message::new(0)).expect("it was delivered");
-    // Asleep, the test receives from nobody.
+    // Asleep, the test receives no message.
     ipc::sleep(LONG);
     // SAFETY: the acceptor takes no mappings or strings.
     unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };

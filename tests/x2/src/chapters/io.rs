@@ -625,7 +625,7 @@ fn fault_out_of_memory() {
 fn pager_without_ports() {
     let me = utcb::my_global_id();
     let page = arena::page();
-    // It waits for anybody as soon as it has sent its message.
+    // It waits for any thread as soon as it has sent its message.
     let pager = Space::new().spawn_paged_by(me, move || {
         let fault = ipc::ipc(me, ThreadId::ANY, Timeouts::NEVER, MessageTag::EMPTY);
         assert_eq!(fault.expect("a fault").word(0), page.address);

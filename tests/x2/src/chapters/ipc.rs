@@ -13,8 +13,8 @@ tests! {
     IPC0002 [7.9, 7.6, 7.21] "all 63 words, label and sender arrive from another space" words_between_spaces;
     IPC0003 [1.12] "a send with timeout zero to a thread that does not wait for it fails at once" send_zero_timeout;
     IPC0004 [1.12] "a receive with timeout zero and no sender fails at once" receive_zero_timeout;
-    IPC0005 [7.2a, 5.1, 5.2, 5.22] "a send to an id that is nobody's fails" send_to_nobody;
-    IPC0006 [7.2a, 5.2, 5.22] "a closed receive from an id that is nobody's fails" receive_from_nobody;
+    IPC0005 [7.2a, 5.1, 5.2, 5.22] "a send to an id of no thread fails" send_to_no_thread;
+    IPC0006 [7.2a, 5.2, 5.22] "a closed receive from an id of no thread fails" receive_from_no_thread;
     IPC0007 [1.8a, 2.2b] "a send timeout does not end before its time" send_timeout;
     IPC0008 [1.8a, 2.2b] "a receive timeout does not end before its time" receive_timeout;
     IPC0009 [7.3] "a closed receive takes only its partner's message" closed_receive;
@@ -40,7 +40,7 @@ tests! {
     IPC0029 [7.18b] "flags other than P do not count on a send" flags_of_a_send;
     IPC0030 [7.2ab] "the first of several things that are wrong with a call is its error" order_of_checks;
     IPC0031 [13.3] "buffer registers keep what they have over messages" buffer_registers_stay;
-    IPC0032 [7.7b] "a receive from anybody does not end with a thread that is deleted" open_receive_goes_on;
+    IPC0032 [7.7b] "an open receive does not end with a thread that is deleted" open_receive_goes_on;
 }
 
 pub(crate) fn error(phase: IpcPhase, kind: IpcErrorKind) -> IpcError {
@@ -129,7 +129,7 @@ fn nobody() -> [ThreadId; 7] {
     ]
 }
 
-fn send_to_nobody() {
+fn send_to_no_thread() {
     for to in nobody().into_iter().chain([ThreadId::ANY, ThreadId::ANY_LOCAL]) {
         for timeout in [Time::ZERO, Time::NEVER] {
             let result = ipc::send_timeout(to, Message::new(1), timeout);
@@ -138,7 +138,7 @@ fn send_to_nobody() {
     }
 }
 
-fn receive_from_nobody() {
+fn receive_from_no_thread() {
     for from in nobody() {
         for timeout in [Time::ZERO, Time::NEVER] {
             let result = ipc::receive_timeout(from, timeout);
@@ -466,10 +466,10 @@ fn flags_of_a_send() {
 }
 
 fn order_of_checks() {
-    let (nobody, busy, too_long) = (new_id(), busy_thread(), MessageTag::new(1, 63, 63));
-    let call = |to, tag| ipc::ipc(to, nobody, Timeouts::ZERO, tag).map(drop);
+    let (unused, busy, too_long) = (new_id(), busy_thread(), MessageTag::new(1, 63, 63));
+    let call = |to, tag| ipc::ipc(to, unused, Timeouts::ZERO, tag).map(drop);
     let refused = |phase| Err(error(phase, IpcErrorKind::NonExistingPartner));
-    assert_eq!(call(nobody, too_long), refused(IpcPhase::Send));
+    assert_eq!(call(unused, too_long), refused(IpcPhase::Send));
     assert_eq!(call(busy, too_long), Err(error(IpcPhase::Send, IpcErrorKind::MessageOverflow)));
     assert_eq!(call(busy, MessageTag::EMPTY), Err(SEND_TIMEOUT));
     // The source is looked at after the transfer, and before the wait.

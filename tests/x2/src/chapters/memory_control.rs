@@ -12,7 +12,7 @@ tests! {
     MEM0002 [9.1] "wrong control words, attributes and fpages are error 5" wrong_parameters;
     MEM0003 [9.3] "memory of every type keeps what is written" every_type;
     MEM0004 [9.1] "64 fpages with four attributes, nil ones among them" many_fpages;
-    MEM0005 [9.2a] "a page of a large mapping changes for whoever has it, who notices nothing else" page_of_large;
+    MEM0005 [9.2a] "a page of a large mapping changes for all that have it, and nothing else does" page_of_large;
     MEM0006 [9.5] "only privileged spaces may use ProcessorControl, on processors that exist" processor_control;
 }
 

@@ -10,7 +10,7 @@ use x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
 use x2::{ErrorCode, IpcErrorKind, ThreadId, Time};
 
 tests! {
-    NTF0001 [EXT 7.1, EXT 7.2a] "a waiting thread gets the bits in a message from nobody" waiting;
+    NTF0001 [EXT 7.1, EXT 7.2a] "a waiting thread gets the bits in a message without a sender" waiting;
     NTF0002 [EXT 7.1, EXT 7.3a] "bits that come before are joined and kept" kept;
     NTF0003 [EXT 7.3a] "a closed receive leaves the bits where they are" closed_receive;
     NTF0004 [EXT 7.3a] "an open receive that does not accept them leaves them" not_accepted;

@@ -15,7 +15,7 @@ use x2::{ErrorCode, IpcError, IpcErrorKind, IpcPhase, ThreadId, Time};
 tests! {
     THR0001 [13.1] "the id words of the UTCB are the thread's" own_ids;
     THR0002 [5.23ac, 13.4] "ExchangeRegisters turns a global id into a local one and back" id_conversion;
-    THR0003 [5.23a, 5.2] "ExchangeRegisters on what is no thread of the space is error 2" exchange_nobody;
+    THR0003 [5.23a, 5.2] "ExchangeRegisters on what is no thread of the space is error 2" exchange_no_thread;
     THR0004 [5.4a, 6.1a] "only privileged spaces may call ThreadControl and SpaceControl" not_privileged;
     THR0005 [5.1, 5.5, 5.22] "an id that no thread can have is error 2" unavailable_destinations;
     THR0006 [5.6] "a space that does not exist is error 3" invalid_spaces;
@@ -26,7 +26,7 @@ tests! {
     THR0011 [5.3] "a deleted number can be used again, with any version" reuse_of_numbers;
     THR0012 [5.15, 7.8, ABI 19.7] "a sender to a deleted thread wakes with error 2" deleted_receiver;
     THR0013 [5.15, 7.8] "a receiver from a deleted thread wakes with error 2" deleted_sender;
-    THR0014 [5.14ad] "a changed version makes the old id nobody's and wakes its partners" version_change;
+    THR0014 [5.14ad] "a changed version makes the old id no thread's and wakes its partners" version_change;
     THR0015 [5.13, ABI 19.4, ABI 19.7] "a thread starts with its registers zero and its UTCB clean" clean_start;
     THR0016 [5.27, 5.28, 7.10] "a cancelled send or receive ends with error 3 in its phase" cancellation;
     THR0017 [5.27] "aborting a phase that there is not has no effect" abort_of_nothing;
@@ -64,7 +64,7 @@ fn id_conversion() {
 
 const INVALID_THREAD: Option<ErrorCode> = Some(ErrorCode::InvalidThread);
 
-fn exchange_nobody() {
+fn exchange_no_thread() {
     let nobody = [
         ThreadId::NIL,
         ThreadId::ANY,
@@ -270,19 +270,19 @@ extern "C" fn finish_report() -> ! {
 
 fn first_error() {
     let me = utcb::my_global_id();
-    let (root, nobody, local) = (kip().root(), new_id(), ThreadId::local(utcb::pointer()));
+    let (root, unused, local) = (kip().root(), new_id(), ThreadId::local(utcb::pointer()));
     // Each call is wrong in all that its error comes before, too.
     let wrong = move |space, scheduler| ThreadControl { space, scheduler, pager: root, utcb: Some(8) };
     for (id, arguments, error) in [
-        (local, wrong(nobody, nobody), ErrorCode::InvalidThread),
-        (new_id(), wrong(nobody, nobody), ErrorCode::InvalidSpace),
-        (new_id(), wrong(root, nobody), ErrorCode::InvalidScheduler),
+        (local, wrong(unused, unused), ErrorCode::InvalidThread),
+        (new_id(), wrong(unused, unused), ErrorCode::InvalidSpace),
+        (new_id(), wrong(root, unused), ErrorCode::InvalidScheduler),
         (new_id(), wrong(root, root), ErrorCode::InvalidUtcbArea),
     ] {
         assert_eq!(thread::control(id, arguments), Err(Some(error)));
     }
     let unprivileged = Space::new().spawn(move || {
-        let result = thread::control(local, wrong(nobody, nobody));
+        let result = thread::control(local, wrong(unused, unused));
         assert_eq!(result, Err(Some(ErrorCode::NoPrivilege)));
         ipc::send(me, Message::new(1)).unwrap();
     });
@@ -291,7 +291,7 @@ fn first_error() {
     let thread = spawn(|| l4::start::halt());
     await_state(thread, ThreadState::Waiting);
     let newer = with_version(thread.number(), 9);
-    let control = ThreadControl { space: thread, scheduler: nobody, pager: me, utcb: None };
+    let control = ThreadControl { space: thread, scheduler: unused, pager: me, utcb: None };
     assert_eq!(thread::control(newer, control), Err(Some(ErrorCode::InvalidScheduler)));
     assert_eq!(thread::inspect(newer).unwrap_err(), INVALID_THREAD);
     let seen = thread::inspect(thread).unwrap();
