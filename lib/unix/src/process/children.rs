@@ -2,18 +2,18 @@
 
 use super::Pid;
 use super::records::{Phase, Stop};
-use super::standing::Standing;
+use super::state::ProcessState;
 use super::wait::{WaitFor, WaitOptions};
 use crate::signal::{ChildEvent, Signal};
 use alloc::collections::{BTreeMap, BTreeSet};
 
 /// What of a child its parent keeps an index of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kin {
+pub(super) struct ChildState {
     group: Pid,
     is_living: bool,
     kind: Kind,
-    news: Option<News>,
+    event: Option<Event>,
 }
 
 /// Which signal a child sends at its end, as far as wait tells (__WCLONE).
@@ -27,23 +27,23 @@ enum Kind {
 
 /// What wait can report of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum News {
+enum Event {
     Ended,
     Stopped,
     Continued,
 }
 
-impl Kin {
-    /// That of a child which stands so.
-    pub(super) fn of(standing: &Standing) -> Kin {
-        let news = match (standing.phase, standing.unreported, standing.stop) {
-            (Phase::Zombie(_), ..) => Some(News::Ended),
-            (_, Some(ChildEvent::Stopped(_)), Stop::Stopped(_)) => Some(News::Stopped),
-            (_, Some(ChildEvent::Continued), _) => Some(News::Continued),
+impl ChildState {
+    /// That of a child whose process is in this state.
+    pub(super) fn of(state: &ProcessState) -> ChildState {
+        let event = match (state.phase, state.unreported, state.stop) {
+            (Phase::Zombie(_), ..) => Some(Event::Ended),
+            (_, Some(ChildEvent::Stopped(_)), Stop::Stopped(_)) => Some(Event::Stopped),
+            (_, Some(ChildEvent::Continued), _) => Some(Event::Continued),
             _ => None,
         };
-        let kind = if standing.exit_signal == Some(Signal::CHLD) { Kind::Usual } else { Kind::Clone };
-        Kin { group: standing.group, is_living: standing.is_living(), kind, news }
+        let kind = if state.exit_signal == Some(Signal::CHLD) { Kind::Usual } else { Kind::Clone };
+        ChildState { group: state.group, is_living: state.is_living(), kind, event }
     }
 }
 
@@ -56,13 +56,13 @@ struct Count {
 }
 
 impl Count {
-    fn add(&mut self, kin: Kin, by: isize) {
-        let of_kind = match kin.kind {
+    fn add(&mut self, state: ChildState, by: isize) {
+        let of_kind = match state.kind {
             Kind::Usual => &mut self.usual,
             Kind::Clone => &mut self.clones,
         };
         *of_kind = of_kind.saturating_add_signed(by);
-        self.living = self.living.saturating_add_signed(isize::from(kin.is_living) * by);
+        self.living = self.living.saturating_add_signed(isize::from(state.is_living) * by);
     }
 
     fn is_none(&self) -> bool {
@@ -78,12 +78,12 @@ impl Count {
 }
 
 /// Something to report of a child: `None` and then its group, so that those of a group and those of all are found.
-type Report = (Option<Pid>, Kind, News, Pid);
+type Report = (Option<Pid>, Kind, Event, Pid);
 
 /// All children of a process.
 #[derive(Debug, Default)]
 pub(super) struct Children {
-    all: BTreeMap<Pid, Kin>,
+    all: BTreeMap<Pid, ChildState>,
     count: Count,
     by_group: BTreeMap<Pid, Count>,
     reports: BTreeSet<Report>,
@@ -101,28 +101,28 @@ impl Children {
     }
 
     /// Adds one.
-    pub(super) fn insert(&mut self, pid: Pid, kin: Kin) {
-        self.all.insert(pid, kin);
-        self.count.add(kin, 1);
-        self.by_group.entry(kin.group).or_default().add(kin, 1);
-        if let Some(news) = kin.news {
-            self.reports.extend([None, Some(kin.group)].map(|group| (group, kin.kind, news, pid)));
+    pub(super) fn insert(&mut self, pid: Pid, state: ChildState) {
+        self.all.insert(pid, state);
+        self.count.add(state, 1);
+        self.by_group.entry(state.group).or_default().add(state, 1);
+        if let Some(event) = state.event {
+            self.reports.extend([None, Some(state.group)].map(|group| (group, state.kind, event, pid)));
         }
     }
 
-    /// Takes out one that stands as when it was added.
-    pub(super) fn remove(&mut self, pid: Pid, kin: Kin) {
+    /// Takes out one that has the state with which it was added.
+    pub(super) fn remove(&mut self, pid: Pid, state: ChildState) {
         self.all.remove(&pid);
-        self.count.add(kin, -1);
-        if let Some(count) = self.by_group.get_mut(&kin.group) {
-            count.add(kin, -1);
+        self.count.add(state, -1);
+        if let Some(count) = self.by_group.get_mut(&state.group) {
+            count.add(state, -1);
             if count.is_none() {
-                self.by_group.remove(&kin.group);
+                self.by_group.remove(&state.group);
             }
         }
-        if let Some(news) = kin.news {
-            for group in [None, Some(kin.group)] {
-                self.reports.remove(&(group, kin.kind, news, pid));
+        if let Some(event) = state.event {
+            for group in [None, Some(state.group)] {
+                self.reports.remove(&(group, state.kind, event, pid));
             }
         }
     }
@@ -143,31 +143,31 @@ impl Children {
         match which {
             WaitFor::Any => self.count.any(kinds),
             WaitFor::Group(group) => self.by_group.get(&group).is_some_and(|count| count.any(kinds)),
-            WaitFor::Process(pid) => self.all.get(&pid).is_some_and(|kin| kinds.contains(&kin.kind)),
+            WaitFor::Process(pid) => self.all.get(&pid).is_some_and(|state| kinds.contains(&state.kind)),
         }
     }
 
     /// The one of `which` with the lowest id that has something to report now.
-    pub(super) fn with_news(&self, which: WaitFor, options: WaitOptions) -> Option<Pid> {
+    pub(super) fn with_event(&self, which: WaitFor, options: WaitOptions) -> Option<Pid> {
         let wanted = [
-            (options.ended, News::Ended),
-            (options.stopped, News::Stopped),
-            (options.continued, News::Continued),
+            (options.ended, Event::Ended),
+            (options.stopped, Event::Stopped),
+            (options.continued, Event::Continued),
         ];
-        let wanted = wanted.into_iter().filter_map(|(wanted, news)| wanted.then_some(news));
+        let wanted = wanted.into_iter().filter_map(|(wanted, event)| wanted.then_some(event));
         let group = match which {
             WaitFor::Any => None,
             WaitFor::Group(group) => Some(group),
             WaitFor::Process(pid) => {
-                let kin = self.all.get(&pid).filter(|kin| kinds(options).contains(&kin.kind))?;
-                return wanted.into_iter().any(|news| kin.news == Some(news)).then_some(pid);
+                let state = self.all.get(&pid).filter(|state| kinds(options).contains(&state.kind))?;
+                return wanted.into_iter().any(|event| state.event == Some(event)).then_some(pid);
             }
         };
-        let first = |kind, news| {
-            let found = self.reports.range((group, kind, news, Pid::INIT)..).next().copied();
-            found.filter(|found| (found.0, found.1, found.2) == (group, kind, news)).map(|found| found.3)
+        let first = |kind, event| {
+            let found = self.reports.range((group, kind, event, Pid::INIT)..).next().copied();
+            found.filter(|found| (found.0, found.1, found.2) == (group, kind, event)).map(|found| found.3)
         };
-        wanted.flat_map(|news| kinds(options).iter().filter_map(move |kind| first(*kind, news))).min()
+        wanted.flat_map(|event| kinds(options).iter().filter_map(move |kind| first(*kind, event))).min()
     }
 }
 

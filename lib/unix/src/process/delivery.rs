@@ -33,12 +33,12 @@ impl Table {
             let Some(process) = self.processes.get(&pid) else {
                 return Delivery::Exit(ExitStatus::Exited(0));
             };
-            match process.standing.phase {
+            match process.state.phase {
                 Phase::Ending(status) | Phase::Zombie(status) => return Delivery::Exit(status),
                 Phase::Running if thread.must_exit => return Delivery::Exit(ExitStatus::Exited(0)),
                 Phase::Running => {}
             }
-            thread.is_parked = process.standing.stop != Stop::Running;
+            thread.is_parked = process.state.stop != Stop::Running;
             if thread.is_parked {
                 self.finish_stop(pid);
                 return Delivery::Stopped;
@@ -173,19 +173,19 @@ impl Table {
     /// Stops process `pid` for `signal`, unless that is a terminal stop and its group is orphaned.
     fn begin_stop(&mut self, pid: Pid, signal: Signal) {
         let Some(process) = self.processes.get(&pid) else { return };
-        if signal != Signal::STOP && self.is_orphaned(process.standing.group) {
+        if signal != Signal::STOP && self.is_orphaned(process.state.group) {
             return;
         }
-        self.restand(pid, |standing| standing.stop = Stop::Stopping(signal));
+        self.change_state(pid, |state| state.stop = Stop::Stopping(signal));
         self.wake_all_threads(pid);
     }
 
     /// Completes a stop if every thread has noticed: the parent is told.
     pub(super) fn finish_stop(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
-        let Stop::Stopping(signal) = process.standing.stop else { return };
+        let Stop::Stopping(signal) = process.state.stop else { return };
         if process.threads.iter().all(|tid| self.threads.get(tid).is_none_or(|thread| thread.is_parked)) {
-            self.restand(pid, |standing| standing.stop = Stop::Stopped(signal));
+            self.change_state(pid, |state| state.stop = Stop::Stopped(signal));
             self.tell_parent(pid, ChildEvent::Stopped(signal));
         }
     }

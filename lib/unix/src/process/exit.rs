@@ -24,10 +24,10 @@ pub struct ThreadExit {
 impl Table {
     /// Ends process `pid` with `status`, unless it is ending already: every thread of it has to exit.
     pub fn begin_exit(&mut self, pid: Pid, status: ExitStatus) {
-        if self.processes.get(&pid).is_some_and(|process| process.standing.phase == Phase::Running) {
-            self.restand(pid, |standing| {
-                standing.phase = Phase::Ending(status);
-                standing.stop = Stop::Running;
+        if self.processes.get(&pid).is_some_and(|process| process.state.phase == Phase::Running) {
+            self.change_state(pid, |state| {
+                state.phase = Phase::Ending(status);
+                state.stop = Stop::Running;
             });
             self.wake_all_threads(pid);
         }
@@ -84,7 +84,7 @@ impl Table {
             self.thread_left(pid);
             return nothing;
         }
-        let status = match process.standing.phase {
+        let status = match process.state.phase {
             Phase::Ending(status) => status,
             _ => process.leader_status.unwrap_or(status),
         };
@@ -113,10 +113,10 @@ impl Table {
         let user = process.credentials.user.real;
         self.charge(user, 0, -(queued as i64));
         self.telling_orphans(|table| {
-            table.restand(pid, |standing| {
-                standing.phase = Phase::Zombie(status);
-                standing.stop = Stop::Running;
-                standing.unreported = None;
+            table.change_state(pid, |state| {
+                state.phase = Phase::Zombie(status);
+                state.stop = Stop::Running;
+                state.unreported = None;
             });
             table.give_away_children(pid);
         });
@@ -125,12 +125,12 @@ impl Table {
 
     /// The process that adopts the children of `pid`: the nearest living subreaper above, else the first process.
     fn reaper_of(&self, pid: Pid) -> Option<Pid> {
-        let mut ancestor = self.processes.get(&pid).and_then(|process| process.standing.parent);
+        let mut ancestor = self.processes.get(&pid).and_then(|process| process.state.parent);
         while let Some(candidate) = ancestor.and_then(|id| self.processes.get(&id)) {
-            if candidate.is_subreaper && candidate.standing.phase == Phase::Running {
+            if candidate.is_subreaper && candidate.state.phase == Phase::Running {
                 return Some(candidate.pid);
             }
-            ancestor = candidate.standing.parent;
+            ancestor = candidate.state.parent;
         }
         (pid != Pid::INIT && self.processes.contains_key(&Pid::INIT)).then_some(Pid::INIT)
     }
@@ -138,9 +138,9 @@ impl Table {
     fn give_away_children(&mut self, pid: Pid) {
         let reaper = self.reaper_of(pid);
         while let Some(child) = self.processes.get(&pid).and_then(|process| process.children.first()) {
-            self.restand(child, |standing| {
-                standing.parent = reaper;
-                standing.exit_signal = Some(Signal::CHLD);
+            self.change_state(child, |state| {
+                state.parent = reaper;
+                state.exit_signal = Some(Signal::CHLD);
             });
             match self.processes.get(&child).is_some_and(Process::is_zombie) {
                 true => self.tell_parent_of_end(child),
@@ -163,13 +163,12 @@ impl Table {
     /// for disappears.
     fn tell_parent_of_end(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
-        let Phase::Zombie(status) = process.standing.phase else { return };
-        let Some(parent) = process.standing.parent.filter(|parent| self.processes.contains_key(parent))
-        else {
+        let Phase::Zombie(status) = process.state.phase else { return };
+        let Some(parent) = process.state.parent.filter(|parent| self.processes.contains_key(parent)) else {
             self.remove_process(pid);
             return;
         };
-        let mut signal = process.standing.exit_signal;
+        let mut signal = process.state.exit_signal;
         let mut nobody_asks = false;
         // Another program of the parent's has not asked for any other signal, and may have more rights than the one that did.
         if signal.is_some()

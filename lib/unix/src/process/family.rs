@@ -2,7 +2,7 @@
 
 use super::children::Children;
 use super::records::{Phase, Process, Stop, Thread, stored_name};
-use super::standing::{Entered, Standing};
+use super::state::{IndexedState, ProcessState};
 use super::table::Table;
 use super::{Control, Limits, Pid, Resource, Usage};
 use crate::credentials::Credentials;
@@ -59,7 +59,7 @@ impl Table {
         let credentials = Arc::new(credentials);
         let process = Process {
             pid,
-            standing: Entered::new(Standing {
+            state: IndexedState::new(ProcessState {
                 parent: None,
                 group: pid,
                 session: pid,
@@ -204,14 +204,14 @@ impl Table {
                 Arc::new(SpinLock::new(copy))
             }
         };
-        let parent = if new.same_parent { origin.standing.parent } else { Some(caller_pid) };
-        let exit_signal = if new.same_parent { origin.standing.exit_signal } else { new.exit_signal };
+        let parent = if new.same_parent { origin.state.parent } else { Some(caller_pid) };
+        let exit_signal = if new.same_parent { origin.state.exit_signal } else { new.exit_signal };
         let process = Process {
             pid,
-            standing: Entered::new(Standing {
+            state: IndexedState::new(ProcessState {
                 parent,
-                group: origin.standing.group,
-                session: origin.standing.session,
+                group: origin.state.group,
+                session: origin.state.session,
                 phase: Phase::Running,
                 stop: Stop::Running,
                 unreported: None,
@@ -269,7 +269,7 @@ impl Table {
     pub fn begin_exec(&mut self, tid: Pid) -> Result<()> {
         let pid = self.thread(tid)?.pid;
         let process = self.process_mut(pid)?;
-        if process.standing.phase != Phase::Running || process.executing.is_some_and(|other| other != tid) {
+        if process.state.phase != Phase::Running || process.executing.is_some_and(|other| other != tid) {
             return Err(Error::EAGAIN);
         }
         process.executing = Some(tid);
@@ -323,7 +323,7 @@ impl Table {
                 thread.parent_death_signal = None;
             }
         }
-        self.restand(pid, |standing| standing.exit_signal = Some(Signal::CHLD));
+        self.change_state(pid, |state| state.exit_signal = Some(Signal::CHLD));
         self.release_vfork(pid);
         Ok(pid)
     }

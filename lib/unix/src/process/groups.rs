@@ -31,13 +31,13 @@ impl Table {
     /// setpgid(2): process `pid` (the caller or a child of it that has not executed) moves to `group`, which is its
     /// own id for a new group, or a group of its session. `ESRCH`, `EACCES`, `EPERM`.
     pub fn set_group(&mut self, caller: Pid, pid: Pid, group: Pid) -> Result<()> {
-        let session = self.process(caller)?.standing.session;
+        let session = self.process(caller)?.state.session;
         let process = self.process(pid)?;
         if pid != caller {
-            if process.standing.parent != Some(caller) {
+            if process.state.parent != Some(caller) {
                 return Err(Error::ESRCH);
             }
-            if process.standing.session != session {
+            if process.state.session != session {
                 return Err(Error::EPERM);
             }
             if process.executions > 0 {
@@ -53,7 +53,7 @@ impl Table {
         if group != pid && self.group_session(group) != Some(session) {
             return Err(Error::EPERM);
         }
-        if process.standing.group != group {
+        if process.state.group != group {
             self.move_to_group(pid, group, session);
         }
         Ok(())
@@ -63,7 +63,7 @@ impl Table {
     /// told.
     fn move_to_group(&mut self, pid: Pid, group: Pid, session: Pid) {
         self.telling_orphans(|table| {
-            table.restand(pid, |standing| (standing.group, standing.session) = (group, session));
+            table.change_state(pid, |state| (state.group, state.session) = (group, session));
         });
     }
 

@@ -20,7 +20,7 @@ mod inspect;
 mod limits;
 mod records;
 mod signals;
-mod standing;
+mod state;
 mod table;
 mod wait;
 

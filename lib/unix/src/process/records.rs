@@ -1,7 +1,7 @@
 //! What the table knows of each process and thread.
 
 use super::children::Children;
-use super::standing::Entered;
+use super::state::IndexedState;
 use super::{ExactPid, Limits, Pid, Usage};
 use crate::credentials::Credentials;
 use crate::signal::{Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalSet};
@@ -157,7 +157,7 @@ pub enum RunState {
 /// A process.
 pub struct Process {
     pub(super) pid: Pid,
-    pub(super) standing: Entered,
+    pub(super) state: IndexedState,
     pub(super) children: Children,
     pub(super) threads: BTreeSet<Pid>,
     /// The first thread's status, if it ended alone.
@@ -235,7 +235,7 @@ impl Process {
 
     /// Its parent's id; none for the first process.
     pub fn parent(&self) -> Option<Pid> {
-        self.standing.parent
+        self.state.parent
     }
 
     /// Its children.
@@ -245,12 +245,12 @@ impl Process {
 
     /// Its process group.
     pub fn group(&self) -> Pid {
-        self.standing.group
+        self.state.group
     }
 
     /// Its session.
     pub fn session(&self) -> Pid {
-        self.standing.session
+        self.state.session
     }
 
     /// Its threads.
@@ -270,27 +270,27 @@ impl Process {
 
     /// How far it has come.
     pub fn phase(&self) -> Phase {
-        self.standing.phase
+        self.state.phase
     }
 
     /// Whether it is stopped.
     pub fn stop(&self) -> Stop {
-        self.standing.stop
+        self.state.stop
     }
 
     /// Whether nothing but its status is left.
     pub fn is_zombie(&self) -> bool {
-        matches!(self.standing.phase, Phase::Zombie(_))
+        matches!(self.state.phase, Phase::Zombie(_))
     }
 
     /// Whether it runs no longer, or will not from now on.
     pub fn is_ending(&self) -> bool {
-        self.standing.phase != Phase::Running || self.pending.set().contains(Signal::KILL)
+        self.state.phase != Phase::Running || self.pending.set().contains(Signal::KILL)
     }
 
     /// Whether it leads its session.
     pub fn is_session_leader(&self) -> bool {
-        self.standing.session == self.pid
+        self.state.session == self.pid
     }
 
     /// Its signal actions.

@@ -101,9 +101,8 @@ impl Table {
 
     fn check_permission(&self, sender: Pid, pid: Pid, signal: Option<Signal>) -> Result<()> {
         let (thread, target) = (self.thread(sender)?, self.process(pid)?);
-        let same_session = || {
-            self.process(thread.pid).is_ok_and(|process| process.standing.session == target.standing.session)
-        };
+        let same_session =
+            || self.process(thread.pid).is_ok_and(|process| process.state.session == target.state.session);
         let allowed = thread.pid == pid
             || thread.credentials.may_signal(&target.credentials)
             || (signal == Some(Signal::CONT) && same_session());
@@ -232,7 +231,7 @@ impl Table {
             Recipient::Thread(tid) => self.thread(tid)?.pid,
         };
         let process = self.process(pid)?;
-        if process.standing.phase != Phase::Running {
+        if process.state.phase != Phase::Running {
             return Ok(());
         }
         if SignalSet::STOPPING.contains(signal) {
@@ -296,11 +295,11 @@ impl Table {
     /// Undoes a stop: threads go on, the parent is told.
     fn resume(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
-        let stop = process.standing.stop;
+        let stop = process.state.stop;
         if stop == Stop::Running {
             return;
         }
-        self.restand(pid, |standing| standing.stop = Stop::Running);
+        self.change_state(pid, |state| state.stop = Stop::Running);
         self.wake_all_threads(pid);
         if matches!(stop, Stop::Stopped(_)) {
             self.tell_parent(pid, ChildEvent::Continued);
@@ -309,8 +308,8 @@ impl Table {
 
     /// Tells the parent that `pid` stopped or continued, unless it does not want to know.
     pub(super) fn tell_parent(&mut self, pid: Pid, event: ChildEvent) {
-        self.restand(pid, |standing| standing.unreported = Some(event));
-        let Some(parent) = self.processes.get(&pid).and_then(|process| process.standing.parent) else {
+        self.change_state(pid, |state| state.unreported = Some(event));
+        let Some(parent) = self.processes.get(&pid).and_then(|process| process.state.parent) else {
             return;
         };
         let wanted = self.processes.get(&parent).is_some_and(|parent| {

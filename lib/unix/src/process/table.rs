@@ -2,7 +2,7 @@
 
 use super::ids::Allocator;
 use super::records::{Phase, Process, Records, Thread, stored_name};
-use super::standing::Group;
+use super::state::Group;
 use super::{Control, ExactPid, Listener, Pid, Usage};
 use crate::account::{Account, Capacity, Settings};
 use crate::credentials::Credentials;
@@ -211,8 +211,8 @@ impl Table {
         let Some(process) = self.processes.get(&thread.pid) else { return true };
         let pending = thread.pending.set() | process.pending.set();
         thread.must_exit
-            || process.standing.phase != Phase::Running
-            || process.standing.stop != super::Stop::Running
+            || process.state.phase != Phase::Running
+            || process.state.stop != super::Stop::Running
             || !(pending & !(thread.blocked & !SignalSet::UNMASKABLE)).is_empty()
     }
 
@@ -221,7 +221,7 @@ impl Table {
         let Some(thread) = self.threads.get(&tid) else { return true };
         let Some(process) = self.processes.get(&thread.pid) else { return true };
         let fatal = thread.pending.set() | process.pending.set();
-        thread.must_exit || process.standing.phase != Phase::Running || fatal.contains(Signal::KILL)
+        thread.must_exit || process.state.phase != Phase::Running || fatal.contains(Signal::KILL)
     }
 
     /// Replaces the credentials of thread `tid` and moves the charges against its user's limits. A process whose ids have
@@ -292,8 +292,8 @@ impl Table {
 
     /// The account of the user whom thread `tid` acts for (its real id); of one that has ended, that of a user who has nothing.
     pub fn user_account(&mut self, tid: Pid) -> Arc<Account> {
-        let nobody = Credentials::nobody().user.real;
-        let user = self.thread(tid).map_or(nobody, |thread| thread.credentials.user.real);
+        let none = Credentials::nobody().user.real;
+        let user = self.thread(tid).map_or(none, |thread| thread.credentials.user.real);
         self.account_of(user)
     }
 

@@ -59,11 +59,11 @@ impl Table {
         options: WaitOptions,
     ) -> Result<Option<ChildReport>> {
         let children = &self.process(parent)?.children;
-        let Some(pid) = children.with_news(which, options) else {
+        let Some(pid) = children.with_event(which, options) else {
             return if children.is_eligible(which, options) { Ok(None) } else { Err(Error::ECHILD) };
         };
         let child = self.process(pid)?;
-        let event = match (child.standing.phase, child.standing.unreported) {
+        let event = match (child.state.phase, child.state.unreported) {
             (Phase::Zombie(status), _) => status.event(),
             (_, Some(event)) => event,
             (_, None) => return Ok(None),
@@ -80,7 +80,7 @@ impl Table {
             self.remove_process(pid);
             self.process_mut(parent)?.children_usage += usage;
         } else {
-            self.restand(pid, |standing| standing.unreported = None);
+            self.change_state(pid, |state| state.unreported = None);
         }
         Ok(Some(report))
     }

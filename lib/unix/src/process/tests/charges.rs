@@ -131,3 +131,37 @@ fn what_is_abandoned_does_not_count() {
     system.with(|t| t.abandon(thread));
     assert_eq!(count(&system, 1000), 1);
 }
+
+#[test]
+fn thread_limits() {
+    let system = Processes::new(capacity(3));
+    let init = system
+        .with(|t| t.create_init(Arc::new(Recalls::default()), Credentials::superuser(), Duration::ZERO));
+    let child = fork(&system, init);
+    let user = Arc::new(Credentials { user: Ids::all(1000), ..Credentials::superuser() });
+    system.with(|t| t.set_credentials(child, user)).unwrap();
+    let limit = Limit { soft: 1, hard: 1 };
+    system.with(|t| t.process_mut(child).unwrap().limits.set(Resource::Processes, limit, false)).unwrap();
+    assert_eq!(system.with(|t| t.create(child, clone_options())), Err(Error::EAGAIN));
+    fork(&system, init);
+    assert_eq!(system.with(|t| t.create(init, clone_options())), Err(Error::EAGAIN));
+}
+
+#[test]
+fn signal_quota() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    let limit = Limit { soft: 2, hard: 2 };
+    system.with(|t| t.process_mut(child).unwrap().limits.set(Resource::PendingSignals, limit, true)).unwrap();
+    system.with(|t| t.set_mask(child, !SignalSet::EMPTY)).unwrap();
+    let cause = Cause::Queue { code: -1, process: 1, user: 0, value: 9 };
+    let queue = |number| {
+        let signal = Signal::new(number).unwrap();
+        let information = SignalInformation { signal, error: 0, cause };
+        system.with(|t| t.send_to_process(init, child, Some(signal), Some(information)))
+    };
+    assert_eq!([queue(40), queue(40), queue(40)], [Ok(()), Ok(()), Err(Error::EAGAIN)]);
+    assert_eq!(queue(10), Ok(()), "standard signals are pending even so");
+    exit(&system, child, 0);
+    assert!(system.with(|t| t.users[&0].signals) <= 1, "only the parent's SIGCHLD may be queued");
+}

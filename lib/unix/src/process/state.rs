@@ -1,10 +1,10 @@
-//! Where processes stand among each other, and the indexes of that. Fork, exit, wait and job control ask the indexes; so
+//! What relatives and groups of a process depend on, and the indexes of that. Fork, exit, wait and job control ask the indexes; so
 //! what they cost does not depend on how many processes there are.
 //!
-//! [`Table::restand`] is the only way to change a [`Standing`], and moves the process in every index.
+//! [`Table::change_state`] is the only way to change a [`ProcessState`], and moves the process in every index.
 
 use super::Pid;
-use super::children::Kin;
+use super::children::ChildState;
 use super::records::{Phase, Process, Stop};
 use super::table::Table;
 use crate::signal::{ChildEvent, Signal};
@@ -12,9 +12,9 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-/// What of a process its relatives and its group depend on.
+/// What of a process its relatives and its group depend on: family, job control, and how far it has come.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct ProcessState {
     pub(super) parent: Option<Pid>,
     pub(super) group: Pid,
     pub(super) session: Pid,
@@ -26,32 +26,32 @@ pub(super) struct Standing {
     pub(super) exit_signal: Option<Signal>,
 }
 
-impl Standing {
+impl ProcessState {
     pub(super) fn is_living(&self) -> bool {
         !matches!(self.phase, Phase::Zombie(_))
     }
 
-    /// Whether process `pid`, which stands so, keeps `group` of `session` from being orphaned if a child of it is in there.
+    /// Whether process `pid`, in this state, keeps `group` of `session` from being orphaned if a child of it is in there.
     fn supports(&self, pid: Pid, group: Pid, session: Pid) -> bool {
         pid != Pid::INIT && self.is_living() && self.group != group && self.session == session
     }
 }
 
-/// The standing of a process in the table: only [`Table::restand`] changes it.
+/// The state of a process in the table, which the indexes show: only [`Table::change_state`] changes it.
 #[derive(Debug)]
-pub(super) struct Entered(Standing);
+pub(super) struct IndexedState(ProcessState);
 
-impl Entered {
+impl IndexedState {
     /// That of a process which is about to be entered by [`Table::enter_process`].
-    pub(super) fn new(standing: Standing) -> Entered {
-        Entered(standing)
+    pub(super) fn new(state: ProcessState) -> IndexedState {
+        IndexedState(state)
     }
 }
 
-impl Deref for Entered {
-    type Target = Standing;
+impl Deref for IndexedState {
+    type Target = ProcessState;
 
-    fn deref(&self) -> &Standing {
+    fn deref(&self) -> &ProcessState {
         &self.0
     }
 }
@@ -78,28 +78,28 @@ struct Counted {
 impl Table {
     /// Enters a new process.
     pub(super) fn enter_process(&mut self, process: Process) {
-        let (pid, standing) = (process.pid, *process.standing);
+        let (pid, state) = (process.pid, *process.state);
         self.processes.insert(pid, process);
-        self.join_group(pid, &standing, self.counted(&standing));
-        self.join_family(pid, &standing);
+        self.join_group(pid, &state, self.counted(&state));
+        self.join_family(pid, &state);
     }
 
     /// Takes out a process that has no threads: its id is free unless a group or session has it.
     pub(super) fn take_process(&mut self, pid: Pid) -> Option<Process> {
-        let standing = *self.processes.get(&pid)?.standing;
-        self.leave_family(pid, &standing);
-        self.leave_group(pid, &standing, self.counted(&standing));
+        let state = *self.processes.get(&pid)?.state;
+        self.leave_family(pid, &state);
+        self.leave_group(pid, &state, self.counted(&state));
         let process = self.processes.remove(&pid);
         self.release_id(pid);
         process
     }
 
-    /// Changes where process `pid` stands. Groups that this may orphan are noted for [`Table::telling_orphans`].
-    pub(super) fn restand(&mut self, pid: Pid, change: impl FnOnce(&mut Standing)) {
+    /// Changes the state of process `pid`, and the indexes with it. Groups that this may orphan are noted for [`Table::telling_orphans`].
+    pub(super) fn change_state(&mut self, pid: Pid, change: impl FnOnce(&mut ProcessState)) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
-        let old = *process.standing;
-        change(&mut process.standing.0);
-        let new = *process.standing;
+        let old = *process.state;
+        change(&mut process.state.0);
+        let new = *process.state;
         let moves = (old.group, old.session) != (new.group, new.session);
         if moves || old.is_living() != new.is_living() {
             self.move_support(pid, &old, &new);
@@ -113,7 +113,7 @@ impl Table {
             self.count(new.group, counts, 1);
             self.count(new.group, counted, -1);
         }
-        if (old.parent, Kin::of(&old)) != (new.parent, Kin::of(&new)) {
+        if (old.parent, ChildState::of(&old)) != (new.parent, ChildState::of(&new)) {
             self.leave_family(pid, &old);
             self.join_family(pid, &new);
         }
@@ -129,14 +129,13 @@ impl Table {
         result
     }
 
-    /// What the group of a process that stands so counts of it.
-    fn counted(&self, standing: &Standing) -> Counted {
-        let parent = standing.parent.and_then(|parent| self.processes.get(&parent));
-        let supports =
-            |parent: &Process| parent.standing.supports(parent.pid, standing.group, standing.session);
+    /// What the group of a process in this state counts of it.
+    fn counted(&self, state: &ProcessState) -> Counted {
+        let parent = state.parent.and_then(|parent| self.processes.get(&parent));
+        let supports = |parent: &Process| parent.state.supports(parent.pid, state.group, state.session);
         Counted {
-            supported: standing.is_living() && parent.is_some_and(supports),
-            stopped: standing.stop != Stop::Running,
+            supported: state.is_living() && parent.is_some_and(supports),
+            stopped: state.stop != Stop::Running,
         }
     }
 
@@ -157,8 +156,8 @@ impl Table {
         }
     }
 
-    /// Process `pid` stands otherwise than before: so its children's groups may have its support, or have it no longer.
-    fn move_support(&mut self, pid: Pid, old: &Standing, new: &Standing) {
+    /// The state of process `pid` has changed: so its children's groups may have its support, or have it no longer.
+    fn move_support(&mut self, pid: Pid, old: &ProcessState, new: &ProcessState) {
         let Some(process) = self.processes.get(&pid) else { return };
         let in_group = |group| (group, process.children.living_in(group));
         let affected: Vec<(Pid, usize)> = match old.session == new.session
@@ -180,8 +179,8 @@ impl Table {
         }
     }
 
-    fn join_group(&mut self, pid: Pid, standing: &Standing, counts: Counted) {
-        let (group, session) = (standing.group, standing.session);
+    fn join_group(&mut self, pid: Pid, state: &ProcessState, counts: Counted) {
+        let (group, session) = (state.group, state.session);
         if !self.groups.contains_key(&group) {
             *self.sessions.entry(session).or_default() += 1;
             self.groups.insert(group, Group { session, members: BTreeSet::new(), supported: 0, stopped: 0 });
@@ -193,8 +192,8 @@ impl Table {
     }
 
     /// A group without members and a session without groups disappear.
-    fn leave_group(&mut self, pid: Pid, standing: &Standing, counted: Counted) {
-        let (id, session) = (standing.group, standing.session);
+    fn leave_group(&mut self, pid: Pid, state: &ProcessState, counted: Counted) {
+        let (id, session) = (state.group, state.session);
         self.count(id, counted, -1);
         let Some(group) = self.groups.get_mut(&id) else { return };
         group.members.remove(&pid);
@@ -212,15 +211,15 @@ impl Table {
         }
     }
 
-    fn join_family(&mut self, pid: Pid, standing: &Standing) {
-        if let Some(parent) = standing.parent.and_then(|parent| self.processes.get_mut(&parent)) {
-            parent.children.insert(pid, Kin::of(standing));
+    fn join_family(&mut self, pid: Pid, state: &ProcessState) {
+        if let Some(parent) = state.parent.and_then(|parent| self.processes.get_mut(&parent)) {
+            parent.children.insert(pid, ChildState::of(state));
         }
     }
 
-    fn leave_family(&mut self, pid: Pid, standing: &Standing) {
-        if let Some(parent) = standing.parent.and_then(|parent| self.processes.get_mut(&parent)) {
-            parent.children.remove(pid, Kin::of(standing));
+    fn leave_family(&mut self, pid: Pid, state: &ProcessState) {
+        if let Some(parent) = state.parent.and_then(|parent| self.processes.get_mut(&parent)) {
+            parent.children.remove(pid, ChildState::of(state));
         }
     }
 }

@@ -1,0 +1,218 @@
+//! Signals: which thread gets them, when, and what they interrupt (signal(7)).
+
+use super::*;
+
+#[test]
+fn masks_queues_and_order() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    for signal in [Signal::USR1, Signal::USR2, Signal::new(40).unwrap()] {
+        catch(&system, child, signal);
+    }
+    system.with(|t| t.set_mask(child, !SignalSet::EMPTY)).unwrap();
+    for number in [40, 12, 10, 40, 10] {
+        kill(&system, init, child, Signal::new(number).unwrap()).unwrap();
+    }
+    assert!(!system.with(|t| t.has_work(child)));
+    assert_eq!(system.with(|t| t.users[&0].signals), 4);
+    assert_eq!(go(&system, child), "return");
+    system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
+    // A handler's own signal is blocked while it runs, so the second SIGRT8 waits for the first handler's return.
+    assert_eq!(go(&system, child), "SIGUSR1 SIGUSR2 SIGRT8 return");
+    system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
+    assert_eq!(go(&system, child), "SIGRT8 return");
+    assert!(system.with(|t| t.users[&0].signals) == 0);
+}
+
+#[test]
+fn action_flags() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    let flags = ActionFlags { reset: true, no_defer: true, ..ActionFlags::default() };
+    system.with(|t| t.set_action(child, Signal::USR1, handler(flags))).unwrap();
+    kill(&system, init, child, Signal::USR1).unwrap();
+    assert_eq!(go(&system, child), "SIGUSR1 return");
+    assert!(!system.with(|t| t.thread(child).unwrap().blocked().contains(Signal::USR1)));
+    kill(&system, init, child, Signal::USR1).unwrap();
+    assert_eq!(go(&system, child), "Killed(SIGUSR1)");
+    assert_eq!(system.with(|t| t.set_action(init, Signal::KILL, Action::default())), Err(Error::EINVAL));
+}
+
+#[test]
+fn ignored_signals_are_forgotten_even_when_pending() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    system.with(|t| t.set_mask(child, SignalSet::of(&[Signal::TERM]))).unwrap();
+    kill(&system, init, child, Signal::TERM).unwrap();
+    let ignore = Action { disposition: Disposition::Ignore, ..Action::default() };
+    system.with(|t| t.set_action(child, Signal::TERM, ignore)).unwrap();
+    system.with(|t| t.set_action(child, Signal::TERM, Action::default())).unwrap();
+    system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
+    assert_eq!(go(&system, child), "return");
+}
+
+#[test]
+fn init_is_protected() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    for signal in [Signal::KILL, Signal::TERM, Signal::STOP] {
+        kill(&system, child, init, signal).unwrap();
+    }
+    assert_eq!(go(&system, init), "return");
+    catch(&system, init, Signal::TERM);
+    kill(&system, child, init, Signal::TERM).unwrap();
+    assert_eq!(go(&system, init), "SIGTERM return");
+}
+
+#[test]
+fn permission_and_targets() {
+    let (system, init) = system();
+    let (a, b) = (fork(&system, init), fork(&system, init));
+    let user = |id| Arc::new(Credentials { user: Ids::all(id), ..Credentials::superuser() });
+    system
+        .with(|t| t.set_credentials(a, user(1000)).and_then(|()| t.set_credentials(b, user(1001))))
+        .unwrap();
+    assert_eq!(kill(&system, a, b, Signal::TERM), Err(Error::EPERM));
+    assert_eq!(kill(&system, a, b, Signal::CONT), Ok(()), "same session");
+    assert_eq!(system.with(|t| t.kill(a, Target::Process(b), None)), Err(Error::EPERM));
+    assert_eq!(kill(&system, a, Pid::new(4711).unwrap(), Signal::TERM), Err(Error::ESRCH));
+    // Those that may not be signalled are not meant.
+    assert_eq!(system.with(|t| t.kill(b, Target::Everyone, None)), Ok(()));
+    let group = Target::Group(init);
+    assert_eq!(system.with(|t| t.kill(a, group, None)), Ok(()), "at least itself");
+    assert_eq!(system.with(|t| t.kill_thread(init, Some(a), b, None)), Err(Error::ESRCH));
+    system.with(|t| t.kill(init, Target::Everyone, Some(Signal::KILL))).unwrap();
+    assert_eq!(go(&system, a), "Killed(SIGKILL)");
+    assert_eq!(go(&system, b), "Killed(SIGKILL)");
+    assert_eq!(go(&system, init), "return");
+}
+
+#[test]
+fn zombies_can_be_signalled_without_effect() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    exit(&system, child, 0);
+    assert_eq!(kill(&system, init, child, Signal::KILL), Ok(()));
+    assert_eq!(wait(&system, init, any()), Ok(Some((child, ChildEvent::Exited(0)))));
+}
+
+#[test]
+fn a_fault_cannot_be_held_off() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    catch(&system, child, Signal::SEGV);
+    system.with(|t| t.force(child, Fault::NotMapped.at(0x10)));
+    assert_eq!(go(&system, child), "SIGSEGV return");
+    // It is blocked now, as if the handler itself faulted.
+    system.with(|t| t.force(child, Fault::NotMapped.at(0x10)));
+    assert_eq!(go(&system, child), "Killed(SIGSEGV)");
+    let reports = system.take_reports();
+    assert_eq!(reports.len(), 1);
+    assert_eq!((reports[0].pid, reports[0].name.as_slice()), (child, &b"init"[..]));
+    assert_eq!(reports[0].information, Fault::NotMapped.at(0x10));
+}
+
+#[test]
+fn faults_come_before_other_signals() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    catch(&system, child, Signal::HUP);
+    catch(&system, child, Signal::SEGV);
+    kill(&system, init, child, Signal::HUP).unwrap();
+    system.with(|t| t.force(child, Fault::NotPermitted.at(1)));
+    assert_eq!(go(&system, child), "SIGSEGV SIGHUP return");
+}
+
+#[test]
+fn a_frame_that_cannot_be_written() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    catch(&system, child, Signal::USR1);
+    kill(&system, init, child, Signal::USR1).unwrap();
+    let Delivery::Handler(frame) = system.with(|t| t.leave(child)) else { panic!() };
+    system.with(|t| t.frame_failed(child, &frame));
+    assert_eq!(go(&system, child), "Killed(SIGSEGV)");
+}
+
+#[test]
+fn process_signals_go_to_a_thread_that_takes_them() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    let recalls = Arc::new(Recalls::default());
+    let options = NewThread { same_process: true, control: recalls.clone(), ..clone_options() };
+    let second = system.with(|t| t.create(child, options)).unwrap();
+    catch(&system, child, Signal::USR1);
+    system.with(|t| t.set_mask(child, SignalSet::of(&[Signal::USR1]))).unwrap();
+    assert_eq!((go(&system, child), go(&system, second)), ("return".into(), "return".into()));
+    kill(&system, init, child, Signal::USR1).unwrap();
+    assert_eq!(recalls.0.load(Ordering::Relaxed), 1);
+    assert_eq!(go(&system, child), "return");
+    // The one that was chosen exits first; nothing is lost.
+    system.with(|t| t.exit_thread(second, ExitStatus::Exited(0)));
+    system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
+    assert_eq!(go(&system, child), "SIGUSR1 return");
+}
+
+#[test]
+fn requests_are_interrupted() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    let mut request = Task::new({
+        let system = system.clone();
+        async move { system.interruptible(child, core::future::pending::<()>()).await }
+    });
+    request.waits();
+    catch(&system, child, Signal::USR1);
+    kill(&system, init, child, Signal::URG).unwrap();
+    request.waits();
+    kill(&system, init, child, Signal::USR1).unwrap();
+    assert_eq!(request.finish(), None);
+    let Delivery::Handler(frame) = system.with(|t| t.leave(child)) else { panic!() };
+    assert_eq!(Rule::IfAsked.decide(Some(&frame.action)), Resumption::Interrupted);
+    assert!(matches!(frame.information.cause, Cause::Kill { process: 1, user: 0 }));
+}
+
+#[test]
+fn sigsuspend_delivers_under_its_mask_and_restores_the_old_one() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    catch(&system, child, Signal::USR1);
+    let usr1 = SignalSet::of(&[Signal::USR1]);
+    system.with(|t| t.set_mask(child, usr1)).unwrap();
+    kill(&system, init, child, Signal::USR1).unwrap();
+    system.with(|t| t.set_temporary_mask(child, SignalSet::EMPTY)).unwrap();
+    let Delivery::Handler(frame) = system.with(|t| t.leave(child)) else { panic!() };
+    assert_eq!(frame.saved_mask, usr1);
+    // Without a handler the mask returns by itself.
+    let other = fork(&system, init);
+    system.with(|t| t.set_mask(other, usr1)).unwrap();
+    system.with(|t| t.set_temporary_mask(other, SignalSet::EMPTY)).unwrap();
+    assert_eq!(go(&system, other), "return");
+    assert_eq!(system.with(|t| t.thread(other).unwrap().blocked()), usr1);
+}
+
+#[test]
+fn sigtimedwait_takes_blocked_signals() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    let usr1 = SignalSet::of(&[Signal::USR1]);
+    system.with(|t| t.set_mask(child, usr1)).unwrap();
+    let mut waiting = Task::new({
+        let system = system.clone();
+        async move { system.wait_signal(child, usr1).await }
+    });
+    waiting.waits();
+    kill(&system, init, child, Signal::USR1).unwrap();
+    assert_eq!(waiting.finish().signal, Signal::USR1);
+    assert_eq!(system.with(|t| t.users[&0].signals), 0);
+}
+
+#[test]
+fn a_blocked_signal_does_not_end_init_when_it_is_unblocked() {
+    let (system, init) = system();
+    let segv = SignalSet::of(&[Signal::SEGV]);
+    system.with(|t| t.set_mask(init, segv)).unwrap();
+    kill(&system, init, init, Signal::SEGV).unwrap();
+    system.with(|t| t.set_mask(init, SignalSet::EMPTY)).unwrap();
+    assert_eq!(go(&system, init), "return");
+}
