@@ -36,13 +36,16 @@ impl Ring {
         self.capacity.saturating_sub(self.length)
     }
 
-    /// Sets the capacity; false if the contents are longer.
-    pub(crate) fn set_capacity(&mut self, capacity: usize) -> bool {
+    /// Sets the capacity, and gives storage above it back. `EBUSY` if the contents are longer, `ENOMEM`.
+    pub(crate) fn set_capacity(&mut self, capacity: usize) -> Result<()> {
         if self.length > capacity {
-            return false;
+            return Err(Error::EBUSY);
+        }
+        if self.storage.len() > capacity {
+            self.move_to(capacity)?;
         }
         self.capacity = capacity;
-        true
+        Ok(())
     }
 
     pub(crate) fn clear(&mut self) {
@@ -56,7 +59,11 @@ impl Ring {
         if needed <= self.storage.len() {
             return Ok(());
         }
-        let size = needed.max(2 * self.storage.len()).max(SMALLEST).min(self.capacity.max(needed));
+        self.move_to(needed.max(2 * self.storage.len()).max(SMALLEST).min(self.capacity.max(needed)))
+    }
+
+    /// Moves the contents to new storage, in which they have room.
+    fn move_to(&mut self, size: usize) -> Result<()> {
         let mut storage = Vec::new();
         storage.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
         let (front, back) = self.contents();
@@ -191,6 +198,18 @@ mod tests {
     use crate::Bytes;
     use proptest::prelude::*;
     use std::collections::VecDeque;
+
+    #[test]
+    fn a_smaller_ring_gives_its_storage_back() {
+        let mut ring = Ring::new(8192);
+        assert_eq!(ring.push(&[1; 8000]), Ok(8000));
+        ring.drain(7000, &mut Bytes::empty(7000)).unwrap();
+        assert_eq!(ring.push(b"end"), Ok(3));
+        assert_eq!(ring.set_capacity(1000), Err(Error::EBUSY));
+        assert_eq!(ring.set_capacity(2000), Ok(()));
+        assert!(ring.storage.len() <= 2000);
+        assert_eq!((ring.len(), ring.contents().0.ends_with(b"\x01end")), (1003, true));
+    }
 
     proptest! {
         #[test]

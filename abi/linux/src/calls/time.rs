@@ -224,11 +224,12 @@ pub(crate) async fn timer_create<M: Machine>(call: &Call<'_, M>) -> Done {
         _ => None,
     };
     let has_event = event.is_some();
-    let id = call.system().timers.create(call.pid(), clock, |id| match (chosen, has_event) {
-        (Some((signal, value)), _) => Notification::Signal { signal, value, thread },
-        (None, true) => Notification::None,
-        (None, false) => Notification::Signal { signal: Signal::ALRM, value: id.into(), thread: None },
-    })?;
+    let id =
+        call.system().timers.create(&call.account(), call.pid(), clock, |id| match (chosen, has_event) {
+            (Some((signal, value)), _) => Notification::Signal { signal, value, thread },
+            (None, true) => Notification::None,
+            (None, false) => Notification::Signal { signal: Signal::ALRM, value: id.into(), thread: None },
+        })?;
     if let Err(error) = call.write(call.arg(2), &id.to_le_bytes()).await {
         let _ = call.system().timers.delete(&call.system().processes, call.pid(), id);
         return Err(error.into());

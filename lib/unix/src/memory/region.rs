@@ -202,7 +202,7 @@ impl Regions {
         let mut child = Regions::new(self.mapping_top, account)?;
         child.break_start = self.break_start;
         child.break_end = self.break_end;
-        if !child.charge.change_memory(charged(self.by_start.len())) {
+        if !account.has_memory(charged(self.by_start.len())) {
             return Err(Error::ENOMEM);
         }
         for region in self.by_start.values().filter(|region| region.forked) {

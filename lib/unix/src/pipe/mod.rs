@@ -158,11 +158,12 @@ impl Pipe {
         }
         let capacity = capacity.max(1).next_multiple_of(PAGE_SIZE).next_power_of_two();
         let mut state = self.state.lock();
-        if capacity < state.bytes.len() {
-            return Err(Error::EBUSY);
+        // What is given back is there no longer when it is not charged any more.
+        if capacity < state.room.bytes() {
+            state.bytes.set_capacity(capacity)?;
         }
         state.room.resize(capacity, identity)?;
-        state.bytes.set_capacity(capacity);
+        state.bytes.set_capacity(capacity)?;
         drop(state);
         self.queue.wake(Readiness::WRITE);
         Ok(capacity)

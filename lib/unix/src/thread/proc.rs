@@ -583,6 +583,6 @@ impl<M: Machine> Vnode for Node<M> {
 
     /// Opening to be rewritten (O_TRUNC) changes nothing yet.
     fn truncate(&self, _size: u64) -> Answer<'_, Result<()>> {
-        Answer::now(if self.mode().bits() & 0o200 != 0 { Ok(()) } else { Err(Error::EINVAL) })
+        Answer::now(if self.open_number().is_some() { Ok(()) } else { Err(Error::EINVAL) })
     }
 }

@@ -7,12 +7,14 @@ mod queue;
 
 pub use queue::TimerQueue;
 
+use crate::account::{Account, Charge};
 use crate::clock::{Clock, When};
 use crate::process::{Pid, Processes};
 use crate::signal::{Signal, SignalInformation};
 use crate::sync::{SpinLock, give_turn};
 use crate::{Environment, Error, Result};
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::{Future, poll_fn};
 use core::pin::pin;
@@ -65,7 +67,12 @@ struct Timer {
     expiry: Option<Duration>,
     /// Its place in the queue.
     queued: Option<(Duration, u64)>,
+    /// Against the account of the user who created it; none for those that every process has.
+    _charge: Option<Charge>,
 }
+
+/// Bytes that a timer takes which a process creates.
+const TIMER_BYTES: u64 = 512;
 
 #[derive(Default)]
 struct State {
@@ -95,9 +102,10 @@ impl Timers {
         Timers::default()
     }
 
-    /// timer_create(2) for process `pid`: the new timer's number, the lowest that is free. `EAGAIN`.
+    /// timer_create(2) for process `pid` of a user: the new timer's number, the lowest that is free. `EAGAIN`.
     pub fn create(
         &self,
+        account: &Arc<Account>,
         pid: Pid,
         clock: Clock,
         notification: impl FnOnce(u32) -> Notification,
@@ -120,6 +128,7 @@ impl Timers {
             interval: Duration::ZERO,
             expiry: None,
             queued: None,
+            _charge: Some(account.charge_memory(TIMER_BYTES).ok_or(Error::EAGAIN)?),
         };
         state.timers.insert((pid, TimerId::Created(number)), timer);
         Ok(number)
@@ -148,6 +157,7 @@ impl Timers {
                 interval: Duration::ZERO,
                 expiry: None,
                 queued: None,
+                _charge: None,
             }),
         };
         let old = timer.setting(now);

@@ -1,10 +1,11 @@
 //! Rules of timer_settime(2) and setitimer(2).
 
 use super::*;
+use crate::account::{Account, Settings};
 use crate::credentials::Credentials;
 use crate::process::{Control, Delivery};
 use crate::signal::{Action, Cause, Disposition};
-use crate::testing::{Task, TestEnvironment, capacity};
+use crate::testing::{Task, TestEnvironment, account, capacity};
 use std::sync::Arc;
 
 struct Nothing;
@@ -88,8 +89,11 @@ fn an_interval_timer() {
 fn created_timers_count_overruns() {
     let world = world();
     let notification = |value| Notification::Signal { signal: Signal::USR1, value, thread: None };
-    let create = || world.timers.create(PID, Clock::Monotonic, |id| notification(u64::from(id)));
+    let create = || world.timers.create(&account(), PID, Clock::Monotonic, |id| notification(u64::from(id)));
     assert_eq!((create(), create()), (Ok(0), Ok(1)));
+    let poor = Account::new(1001, Settings::new(0));
+    let refused = world.timers.create(&poor, PID, Clock::Monotonic, |_| Notification::None);
+    assert_eq!(refused, Err(Error::EAGAIN), "the user has no room for it");
     let id = TimerId::Created(0);
     world.set(id, When::At(3 * SECOND), SECOND).unwrap();
     world.pass(4 * SECOND);
