@@ -80,7 +80,8 @@ impl<M: Machine> Call<'_, M> {
         }
         match self.system().host.shortage() {
             Shortage::None => false,
-            Shortage::Low => !self.thread.credentials().is_privileged(),
+            // Users who have much make room for the others.
+            Shortage::Low => !self.thread.credentials().is_privileged() && !self.account().has_little(),
             Shortage::Critical => true,
         }
     }

@@ -56,6 +56,8 @@ const EPOLL_WATCH_BYTES: u64 = 512;
 const INOTIFY_WATCH_BYTES: u64 = 256;
 /// The part of the server's memory that all watches of a user may take.
 const WATCHES_PART: u64 = 16;
+/// The part of what a user may have that is little.
+const LITTLE_PART: u64 = 64;
 /// Least and most watches of inotify, as on Linux.
 const INOTIFY_WATCHES: core::ops::RangeInclusive<u64> = 8192..=1_048_576;
 
@@ -160,6 +162,11 @@ impl Account {
         self.user == 0 || sum <= self.settings.server_memory
     }
 
+    /// Whether the user has so little of the server's memory that its programs go on where there is little left.
+    pub fn has_little(&self) -> bool {
+        self.amount(Kept::ServerMemory) <= self.settings.server_memory / LITTLE_PART
+    }
+
     /// Whether `bytes` more of the server's memory could be charged now.
     pub(crate) fn has_memory(&self, bytes: u64) -> bool {
         self.allows_memory(self.amount(Kept::ServerMemory).saturating_add(bytes))
@@ -245,6 +252,7 @@ mod tests {
         let settings = Settings::new(1 << 20);
         let user = Account::new(1000, settings.clone());
         let mut half = user.charge_memory(1 << 19).unwrap();
+        assert!(!user.has_little());
         assert!(user.charge_memory(1).is_none() && !half.change_memory((1 << 19) + 1));
         assert!(Account::new(1001, settings.clone()).charge_memory(1 << 19).is_some());
         assert!(Account::new(0, settings).charge_memory(1 << 20).is_some());

@@ -18,6 +18,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::exec::{Arguments, Layout};
 use unix::file::{DeviceDriver, FileObject};

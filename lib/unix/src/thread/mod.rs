@@ -130,7 +130,7 @@ impl MemoryUse {
 pub enum Shortage {
     /// There is enough.
     None,
-    /// Programs without privileges get nothing new.
+    /// Programs without privileges get nothing new if their users have more than a little.
     Low,
     /// Nobody gets anything new, and who needs memory to go on ends.
     Critical,
