@@ -10,6 +10,7 @@ mod memory;
 mod messages;
 mod names;
 mod parallel;
+mod random;
 mod report;
 mod spaces;
 mod threads;
@@ -33,6 +34,8 @@ fn run() -> ! {
         "parallel" => parallel::test(),
         "victim" => parallel::end_while_served(),
         "late" => parallel::register_late(),
+        "attack" => random::attack(),
+        "watch" => random::watch(),
         "deep" => threads::run_over(),
         "echo" => names::echo(),
         "silent" => names::silent(),
