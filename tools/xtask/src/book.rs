@@ -1,36 +1,96 @@
-//! The book in `docs/`: every chapter is in the summary, and every link leads to a file that exists.
+//! The book in `docs/`: rendering it, and what `./mac check` asks of it. Every chapter is in the summary, every link
+//! leads to a file of the book and to a heading that exists there, and every command is one that exists ([`commands`]).
 
-use crate::tree;
+mod commands;
+
+use crate::{command, toolchain, tree};
 use anyhow::{Context, Result, bail};
+pub(crate) use commands::{check as check_commands, run as run_commands};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Checks the README and the book.
+/// The version of mdBook that renders the book.
+const MDBOOK: &str = "0.5.4";
+/// Where the chapters are, from the root of the tree.
+const CHAPTERS: &str = "docs/src";
+/// Prose outside the book that is checked as its chapters are.
+const OTHERS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+
+/// Options of `./mac book`.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only check links and commands, which `./mac check` does too
+    #[arg(long)]
+    check: bool,
+    /// Only run the commands that the book marks to be run, which `./mac test` does too
+    #[arg(long, conflicts_with = "check")]
+    run: bool,
+}
+
+/// Renders the book into `target/book`. The first call builds mdBook, from crates.io and with the versions that its
+/// authors locked, and keeps it in `target`.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    check_links()?;
+    check_commands()?;
+    if options.check {
+        return Ok(());
+    }
+    if options.run {
+        println!("{} blocks of commands ended with status 0", run_commands()?);
+        return Ok(());
+    }
+    let installed = tree::target().join(format!("mdbook-{MDBOOK}"));
+    let program = installed.join("bin/mdbook");
+    if !program.is_file() {
+        eprintln!("mac: building mdBook {MDBOOK}, once: some minutes");
+        let results = tree::target().join("mdbook-build");
+        let mut cargo = command::clean(toolchain::host_cargo());
+        cargo.args(["install", "--locked", "--no-default-features", "--features", "search"]);
+        cargo.arg("--root").arg(&installed).arg("--target-dir").arg(&results);
+        cargo.arg(format!("mdbook@{MDBOOK}"));
+        command::run(&mut cargo, "building mdBook")?;
+        fs::remove_dir_all(&results).with_context(|| format!("cannot remove {}", results.display()))?;
+    }
+    let book = tree::target().join("book");
+    let mut render = command::clean(&program);
+    command::run(render.args(["build", "docs", "--dest-dir"]).arg(&book), "rendering the book")?;
+    println!("{}", book.join("index.html").display());
+    Ok(())
+}
+
+/// Checks the book, and the prose in the root of the tree.
 pub(crate) fn check_links() -> Result<()> {
     let root = tree::root();
-    let chapters = markdown_files(&root.join("docs/src"))?;
-    let summary = root.join("docs/src/SUMMARY.md");
-    let listed =
-        fs::read_to_string(&summary).with_context(|| format!("cannot read {}", summary.display()))?;
+    let chapters = markdown_files(&root.join(CHAPTERS))?;
+    let listed = read(&root.join(CHAPTERS).join("SUMMARY.md"))?;
     let mut wrong = Vec::new();
     for chapter in &chapters {
-        let name = chapter.strip_prefix(root.join("docs/src")).unwrap_or(chapter).display().to_string();
+        let name = chapter.strip_prefix(root.join(CHAPTERS)).unwrap_or(chapter).display().to_string();
         if name != "SUMMARY.md" && !links(&listed).contains(&name.as_str()) {
             wrong.push(format!("{name} is not in SUMMARY.md"));
         }
     }
-    for file in chapters.into_iter().chain([root.join("README.md")]) {
-        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    for file in chapters.into_iter().chain(OTHERS.map(|name| root.join(name))) {
+        let text = read(&file)?;
         for link in links(&text) {
-            if !leads_somewhere(&file, link) {
-                wrong.push(format!(
-                    "{}: {link} leads nowhere",
-                    file.strip_prefix(root).unwrap_or(&file).display()
-                ));
+            if let Err(error) = follow(&root.join(CHAPTERS), &file, link) {
+                wrong
+                    .push(format!("{}: {link}: {error}", file.strip_prefix(root).unwrap_or(&file).display()));
             }
         }
     }
     if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
+}
+
+/// The chapters and the prose in the root of the tree.
+fn prose() -> Result<Vec<PathBuf>> {
+    let mut files = markdown_files(&tree::root().join(CHAPTERS))?;
+    files.extend(OTHERS.map(|name| tree::root().join(name)));
+    Ok(files)
+}
+
+fn read(file: &Path) -> Result<String> {
+    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
 fn markdown_files(directory: &Path) -> Result<Vec<PathBuf>> {
@@ -48,17 +108,20 @@ fn markdown_files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// The lines of a text outside fenced code.
+fn unfenced(text: &str) -> impl Iterator<Item = &str> {
+    let mut fenced = false;
+    text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        fenced ^= is_fence;
+        !fenced && !is_fence
+    })
+}
+
 /// The targets of a text's `[...](...)` links, outside code.
 fn links(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    let mut fenced = false;
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-        }
-        if fenced {
-            continue;
-        }
+    for line in unfenced(text) {
         let mut rest = line;
         while let Some(start) = rest.find("](") {
             rest = &rest[start + 2..];
@@ -70,12 +133,65 @@ fn links(text: &str) -> Vec<&str> {
     found
 }
 
-/// Whether a link is to another site, to a place in the same file, or to a file that exists.
-fn leads_somewhere(from: &Path, link: &str) -> bool {
-    let path = link.split_once('#').map_or(link, |(path, _)| path);
-    path.is_empty()
-        || link.contains("://")
-        || from.parent().is_some_and(|directory| directory.join(path).exists())
+/// Says why a link leads nowhere, if it does. Other sites are not asked.
+fn follow(chapters: &Path, from: &Path, link: &str) -> Result<()> {
+    if link.contains("://") {
+        return Ok(());
+    }
+    let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let file = match path {
+        "" => from.to_path_buf(),
+        _ => from.parent().unwrap_or(Path::new("")).join(path),
+    };
+    let Ok(file) = file.canonicalize() else { bail!("there is no such file") };
+    if from.starts_with(chapters) && !file.starts_with(chapters) {
+        bail!("it leaves the book, which is rendered without the tree around it");
+    }
+    if anchor.is_empty() || anchors(&read(&file)?).iter().any(|it| it == anchor) {
+        return Ok(());
+    }
+    bail!("there is no such heading")
+}
+
+/// The names by which a chapter's headings are linked to, as mdBook makes them.
+fn anchors(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for line in unfenced(text) {
+        let title = line.trim_start_matches('#');
+        let depth = line.len() - title.len();
+        let Some(title) = title.strip_prefix(' ').filter(|_| (1..=6).contains(&depth)) else { continue };
+        if let Some((_, name)) = title.trim_end().strip_suffix('}').and_then(|it| it.rsplit_once("{#")) {
+            found.push(name.into());
+            continue;
+        }
+        let name = slug(title);
+        let again = found.iter().filter(|it| **it == name || is_numbered(it, &name)).count();
+        found.push(if again == 0 { name } else { format!("{name}-{again}") });
+    }
+    found
+}
+
+/// Whether this is the name with a number after it.
+fn is_numbered(candidate: &str, name: &str) -> bool {
+    let number = candidate.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn slug(title: &str) -> String {
+    let mut text = String::new();
+    let mut rest = title.trim();
+    // Of a link in a heading only its words count.
+    while let Some((before, link)) = rest.split_once("](") {
+        text.push_str(before);
+        rest = link.split_once(')').map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+    let kept = text.chars().filter_map(|character| match character {
+        _ if character.is_alphanumeric() || "-_".contains(character) => Some(character),
+        _ if character.is_whitespace() => Some('-'),
+        _ => None,
+    });
+    kept.flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]
@@ -89,11 +205,20 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_a_missing_file_leads_nowhere() {
-        let manifest = tree::root().join("Cargo.toml");
-        assert!(leads_somewhere(&manifest, "README.md"));
-        assert!(leads_somewhere(&manifest, "#here"));
-        assert!(leads_somewhere(&manifest, "https://example.org/x"));
-        assert!(!leads_somewhere(&manifest, "no-such-file.md"));
+    fn a_link_to_a_missing_file_or_heading_leads_nowhere() {
+        let chapters = tree::root().join(CHAPTERS);
+        let from = chapters.join("introduction.md");
+        let leads = |link| follow(&chapters, &from, link).is_ok();
+        assert!(leads("tour.md") && leads("https://example.org/x") && leads("building.md#what-is-built"));
+        assert!(!leads("no-such-file.md") && !leads("building.md#no-such-heading"));
+        assert!(!leads("../../Cargo.toml"));
+        assert!(follow(&chapters, &tree::root().join("README.md"), "Cargo.toml").is_ok());
+    }
+
+    #[test]
+    fn headings_are_named_as_mdbook_names_them() {
+        let text =
+            "# A `./mac` of [one's own](x.md)\n## Ends\n```\n# no heading\n```\n## Ends\n### K1. ABI {#k1}\n";
+        assert_eq!(anchors(text), ["a-mac-of-ones-own", "ends", "ends-1", "k1"]);
     }
 }

@@ -17,12 +17,19 @@ pub(crate) struct Options {
     /// Show the compilers' command lines
     #[arg(long, short)]
     verbose: bool,
+    /// Only build the programs of this package outside the tree, into target/outside
+    #[arg(long, value_name = "DIR")]
+    program: Option<PathBuf>,
 }
 
 /// Builds and reports where the boot files are.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let built = everything(options)?;
-    println!("{} boot files in {}", built.len(), tree::boot().display());
+    let built = match &options.program {
+        Some(directory) => outside(&std::path::absolute(directory)?, options.verbose)?,
+        None => everything(options)?,
+    };
+    let directory = built.first().and_then(|file| file.parent()).unwrap_or(Path::new("."));
+    println!("{} boot files in {}", built.len(), directory.display());
     Ok(())
 }
 
@@ -50,6 +57,27 @@ pub(crate) fn everything(options: &Options) -> Result<Vec<PathBuf>> {
     }
     remove_others(&files)?;
     Ok(files)
+}
+
+/// Builds a package outside the tree, with the flags of the tree's programs.
+fn outside(directory: &Path, verbose: bool) -> Result<Vec<PathBuf>> {
+    let results = tree::target().join("outside");
+    let toolchain = toolchain::find()?;
+    let manifest = directory.join("Cargo.toml");
+    let packages = packages::of(&toolchain.cargo, &manifest)?;
+    let programs: Vec<&Package> = packages.iter().filter(|package| package.kind == Kind::Program).collect();
+    if programs.is_empty() {
+        bail!("{}: [package.metadata.macadamia] does not say kind = \"program\"", manifest.display());
+    }
+    let mut cargo = FlagSet::user()?.unlocked(&toolchain, "build", &results.join("build"));
+    cargo.args(["--profile", RELEASE, "--manifest-path"]).arg(&manifest);
+    if verbose {
+        cargo.arg("--verbose");
+    }
+    command::run(&mut cargo, &format!("building {}", directory.display()))?;
+    let built = results.join("build").join(TARGET).join(RELEASE);
+    let binaries = programs.iter().flat_map(|package| &package.binaries);
+    binaries.map(|binary| copy(&built.join(binary), &results.join(binary))).collect()
 }
 
 /// Builds those programs that the named boot files are of, and nothing else.
@@ -190,9 +218,16 @@ impl FlagSet {
         verb: &str,
         results: &Path,
     ) -> std::process::Command {
+        let mut cargo = self.unlocked(toolchain, verb, results);
+        cargo.arg("--locked");
+        cargo
+    }
+
+    /// The same for packages that have a lock file of their own, or none yet.
+    fn unlocked(&self, toolchain: &Toolchain, verb: &str, results: &Path) -> std::process::Command {
         let flags: Vec<&str> = toolchain.flags.iter().chain(&self.flags).map(String::as_str).collect();
         let mut cargo = command::clean(&toolchain.cargo);
-        cargo.arg(verb).args(["--locked", "--target", TARGET, "--target-dir"]).arg(results);
+        cargo.arg(verb).args(["--target", TARGET, "--target-dir"]).arg(results);
         cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
         cargo
     }
@@ -246,10 +281,14 @@ const PROGRAM_SCRIPT: &str = include_str!("program.ld");
 
 /// Puts a finished file into `target/boot` under that name, only if it differs: what boots it can trust time stamps.
 fn install(built: &Path, name: &str) -> Result<PathBuf> {
+    copy(built, &tree::boot().join(name))
+}
+
+/// Copies a finished file, only if it differs.
+fn copy(built: &Path, path: &Path) -> Result<PathBuf> {
     let content = fs::read(built).with_context(|| format!("reading {}", built.display()))?;
-    let path = tree::boot().join(name);
-    write_if_changed(&path, &content)?;
-    Ok(path)
+    write_if_changed(path, &content)?;
+    Ok(path.to_path_buf())
 }
 
 /// Replaces a file in one step, unless it already has that content.

@@ -2,7 +2,7 @@
 
 use crate::build::{FlagSet, UNIPROCESSOR};
 use crate::packages::{Kind, Package};
-use crate::{bench, book, command, mutations, packages, rules, toolchain, trace};
+use crate::{bench, book, command, mutations, packages, rules, toolchain, trace, words};
 use anyhow::Result;
 use std::path::Path;
 
@@ -30,6 +30,8 @@ pub(crate) fn run() -> Result<()> {
             target_lints(&toolchain, &FlagSet::user()?, &packages, Kind::Program, &[]),
         ),
         ("links of the book", book::check_links()),
+        ("commands of the book", book::check_commands()),
+        ("words", words::check()),
         ("tables of the book", bench::check_tables()),
         ("budgets and targets", bench::check_budgets()),
         ("picture of phases", trace::check_phases()),

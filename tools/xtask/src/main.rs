@@ -35,6 +35,7 @@ mod test;
 mod toolchain;
 mod trace;
 mod tree;
+mod words;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -50,7 +51,7 @@ struct Arguments {
 enum Verb {
     /// Build the kernel and every native program
     Build(build::Options),
-    /// Check formatting, lints and the book's links, for host code and for code of the bare machine
+    /// Check formatting, lints (for host code and for code of the bare machine), the book's links and commands, words
     Check,
     /// Run every test: on the host, in booted machines, and the lints
     Test(test::Options),
@@ -64,6 +65,10 @@ enum Verb {
     Debug(run::DebugOptions),
     /// Write an ISO image that boots under BIOS and UEFI, from CD or USB
     Image(run::ImageOptions),
+    /// Render the book into target/book, with search
+    Book(book::Options),
+    /// Lower the counts of words that comments and prose should not use
+    Words,
     /// Show what guest images consist of, or take the newest packages
     Packages(guest::PackagesOptions),
     /// Record what the guest tests print under Debian's own kernel
@@ -91,6 +96,8 @@ fn main() -> ExitCode {
         Verb::Run(options) => run::run(&options),
         Verb::Debug(options) => done(run::debug(&options)),
         Verb::Image(options) => done(run::image(&options)),
+        Verb::Book(options) => done(book::run(&options)),
+        Verb::Words => done(words::lower()),
         Verb::Packages(options) => done(guest::packages(&options)),
         Verb::Record(options) => done(guest::record(&options)),
         Verb::Interact(options) => done(guest::interact(&options)),

@@ -12,7 +12,7 @@
 use crate::{command, tree};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a package is to the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,16 @@ pub(crate) struct Package {
 }
 
 /// All packages of the workspace.
-pub(crate) fn all(cargo: &std::path::Path) -> Result<Vec<Package>> {
+pub(crate) fn all(cargo: &Path) -> Result<Vec<Package>> {
+    of(cargo, &tree::root().join("Cargo.toml"))
+}
+
+/// All packages of the workspace with this manifest.
+pub(crate) fn of(cargo: &Path, manifest: &Path) -> Result<Vec<Package>> {
     let mut metadata = command::clean(cargo);
-    metadata.args(["metadata", "--no-deps", "--format-version=1", "--offline"]);
-    let said = command::output(&mut metadata).context("reading the workspace")?;
-    parse(&said).with_context(|| format!("reading the workspace at {}", tree::root().display()))
+    metadata.args(["metadata", "--no-deps", "--format-version=1", "--offline", "--manifest-path"]);
+    let said = command::output(metadata.arg(manifest)).context("reading the workspace")?;
+    parse(&said).with_context(|| format!("reading {}", manifest.display()))
 }
 
 #[derive(Deserialize)]

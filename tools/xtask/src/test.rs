@@ -10,7 +10,7 @@ use crate::boots::{self, Verdict};
 use crate::qemu::Accelerator;
 use crate::suites::{Overrides, Run};
 use crate::tap::Outcome;
-use crate::{build, check, host_tests, mutations};
+use crate::{book, build, check, host_tests, mutations};
 use again::{Failed, Flaky};
 use anyhow::{Result, bail};
 pub(crate) use parallel::in_parallel;
@@ -104,6 +104,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         score.times.push(("booted tests", started.elapsed()));
     }
     if everything {
+        match score.timed("commands of the book", book::run_commands) {
+            Ok(count) => score.passed += count,
+            Err(error) => {
+                println!("not ok - commands of the book: {error:#}");
+                score.failed += 1;
+            }
+        }
         let counts = score.timed("mutations", mutations::sample)?;
         score.passed += counts.noticed;
         score.failed += counts.failed;

@@ -3,7 +3,7 @@
 //!
 //! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`, `parts`, `growth`, `stretches`,
 //! `person`, `speedup`, `overhead`, `fits`) and `<!-- end -->`; between `<!-- results: all papers -->` and that what comes from all
-//! results.
+//! results; between `<!-- results: all summary -->` and that, in the README, a few rows of the other tables.
 
 use super::references::{self, References};
 use super::report::{self, Report};
@@ -84,12 +84,17 @@ pub(crate) fn check_budgets() -> Result<()> {
 fn for_each_chapter(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> Result<()> {
     let references = references::read()?;
     let directory = tree::root().join("docs/src");
-    for entry in fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
-        let path = entry?.path();
+    let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
+    let mut paths = vec![tree::root().join("README.md")];
+    for entry in entries {
+        paths.push(entry?.path());
+    }
+    for path in paths {
         if path.extension().is_some_and(|extension| extension == "md") {
             let text = fs::read_to_string(&path)?;
             let renewed = renew(&text, |name, what| match (name, what) {
                 ("all", "papers") => Ok(report::papers_table(&all()?, &references)),
+                ("all", "summary") => summary(&references),
                 _ => table(&read(name)?, what, &references),
             })
             .with_context(|| path.display().to_string())?;
@@ -115,6 +120,46 @@ fn table(report: &Report, what: &str, references: &References) -> Result<String>
             "there is no table of {what}: operations, regions, calls, parts, growth, stretches, person, speedup, overhead or fits"
         ),
     }
+}
+
+/// What the README shows: the words for it; the results, the table and its row; the columns of ours and of the relative.
+const SUMMARY: [(&str, &str, &str, &str, usize, usize, &str); 5] = [
+    (
+        "a message to another address space and back, no words",
+        "kernel",
+        "operations",
+        "round trip to a server in open wait, 0 / 4 / 7 words, both sides bare loops",
+        2,
+        4,
+        "L4Ka::Pistachio",
+    ),
+    ("a first touch of a page by a Linux program", "guests", "calls", "page fault, zeros", 2, 4, LINUX),
+    ("fork, exit and wait", "guests", "calls", "fork, exit, wait", 2, 4, LINUX),
+    ("pread of 4 KiB", "guests", "calls", "pread 4 KiB", 2, 4, LINUX),
+    (
+        "key press to echo, in bash",
+        "shell",
+        "person",
+        "key press to echo, bash on a pseudoterminal",
+        3,
+        4,
+        LINUX,
+    ),
+];
+const LINUX: &str = "Linux 6.1";
+
+fn summary(references: &References) -> Result<String> {
+    let mut summary = String::from("| what | Macadamia | relative | |\n|---|---|---|---|\n");
+    for (words, name, kind, row, ours, relative, whose) in SUMMARY {
+        let table = table(&read(name)?, kind, references)?;
+        let mut rows = table.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+        let cells =
+            rows.find(|cells| cells.get(1) == Some(&row)).with_context(|| format!("no row {row:?}"))?;
+        // Of several figures the first.
+        let cell = |place: usize| cells.get(place).and_then(|cell| cell.split(" / ").next()).unwrap_or("-");
+        summary.push_str(&format!("| {words} | {} | {} | {whose} |\n", cell(ours), cell(relative)));
+    }
+    Ok(summary)
 }
 
 /// The text with every table replaced by what `table` gives for its name and kind.

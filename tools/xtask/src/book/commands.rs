@@ -1,0 +1,152 @@
+//! The commands that the book names. Each `./mac ...` in code must be understood by the tool's own command line; blocks
+//! that begin with ```` ```sh,run ```` are run, from the root of the tree, and must end with status 0.
+
+use super::{prose, read};
+use crate::tree;
+use anyhow::{Result, bail};
+use clap::Parser;
+use clap::error::ErrorKind;
+use std::process::Command;
+
+/// How long a block may take: it boots a machine at most.
+const LIMIT: &str = "600";
+
+/// Checks that every `./mac ...` in code of the book is a command line that the tool understands.
+pub(crate) fn check() -> Result<()> {
+    let mut wrong = Vec::new();
+    for file in prose()? {
+        let text = read(&file)?;
+        for line in named(&text) {
+            if let Some(error) = misunderstood(&line) {
+                let file = file.strip_prefix(tree::root()).unwrap_or(&file);
+                wrong.push(format!("{}: {line}: {error}", file.display()));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
+}
+
+/// Runs the blocks that say so, one after the other; returns how many there are.
+pub(crate) fn run() -> Result<usize> {
+    let mut count = 0;
+    for file in prose()? {
+        for block in blocks(&read(&file)?) {
+            println!(
+                "# {}:\n{}",
+                file.strip_prefix(tree::root()).unwrap_or(&file).display(),
+                block.trim_end()
+            );
+            let mut shell = Command::new("timeout");
+            shell.args([LIMIT, "sh", "-euc", &block]).current_dir(tree::root());
+            let output = shell.stdin(std::process::Stdio::null()).output()?;
+            if !output.status.success() {
+                let said = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+                bail!("{block}ended with {}:\n{}", output.status, said.concat());
+            }
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// The blocks to be run.
+fn blocks(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while lines.any(|line| line == "```sh,run") {
+        let block = lines.by_ref().take_while(|line| *line != "```");
+        found.push(block.flat_map(|line| [line, "\n"]).collect());
+    }
+    found
+}
+
+/// The command lines of `./mac` in code: between back quotes, in fences, or indented.
+fn named(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for line in text.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        if fenced || line.starts_with("    ") {
+            found.extend(command(line));
+        } else {
+            found.extend(line.split('`').skip(1).step_by(2).filter_map(command));
+        }
+    }
+    found
+}
+
+/// What follows `./mac` at the beginning of a command, up to where the shell or a person's explanation goes on.
+fn command(code: &str) -> Option<String> {
+    let at = code.find("./mac ")?;
+    let before = code[..at].trim();
+    // Before it only a prompt or variables may stand: elsewhere it is prose.
+    if !before.split(' ').all(|word| word.is_empty() || word == "$" || word.contains('=')) {
+        return None;
+    }
+    let ends = ["  ", " # ", " | ", " > ", " && ", ": "];
+    let command = &code[at..];
+    let end = ends.iter().filter_map(|end| command.find(end)).min().unwrap_or(command.len());
+    Some(command[..end].to_string())
+}
+
+/// Why the tool does not understand a command line, if it does not. Words in capitals stand for others.
+fn misunderstood(line: &str) -> Option<String> {
+    if line.contains("VERB") || line.contains("...") {
+        return None;
+    }
+    let words = words(line);
+    let Err(error) = crate::Arguments::try_parse_from(words) else { return None };
+    let is_placeholder = error.get(clap::error::ContextKind::InvalidValue).is_some_and(|value| {
+        value.to_string().chars().all(|it| it.is_ascii_uppercase() || it.is_ascii_punctuation())
+    });
+    match error.kind() {
+        // In prose a verb stands for itself, without its arguments.
+        ErrorKind::DisplayHelp | ErrorKind::MissingRequiredArgument => None,
+        ErrorKind::ValueValidation | ErrorKind::InvalidValue if is_placeholder => None,
+        _ => Some(error.to_string().lines().next().unwrap_or_default().into()),
+    }
+}
+
+/// The words of a command line; what stands between quotation marks is one.
+fn words(line: &str) -> Vec<&str> {
+    let pieces = line.split(['"', '\'']).enumerate();
+    let words = pieces.flat_map(|(place, piece)| match place % 2 {
+        0 => piece.split_whitespace().map(|word| word.trim_matches(['[', ']', '…'])).collect(),
+        _ => vec![piece],
+    });
+    words.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_found_in_code_of_every_kind() {
+        let text = "`./mac help` and ./mac nothing and `MAC_PROFILE=quick ./mac test X`\n    $ ./mac run -- ls | head\n\
+                    ```sh\n./mac check   # all of it\n```\n`see ./mac there`";
+        let lines = ["./mac help", "./mac test X", "./mac run -- ls", "./mac check"];
+        assert_eq!(named(text), lines);
+    }
+
+    #[test]
+    fn a_verb_or_an_option_that_is_not_there_is_found() {
+        for line in [
+            "./mac run --arguments 'a b'",
+            "./mac test FST0006",
+            "./mac stress SUITE… --seeds FROM..TO",
+            "./mac build --help",
+        ] {
+            assert_eq!(misunderstood(line), None, "{line}");
+        }
+        for line in ["./mac tset", "./mac run --cpu 4", "./mac run --cpus many", "./mac check x"] {
+            assert!(misunderstood(line).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_marked_blocks_are_run() {
+        let text = "```sh\none\n```\n```sh,run\ntwo\nthree\n```\n```sh,run\nfour\n```\n";
+        assert_eq!(blocks(text), ["two\nthree\n", "four\n"]);
+    }
+}

@@ -1,0 +1,204 @@
+//! The words that comments and prose should not use, and lines that are too long for two windows side by side:
+//! `tools/xtask/words.toml` says how many of each there may still be. More is an error of `./mac check`; `./mac words`
+//! writes a smaller number down, never a larger one.
+
+use crate::tree;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The list, from the root of the tree.
+const LIST: &str = "tools/xtask/words.toml";
+/// Directories without text of ours, wherever they are.
+const LEFT_OUT: [&str; 2] = ["target", ".git"];
+/// How files with text of ours end, but for Markdown, and what their comments begin with.
+const COMMENTS: [(&[&str], &[&str]); 2] =
+    [(&["rs", "c", "cc", "h", "S", "defs"], &["//", "/*", "* "]), (&["toml", "conf", "sh"], &["#"])];
+/// How many columns a line of prose may have.
+const COLUMNS: usize = 100;
+
+#[derive(Deserialize)]
+struct List {
+    /// How many lines of comments and prose may have more than [`COLUMNS`] columns.
+    long_lines: usize,
+    /// Each word or phrase, and how often it may stand in comments and prose.
+    words: BTreeMap<String, usize>,
+}
+
+/// Where in the tree there is what the list counts, as `FILE:LINE`.
+#[derive(Default)]
+struct Found {
+    long_lines: Vec<String>,
+    words: BTreeMap<String, Vec<String>>,
+}
+
+/// One limit of the list: its key, how many are allowed, and where they are.
+type Limit = (String, usize, Vec<String>);
+
+/// Checks that nothing is found more often than the list allows.
+pub(crate) fn check() -> Result<()> {
+    let mut more = Vec::new();
+    for (key, limit, places) in limits()? {
+        if places.len() > limit {
+            more.push(format!("{key}: {} times, {LIST} allows {limit}", places.len()));
+            // Which of them are new can be seen only where there are few.
+            more.extend(places.iter().filter(|_| places.len() <= 20).map(|place| format!("    {place}")));
+        }
+    }
+    if more.is_empty() {
+        return Ok(());
+    }
+    bail!("say it in other words (docs/src/glossary.md; `git diff` shows what is new):\n{}", more.join("\n"))
+}
+
+/// Writes smaller numbers into the list.
+pub(crate) fn lower() -> Result<()> {
+    check()?;
+    let path = tree::root().join(LIST);
+    let mut text = read(&path)?;
+    for (key, limit, places) in limits()? {
+        let count = places.len();
+        if count < limit {
+            text = text.replace(&format!("{key} = {limit}\n"), &format!("{key} = {count}\n"));
+            println!("{key}: {limit} -> {count}");
+        }
+    }
+    fs::write(&path, text).with_context(|| format!("cannot write {LIST}"))
+}
+
+/// What the list allows, and what there is.
+fn limits() -> Result<Vec<Limit>> {
+    let list: List = toml::from_str(&read(&tree::root().join(LIST))?).with_context(|| LIST.to_string())?;
+    let mut found = Found::default();
+    let mut files = Vec::new();
+    sources(tree::root(), &mut files)?;
+    for file in files {
+        let name = file.strip_prefix(tree::root()).unwrap_or(&file).display().to_string();
+        // The list itself names the words.
+        if name != LIST {
+            found.add(&name, &read(&file)?, list.words.keys());
+        }
+    }
+    let mut limits = vec![("long_lines".to_string(), list.long_lines, found.long_lines)];
+    for (word, limit) in list.words {
+        let places = found.words.remove(&word).unwrap_or_default();
+        limits.push((format!("\"{word}\""), limit, places));
+    }
+    Ok(limits)
+}
+
+impl Found {
+    /// Adds what is in one file.
+    fn add<'w>(&mut self, name: &str, text: &str, words: impl Iterator<Item = &'w String> + Clone) {
+        for (number, line, prose) in texts(name, text) {
+            // A row of a table and a heading cannot be broken.
+            if line.chars().count() > COLUMNS && !line.starts_with(['|', '#']) {
+                self.long_lines.push(format!("{name}:{number}"));
+            }
+            // Code within prose names things as they are called today.
+            let prose = prose.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+            for word in words.clone() {
+                let times = occurrences(&prose, word);
+                let places = self.words.entry(word.clone()).or_default();
+                places.extend((0..times).map(|_| format!("{name}:{number}")));
+            }
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<String> {
+    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+fn sources(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !LEFT_OUT.contains(&name.as_str()) {
+                sources(&path, found)?;
+            }
+        } else if name.ends_with(".md") || comments_of(&name).is_some() {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// With what a line begins in such a file that is a comment.
+fn comments_of(name: &str) -> Option<&'static [&'static str]> {
+    let (_, extension) = name.rsplit_once('.')?;
+    COMMENTS.iter().find(|(extensions, _)| extensions.contains(&extension)).map(|(_, marks)| *marks)
+}
+
+/// The lines with prose in a file: each one's number, all of it, and its prose. Of Markdown that is what is not code, of
+/// others their comments.
+fn texts<'t>(name: &str, text: &'t str) -> Vec<(usize, &'t str, &'t str)> {
+    let marks = comments_of(name).unwrap_or_default();
+    let mut fenced = false;
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let trimmed = line.trim_start();
+        let prose = if name.ends_with(".md") {
+            fenced ^= trimmed.starts_with("```");
+            (!fenced).then_some(line)
+        } else if marks.iter().any(|mark| trimmed.starts_with(mark)) {
+            Some(trimmed)
+        } else {
+            line.find(&format!(" {} ", marks.first().unwrap_or(&"//"))).map(|at| &line[at..])
+        };
+        found.extend(prose.map(|prose| (index + 1, line, prose)));
+    }
+    found
+}
+
+/// How often a word or phrase stands in a text, as a whole and in this spelling but for the case of its first letter.
+fn occurrences(text: &str, word: &str) -> usize {
+    let is_letter = |it: Option<char>| it.is_some_and(|it| it.is_alphanumeric() || it == '_');
+    let matches = |spelling: &str| {
+        let whole = |(at, found): &(usize, &str)| {
+            let after = text[at + found.len()..].chars().next();
+            !is_letter(text[..*at].chars().next_back()) && !is_letter(after)
+        };
+        text.match_indices(spelling).filter(whole).count()
+    };
+    let mut letters = word.chars();
+    let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    matches(word) + if capital == word { 0 } else { matches(&capital) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, text: &str, word: &str) -> Vec<String> {
+        let mut found = Found::default();
+        found.add(name, text, [word.to_string()].iter());
+        found.words.remove(word).unwrap_or_default()
+    }
+
+    #[test]
+    fn whole_words_count() {
+        assert_eq!(occurrences("Who knows who; whose, whom, whoever", "who"), 2);
+        assert_eq!(occurrences("done at once, At once", "at once"), 2);
+    }
+
+    #[test]
+    fn only_comments_and_prose_count() {
+        let rust = "let who = 1; // who\n/// `who` is it\n    // who\nwho();\n";
+        assert_eq!(found("a.rs", rust, "who"), ["a.rs:1", "a.rs:3"]);
+        assert_eq!(found("a.md", "who\n```\nwho\n```\n`who`\n", "who"), ["a.md:1"]);
+        assert_eq!(found("a.toml", "who = 1 # who\n# who\n", "who"), ["a.toml:1", "a.toml:2"]);
+    }
+
+    #[test]
+    fn long_lines_count_but_rows_of_tables() {
+        let long = "x".repeat(COLUMNS - 2);
+        let mut found = Found::default();
+        found.add("a.rs", &format!("// {long}\n//{long}\n{long}xxx\n"), [].iter());
+        found.add("a.md", &format!("| {long}\n{long}xxx\n"), [].iter());
+        assert_eq!(found.long_lines, ["a.rs:1", "a.md:2"]);
+    }
+}
