@@ -1,11 +1,14 @@
 //! The book in `docs/`: rendering it, and what `./mac check` asks of it. Every chapter is in the summary, every link
-//! leads to a file of the book and to a heading that exists there, and every command is one that exists ([`commands`]).
+//! leads to a file of the book and to a heading that exists there, and what it names is there: commands ([`commands`]) and
+//! files of the tree ([`paths`]).
 
 mod commands;
+mod paths;
 
 use crate::{command, toolchain, tree};
 use anyhow::{Context, Result, bail};
 pub(crate) use commands::{check as check_commands, run as run_commands};
+pub(crate) use paths::check as check_paths;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +22,7 @@ const OTHERS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 /// Options of `./mac book`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only check links and commands, which `./mac check` does too
+    /// Only check links, commands and names of files, which `./mac check` does too
     #[arg(long)]
     check: bool,
     /// Only run the commands that the book marks to be run, which `./mac test` does too
@@ -32,6 +35,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     check_links()?;
     check_commands()?;
+    check_paths()?;
     if options.check {
         return Ok(());
     }

@@ -1,0 +1,77 @@
+//! The files and directories of the tree, and the suites, that prose names in code must exist.
+
+use super::{prose, read, unfenced};
+use crate::{suites, tree};
+use anyhow::{Result, bail};
+use std::collections::BTreeSet;
+use std::fs;
+
+/// Checks that each path in the book's prose is that of a file or a directory of the tree, or the name of a suite.
+pub(crate) fn check() -> Result<()> {
+    let mut names = BTreeSet::new();
+    for table in [suites::TESTS, suites::GUESTS, suites::BENCHMARKS] {
+        names.extend(suites::read(table)?.into_iter().map(|suite| suite.name));
+    }
+    let mut tops: BTreeSet<String> =
+        names.iter().filter_map(|name| Some(name.split_once('/')?.0.to_string())).collect();
+    for entry in fs::read_dir(tree::root())? {
+        tops.insert(entry?.file_name().to_string_lossy().into_owned());
+    }
+    // What builds leave there may be missing.
+    tops.remove("target");
+    let mut wrong = Vec::new();
+    for file in prose()? {
+        for path in named(&read(&file)?, &tops) {
+            if !names.contains(&path) && !tree::root().join(&path).exists() {
+                let file = file.strip_prefix(tree::root()).unwrap_or(&file);
+                wrong.push(format!("{}: there is no {path}", file.display()));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
+}
+
+/// The paths between back quotes that begin with one of these names. `{a,b}` stands for both; words in capitals and `*`
+/// stand for others, of which nothing is known.
+fn named(text: &str, tops: &BTreeSet<String>) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in unfenced(text) {
+        for code in line.split('`').skip(1).step_by(2) {
+            let begins = tops.iter().any(|top| code.strip_prefix(top).is_some_and(|it| it.starts_with('/')));
+            let stands_for_others = code.contains(['*', ' '])
+                || code.split(['/', '.']).any(|part| part.len() > 1 && part.chars().all(char::is_uppercase));
+            if begins && !stands_for_others {
+                found.extend(alternatives(code));
+            }
+        }
+    }
+    found
+}
+
+/// A path for each word within its braces.
+fn alternatives(path: &str) -> Vec<String> {
+    match path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?))) {
+        Some((before, (words, after))) => {
+            words.split(',').map(|word| format!("{before}{word}{after}")).collect()
+        }
+        None => vec![path.into()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_in_code_within_prose() {
+        let text = "`lib/a.rs` and lib/b.rs, `lib/{c,d}/e.rs`, `docs/NAME.json`, `lib/f*.rs`, `library/g`\n\
+                    ```\n`lib/h.rs`\n```\n`lib/`";
+        let tops = ["lib", "docs"].map(String::from).into();
+        assert_eq!(named(text, &tops), ["lib/a.rs", "lib/c/e.rs", "lib/d/e.rs", "lib/"]);
+    }
+
+    #[test]
+    fn the_book_names_files_that_exist() {
+        check().unwrap();
+    }
+}
