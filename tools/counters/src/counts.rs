@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-/// Who ran the instruction.
+/// What ran the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// An instruction in the lower half of the address space.

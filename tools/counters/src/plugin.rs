@@ -235,7 +235,7 @@ fn translated_for_work(block: *mut Opaque) {
 
 extern "C" fn block_executed(processor: c_uint, data: *mut c_void) {
     let Some(state) = STATE.get() else { return };
-    // SAFETY: `data` is what `translated_for_work` leaked, and nobody writes to it.
+    // SAFETY: `data` is what `translated_for_work` leaked, and nothing writes to it.
     let block: &Block = unsafe { &*data.cast() };
     if let Some((kind, region)) = block.mark {
         state.mark(kind, region);
@@ -264,7 +264,7 @@ extern "C" fn stored(processor: c_uint, information: u32, address: u64, _data: *
 
 /// The instruction that a callback is for.
 fn instruction_of(data: *mut c_void) -> &'static Instruction {
-    // SAFETY: `data` is what `translated` leaked, and nobody writes to it.
+    // SAFETY: `data` is what `translated` leaked, and nothing writes to it.
     unsafe { &*data.cast() }
 }
 

@@ -32,7 +32,7 @@ impl Settings {
     /// who starts QEMU.
     ///
     /// # Errors
-    /// A sentence for the person who wrote the arguments.
+    /// A sentence for the author of the arguments.
     pub fn parse<'a>(arguments: impl Iterator<Item = &'a str>) -> Result<Settings, String> {
         let mut settings = Settings {
             out: String::new(),

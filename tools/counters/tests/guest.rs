@@ -9,7 +9,7 @@ fn run(command: &mut Command) -> std::process::Output {
     output
 }
 
-/// The plugin as cargo built it for this test: it lies beside the test's own executable.
+/// The plugin as cargo built it for this test: it lies next to the test's own executable.
 fn plugin() -> PathBuf {
     let executable = std::env::current_exe().unwrap();
     executable.with_file_name("liblab_counters.so")

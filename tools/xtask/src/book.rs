@@ -1,6 +1,6 @@
-//! The book in `docs/`: rendering it, and what `./mac check` asks of it. Every chapter is in the summary, every link
-//! leads to a file of the book and to a heading that exists there, and what it names is there: commands ([`commands`]) and
-//! files of the tree ([`paths`]).
+//! The book in `docs/`: rendering it, and what `./mac check` asks of it. Every chapter is in the
+//! summary, every link leads to a file of the book and to a heading that exists there, and what it
+//! names is there: commands ([`commands`]) and files of the tree ([`paths`]).
 
 mod commands;
 mod paths;
@@ -30,8 +30,8 @@ pub(crate) struct Options {
     run: bool,
 }
 
-/// Renders the book into `target/book`. The first call builds mdBook, from crates.io and with the versions that its
-/// authors locked, and keeps it in `target`.
+/// Renders the book into `target/book`. The first call builds mdBook, from crates.io and with the
+/// versions that its authors locked, and keeps it in `target`.
 pub(crate) fn run(options: &Options) -> Result<()> {
     check_links()?;
     check_commands()?;

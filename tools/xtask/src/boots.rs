@@ -23,7 +23,8 @@ pub(crate) struct Verdict {
     pub(crate) announced: bool,
     /// The JSON lines that the programs printed.
     pub(crate) records: Vec<Value>,
-    /// What is wrong beyond single tests: hung, ended early, fewer tests than announced. Each counts as a failure.
+    /// What is wrong beyond single tests: hung, ended early, fewer tests than announced. Each
+    /// counts as a failure.
     pub(crate) failures: Vec<String>,
     /// The console's last lines with the backtraces explained, and the machine's state if it hung.
     pub(crate) tail: Vec<String>,
@@ -45,13 +46,16 @@ impl Verdict {
 /// How many console lines a failure report shows.
 const TAIL: usize = 40;
 
-/// How long a machine may go on printing after its last test, so that a crash just after it is seen.
+/// How long a machine may go on printing after its last test, so that a crash just after it is
+/// seen.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// How long a machine that was asked where it is may be silent before its answer counts as complete.
+/// How long a machine that was asked where it is may be silent before its answer counts as
+/// complete.
 pub(crate) const ANSWER: Duration = Duration::from_secs(2);
 
-/// Boots, watches, stops the machine and judges. An error means that the machine could not even be started.
+/// Boots, watches, stops the machine and judges. An error means that the machine could not even be
+/// started.
 pub(crate) fn run(run: &Run) -> Result<Verdict> {
     if !run.suite.guest.is_empty() {
         return guest::run_tests(run);
@@ -155,7 +159,8 @@ impl Console {
                 keys += &judge.line(&self.lines[read]);
                 read += 1;
             }
-            // A prompt has no newline: what is expected may stand in the line that is not complete yet.
+            // A prompt has no newline: what is expected may stand in the line that is not complete
+            // yet.
             keys += &judge.partial_line(&String::from_utf8_lossy(&self.partial));
             // A machine that stopped reading is noticed by what it fails to print.
             let _ = self.input.write_all(keys.as_bytes()).and_then(|()| self.input.flush());

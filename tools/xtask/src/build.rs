@@ -1,7 +1,7 @@
 //! `./mac build`: the kernel and every native program, for the bare machine.
 //!
-//! Each flag set has its own target directory, so that no build invalidates another. Finished files are copied to
-//! `target/boot/NAME`, where everything that boots takes them from.
+//! Each flag set has its own target directory, so that no build invalidates another. Finished files
+//! are copied to `target/boot/NAME`, where everything that boots takes them from.
 
 use crate::packages::{Kind, Package};
 use crate::suites::Suite;
@@ -86,7 +86,8 @@ pub(crate) fn programs(names: &[&str]) -> Result<()> {
     named(&FlagSet::user()?, &toolchain, names, profile()?).map(drop)
 }
 
-/// Builds the kernel and those programs of ours that the named boot files are of; other names are left alone.
+/// Builds the kernel and those programs of ours that the named boot files are of; other names are
+/// left alone.
 pub(crate) fn kernel_and_programs(names: &[&str]) -> Result<()> {
     let toolchain = toolchain::find()?;
     named(&FlagSet::kernel(), &toolchain, &["kernel"], RELEASE)?;
@@ -101,7 +102,8 @@ pub(crate) fn kernel_and_programs(names: &[&str]) -> Result<()> {
 /// The feature of the kernel without what only several processors need.
 pub(crate) const UNIPROCESSOR: &str = "uniprocessor";
 
-/// Builds the kernel with a feature that only a benchmark has. Returns its file, which is not among those that are booted otherwise.
+/// Builds the kernel with a feature that only a benchmark has. Returns its file, which is not among
+/// those that are booted otherwise.
 pub(crate) fn kernel_with(feature: &str) -> Result<PathBuf> {
     let results = tree::target().join(format!("kernel-{feature}"));
     let mut cargo = FlagSet::kernel().cargo_into(&toolchain::find()?, "build", &results);
@@ -184,16 +186,18 @@ pub(crate) struct FlagSet {
 }
 
 impl FlagSet {
-    /// The kernel runs in the top 2 GiB, at a fixed address; its linker script is its own build script's business.
+    /// The kernel runs in the top 2 GiB, at a fixed address; its linker script is its own build
+    /// script's business.
     pub(crate) fn kernel() -> FlagSet {
         let flags = ["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"];
         FlagSet { kind: Kind::Kernel, what: "the kernel", flags: flags.map(String::from).to_vec() }
     }
 
-    /// Programs run at a fixed low address, where the boot loader put them. Without `norelro` .data and .bss would
-    /// share a page across two segments, and pages must have one set of rights. The code model is the target's own
-    /// (kernel), as in the library that they are linked with: it reaches the lowest 2 GiB as well as the highest, and
-    /// link-time optimisation refuses to mix models.
+    /// Programs run at a fixed low address, where the boot loader put them. Without `norelro` .data
+    /// and .bss would share a page across two segments, and pages must have one set of rights. The
+    /// code model is the target's own (kernel), as in the library that they are linked with: it
+    /// reaches the lowest 2 GiB as well as the highest, and link-time optimisation refuses to mix
+    /// models.
     pub(crate) fn user() -> Result<FlagSet> {
         let flags = [
             "-Crelocation-model=static",
@@ -265,8 +269,9 @@ impl FlagSet {
     }
 }
 
-/// The linker script of native programs, under a name that changes with its content: linker arguments are part of
-/// cargo's fingerprint but the files that they name are not, and a changed script must relink every program.
+/// The linker script of native programs, under a name that changes with its content: linker
+/// arguments are part of cargo's fingerprint but the files that they name are not, and a changed
+/// script must relink every program.
 pub(crate) fn program_script() -> Result<PathBuf> {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -279,7 +284,8 @@ pub(crate) fn program_script() -> Result<PathBuf> {
 /// Segments with one set of rights each, page-aligned, physical = virtual.
 const PROGRAM_SCRIPT: &str = include_str!("program.ld");
 
-/// Puts a finished file into `target/boot` under that name, only if it differs: what boots it can trust time stamps.
+/// Puts a finished file into `target/boot` under that name, only if it differs: what boots it can
+/// trust time stamps.
 fn install(built: &Path, name: &str) -> Result<PathBuf> {
     copy(built, &tree::boot().join(name))
 }

@@ -5,8 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whether a variable steers cargo or rustc in a way that must not leak into the compilers we start. What tells cargo
-/// where its home and its registry are is kept: a machine behind a mirror needs it.
+/// Whether a variable steers cargo or rustc in a way that must not leak into the compilers we
+/// start. What tells cargo where its home and its registry are is kept: a machine that reaches only
+/// a mirror needs it.
 fn steers_compiler(name: &str) -> bool {
     const KEPT: [&str; 5] = ["CARGO_HOME", "CARGO_HTTP_", "CARGO_NET_", "CARGO_REGISTR", "CARGO_SOURCE_"];
     if KEPT.iter().any(|kept| name.starts_with(kept)) {
@@ -17,8 +18,9 @@ fn steers_compiler(name: &str) -> bool {
         .any(|prefix| name.starts_with(prefix))
 }
 
-/// A command in whose environment nothing steers cargo or rustc, with the program's own directory first in PATH (so
-/// that a cargo finds the rustc beside it), started in the root of the tree.
+/// A command in whose environment nothing steers cargo or rustc, with the program's own directory
+/// first in PATH (so that a cargo finds the rustc of its own directory), started in the root of the
+/// tree.
 pub(crate) fn clean(program: impl AsRef<OsStr>) -> Command {
     let program = program.as_ref();
     let mut command = Command::new(program);

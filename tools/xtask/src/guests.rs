@@ -1,5 +1,5 @@
-//! Linux programs that are built here: for Linux, statically, by the machine's own compilers, with nothing of ours linked
-//! in. Some are booted as modules, all others are part of guest images.
+//! Linux programs that are built here: for Linux, statically, by the machine's own compilers, with
+//! nothing of ours linked in. Some are booted as modules, all others are part of guest images.
 
 use crate::programs_c::execute;
 use crate::{command, tree};
@@ -68,7 +68,8 @@ pub(crate) fn tests() -> Result<Vec<(String, PathBuf)>> {
     TESTS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?))).collect()
 }
 
-/// Builds what benchmarks of guests run; returns name and file of each, and of the script that they run.
+/// Builds what benchmarks of guests run; returns name and file of each, and of the script that they
+/// run.
 pub(crate) fn benchmarks() -> Result<Vec<(String, PathBuf)>> {
     let script = ("work.sh".to_string(), tree::root().join("bench/guests/work.sh"));
     let programs = BENCHMARKS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?)));
@@ -101,7 +102,7 @@ impl Program {
     }
 }
 
-/// Whether `program` is newer than its source and the headers beside that.
+/// Whether `program` is newer than its source and the headers in the same directory.
 fn is_newer(program: &Path, source: &Path) -> Result<bool> {
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
     let directory = source.parent().unwrap_or(Path::new("."));

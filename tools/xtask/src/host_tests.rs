@@ -20,8 +20,9 @@ pub(crate) struct Counts {
 /// The variable by which tests are told that campaigns are to be run in full.
 const ALL: &str = "MAC_TEST_ALL";
 
-/// Runs the tests of all packages, programs included, whose names contain the filter (all without one), showing what
-/// fails; then the model-checked tests, which are a build of their own (`cfg(loom)`). `campaigns`: in full.
+/// Runs the tests of all packages, programs included, whose names contain the filter (all without
+/// one), showing what fails; then the model-checked tests, which are a build of their own
+/// (`cfg(loom)`). `campaigns`: in full.
 pub(crate) fn run(filter: Option<&str>, campaigns: bool) -> Result<Counts> {
     let host = toolchain::host_cargo();
     let all = |arguments: &[&str]| {
@@ -59,7 +60,8 @@ pub(crate) fn run(filter: Option<&str>, campaigns: bool) -> Result<Counts> {
 /// What the names of model-checked tests contain.
 const MODELS: &str = "loom";
 
-/// Runs the models whose names contain the filter. A test program takes several words for alternatives, so they are listed first.
+/// Runs the models whose names contain the filter. A test program takes several words for
+/// alternatives, so they are listed first.
 fn chosen_models(tests: impl Fn(&[&str]) -> Command, filter: &str) -> Result<Counts> {
     let listing = tests(&["--quiet", "--", "--list", "--format=terse"]).output();
     let listing = listing.context("cannot start cargo test")?;
@@ -81,8 +83,8 @@ fn listed(listing: &str) -> impl Iterator<Item = &str> {
     listing.lines().filter_map(|line| line.strip_suffix(": test"))
 }
 
-/// Makes a call of `cargo test` one for tests that are model-checked. Models explore very many interleavings: optimised,
-/// but without the slow linking of a release.
+/// Makes a call of `cargo test` one for tests that are model-checked. Models explore very many
+/// interleavings: optimised, but without the slow linking of a release.
 pub(crate) fn with_loom(cargo: &mut Command) {
     cargo.arg("--release").env("CARGO_ENCODED_RUSTFLAGS", "--cfg\x1floom");
     cargo.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
@@ -92,15 +94,16 @@ pub(crate) fn with_loom(cargo: &mut Command) {
 /// How long a test may be silent before it counts as hung.
 const QUIET: Duration = Duration::from_secs(15 * 60);
 
-/// Builds the tests of a cargo call, however long a busy machine takes for it, then runs those that are `wanted`.
+/// Builds the tests of a cargo call, however long a busy machine takes for it, then runs those that
+/// are `wanted`.
 fn build_and_count(tests: impl Fn(&[&str]) -> Command, wanted: &[&str]) -> Result<Counts> {
     // What does not compile is said again, and counted, by the call that runs it.
     tests(&["--no-run", "--quiet"]).status().context("cannot start cargo test")?;
     count(tests(&["--", "--quiet"]).args(wanted))
 }
 
-/// Runs one cargo call. Whatever makes cargo fail without a failed test (a test program that does not compile, that was
-/// killed, or that hangs) counts as one failure.
+/// Runs one cargo call. Whatever makes cargo fail without a failed test (a test program that does
+/// not compile, that was killed, or that hangs) counts as one failure.
 fn count(cargo: &mut Command) -> Result<Counts> {
     let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
     let output = child.stdout.take().context("cargo test without output")?;
@@ -140,8 +143,8 @@ pub(crate) fn stop(process: u32) {
         std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
     // The parent first: it must not see its children die and end as if all were well.
     let all = core::iter::once(process.to_string()).chain(children.split_whitespace().map(String::from));
-    // The shell's own `kill`: a minimal system has no other. What has ended meanwhile cannot be ended again; nothing
-    // else can go wrong.
+    // The shell's own `kill`: a minimal system has no other. What has ended meanwhile cannot be
+    // ended again; nothing else can go wrong.
     let _ = Command::new("sh").args(["-c", "kill -KILL \"$@\"", "sh"]).args(all).status();
 }
 

@@ -1,7 +1,8 @@
 //! Which booted suites report a test, by its id: for `./mac test FST0006`.
 //!
-//! The ids of texts that must appear, of scripts of guests and of scripts for a terminal stand in the tables and scripts
-//! themselves. Those of programs that report in TAP are found in the programs' sources.
+//! The ids of texts that must appear, of scripts of guests and of scripts for a terminal stand in
+//! the tables and scripts themselves. Those of programs that report in TAP are found in the
+//! programs' sources.
 
 use crate::packages::{self, Package};
 use crate::suites::Suite;

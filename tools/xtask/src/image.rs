@@ -1,4 +1,5 @@
-//! Bootable images: an ISO that starts under BIOS and under UEFI, from a CD or written to a USB stick as it is.
+//! Bootable images: an ISO that starts under BIOS and under UEFI, from a CD or written to a USB
+//! stick as it is.
 
 use crate::qemu::{Machine, module_name};
 use crate::{command, tree};
@@ -49,7 +50,8 @@ const MODULES: &str = "multiboot2 normal iso9660 fat search serial terminal all_
                        part_msdos part_acorn part_amiga part_apple part_bsd part_dfly part_dvh part_plan part_sun \
                        part_sunpc";
 
-/// Lays out the image's files below `scratch` and packs them; returns the packed image, also below `scratch`.
+/// Lays out the image's files below `scratch` and packs them; returns the packed image, also below
+/// `scratch`.
 fn assemble(machine: &Machine, configuration: &str, scratch: &Path) -> Result<PathBuf> {
     let boot = scratch.join("files/boot");
     fs::create_dir_all(boot.join("grub")).with_context(|| format!("cannot create {}", boot.display()))?;
@@ -97,8 +99,9 @@ fn grub_configuration(machine: &Machine) -> Result<String> {
         commands.push(format!("module2 /boot/{} {}", module_name(module), quoted(module)?));
     }
     commands.push("boot".into());
-    // No menu: there is one thing to boot. GRUB has said what is wrong when one of the commands fails; a person gets
-    // time to read it, and an emulated machine stops there instead of waiting for a key.
+    // No menu: there is one thing to boot. GRUB has said what is wrong when one of the commands
+    // fails; a person gets time to read it, and an emulated machine stops there instead of waiting
+    // for a key.
     Ok(format!(
         "# A machine without a serial port makes the serial command fail, which harms nothing.\n\
          serial --unit=0 --speed=115200\n\
@@ -111,7 +114,8 @@ fn grub_configuration(machine: &Machine) -> Result<String> {
     ))
 }
 
-/// Words for GRUB's command line, each in quotes so that none of its special characters means anything.
+/// Words for GRUB's command line, each in quotes so that none of its special characters means
+/// anything.
 fn quoted(arguments: &str) -> Result<String> {
     if arguments.contains(['\'', '\n']) {
         bail!("GRUB cannot pass a quote or a line end: {arguments:?}");

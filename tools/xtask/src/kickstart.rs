@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// 32-bit, freestanding, and no library function made out of loops: the loader's own are all there are.
+/// 32-bit, freestanding, and no library function made out of loops: the loader's own are all there
+/// are.
 const FLAGS: [&str; 12] = [
     "-m32",
     "-march=i686",
@@ -40,8 +41,9 @@ pub(crate) fn build(verbose: bool) -> Result<PathBuf> {
     Ok(elf)
 }
 
-/// A boot file without its debugging information. The loader refuses a program whose place a module occupies, and puts the
-/// modules where it finds them: right behind itself, so that they must end below the kernel's place at 8 MiB.
+/// A boot file without its debugging information. The loader refuses a program whose place a module
+/// occupies, and puts the modules where it finds them: right after itself, so that they must end
+/// below the kernel's place at 8 MiB.
 pub(crate) fn stripped(file: &Path) -> Result<PathBuf> {
     let name = file.file_name().context("a boot file has a name")?;
     let directory = tree::target().join("kickstart/stripped");

@@ -1,7 +1,7 @@
-//! Everything behind `./mac`: builds, boots, tests and measures Macadamia.
+//! Everything that `./mac` does: it builds, boots, tests and measures Macadamia.
 //!
-//! One module per concern; `main` only reads the command line and dispatches. Every verb returns an error that says
-//! what is wrong and what to do; `main` prints it and exits with status 1.
+//! One module per concern; `main` only reads the command line and dispatches. Every verb returns an
+//! error that says what is wrong and what to do; `main` prints it and exits with status 1.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -51,7 +51,8 @@ struct Arguments {
 enum Verb {
     /// Build the kernel and every native program
     Build(build::Options),
-    /// Check formatting, lints (for host code and for code of the bare machine), the book's links and commands, words
+    /// Check formatting, lints (for host code and for code of the bare machine), the book's links
+    /// and commands, words
     Check,
     /// Run every test: on the host, in booted machines, and the lints
     Test(test::Options),
@@ -79,7 +80,7 @@ enum Verb {
     Mutations(mutations::Options),
     /// Write which tests show which rule of the interface into the book
     Rules,
-    /// Measure a person's work at the shell in instructions, beside Debian's own kernel
+    /// Measure a person's work at the shell in instructions, compared with Debian's own kernel
     Measure(guest::MeasureOptions),
     /// Make a table of a trace that the kernel debugger dumped
     Trace(trace::Options),

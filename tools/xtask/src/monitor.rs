@@ -1,4 +1,5 @@
-//! QEMU's machine protocol, as far as the questions go whether a machine hangs, and where, and whether it rests.
+//! QEMU's machine protocol, as far as the questions go whether a machine hangs, and where, and
+//! whether it rests.
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -30,7 +31,8 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Sends every processor of the machine a non-maskable interrupt, upon which the kernel reports where it is.
+    /// Sends every processor of the machine a non-maskable interrupt, upon which the kernel reports
+    /// where it is.
     pub(crate) fn inject_nmi(&mut self) -> Result<()> {
         self.execute("inject-nmi", json!({})).map(|_| ())
     }
@@ -40,9 +42,9 @@ impl Monitor {
         self.ask("info registers -a")
     }
 
-    /// Whether every processor of the machine has halted until its next interrupt, and has none to take. On a busy host one that
-    /// was interrupted may stay halted for long, before it gets any time to notice. One that has halted with interrupts disabled
-    /// takes none.
+    /// Whether every processor of the machine has halted until its next interrupt, and has none to
+    /// take. On a busy host one that was interrupted may stay halted for long, before it gets any
+    /// time to notice. One that has halted with interrupts disabled takes none.
     pub(crate) fn is_at_rest(&mut self) -> Result<bool> {
         let registers = self.registers()?;
         for (processor, registers) in of_each(&registers).enumerate() {
@@ -83,8 +85,9 @@ impl Monitor {
     }
 }
 
-/// Asks a machine that hangs where it is: the kernel through an NMI, upon which its debugger prints threads and a backtrace, and
-/// QEMU for the registers, in case the kernel cannot answer. Returns those, for the log; the kernel's answer comes on its console.
+/// Asks a machine that hangs where it is: the kernel through an NMI, upon which its debugger prints
+/// threads and a backtrace, and QEMU for the registers, in case the kernel cannot answer. Returns
+/// those, for the log; the kernel's answer comes on its console.
 pub(crate) fn interrogate(socket: &Path) -> String {
     let answer = Monitor::connect(socket).and_then(|mut monitor| {
         let registers = monitor.registers()?;

@@ -1,10 +1,10 @@
-//! `./mac mutations`: shows that the tests notice what they are there for. Each patch of `tests/mutations` removes one check
-//! and names the test that must fail then. A patch that its test does not notice is a failure, and so is one that no
-//! longer applies.
+//! `./mac mutations`: shows that the tests notice what they are there for. Each patch of
+//! `tests/mutations` removes one check and names the test that must fail then. A patch that its
+//! test does not notice is a failure, and so is one that no longer applies.
 //!
-//! Patches are applied to a copy of the tree, one at a time. For one whose test is booted only the kernel is built, quickly, and one
-//! machine is booted, which runs that test alone where the suite's program can choose. Before any patch, each test must
-//! pass in just this way.
+//! Patches are applied to a copy of the tree, one at a time. For one whose test is booted only the
+//! kernel is built, quickly, and one machine is booted, which runs that test alone where the
+//! suite's program can choose. Before any patch, each test must pass in just this way.
 
 mod copy;
 mod patch;
@@ -41,8 +41,8 @@ pub(crate) struct Options {
     record: bool,
 }
 
-/// The patches that `./mac test` tries: of each kind, those that say most about whether the tests notice anything at all,
-/// and that take seconds.
+/// The patches that `./mac test` tries: of each kind, those that say most about whether the tests
+/// notice anything at all, and that take seconds.
 const SAMPLE: [&str; 4] = ["confined-send", "fast-version", "map-control-owner", "quota"];
 
 /// How many patches were noticed, and how many were not.
@@ -71,8 +71,8 @@ fn attempt(options: &Options) -> Result<Counts> {
     for patch in &patches {
         tests.entry(&patch.witness).or_default().insert(&patch.test);
     }
-    // First each test without any patch; then those with the same witness one after the other, whose builds have most in
-    // common.
+    // First each test without any patch; then those with the same witness one after the other,
+    // whose builds have most in common.
     let unpatched = tests.into_iter().map(|(witness, tests)| Attempt {
         name: format!("none-{}", scratch::file_name(witness.name())),
         witness,
@@ -200,8 +200,8 @@ fn texts() -> Result<BTreeMap<String, String>> {
     Ok(texts)
 }
 
-/// Checks every patch without trying it: it applies, the test that must notice exists, and the book says which rule it belongs
-/// to. Says of which the log has no run in which the test noticed.
+/// Checks every patch without trying it: it applies, the test that must notice exists, and the book
+/// says which rule it belongs to. Says of which the log has no run in which the test noticed.
 pub(crate) fn check() -> Result<()> {
     let tests = test_sources()?;
     let suites = suites::read(suites::TESTS)?;

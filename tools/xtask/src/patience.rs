@@ -1,5 +1,5 @@
-//! How long a process is waited for. Time in which the host's other work kept it from running does not count, so that no
-//! limit depends on how busy the host is.
+//! How long a process is waited for. Time in which the host's other work kept it from running does
+//! not count, so that no limit depends on how busy the host is.
 
 use std::cell::Cell;
 use std::fs;
@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 /// What is waited for at least before the clock is read again.
 const QUANTUM: Duration = Duration::from_millis(10);
 
-/// The time of a process and of those that it has started: wall-clock time without what one of their threads, that with the most,
-/// has waited for a processor of the host. It stands still while they wait, and is the wall clock's where the host does not say.
+/// The time of a process and of those that it has started: wall-clock time without what one of
+/// their threads, that with the most, has waited for a processor of the host. It stands still while
+/// they wait, and is the wall clock's where the host does not say.
 pub(crate) struct Clock {
     process: u32,
     started: Instant,

@@ -1,8 +1,9 @@
 //! Programs in C, C++ and assembly: each directory below `tests/c` is one program of that name.
 //!
-//! All its `*.c`, `*.cc` and `*.S` files are compiled freestanding with gcc and linked by the script that the native
-//! programs use. Headers come from the program's own directory, `tests/c/include` and `lib/l4/include`; sources in
-//! `tests/c/common` are linked into every program. A file `link-address` in the directory moves the program.
+//! All its `*.c`, `*.cc` and `*.S` files are compiled freestanding with gcc and linked by the
+//! script that the native programs use. Headers come from the program's own directory,
+//! `tests/c/include` and `lib/l4/include`; sources in `tests/c/common` are linked into every
+//! program. A file `link-address` in the directory moves the program.
 
 use crate::{build, command, tree};
 use anyhow::{Context, Result};
@@ -10,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Flags of every compilation: no host library, no red zone (a program's stack is its own, but exception handlers may
-/// run on it), frame pointers for backtraces, fixed address.
+/// Flags of every compilation: no host library, no red zone (a program's stack is its own, but
+/// exception handlers may run on it), frame pointers for backtraces, fixed address.
 const FLAGS: [&str; 12] = [
     "-O2",
     "-g",

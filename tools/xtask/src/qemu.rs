@@ -10,10 +10,11 @@ use std::process::Command;
 /// The oldest QEMU that the tree is tested with.
 const OLDEST: (u32, u32) = (7, 2);
 
-/// The processor of emulated machines, feature by feature: the same under every QEMU, and without what TCG lacks (it
-/// would warn about each). Without ERMS and FSRM: where instructions are counted, a string instruction counts each of its
-/// elements, and a kernel that copies by bytes because the processor says that this is fast would seem eight times as
-/// expensive as one that copies by words. With KVM the processor is the host's own.
+/// The processor of emulated machines, feature by feature: the same under every QEMU, and without
+/// what TCG lacks (it would warn about each). Without ERMS and FSRM: where instructions are
+/// counted, a string instruction counts each of its elements, and a kernel that copies by bytes
+/// because the processor says that this is fast would seem eight times as expensive as one that
+/// copies by words. With KVM the processor is the host's own.
 const PROCESSOR: &str =
     "Haswell,+fsgsbase,+xsave,+pdpe1gb,-erms,-fsrm,-pcid,-invpcid,-x2apic,-tsc-deadline,-hle,-rtm,-spec-ctrl";
 
@@ -42,7 +43,8 @@ impl fmt::Display for Accelerator {
 pub(crate) enum Boot {
     /// QEMU's `-kernel` and `-initrd`: Multiboot 1
     Direct,
-    /// QEMU's `-kernel` with the loader of `tests/kickstart`, which loads the kernel as Pistachio's does
+    /// QEMU's `-kernel` with the loader of `tests/kickstart`, which loads the kernel as Pistachio's
+    /// does
     Kickstart,
     /// GRUB from a CD under BIOS: Multiboot 2
     BiosCd,
@@ -121,7 +123,8 @@ impl Machine {
         self.elsewhere.get(name).cloned().unwrap_or_else(|| tree::boot().join(name))
     }
 
-    /// The QEMU command line, without console and monitor. `scratch` is a private directory for this run.
+    /// The QEMU command line, without console and monitor. `scratch` is a private directory for
+    /// this run.
     pub(crate) fn command(&self, scratch: &Path) -> Result<Command> {
         let mut qemu = command::clean(binary()?);
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-net", "none"]);

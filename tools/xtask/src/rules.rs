@@ -1,10 +1,12 @@
 //! The index of rules: which tests show which rule of the interface.
 //!
-//! `docs/src/reference/rules.md` states the rules, one row to each; its last column is made here from what the tests cite.
-//! A booted test of `tests! { ID [7.1, ABI 5] "sentence" function; }` cites in brackets; everything else by `Rules: 7.1,
-//! ABI 5` in a comment: on the line of the quoted id, or in the comment of a host test. A row may mark the clauses of its rule,
-//! `(a)`, `(b)` and so on; then tests cite clauses, `7.1a` or `7.1ab`, and never the rule as a whole. Rules and clauses that no
-//! test cites are listed in the caveats, with the reason. What other chapters name as tests must be some.
+//! `docs/src/reference/rules.md` states the rules, one row to each; its last column is made here
+//! from what the tests cite. A booted test of `tests! { ID [7.1, ABI 5] "sentence" function; }`
+//! cites in brackets; everything else by `Rules: 7.1, ABI 5` in a comment: on the line of the
+//! quoted id, or in the comment of a host test. A row may mark the clauses of its rule, `(a)`,
+//! `(b)` and so on; then tests cite clauses, `7.1a` or `7.1ab`, and never the rule as a whole.
+//! Rules and clauses that no test cites are listed in the caveats, with the reason. What other
+//! chapters name as tests must be some.
 
 use crate::tap::is_id;
 use crate::{build, tree};
@@ -17,7 +19,8 @@ const INDEX: &str = "docs/src/reference/rules.md";
 /// The conditions that leave the fast path, each with its tests.
 const CONDITIONS: &str = "docs/src/ipc-fast-path.md";
 const CAVEATS: &str = "docs/src/caveats.md";
-/// The section of the caveats that lists the rules without a test, one `- **rule**: reason` to each.
+/// The section of the caveats that lists the rules without a test, one `- **rule**: reason` to
+/// each.
 const WITHOUT: &str = "## Rules without a test";
 /// Where tests that cite rules are.
 const PLACES: [&str; 5] = ["tests", "kernel/src", "lib/x2", "lib/l4", "servers/sigma0"];
@@ -26,14 +29,15 @@ const MARK: &str = "Rules:";
 /// Rule or clause of one, and the tests that cite it, in their order.
 type Citations = BTreeMap<String, BTreeSet<String>>;
 
-/// Writes the index anew.
+/// Writes the index again.
 pub(crate) fn update() -> Result<()> {
     let path = tree::root().join(INDEX);
     let index = renew(&fs::read_to_string(&path).with_context(|| format!("reading {INDEX}"))?, &collect()?)?;
     build::write_if_changed(&path, index.as_bytes())
 }
 
-/// Checks that the index is what the tests cite, and that the caveats list exactly the rules that no test cites.
+/// Checks that the index is what the tests cite, and that the caveats list exactly the rules that
+/// no test cites.
 pub(crate) fn check() -> Result<()> {
     let read =
         |name: &str| fs::read_to_string(tree::root().join(name)).with_context(|| format!("reading {name}"));
@@ -232,7 +236,8 @@ mod tests {
         let mut found = Citations::new();
         let text = "    IPC0001 [7.1, ABI 5] \"words\" words;\n\
                     { \"CAPI0001\", \"fpages\", fpages }, // Rules: 8.1, 7.10\n\
-                    /// It does.\n/// Rules: 7.1, EXT 2.1.\n#[test]\nfn does_it() {\nfn other() {\n";
+                    /// It does.\n/// Rules: 7.1, EXT 2.1.\n#[test]\nfn does_it() {\nfn other()
+                    /// {\n";
         cited(text, &mut found).unwrap();
         let of = |rule: &str| found[rule].iter().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(of("7.1"), "IPC0001 `does_it`");

@@ -49,7 +49,8 @@ pub(crate) struct ImageOptions {
 /// The system that measures real hardware.
 const BENCHMARKS: &str = "hardware-benchmarks";
 
-/// Runs a command or a shell of Linux programs, or boots another system with its console in this terminal.
+/// Runs a command or a shell of Linux programs, or boots another system with its console in this
+/// terminal.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
     // The system for people, unless another is named.
     let guest = options.choice.system.is_none();
@@ -166,7 +167,8 @@ fn console(qemu: &mut Command, symboliser: &Symboliser) -> Result<()> {
         terminal.flush()?;
     }
     let status = child.wait()?;
-    // The guest's way to end the machine is isa-debug-exit, which makes QEMU exit with an odd status.
+    // The guest's way to end the machine is isa-debug-exit, which makes QEMU exit with an odd
+    // status.
     match status.code() {
         Some(code) if code == 0 || code % 2 == 1 && code > 1 => Ok(()),
         _ => bail!("QEMU ended with {status}"),

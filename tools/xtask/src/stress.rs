@@ -1,4 +1,5 @@
-//! `./mac stress`: boots suites about races again and again, each time with other random delays in the kernel, for hours.
+//! `./mac stress`: boots suites about races again and again, each time with other random delays in
+//! the kernel, for hours.
 
 use crate::boots::{self, Verdict};
 use crate::qemu::module_name;
@@ -40,8 +41,8 @@ struct Sum {
     failed: Vec<u64>,
 }
 
-/// Builds, boots for each seed each suite once, one machine at a time, and says what failed and how much passed. What is booted is
-/// copied first, so that builds during the run do not disturb it.
+/// Builds, boots for each seed each suite once, one machine at a time, and says what failed and how
+/// much passed. What is booted is copied first, so that builds during the run do not disturb it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut suites = suites::read(suites::TESTS)?;
     if let Some(name) = options.suites.iter().find(|&name| suites.iter().all(|suite| suite.name != *name)) {
@@ -90,7 +91,8 @@ fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     }
 }
 
-/// One machine for each suite: that with the most processors, which must run in parallel unless one processor is asked for.
+/// One machine for each suite: that with the most processors, which must run in parallel unless one
+/// processor is asked for.
 fn choose(suites: &[Suite], cpus: Option<u32>) -> Result<Vec<Run>> {
     let overrides = Overrides { cpus, ..Overrides::default() };
     let several = |run: &Run| (run.machine.cpus > 1 || cpus == Some(1)) && !run.machine.icount;

@@ -1,8 +1,9 @@
-//! The tables of booted suites, `tests/suites.toml` and `bench/benchmarks.toml`, and the machines that they ask for.
+//! The tables of booted suites, `tests/suites.toml` and `bench/benchmarks.toml`, and the machines
+//! that they ask for.
 //!
-//! A suite is a kernel command line and a list of modules; it is booted once for every combination of its machine
-//! models, boot paths and processor counts. Its verdict comes from the TAP lines that a program prints, from texts
-//! that must appear on the console, or from both.
+//! A suite is a kernel command line and a list of modules; it is booted once for every combination
+//! of its machine models, boot paths and processor counts. Its verdict comes from the TAP lines
+//! that a program prints, from texts that must appear on the console, or from both.
 
 use crate::guest::Mode;
 use crate::qemu::{self, Accelerator, Boot, Machine};
@@ -43,13 +44,15 @@ pub(crate) struct Suite {
     /// Of a benchmark: functions of its program whose size is measured, too.
     #[serde(default)]
     pub(crate) code: Vec<String>,
-    /// Of a benchmark: measure for how long the kernel does not look for interrupts, instead of counting.
+    /// Of a benchmark: measure for how long the kernel does not look for interrupts, instead of
+    /// counting.
     #[serde(default)]
     pub(crate) latency: bool,
-    /// Of a benchmark: add up what all processors do, polling apart, and the interrupts that they take.
+    /// Of a benchmark: add up what all processors do, polling apart, and the interrupts that they
+    /// take.
     #[serde(default)]
     pub(crate) work: bool,
-    /// Of a benchmark: the feature with which the kernel is built for it, instead of the one that everybody uses.
+    /// Of a benchmark: the feature with which the kernel is built for it, instead of the usual one.
     #[serde(default)]
     pub(crate) kernel: Option<String>,
     /// Of a benchmark with guests: count what each processor does.
@@ -64,8 +67,8 @@ pub(crate) struct Suite {
     /// Seconds after which the machine is stopped even if it goes on printing.
     #[serde(default = "default_limit")]
     limit: u64,
-    /// The number of tests that the suite has at least; a run that announces fewer has failed. Absent: the suite
-    /// prints no TAP and is judged by `expect` alone.
+    /// The number of tests that the suite has at least; a run that announces fewer has failed.
+    /// Absent: the suite prints no TAP and is judged by `expect` alone.
     #[serde(default)]
     pub(crate) tests: Option<usize>,
     /// What must appear on the console, in this order.
@@ -74,19 +77,23 @@ pub(crate) struct Suite {
     /// What must not appear on the console.
     #[serde(default)]
     pub(crate) never: Vec<String>,
-    /// The image of guest programs that the suite boots with; then it consists of the scripts in `guest` or `interactive`.
+    /// The image of guest programs that the suite boots with; then it consists of the scripts in
+    /// `guest` or `interactive`.
     #[serde(default)]
     pub(crate) image: Option<String>,
-    /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under Debian's own kernel.
+    /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under
+    /// Debian's own kernel.
     #[serde(default)]
     pub(crate) guest: Vec<String>,
-    /// Scripts of `tests/interactive`, each a test that a person at the shell plays, one after the other.
+    /// Scripts of `tests/interactive`, each a test that a person at the shell plays, one after the
+    /// other.
     #[serde(default)]
     pub(crate) interactive: Vec<String>,
     /// The ways of delivering system calls in which guests run.
     #[serde(default = "default_modes")]
     modes: Vec<Mode>,
-    /// Of a suite with guests: processor counts with which it runs in bounce mode, if not all of `cpus`.
+    /// Of a suite with guests: processor counts with which it runs in bounce mode, if not all of
+    /// `cpus`.
     #[serde(default)]
     bounce_cpus: Option<Vec<u32>>,
     /// Why the suite is not run yet, though it is recorded: said, and counted as skipped.
@@ -340,7 +347,8 @@ impl Suite {
                 memory: overrides.memory.clone().unwrap_or_else(|| self.memory.clone()),
                 accelerator,
                 boot,
-                // A panic ends the machine at once instead of being noticed by the silence after it.
+                // A panic ends the machine immediately instead of being noticed by the silence
+                // after it.
                 arguments: format!("{} exit", self.arguments).trim_start().to_string(),
                 modules: self.modules.clone(),
                 elsewhere: BTreeMap::new(),

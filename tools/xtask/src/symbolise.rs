@@ -1,6 +1,7 @@
 //! Turns addresses in console output into function, file and line.
 //!
-//! The kernel and the programs keep their line tables in `target/boot`; the machine prints bare addresses.
+//! The kernel and the programs keep their line tables in `target/boot`; the machine prints bare
+//! addresses.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -60,7 +61,8 @@ impl Symboliser {
         Symboliser { images: files.into_iter().filter_map(open).collect(), in_backtrace: Cell::new(false) }
     }
 
-    /// `function at file:line`, innermost inlined function first, for every image that has code at that address.
+    /// `function at file:line`, innermost inlined function first, for every image that has code at
+    /// that address.
     fn locations(&self, address: u64) -> Vec<String> {
         let images: Vec<&Image> = self.images.iter().filter(|image| image.has_code_at(address)).collect();
         let mut found = Vec::new();
@@ -107,14 +109,15 @@ impl Symboliser {
         Some(Place { image: image.name.clone(), functions })
     }
 
-    /// Explanations of the code addresses in a console line that says where something is executed: a line of a
-    /// backtrace or one with an instruction pointer; each is one line or, if functions were inlined, several. Empty for
-    /// other lines: not every number is an address. Lines must be given in their order.
+    /// Explanations of the code addresses in a console line that says where something is executed:
+    /// a line of a backtrace or one with an instruction pointer; each is one line or, if functions
+    /// were inlined, several. Empty for other lines: not every number is an address. Lines must be
+    /// given in their order.
     pub(crate) fn explain(&self, line: &str) -> Vec<String> {
         let lower = line.to_ascii_lowercase();
         let is_frame = is_frame(&lower);
-        // All frames of a backtrace but the first are return addresses, which may already belong to the next line or
-        // even to the next function: the call is just before.
+        // All frames of a backtrace but the first are return addresses, which may already belong to
+        // the next line or even to the next function: the call is just before.
         let before = u64::from(self.in_backtrace.replace(is_frame) && is_frame);
         let is_pointer = ["rip", "ip ", "ip="].iter().any(|mark| lower.contains(mark));
         if !is_pointer && !lower.contains("at 0x") {
@@ -122,7 +125,8 @@ impl Symboliser {
         }
         let mut explained = Vec::new();
         for address in addresses(line) {
-            // Of programs' addresses only those that are surely of code: "sigma0 at 0xf00000" is no place in it.
+            // Of programs' addresses only those that are surely of code: "sigma0 at 0xf00000" is no
+            // place in it.
             if !is_frame && !is_pointer && address < 1 << 63 {
                 continue;
             }
@@ -139,7 +143,8 @@ impl Symboliser {
     }
 }
 
-/// Whether a line, in small letters, is a frame of a backtrace: `at 0x...`, perhaps after the level of the message.
+/// Whether a line, in small letters, is a frame of a backtrace: `at 0x...`, perhaps after the level
+/// of the message.
 fn is_frame(line: &str) -> bool {
     let line = line.trim_start();
     let text = line.split_once(": ").filter(|(level, _)| !level.contains(' ')).map_or(line, |(_, text)| text);
@@ -222,8 +227,8 @@ mod tests {
 
     #[test]
     fn our_own_function_is_found_by_address() {
-        // The test program is position-independent, so its symbols' addresses are offsets from where it was loaded:
-        // take one from its symbol table instead of from a pointer.
+        // The test program is position-independent, so its symbols' addresses are offsets from
+        // where it was loaded: take one from its symbol table instead of from a pointer.
         let own = std::env::current_exe().unwrap();
         let symboliser = Symboliser::new([own.as_path()]);
         let image = &symboliser.images[0];

@@ -56,7 +56,7 @@ pub(crate) struct Hardware {
     /// Boot through UEFI and GRUB, from an image, instead of directly
     #[arg(long)]
     uefi: bool,
-    /// A nanosecond for each instruction, and none to wait: hours of sleep pass at once
+    /// A nanosecond for each instruction, and none to wait: hours of sleep pass in a moment
     #[arg(long)]
     virtual_time: bool,
 }

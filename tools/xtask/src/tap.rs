@@ -1,6 +1,7 @@
 //! The Test Anything Protocol as boot programs speak it on the serial port.
 //!
-//! A suite prints its plan first, then one line per test, numbered from 1, each with a stable id and a sentence:
+//! A suite prints its plan first, then one line per test, numbered from 1, each with a stable id
+//! and a sentence:
 //!
 //! ```text
 //! 1..2
@@ -9,8 +10,8 @@
 //! ok 3 - IPC0003 an interrupt is delivered # SKIP no such line on this machine
 //! ```
 //!
-//! Every other line is console output. A result that breaks these rules is a failure: nothing that a broken suite
-//! prints may count as success.
+//! Every other line is console output. A result that breaks these rules is a failure: nothing that
+//! a broken suite prints may count as success.
 
 use std::collections::HashSet;
 
@@ -98,8 +99,8 @@ impl Report {
         self.plan.is_some_and(|plan| self.tests.len() >= plan)
     }
 
-    /// What is wrong with the report as a whole, now that the machine has stopped; `expected` is the number of tests
-    /// that the suite is known to have.
+    /// What is wrong with the report as a whole, now that the machine has stopped; `expected` is
+    /// the number of tests that the suite is known to have.
     pub(crate) fn shortcomings(&self, expected: Option<usize>) -> Vec<String> {
         let mut wrong = self.breaches.clone();
         match self.plan {

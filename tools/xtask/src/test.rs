@@ -21,8 +21,8 @@ use times::Times;
 /// Options of `./mac test`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Run only host tests and booted suites whose name, module or test id contains this (and no lints); of a whole id, like
-    /// FST0006, the suites that report this test
+    /// Run only host tests and booted suites whose name, module or test id contains this (and no
+    /// lints); of a whole id, like FST0006, the suites that report this test
     filter: Option<String>,
     /// Boot every suite with this many processors instead of its own choices
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -42,7 +42,8 @@ pub(crate) struct Options {
     /// Only the tests on the host
     #[arg(long, conflicts_with = "booted")]
     host: bool,
-    /// Run campaigns (fuzzing, kills, storms, hours of processes) in full, not only for a minute each
+    /// Run campaigns (fuzzing, kills, storms, hours of processes) in full, not only for a minute
+    /// each
     #[arg(long)]
     all: bool,
     /// A suite that fails and passes when it is run again has failed
@@ -64,7 +65,8 @@ struct Score {
     flaky: Vec<Flaky>,
 }
 
-/// Runs the tests. Prints what failed, why, and one closing line; an error if anything failed, or if nothing was to be run.
+/// Runs the tests. Prints what failed, why, and one closing line; an error if anything failed, or
+/// if nothing was to be run.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let everything = !options.booted && !options.host && options.filter.is_none();
     let filter = options.filter.as_deref().map(Filter::of);
@@ -120,7 +122,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 score.passed += 1;
             }
             Ok(Verified::Unknown(reason)) => {
-                println!("# published figures are not measured anew: {reason}");
+                println!("# published figures are not measured again: {reason}");
                 score.skipped += 1;
             }
             Err(error) => {
@@ -171,7 +173,8 @@ impl Score {
         if self.failed > 0 { bail!("{} failed", self.failed) } else { Ok(()) }
     }
 
-    /// Boots what was selected, several machines at a time, then what has failed once more, each alone.
+    /// Boots what was selected, several machines at a time, then what has failed once more, each
+    /// alone.
     fn booted(
         &mut self,
         options: &Options,

@@ -1,8 +1,9 @@
 //! Finding a compiler that can build for the bare machine.
 //!
-//! The kernel and the native programs are built for `x86_64-unknown-none` on stable Rust. Its `core` comes from
-//! wherever there is one: prebuilt (rustup's target), or built once from the library source that lies beside a compiler
-//! (rustup's rust-src, Debian's rust-web-src). Nothing is ever downloaded.
+//! The kernel and the native programs are built for `x86_64-unknown-none` on stable Rust. Its
+//! `core` comes from wherever there is one: prebuilt (rustup's target), or built once from the
+//! library source that comes with a compiler (rustup's rust-src, Debian's rust-web-src). Nothing is
+//! ever downloaded.
 
 use crate::{command, tree};
 use anyhow::{Context, Result, bail};
@@ -15,9 +16,10 @@ pub(crate) const TARGET: &str = "x86_64-unknown-none";
 
 /// A compiler that can build for [`TARGET`].
 pub(crate) struct Toolchain {
-    /// The cargo beside that compiler.
+    /// The cargo in that compiler's directory.
     pub(crate) cargo: PathBuf,
-    /// Flags that every compilation for the target needs: the sysroot and the linker, where they are not the default.
+    /// Flags that every compilation for the target needs: the sysroot and the linker, where they
+    /// are not the default.
     pub(crate) flags: Vec<String>,
 }
 
@@ -96,8 +98,8 @@ pub(crate) fn host_cargo() -> PathBuf {
     std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
 }
 
-/// Finds a toolchain, building the target's libraries if only their source is there. At most once per compiler
-/// version; the result lies in `target/sysroot-<hash>`.
+/// Finds a toolchain, building the target's libraries if only their source is there. At most once
+/// per compiler version; the result lies in `target/sysroot-<hash>`.
 pub(crate) fn find() -> Result<Toolchain> {
     let mut places: Vec<PathBuf> = Vec::new();
     if let Some(named) = std::env::var_os("MAC_RUSTC") {
@@ -141,7 +143,7 @@ fn sysroot(compiler: &Candidate, library: &Path) -> Result<PathBuf> {
     });
     let _ = fs::remove_dir_all(&scratch);
     match built {
-        // Somebody else may have finished the same sysroot meanwhile: theirs is as good.
+        // Another process may have finished the same sysroot meanwhile: that one is as good.
         Err(_) if finished.is_dir() => Ok(finished),
         Err(error) => Err(error.context(format!("cannot build the libraries of {TARGET}"))),
         Ok(()) => Ok(finished),
@@ -170,7 +172,8 @@ debug = 1
 [workspace]
 "#;
 
-/// Frame pointers for backtraces through library code; bitcode, so that the kernel's LTO reaches into the libraries.
+/// Frame pointers for backtraces through library code; bitcode, so that the kernel's LTO reaches
+/// into the libraries.
 const SYSROOT_FLAGS: [&str; 3] =
     ["-Cforce-frame-pointers=yes", "-Cembed-bitcode=yes", "-Zforce-unstable-if-unmarked"];
 

@@ -1,4 +1,5 @@
-//! `./mac trace`: the kernel's trace buffer, dumped by the debugger onto the console, as a table, or as a picture.
+//! `./mac trace`: the kernel's trace buffer, dumped by the debugger onto the console, as a table,
+//! or as a picture.
 
 mod chart;
 mod phases;
@@ -27,7 +28,8 @@ pub(crate) struct Options {
     /// Write a picture (SVG) instead: a lane for each processor, on one time line
     #[arg(long)]
     chart: Option<PathBuf>,
-    /// Record calls between processors anew, and put their phases into docs/results and the book, as a picture
+    /// Record calls between processors again, and put their phases into docs/results and the book,
+    /// as a picture
     #[arg(long, conflicts_with_all = ["log", "events", "chart"])]
     phases: bool,
 }
@@ -79,7 +81,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     std::fs::write(picture, chart::svg(&records)).with_context(|| format!("writing {}", picture.display()))
 }
 
-/// The records of all processors on one time line, from `start` on; `since` is the time since the same processor's previous event.
+/// The records of all processors on one time line, from `start` on; `since` is the time since the
+/// same processor's previous event.
 fn table(mut records: Vec<Record>, start: u64) -> String {
     records.sort_by_key(|record| (record.time, record.processor));
     let mut table = String::from("      time    since  cpu  thread  event           words\n");

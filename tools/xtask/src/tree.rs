@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// The root of the source tree. cargo says at run time where the package stands that it runs: a path from compile time
-/// would still be that of the old place after the checkout, `target` included, was moved or copied.
+/// The root of the source tree. cargo says at run time where the package stands that it runs: a
+/// path from compile time would still be that of the old place after the checkout, `target`
+/// included, was moved or copied.
 pub(crate) fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
         let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);

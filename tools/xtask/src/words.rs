@@ -1,6 +1,6 @@
-//! The words that comments and prose should not use, and lines that are too long for two windows side by side:
-//! `tools/xtask/words.toml` says how many of each there may still be. More is an error of `./mac check`; `./mac words`
-//! writes a smaller number down, never a larger one.
+//! The words that comments and prose should not use, and lines that are too long for two windows
+//! side by side: `tools/xtask/words.toml` says how many of each there may still be. More is an
+//! error of `./mac check`; `./mac words` writes a smaller number down, never a larger one.
 
 use crate::tree;
 use anyhow::{Context, Result, bail};
@@ -133,8 +133,8 @@ fn comments_of(name: &str) -> Option<&'static [&'static str]> {
     COMMENTS.iter().find(|(extensions, _)| extensions.contains(&extension)).map(|(_, marks)| *marks)
 }
 
-/// The lines with prose in a file: each one's number, all of it, and its prose. Of Markdown that is what is not code, of
-/// others their comments.
+/// The lines with prose in a file: each one's number, all of it, and its prose. Of Markdown that is
+/// what is not code, of others their comments.
 fn texts<'t>(name: &str, text: &'t str) -> Vec<(usize, &'t str, &'t str)> {
     let marks = comments_of(name).unwrap_or_default();
     let mut fenced = false;
@@ -154,7 +154,8 @@ fn texts<'t>(name: &str, text: &'t str) -> Vec<(usize, &'t str, &'t str)> {
     found
 }
 
-/// How often a word or phrase stands in a text, as a whole and in this spelling but for the case of its first letter.
+/// How often a word or phrase stands in a text, as a whole and in this spelling but for the case of
+/// its first letter.
 fn occurrences(text: &str, word: &str) -> usize {
     let is_letter = |it: Option<char>| it.is_some_and(|it| it.is_alphanumeric() || it == '_');
     let matches = |spelling: &str| {

@@ -1,5 +1,6 @@
-//! What operations may cost at most: the targets of the table of operations, and budgets of serialising instructions, locked
-//! operations and whatever else an instruction count hides (`bench/references.toml`).
+//! What operations may cost at most: the targets of the table of operations, and budgets of
+//! serialising instructions, locked operations and whatever else an instruction count hides
+//! (`bench/references.toml`).
 
 use super::references::References;
 use super::report::{Report, number};

@@ -117,8 +117,8 @@ const PARTS: [&str; 12] = [
     "#e3d57a", "#555555", "#c4c4c4",
 ];
 
-/// Horizontal bars of the same length, each stacked of the shares of its parts, with their sums in `unit`; below them what the
-/// parts are called.
+/// Horizontal bars of the same length, each stacked of the shares of its parts, with their sums in
+/// `unit`; below them what the parts are called.
 pub(crate) fn stacked(bars: &[Bar<'_>], parts: &[&str], unit: &str) -> String {
     const BAR: f64 = 30.0;
     const NAMES: f64 = 170.0;

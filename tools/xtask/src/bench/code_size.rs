@@ -1,4 +1,5 @@
-//! How many bytes of code functions of a benchmark's program have: the sizes of their symbols, beside what the program measures.
+//! How many bytes of code functions of a benchmark's program have: the sizes of their symbols, next
+//! to what the program measures.
 
 use super::Measurement;
 use crate::tree;
@@ -8,7 +9,8 @@ use std::fs;
 /// The unit of these measurements.
 pub(super) const COUNTER: &str = "bytes of code";
 
-/// The sizes of the functions `names` of the program `program`. Each has the name `code-of-NAME`, with hyphens.
+/// The sizes of the functions `names` of the program `program`. Each has the name `code-of-NAME`,
+/// with hyphens.
 pub(super) fn measure(program: &str, names: &[String]) -> Result<Vec<Measurement>> {
     if names.is_empty() {
         return Ok(Vec::new());

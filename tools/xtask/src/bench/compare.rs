@@ -5,16 +5,16 @@ use super::report::Report;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// By how much a count of a region may differ, whatever the threshold: by a few of a timer's ticks, which count up to 4 each in
-/// every column but that of instructions, or by so much per operation. Interrupts per operation may, too, where they are a result of
-/// their own.
+/// By how much a count of a region may differ, whatever the threshold: by a few of a timer's ticks,
+/// which count up to 4 each in every column but that of instructions, or by so much per operation.
+/// Interrupts per operation may, too, where they are a result of their own.
 const TICKS: f64 = 12.0;
 const PER_OPERATION: f64 = 0.05;
 
 /// A value that differs by more than the threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Difference {
-    /// The test and its parameter, or the region, and who executed it.
+    /// The test and its parameter, or the region, and what executed it.
     what: String,
     counter: String,
     before: f64,
@@ -40,15 +40,16 @@ impl fmt::Display for Difference {
 pub(crate) struct Comparison {
     /// Beyond the threshold, largest change first.
     pub(crate) differences: Vec<Difference>,
-    /// Tests, values of their parameters and regions of the first report that the second lacks, and the other way round.
+    /// Tests, values of their parameters and regions of the first report that the second lacks, and
+    /// the other way round.
     pub(crate) missing: Vec<String>,
     pub(crate) new: Vec<String>,
     /// Values compared.
     pub(crate) points: usize,
 }
 
-/// The values of a test at its parameters, or of a region's counters, by their names: by `(what, counter)`; and by how much each may
-/// differ in any case.
+/// The values of a test at its parameters, or of a region's counters, by their names: by `(what,
+/// counter)`; and by how much each may differ in any case.
 type Values = BTreeMap<(String, String), (f64, f64)>;
 
 /// What a report says, by test and counter or by region, of the counters that are wanted.
@@ -76,8 +77,8 @@ fn values(report: &Report, wanted: &impl Fn(&Region, &str) -> bool) -> BTreeMap<
     all
 }
 
-/// Compares what both reports have, of regions the counters that are `wanted`. `threshold` is in per cent. A counter that a region of
-/// one report lacks was zero there.
+/// Compares what both reports have, of regions the counters that are `wanted`. `threshold` is in
+/// per cent. A counter that a region of one report lacks was zero there.
 pub(crate) fn compare(
     before: &Report,
     after: &Report,

@@ -1,5 +1,5 @@
-//! What system calls cost programs of Linux: the same program and image under the Unix server, in each mode, and under
-//! Debian's own kernel.
+//! What system calls cost programs of Linux: the same program and image under the Unix server, in
+//! each mode, and under Debian's own kernel.
 
 use super::series::{self, Measurement, Series};
 use super::{Report, empty_report, report::number};
@@ -49,7 +49,8 @@ pub(super) fn request(benchmark: &Suite) -> Result<guest::Request> {
     })
 }
 
-/// The measurements with their order before their names: that of Linux, which has every call. Those that only we have follow.
+/// The measurements with their order before their names: that of Linux, which has every call. Those
+/// that only we have follow.
 fn numbered(mut measurements: Vec<Measurement>) -> Vec<Measurement> {
     let mut names: Vec<String> = Vec::new();
     let (linux, ours): (Vec<_>, Vec<_>) = measurements.iter().partition(|found| found.counter == LINUX);

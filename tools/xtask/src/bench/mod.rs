@@ -1,5 +1,5 @@
-//! `./mac bench`: boots the benchmarks under instruction counting with the counting plugin, collects what they print,
-//! fits unit costs, and writes the report.
+//! `./mac bench`: boots the benchmarks under instruction counting with the counting plugin,
+//! collects what they print, fits unit costs, and writes the report.
 //!
 //! | file | what |
 //! |------|------|
@@ -8,7 +8,7 @@
 //! | `budget` | what operations may cost at most, in what instruction counts hide |
 //! | `model` | the caches and TLBs that it models |
 //! | `code_size` | how large functions are |
-//! | `references` | targets, relatives and papers that results stand beside |
+//! | `references` | targets, relatives and papers that results are compared with |
 //! | `profile`, `parts` | in which functions the regions' instructions are, and in which parts of the system |
 //! | `report`, `chart` | JSON, Markdown, a page with charts |
 //! | `guests` | programs of Linux, under the Unix server and under Linux |
@@ -63,18 +63,21 @@ pub(crate) struct Options {
     /// Per cent by which a value may differ
     #[arg(long, value_name = "PERCENT", default_value = "2", requires = "compare", value_parser = per_cent)]
     threshold: f64,
-    /// Another model of caches and TLBs: l1i, l1d or l2=BYTES/WAYS, itlb or dtlb=ENTRIES/WAYS; as often as needed
+    /// Another model of caches and TLBs: l1i, l1d or l2=BYTES/WAYS, itlb or dtlb=ENTRIES/WAYS; as
+    /// often as needed
     #[arg(long, value_name = "PART=SIZE/WAYS", value_parser = model::part, conflicts_with_all = ["compare", "publish", "profile"])]
     model: Vec<model::Part>,
     /// Put the results into docs/results and the tables of the book
     #[arg(long)]
     publish: bool,
-    /// Show in which functions the instructions of each marked region are; with --publish, put the parts into the book
+    /// Show in which functions the instructions of each marked region are; with --publish, put the
+    /// parts into the book
     #[arg(long, conflicts_with = "compare")]
     profile: bool,
 }
 
-/// Runs the benchmarks, prints the table and writes the report; publishes nothing if anything went wrong.
+/// Runs the benchmarks, prints the table and writes the report; publishes nothing if anything went
+/// wrong.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some([before, after]) = options.compare.as_deref() {
         return compare_files(before, after, options.threshold);
@@ -143,8 +146,8 @@ fn empty_report() -> Result<Report> {
     })
 }
 
-/// Boots one benchmark as often as it says, and collects everything, with the model of caches but for what is to be other. An error
-/// if anything disturbed it.
+/// Boots one benchmark as often as it says, and collects everything, with the model of caches but
+/// for what is to be other. An error if anything disturbed it.
 fn measure(benchmark: &suites::Suite, model: &[model::Part]) -> Result<Report> {
     if benchmark.speedup {
         return speedup::measure(benchmark);

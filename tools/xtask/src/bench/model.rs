@@ -1,8 +1,10 @@
-//! The caches and TLBs that the counting plugin models (`tools/counters`), and how to ask for others.
+//! The caches and TLBs that the counting plugin models (`tools/counters`), and how to ask for
+//! others.
 
 use anyhow::{Result, bail};
 
-/// What is modelled: the plugin's name of it, its size and its ways, and how a report calls it. Sizes are bytes, those of TLBs entries.
+/// What is modelled: the plugin's name of it, its size and its ways, and how a report calls it.
+/// Sizes are bytes, those of TLBs entries.
 const PARTS: [(&str, u64, u64, &str); 5] = [
     ("l1i", 32 << 10, 8, "L1I"),
     ("l1d", 32 << 10, 8, "L1D"),
@@ -51,7 +53,7 @@ fn parts(others: &[Part]) -> impl Iterator<Item = (Part, &'static str)> {
     })
 }
 
-/// As arguments for the plugin, each behind a comma.
+/// As arguments for the plugin, each after a comma.
 pub(super) fn arguments(others: &[Part]) -> String {
     parts(others).map(|(Part { name, size, ways }, _)| format!(",{name}={size}/{ways}")).collect()
 }

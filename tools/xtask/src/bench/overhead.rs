@@ -1,11 +1,12 @@
-//! What several processors cost one: the operations of the kernel for several, and of the same kernel built for one, which is there
-//! for this table only.
+//! What several processors cost one: the operations of the kernel for several, and of the same
+//! kernel built for one, which is there for this table only.
 
 use super::references::{Operation, References};
 use super::report::{Report, number};
 use std::fmt::Write as _;
 
-/// In Markdown: what each operation that both kernels were measured with costs on `several`, on `one`, and the difference.
+/// In Markdown: what each operation that both kernels were measured with costs on `several`, on
+/// `one`, and the difference.
 pub(super) fn table(several: &Report, one: &Report, references: &References) -> String {
     let mut table = String::from(
         "| operation | for several processors | for one | more | Pistachio | seL4 |\n|---|---|---|---|---|---|\n",

@@ -1,4 +1,5 @@
-//! In which parts of the system a profile's instructions are: for each operation a bar, stacked of the parts.
+//! In which parts of the system a profile's instructions are: for each operation a bar, stacked of
+//! the parts.
 
 use super::chart::{self, Bar};
 use super::profile::Profiled;
@@ -15,7 +16,8 @@ use std::fmt::Write;
 const LEAST: f64 = 0.02;
 const REST: &str = "everything else";
 
-/// Which part of the system an instruction belongs to: of the kernel what it works on, of the others the library.
+/// Which part of the system an instruction belongs to: of the kernel what it works on, of the
+/// others the library.
 fn part(place: &Place) -> String {
     let outer = place.functions.first().map_or("?", String::as_str);
     let path = outer.trim_start_matches(['<', '&']);

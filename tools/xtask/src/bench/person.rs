@@ -1,4 +1,5 @@
-//! What a person's work at the shell costs, here and under Debian's own kernel: results and table of `./mac measure`.
+//! What a person's work at the shell costs, here and under Debian's own kernel: results and table
+//! of `./mac measure`.
 
 use super::series;
 use super::{Measurement, Report, empty_report, published, report::number};
@@ -14,7 +15,8 @@ pub(crate) fn column(kernel: Kernel) -> &'static str {
     }
 }
 
-/// The table of these measurements; with `publish` they become the results `name` and the table goes into the book.
+/// The table of these measurements; with `publish` they become the results `name` and the table
+/// goes into the book.
 pub(crate) fn person(name: &str, measurements: &[Measurement], publish: bool) -> Result<String> {
     let report = Report { series: series::collect(measurements), ..empty_report()? };
     if publish {
@@ -24,8 +26,8 @@ pub(crate) fn person(name: &str, measurements: &[Measurement], publish: bool) ->
     Ok(table(&report))
 }
 
-/// What is another thing on either kernel, so that a ratio would mean nothing: a start that looks for devices and one that does not,
-/// an image that is compressed and one that has line tables.
+/// What is another thing on either kernel, so that a ratio would mean nothing: a start that looks
+/// for devices and one that does not, an image that is compressed and one that has line tables.
 const UNLIKE: [&str; 2] = ["power-on to the prompt", "kernel and servers, as they are loaded"];
 
 /// The table in Markdown. A test's name is its place, what was measured, a comma and the unit.

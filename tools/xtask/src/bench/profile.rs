@@ -1,8 +1,10 @@
-//! `./mac bench --profile`: in which functions the instructions of each marked region are, per operation.
+//! `./mac bench --profile`: in which functions the instructions of each marked region are, per
+//! operation.
 //!
-//! The counting plugin says how often each instruction was executed; symbols and line tables say whose it is. A table of
-//! functions goes to the terminal, and all stacks of inlined functions (`region;image;function;inlined;... count`, what tools for
-//! flame graphs read) to `target/bench/NAME.folded`.
+//! The counting plugin says how often each instruction was executed; symbols and line tables say
+//! whose it is. A table of functions goes to the terminal, and all stacks of inlined functions
+//! (`region;image;function;inlined;... count`, what tools for flame graphs read) to
+//! `target/bench/NAME.folded`.
 
 use super::series::Measurement;
 use super::{guests, parts, plugin, regions};
@@ -61,7 +63,8 @@ pub(super) fn run(benchmark: &Suite, publish: bool) -> Result<()> {
 
 /// Boots a benchmark once: the profiles of its regions. The plugin writes to `counts`.
 fn measure(mut run: Run, counts: &Path) -> Result<Vec<Profiled>> {
-    // Where several processors share work, what they do while they wait is left out, and how many there are says which run it is.
+    // Where several processors share work, what they do while they wait is left out, and how many
+    // there are says which run it is.
     let (work, cpus) =
         if run.suite.speedup { (",work=on", format!("/{}", run.machine.cpus)) } else { ("", String::new()) };
     let plugin = format!("{},out=/dev/null,profile={}{work}", plugin()?.display(), counts.display());

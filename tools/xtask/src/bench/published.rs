@@ -1,9 +1,10 @@
-//! The results in the tree: `docs/results/NAME.json`, the tables of the book that come from them, and the test that they
-//! are still true.
+//! The results in the tree: `docs/results/NAME.json`, the tables of the book that come from them,
+//! and the test that they are still true.
 //!
-//! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`, `parts`, `growth`, `stretches`,
-//! `person`, `speedup`, `overhead`, `fits`) and `<!-- end -->`; between `<!-- results: all papers -->` and that what comes from all
-//! results; between `<!-- results: all summary -->` and that, in the README, a few rows of the other tables.
+//! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`,
+//! `parts`, `growth`, `stretches`, `person`, `speedup`, `overhead`, `fits`) and `<!-- end -->`;
+//! between `<!-- results: all papers -->` and that what comes from all results; between `<!--
+//! results: all summary -->` and that, in the README, a few rows of the other tables.
 
 use super::references::{self, References};
 use super::report::{self, Report};
@@ -13,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Per cent by which a published figure may differ from one measured anew with the same compiler.
+/// Per cent by which a published figure may differ from one measured again with the same compiler.
 const TOLERANCE: f64 = 2.0;
 /// The benchmark that a table of `overhead` compares with.
 const SEVERAL: &str = "kernel";
@@ -49,7 +50,7 @@ pub(super) fn write(name: &str, report: &Report) -> Result<()> {
     build::write_if_changed(&file(name), text.as_bytes())
 }
 
-/// Writes the tables of the book anew.
+/// Writes the tables of the book again.
 pub(super) fn update_tables() -> Result<()> {
     for_each_chapter(|path, text, renewed| {
         if text != renewed {
@@ -70,8 +71,8 @@ pub(crate) fn check_tables() -> Result<()> {
     })
 }
 
-/// An error if a published figure is above its target, and `bench/references.toml` does not say so, or if a region is above its
-/// budget.
+/// An error if a published figure is above its target, and `bench/references.toml` does not say so,
+/// or if a region is above its budget.
 pub(crate) fn check_budgets() -> Result<()> {
     let (all, references) = (all()?, references::read()?);
     let above = [budget::above_target(&all, &references), budget::exceeded(&all, &references)].concat();
@@ -122,7 +123,7 @@ fn table(report: &Report, what: &str, references: &References) -> Result<String>
     }
 }
 
-/// A row of the README's table: words for a reader who has not seen the book, and where its figures stand.
+/// A row of the README's table: words for a reader without the book, and where its figures stand.
 struct Summary {
     words: &'static str,
     /// The results, the kind of table and the row in it.
@@ -132,8 +133,8 @@ struct Summary {
     other: &'static str,
 }
 
-/// What the README shows, where it is good and where it is bad. Measurements that the two systems make by different loops
-/// are left out.
+/// What the README shows, where it is good and where it is bad. Measurements that the two systems
+/// make by different loops are left out.
 const SUMMARY: [Summary; 6] = [
     Summary {
         words: "a page fault served by sigma0",
@@ -221,8 +222,8 @@ pub(crate) enum Verified {
     Unknown(String),
 }
 
-/// Measures the published benchmarks that the table of benchmarks marks for it anew, and compares. Figures of another
-/// compiler are not compared.
+/// Measures the published benchmarks that the table of benchmarks marks for it again, and compares.
+/// Figures of another compiler are not compared.
 pub(crate) fn verify() -> Result<Verified> {
     if build::profile()? != build::RELEASE {
         return Ok(Verified::Unknown(format!("the profile is {}", build::profile()?)));

@@ -1,4 +1,4 @@
-//! What results are shown beside: `bench/references.toml`.
+//! What results are compared with: `bench/references.toml`.
 
 use super::series::{self, Fit, Point, Series};
 use crate::tree;
@@ -46,9 +46,11 @@ pub(crate) struct Operation {
     /// It is known to cost more.
     #[serde(default)]
     pub(crate) missed: bool,
-    /// What L4Ka::Pistachio's AMD64 kernel with its fast path costs in the same emulator by the same method.
+    /// What L4Ka::Pistachio's AMD64 kernel with its fast path costs in the same emulator by the
+    /// same method.
     pub(crate) pistachio: Option<f64>,
-    /// How much more it costs there with Pistachio's kernel for several processors than with that for one.
+    /// How much more it costs there with Pistachio's kernel for several processors than with that
+    /// for one.
     pub(crate) pistachio_processors: Option<f64>,
     /// The same with seL4's kernels.
     pub(crate) sel4_processors: Option<f64>,
@@ -72,7 +74,8 @@ pub(crate) struct Chart {
     pub(crate) tests: Vec<String>,
 }
 
-/// What each operation of some regions may execute at most, kernel and user together, of what an instruction count hides.
+/// What each operation of some regions may execute at most, kernel and user together, of what an
+/// instruction count hides.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Budget {
@@ -82,7 +85,7 @@ pub(crate) struct Budget {
     pub(crate) at_most: BTreeMap<String, f64>,
 }
 
-/// A row of the table of unit costs: the line through what a test costs, beside the lines of a paper.
+/// A row of the table of unit costs: the line through what a test costs, with the lines of a paper.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UnitCost {

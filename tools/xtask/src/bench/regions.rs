@@ -1,4 +1,5 @@
-//! What the counting plugin (tools/counters) says of the regions that a benchmark marks, per operation.
+//! What the counting plugin (tools/counters) says of the regions that a benchmark marks, per
+//! operation.
 //!
 //! A benchmark that marks a region prints a line that names it, in the order of the regions:
 //! `{"region":"ipc-round-trip","operations":64}`.
@@ -31,7 +32,8 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// A count of user and kernel together, per operation; of lines and pages, which operations share, the whole.
+    /// A count of user and kernel together, per operation; of lines and pages, which operations
+    /// share, the whole.
     pub(crate) fn of(&self, mode: &BTreeMap<String, u64>, counter: &str) -> f64 {
         let count = mode.get(counter).copied().unwrap_or(0) as f64;
         if is_shared(counter) { count } else { count / self.operations as f64 }
@@ -48,7 +50,8 @@ pub(crate) fn is_of_layout(counter: &str) -> bool {
     is_shared(counter) || counter.ends_with("_misses")
 }
 
-/// Whether the processor waited in a region for a timer or a device: what it did then depends on when that began.
+/// Whether the processor waited in a region for a timer or a device: what it did then depends on
+/// when that began.
 pub(crate) fn waits(region: &Region) -> bool {
     region.kernel.get("halt").is_some_and(|&halts| halts > 0)
 }
@@ -56,7 +59,8 @@ pub(crate) fn waits(region: &Region) -> bool {
 /// Joins the names with the plugin's output, a line for each region and processor.
 pub(crate) fn join(names: &[Name], output: &str) -> Result<Vec<Region>> {
     let mut regions = Vec::new();
-    // Regions are numbered by a byte that benchmarks need not change: what counts is that processor 0 comes first.
+    // Regions are numbered by a byte that benchmarks need not change: what counts is that processor
+    // 0 comes first.
     let mut index: Option<usize> = None;
     let mut last = None;
     for line in output.lines().filter(|line| !line.is_empty()) {
@@ -91,8 +95,8 @@ pub(crate) fn join(names: &[Name], output: &str) -> Result<Vec<Region>> {
     Ok(regions)
 }
 
-/// What all processors did together in the regions `TEST at PARAMETER`, per operation: instructions but those of polling, and
-/// interrupts taken.
+/// What all processors did together in the regions `TEST at PARAMETER`, per operation: instructions
+/// but those of polling, and interrupts taken.
 pub(crate) fn of_all_processors(regions: &[Region]) -> Result<Vec<Measurement>> {
     let mut measurements = Vec::new();
     for parts in regions.chunk_by(|a, b| a.name == b.name) {

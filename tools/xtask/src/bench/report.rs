@@ -26,7 +26,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Takes what the benchmark `name` measured. What another measured under the same name keeps the benchmark's name beside its own.
+    /// Takes what the benchmark `name` measured. What another measured under the same name keeps
+    /// the benchmark's name with its own.
     pub(crate) fn add(&mut self, name: &str, other: Report) {
         let same = |ours: &[Series], theirs: &Series| {
             ours.iter().any(|series| series.test == theirs.test && series.counter == theirs.counter)
@@ -109,7 +110,8 @@ fn optional(value: Option<f64>) -> String {
     value.map(number).unwrap_or_default()
 }
 
-/// The rows of the table of operations that were measured: name, values, target, Pistachio's figure.
+/// The rows of the table of operations that were measured: name, values, target, Pistachio's
+/// figure.
 fn operations<'a>(
     report: &'a Report,
     references: &'a References,
@@ -140,7 +142,8 @@ pub(crate) fn operations_table(report: &Report, references: &References) -> Stri
     table
 }
 
-/// What was counted of the marked regions, in Markdown: columns that are zero everywhere are left out.
+/// What was counted of the marked regions, in Markdown: columns that are zero everywhere are left
+/// out.
 pub(crate) fn regions_table(report: &Report) -> String {
     let mut table = String::new();
     let columns: Vec<_> = COLUMNS
@@ -205,7 +208,8 @@ fn shown(points: &[Point]) -> Vec<Point> {
     (0..SHOWN).map(|index| points[index * (points.len() - 1) / (SHOWN - 1)]).collect()
 }
 
-/// How costs grow, in Markdown: a row for each series, with its values along the parameter and the cost of one more.
+/// How costs grow, in Markdown: a row for each series, with its values along the parameter and the
+/// cost of one more.
 pub(crate) fn growth_table(report: &Report) -> String {
     let mut table = String::from("| what | unit | at | value | each further |\n|---|---|---|---|---|\n");
     for series in &report.series {
@@ -250,7 +254,7 @@ fn series_table(report: &Report) -> String {
     table
 }
 
-/// The lines through our costs beside those of a paper, in Markdown.
+/// The lines through our costs with those of a paper, in Markdown.
 pub(crate) fn fits_table(report: &Report, references: &References) -> String {
     let mut table = String::from(
         "| cost of n, in instructions | ours | residual | Pistachio, cycles | pork, cycles |\n|---|---|---|---|---|\n",
@@ -272,7 +276,7 @@ pub(crate) fn fits_table(report: &Report, references: &References) -> String {
     table
 }
 
-/// The figures of the papers in Markdown, beside what we measure that is most like them.
+/// The figures of the papers in Markdown, with what we measure that is most like them.
 pub(crate) fn papers_table(report: &Report, references: &References) -> String {
     let mut table = String::from("| figure | value | hardware | where | ours |\n|---|---|---|---|---|\n");
     for paper in &references.papers {

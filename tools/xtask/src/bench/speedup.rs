@@ -1,8 +1,8 @@
-//! What several processors are good for: the same work on machines with one, two and four, under the Unix server and under
-//! Debian's own kernel, counted on each processor by the plugin.
+//! What several processors are good for: the same work on machines with one, two and four, under
+//! the Unix server and under Debian's own kernel, counted on each processor by the plugin.
 //!
-//! Not under instruction counting: several processors that take turns do not share work as they would (docs/src/measuring.md). So
-//! a time says nothing. What is compared is what the processor
+//! Not under instruction counting: several processors that take turns do not share work as they
+//! would (docs/src/measuring.md). So a time says nothing. What is compared is what the processor
 //! does that has most to do, with what the one does that has everything to do.
 
 use super::guests::{self, parse};
@@ -54,7 +54,8 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
     Ok(report)
 }
 
-/// What the plugin counted of each piece of work; a region's name is that of the work, the kernel and the number of processors.
+/// What the plugin counted of each piece of work; a region's name is that of the work, the kernel
+/// and the number of processors.
 fn named(printed: &str, counted: &str, kernel: Kernel, cpus: u32) -> Result<Vec<Region>> {
     let names: Vec<regions::Name> = parse(printed, "parts")?
         .into_iter()
@@ -111,7 +112,8 @@ fn runs(report: &Report) -> Vec<Run<'_>> {
     runs
 }
 
-/// The table in Markdown: for each piece of work and number of processors what each processor did, and the speed-ups.
+/// The table in Markdown: for each piece of work and number of processors what each processor did,
+/// and the speed-ups.
 pub(super) fn table(report: &Report) -> String {
     let mut table = String::from(
         "| work | processors | Macadamia, each | speed-up | Linux, each | speed-up |\n|---|---|---|---|---|---|\n",

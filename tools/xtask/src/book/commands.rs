@@ -1,5 +1,6 @@
-//! The commands that the book names. Each `./mac ...` in code must be understood by the tool's own command line; blocks
-//! that begin with ```` ```sh,run ```` are run, from the root of the tree, and must end with status 0.
+//! The commands that the book names. Each `./mac ...` in code must be understood by the tool's own
+//! command line; blocks that begin with ```` ```sh,run ```` are run, from the root of the tree, and
+//! must end with status 0.
 
 use super::{prose, read};
 use crate::tree;
@@ -75,7 +76,8 @@ fn named(text: &str) -> Vec<String> {
     found
 }
 
-/// What follows `./mac` at the beginning of a command, up to where the shell or a person's explanation goes on.
+/// What follows `./mac` at the beginning of a command, up to where the shell or a person's
+/// explanation goes on.
 fn command(code: &str) -> Option<String> {
     let at = code.find("./mac ")?;
     let before = code[..at].trim();
@@ -89,7 +91,8 @@ fn command(code: &str) -> Option<String> {
     Some(command[..end].to_string())
 }
 
-/// Why the tool does not understand a command line, if it does not. Words in capitals stand for others.
+/// Why the tool does not understand a command line, if it does not. Words in capitals stand for
+/// others.
 fn misunderstood(line: &str) -> Option<String> {
     if line.contains("VERB") || line.contains("...") {
         return None;

@@ -6,7 +6,8 @@ use anyhow::{Result, bail};
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Checks that each path in the book's prose is that of a file or a directory of the tree, or the name of a suite.
+/// Checks that each path in the book's prose is that of a file or a directory of the tree, or the
+/// name of a suite.
 pub(crate) fn check() -> Result<()> {
     let mut names = BTreeSet::new();
     for table in [suites::TESTS, suites::GUESTS, suites::BENCHMARKS] {
@@ -31,8 +32,8 @@ pub(crate) fn check() -> Result<()> {
     if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
 }
 
-/// The paths between back quotes that begin with one of these names. `{a,b}` stands for both; words in capitals and `*`
-/// stand for others, of which nothing is known.
+/// The paths between back quotes that begin with one of these names. `{a,b}` stands for both; words
+/// in capitals and `*` stand for others, of which nothing is known.
 fn named(text: &str, tops: &BTreeSet<String>) -> Vec<String> {
     let mut found = Vec::new();
     for line in unfenced(text) {

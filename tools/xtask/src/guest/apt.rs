@@ -1,5 +1,6 @@
-//! Debian packages through the machine's own apt: its repositories, proxies and keys, but a state of our own, so that
-//! neither what is installed nor the machine's lists matter, and nothing is installed.
+//! Debian packages through the machine's own apt: its repositories, proxies and keys, but a state
+//! of our own, so that neither what is installed nor the machine's lists matter, and nothing is
+//! installed.
 
 use super::package::Package;
 use crate::{command, tree};
@@ -52,7 +53,8 @@ pub(super) fn fetch<'a>(packages: &[&'a Package]) -> Result<Vec<&'a Package>> {
             helper.arg(format!("{address}{}", package.path)).arg(partial(package));
             helper.arg(format!("SHA256:{}", package.sha256));
         }
-        // What fails here is tried with the next repository; apt has compared the checksums of what is there.
+        // What fails here is tried with the next repository; apt has compared the checksums of what
+        // is there.
         let said = helper.output().with_context(|| format!("cannot start {HELPER}"))?;
         for package in &missing {
             if partial(package).is_file() {
@@ -135,7 +137,8 @@ impl Lists {
         Ok(lists)
     }
 
-    /// The newest versions of these packages and, without recommendations, of all that they depend on.
+    /// The newest versions of these packages and, without recommendations, of all that they depend
+    /// on.
     pub(super) fn with_dependencies(&self, names: &[String]) -> Result<Vec<Package>> {
         let mut install = self.apt("install");
         install.args(["-qq", "--yes", "--no-install-recommends", "--print-uris", "--"]).args(names);

@@ -47,7 +47,8 @@ pub(super) fn pack(tree: &Tree) -> Vec<u8> {
 fn entry(archive: &mut Vec<u8>, path: &str, numbers: [u32; 6], data: &[u8]) {
     archive.extend_from_slice(b"070701");
     let size = u32::try_from(data.len()).expect("no package has a file of 4 GiB");
-    // Behind the size: the device's numbers and those of the device that the entry represents, all 0.
+    // After the size: the device's numbers and those of the device that the entry represents, all
+    // 0.
     for number in numbers.into_iter().chain([size, 0, 0, 0, 0, path.len() as u32 + 1, 0]) {
         archive.extend_from_slice(format!("{number:08x}").as_bytes());
     }

@@ -63,7 +63,8 @@ pub(super) enum Dependencies {
 #[serde(deny_unknown_fields)]
 struct Table {
     image: Vec<Definition>,
-    /// Packages that are not for guests: what tests need on the host, taken from the packages without installing them.
+    /// Packages that are not for guests: what tests need on the host, taken from the packages
+    /// without installing them.
     host: Vec<Definition>,
 }
 
@@ -114,7 +115,8 @@ impl Definitions {
 }
 
 impl Definition {
-    /// Whether packages are taken by the start of their names, so that those asked for may be missing.
+    /// Whether packages are taken by the start of their names, so that those asked for may be
+    /// missing.
     #[cfg(test)]
     pub(super) fn takes_only_some(&self) -> bool {
         matches!(self.dependencies, Dependencies::Only(_))

@@ -1,4 +1,5 @@
-//! A Go program for guests, built with Debian's compiler, which is taken from its packages without installing it.
+//! A Go program for guests, built with Debian's compiler, which is taken from its packages without
+//! installing it.
 
 use super::lock::Lock;
 use super::{apt, packages};

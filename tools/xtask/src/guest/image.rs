@@ -129,7 +129,7 @@ fn add_own(tree: &mut Tree, definition: &Definition, request: &Request) -> Resul
 /// How many images of one name are kept: they differ in what was added to them.
 const KEPT: usize = 6;
 
-/// Removes the oldest images of a name. One that is in use stays readable for whoever has it open.
+/// Removes the oldest images of a name. One that is in use stays readable for what has it open.
 fn remove_old(kept: &Path) {
     let Ok(entries) = fs::read_dir(kept) else { return };
     let made = |path: &PathBuf| fs::metadata(path.join(MODULE)).and_then(|data| data.modified()).ok();

@@ -1,4 +1,5 @@
-//! Types at a guest's terminal as a person would, and waits for what should appear; never for a time.
+//! Types at a guest's terminal as a person would, and waits for what should appear; never for a
+//! time.
 
 use super::script::{Script, comparable, recording};
 use super::session::{Kernel, Log, Mode, Printed, Session, Start};
@@ -44,7 +45,8 @@ const PROMPT: &str = "ready> ";
 const PATIENCE: Duration = Duration::from_secs(180);
 /// How long a person tries each way back to the prompt.
 const RECOVERY: Duration = Duration::from_secs(10);
-/// How often a machine that rests is found at rest, and how long nothing is printed before each time.
+/// How often a machine that rests is found at rest, and how long nothing is printed before each
+/// time.
 const RESTS: u32 = 5;
 const REST: Duration = Duration::from_millis(20);
 /// Memory for Debian's kernel, which unpacks the image into half of it.
@@ -63,7 +65,8 @@ pub(super) struct Play {
 pub(super) struct Played {
     pub(super) name: String,
     pub(super) script: Script,
-    /// The screen at its end, or why there is none. `None`: it was not played, for the reason that is given.
+    /// The screen at its end, or why there is none. `None`: it was not played, for the reason that
+    /// is given.
     pub(super) result: Option<Result<String>>,
 }
 
@@ -144,8 +147,8 @@ fn judge(run: &Run, kernel: Kernel, play: &Play) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Boots, plays the scripts of a suite one after the other, and ends the system. Returns what became of each script, what
-/// else went wrong, and where everything that was shown is kept.
+/// Boots, plays the scripts of a suite one after the other, and ends the system. Returns what
+/// became of each script, what else went wrong, and where everything that was shown is kept.
 pub(super) fn play_suite(
     run: &Run,
     kernel: Kernel,
@@ -189,7 +192,7 @@ impl Play {
     }
 }
 
-/// Who sits at the terminal: what was shown so far, and how much of it has been waited for.
+/// The person at the terminal: what was shown so far, and how much of it has been waited for.
 struct Person {
     session: Session,
     screen: Screen,
@@ -268,7 +271,8 @@ impl Person {
         Ok(comparable(&self.screen.text()))
     }
 
-    /// Goes back to the prompt after a script that has failed, if that can be done as a person would.
+    /// Goes back to the prompt after a script that has failed, if that can be done as a person
+    /// would.
     fn recover(&mut self) -> Result<()> {
         for keys in ["\x03", "q", "\x1b:q!\r", "\x18", "\x04"] {
             let back = |person: &Person| person.waits_behind(PROMPT.trim_end()).then_some(());
@@ -310,7 +314,7 @@ impl Person {
         Ok(())
     }
 
-    /// Waits for a text behind those that were waited for before.
+    /// Waits for a text after those that were waited for before.
     fn expect(&mut self, text: &str, patience: Duration) -> Result<()> {
         let end = self.until(patience, &format!("{text:?}"), |person| {
             person.screen.shown[person.read..].find(text).map(|at| person.read + at + text.len())
@@ -329,7 +333,7 @@ impl Person {
         Ok(())
     }
 
-    /// Whether the cursor stands behind a line that ends so, and a blank.
+    /// Whether the cursor stands after a line that ends so, and a blank.
     fn waits_behind(&self, end: &str) -> bool {
         let (row, column) = self.screen.cursor();
         let line = self.screen.line(row);
@@ -376,7 +380,8 @@ impl Person {
         }
     }
 
-    /// Waits until the machine prints nothing and its processors are at rest, several times in a row.
+    /// Waits until the machine prints nothing and its processors are at rest, several times in a
+    /// row.
     fn until_rested(&mut self, patience: Duration) -> Result<()> {
         let mut monitor = self.session.monitor()?;
         let deadline = self.session.clock.elapsed() + patience;
@@ -391,7 +396,8 @@ impl Person {
         Ok(())
     }
 
-    /// Takes what is printed next; false if nothing came until then on the machine's clock, or nothing will.
+    /// Takes what is printed next; false if nothing came until then on the machine's clock, or
+    /// nothing will.
     fn listen(&mut self, deadline: Duration) -> Result<bool> {
         let clock = &self.session.clock;
         match clock.receive(&self.session.printed, deadline.saturating_sub(clock.elapsed())) {

@@ -38,7 +38,7 @@ impl Lock {
 
     /// The packages of one set.
     pub(super) fn set(&self, name: &str) -> Result<Vec<&Package>> {
-        let stale = || format!("the lock file does not fit {name:?}: ./mac packages --update makes it anew");
+        let stale = || format!("the lock file does not fit {name:?}: ./mac packages --update makes it again");
         let names = self.sets.get(name).with_context(stale)?;
         let find =
             |name: &String| self.package.iter().find(|package| package.name == *name).with_context(stale);

@@ -1,4 +1,5 @@
-//! `./mac measure`: what a person's work at the shell costs on Macadamia and under Debian's own kernel.
+//! `./mac measure`: what a person's work at the shell costs on Macadamia and under Debian's own
+//! kernel.
 
 use super::session::{Kernel, Mode, Start};
 use super::{Request, linux, make};
@@ -87,7 +88,7 @@ fn measure(kernel: Kernel, image: &Path) -> Result<Figures> {
     Ok(figures)
 }
 
-/// What is loaded beside the image.
+/// What is loaded in addition to the image.
 fn system_files(kernel: Kernel) -> Result<Vec<PathBuf>> {
     let ours =
         || ["kernel", "sigma0", "root", "console", "unix"].map(|name| tree::boot().join(name)).to_vec();
@@ -105,8 +106,8 @@ fn kibibytes(files: &[PathBuf]) -> Result<f64> {
     Ok((bytes >> 10) as f64)
 }
 
-/// Boots, with instructions counted if that is wanted; returns what the terminal has shown when the machine has ended, and
-/// the seconds until then.
+/// Boots, with instructions counted if that is wanted; returns what the terminal has shown when the
+/// machine has ended, and the seconds until then.
 fn boot(kernel: Kernel, image: &Path, command: &[String], icount: bool) -> Result<(String, f64)> {
     let mut machine = Hardware::plain().machine();
     machine.icount = icount;

@@ -1,7 +1,8 @@
 //! Guest images: root file systems of unmodified Debian programs, made from Debian's packages.
 //!
-//! `guests/images.toml` says what is in them, `guests/packages.lock` which versions of which packages that means. The
-//! packages are fetched by the machine's apt, checked, and kept below `target`; nothing of them is installed or run here.
+//! `guests/images.toml` says what is in them, `guests/packages.lock` which versions of which
+//! packages that means. The packages are fetched by the machine's apt, checked, and kept below
+//! `target`; nothing of them is installed or run here.
 
 mod apt;
 mod archive;

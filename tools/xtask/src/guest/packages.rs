@@ -1,4 +1,4 @@
-//! `./mac packages`: what the images consist of, and the lock file anew.
+//! `./mac packages`: what the images consist of, and a new lock file.
 
 use super::apt::{self, Lists};
 use super::definitions::{Definition, Definitions, Dependencies};
@@ -77,8 +77,8 @@ fn resolve(lists: &Lists, definition: &Definition) -> Result<Vec<Package>> {
     Ok(packages)
 }
 
-/// The files of these packages, fetched and checked. One that no repository has any more is replaced by the newest of
-/// that name, with a warning.
+/// The files of these packages, fetched and checked. One that no repository has any more is
+/// replaced by the newest of that name, with a warning.
 pub(super) fn provide(packages: &[&Package]) -> Result<Vec<(Package, PathBuf)>> {
     let gone = apt::fetch(packages)?;
     let mut provided: Vec<Package> = packages.iter().map(|package| (*package).clone()).collect();
@@ -108,7 +108,8 @@ pub(super) fn provide(packages: &[&Package]) -> Result<Vec<(Package, PathBuf)>> 
     Ok(files)
 }
 
-/// An image's packages: those of the lock file and, for packages beyond the image's own, what apt finds now.
+/// An image's packages: those of the lock file and, for packages beyond the image's own, what apt
+/// finds now.
 pub(super) fn of_image(definition: &Definition, lock: &Lock, more: &[String]) -> Result<Vec<Package>> {
     let mut packages: Vec<Package> = lock.set(&definition.name)?.into_iter().cloned().collect();
     if !more.is_empty() {

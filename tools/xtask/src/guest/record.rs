@@ -14,7 +14,8 @@ use std::path::PathBuf;
 /// Options of `./mac record`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only the suite of this name, or else those whose name, or one of whose scripts, contains this
+    /// Only the suite of this name, or else those whose name, or one of whose scripts, contains
+    /// this
     filter: Option<String>,
     /// Change nothing, but fail if something would be recorded differently
     #[arg(long)]

@@ -14,7 +14,8 @@ use std::time::Duration;
 /// Options of `./mac run` that are about guests.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// The image of Debian's programs (guests/images.toml); default: base for a command, shell for a person
+    /// The image of Debian's programs (guests/images.toml); default: base for a command, shell for
+    /// a person
     #[arg(long, value_name = "NAME")]
     image: Option<String>,
     /// Put the contents of this directory of the host under /mnt
@@ -59,7 +60,8 @@ pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
     let name = options.image.clone().unwrap_or_else(|| default.into());
     let mut request = Request { name, packages: options.packages.clone(), ..Request::default() };
     if let Some(directory) = &options.with {
-        // The tree is the working directory of everything that is started from here, not of the person.
+        // The tree is the working directory of everything that is started from here, not of the
+        // person.
         let directory = std::path::absolute(directory)?;
         if !directory.is_dir() {
             bail!("--with {}: there is no such directory", directory.display());
@@ -91,7 +93,7 @@ pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
         let run = Run { session, log: Log::default(), readiness, verbose: options.verbose };
         match run.pass_through(&typed, &mut log)? {
             End::Restart if interactive => session = start.start("run")?,
-            End::Restart => bail!("the command has started the machine anew"),
+            End::Restart => bail!("the command has started the machine again"),
             End::Status(status) => break status,
         }
     };
@@ -105,7 +107,8 @@ fn environment(quiet: bool) -> Vec<(String, String)> {
     if quiet {
         variables.push(("QUIET".to_string(), "1".to_string()));
     }
-    // A terminal type that is no plain word would not survive the command line of the guest's kernel.
+    // A terminal type that is no plain word would not survive the command line of the guest's
+    // kernel.
     let plain =
         |term: &String| term.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.+_".contains(&byte));
     if let Some(term) = std::env::var("TERM").ok().filter(plain) {
@@ -130,7 +133,7 @@ struct Run {
 enum End {
     /// With this status, or because the person has left.
     Status(i32),
-    /// Somebody there wants the machine to start anew.
+    /// A program there wants the machine to start again.
     Restart,
 }
 
@@ -154,7 +157,8 @@ impl Run {
     fn pass_through(mut self, typed: &Receiver<Typed>, file: &mut std::fs::File) -> Result<End> {
         let mut terminal = std::io::stdout();
         let mut leaving = false;
-        // What the guest has been told of this window; before it shows something, nobody there listens.
+        // What the guest has been told of this window; before it shows something, no program there
+        // listens.
         let (mut told, mut listens) = (None, false);
         loop {
             match self.session.printed.recv_timeout(Duration::from_millis(20)) {
@@ -162,7 +166,8 @@ impl Run {
                     listens = true;
                     let bytes = self.readiness.take(bytes);
                     match terminal.write_all(&bytes).and_then(|()| terminal.flush()) {
-                        // The reader of a pipe has what it wanted, as `head -1`: a program would end by SIGPIPE.
+                        // The reader of a pipe has what it wanted, as `head -1`: a program would
+                        // end by SIGPIPE.
                         Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                             return Ok(End::Status(128 + SIGPIPE));
                         }
@@ -183,7 +188,7 @@ impl Run {
                 self.session.resize(rows, columns);
                 told = Some((rows, columns));
             }
-            // Before the command has its terminal, nobody would get what is typed.
+            // Before the command has its terminal, nothing would get what is typed.
             while self.readiness.ready
                 && let Ok(typed) = typed.try_recv()
             {

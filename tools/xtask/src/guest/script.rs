@@ -28,8 +28,8 @@ pub(super) struct Script {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
-    /// Nothing is done before the machine rests. Programs may have a moment in which they miss what is typed at once after
-    /// they have printed something, whatever system they run on.
+    /// Nothing is done before the machine rests. Programs may have a moment in which they miss what
+    /// is typed immediately after they have printed something, whatever system they run on.
     #[serde(default)]
     pub(super) rested: bool,
     /// The window gets this size: rows and columns.
@@ -41,7 +41,7 @@ pub(super) struct Step {
     /// How often.
     #[serde(default = "once")]
     pub(super) times: usize,
-    /// Must appear behind what was waited for before, as shown, without what steers the terminal.
+    /// Must appear after what was waited for before, as shown, without what steers the terminal.
     #[serde(default)]
     pub(super) expect: Vec<String>,
     /// Lines with this in them must stand on the screen at the same time.
@@ -94,7 +94,8 @@ impl Script {
     }
 }
 
-/// A screen's text without what is another at each run: the process ids that a shell tells of its jobs.
+/// A screen's text without what is another at each run: the process ids that a shell tells of its
+/// jobs.
 pub(super) fn comparable(text: &str) -> String {
     let line = |line: &str| {
         let job = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));

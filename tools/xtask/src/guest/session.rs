@@ -77,9 +77,10 @@ pub(crate) struct Session {
     child: Guard,
     /// Disconnected once the machine has ended and everything has been read.
     pub(crate) printed: Receiver<Printed>,
-    /// What is sent here is typed at the guest's terminal, by a thread of its own: the guest takes it when it likes.
+    /// What is sent here is typed at the guest's terminal, by a thread of its own: the guest takes
+    /// it when it likes.
     keyboard: Sender<Vec<u8>>,
-    /// Whether the line carries commands beside what is typed ([`telnet`]).
+    /// Whether the line carries commands in addition to what is typed ([`telnet`]).
     has_commands: bool,
     /// Where QEMU's monitor listens.
     monitor: PathBuf,
@@ -170,7 +171,8 @@ impl Start {
 /// The servers that run guests.
 const CONFIGURATION: &str = include_str!("boot.conf");
 
-/// A word of the Unix server's arguments: no blank, nothing that the boot configuration takes for its own.
+/// A word of the Unix server's arguments: no blank, nothing that the boot configuration takes for
+/// its own.
 fn escaped(word: &str) -> String {
     if word.is_empty() {
         return "\\e".into();
@@ -214,7 +216,7 @@ fn pass_on(mut from: impl Read + Send + 'static, to: Sender<Printed>, what: fn(V
     });
 }
 
-/// Writes what is to be typed as fast as it is taken, until nobody types any more or takes it.
+/// Writes what is to be typed as fast as it is taken, until no more is typed or taken.
 fn type_on(mut keyboard: UnixStream) -> Sender<Vec<u8>> {
     let (sender, typed) = channel::<Vec<u8>>();
     std::thread::spawn(move || {
@@ -228,13 +230,15 @@ fn type_on(mut keyboard: UnixStream) -> Sender<Vec<u8>> {
 }
 
 impl Session {
-    /// Types at the guest's terminal. A machine that has ended takes nothing; that it has is noticed elsewhere.
+    /// Types at the guest's terminal. A machine that has ended takes nothing; that it has is
+    /// noticed elsewhere.
     pub(crate) fn send(&self, bytes: &[u8]) {
         let typed = if self.has_commands { telnet::text(bytes) } else { bytes.to_vec() };
         let _ = self.keyboard.send(typed);
     }
 
-    /// Tells the guest the size of the window in which its terminal is shown, if the line has a way to say so.
+    /// Tells the guest the size of the window in which its terminal is shown, if the line has a way
+    /// to say so.
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         if self.has_commands {
             let _ = self.keyboard.send(telnet::window_size(rows, columns));
@@ -251,7 +255,8 @@ impl Session {
         monitor::stands_still(&self.monitor)
     }
 
-    /// Asks a machine that hangs where it is; returns what it says on its log, and QEMU's registers.
+    /// Asks a machine that hangs where it is; returns what it says on its log, and QEMU's
+    /// registers.
     pub(crate) fn interrogate(&self) -> Vec<u8> {
         let registers = monitor::interrogate(&self.monitor);
         let mut said = Vec::new();
@@ -267,7 +272,8 @@ impl Session {
     /// The status with which the guest ended, after the ports have been read to their ends.
     ///
     /// # Errors
-    /// The log names none: the machine has stopped by itself. The error has the last lines of the log.
+    /// The log names none: the machine has stopped by itself. The error has the last lines of the
+    /// log.
     pub(crate) fn status(&mut self, log: &Log) -> Result<i32> {
         let status = self.child.0.wait().context("waiting for QEMU")?;
         log.status.with_context(|| {
@@ -288,7 +294,7 @@ pub(crate) struct Log {
     partial: Vec<u8>,
     last: VecDeque<String>,
     pub(crate) status: Option<i32>,
-    /// Whether the machine was to start anew.
+    /// Whether the machine was to start again.
     pub(crate) restarts: bool,
 }
 
@@ -320,7 +326,8 @@ impl Log {
     }
 }
 
-/// What the image's init writes to the terminal once it is as a command wants it: a control sequence that shows nothing.
+/// What the image's init writes to the terminal once it is as a command wants it: a control
+/// sequence that shows nothing.
 const READY: &[u8] = b"\x1b_guest ready\x1b\\";
 
 /// Waits for the moment from which on a command gets what is typed.

@@ -1,4 +1,5 @@
-//! Guest tests: scripts on an image, and what each printed compared with what it prints under Debian's own kernel.
+//! Guest tests: scripts on an image, and what each printed compared with what it prints under
+//! Debian's own kernel.
 
 use super::script::Script;
 use super::session::{Kernel, Log, Printed, Session, Start};
@@ -136,8 +137,8 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     Ok(Outcomes { ended: ended(&printed), trouble, seconds: started.elapsed().as_secs_f64(), log })
 }
 
-/// Reads both ports until the machine ends, keeping them in the log file; returns what the terminal showed, and why it was
-/// not enough.
+/// Reads both ports until the machine ends, keeping them in the log file; returns what the terminal
+/// showed, and why it was not enough.
 fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Option<String>)> {
     let mut file = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut said = Log::default();
@@ -173,7 +174,8 @@ fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Optio
     Ok((terminal, trouble))
 }
 
-/// What stands between the marks that `tests/guests/scripts/run` prints: name, and output with status.
+/// What stands between the marks that `tests/guests/scripts/run` prints: name, and output with
+/// status.
 fn ended(terminal: &[u8]) -> Vec<(String, String)> {
     let text = String::from_utf8_lossy(terminal).replace('\r', "");
     let mut rest = text.as_str();

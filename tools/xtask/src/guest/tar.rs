@@ -1,4 +1,5 @@
-//! Reading tar archives as packages have them: ustar with GNU's long names, or pax headers for names.
+//! Reading tar archives as packages have them: ustar with GNU's long names, or pax headers for
+//! names.
 
 use anyhow::{Context, Result, bail};
 
@@ -116,7 +117,7 @@ fn pax_names(mut data: &[u8]) -> Result<(Option<String>, Option<String>)> {
     Ok((path, link))
 }
 
-/// A path without what stands before its first component and behind its last.
+/// A path without what stands before its first component and after its last.
 fn plain(path: &str) -> String {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     parts.join("/")

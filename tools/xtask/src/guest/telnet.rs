@@ -1,5 +1,6 @@
-//! What goes beside the text on the way to the guest's terminal: commands as in Telnet (RFC 854), so that the size of the
-//! window (RFC 1073) needs no line of its own. The other end is the Unix server's with the argument `line=telnet`.
+//! What goes with the text on the way to the guest's terminal: commands as in Telnet (RFC 854), so
+//! that the size of the window (RFC 1073) needs no line of its own. The other end is the Unix
+//! server's with the argument `line=telnet`.
 
 /// The byte before a command; twice it stands for itself.
 const COMMAND: u8 = 255;

@@ -3,7 +3,8 @@
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
 use std::io::{stdin, stdout};
 
-/// While it lives, the terminal passes every key on, at once and unseen: the guest's own terminal does what there is to do.
+/// While it lives, the terminal passes every key on, immediately and unseen: the guest's own
+/// terminal does what there is to do.
 pub(super) struct Terminal {
     before: Option<Termios>,
 }
@@ -24,7 +25,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // Should this fail there is nobody left to tell.
+            // Should this fail there is nothing left to tell.
             let _ = tcsetattr(stdin(), OptionalActions::Drain, before);
         }
     }

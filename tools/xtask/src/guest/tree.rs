@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Who owns a file, and what may be done with it.
+/// Which user owns a file, and what may be done with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attributes {
     /// Permission bits, with set-user-id, set-group-id and sticky.
@@ -57,7 +57,8 @@ impl Tree {
     ) -> Result<()> {
         let (entries, sums) = package::contents(file)?;
         let newest = entries.iter().map(|entry| entry.modified).max().unwrap_or(0);
-        // Names of one file are found by the first of them, under the path that the archive has for it.
+        // Names of one file are found by the first of them, under the path that the archive has for
+        // it.
         let mut archived: BTreeMap<String, usize> = BTreeMap::new();
         for entry in entries {
             let path = merged(&entry.path);
@@ -65,7 +66,8 @@ impl Tree {
             let attributes = Attributes { mode, user, group, modified };
             let node = match entry.kind {
                 tar::Kind::Directory => {
-                    // A directory that several packages have keeps its first attributes; a link to one stays a link.
+                    // A directory that several packages have keeps its first attributes; a link to
+                    // one stays a link.
                     if !path.is_empty() && wanted(&path) && !MERGED.contains(&entry.path.as_str()) {
                         self.nodes.entry(path).or_insert((attributes, Node::Directory));
                     }
@@ -171,8 +173,8 @@ impl Tree {
         self.nodes.contains_key(&merged(path))
     }
 
-    /// Makes the directories that are missing on the way to what is there, and gives what is ours the newest date of all,
-    /// so that the same packages make the same image.
+    /// Makes the directories that are missing on the way to what is there, and gives what is ours
+    /// the newest date of all, so that the same packages make the same image.
     pub(super) fn complete(&mut self) {
         let newest = self.nodes.values().map(|(attributes, _)| attributes.modified).max().unwrap_or(0);
         let paths: Vec<String> = self.nodes.keys().cloned().collect();
@@ -205,7 +207,8 @@ fn merged(path: &str) -> String {
     if MERGED.contains(&first) && !rest.is_empty() { format!("usr/{path}") } else { path.to_string() }
 }
 
-/// Whether a path is what the pattern names, or below it. `*` in the pattern stands for a part of one component.
+/// Whether a path is what the pattern names, or below it. `*` in the pattern stands for a part of
+/// one component.
 pub(super) fn is_below(path: &str, pattern: &str) -> bool {
     let mut components = path.split('/');
     pattern.split('/').all(|pattern| components.next().is_some_and(|component| is_like(component, pattern)))

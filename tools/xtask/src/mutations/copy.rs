@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The copy, as the tree was when it was made. Nobody else has it as long as this lives.
+/// The copy, as the tree was when it was made. No other process has it as long as this lives.
 pub(super) struct Copy {
     root: PathBuf,
     _lock: File,
@@ -16,8 +16,8 @@ pub(super) struct Copy {
 const LEFT_OUT: [&str; 2] = ["target", ".git"];
 
 impl Copy {
-    /// Makes the copy like the tree as it is now. Files that are so already keep their time, so that little is built anew.
-    /// There can be several, by name.
+    /// Makes the copy like the tree as it is now. Files that are so already keep their time, so
+    /// that little is built again. There can be several, by name.
     pub(super) fn make(name: &str) -> Result<Copy> {
         let root = directory().join(name);
         fs::create_dir_all(&root)?;

@@ -60,7 +60,7 @@ impl Record {
 
 /// Notes what came of the patch `name`. The file keeps nothing of patches that are not in `all`.
 pub(super) fn note(name: &str, noticed: bool, commit: &str, what: &str, all: &[&str]) -> Result<()> {
-    // Read anew: others are tried in another process, perhaps.
+    // Read again: others are tried in another process, perhaps.
     let mut record = Record::read();
     record.set(name, noticed, commit, what);
     record.lines.retain(|name, _| all.contains(&name.as_str()));

@@ -53,8 +53,8 @@ impl Trials {
         Ok(Trials { toolchain: toolchain::find()?, suites })
     }
 
-    /// Begins with these tests of a witness: does what needs the sources of the copy. What is printed goes to a file called
-    /// `name`.
+    /// Begins with these tests of a witness: does what needs the sources of the copy. What is
+    /// printed goes to a file called `name`.
     pub(super) fn begin(&self, copy: &Copy, witness: &Witness, tests: &[&str], name: &str) -> Result<Begun> {
         match witness {
             Witness::Package(package) => on_host(copy, package, false, tests, name).map(Begun::Over),
@@ -89,7 +89,8 @@ impl Trials {
                 Outcome::Skipped(reason) => Went::NotRun(format!("was skipped: {reason}")),
             },
             None if verdict.announced => Went::Failed(format!("does not end: {failures}")),
-            // Without the patch it comes to the test, so the patch is noticed by all tests of the suite.
+            // Without the patch it comes to the test, so the patch is noticed by all tests of the
+            // suite.
             None => Went::Failed(format!("is not reached: {failures}")),
         };
         Ok(tests.iter().map(went).collect())
@@ -170,7 +171,8 @@ fn on_host(copy: &Copy, package: &str, models: bool, tests: &[&str], name: &str)
     Ok(tests.iter().map(went).collect())
 }
 
-/// Runs a command; returns what it printed, also to `log`, and whether it succeeded; `None`: it did not end.
+/// Runs a command; returns what it printed, also to `log`, and whether it succeeded; `None`: it did
+/// not end.
 fn output(command: &mut Command, log: &Path) -> Result<(String, Option<bool>)> {
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);

@@ -1,4 +1,5 @@
-//! The screen of a terminal of the kind `xterm-256color`, as far as programs on a character screen use it.
+//! The screen of a terminal of the kind `xterm-256color`, as far as programs on a character screen
+//! use it.
 
 use std::iter::repeat_n;
 
@@ -28,7 +29,7 @@ const BLANK: Cell = Cell {
 #[derive(Clone, Copy, Debug, Default)]
 struct Cursor {
     row: usize,
-    /// May be one behind the last column: the next character goes to the next line.
+    /// May be one after the last column: the next character goes to the next line.
     column: usize,
     style: Style,
     /// Lines are drawn by letters (the special graphics set).
@@ -62,7 +63,7 @@ pub(crate) struct Screen {
     parsing: Parsing,
     /// Bytes of a character of several that has not come completely.
     pending: Vec<u8>,
-    /// What the terminal answers to questions, for whoever types.
+    /// What the terminal answers to questions, for what types.
     pub(crate) answers: Vec<u8>,
     /// Every character that was ever shown, in order, with line feeds.
     pub(crate) shown: String,
@@ -88,7 +89,8 @@ impl Screen {
         }
     }
 
-    /// The person changes the size of the window. Lines stay where they are, as far as there is room.
+    /// The person changes the size of the window. Lines stay where they are, as far as there is
+    /// room.
     pub(crate) fn resize(&mut self, rows: usize, columns: usize) {
         let fit = |lines: &mut Vec<Vec<Cell>>, cursor: &mut Cursor| {
             // What is above goes first, as long as the cursor's line stays.
@@ -458,7 +460,7 @@ mod tests {
         let screen = shown("one\r\ntwo\r\n0123456789abc\r\nlast");
         assert_eq!(screen.text(), "two\n0123456789\nabc\nlast\n");
         assert_eq!((screen.cursor(), screen.shown.as_str()), ((3, 4), "one\ntwo\n0123456789abc\nlast"));
-        // Behind the last column the cursor waits: nothing is empty between.
+        // After the last column the cursor waits: nothing is empty between.
         assert_eq!(shown("0123456789\r\nx").text(), "0123456789\nx\n");
     }
 

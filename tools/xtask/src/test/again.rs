@@ -1,4 +1,5 @@
-//! Suites that have failed are run again, alone: one that passes then is flaky, and its failure is kept.
+//! Suites that have failed are run again, alone: one that passes then is flaky, and its failure is
+//! kept.
 
 use crate::boots::Verdict;
 use crate::suites::Run;
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// How often a suite that has failed is run again at most.
 const TIMES: usize = 2;
 
-/// With more failures than these something is wrong with the tree or with the host, and to run each again says nothing.
+/// With more failures than these something is wrong with the tree or with the host, and to run each
+/// again says nothing.
 pub(super) const MANY: usize = 10;
 
 /// The page that lists what is known to be flaky.
@@ -32,7 +34,8 @@ pub(super) struct Failed {
     pub(super) result: Result<Verdict>,
 }
 
-/// Runs it again by `boot`: the verdict with which it passed, if it did, and the log of its first failure.
+/// Runs it again by `boot`: the verdict with which it passed, if it did, and the log of its first
+/// failure.
 pub(super) fn again(
     failed: &Failed,
     mut boot: impl FnMut(&Run) -> Result<Verdict>,

@@ -5,8 +5,8 @@ use crate::suites::Run;
 use anyhow::Result;
 use std::sync::mpsc::channel;
 
-/// Runs machines on as many host processors as there are; reports each as it ends. `seconds` says what a run took when it was
-/// made before.
+/// Runs machines on as many host processors as there are; reports each as it ends. `seconds` says
+/// what a run took when it was made before.
 pub(crate) fn in_parallel(
     runs: Vec<Run>,
     seconds: impl Fn(&Run) -> Option<f64>,
@@ -40,15 +40,17 @@ pub(crate) fn in_parallel(
     });
 }
 
-/// How many processors of the host a machine takes: as many as it has itself, all of the host's at most. One where instructions
-/// are counted, for there its processors take turns, and one with guests, whose scripts run one program after the other, so that
-/// most of its processors rest most of the time.
+/// How many processors of the host a machine takes: as many as it has itself, all of the host's at
+/// most. One where instructions are counted, for there its processors take turns, and one with
+/// guests, whose scripts run one program after the other, so that most of its processors rest most
+/// of the time.
 fn width(run: &Run, processors: usize) -> usize {
     let is_narrow = run.machine.icount || run.suite.image.is_some();
     if is_narrow { 1 } else { (run.machine.cpus as usize).min(processors) }
 }
 
-/// The wide ones first, so that they do not wait at the end for a gap, and of those of one width the longest first.
+/// The wide ones first, so that they do not wait at the end for a gap, and of those of one width
+/// the longest first.
 fn in_order(mut runs: Vec<Run>, processors: usize, seconds: impl Fn(&Run) -> Option<f64>) -> Vec<Run> {
     let tenths = |run: &Run| seconds(run).map_or(0, |seconds| (seconds * 10.0) as u64);
     runs.sort_by_key(|run| std::cmp::Reverse((width(run, processors), tenths(run))));

@@ -1,4 +1,5 @@
-//! How long each suite takes: kept in `target/test-times.json`, so that the next run begins with the longest.
+//! How long each suite takes: kept in `target/test-times.json`, so that the next run begins with
+//! the longest.
 
 use crate::tree;
 use anyhow::{Context, Result};

@@ -1,5 +1,5 @@
-//! A trace as a picture: a lane for each processor, all on one time line; what one processor sends another as a line between
-//! them. Events have numbers, which a list below explains.
+//! A trace as a picture: a lane for each processor, all on one time line; what one processor sends
+//! another as a line between them. Events have numbers, which a list below explains.
 
 use crate::bench::chart::escape;
 use ::trace::{Event, Record, Words};
@@ -17,7 +17,7 @@ const BAR: f64 = 18.0;
 const LINE: f64 = 16.0;
 const COLUMNS: usize = 2;
 
-/// What the time behind an event is spent on, as far as the event says.
+/// What the time after an event is spent on, as far as the event says.
 fn colour(event: Event) -> &'static str {
     match event {
         Event::Idle => "#ececec",
@@ -168,7 +168,8 @@ mod tests {
         Record { time, processor, thread: 0x3a, event: event as u8, a, ..Record::EMPTY }
     }
 
-    /// Every event has its number, its bar and its line; who wakes another is joined to the waking.
+    /// Every event has its number, its bar and its line; what wakes another is joined to the
+    /// waking.
     #[test]
     fn events_and_what_is_sent_are_shown() {
         let records = [

@@ -1,6 +1,7 @@
-//! The phases of a call to another processor and of its answer, each direction by itself, to a processor that polls and to one that
-//! sleeps: a suite boots the program that makes them and dumps the kernel's trace; `docs/results` keeps what is read out of that,
-//! and a picture of the book is made of it.
+//! The phases of a call to another processor and of its answer, each direction by itself, to a
+//! processor that polls and to one that sleeps: a suite boots the program that makes them and dumps
+//! the kernel's trace; `docs/results` keeps what is read out of that, and a picture of the book is
+//! made of it.
 
 use crate::bench::chart::escape;
 use crate::suites::{self, Overrides};
@@ -15,7 +16,8 @@ use std::path::PathBuf;
 
 const SUITE: &str = "kernel/phases";
 
-/// A message from processor to processor, from the sender's system call to the receiver's return from its own.
+/// A message from processor to processor, from the sender's system call to the receiver's return
+/// from its own.
 #[derive(Debug, Deserialize, Serialize, PartialEq)]
 struct Message {
     name: String,
@@ -110,8 +112,8 @@ fn read(text: &str) -> Result<Vec<Message>> {
     Ok(messages)
 }
 
-/// The phases between `start` and `end`: until it is posted a message is on processor `from`, then on `to`. A phase is named
-/// after the event that ends it.
+/// The phases between `start` and `end`: until it is posted a message is on processor `from`, then
+/// on `to`. A phase is named after the event that ends it.
 fn phases(from: u16, to: u16, start: u64, end: u64, records: &[Record]) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     let (mut here, mut last) = (from, start);
@@ -236,7 +238,8 @@ mod tests {
         Record { time, processor, event: event as u8, ..Record::EMPTY }
     }
 
-    /// What the sender's processor does behind the message's back is not on the way, nor what the other's did before.
+    /// What the sender's processor does after it has sent the message is not on the way, nor what
+    /// the other's did before.
     #[test]
     fn a_message_changes_its_processor_when_it_is_posted() {
         let records = [
