@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::ptr::{eq, from_ref, null};
 
-use handover::{Attention, Letters, Mailbox, Node};
+use handover::{Attention, Idle, Letters, Mailbox, Node};
 
 use crate::arch;
 use crate::config::{self, FastPath};
@@ -125,6 +125,8 @@ pub struct Public {
     pub interrupts: Mailbox,
     /// Whether it looks at its mailboxes by itself.
     pub attention: Attention,
+    /// Whether it does nothing, so that another may act in its place.
+    pub idle: Idle,
     /// The space's page table that is loaded: whoever changes the space's pages knows by it who may remember them.
     pub active_root: ActiveRoot,
     /// Whether another processor has left a request to forget something, and waits.
@@ -139,6 +141,7 @@ impl Public {
             threads: Mailbox::new(),
             interrupts: Mailbox::new(),
             attention: Attention::new(),
+            idle: Idle::new(),
             active_root: ActiveRoot::new(),
             requested: Requested::new(),
             runs: SharedFlag::new(false),

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::{AVERAGED, count_over_phases, fixture, measure, measure_at, region, report};
 use bench_framework::{Range, now};
 use l4::ipc::{self, Message};
-use l4::{kip, registers, space, syscall, thread, utcb};
+use l4::{kip, registers, sigma0, space, syscall, thread, utcb};
 use x2::message::StringDescriptor;
 use x2::{Acceptor, Fpage, MapItem, MessageTag, Rights, ThreadId, Time, Timeouts};
 
@@ -66,6 +66,32 @@ extern "C" fn bare_partner() -> ! {
     )
 }
 
+/// The same in a program that has used an I/O port, [`PORT`], which it gets by the fault of its
+/// first access.
+#[unsafe(naked)]
+extern "C" fn bare_partner_with_ports() -> ! {
+    naked_asm!(
+        "in al, {port}",
+        "jmp {partner}",
+        port = const PORT,
+        partner = sym bare_partner,
+    )
+}
+
+/// A port whose register means nothing: that of diagnostic codes.
+const PORT: u16 = 0x80;
+
+/// A [`bare_partner_with_ports`] in a space of its own.
+fn partner_with_ports() -> ThreadId {
+    let ports = Fpage::io(PORT, 0);
+    assert_eq!(sigma0::request_ports(ports), Ok(true), "sigma0 gives the root task all ports");
+    let partner = fixture::elsewhere(bare_partner_with_ports);
+    let fault = ipc::receive(partner).expect("the fault of its access");
+    assert_eq!(fault.word(0), ports.raw(), "it has no ports yet");
+    ipc::send(partner, Message::new(0).map_item(MapItem::map(ports, 0))).expect("it waits for the port");
+    partner
+}
+
 /// Answers `R9` as a whole message to whoever has sent one, as a server: it waits for anybody.
 #[unsafe(naked)]
 extern "C" fn bare_server() -> ! {
@@ -99,6 +125,85 @@ fn bare_round_trips(partner: ThreadId, tag: MessageTag, rounds: u64) {
             "dec qword ptr [rsp + 8]",
             "jnz 2b",
             "add rsp, 16",
+            "pop rbx",
+            "pop rbp",
+            ipc = sym IPC,
+            inout("r9") tag.raw() => _,
+            out("rax") _, out("rcx") _, out("rdx") _, inout("rsi") partner.raw() => _, inout("rdi") rounds => _, out("r8") _, out("r10") _,
+            out("r11") _, out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+        );
+    }
+}
+
+/// Round trips in a loop that has the work of a convenience interface for each message, 26
+/// instructions with the two of the stub: all message registers that processor registers carry come
+/// from the UTCB and go there, and the sender is stored. `[RSP]` is how many, and after it come the
+/// partner and room for the sender.
+macro_rules! message_loop {
+    () => {
+        concat!(
+            "2: mov rsi, [rsp + 8]\n",
+            "mov rdx, rsi\n",
+            "xor r8d, r8d\n",
+            "mov rbp, gs:[0]\n",
+            "mov r9, [rbp]\n",
+            "mov rax, [rbp + 8]\n",
+            "mov rbx, [rbp + 16]\n",
+            "mov r10, [rbp + 24]\n",
+            "mov r12, [rbp + 32]\n",
+            "mov r13, [rbp + 40]\n",
+            "mov r14, [rbp + 48]\n",
+            "mov r15, [rbp + 56]\n",
+            "call [rip + {ipc}]\n",
+            "mov [rdi], r9\n",
+            "mov [rdi + 8], rax\n",
+            "mov [rdi + 16], rbx\n",
+            "mov [rdi + 24], r10\n",
+            "mov [rdi + 32], r12\n",
+            "mov [rdi + 40], r13\n",
+            "mov [rdi + 48], r14\n",
+            "mov [rdi + 56], r15\n",
+            "mov [rsp + 16], rsi\n",
+            "dec qword ptr [rsp]\n",
+            "jnz 2b",
+        )
+    };
+}
+
+/// As [`bare_partner`], in a [`message_loop`]: it answers with what is in its UTCB, the last
+/// message.
+#[unsafe(naked)]
+extern "C" fn loop_partner() -> ! {
+    naked_asm!(
+        "push 0",
+        "push qword ptr [rip + {root}]",
+        "push -1",
+        "xor esi, esi",
+        "mov rdx, [rsp + 8]",
+        "xor r8d, r8d",
+        "call [rip + {ipc}]",
+        "mov [rdi], r9",
+        message_loop!(),
+        "ud2",
+        root = sym ROOT,
+        ipc = sym IPC,
+    )
+}
+
+/// `rounds` round trips to a [`loop_partner`] with `tag`, in the same loop.
+fn loop_round_trips(partner: ThreadId, tag: MessageTag, rounds: u64) {
+    // SAFETY: as in [`bare_round_trips`]; the message registers in the UTCB mean nothing to Rust.
+    unsafe {
+        asm!(
+            "push rbp",
+            "push rbx",
+            "push 0",
+            "push rsi",
+            "push rdi",
+            "mov rbp, gs:[0]",
+            "mov [rbp], r9",
+            message_loop!(),
+            "add rsp, 24",
             "pop rbx",
             "pop rbp",
             ipc = sym IPC,
@@ -158,15 +263,25 @@ fn strings() {
 /// Round trips to `partner` by the number of words, those beyond the seventh being in the UTCBs; the cost of an operation, of
 /// which there are so many in each.
 fn bare_series(test: &'static str, partner: ThreadId, operations: u64) {
+    series(test, partner, operations, bare_round_trips);
+}
+
+/// As [`bare_series`], by these round trips.
+fn series(
+    test: &'static str,
+    partner: ThreadId,
+    operations: u64,
+    round_trips: fn(ThreadId, MessageTag, u64),
+) {
     for words in WORDS.values() {
         let tag = MessageTag::new(0, words as usize, 0);
-        bare_round_trips(partner, tag, 1);
+        round_trips(partner, tag, 1);
         let start = now();
-        bare_round_trips(partner, tag, AVERAGED);
+        round_trips(partner, tag, AVERAGED);
         report(test, words, (now() - start) / (operations * AVERAGED));
         if COUNTED.contains(&words) {
             region(format_args!("{test} at {words}"), operations * AVERAGED, || {
-                bare_round_trips(partner, tag, AVERAGED);
+                round_trips(partner, tag, AVERAGED);
             });
         }
     }
@@ -179,6 +294,9 @@ fn bare() {
     bare_series("ipc-bare-across-spaces", fixture::elsewhere(bare_partner), 2);
     bare_series("ipc-bare-within-a-space", fixture::here(bare_partner), 2);
     bare_series("call-to-open-wait-server-bare", fixture::elsewhere(bare_server), 1);
+    series("ipc-loop-across-spaces", fixture::elsewhere(loop_partner), 2, loop_round_trips);
+    series("ipc-loop-within-a-space", fixture::here(loop_partner), 2, loop_round_trips);
+    bare_series("ipc-bare-across-spaces-with-ports", partner_with_ports(), 2);
     // The stubs of Ipc and Lipc are the same: what makes it local IPC are local ids.
     ROOT.store(utcb::my_local_id().raw(), Ordering::Relaxed);
     let partner = thread::local_id_of(fixture::here(bare_partner)).expect("a thread of this space");

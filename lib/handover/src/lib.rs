@@ -1,9 +1,11 @@
 //! How a kernel object changes from one processor to another (K6, K12).
 //!
-//! An object has a [`Location`]: the processor that may touch its state, alone and without locks. That processor gives it
-//! away by [`Location::leave`] and then [`Mailbox::post`]; the next one takes the whole mailbox and confirms each object
-//! with [`Location::arrive`]. Nobody else ever changes a location, so a processor that finds an object *here* keeps it for
-//! as long as it wants, and whatever another location says is only a hint of where to ask next.
+//! An object has a [`Location`]: the processor that may touch its state, alone and without locks.
+//! That processor gives it away by [`Location::leave`] and then [`Mailbox::post`]; the next one
+//! takes the whole mailbox and confirms each object with [`Location::arrive`]. Nothing else changes
+//! a location, except the holder of a [`Claim`] on an idle processor, in its place. So a processor
+//! that finds an object *here* keeps it for as long as it wants, and whatever another location says
+//! is only a hint of where to ask next.
 //!
 //! | what happens at the same time | who decides |
 //! |---|---|
@@ -12,12 +14,14 @@
 //! | it is cancelled, or deleted, while somebody brings it a message | both act where it is, one after the other |
 //! | the target goes to sleep while it gets mail | [`Attention`]: one of the two sees the other |
 //! | something happens again to an object that is on its way back | [`Again`]: one of the two sees the other |
+//! | its processor is idle, and another one acts there | [`Idle`]: one of the two at a time |
 //! | it is looked up while it ends, and its memory is used for another | [`Identity`], read before the location |
 #![cfg_attr(not(any(test, loom)), no_std)]
 
 mod again;
 mod attention;
 mod identity;
+mod idle;
 mod mailbox;
 #[cfg(all(test, loom))]
 mod models;
@@ -25,6 +29,7 @@ mod models;
 pub use again::Again;
 pub use attention::Attention;
 pub use identity::Identity;
+pub use idle::{Claim, Idle};
 pub use mailbox::{Letters, Mailbox, Node};
 
 #[cfg(not(loom))]
@@ -53,7 +58,8 @@ impl Location {
         Self(AtomicU16::new(processor))
     }
 
-    /// Whether the object is at `processor`, the executing one. If so it stays until that processor sends it away.
+    /// Whether the object is at `processor`, the executing one or one that it has [claimed](Claim).
+    /// If so it stays until that processor sends it away.
     #[inline]
     pub fn is_at(&self, processor: u16) -> bool {
         // Relaxed: that the answer is yes was written by this processor itself.
@@ -72,7 +78,9 @@ impl Location {
         self.0.load(Ordering::Relaxed) & !IN_TRANSIT
     }
 
-    /// The owner gives the object away: only its node may be touched from now on, by [`Mailbox::post`].
+    /// The owner gives the object away: only its node may be touched from now on, by
+    /// [`Mailbox::post`]. The holder of a [`Claim`] gives an object of the idle processor to that
+    /// processor, so that it hears of it.
     pub fn leave(&self, to: u16) {
         // Relaxed: the mailbox publishes the object; who reads this early waits at `to` for it.
         self.0.store(to | IN_TRANSIT, Ordering::Relaxed);

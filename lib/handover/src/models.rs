@@ -6,7 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
-use crate::{Again, Attention, Identity, Location, Mailbox, Node};
+use crate::{Again, Attention, Identity, Idle, Location, Mailbox, Node};
 
 /// An object: a thread, for example.
 #[repr(C)]
@@ -377,4 +377,66 @@ fn loom_an_object_that_was_ended_here_is_not_found_in_what_its_memory_is_used_fo
         assert!(!object.touch_at(0));
         maker.join().unwrap();
     });
+}
+
+/// The second of two processors is idle and looks for mail; `others` find that and act there, on
+/// the one object, or fail and go there.
+fn claims(others: usize) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.max_branches = 10_000;
+    model.check(move || {
+        let target = object(0, Work::Nothing);
+        let machine = Machine::new(1, target, others as u32);
+        let idle = Arc::new(Idle::new());
+        let claimants: Vec<_> = (0..others)
+            .map(|_| {
+                let (machine, idle) = (machine.clone(), idle.clone());
+                thread::spawn(move || {
+                    let claim = idle.claim();
+                    // In its place: the object is there, and goes to it.
+                    if claim.is_some() && target.location.is_at(0) {
+                        target.change(|state| state.delivered += 1);
+                        target.location.leave(0);
+                        drop(claim);
+                        machine.mailboxes[0].post(&[&target.node]);
+                        machine.left.fetch_sub(1, Ordering::AcqRel);
+                    } else {
+                        drop(claim);
+                        machine.send(object(1, Work::Deliver), 0);
+                    }
+                })
+            })
+            .collect();
+        let served = |machine: &Machine| {
+            let letters: Vec<_> = machine.mailboxes[0].take().map(object_of).collect();
+            letters.iter().for_each(|object| object.location.arrive(0));
+            letters.iter().for_each(|object| machine.visit(0, object));
+        };
+        loop {
+            idle.begin();
+            thread::yield_now();
+            idle.end();
+            if target.location.is_at(0) {
+                // As a busy processor does: no claim is left.
+                target.state();
+            }
+            served(&machine);
+            if machine.left.load(Ordering::Acquire) == 0 && target.location.is_at(0) {
+                break;
+            }
+        }
+        claimants.into_iter().for_each(|claimant| claimant.join().expect("it ends"));
+        assert_eq!(target.state().delivered, others as u32);
+    });
+}
+
+#[test]
+fn loom_an_idle_processor_is_claimed() {
+    claims(1);
+}
+
+#[test]
+fn loom_an_idle_processor_is_claimed_by_one_at_a_time() {
+    claims(2);
 }

@@ -461,18 +461,25 @@ fn poll(public: &Public) -> bool {
 
 /// Waits for interrupts and mail.
 fn idle() -> Next {
-    if cpu_count() > 1 {
-        let public = &cpu_local().processor.public;
-        public.attention.start_polling();
-        let found = poll(public);
-        public.attention.stop_polling();
-        if found || public.has_mail() {
-            return receive_mail();
-        }
-        delay::at(Point::Sleep);
-        tlb::unload_any();
+    if cpu_count() == 1 {
+        return serve(wait_for_interrupt());
     }
-    serve(wait_for_interrupt())
+    let public = &cpu_local().processor.public;
+    // From here to the end another processor may touch what belongs to this one's threads (K6):
+    // here nothing does.
+    public.idle.begin();
+    public.attention.start_polling();
+    let found = poll(public);
+    public.attention.stop_polling();
+    if found || public.has_mail() {
+        public.idle.end();
+        return receive_mail();
+    }
+    delay::at(Point::Sleep);
+    tlb::unload_any();
+    let vector = wait_for_interrupt();
+    public.idle.end();
+    serve(vector)
 }
 
 /// Starts the first thread, or waits for one. The boot code's stack is left for good.

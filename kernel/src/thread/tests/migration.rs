@@ -26,7 +26,7 @@ fn served(home: u16) -> (World, ThreadRef, ThreadRef) {
     (world, server, client)
 }
 
-fn send_and_receive(world: &World, thread: ThreadRef, to: ThreadId, from: ThreadId) {
+pub(super) fn send_and_receive(world: &World, thread: ThreadRef, to: ThreadId, from: ThreadId) {
     world.call(Call::Ipc, thread, &[(R9, 0), (Rsi, to.raw()), (Rdx, from.raw()), (R8, 0)]);
 }
 

@@ -5,6 +5,7 @@ mod deletion;
 mod exhaustion;
 mod fast_path;
 mod identity;
+mod idle;
 mod interrupts;
 mod invariants;
 mod left_over;
@@ -82,11 +83,19 @@ impl World {
 
     /// Dispatches until a thread is at user level. `None`: all wait.
     fn run(&self, next: Next) -> Option<ThreadRef> {
+        let idle = &processor::this().public.idle;
+        // It was idle until now: nothing happens to other processors between what woke it and this.
+        if idle.claim().is_some() {
+            idle.end();
+        }
         let mut next = next;
         loop {
             match dispatch(next) {
                 Outcome::Resume(thread) => return Some(thread),
-                Outcome::Idle => return None,
+                Outcome::Idle => {
+                    idle.begin();
+                    return None;
+                }
                 Outcome::TakeInterrupts => next = take_interrupts(|| self.interrupt()),
             }
         }

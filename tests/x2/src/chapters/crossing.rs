@@ -20,6 +20,7 @@ tests! {
     CRO0006 [7.18ab] "a message that has waited says whether it comes from another processor" waiting_messages_are_marked;
     CRO0007 [7.18a] "of a message in another's name the processor counts on which its sender runs" propagated_messages_are_marked;
     CRO0008 [7.18a] "a page fault says whether it comes from another processor, a notification never" faults_are_marked;
+    CRO0009 [7.1, 7.7a] "messages alone arrive once each and in order, whether their receiver's processor has nothing else to do" messages_alone;
 }
 
 const ANSWER: u64 = 7;
@@ -132,6 +133,48 @@ fn no_answer_out_of_reach() {
     });
     assert_eq!(ipc::receive(server).expect("it tells").word(0), nobody());
     thread::delete(stranger).expect("it exists");
+}
+
+/// Messages of each sender, and how many registers they have: none but a number, all that processor
+/// registers hold, more.
+const ALONE: u64 = 600;
+const LENGTHS: [usize; 3] = [1, 7, 40];
+
+fn messages_alone() {
+    let me = utcb::my_global_id();
+    let receiver = spawn(move || {
+        let mut next = [0; 2];
+        while next != [ALONE; 2] {
+            let message = ipc::wait().expect("a message");
+            let (sender, number) = (message.tag.label() as usize, message.word(0));
+            let length = LENGTHS[number as usize % LENGTHS.len()];
+            assert_eq!((number, message.tag.untyped()), (next[sender], length));
+            assert!((0..length).all(|index| message.word(index) == number + index as u64), "{number}");
+            next[sender] += 1;
+            // Now and then it waits with a timeout, which ends with a message or by itself.
+            if number % 16 == 3 {
+                let _ = ipc::receive_timeout(me, Time::period(number % 64 + 1));
+            }
+        }
+        ipc::send(me, Message::new(ANSWER)).expect("the test waits");
+    });
+    place(receiver, 1);
+    for (label, processor) in [(0, 2), (1, 3)] {
+        let sender = spawn(move || {
+            for number in 0..ALONE {
+                let length = LENGTHS[number as usize % LENGTHS.len()] as u64;
+                let words: [u64; 40] = core::array::from_fn(|index| number + index as u64);
+                let message = Message::with_words(label, &words[..length as usize]);
+                ipc::send(receiver, message).expect("it waits");
+                // The receiver's processor often has nothing to do.
+                if number % 4 != 0 {
+                    let _ = ipc::receive_timeout(me, Time::period(1 << (number % 7)));
+                }
+            }
+        });
+        place(sender, processor);
+    }
+    assert_eq!(ipc::receive(receiver).expect("it has all").tag.label(), ANSWER);
 }
 
 /// Pairs of processors: of two threads that live there, or with one processor do not.

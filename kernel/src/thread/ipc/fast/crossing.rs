@@ -7,10 +7,12 @@
 use x2::{MessageTag, ThreadId};
 
 use super::{TYPED_OR_FLAGS, can_wait, offer_to, take_words};
+use crate::arch;
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::NEVER;
 use crate::space::Space;
+use crate::sync::delay::{self, Point};
 use crate::thread::ipc::rendezvous::reaches;
 use crate::thread::ipc::{complete, resume_or_switch};
 use crate::thread::table::threads;
@@ -23,9 +25,15 @@ const SEND_TIMEOUT: u64 = RECEIVE_TIMEOUT << 16;
 /// Flags that an Ipc clears in whose message there is nothing special.
 const SPECIAL: u8 = flag::SAW_ORIGINATOR | flag::SAW_ITS_HOME | flag::REDIRECTED | flag::PROPAGATED;
 
-/// Does the Ipc of the current thread to `receiver`, which is elsewhere, as far as that can be done here: goes there.
+/// Does the Ipc of the current thread to `receiver`, which is elsewhere, as far as that can be done
+/// here: goes there, unless it only sends and need not go.
 #[inline(always)]
 pub fn go(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
+    if current.registers.rdx.get() == ThreadId::NIL.raw()
+        && let Some(next) = send_to_idle(current, receiver)
+    {
+        return Some(next);
+    }
     let sends_for_ever = current.registers.r8.get() & SEND_TIMEOUT == 0;
     // Whether the receiver is in reach is seen there.
     if !sends_for_ever || !is_plain(current) || current.space.get().is_some_and(Space::is_redirected) {
@@ -40,6 +48,43 @@ pub fn go(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     current.set_continuation(Continuation::SendAgain(IpcKind::User));
     location::depart_alone(current, receiver.location.processor());
     Some(Next::Schedule)
+}
+
+/// Does the Ipc of the current thread, which only sends, to `receiver`, which is elsewhere, if that
+/// waits at home for it and its processor is idle: then this one acts in the other's place (K6),
+/// gives the receiver its message, and lets the other know. The sender goes on, as if it
+/// had come back.
+#[cold]
+fn send_to_idle(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
+    if !is_plain(current) || current.space.get().is_some_and(Space::is_redirected) {
+        return None;
+    }
+    let to = ThreadId::from_raw(current.registers.rsi.get());
+    let home = receiver.location.processor();
+    let claim = arch::processor(u32::from(home)).idle.claim()?;
+    // What is there stays there, and nothing else touches it, as long as the claim is held. Nothing
+    // here waits for anything.
+    if !receiver.location.is_at(home)
+        || receiver.id() != to
+        || receiver.home() != home
+        || receiver.offer().is_timed()
+        || receiver.timeout.deadline().is_some()
+        || offer_to(receiver, current) != Some(IpcKind::User)
+        || !goes_to(current, receiver)
+    {
+        return None;
+    }
+    // POINT OF NO RETURN.
+    delay::at(Point::Post);
+    current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
+    take_words(receiver, current, tag(current).with_cross_processor(true));
+    receiver.end_offered_wait();
+    // Its processor learns of it as of a thread that comes home.
+    receiver.location.leave(home);
+    drop(claim);
+    processor::post(home, |public| &public.threads, &[&receiver.mail]);
+    complete::sent(current, IpcKind::User);
+    Some(Next::Return)
 }
 
 /// Whether the Ipc of `thread` is of untyped words and without a receive timeout.
