@@ -1,13 +1,16 @@
 //! The book in `docs/`: rendering it, and what `./mac check` asks of it. Every chapter is in the
 //! summary, every link leads to a file of the book and to a heading that exists there, and what it
-//! names is there: commands ([`commands`]) and files of the tree ([`paths`]).
+//! names is there: commands ([`commands`]) and files of the tree ([`paths`]). What programs
+//! understand is explained ([`mentioned`]).
 
 mod commands;
+mod mentioned;
 mod paths;
 
 use crate::{command, toolchain, tree};
 use anyhow::{Context, Result, bail};
 pub(crate) use commands::{check as check_commands, run as run_commands};
+pub(crate) use mentioned::check as check_mentioned;
 pub(crate) use paths::check as check_paths;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,6 +39,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     check_links()?;
     check_commands()?;
     check_paths()?;
+    check_mentioned()?;
     if options.check {
         return Ok(());
     }

@@ -32,6 +32,7 @@ pub(crate) fn run() -> Result<()> {
         ("links of the book", book::check_links()),
         ("commands of the book", book::check_commands()),
         ("files that the book names", book::check_paths()),
+        ("words that the book explains", book::check_mentioned()),
         ("words", words::check()),
         ("tables of the book", bench::check_tables()),
         ("budgets and targets", bench::check_budgets()),
