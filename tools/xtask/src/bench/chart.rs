@@ -117,6 +117,9 @@ const PARTS: [&str; 12] = [
     "#e3d57a", "#555555", "#c4c4c4",
 ];
 
+/// Black on white also on a page whose background is dark.
+pub(crate) const BACKGROUND: &str = "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+
 /// Horizontal bars of the same length, each stacked of the shares of its parts, with their sums in
 /// `unit`; below them what the parts are called.
 pub(crate) fn stacked(bars: &[Bar<'_>], parts: &[&str], unit: &str) -> String {
@@ -129,7 +132,7 @@ pub(crate) fn stacked(bars: &[Bar<'_>], parts: &[&str], unit: &str) -> String {
     let colour = |index: usize| PARTS[index % PARTS.len()];
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {}\" role=\"img\" font-family=\"sans-serif\" \
-         font-size=\"12\">\n",
+         font-size=\"12\">\n{BACKGROUND}",
         legend + 18.0 * parts.len() as f64
     );
     for (row, bar) in bars.iter().enumerate() {

@@ -206,4 +206,14 @@ mod tests {
         );
         assert!(svg(&report).contains("server: Unix"));
     }
+
+    #[test]
+    fn the_books_picture_is_that_of_the_results() {
+        let picture = tree::root().join("docs/src/pictures/guests-parts.svg");
+        let of_the_results = svg(&published::read("guests-parts").unwrap());
+        assert!(
+            std::fs::read_to_string(picture).unwrap() == of_the_results,
+            "./mac bench guests --profile --publish"
+        );
+    }
 }

@@ -26,7 +26,7 @@ fn file(name: &str) -> PathBuf {
     tree::root().join("docs/results").join(format!("{name}.json"))
 }
 
-fn read(name: &str) -> Result<Report> {
+pub(super) fn read(name: &str) -> Result<Report> {
     let path = file(name);
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is no report", path.display()))

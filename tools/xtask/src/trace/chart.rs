@@ -1,7 +1,7 @@
 //! A trace as a picture: a lane for each processor, all on one time line; what one processor sends
 //! another as a line between them. Events have numbers, which a list below explains.
 
-use crate::bench::chart::escape;
+use crate::bench::chart::{BACKGROUND, escape};
 use ::trace::{Event, Record, Words};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -71,7 +71,7 @@ pub(super) fn svg(records: &[Record]) -> String {
     let height = below + LINE * (records.len().div_ceil(COLUMNS) as f64 + 1.0);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         font-family=\"sans-serif\" font-size=\"11\">\n"
+         font-family=\"sans-serif\" font-size=\"11\">\n{BACKGROUND}"
     );
     for processor in lanes.places.keys() {
         bars(&mut svg, &lanes, *processor);

@@ -3,7 +3,7 @@
 //! the kernel's trace; `docs/results` keeps what is read out of that, and a picture of the book is
 //! made of it.
 
-use crate::bench::chart::escape;
+use crate::bench::chart::{BACKGROUND, escape};
 use crate::suites::{self, Overrides};
 use crate::{boots, build, tree};
 use ::trace::{Event, Record};
@@ -174,7 +174,7 @@ fn svg(messages: &[Message]) -> String {
     let height = below + 16.0 * names.len().div_ceil(2) as f64;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         font-family=\"sans-serif\" font-size=\"11\">\n"
+         font-family=\"sans-serif\" font-size=\"11\">\n{BACKGROUND}"
     );
     for (index, message) in messages.iter().enumerate() {
         let top = index as f64 * ROW + 8.0;
