@@ -67,6 +67,24 @@ saved_entry:
     xor     ebp, ebp
     call    system_call_entered
 
+// SYSCALL of code that is not 64-bit. A program can run such code only in an emulator (see jump_if_user): for it the call is an
+// invalid instruction.
+.balign 16
+.global other_call_entry
+other_call_entry:
+    swapgs
+    mov     gs:[{scratch}], rsp
+    mov     rsp, gs:[{entry_top}]
+    push    {user_data}
+    push    qword ptr gs:[{scratch}]
+    push    r11
+    push    {user_code}
+    push    rcx
+    push    0
+    push    {invalid_opcode}
+    swapgs
+    jmp     entry_from_user
+
 // Interrupt or exception: vectors.S describes the stack. GS is the user's.
 .balign 64
 .global entry_from_user

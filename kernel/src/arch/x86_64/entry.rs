@@ -196,6 +196,7 @@ const _: () = assert!((STUB_PAGE | USER_END).is_multiple_of(256) && Call::Notify
 unsafe extern "C" {
     fn system_call_entry();
     fn plain_system_call_entry();
+    fn other_call_entry();
     fn resume_by_sysret(thread: ThreadRef) -> !;
     fn resume_by_iret(thread: ThreadRef) -> !;
 }
@@ -218,10 +219,11 @@ pub fn allow_fast_entry(allowed: bool) {
 
 /// Lets the executing processor enter by SYSCALL.
 pub fn init() {
-    // SAFETY: STAR and the flag mask are set; the entry point saves what it uses.
+    // SAFETY: STAR and the flag mask are set; the entry points save what they use.
     unsafe {
         write_msr(msr::STAR, gdt::STAR);
         write_msr(msr::LSTAR, plain_system_call_entry as *const () as u64);
+        write_msr(msr::CSTAR, other_call_entry as *const () as u64);
     }
 }
 

@@ -121,7 +121,7 @@ const CR0_NUMERIC_ERROR: u64 = 1 << 5;
 const CR0_WRITE_PROTECT: u64 = 1 << 16;
 
 /// Turns the protections on, on the executing processor, and makes every way into the kernel refuse until the entry code
-/// sets its own (K14: CSTAR and SYSENTER refuse for good).
+/// sets its own (K14: SYSENTER refuses for good).
 pub fn enable() {
     let mut cr4 = read_cr4() | 1 << 9 | 1 << 10; // OSFXSR, OSXMMEXCPT
     for (feature, number) in [

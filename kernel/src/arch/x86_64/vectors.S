@@ -9,6 +9,16 @@
 // and kernel_mode_exception is called; if it returns, so does the interrupted code.
 
 .text
+
+// Jumps if the frame is of user mode. That is what its CS says, except in virtual-8086 mode, where CS is no selector. 64-bit
+// processors do not have that mode, but QEMU's translator lets the IRET of any program switch to it.
+.macro jump_if_user target
+    test    byte ptr [rsp + 24], 3
+    jnz     \target
+    test    byte ptr [rsp + 34], 2          // RFLAGS.VM
+    jnz     \target
+.endm
+
 .balign 16
 .global interrupt_vectors
 interrupt_vectors:
@@ -34,8 +44,7 @@ interrupt_vectors:
 
 .balign 16
 from_anywhere:
-    test    byte ptr [rsp + 24], 3
-    jnz     entry_from_user
+    jump_if_user entry_from_user
     cmp     dword ptr [rsp], {first_interrupt}
     jb      from_kernel
     // The kernel opens interrupts only where it waits for one, or looks for one: it finds the vector, and interrupts off.
@@ -51,8 +60,7 @@ from_anywhere:
 // stack, where frames from user mode do, which are taken away before anything else is pushed; from kernel mode it moves to a
 // stack for faults, or if one is reported there already, below that.
 fault:
-    test    byte ptr [rsp + 24], 3
-    jnz     entry_from_user
+    jump_if_user entry_from_user
     push    rax
     mov     rax, [rsp + 48]             // RSP
     sub     rax, rsp
@@ -125,9 +133,9 @@ from_kernel:
 // A debug exception arrives on its interrupt stack, because it may hit the first instruction of an entry. Taken in user
 // mode it is an ordinary exception of the thread: the frame moves to the stack that other exceptions arrive on.
 debug_exception:
-    test    byte ptr [rsp + 24], 3
-    jz      from_kernel
-    swapgs
+    jump_if_user 3f
+    jmp     from_kernel
+3:  swapgs
     push    rax
     push    rcx
     mov     rcx, rsp

@@ -1,15 +1,16 @@
 //! Exceptions, and the registers across them (ABI 13; X.2 rules 11.1-11.7).
 
-use crate::framework::fixture::{await_state, spawn};
-use crate::framework::tests;
+use crate::framework::fixture::{Space, await_state, image_fault_answer, spawn};
+use crate::framework::{arena, tests};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message, Received};
 use l4::thread;
 use l4::{kip, utcb};
 use x2::control::ThreadState;
+use x2::protocol;
 use x2::protocol::exception::{self, NUMBER, RAX, RBX, RFLAGS, RIP, RSP, TAG};
-use x2::{IpcErrorKind, ThreadId};
+use x2::{Fpage, IpcErrorKind, MapItem, Rights, ThreadId, Time};
 
 tests! {
     EXC0001 [11.1, 11.2, 11.3, ABI 13] "an invalid instruction sends the whole frame to the handler" frame;
@@ -23,6 +24,7 @@ tests! {
     EXC0009 [11.4, ABI 19.6] "CLI, STI, HLT and privileged registers are refused" privileged_instructions;
     EXC0011 [11.1, 11.4] "every exception that a program can raise here has its vector and instruction pointer" all_vectors;
     EXC0012 [5.31a] "an aborted exception message goes on at the instruction, which raises it again" aborted;
+    EXC0013 [11.1, 11.4] "an IRET that asks for virtual-8086 mode ends in a message of its thread, whatever code there does" virtual_8086_mode;
     EXC0010 [5.34, 5.15] "deleting a handler that owes the reply halts the thread" handler_deleted;
 }
 
@@ -326,4 +328,78 @@ fn aborted() {
     thread::abort_ipc(received.from).expect("its thread is of this space");
     let again = ipc::receive(received.from).expect("the exception again");
     assert_eq!((again.tag, register(&again, RIP), register(&again, RBX)), (TAG, ip, 0x102));
+}
+
+/// What a processor does in virtual-8086 mode, from the first byte of a page, and how the thread may leave it.
+const OLD_CODE: [&[u8]; 6] = [
+    LOOP,
+    &[0xf4],             // HLT
+    &[0x0f, 0x0b],       // UD2
+    &[0xcd, 0x80],       // INT 0x80
+    &[0x0f, 0x05],       // SYSCALL
+    &[0x9c, 0x9d, 0xcc], // PUSHF, POPF, INT3
+];
+/// Left by timer interrupts.
+const LOOP: &[u8] = &[0xeb, 0xfe];
+/// Segments, with all privilege levels in the lowest bits. With [`OLD_IP`] each begins in one of the pages that [`last_message`] maps.
+const OLD_SEGMENTS: [u64; 6] = [0, 8, 0x10, 0x29, 0x2b, 0x100];
+const OLD_IP: u64 = 0x1000;
+/// Of the frame, and the interrupt flag.
+const VIRTUAL_8086: u64 = 1 << 17 | 1 << 9;
+
+/// IRETD to segment RDI at [`OLD_IP`], with nothing but zeros in the other registers that such a frame has.
+#[unsafe(naked)]
+extern "C" fn iret_to_virtual_8086(segment: u64) -> ! {
+    naked_asm!(
+        "sub rsp, 64",
+        "mov dword ptr [rsp], {ip}",
+        "mov [rsp + 4], edi",
+        "mov dword ptr [rsp + 8], {flags}",
+        "mov dword ptr [rsp + 12], 0x2000",
+        "mov dword ptr [rsp + 16], 0",
+        "mov dword ptr [rsp + 20], 0",
+        "mov dword ptr [rsp + 24], 0",
+        "mov dword ptr [rsp + 28], 0",
+        "mov dword ptr [rsp + 32], 0",
+        "iretd",
+        ip = const OLD_IP,
+        flags = const VIRTUAL_8086,
+    )
+}
+
+/// Processors refuse such a frame. QEMU's translator switches to the mode, and what is said here holds for it, too.
+fn virtual_8086_mode() {
+    let me = utcb::my_global_id();
+    for code in OLD_CODE {
+        let page = arena::page();
+        // SAFETY: the page is this test's.
+        unsafe { core::ptr::copy_nonoverlapping(code.as_ptr(), page.address as *mut u8, code.len()) };
+        for segment in OLD_SEGMENTS {
+            let thread = Space::new().spawn_paged_by(me, move || {
+                utcb::set_exception_handler(me);
+                iret_to_virtual_8086(segment)
+            });
+            let end = last_message(thread, page.fpage(Rights::ALL));
+            assert!(end || code == LOOP, "segment {segment:#x}, code {code:x?}");
+            thread::delete(thread).expect("it exists");
+        }
+    }
+}
+
+/// Pages `thread` until an exception comes from it, or a fault beyond the pages of old code, which all show `code`. False if nothing
+/// comes.
+fn last_message(thread: ThreadId, code: Fpage) -> bool {
+    while let Ok(request) = ipc::receive_timeout(thread, Time::period(20_000)) {
+        let old = request.word(0) & !0xfff;
+        let answer = match protocol::of(request.tag) {
+            protocol::PAGE_FAULT if (0x1000..0x4000).contains(&old) => {
+                Some(Message::new(0).map_item(MapItem::map(code, old)))
+            }
+            protocol::PAGE_FAULT => image_fault_answer(request),
+            _ => None,
+        };
+        let Some(answer) = answer else { return true };
+        ipc::send(thread, answer).expect("it waits for the page");
+    }
+    false
 }
