@@ -44,7 +44,9 @@ pub(crate) fn run() -> ! {
         STOPPED.store(stop, Ordering::Release);
         if !stop {
             // Relaxed: a number that only grows; an old one makes it wait longer.
-            while CONTROLLER.progress() < ALLOWED.load(Ordering::Relaxed) && !STOP.load(Ordering::Relaxed) {
+            while CONTROLLER.progress().unwrap_or(0) < ALLOWED.load(Ordering::Relaxed)
+                && !STOP.load(Ordering::Relaxed)
+            {
                 attacker::step(chooser, &CONTROLLER);
                 if random.one_in(SCARCITY) {
                     scarcity::make(chooser);

@@ -45,52 +45,81 @@ pub(crate) struct Slot {
     /// Of its random numbers.
     pub(crate) state: AtomicU64,
     /// Calls begun, altogether and of each kind.
-    calls: AtomicU64,
-    begun: [AtomicU64; Kind::COUNT],
+    calls: Count,
+    begun: [Count; Kind::COUNT],
     /// Calls that came back, by what came back.
-    results: [[AtomicU64; COLUMNS]; Kind::COUNT],
+    results: [[Count; COLUMNS]; Kind::COUNT],
 }
 
 impl Slot {
     const fn new() -> Self {
         Self {
             state: AtomicU64::new(0),
-            calls: AtomicU64::new(0),
-            begun: [const { AtomicU64::new(0) }; Kind::COUNT],
-            results: [const { [const { AtomicU64::new(0) }; COLUMNS] }; Kind::COUNT],
+            calls: Count::new(),
+            begun: [const { Count::new() }; Kind::COUNT],
+            results: [const { [const { Count::new() }; COLUMNS] }; Kind::COUNT],
         }
     }
 
-    /// How many calls it has begun.
-    pub(crate) fn progress(&self) -> u64 {
-        // Relaxed, here and below: statistics, written by one thread each.
-        self.calls.load(Ordering::Relaxed)
+    /// How many calls it has begun, since an attacker last wrote to the count. `None` while it
+    /// changes.
+    pub(crate) fn progress(&self) -> Option<u64> {
+        self.calls.get()
     }
 
     /// How many calls of this kind it has begun.
     pub(crate) fn begun(&self, kind: Kind) -> u64 {
-        self.begun[kind as usize].load(Ordering::Relaxed)
+        self.begun[kind as usize].get().unwrap_or(0)
     }
 
     /// Counts a call that begins.
     pub(crate) fn begin(&self, kind: Kind) {
-        add_one(&self.calls);
-        add_one(&self.begun[kind as usize]);
+        self.calls.add_one();
+        self.begun[kind as usize].add_one();
     }
 
     /// Counts what has come of a call.
     pub(crate) fn end(&self, kind: Kind, column: usize) {
-        add_one(&self.results[kind as usize][column]);
+        self.results[kind as usize][column].add_one();
     }
 
     /// How often that has come of it.
     pub(crate) fn result(&self, kind: Kind, column: usize) -> u64 {
-        self.results[kind as usize][column].load(Ordering::Relaxed)
+        self.results[kind as usize][column].get().unwrap_or(0)
     }
 }
 
-fn add_one(count: &AtomicU64) {
-    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+/// A count in memory that attackers may write to, by any call that takes an address. What one of
+/// them has written there is no count: it does not fit the check, and counting begins again.
+struct Count {
+    value: AtomicU64,
+    check: AtomicU64,
+}
+
+impl Count {
+    const fn new() -> Self {
+        Self { value: AtomicU64::new(0), check: AtomicU64::new(0) }
+    }
+
+    /// What the check of `value` is: not that of another value, nor of a count elsewhere that was
+    /// copied here.
+    fn check_of(&self, value: u64) -> u64 {
+        (value ^ (&raw const *self) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// `None`: it is no count, or is being changed.
+    fn get(&self) -> Option<u64> {
+        // Relaxed, here and below: statistics, written by one thread each.
+        let value = self.value.load(Ordering::Relaxed);
+        let check = self.check.load(Ordering::Relaxed);
+        (value == 0 || check == self.check_of(value)).then_some(value)
+    }
+
+    fn add_one(&self) {
+        let value = self.get().unwrap_or(0) + 1;
+        self.value.store(value, Ordering::Relaxed);
+        self.check.store(self.check_of(value), Ordering::Relaxed);
+    }
 }
 
 #[repr(C, align(4096))]

@@ -26,8 +26,6 @@ const SPACE_PATIENCE: u32 = 10;
 const CONTROLLERS: u64 = 8;
 /// Page faults that are answered at a later look.
 const HELD: usize = 8;
-/// More calls than that between two looks have not been made: an attacker has written to its record.
-const PLAUSIBLE: u64 = 1 << 20;
 /// Below the controller's and the heartbeat's.
 const PRIORITY: u64 = 100;
 
@@ -154,9 +152,9 @@ impl<'a> Supervisor<'a> {
     fn count(&mut self) {
         let records = layout::slots().iter().chain([&layout::CONTROLLER]);
         for (index, (last, record)) in self.last.iter_mut().zip(records).enumerate() {
-            let progress = record.progress();
-            let made = progress.wrapping_sub(*last);
-            let made = if made < PLAUSIBLE { made } else { 0 };
+            let Some(progress) = record.progress() else { continue };
+            // A count that an attacker has written to has begun again.
+            let made = progress.checked_sub(*last).unwrap_or(progress);
             self.calls += made;
             self.attackers += if index + 1 < layout::RECORDS { made } else { 0 };
             *last = progress;
@@ -187,7 +185,7 @@ impl<'a> Supervisor<'a> {
         let mut active = [false; MADE_SPACES as usize];
         for number in 0..MADE {
             let slot = (number / ATTACKERS * layout::UTCBS + number % ATTACKERS) as usize;
-            let is_quiet = layout::slots()[slot].progress() == self.last[slot];
+            let is_quiet = layout::slots()[slot].progress() == Some(self.last[slot]);
             active[(number / ATTACKERS) as usize] |= !is_quiet;
             let quiet = &mut self.quiet[number as usize];
             *quiet = if is_quiet { *quiet + 1 } else { 0 };

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Options of `./mac stress`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Suites of tests/suites.toml that do not count instructions
+    /// Suites of tests/suites.toml that do not count instructions, or whose program takes a seed
     #[arg(required = true)]
     suites: Vec<String>,
     /// Boot each with `delays=SEED` for these seeds, the last one not included
@@ -91,15 +91,18 @@ fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     }
 }
 
-/// One machine for each suite: that with the most processors, which must run in parallel unless one
-/// processor is asked for.
+/// One machine for each suite: that with the most processors. Boots of it must differ: its program
+/// takes the seed, or its processors run in parallel, or the one processor that is asked for has a
+/// clock of its own.
 fn choose(suites: &[Suite], cpus: Option<u32>) -> Result<Vec<Run>> {
     let overrides = Overrides { cpus, ..Overrides::default() };
-    let several = |run: &Run| (run.machine.cpus > 1 || cpus == Some(1)) && !run.machine.icount;
+    let takes_seed = |run: &Run| run.machine.modules.iter().any(|module| module.contains(" seed="));
+    let is_free = |run: &Run| (run.machine.cpus > 1 || cpus == Some(1)) && !run.machine.icount;
+    let differs = |run: &Run| takes_seed(run) || is_free(run);
     let machine = |suite: &Suite| {
         let runs = suite.runs(&overrides).unwrap_or_default();
-        let most = runs.into_iter().filter(several).max_by_key(|run| run.machine.cpus);
-        most.with_context(|| format!("no processors race in suite {:?}", suite.name))
+        let most = runs.into_iter().filter(differs).max_by_key(|run| run.machine.cpus);
+        most.with_context(|| format!("every boot of suite {:?} is the same", suite.name))
     };
     suites.iter().map(machine).collect()
 }

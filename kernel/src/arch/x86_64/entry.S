@@ -67,8 +67,8 @@ saved_entry:
     xor     ebp, ebp
     call    system_call_entered
 
-// SYSCALL of code that is not 64-bit. A program can run such code only in an emulator (see jump_if_user): for it the call is an
-// invalid instruction.
+// SYSCALL of code that is not 64-bit. A program can run such code only in an emulator (see
+// jump_if_user): for it the call is an invalid instruction.
 .balign 16
 .global other_call_entry
 other_call_entry:

@@ -10,8 +10,9 @@
 
 .text
 
-// Jumps if the frame is of user mode. That is what its CS says, except in virtual-8086 mode, where CS is no selector. 64-bit
-// processors do not have that mode, but QEMU's translator lets the IRET of any program switch to it.
+// Jumps if the frame is of user mode. That is what its CS says, except in virtual-8086 mode, where
+// CS is no selector. 64-bit processors do not have that mode, but QEMU's translator lets the IRET
+// of any program switch to it.
 .macro jump_if_user target
     test    byte ptr [rsp + 24], 3
     jnz     \target

@@ -330,7 +330,8 @@ fn aborted() {
     assert_eq!((again.tag, register(&again, RIP), register(&again, RBX)), (TAG, ip, 0x102));
 }
 
-/// What a processor does in virtual-8086 mode, from the first byte of a page, and how the thread may leave it.
+/// What a processor does in virtual-8086 mode, from the first byte of a page, and how the thread
+/// may leave it.
 const OLD_CODE: [&[u8]; 6] = [
     LOOP,
     &[0xf4],             // HLT
@@ -341,13 +342,15 @@ const OLD_CODE: [&[u8]; 6] = [
 ];
 /// Left by timer interrupts.
 const LOOP: &[u8] = &[0xeb, 0xfe];
-/// Segments, with all privilege levels in the lowest bits. With [`OLD_IP`] each begins in one of the pages that [`last_message`] maps.
+/// Segments, with all privilege levels in the lowest bits. With [`OLD_IP`] each begins in one of
+/// the pages that [`last_message`] maps.
 const OLD_SEGMENTS: [u64; 6] = [0, 8, 0x10, 0x29, 0x2b, 0x100];
 const OLD_IP: u64 = 0x1000;
 /// Of the frame, and the interrupt flag.
 const VIRTUAL_8086: u64 = 1 << 17 | 1 << 9;
 
-/// IRETD to segment RDI at [`OLD_IP`], with nothing but zeros in the other registers that such a frame has.
+/// IRETD to segment RDI at [`OLD_IP`], with nothing but zeros in the other registers that such a
+/// frame has.
 #[unsafe(naked)]
 extern "C" fn iret_to_virtual_8086(segment: u64) -> ! {
     naked_asm!(
@@ -367,7 +370,8 @@ extern "C" fn iret_to_virtual_8086(segment: u64) -> ! {
     )
 }
 
-/// Processors refuse such a frame. QEMU's translator switches to the mode, and what is said here holds for it, too.
+/// Processors refuse such a frame. QEMU's translator switches to the mode, and what is said here
+/// holds for it, too.
 fn virtual_8086_mode() {
     let me = utcb::my_global_id();
     for code in OLD_CODE {
@@ -386,8 +390,8 @@ fn virtual_8086_mode() {
     }
 }
 
-/// Pages `thread` until an exception comes from it, or a fault beyond the pages of old code, which all show `code`. False if nothing
-/// comes.
+/// Pages `thread` until an exception comes from it, or a fault beyond the pages of old code, which
+/// all show `code`. False if nothing comes.
 fn last_message(thread: ThreadId, code: Fpage) -> bool {
     while let Ok(request) = ipc::receive_timeout(thread, Time::period(20_000)) {
         let old = request.word(0) & !0xfff;
