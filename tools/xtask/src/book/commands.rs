@@ -2,8 +2,8 @@
 //! command line; blocks that begin with ```` ```sh,run ```` are run, from the root of the tree, and
 //! must end with status 0.
 
-use super::{prose, read};
-use crate::tree;
+use super::{prose, read, unfenced};
+use crate::{packages, toolchain, tree};
 use anyhow::{Result, bail};
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -12,16 +12,30 @@ use std::process::Command;
 /// How long a block may take: it boots a machine at most.
 const LIMIT: &str = "600";
 
-/// Checks that every `./mac ...` in code of the book is a command line that the tool understands.
+/// Checks that every `./mac ...` in code of the book is a command line that the tool understands,
+/// that `cargo ... -p` names packages of the tree, and that no code goes on in the next line, where
+/// none of these checks would find it.
 pub(crate) fn check() -> Result<()> {
+    let packages = packages::all(&toolchain::host_cargo())?;
     let mut wrong = Vec::new();
     for file in prose()? {
         let text = read(&file)?;
-        for line in named(&text) {
+        let file = file.strip_prefix(tree::root()).unwrap_or(&file).display();
+        for line in named(&text, "./mac ") {
             if let Some(error) = misunderstood(&line) {
-                let file = file.strip_prefix(tree::root()).unwrap_or(&file);
-                wrong.push(format!("{}: {line}: {error}", file.display()));
+                wrong.push(format!("{file}: {line}: {error}"));
             }
+        }
+        for line in named(&text, "cargo ") {
+            let mut words = line.split(' ').skip_while(|word| *word != "-p").skip(1);
+            if let Some(name) = words.next()
+                && packages.iter().all(|package| package.name != name)
+            {
+                wrong.push(format!("{file}: {line}: there is no such package"));
+            }
+        }
+        for line in unfenced(&text).filter(|line| line.matches('`').count() % 2 == 1) {
+            wrong.push(format!("{file}: code goes on in the next line: {line}"));
         }
     }
     if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
@@ -61,25 +75,24 @@ fn blocks(text: &str) -> Vec<String> {
     found
 }
 
-/// The command lines of `./mac` in code: between back quotes, in fences, or indented.
-fn named(text: &str) -> Vec<String> {
+/// The command lines in code that begin so: between back quotes, in fences, or indented.
+fn named(text: &str, begin: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut fenced = false;
     for line in text.lines() {
         fenced ^= line.trim_start().starts_with("```");
         if fenced || line.starts_with("    ") {
-            found.extend(command(line));
+            found.extend(command(line, begin));
         } else {
-            found.extend(line.split('`').skip(1).step_by(2).filter_map(command));
+            found.extend(line.split('`').skip(1).step_by(2).filter_map(|code| command(code, begin)));
         }
     }
     found
 }
 
-/// What follows `./mac` at the beginning of a command, up to where the shell or a person's
-/// explanation goes on.
-fn command(code: &str) -> Option<String> {
-    let at = code.find("./mac ")?;
+/// The command that begins so, up to where the shell or an explanation goes on.
+fn command(code: &str, begin: &str) -> Option<String> {
+    let at = code.find(begin)?;
     let before = code[..at].trim();
     // Before it only a prompt or variables may stand: elsewhere it is prose.
     if !before.split(' ').all(|word| word.is_empty() || word == "$" || word.contains('=')) {
@@ -129,7 +142,8 @@ mod tests {
         let text = "`./mac help` and ./mac nothing and `MAC_PROFILE=quick ./mac test X`\n    $ ./mac run -- ls | head\n\
                     ```sh\n./mac check   # all of it\n```\n`see ./mac there`";
         let lines = ["./mac help", "./mac test X", "./mac run -- ls", "./mac check"];
-        assert_eq!(named(text), lines);
+        assert_eq!(named(text, "./mac "), lines);
+        assert_eq!(named("`cargo test -p x | head`, cargo run", "cargo "), ["cargo test -p x"]);
     }
 
     #[test]
