@@ -5,8 +5,8 @@ use handover::{Letters, Node};
 use x2::Time;
 
 use crate::processor::{self, Processor};
-use crate::scheduler::Next;
 use crate::scheduler::ready_queue::Ring;
+use crate::scheduler::{Next, Scheduler};
 use crate::sync::SEVERAL;
 use crate::sync::delay::{self, Point};
 use crate::thread::location::Arrival;
@@ -104,9 +104,12 @@ fn go_on(thread: ThreadRef) -> Next {
     }
 }
 
-/// Lets threads go home whose home is elsewhere.
+/// Lets threads go home whose home is elsewhere. One that has moved goes after its senders, so that it finds them there.
 #[cold]
 fn send_home() {
+    if processor::this().followers.are_left() {
+        return;
+    }
     while let Some(thread) = processor::this().scheduler.ready.pop_from(Ring::Outbound) {
         location::depart(thread, thread.home());
     }
@@ -128,6 +131,7 @@ pub fn receive_mail() -> Next {
         delay::at(Point::Admit);
         return match admit(arrival(letter)) {
             Some(woken) if this.scheduler.starts(woken) => Next::Start(woken),
+            None if this.followers.are_left() => receive_letters(None),
             woken => {
                 settle(woken);
                 Next::Schedule
@@ -155,7 +159,7 @@ fn arrival(letter: &'static Node) -> ThreadRef {
 /// Threads have come, or interrupts, while `interrupted` ran: all of them are seen to, before any thread that lives here. As they
 /// can be many, the processor gives way to pending interrupts in between, and goes on by [`take_interrupts`].
 fn receive_letters(interrupted: Option<ThreadRef>) -> Next {
-    if !let_in() || !admit_all() {
+    if !location::send_followers() || !let_in() || !admit_all() {
         processor::this().arriving.interrupted.set(interrupted);
         return Next::Interrupted;
     }
@@ -263,11 +267,14 @@ fn let_threads_in(threads: &mut Letters) -> bool {
 /// an interrupt is pending.
 fn admit_all() -> bool {
     delay::at(Point::Admit);
-    let ready = &processor::this().scheduler.ready;
-    let arrived = || core::iter::from_fn(|| ready.pop_from(Ring::Arrived));
+    let Processor { scheduler: Scheduler { ready, .. }, followers, .. } = processor::this();
+    let next = || if followers.are_left() { None } else { ready.pop_from(Ring::Arrived) };
     loop {
-        arrived().take(ADMITTED_AT_ONCE).for_each(|thread| settle(admit(thread)));
-        if !ready.has_arrived() {
+        if !location::send_followers() {
+            return false;
+        }
+        core::iter::from_fn(next).take(ADMITTED_AT_ONCE).for_each(|thread| settle(admit(thread)));
+        if !ready.has_arrived() && !followers.are_left() {
             return true;
         }
         if arch::interrupt_pending() {
@@ -283,6 +290,10 @@ fn admit(thread: ThreadRef) -> Option<ThreadRef> {
         Arrival::Acts => serve_visitor(thread),
         Arrival::Ready => Some(thread),
         Arrival::Waits => None,
+        Arrival::Later => {
+            processor::this().scheduler.ready.push_front_to(Ring::Arrived, thread);
+            None
+        }
     }
 }
 

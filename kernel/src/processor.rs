@@ -11,7 +11,7 @@ use crate::scheduler::{Scheduler, quantum};
 use crate::space::Space;
 use crate::sync::delay::{self, Point};
 use crate::sync::{ActiveRoot, Requested, SharedFlag};
-use crate::thread::ThreadRef;
+use crate::thread::{Followers, ThreadRef};
 
 /// One processor's part of the kernel. Only that processor touches it, with interrupts off, but for what is public.
 pub struct Processor {
@@ -32,6 +32,8 @@ pub struct Processor {
     pub scheduler: Scheduler,
     /// What has come, and is not let in yet.
     pub arriving: Arriving,
+    /// Those that are still to go after a thread that has moved. As with what arrives, there are none at user level.
+    pub followers: Followers,
 }
 
 impl Processor {
@@ -46,6 +48,7 @@ impl Processor {
             allowed: Cell::new(FastPath::Off),
             scheduler: Scheduler::new(),
             arriving: Arriving::new(),
+            followers: Followers::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod ownership;
 mod redirection;
+pub mod redirector_word;
 
 use core::cell::Cell;
 use core::mem::offset_of;

@@ -7,6 +7,8 @@
 pub mod arch;
 #[path = "../../src/memory/counters.rs"]
 pub mod counters;
+#[path = "../../src/space/redirector_word.rs"]
+pub mod redirector_word;
 #[path = "../../src/trace/ring.rs"]
 pub mod ring;
 #[path = "../../src/sync/shoot_down.rs"]

@@ -2,6 +2,7 @@
 
 use crate::arch::{serve_by, serve_requests};
 use crate::counters::{Counters, NONE, Table};
+use crate::redirector_word::{GONE, RedirectorWord};
 use crate::ring::{Ring, Wanted};
 use crate::shoot_down::{ActiveRoot, Requested, ShootDown};
 use crate::spin_lock::SpinLock;
@@ -68,6 +69,27 @@ fn loom_spin_lock_is_taken_once_by_those_who_try() {
         let taken = u64::from(here) + u64::from(other.join().unwrap());
         assert!(taken >= 1, "a free lock is taken");
         assert_eq!(lock.lock().add(), taken + 1);
+    });
+}
+
+/// A space's redirector goes while another one is set.
+#[test]
+fn loom_the_end_of_a_redirector_does_not_take_another_away() {
+    const OLD: u64 = 5;
+    const NEW: u64 = 6;
+    loom::model(|| {
+        let word = Arc::new(RedirectorWord::new());
+        word.set(OLD);
+        let ends = {
+            let word = Arc::clone(&word);
+            thread::spawn(move || word.forget(OLD))
+        };
+        let changed = word.set(NEW);
+        ends.join().unwrap();
+        assert!(changed, "what waits for the old one is told");
+        assert_eq!(word.get(), NEW);
+        word.forget(NEW);
+        assert_eq!(word.get(), GONE);
     });
 }
 

@@ -24,6 +24,7 @@ static LOCK: SpinLock<()> = SpinLock::new(());
 /// Waits until no other processor changes mappings. After the lock of ThreadControl, before every other.
 #[inline]
 pub fn lock() -> SpinLockGuard<'static, ()> {
+    delay::between(Point::BeforeLock);
     let guard = LOCK.lock();
     delay::at(Point::Lock);
     guard

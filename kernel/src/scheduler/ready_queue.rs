@@ -98,6 +98,11 @@ impl ReadyQueue {
         self.link(thread, ring, false);
     }
 
+    /// Adds `thread`, which must not be queued, before those of the ring, which is not one of the priorities'.
+    pub fn push_front_to(&self, ring: Ring, thread: ThreadRef) {
+        self.link(thread, ring, true);
+    }
+
     /// Takes out the first of the ring.
     pub fn pop_from(&self, ring: Ring) -> Option<ThreadRef> {
         let first = self.head(ring, 0).get()?;

@@ -3,7 +3,7 @@
 use x2::ThreadId;
 
 use super::Space;
-use crate::sync::SharedWord;
+use super::redirector_word::{GONE, NONE, RedirectorWord};
 use crate::thread::ThreadRef;
 use crate::thread::table::threads;
 
@@ -18,16 +18,12 @@ pub(super) enum Redirector {
     Gone,
 }
 
-const NONE: u64 = 0;
-/// No thread's id.
-const GONE: u64 = u64::MAX;
-
-/// A space's redirector: its id or one of the above.
-pub struct Redirection(SharedWord);
+/// A space's redirector.
+pub struct Redirection(RedirectorWord);
 
 impl Redirection {
     pub(super) const fn new() -> Self {
-        Self(SharedWord::new(NONE))
+        Self(RedirectorWord::new())
     }
 
     pub(super) fn is_on(&self) -> bool {
@@ -61,9 +57,7 @@ impl Space {
     /// Sets the redirector, a thread's global id, or `None` for none. Returns whether it was another: then who waits to send
     /// must be told ([`crate::thread::ipc::redirector_changes`]).
     pub fn set_redirector(&'static self, redirector: Option<ThreadId>) -> bool {
-        let word = redirector.map_or(NONE, ThreadId::raw);
-        let changed = self.redirection.0.get() != word;
-        self.redirection.0.set(word);
+        let changed = self.redirection.0.set(redirector.map_or(NONE, ThreadId::raw));
         self.tell_entry_code();
         changed
     }
@@ -72,8 +66,7 @@ impl Space {
     /// the word of a space that has none.
     pub fn forget_redirector(&self, id: ThreadId) {
         if !id.is_nil() {
-            // One step: on another processor SpaceControl may be setting another.
-            self.redirection.0.change_from(id.raw(), GONE);
+            self.redirection.0.forget(id.raw());
         }
     }
 }

@@ -6,7 +6,7 @@ use core::hint::spin_loop;
 use super::{SEVERAL, SharedWord};
 
 /// Where a processor can be delayed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Point {
     /// An object has left, and is in no mailbox yet.
@@ -25,6 +25,10 @@ pub enum Point {
     Lock,
     /// An interrupt that has occurred again is about to be noted, or one is about to be opened.
     Again,
+    /// A call has looked up the thread that it is about, and has not touched it.
+    LookUp,
+    /// The lock of mappings is about to be taken.
+    BeforeLock,
 }
 
 /// The longest delay, in rounds of a loop; most are far shorter.
@@ -36,6 +40,16 @@ static STATE: SharedWord = SharedWord::new(0);
 /// Delays from now on, chosen by `seed`; 0 = none.
 pub fn enable(seed: u64) {
     STATE.set(seed);
+}
+
+/// A point where frequent calls come by, which no delay is worth a load and a branch: there, only tests on the host let another
+/// processor do something ([`script`]).
+#[inline(always)]
+pub fn between(point: Point) {
+    #[cfg(test)]
+    script::reach(point);
+    #[cfg(not(test))]
+    let _ = point;
 }
 
 /// Delays this processor, perhaps.
@@ -60,6 +74,39 @@ extern "C" fn wait(state: u64, point: u64) {
         let bound = LONGEST >> ((random >> 8) % 12);
         for _ in 0..(random >> 16) % bound {
             spin_loop();
+        }
+    }
+}
+
+/// What other processors do in the midst of what the selected one does, in tests on the host.
+#[cfg(test)]
+pub mod script {
+    use std::boxed::Box;
+    use std::cell::RefCell;
+    use std::thread_local;
+
+    use super::Point;
+
+    type Action = Box<dyn FnOnce()>;
+
+    thread_local! {
+        static NEXT: RefCell<Option<(Point, Action)>> = const { RefCell::new(None) };
+    }
+
+    /// Does `action` when `point` is reached next.
+    pub fn once(point: Point, action: impl FnOnce() + 'static) {
+        NEXT.set(Some((point, Box::new(action))));
+    }
+
+    /// Whether that has been done.
+    pub fn is_done() -> bool {
+        NEXT.with_borrow(Option::is_none)
+    }
+
+    pub(super) fn reach(point: Point) {
+        let action = NEXT.with_borrow_mut(|next| next.take_if(|(at, _)| *at == point));
+        if let Some((_, action)) = action {
+            action();
         }
     }
 }

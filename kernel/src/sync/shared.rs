@@ -87,14 +87,6 @@ macro_rules! shared {
     )* };
 }
 
-impl SharedWord {
-    /// Sets the value to `to` if it is `from`, in one step: others may be setting it, too.
-    pub fn change_from(&self, from: u64, to: u64) {
-        // Relaxed, like all of these words. That it was another is no error.
-        let _ = self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-    }
-}
-
 shared! {
     /// A word.
     SharedWord AtomicU64 u64;

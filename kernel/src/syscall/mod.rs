@@ -29,6 +29,7 @@ pub use unmap::at_once as unmap_page;
 use x2::{ErrorCode, ThreadId, utcb};
 
 use crate::scheduler::Next;
+use crate::sync::delay::{self, Point};
 use crate::thread::table::threads;
 use crate::thread::{Continuation, Entry, Found, Here, ThreadRef, Work, ipc, redirect};
 use crate::trace::{self, Event};
@@ -203,7 +204,9 @@ enum Object<'entry> {
 /// The thread that `id` names for the current thread, which makes `call`. One look-up decides whether there is one, and where.
 #[inline]
 fn object<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId, call: Call) -> Object<'entry> {
-    let Some(found) = ipc::resolve_thread(current, id).map(Found::new) else { return Object::None };
+    let found = ipc::resolve_thread(current, id).map(Found::new);
+    delay::between(Point::LookUp);
+    let Some(found) = found else { return Object::None };
     match found.here(entry) {
         Some(thread) => Object::Here(thread),
         None => Object::Elsewhere(found.follow(current, Continuation::Call(call))),

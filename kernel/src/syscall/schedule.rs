@@ -13,7 +13,7 @@ use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::thread::table::threads;
-use crate::thread::{Continuation, Entry, Here, IpcKind, ThreadRef, flag, ipc, location};
+use crate::thread::{Continuation, Entry, Here, IpcKind, ThreadRef, flag, ipc, location, send_queue};
 use crate::{arch, interrupt};
 
 /// Changes that were found right.
@@ -90,8 +90,8 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     };
     current.registers.rax().set(state as u64);
     current.registers.rdx.set(times);
-    // Whoever schedules itself away is preempted (X.2 rule 3.17).
-    Next::ReturnFromEvent
+    // A thread that schedules itself away is preempted (X.2 rule 3.17).
+    if location::send_followers() { Next::ReturnFromEvent } else { Next::Interrupted }
 }
 
 /// `thread` is what `id` names, if it names a thread.
@@ -167,7 +167,7 @@ fn perform(current: ThreadRef, request: &Request<'_>) {
     if let Some(priority) = request.priority {
         // A sender's place in its receiver's queue depends on its priority.
         let queue = thread.senders_node.receiver();
-        queue.inspect(|receiver| receiver.senders.remove(thread));
+        send_queue::leave(thread);
         scheduler.set_priority(thread, priority, Some(current));
         queue.inspect(|receiver| {
             receiver.senders.insert(receiver, thread);

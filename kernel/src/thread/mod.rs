@@ -12,7 +12,7 @@ mod offer;
 pub mod port_fault;
 pub mod redirect;
 mod registers;
-mod send_queue;
+pub mod send_queue;
 pub mod table;
 mod tcb;
 #[cfg(test)]
@@ -25,6 +25,7 @@ pub use continuation::{Continuation, IpcKind};
 pub use here::{Entry, Found, Here};
 pub use offer::Offer;
 pub use registers::{Registers, USER_FLAGS};
+pub use send_queue::Followers;
 #[cfg(test)]
 pub(crate) use tcb::test_thread;
 pub use tcb::{PriorityCell, TCB_SIZE, Tcb, ThreadRef, flag, mark, pending};

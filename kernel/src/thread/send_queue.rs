@@ -9,6 +9,8 @@ use core::cell::Cell;
 use core::ptr::eq;
 
 use super::ThreadRef;
+use crate::processor;
+use crate::sync::SEVERAL;
 
 /// The part of a TCB that belongs to its partner's queue of senders.
 pub struct SendNode {
@@ -41,6 +43,66 @@ impl SendNode {
 }
 
 impl Default for SendNode {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Takes `sender`, if it waits in a queue of senders, out of that. At the processor where it waits.
+pub fn leave(sender: ThreadRef) {
+    if let Some(receiver) = sender.senders_node.receiver() {
+        queue_of(receiver).remove(sender);
+    }
+}
+
+/// Where the threads of this processor wait that wait to send to `receiver`.
+fn queue_of(receiver: ThreadRef) -> &'static SendQueue {
+    let followers = &processor::this().followers;
+    if followers.wait_for(receiver) { &followers.queue } else { &receiver.senders }
+}
+
+/// The senders of a thread that has got another home. They are in its queue no more, and follow it one after the other, before
+/// their processor does anything but serve interrupts: until then the thread stays there, no other thread moves, and none begins
+/// to wait. So these are the senders of one thread at most.
+pub struct Followers {
+    receiver: Cell<Option<ThreadRef>>,
+    /// The new home.
+    to: Cell<u16>,
+    queue: SendQueue,
+}
+
+impl Followers {
+    /// There are none.
+    pub const fn new() -> Self {
+        Self { receiver: Cell::new(None), to: Cell::new(0), queue: SendQueue::new() }
+    }
+
+    /// The senders of `receiver`, which lives here and is about to live at processor `to`, are to follow it. Its queue is empty then.
+    pub fn take_from(&self, receiver: ThreadRef, to: u16) {
+        debug_assert!(!self.are_left() && receiver.is_home());
+        receiver.search.set(None);
+        self.queue.first.set(receiver.senders.first.take());
+        self.receiver.set(Some(receiver));
+        self.to.set(to);
+    }
+
+    /// Whether there are any.
+    #[inline]
+    pub fn are_left(&self) -> bool {
+        SEVERAL && self.queue.first.get().is_some()
+    }
+
+    /// The one that goes next, and where to.
+    pub fn first(&self) -> Option<(ThreadRef, u16)> {
+        self.queue.first.get().map(|sender| (sender, self.to.get()))
+    }
+
+    fn wait_for(&self, receiver: ThreadRef) -> bool {
+        self.are_left() && self.receiver.get().is_some_and(|of| eq(of, receiver))
+    }
+}
+
+impl Default for Followers {
     fn default() -> Self {
         Self::new()
     }
@@ -113,8 +175,12 @@ impl SendQueue {
     pub fn remove(&self, thread: ThreadRef) {
         let node = &thread.senders_node;
         if let Some(receiver) = node.receiver.take() {
-            debug_assert!(receiver.is_home(), "a queue is touched at its receiver's home only");
-            if receiver.search.get().is_some_and(|next| eq(next, thread)) {
+            let is_follower = !eq(self, &receiver.senders);
+            debug_assert!(
+                if is_follower { eq(self, queue_of(receiver)) } else { receiver.is_home() },
+                "a queue is touched at its receiver's home only"
+            );
+            if !is_follower && receiver.search.get().is_some_and(|next| eq(next, thread)) {
                 receiver.search.set(self.after(thread));
             }
         }

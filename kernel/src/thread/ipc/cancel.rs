@@ -9,7 +9,7 @@ use super::message::Message;
 use super::{Failure, complete, transfer_fault};
 use crate::processor;
 use crate::scheduler::timeouts::NEVER;
-use crate::thread::{Continuation, IpcKind, ThreadRef, flag};
+use crate::thread::{Continuation, IpcKind, ThreadRef, flag, send_queue};
 use crate::trace::{self, Event};
 
 /// Makes a thread ready whose IPC has ended, if nothing else stops it.
@@ -119,9 +119,7 @@ fn send_again(sender: ThreadRef) {
 /// `sender`, if it waits to send, leaves the queue in which it does and is to send again. Returns whether it did.
 pub(super) fn stop_waiting_to_send(sender: ThreadRef) -> bool {
     let Continuation::Send(kind) = sender.continuation() else { return false };
-    if let Some(receiver) = sender.senders_node.receiver() {
-        receiver.senders.remove(sender);
-    }
+    send_queue::leave(sender);
     sender.send_deadline.set(sender.timeout.deadline().unwrap_or(NEVER));
     processor::this().scheduler.timeouts.remove(sender);
     sender.set_continuation(Continuation::SendAgain(kind));
@@ -137,9 +135,7 @@ fn end(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
     }
     match thread.continuation() {
         Continuation::Send(kind) => {
-            if let Some(receiver) = thread.senders_node.receiver() {
-                receiver.senders.remove(thread);
-            }
+            send_queue::leave(thread);
             timeouts.remove(thread);
             complete::send_failed(thread, kind, Failure::new(before), MessageTag::EMPTY);
             settle(thread);

@@ -14,7 +14,7 @@ use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::NEVER;
 use crate::thread::transfer_record::{Limit, Outer};
-use crate::thread::{Continuation, IpcKind, ThreadRef, flag};
+use crate::thread::{Continuation, IpcKind, ThreadRef, flag, send_queue};
 use crate::trace::{self, Event};
 
 /// Any point: the receive phase's deadline is set already.
@@ -116,11 +116,7 @@ pub(super) fn leave(thread: ThreadRef) {
     let scheduler = &processor::this().scheduler;
     cancel::forget_way(thread);
     match thread.continuation() {
-        Continuation::Send(_) => {
-            if let Some(receiver) = thread.senders_node.receiver() {
-                receiver.senders.remove(thread);
-            }
-        }
+        Continuation::Send(_) => send_queue::leave(thread),
         Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => {
             let pager = thread.transfer_record.get().and_then(|record| record.peer.take());
             if let Some(pager) = pager {

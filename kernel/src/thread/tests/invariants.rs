@@ -31,6 +31,10 @@ pub(super) fn check() {
         let scheduler = &arch::local_processor(number).scheduler;
         assert!(!scheduler.ready.has_outbound() && !scheduler.ready.has_arrived());
         let arriving = &arch::local_processor(number).arriving;
+        assert!(
+            !arch::local_processor(number).followers.are_left(),
+            "senders have not followed their receiver"
+        );
         for letters in [&arriving.threads, &arriving.interrupts] {
             assert!(
                 letters.take().is_empty(),

@@ -8,7 +8,8 @@ use crate::framework::fixture::{Space, await_state, image_fault_answer, receive_
 use crate::framework::tests;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
-use identity::{local_ids_that_change, lookups_of_the_deleted};
+use followers::many_follow;
+use identity::{ids_that_change, lookups_of_the_deleted};
 use l4::ipc::{self, Message};
 use l4::{extension, kip, space, thread, utcb};
 use strings::{string_faults, string_of_lost_page, strings};
@@ -42,10 +43,12 @@ tests! {
     SMP0022 [1.6] "a timeout ends on a processor to which others come again and again" timeout_beside_visitors;
     SMP0023 [EXT 6.3] "a thread that runs on another processor is recalled, and goes on" recall_elsewhere;
     SMP0025 [5.15, 5.23a] "a thread is looked up by its local id while another processor deletes it: it is there or not" lookups_of_the_deleted;
-    SMP0026 [5.23a, 13.2] "a local id that stops and begins to name a thread meanwhile names it on its processor, or none" local_ids_that_change;
     SMP0027 [2.2a] "the clock does not go back from one processor to another" one_clock;
+    SMP0028 [3.8, 5.27, 7.7a] "a receiver moves to and fro with hundreds that wait to send to it: those that nothing ends are served in their order" many_follow;
+    SMP0029 [5.14, 7.1] "a message for an id that a thread of another processor is losing does not reach the next id" ids_that_change;
 }
 
+mod followers;
 mod identity;
 mod strings;
 

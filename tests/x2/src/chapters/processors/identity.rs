@@ -2,14 +2,14 @@
 //! none.
 
 use super::{await_growth, place};
-use crate::framework::fixture::{new_id, new_root_utcb, spawn};
+use crate::framework::fixture::{await_state, new_id, new_root_utcb, spawn, spawn_as};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
 use l4::thread::{self, ThreadControl};
 use l4::utcb;
-use x2::control::UNCHANGED;
-use x2::{ErrorCode, ThreadId};
+use x2::control::{ThreadState, UNCHANGED};
+use x2::{ErrorCode, ThreadId, Time, Timeouts};
 
 /// A thread that runs and needs nothing, not even a stack.
 #[unsafe(naked)]
@@ -55,38 +55,56 @@ pub(super) fn lookups_of_the_deleted() {
     }
 }
 
-static TURNS: AtomicU64 = AtomicU64::new(0);
+/// The id that the receiver has.
+static ID: AtomicU64 = AtomicU64::new(0);
+static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
-/// What a local id names is written in a UTCB, where the program changes it while a call on another processor looks.
-pub(super) fn local_ids_that_change() {
-    const ROUNDS: u64 = 12;
-    place(utcb::my_global_id(), 0);
-    let target = spawn(|| {
+/// A receiver on one processor gets one id after another; a sender on another processor says in each message for which it is. The
+/// receiver has a higher priority than what changes its id, on the same processor, and never leaves that: so it looks at a message
+/// before its id changes again.
+pub(super) fn ids_that_change() {
+    const CHANGES: u32 = 4000;
+    let me = place(utcb::my_global_id(), 0);
+    let first = new_id();
+    spawn_as(first, || {
         loop {
-            TURNS.fetch_add(1, Ordering::Relaxed);
+            // A change of the id ends the wait.
+            if let Ok(message) = ipc::wait() {
+                assert_eq!(message.word(0), utcb::my_global_id().raw(), "it is for another id");
+                RECEIVED.fetch_add(1, Ordering::Relaxed);
+            }
         }
     });
-    let local = thread::local_id_of(target).expect("it is a neighbour");
-    thread::set_priority(target, 1).expect("it is there");
-    place(target, 1);
-    let word = local.raw() - x2::utcb::MR0_OFFSET + x2::utcb::byte_offset(x2::utcb::MY_GLOBAL_ID);
-    // SAFETY: the word lies in the UTCB of a thread that does not use it itself.
-    let word = unsafe { AtomicU64::from_ptr(word as *mut u64) };
-    for _ in 0..ROUNDS {
-        let writer = spawn(move || {
-            loop {
-                word.store(0, Ordering::Relaxed);
-                word.store(target.raw(), Ordering::Relaxed);
-            }
-        });
-        place(writer, 1);
-        while let Err(error) = thread::stop(local) {
-            assert_eq!(error, Some(ErrorCode::InvalidThread), "it has no name at this moment");
+    thread::set_priority(first, 200).expect("it is there");
+    place(first, 1);
+    await_state(first, ThreadState::Waiting);
+    ID.store(first.raw(), Ordering::Relaxed);
+    let sender = spawn(|| {
+        loop {
+            let id = ID.load(Ordering::Relaxed);
+            let timeouts = Timeouts::new(Time::NEVER, Time::ZERO);
+            // Nothing answers, or the id is another one by now.
+            let error = ipc::call_timeouts(ThreadId::from_raw(id), Message::with_words(0, &[id]), timeouts);
+            error.expect_err("nothing answers");
         }
-        // Nothing is left to run there but what was stopped: its processor must know.
-        thread::delete(writer).expect("it is there");
-        word.store(target.raw(), Ordering::Relaxed);
-        thread::resume(local).expect("it has its name again");
-        await_growth(&TURNS, 3);
-    }
+    });
+    let changer = spawn(move || {
+        let mut id = first;
+        for version in 2..2 + CHANGES {
+            // Some versions have no place in a global id.
+            let Some(new) = ThreadId::global(first.number(), version) else { continue };
+            let (scheduler, pager) = (ThreadId::NIL, ThreadId::NIL);
+            thread::control(new, ThreadControl { space: new, scheduler, pager, utcb: None })
+                .expect("another version");
+            ID.store(new.raw(), Ordering::Relaxed);
+            id = new;
+        }
+        ipc::send(me, Message::with_words(0, &[id.raw()])).expect("the test waits");
+    });
+    place(changer, 1);
+    place(sender, 0);
+    let last = ipc::receive(changer).expect("it is done").word(0);
+    thread::delete(sender).expect("it is there");
+    thread::delete(ThreadId::from_raw(last)).expect("it is there");
+    assert!(RECEIVED.load(Ordering::Relaxed) > 0, "some are in time");
 }

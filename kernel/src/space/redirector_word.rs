@@ -1,0 +1,55 @@
+//! Where a space's messages to others go: a word that SpaceControl sets on one processor while the end of the redirector takes it
+//! away on another. Model-checked with loom.
+
+#[cfg(not(loom))]
+use core::sync::atomic::{AtomicU64, Ordering};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+
+/// To the threads that they are for.
+pub const NONE: u64 = 0;
+/// To a thread that no longer exists: they wait (X.2 rule 6.15). No thread's id.
+pub const GONE: u64 = u64::MAX;
+
+/// A redirector's id, or one of the above.
+pub struct RedirectorWord(AtomicU64);
+
+impl RedirectorWord {
+    /// No redirector.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(NONE))
+    }
+
+    /// No redirector.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self(AtomicU64::new(NONE))
+    }
+
+    /// The word.
+    #[inline]
+    pub fn get(&self) -> u64 {
+        // Relaxed, as everywhere here: the word says nothing about other memory.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets another redirector. One processor at a time. Returns whether it is another one.
+    pub fn set(&self, word: u64) -> bool {
+        let changed = self.get() != word;
+        self.0.store(word, Ordering::Relaxed);
+        changed
+    }
+
+    /// The redirector with this id has gone. One step: another processor may be setting another one.
+    pub fn forget(&self, id: u64) {
+        // That it is another one is no error.
+        let _ = self.0.compare_exchange(id, GONE, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+impl Default for RedirectorWord {
+    fn default() -> Self {
+        Self::new()
+    }
+}
