@@ -45,7 +45,7 @@ tests! {
     SMP0025 [5.15, 5.23a] "a thread is looked up by its local id while another processor deletes it: it is there or not" lookups_of_the_deleted;
     SMP0027 [2.2a] "the clock does not go back from one processor to another" one_clock;
     SMP0028 [3.8, 5.27, 7.7a] "a receiver moves to and fro with hundreds that wait to send to it: those that nothing ends are served in their order" many_follow;
-    SMP0029 [5.14, 7.1] "a message for an id that a thread of another processor is losing does not reach the next id" ids_that_change;
+    SMP0029 [5.14a, 7.1] "a message for an id that a thread of another processor is losing does not reach the next id" ids_that_change;
 }
 
 mod followers;
