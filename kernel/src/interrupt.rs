@@ -21,7 +21,7 @@ use x2::{IpcErrorKind, ThreadId};
 
 use crate::sync::SharedRef;
 use crate::sync::delay::{self, Point};
-use crate::thread::{Tcb, ThreadRef, ipc, mark};
+use crate::thread::{Found, Tcb, ThreadRef, ipc, mark};
 use crate::trace::{self, Event};
 use crate::{arch, kdb, processor};
 
@@ -316,10 +316,11 @@ impl Interrupt {
 
     /// Makes `handler` the thread to which the interrupt, which is here, is delivered, and opens it. A pending interrupt is
     /// lost.
-    pub fn associate(&'static self, handler: ThreadRef) {
+    pub fn associate(&'static self, handler: Found) {
         self.detach();
         handler.mark(mark::HANDLES_INTERRUPTS);
-        self.handler.set(Some(handler));
+        // What is sent to it goes to its home.
+        self.handler.set(Some(handler.anywhere()));
         self.open();
     }
 

@@ -15,7 +15,7 @@ use x2::{Region, Rights, ThreadId, utcb};
 use crate::mapping::{self, Cursor, Progress, SpaceMemory};
 use crate::memory::{Account, Frame, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, frame};
 use crate::sync::{SharedFlag, SharedRef, SharedWord, SpinLock};
-use crate::thread::{Tcb, ThreadRef, Utcb, table};
+use crate::thread::{Found, Tcb, ThreadRef, Utcb, table};
 use crate::{arch, config, kip};
 
 pub use ownership::{MAX_OPENINGS, Ownership};
@@ -357,7 +357,7 @@ impl Space {
     ///
     /// The UTCB's MyGlobalId says which thread that is, and is believed only if that thread agrees (X.2 rule 13.2): a
     /// program that overwrites it only loses its own local ids.
-    pub fn thread_with_local_id(&self, id: ThreadId) -> Option<ThreadRef> {
+    pub fn thread_with_local_id(&self, id: ThreadId) -> Option<Found> {
         let location = id.utcb_pointer().wrapping_sub(utcb::MR0_OFFSET);
         if !self.is_utcb_location(location) {
             return None;
@@ -365,10 +365,11 @@ impl Space {
         let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
         let _walk = arch::tlb::Walk::begin();
         let block = block_in(self.memory.kernel_frame(page)?, location);
-        let thread =
-            table::threads().find(block.read_id(utcb::MY_GLOBAL_ID)).filter(|thread| self.calls(thread, id));
+        let thread = table::threads()
+            .find(block.read_id(utcb::MY_GLOBAL_ID))
+            .filter(|found| self.calls(found.anywhere(), id));
         if thread.is_some() {
-            self.local_ids[place_of(id)].set(thread);
+            self.local_ids[place_of(id)].set(thread.map(Found::anywhere));
         }
         thread
     }
@@ -376,9 +377,9 @@ impl Space {
     /// The same, if the thread has been looked for lately. One whose end has begun keeps its local id until its UTCB goes, on any
     /// processor: it is known by its global id, which it has lost.
     #[inline]
-    pub fn remembered_local_id(&self, id: ThreadId) -> Option<ThreadRef> {
+    pub fn remembered_local_id(&self, id: ThreadId) -> Option<Found> {
         let thread = self.local_ids[place_of(id)].get()?;
-        (!thread.found_id().is_nil() && self.calls(thread, id)).then_some(thread)
+        (!thread.found_id().is_nil() && self.calls(thread, id)).then_some(Found::new(thread))
     }
 
     /// Whether `id` is the local id of `thread`, in this space. (A TCB is always one, if perhaps another thread's by now.)

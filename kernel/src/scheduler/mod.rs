@@ -363,10 +363,7 @@ impl Scheduler {
         self.slice_end.set(NEVER);
         if let Some(owner) = self.slice_owner.take() {
             owner.timeslice_left.set(owner.timeslice.get());
-            if owner.ready.is_queued() {
-                self.ready.remove(owner);
-                self.ready.push_back(owner);
-            }
+            self.ready.move_back(owner);
         }
         current.inspect(|thread| self.ready.push_back(thread));
         self.slice_loser.set(current);

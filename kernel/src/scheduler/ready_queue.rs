@@ -191,7 +191,7 @@ impl ReadyQueue {
     /// `thread` has this priority from now on, and waits after those that have it, too. One that has just come, or goes home, stays
     /// among those that do: it is still to be seen to.
     pub fn change_priority(&self, thread: ThreadRef, priority: u8) {
-        let moves = thread.ready.is_queued() && thread.ring.get() == Ring::Priority;
+        let moves = self.is_ready(thread);
         if moves {
             self.remove(thread);
         }
@@ -199,6 +199,19 @@ impl ReadyQueue {
         if moves {
             self.push_back(thread);
         }
+    }
+
+    /// `thread`, if it is ready, waits behind the others of its priority.
+    pub fn move_back(&self, thread: ThreadRef) {
+        if self.is_ready(thread) {
+            self.remove(thread);
+            self.push_back(thread);
+        }
+    }
+
+    /// Whether `thread` stands among the threads of its priority: neither elsewhere, nor among those that come or go.
+    fn is_ready(&self, thread: ThreadRef) -> bool {
+        thread.ready.is_queued() && thread.ring.get() == Ring::Priority
     }
 
     /// `thread` is not to run now. One that has just come stays among those that have: it may have to go on elsewhere.

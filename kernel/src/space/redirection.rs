@@ -4,7 +4,7 @@ use x2::ThreadId;
 
 use super::Space;
 use super::redirector_word::{GONE, NONE, RedirectorWord};
-use crate::thread::ThreadRef;
+use crate::thread::Found;
 use crate::thread::table::threads;
 
 /// Where a space's messages to others go.
@@ -47,7 +47,7 @@ impl Space {
     }
 
     /// The redirector, while it exists.
-    pub fn redirector(&self) -> Option<ThreadRef> {
+    pub fn redirector(&self) -> Option<Found> {
         match self.redirection.get() {
             Redirector::Thread(id) => threads().find(id),
             Redirector::None | Redirector::Gone => None,

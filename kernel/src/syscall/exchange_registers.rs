@@ -6,11 +6,11 @@ use core::ptr::eq;
 use x2::control::{ExchangeControl, ExchangeState};
 use x2::{ErrorCode, ThreadId, utcb};
 
-use super::{Call, Object, find_here, object, set_error};
+use super::{Call, Entry, Object, find_here, object, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
-use crate::thread::{Continuation, Entry, Here, IpcKind, ThreadRef, Utcb, flag, ipc};
+use crate::thread::{Continuation, Found, Here, IpcKind, ThreadRef, Utcb, flag, ipc};
 
 /// What the call gives in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,8 +36,7 @@ pub struct Values {
 #[inline]
 pub fn find_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, ExchangeState)> {
     if !id.has_version()
-        && let Some(thread) = current.space.get()?.remembered_local_id(id)
-        && thread.is_here()
+        && let Some(thread) = current.space.get()?.remembered_local_id(id).and_then(Found::if_here)
         && thread.runs_at_user_level()
     {
         // Most often: a thread of the own space, which runs, and so has a UTCB.

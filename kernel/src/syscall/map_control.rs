@@ -15,7 +15,7 @@ use crate::mapping::{self, Progress};
 use crate::scheduler::Next;
 use crate::space::{Space, SpaceRef};
 use crate::thread::table::threads;
-use crate::thread::{ThreadRef, Work, lifecycle, user_memory};
+use crate::thread::{Found, ThreadRef, Work, lifecycle, user_memory};
 use crate::trace::{self, Event};
 
 /// Bytes of an item in the caller's memory.
@@ -163,10 +163,7 @@ fn named(current: ThreadRef) -> ThreadId {
 /// The space that a call is about that names `thread`.
 #[inline]
 fn target(thread: ThreadId) -> Option<SpaceRef> {
-    Some(thread)
-        .filter(|id| id.is_global())
-        .and_then(|id| threads().find(id))
-        .and_then(|thread| thread.space.get())
+    Some(thread).filter(|id| id.is_global()).and_then(|id| threads().find(id)).and_then(Found::space)
 }
 
 /// Reads an item. A page of the array that has gone since it was checked reads as an item that is refused.

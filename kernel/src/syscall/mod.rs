@@ -2,11 +2,14 @@
 //! it takes before its first change (K4): ThreadState as the last step of `decode`, ThreadControl, SpaceControl and SpaceOptions
 //! as the first of `perform`, which is where they can still fail.
 //!
-//! A call that is about a thread looks that up once (`object`), goes to where it is, and works on what is [`Here`].
+//! A call that is about a thread looks that up once (`object`), goes to where it is, and works on what is [`Here`]. Other threads
+//! that it names (pager, scheduler, handler, redirector, a thread of a space) are only [`Found`](crate::thread::Found): it uses what
+//! that says, which is the same for all processors.
 //!
 //! A call is identified by the address to which SYSCALL will return, which is the only thing that the kernel believes
 //! about the stub (K9). The stubs of [`Call`] lie [`STUB_SPACING`] bytes apart, in this order.
 
+mod entry;
 mod exchange_registers;
 mod map_control;
 mod memory_control;
@@ -21,6 +24,7 @@ mod thread_state;
 mod thread_switch;
 mod unmap;
 
+pub use entry::Entry;
 pub use exchange_registers::{Values as ExchangedValues, find_readable};
 pub use map_control::at_once as map_page;
 pub use schedule::read as read_schedule;
@@ -31,7 +35,7 @@ use x2::{ErrorCode, ThreadId, utcb};
 use crate::scheduler::Next;
 use crate::sync::delay::{self, Point};
 use crate::thread::table::threads;
-use crate::thread::{Continuation, Entry, Found, Here, ThreadRef, Work, ipc, redirect};
+use crate::thread::{Continuation, Here, ThreadRef, Work, ipc, redirect};
 use crate::trace::{self, Event};
 
 /// Bytes from the stub of one call to that of the next.
@@ -204,7 +208,7 @@ enum Object<'entry> {
 /// The thread that `id` names for the current thread, which makes `call`. One look-up decides whether there is one, and where.
 #[inline]
 fn object<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId, call: Call) -> Object<'entry> {
-    let found = ipc::resolve_thread(current, id).map(Found::new);
+    let found = ipc::resolve_thread(current, id);
     delay::between(Point::LookUp);
     let Some(found) = found else { return Object::None };
     match found.here(entry) {
@@ -221,7 +225,7 @@ fn find_here<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId) -> 
     } else {
         Some(id).filter(|id| !id.is_nil()).and(current.space.get())?.remembered_local_id(id)
     };
-    Found::new(thread?).here(entry)
+    thread?.here(entry)
 }
 
 /// Goes on with a system call that gave way to an interrupt.

@@ -5,9 +5,9 @@ use core::sync::atomic::Ordering;
 
 use x2::{ErrorCode, ThreadId};
 
-use super::{Call, Object, object, return_result};
+use super::{Call, Entry, Object, object, return_result};
 use crate::scheduler::Next;
-use crate::thread::{Entry, Here, ThreadRef, ipc};
+use crate::thread::{Here, ThreadRef, ipc};
 use crate::trace::{self, Event};
 
 pub(super) fn system_call(current: ThreadRef) -> Next {

@@ -8,12 +8,12 @@ use x2::control::{
 };
 use x2::{ErrorCode, ThreadId, Time};
 
-use super::{Call, Object, check_privilege, find_here, is_privileged, object, set_error};
+use super::{Call, Entry, Object, check_privilege, find_here, is_privileged, object, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::thread::table::threads;
-use crate::thread::{Continuation, Entry, Here, IpcKind, ThreadRef, flag, ipc, location, send_queue};
+use crate::thread::{Continuation, Found, Here, IpcKind, ThreadRef, flag, ipc, location, send_queue};
 use crate::{arch, interrupt};
 
 /// Changes that were found right.
@@ -39,8 +39,7 @@ enum Decoded<'entry> {
 /// made to know.
 #[inline]
 pub fn read(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
-    if let Some(thread) = threads().find(id)
-        && thread.is_here()
+    if let Some(thread) = threads().find(id).and_then(Found::if_here)
         && let Some(own) = current.space.get()
         && eq(thread.space.get().map_or(null(), from_ref), own)
         && own.is_privileged()

@@ -12,7 +12,7 @@ use crate::memory::PAGE_BITS;
 use crate::scheduler::Next;
 use crate::space::{CONTROL, SpaceRef};
 use crate::thread::table::threads;
-use crate::thread::{Continuation, ThreadRef, Work, ipc, lifecycle, location, mark};
+use crate::thread::{Continuation, Found, ThreadRef, Work, ipc, lifecycle, location, mark};
 
 /// Areas to set; `None` leaves one as it is.
 struct Request {
@@ -27,7 +27,7 @@ struct Request {
 enum Redirector {
     Unchanged,
     None,
-    Thread(ThreadRef),
+    Thread(Found),
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
@@ -144,7 +144,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     let space = Some(id)
         .filter(|id| id.is_global())
         .and_then(|id| threads().find(id))
-        .and_then(|thread| thread.space.get())
+        .and_then(Found::space)
         .ok_or(ErrorCode::InvalidSpace)?;
     let redirector = redirector(current, ThreadId::from_raw(registers.r9().get()))?;
     if space.has_active_threads() {

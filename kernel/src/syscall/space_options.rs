@@ -8,8 +8,8 @@ use super::{check_privilege, return_result};
 use crate::memory::Account;
 use crate::scheduler::Next;
 use crate::space::{CONTROL, SpaceRef};
-use crate::thread::ThreadRef;
 use crate::thread::table::threads;
+use crate::thread::{Found, ThreadRef};
 use crate::{arch, interrupt, mapping};
 
 /// A call whose caller may make it and whose values are right.
@@ -102,7 +102,7 @@ fn space_of(id: u64) -> Result<SpaceRef, ErrorCode> {
     Some(ThreadId::from_raw(id))
         .filter(|id| id.is_global())
         .and_then(|id| threads().find(id))
-        .and_then(|thread| thread.space.get())
+        .and_then(Found::space)
         .ok_or(ErrorCode::InvalidSpace)
 }
 

@@ -5,7 +5,7 @@ use core::ptr::eq;
 
 use x2::{ErrorCode, ThreadId, utcb};
 
-use super::{Call, check_privilege, return_result, space_control};
+use super::{Call, Entry, check_privilege, return_result, space_control};
 use crate::arch;
 use crate::interrupt::{self, Interrupt};
 use crate::mapping::{self, Progress};
@@ -13,7 +13,7 @@ use crate::memory::OutOfMemory;
 use crate::scheduler::Next;
 use crate::space::{CONTROL, Space, SpaceRef};
 use crate::thread::table::threads;
-use crate::thread::{Continuation, Entry, Found, Here, ThreadRef, Utcb, Work, ipc, lifecycle, location};
+use crate::thread::{Continuation, Found, Here, ThreadRef, Utcb, Work, ipc, lifecycle, location};
 
 /// UtcbLocation "unchanged".
 const UNCHANGED: u64 = u64::MAX;
@@ -21,7 +21,7 @@ const UNCHANGED: u64 = u64::MAX;
 /// A call whose parameters are right.
 enum Request<'entry> {
     /// An interrupt gets a handler, or none.
-    Associate(&'static Interrupt, Option<ThreadRef>),
+    Associate(&'static Interrupt, Option<Found>),
     /// Deletion of a thread that does not exist.
     Nothing,
     Delete(Here<'entry>),
@@ -31,7 +31,7 @@ enum Request<'entry> {
     Create {
         id: ThreadId,
         space: Option<SpaceRef>,
-        scheduler: ThreadRef,
+        scheduler: Found,
         pager: Option<ThreadId>,
         location: Option<u64>,
     },
@@ -40,7 +40,7 @@ enum Request<'entry> {
         thread: Here<'entry>,
         id: Option<ThreadId>,
         move_to: Option<SpaceRef>,
-        scheduler: Option<ThreadRef>,
+        scheduler: Option<Found>,
         pager: Option<ThreadId>,
         location: Option<u64>,
     },
@@ -110,10 +110,10 @@ pub fn create_at_once(current: ThreadRef, new: &NewThread) -> AtOnce {
     let space = if specifier == own_id {
         current.space.get()
     } else {
-        threads().find(specifier)?.space.get().filter(|space| pager.is_nil() || space.is_configured())
+        threads().find(specifier)?.space().filter(|space| pager.is_nil() || space.is_configured())
     }?;
     debug_assert!(pager.is_nil() || space.is_configured());
-    let scheduler = if scheduler == own_id { current } else { threads().find(scheduler)? };
+    let scheduler = if scheduler == own_id { Found::new(current) } else { threads().find(scheduler)? };
     if pager != own_id && !pager.is_nil() && !pager.is_global() {
         return None;
     }
@@ -142,7 +142,7 @@ pub fn delete_at_once(current: ThreadRef, id: ThreadId) -> AtOnce {
         return refuse(id);
     }
     let _control = CONTROL.try_lock()?;
-    let thread = threads().find(id).filter(|&thread| !eq(thread, current) && thread.is_here())?;
+    let thread = threads().find(id)?.if_here().filter(|&thread| !eq(thread, current))?;
     let space = thread.space.get().filter(|space| lifecycle::goes_unnoticed(thread, space))?;
     lifecycle::delete_unnoticed(thread, id.number(), space);
     Some(Ok(()))
@@ -384,13 +384,13 @@ fn may_be_given(space: SpaceRef, location: u64) -> bool {
 
 /// The space of the user thread that `specifier` names.
 fn space_of(specifier: ThreadId) -> Result<SpaceRef, ErrorCode> {
-    threads().find(specifier).and_then(|thread| thread.space.get()).ok_or(ErrorCode::InvalidSpace)
+    threads().find(specifier).and_then(Found::space).ok_or(ErrorCode::InvalidSpace)
 }
 
 /// The scheduler; `None` if it is not to change. Most often it is who asks.
-fn decode_scheduler(current: ThreadRef, scheduler: ThreadId) -> Result<Option<ThreadRef>, ErrorCode> {
+fn decode_scheduler(current: ThreadRef, scheduler: ThreadId) -> Result<Option<Found>, ErrorCode> {
     if scheduler == current.id() {
-        return Ok(Some(current));
+        return Ok(Some(Found::new(current)));
     }
     if scheduler.is_nil() {
         return Ok(None);
@@ -446,7 +446,7 @@ fn reserve_utcb(space: SpaceRef, location: Option<u64>) -> Result<Option<(&'stat
 fn create(
     id: ThreadId,
     space: Option<SpaceRef>,
-    scheduler: ThreadRef,
+    scheduler: Found,
     pager: Option<ThreadId>,
     location: Option<u64>,
 ) -> Result<(), ErrorCode> {
@@ -483,7 +483,7 @@ fn modify(
     thread: ThreadRef,
     id: Option<ThreadId>,
     move_to: Option<SpaceRef>,
-    scheduler: Option<ThreadRef>,
+    scheduler: Option<Found>,
     pager: Option<ThreadId>,
     location: Option<u64>,
 ) -> Result<Work, ErrorCode> {

@@ -5,7 +5,7 @@ use x2::extension::thread_state as control;
 use x2::protocol::exception;
 use x2::{ErrorCode, Rights, ThreadId, utcb};
 
-use super::{Call, Object, object, return_result, schedule};
+use super::{Call, Entry, Object, object, return_result, schedule};
 use crate::arch;
 use crate::arch::extended_image::{EXTENDED_STATE_HEADER_END, ExtendedImage};
 use crate::mapping;
@@ -13,7 +13,7 @@ use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
 use crate::thread::{
-    Continuation, Entry, Here, IpcKind, ThreadRef, Utcb, flag, ipc, lifecycle, redirect, user_memory,
+    Continuation, Here, IpcKind, ThreadRef, Utcb, flag, ipc, lifecycle, redirect, user_memory,
 };
 use crate::trace::{self, Event};
 

@@ -7,14 +7,14 @@ use x2::ThreadId;
 
 use crate::processor;
 use crate::scheduler::Next;
-use crate::thread::{ThreadRef, ipc};
+use crate::thread::{Found, ThreadRef, ipc};
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    match ipc::resolve_thread(current, ThreadId::from_raw(current.registers.rdi.get())) {
+    let destination = ipc::resolve_thread(current, ThreadId::from_raw(current.registers.rdi.get()));
+    match destination.and_then(Found::if_here) {
         Some(destination) if eq(destination, current) => Next::Return,
         Some(destination)
-            if destination.is_here()
-                && destination.is_home()
+            if destination.is_home()
                 && destination.ready.is_queued()
                 && ipc::reaches(current, destination) =>
         {

@@ -7,42 +7,91 @@
 
 use core::marker::PhantomData;
 use core::ops::Deref;
+use core::ptr::eq;
+
+use x2::ThreadId;
 
 use super::{Continuation, Tcb, ThreadRef, location};
 use crate::scheduler::Next;
 use crate::space::SpaceRef;
+use crate::syscall::Entry;
 
-/// One entry into the kernel, in which its processor does nothing else. It holds nothing; what is borrowed from it ends with it.
-pub struct Entry(PhantomData<*const ()>);
-
-impl Entry {
-    /// The entry that a handler, which runs to its end in one go, belongs to.
-    pub fn of_handler() -> Self {
-        Self(PhantomData)
-    }
-}
-
-/// What a look-up has found: a thread that had the id then, wherever it is.
+/// What a look-up has found: a thread that had the id then, wherever it is. What it says itself is the same for all processors.
 #[derive(Clone, Copy)]
 pub struct Found(&'static Tcb);
 
 impl Found {
-    /// `thread` has just been found by [`Tcb::found_id`], which was its id.
-    #[inline]
+    /// `thread` has just been found by [`Tcb::found_id`], which was its id; or it is one that stays what it is.
+    #[inline(always)]
     pub fn new(thread: &'static Tcb) -> Self {
         Self(thread)
     }
 
+    /// Its id, which can be another one by now.
+    #[inline(always)]
+    pub fn id(self) -> ThreadId {
+        self.0.id()
+    }
+
     /// Its space, if it still has one.
-    #[inline]
+    #[inline(always)]
     pub fn space(self) -> Option<SpaceRef> {
         self.0.space.get()
     }
 
-    /// The thread, if it is located at the executing processor.
+    /// Whether it is in the space of `thread`.
+    #[inline]
+    pub fn shares_space_with(self, thread: ThreadRef) -> bool {
+        self.0.shares_space_with(thread)
+    }
+
+    /// Whether it is `thread`.
+    #[inline(always)]
+    pub fn is(self, thread: ThreadRef) -> bool {
+        eq(self.0, thread)
+    }
+
+    /// Whether it has one of these [`super::flag`]s.
+    #[inline]
+    pub fn has(self, flag: u8) -> bool {
+        self.0.has(flag)
+    }
+
+    /// Sets a [`super::mark`].
+    #[inline(always)]
+    pub fn mark(self, mark: u8) {
+        self.0.mark(mark);
+    }
+
+    /// Whether it is located at the executing processor.
+    #[inline]
+    pub fn is_here(self) -> bool {
+        self.0.is_here()
+    }
+
+    /// Where it is located, or will be.
+    #[inline]
+    pub fn processor(self) -> u16 {
+        self.0.location.processor()
+    }
+
+    /// The thread, if it is located at the executing processor, for as long as `entry` lasts.
     #[inline]
     pub fn here(self, _entry: &Entry) -> Option<Here<'_>> {
         self.0.is_here().then_some(Here(self.0, PhantomData))
+    }
+
+    /// The thread, if it is located at the executing processor: for steps of IPC, which end before anything else begins.
+    #[inline(always)]
+    pub fn if_here(self) -> Option<ThreadRef> {
+        if self.0.is_here() { Some(self.0) } else { None }
+    }
+
+    /// The thread, wherever it is. The caller looks where that is before it touches anything that belongs to one processor, and
+    /// looks nothing up again in between; or it is a register of ids only, as queues and interrupts keep them.
+    #[inline(always)]
+    pub fn anywhere(self) -> ThreadRef {
+        self.0
     }
 
     /// The current thread goes to where the thread is, or soon will be, and does `continuation` there.

@@ -13,7 +13,7 @@ use x2::{ThreadId, utcb};
 use super::table::threads;
 use super::tcb::{TCB_SIZE, Tcb, mark, own_gs_base};
 use super::transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
-use super::{Continuation, ThreadRef, Utcb, ipc};
+use super::{Continuation, Found, ThreadRef, Utcb, ipc};
 use crate::mapping::{Cursor, Progress};
 use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
 use crate::scheduler::timeouts::NEVER;
@@ -81,11 +81,7 @@ fn release(thread: ThreadRef) {
 }
 
 /// Creates a thread, and an empty space for it (X.2 rule 5.6). Fails without trace.
-pub fn create_with_space(
-    id: ThreadId,
-    scheduler: ThreadRef,
-    location: Option<u64>,
-) -> Result<(), OutOfMemory> {
+pub fn create_with_space(id: ThreadId, scheduler: Found, location: Option<u64>) -> Result<(), OutOfMemory> {
     // The TCB is paid for by the space, which has no name for it before it exists.
     let space = Space::create()?;
     match allocate(space.account(), ThreadId::NIL, arch::cpu_number() as u16) {
@@ -154,7 +150,7 @@ pub fn install_recorded(thread: ThreadRef, id: ThreadId, space: SpaceRef, home: 
 
 /// Makes `scheduler` that of `thread`.
 #[inline]
-pub fn set_scheduler(thread: ThreadRef, scheduler: ThreadRef) {
+pub fn set_scheduler(thread: ThreadRef, scheduler: Found) {
     thread.scheduler.set(scheduler.id());
     scheduler.mark(mark::NAMED);
 }

@@ -10,7 +10,6 @@
 //! So its home has all that anybody may bring it at any time: the queue of senders, and interrupts.
 
 use core::mem::offset_of;
-use core::ptr::eq;
 use core::sync::atomic::Ordering;
 
 use handover::Node;
@@ -269,5 +268,5 @@ pub fn may_wait_away(thread: ThreadRef, kind: IpcKind) -> bool {
     kind != IpcKind::Start
         && !thread.has(flag::PROPAGATED_SENDERS)
         && ipc::is_user_number(from)
-        && threads().find(from).is_some_and(|partner| partner.is_here() && !eq(partner, thread))
+        && threads().find(from).is_some_and(|partner| partner.is_here() && !partner.is(thread))
 }

@@ -22,7 +22,7 @@ pub mod user_memory;
 mod utcb;
 
 pub use continuation::{Continuation, IpcKind};
-pub use here::{Entry, Found, Here};
+pub use here::{Found, Here};
 pub use offer::Offer;
 pub use registers::{Registers, USER_FLAGS};
 pub use send_queue::Followers;

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use x2::ThreadId;
 
-use super::{Tcb, ThreadRef};
+use super::{Found, Tcb, ThreadRef};
 use crate::arch;
 
 /// Valid bits of a thread number (KIP ThreadInfo).
@@ -73,7 +73,7 @@ impl ThreadTable {
 
     /// The thread that `id`, a global id, names.
     #[inline]
-    pub fn find(&self, id: ThreadId) -> Option<ThreadRef> {
+    pub fn find(&self, id: ThreadId) -> Option<Found> {
         if !id.has_version() {
             return None;
         }
@@ -81,7 +81,7 @@ impl ThreadTable {
         let thread = self.threads.get(id.number() as usize)?.load(Ordering::Acquire);
         // SAFETY: as in `by_number`.
         let thread = unsafe { thread.as_ref() }?;
-        if thread.found_id() == id { Some(thread) } else { None }
+        if thread.found_id() == id { Some(Found::new(thread)) } else { None }
     }
 
     /// Makes `thread` the thread with this number, which must be below [`NUMBERS`].

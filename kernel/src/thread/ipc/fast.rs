@@ -25,7 +25,7 @@ use crate::processor;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::space::Space;
 use crate::thread::table::threads;
-use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, mark};
+use crate::thread::{Continuation, Found, IpcKind, Offer, ThreadRef, mark};
 
 /// Bits of a tag that the general path looks at: typed items and flags.
 const TYPED_OR_FLAGS: u64 = 0xffc0;
@@ -171,9 +171,9 @@ pub(super) fn offer_of_report(current: ThreadRef, kind: IpcKind, partner: Thread
 #[inline]
 fn find(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
     if to.is_global() {
-        threads().find(to)
+        threads().find(to).map(Found::anywhere)
     } else if to.is_local() {
-        current.space.get()?.remembered_local_id(to)
+        current.space.get()?.remembered_local_id(to).map(Found::anywhere)
     } else {
         None
     }

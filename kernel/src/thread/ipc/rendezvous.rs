@@ -9,7 +9,7 @@ use crate::arch;
 use crate::interrupt::{self, Interrupt};
 use crate::space::Space;
 use crate::thread::table::{self, threads};
-use crate::thread::{IpcKind, ThreadRef, flag};
+use crate::thread::{Found, IpcKind, ThreadRef, flag};
 
 /// Whom an id names, as destination of a send or source of a receive.
 pub(super) enum Partner {
@@ -20,7 +20,7 @@ pub(super) enum Partner {
 }
 
 /// The thread that `id`, global or local to `thread`'s space, names for `thread`.
-pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<ThreadRef> {
+pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<Found> {
     if id.is_global() {
         threads().find(id)
     } else if id.is_local() {
@@ -35,7 +35,8 @@ fn resolve_any(thread: ThreadRef, id: ThreadId) -> Option<Partner> {
     if id.is_global() && id.number() < interrupt::system_base() {
         return interrupt::find(id).map(Partner::Interrupt);
     }
-    resolve_thread(thread, id).map(Partner::Thread)
+    // Where it is, is looked at before it is touched.
+    resolve_thread(thread, id).map(|found| Partner::Thread(found.anywhere()))
 }
 
 /// Whether `thread`, in an IPC of kind `kind`, may have `partner` (K13): what the kernel does in a thread's name is not the
@@ -56,7 +57,7 @@ pub(super) fn source(thread: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<P
     let is_redirector = |partner: &Partner| match partner {
         Partner::Thread(partner) => {
             let redirector = thread.space.get().and_then(Space::redirector);
-            redirector.is_some_and(|redirector| eq(redirector, *partner))
+            redirector.is_some_and(|redirector| redirector.is(partner))
         }
         Partner::Interrupt(_) => false,
     };
@@ -94,7 +95,7 @@ pub(super) fn destination(sender: ThreadRef, kind: IpcKind, id: ThreadId) -> Opt
 #[allow(clippy::option_option, reason = "a redirector that has gone is not the same as none")]
 fn deflected(sender: ThreadRef, partner: &Partner) -> Option<Option<ThreadRef>> {
     let space = sender.space.get().filter(|space| space.is_redirected())?;
-    let redirector = space.redirector();
+    let redirector = space.redirector().map(Found::anywhere);
     if let Partner::Thread(partner) = partner
         && (partner.shares_space_with(sender)
             || redirector.is_some_and(|redirector| partner.shares_space_with(redirector)))
@@ -115,9 +116,9 @@ const LONGEST_CHAIN: usize = 16;
 
 /// Whether `thread` is the redirector of `originator`'s space, or of that one's, and so on.
 fn redirects_for(thread: ThreadRef, originator: ThreadRef) -> bool {
-    let next = |of: &ThreadRef| of.space.get().and_then(Space::redirector);
-    let chain = core::iter::successors(next(&originator), next);
-    chain.take(LONGEST_CHAIN).any(|redirector| eq(redirector, thread))
+    let next = |of: &Found| of.space().and_then(Space::redirector);
+    let chain = core::iter::successors(next(&Found::new(originator)), next);
+    chain.take(LONGEST_CHAIN).any(|redirector| redirector.is(thread))
 }
 
 /// Whether a program in `thread` may send to, or wait for, `partner` (K13).
@@ -135,6 +136,7 @@ pub(super) fn originator(sender: ThreadRef, receiver: ThreadRef) -> ThreadRef {
         return sender;
     }
     resolve_thread(sender, sender.virtual_sender.get())
+        .map(Found::anywhere)
         .filter(|originator| {
             originator.shares_space_with(sender)
                 || sender.shares_space_with(receiver)
@@ -165,8 +167,7 @@ fn known_sender(receiver: ThreadRef) -> Known {
         return Known::Sender(Some(first));
     }
     if from.is_global()
-        && let Some(partner) = threads().find(from)
-        && partner.is_here()
+        && let Some(partner) = threads().find(from).and_then(Found::if_here)
         && partner.senders_node.receiver().is_some_and(|queue| core::ptr::eq(queue, receiver))
         && core::ptr::eq(originator(partner, receiver), partner)
     {

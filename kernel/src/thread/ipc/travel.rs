@@ -57,7 +57,7 @@ fn find_way_to_propagating(thread: ThreadRef, kind: IpcKind) -> Option<u16> {
         return None;
     }
     let partner = threads().find(from)?;
-    (!partner.is_here() && partner.has(flag::SAW_ORIGINATOR)).then(|| partner.location.processor())
+    (!partner.is_here() && partner.has(flag::SAW_ORIGINATOR)).then(|| partner.processor())
 }
 
 /// `thread`, in its receive phase and away from home, waits here if it can, else goes home to look there.
@@ -80,9 +80,8 @@ pub fn take_originator_along(thread: ThreadRef) -> Option<ThreadRef> {
     if !thread.has(flag::PROPAGATED) || thread.continuation() != Continuation::SendAgain(IpcKind::User) {
         return None;
     }
-    let originator = resolve_thread(thread, thread.virtual_sender.get())?;
+    let originator = resolve_thread(thread, thread.virtual_sender.get())?.if_here()?;
     let waits = !eq(originator, thread)
-        && originator.is_here()
         && originator.awaits_message().is_some_and(|kind| kind != IpcKind::Start)
         && originator.partner() == thread.id()
         && !originator.ready.is_queued();

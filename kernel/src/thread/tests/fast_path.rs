@@ -17,7 +17,7 @@ use crate::scheduler::Next;
 use crate::scheduler::timeouts::NEVER;
 use crate::syscall::Call;
 use crate::thread::table::threads;
-use crate::thread::{ThreadRef, exception, fault, flag, ipc};
+use crate::thread::{Found, ThreadRef, exception, fault, flag, ipc};
 use crate::{arch, interrupt, processor};
 
 /// Threads of the test: numbers above UserBase. The first of each space gives it its name.
@@ -75,7 +75,7 @@ fn populated() -> World {
 
 fn some_thread(random: &mut Random) -> ThreadId {
     let (number, _) = random.of(&THREADS);
-    let thread = threads().find(id(number, 1));
+    let thread = threads().find(id(number, 1)).map(Found::anywhere);
     match thread {
         Some(thread) if random.one_in(4) => ThreadId::from_raw(thread.local_id.get()),
         _ => id(number, 1),

@@ -5,7 +5,7 @@ use core::ptr::eq;
 use crate::scheduler::timeouts::NEVER;
 use crate::thread::table::threads;
 use crate::thread::transfer_record::Work;
-use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, flag, ipc};
+use crate::thread::{Continuation, Found, IpcKind, Offer, ThreadRef, flag, ipc};
 use crate::{arch, interrupt};
 
 /// Checks all threads against each other.
@@ -167,7 +167,8 @@ fn check_ipc(thread: ThreadRef) {
 /// Who waits for a thread that waits to send in its name is at the same place, so that its partner changes with the delivery.
 fn check_originator(sender: ThreadRef) {
     let Some(receiver) = sender.senders_node.receiver() else { return };
-    let Some(originator) = ipc::resolve_thread(sender, sender.virtual_sender.get()) else { return };
+    let originator = ipc::resolve_thread(sender, sender.virtual_sender.get()).map(Found::anywhere);
+    let Some(originator) = originator else { return };
     let waits = originator.location.is_at(originator.location.processor())
         && originator.awaits_message().is_some_and(|kind| kind != IpcKind::Start)
         && originator.partner() == sender.id()

@@ -80,7 +80,7 @@ impl World {
     }
 
     fn thread(&self, id: ThreadId) -> ThreadRef {
-        threads().find(id).expect("the thread exists")
+        threads().find(id).expect("the thread exists").anywhere()
     }
 
     /// Dispatches until a thread is at user level. `None`: all wait.

@@ -17,7 +17,7 @@ use crate::memory::Account;
 use crate::scheduler::Next;
 use crate::syscall::Call;
 use crate::thread::table::threads;
-use crate::thread::{Continuation, ipc};
+use crate::thread::{Continuation, Found, ipc};
 use crate::{interrupt, processor};
 
 /// Rounds after which a machine that is still busy with itself hangs.
@@ -242,7 +242,7 @@ fn populate(world: &World, random: &mut Random) {
             [(Rdi, id.raw()), (Rdx, UNCHANGED), (R8, processor), (Rsi, UNCHANGED), (R9, UNCHANGED)];
         world.root_calls(Call::Schedule, &schedule);
         world.settle();
-        if let Some(thread) = threads().find(id) {
+        if let Some(thread) = threads().find(id).map(Found::anywhere) {
             arch::select_processor(u32::from(thread.location.processor()));
             world.stop_at_user_level();
             ipc::cancel_receive(thread);

@@ -113,10 +113,9 @@ fn goes_to(sender: ThreadRef, receiver: ThreadRef) -> bool {
 /// made a call.
 #[inline]
 pub(crate) fn deliver(current: ThreadRef) -> Option<Next> {
-    let receiver = threads().find(current.partner())?;
+    let receiver = threads().find(current.partner())?.if_here()?;
     let (to, from) = (current.registers.rsi.get(), current.registers.rdx.get());
     if from != to && from != ThreadId::NIL.raw()
-        || !receiver.is_here()
         || current.has(flag::PROPAGATED_SENDERS)
         || !is_plain(current)
         || offer_to(receiver, current) != Some(IpcKind::User)

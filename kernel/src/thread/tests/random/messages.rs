@@ -11,7 +11,7 @@ use super::facts::{Facts, key_of, number_of, thread_of};
 use super::perform::message_register;
 use crate::arch;
 use crate::interrupt;
-use crate::thread::{Continuation, IpcKind, ThreadRef, ipc};
+use crate::thread::{Continuation, Found, IpcKind, ThreadRef, ipc};
 
 /// Whom an id named when the call began.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -252,7 +252,7 @@ impl Intent {
             );
             return None;
         }
-        let originator = ipc::resolve_thread(thread, from)?;
+        let originator = ipc::resolve_thread(thread, from)?.anywhere();
         let number = number_of(originator.id());
         // An inactive thread, in whose name a message was passed on, may have no local id.
         let has_local_form = originator.shares_space_with(thread) && originator.local_id.get() != 0;
@@ -338,7 +338,7 @@ fn number_in_table(thread: ThreadRef) -> Option<u32> {
 
 fn actual_sender(receiver: ThreadRef) -> Option<ThreadRef> {
     let id = receiver.utcb.get()?.read_id(utcb::ACTUAL_SENDER);
-    ipc::resolve_thread(receiver, id)
+    ipc::resolve_thread(receiver, id).map(Found::anywhere)
 }
 
 /// Whether the kernel sends messages with this tag in a thread's name.

@@ -36,7 +36,7 @@ use crate::memory::{Account, OutOfMemory, VirtAddr};
 use crate::scheduler::Next;
 use crate::syscall::Call;
 use crate::thread::table::threads;
-use crate::thread::{ThreadRef, flag, ipc};
+use crate::thread::{Found, ThreadRef, flag, ipc};
 use crate::{interrupt, mapping, processor};
 
 /// A generator that repeats.
@@ -227,7 +227,7 @@ fn spawn_thread(world: &World, number: u32, space: Name, memory: bool) {
         world.call(Call::SpaceControl, root, &[(Rdi, id.raw()), areas[0], areas[1], areas[2]]);
     }
     control(root.id(), UTCB_AREA + 1024 * u64::from(number));
-    if let Some(thread) = threads().find(id) {
+    if let Some(thread) = threads().find(id).map(Found::anywhere) {
         ipc::cancel_receive(thread);
         if memory {
             map_memory(memory_of(root), memory_of(thread));

@@ -89,6 +89,8 @@ pub(super) fn ids_that_change() {
         }
     });
     let changer = spawn(move || {
+        // Where it was made it would change the id between a message and the look at it.
+        ipc::receive(me).expect("it is where the receiver is");
         let mut id = first;
         for version in 2..2 + CHANGES {
             // Some versions have no place in a global id.
@@ -102,7 +104,7 @@ pub(super) fn ids_that_change() {
         ipc::send(me, Message::with_words(0, &[id.raw()])).expect("the test waits");
     });
     place(changer, 1);
-    place(sender, 0);
+    ipc::send(changer, Message::new(0)).expect("it waits for it");
     let last = ipc::receive(changer).expect("it is done").word(0);
     thread::delete(sender).expect("it is there");
     thread::delete(ThreadId::from_raw(last)).expect("it is there");
