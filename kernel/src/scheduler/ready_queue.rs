@@ -201,7 +201,7 @@ impl ReadyQueue {
         }
     }
 
-    /// `thread`, if it is ready, waits behind the others of its priority.
+    /// `thread`, if it is ready, is the last of its priority.
     pub fn move_back(&self, thread: ThreadRef) {
         if self.is_ready(thread) {
             self.remove(thread);

@@ -30,21 +30,20 @@ impl RedirectorWord {
     /// The word.
     #[inline]
     pub fn get(&self) -> u64 {
-        // Relaxed, as everywhere here: the word says nothing about other memory.
+        // Relaxed: the word says nothing about other memory.
         self.0.load(Ordering::Relaxed)
     }
 
     /// Sets another redirector. One processor at a time. Returns whether it is another one.
     pub fn set(&self, word: u64) -> bool {
-        let changed = self.get() != word;
-        self.0.store(word, Ordering::Relaxed);
-        changed
+        // AcqRel, and below: the one of two changes that comes second sees the first.
+        self.0.swap(word, Ordering::AcqRel) != word
     }
 
     /// The redirector with this id has gone. One step: another processor may be setting another one.
     pub fn forget(&self, id: u64) {
         // That it is another one is no error.
-        let _ = self.0.compare_exchange(id, GONE, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.0.compare_exchange(id, GONE, Ordering::AcqRel, Ordering::Relaxed);
     }
 }
 

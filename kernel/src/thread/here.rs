@@ -87,8 +87,8 @@ impl Found {
         if self.0.is_here() { Some(self.0) } else { None }
     }
 
-    /// The thread, wherever it is. The caller looks where that is before it touches anything that belongs to one processor, and
-    /// looks nothing up again in between; or it is a register of ids only, as queues and interrupts keep them.
+    /// The thread, wherever it is. The caller looks where that is before it touches anything that belongs to one processor, with no
+    /// second look-up in between; or it only keeps the reference, as spaces and interrupts do.
     #[inline(always)]
     pub fn anywhere(self) -> ThreadRef {
         self.0

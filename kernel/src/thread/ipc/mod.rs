@@ -270,7 +270,7 @@ fn send_until(
     // A right that is not there now is not found later, when the send is served (X.2 rule 7.14).
     let propagated = !eq(originator, current);
     current.set_flag(flag::PROPAGATED, propagated);
-    let partner = instead_of.unwrap_or(receiver.id());
+    let partner = instead_of.unwrap_or_else(|| rendezvous::name(to, receiver));
     if propagated && let Some(processor) = travel::way_by(current, originator) {
         return send_elsewhere(current, kind, partner, deadline(()), processor);
     }
@@ -427,7 +427,7 @@ fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
         match rendezvous::source(thread, kind, from) {
             Some(Partner::Thread(partner)) => {
                 partner.mark(mark::NAMED);
-                partner.id()
+                rendezvous::name(from, partner)
             }
             Some(Partner::Interrupt(interrupt)) => interrupt.id(),
             // The pager of a new thread may come later (X.2 rule 5.8).

@@ -30,6 +30,13 @@ pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<Found> {
     }
 }
 
+/// The global id of `partner`, which `id` has named. A global id is not read again: on another processor the partner can have got
+/// another one, for which the message is not.
+#[inline]
+pub(super) fn name(id: ThreadId, partner: ThreadRef) -> ThreadId {
+    if id.is_global() { id } else { partner.id() }
+}
+
 /// Like [`resolve_thread`], for the partner of an IPC: it may be an interrupt.
 fn resolve_any(thread: ThreadRef, id: ThreadId) -> Option<Partner> {
     if id.is_global() && id.number() < interrupt::system_base() {
@@ -83,7 +90,7 @@ pub(super) fn destination(sender: ThreadRef, kind: IpcKind, id: ThreadId) -> Opt
         None => Some(partner).filter(|partner| may_meet(sender, kind, partner)).map(Destination::Direct),
         Some(redirector) => {
             let id = match partner {
-                Partner::Thread(partner) => partner.id(),
+                Partner::Thread(partner) => name(id, partner),
                 Partner::Interrupt(interrupt) => interrupt.id(),
             };
             Some(redirector.map_or(Destination::Nowhere(id), |to| Destination::Redirected(id, to)))

@@ -13,7 +13,7 @@ use crate::scheduler::Next;
 use crate::scheduler::timeouts::NEVER;
 use crate::space::Space;
 use crate::sync::delay::{self, Point};
-use crate::thread::ipc::rendezvous::reaches;
+use crate::thread::ipc::rendezvous::{self, reaches};
 use crate::thread::ipc::{complete, resume_or_switch};
 use crate::thread::table::threads;
 use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, flag, location, mark};
@@ -43,7 +43,8 @@ pub fn go(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
     current.receive_from.set(ThreadId::from_raw(current.registers.rdx.get()));
     current.receive_timeout.set(0);
-    current.set_partner(receiver.id());
+    let to = ThreadId::from_raw(current.registers.rsi.get());
+    current.set_partner(rendezvous::name(to, receiver));
     current.send_deadline.set(NEVER);
     current.set_continuation(Continuation::SendAgain(IpcKind::User));
     location::depart_alone(current, receiver.location.processor());
