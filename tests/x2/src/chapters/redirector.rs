@@ -325,17 +325,30 @@ fn relay(space: &Space, from: ThreadId) -> ThreadId {
     })
 }
 
+/// The whole program comes into the current thread's space, from the test's [`give_program`]: where its pager is out of its reach,
+/// it must not fault.
+fn take_program(test: ThreadId) {
+    // SAFETY: what comes is the program at its own place.
+    unsafe { utcb::accept(Acceptor::new(Fpage::COMPLETE, false)) };
+    ipc::call(test, Message::new(0)).expect("the program");
+    utcb::accept_untyped_words();
+}
+
+/// Gives `thread`, which has called for it, the whole program.
+fn give_program(thread: ThreadId) {
+    let program = image::range();
+    (program.start..program.end).step_by(4096).for_each(image::touch);
+    let everything = Fpage::COMPLETE.with_rights(Rights::ALL);
+    ipc::send(thread, Message::new(0).map_item(MapItem::map(everything, 0)))
+        .expect("it waits for the program");
+}
+
 fn chain() {
     let me = utcb::my_global_id();
     let to = destination();
     let (first, second) = (Space::new(), Space::new());
-    // It calls the test first, so that all that it uses is mapped before its pager is out of its reach.
-    // It gets the whole program first: its page faults would go to the redirector, too.
     let from = first.spawn(move || {
-        // SAFETY: what comes is the program at its own place.
-        unsafe { utcb::accept(Acceptor::new(Fpage::COMPLETE, false)) };
-        ipc::call(me, Message::new(0)).expect("the program");
-        utcb::accept_untyped_words();
+        take_program(me);
         let answer = ipc::call(to, Message::with_words(7, &[40])).unwrap();
         let words = [answer.word(0), answer.word(1), answer.word(2), answer.word(3)];
         let _ = ipc::send(me, Message::with_words(9, &words));
@@ -345,10 +358,7 @@ fn chain() {
     ipc::receive(relay).unwrap();
     set(&second, me);
     set(&first, relay);
-    let program = image::range();
-    (program.start..program.end).step_by(4096).for_each(image::touch);
-    let everything = Fpage::COMPLETE.with_rights(Rights::ALL);
-    ipc::send(from, Message::new(0).map_item(MapItem::map(everything, 0))).unwrap();
+    give_program(from);
     // The relay's message in the first thread's name is redirected here.
     let received = take(from, to);
     assert!(received.tag.is_propagated());
@@ -372,36 +382,37 @@ fn circles() {
     for caller in [one, two] {
         assert_eq!(told(caller)[0], error(IpcErrorKind::Timeout));
     }
-    // A thread that is its own space's redirector; and two that are each other's.
     let to = destination();
     let ring = [Space::new(), Space::new()];
     let threads = [0, 1].map(|index: usize| {
         ring[index].spawn(move || {
-            let call = || ipc::send_timeout(to, Message::with_words(7, &[40]), Time::period(1000));
-            ipc::call(me, Message::with_words(0, &[call().map_or_else(|error| error.raw(), |()| 0)]))
-                .unwrap();
-            let failed = call().map_or_else(|error| error.raw(), |()| 0);
-            ipc::receive(me).expect("the redirectors are gone");
-            ipc::send(me, Message::with_words(9, &[failed])).unwrap();
+            take_program(me);
+            loop {
+                ipc::receive(me).expect("the redirectors are set");
+                let sent = ipc::send_timeout(to, Message::with_words(7, &[40]), Time::period(1000));
+                ipc::receive(me).expect("the redirectors are gone");
+                let word = sent.map_or_else(|error| error.raw(), |()| 0);
+                ipc::send(me, Message::with_words(9, &[word])).unwrap();
+            }
         })
     });
+    for thread in threads {
+        ipc::receive(thread).unwrap();
+        give_program(thread);
+    }
+    // Threads that are their own spaces' redirectors; then two that are each other's.
     for redirectors in [[0, 1], [1, 0]] {
-        if redirectors == [0, 1] {
-            for thread in threads {
-                ipc::receive(thread).unwrap();
-            }
-        }
         for (space, index) in ring.iter().zip(redirectors) {
             set(space, threads[index]);
         }
-    }
-    threads.iter().for_each(|&thread| ipc::send(thread, Message::new(0)).unwrap());
-    // Each waits for its redirector, whose own call waits, until its time is over; then it waits for the test.
-    threads.iter().for_each(|&thread| await_state(thread, ThreadState::Waiting));
-    ring.iter().for_each(|space| set(space, ThreadId::ANY));
-    for thread in threads {
-        ipc::send(thread, Message::new(0)).unwrap();
-        assert_eq!(ipc::receive(thread).unwrap().word(0), error(IpcErrorKind::Timeout));
+        threads.iter().for_each(|&thread| ipc::send(thread, Message::new(0)).unwrap());
+        // Each waits for a redirector that does not receive, until its time is over; then it waits for the test.
+        threads.iter().for_each(|&thread| await_state(thread, ThreadState::Waiting));
+        ring.iter().for_each(|space| set(space, ThreadId::ANY));
+        for thread in threads {
+            ipc::send(thread, Message::new(0)).unwrap();
+            assert_eq!(ipc::receive(thread).unwrap().word(0), error(IpcErrorKind::Timeout));
+        }
     }
 }
 

@@ -2,13 +2,15 @@
 
 use super::runner;
 use core::fmt::{self, Write};
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use l4::ipc::{self, Message};
 use l4::{kip, start, utcb};
 
 /// Text of the failure or of the reason to skip: in memory that all spaces of the program share.
 static TEXT: [AtomicU8; 400] = [const { AtomicU8::new(0) }; 400];
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
+/// Whether a thread of the test has panicked. The first panic has the text: those after it are often its consequences.
+static PANICKED: AtomicBool = AtomicBool::new(false);
 
 struct Writer;
 
@@ -36,6 +38,11 @@ pub(crate) fn set_text(arguments: fmt::Arguments<'_>) {
     let _ = Writer.write_fmt(arguments);
 }
 
+/// A test begins.
+pub(crate) fn begin() {
+    PANICKED.store(false, Ordering::Relaxed);
+}
+
 /// Ends the test: this cannot be tested here.
 pub(crate) fn skip(reason: &str) -> ! {
     set_text(format_args!("{reason}"));
@@ -55,6 +62,8 @@ pub(crate) fn on_panic(info: &core::panic::PanicInfo<'_>) -> ! {
         l4::println!("Bail out! {info}");
         start::halt()
     }
-    set_text(format_args!("{info}"));
+    if !PANICKED.swap(true, Ordering::Relaxed) {
+        set_text(format_args!("{info}"));
+    }
     end(runner::FAILED)
 }

@@ -78,6 +78,7 @@ fn run_one(test: &Test, leak_check: bool) -> Outcome {
 
 fn run_once(test: &Test, leak_check: bool) -> Outcome {
     let before = leak_check.then(leaks::InUse::now);
+    failure::begin();
     let outcome = match fixture::start_test(test.run) {
         Ok(()) => supervise(),
         Err(error) => {
