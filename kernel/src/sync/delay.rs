@@ -27,6 +27,8 @@ pub enum Point {
     Again,
     /// A call has looked up the thread that it is about, and has not touched it.
     LookUp,
+    /// The fast path has looked up the thread that a message is for.
+    FastLookUp,
     /// The lock of mappings is about to be taken.
     BeforeLock,
 }

@@ -24,6 +24,7 @@ use crate::mapping;
 use crate::processor;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::space::Space;
+use crate::sync::delay::{self, Point};
 use crate::thread::table::threads;
 use crate::thread::{Continuation, Found, IpcKind, Offer, ThreadRef, mark};
 
@@ -170,13 +171,15 @@ pub(super) fn offer_of_report(current: ThreadRef, kind: IpcKind, partner: Thread
 /// The thread that `to` names for `current`, wherever it is, if it is found at once.
 #[inline]
 fn find(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
-    if to.is_global() {
-        threads().find(to).map(Found::anywhere)
+    let found = if to.is_global() {
+        threads().find(to)
     } else if to.is_local() {
-        current.space.get()?.remembered_local_id(to).map(Found::anywhere)
+        current.space.get()?.remembered_local_id(to)
     } else {
         None
-    }
+    };
+    delay::between(Point::FastLookUp);
+    found.map(Found::anywhere)
 }
 
 /// As what `receiver` would take a message of `sender` on the fast path.

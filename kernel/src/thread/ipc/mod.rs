@@ -251,6 +251,8 @@ fn send_until(
             let deadline = deadline(());
             return if deadline == 0 {
                 fail(IpcErrorKind::Timeout)
+            } else if !name_redirected(id) {
+                fail(IpcErrorKind::NonExistingPartner)
             } else {
                 wait_for_redirector(current, kind, id, deadline)
             };
@@ -302,10 +304,12 @@ fn send_until(
         current.set_flag(flag::WAITS_AT_HOME, true);
         return send_elsewhere(current, kind, partner, deadline, receiver.home());
     }
+    if instead_of.is_some_and(|id| !name_redirected(id)) {
+        return fail(IpcErrorKind::NonExistingPartner);
+    }
     current.set_partner(partner);
     current.set_continuation(Continuation::Send(kind));
     receiver.senders.insert(receiver, current);
-    name_redirected(current);
     if propagated {
         if receiver.is_here() {
             receiver.set_flag(flag::PROPAGATED_SENDERS, true);
@@ -321,18 +325,17 @@ fn wait_for_redirector(current: ThreadRef, kind: IpcKind, partner: ThreadId, dea
     current.set_flag(flag::REDIRECTED, true);
     current.set_partner(partner);
     current.set_continuation(Continuation::Send(kind));
-    name_redirected(current);
     processor::this().scheduler.timeouts.insert(current, deadline);
     Next::Schedule
 }
 
-/// `sender` waits in another queue than that of the thread its message is for, which must be told if that thread goes.
-fn name_redirected(sender: ThreadRef) {
-    if sender.has(flag::REDIRECTED)
-        && let Some(partner) = threads().find(sender.partner())
-    {
-        partner.mark(mark::NAMED);
-    }
+/// A message for `id` is about to wait in another queue than that of the thread with this id: its sender
+/// must be told if that thread goes. `false`: it has gone since it was looked up, and what ends its id
+/// looks for those that hold it only if it was named before.
+fn name_redirected(id: ThreadId) -> bool {
+    let found = threads().find(id);
+    found.inspect(|partner| partner.mark(mark::NAMED));
+    found.is_some() || interrupt::find(id).is_some()
 }
 
 /// Looks once more where the current thread's message goes.

@@ -8,6 +8,7 @@ use x2::ThreadId;
 use crate::arch;
 use crate::interrupt::{self, Interrupt};
 use crate::space::Space;
+use crate::sync::delay::{self, Point};
 use crate::thread::table::{self, threads};
 use crate::thread::{Found, IpcKind, ThreadRef, flag};
 
@@ -42,8 +43,10 @@ fn resolve_any(thread: ThreadRef, id: ThreadId) -> Option<Partner> {
     if id.is_global() && id.number() < interrupt::system_base() {
         return interrupt::find(id).map(Partner::Interrupt);
     }
+    let found = resolve_thread(thread, id);
+    delay::between(Point::LookUp);
     // Where it is, is looked at before it is touched.
-    resolve_thread(thread, id).map(|found| Partner::Thread(found.anywhere()))
+    found.map(|found| Partner::Thread(found.anywhere()))
 }
 
 /// Whether `thread`, in an IPC of kind `kind`, may have `partner` (K13): what the kernel does in a thread's name is not the
