@@ -104,7 +104,8 @@ fn go_on(thread: ThreadRef) -> Next {
     }
 }
 
-/// Lets threads go home whose home is elsewhere. One that has moved goes after its senders, so that it finds them there.
+/// Lets threads go home whose home is elsewhere. One that has moved goes after its senders, so that
+/// it finds them there.
 #[cold]
 fn send_home() {
     if processor::this().followers.are_left() {

@@ -32,7 +32,8 @@ pub struct Processor {
     pub scheduler: Scheduler,
     /// What has come, and is not let in yet.
     pub arriving: Arriving,
-    /// Those that are still to go after a thread that has moved. As with what arrives, there are none at user level.
+    /// Those that are still to go after a thread that has moved. As with what arrives, there are
+    /// none at user level.
     pub followers: Followers,
 }
 

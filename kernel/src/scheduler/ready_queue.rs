@@ -98,7 +98,8 @@ impl ReadyQueue {
         self.link(thread, ring, false);
     }
 
-    /// Adds `thread`, which must not be queued, before those of the ring, which is not one of the priorities'.
+    /// Adds `thread`, which must not be queued, before those of the ring, which is not one of the
+    /// priorities'.
     pub fn push_front_to(&self, ring: Ring, thread: ThreadRef) {
         self.link(thread, ring, true);
     }
@@ -209,7 +210,8 @@ impl ReadyQueue {
         }
     }
 
-    /// Whether `thread` stands among the threads of its priority: neither elsewhere, nor among those that come or go.
+    /// Whether `thread` stands among the threads of its priority: neither elsewhere, nor among
+    /// those that come or go.
     fn is_ready(&self, thread: ThreadRef) -> bool {
         thread.ready.is_queued() && thread.ring.get() == Ring::Priority
     }

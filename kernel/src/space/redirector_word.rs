@@ -1,5 +1,5 @@
-//! Where a space's messages to others go: a word that SpaceControl sets on one processor while the end of the redirector takes it
-//! away on another. Model-checked with loom.
+//! Where a space's messages to others go: a word that SpaceControl sets on one processor while the
+//! end of the redirector takes it away on another. Model-checked with loom.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +40,8 @@ impl RedirectorWord {
         self.0.swap(word, Ordering::AcqRel) != word
     }
 
-    /// The redirector with this id has gone. One step: another processor may be setting another one.
+    /// The redirector with this id has gone. One step: another processor may be setting another
+    /// one.
     pub fn forget(&self, id: u64) {
         // That it is another one is no error.
         let _ = self.0.compare_exchange(id, GONE, Ordering::AcqRel, Ordering::Relaxed);

@@ -44,8 +44,8 @@ pub fn enable(seed: u64) {
     STATE.set(seed);
 }
 
-/// A point where frequent calls come by, which no delay is worth a load and a branch: there, only tests on the host let another
-/// processor do something ([`script`]).
+/// A point where frequent calls come by, which no delay is worth a load and a branch: there, only
+/// tests on the host let another processor do something ([`script`]).
 #[inline(always)]
 pub fn between(point: Point) {
     #[cfg(test)]

@@ -2,9 +2,10 @@
 //! it takes before its first change (K4): ThreadState as the last step of `decode`, ThreadControl, SpaceControl and SpaceOptions
 //! as the first of `perform`, which is where they can still fail.
 //!
-//! A call that is about a thread looks that up once (`object`), goes to where it is, and works on what is [`Here`]. Other threads
-//! that it names (pager, scheduler, handler, redirector, a thread of a space) are only [`Found`](crate::thread::Found): it uses what
-//! that says, which is the same for all processors.
+//! A call that is about a thread looks that up once (`object`), goes to where it is, and works on
+//! what is [`Here`]. Other threads that it names (pager, scheduler, handler, redirector, a thread
+//! of a space) are only [`Found`](crate::thread::Found): it uses what that says, which is the same
+//! for all processors.
 //!
 //! A call is identified by the address to which SYSCALL will return, which is the only thing that the kernel believes
 //! about the stub (K9). The stubs of [`Call`] lie [`STUB_SPACING`] bytes apart, in this order.

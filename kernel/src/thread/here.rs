@@ -16,12 +16,14 @@ use crate::scheduler::Next;
 use crate::space::SpaceRef;
 use crate::syscall::Entry;
 
-/// What a look-up has found: a thread that had the id then, wherever it is. What it says itself is the same for all processors.
+/// What a look-up has found: a thread that had the id then, wherever it is. What it says itself is
+/// the same for all processors.
 #[derive(Clone, Copy)]
 pub struct Found(&'static Tcb);
 
 impl Found {
-    /// `thread` has just been found by [`Tcb::found_id`], which was its id; or it is one that stays what it is.
+    /// `thread` has just been found by [`Tcb::found_id`], which was its id; or it is one that stays
+    /// what it is.
     #[inline(always)]
     pub fn new(thread: &'static Tcb) -> Self {
         Self(thread)
@@ -81,14 +83,16 @@ impl Found {
         self.0.is_here().then_some(Here(self.0, PhantomData))
     }
 
-    /// The thread, if it is located at the executing processor: for steps of IPC, which end before anything else begins.
+    /// The thread, if it is located at the executing processor: for steps of IPC, which end before
+    /// anything else begins.
     #[inline(always)]
     pub fn if_here(self) -> Option<ThreadRef> {
         if self.0.is_here() { Some(self.0) } else { None }
     }
 
-    /// The thread, wherever it is. The caller looks where that is before it touches anything that belongs to one processor, with no
-    /// second look-up in between; or it only keeps the reference, as spaces and interrupts do.
+    /// The thread, wherever it is. The caller looks where that is before it touches anything that
+    /// belongs to one processor, with no second look-up in between; or it only keeps the reference,
+    /// as spaces and interrupts do.
     #[inline(always)]
     pub fn anywhere(self) -> ThreadRef {
         self.0

@@ -144,7 +144,8 @@ pub enum Arrival {
     Ready,
     /// It waits, for whatever it is; or it has been put into a queue.
     Waits,
-    /// An interrupt is pending, and threads that follow it to its new home come first: it is admitted again after them.
+    /// An interrupt is pending, and threads that follow it to its new home come first: it is
+    /// admitted again after them.
     Later,
 }
 
@@ -241,11 +242,12 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
     }
 }
 
-/// How many threads go after one that has moved between two looks for interrupts: about 170 instructions each.
+/// How many threads go after one that has moved between two looks for interrupts: about 170
+/// instructions each.
 const FOLLOWERS_AT_ONCE: usize = arch::POLL_INTERVAL as usize / 4;
 
-/// Lets the senders of a thread that has moved go after it, in their order. Returns whether that is all: else an interrupt is
-/// pending, and the rest goes before the processor does anything else.
+/// Lets the senders of a thread that has moved go after it, in their order. Returns whether that is
+/// all: else an interrupt is pending, and the rest goes before the processor does anything else.
 #[must_use]
 pub fn send_followers() -> bool {
     let followers = &processor::this().followers;

@@ -61,9 +61,10 @@ fn queue_of(receiver: ThreadRef) -> &'static SendQueue {
     if followers.wait_for(receiver) { &followers.queue } else { &receiver.senders }
 }
 
-/// The senders of a thread that has got another home. They are in its queue no more, and follow it one after the other, before
-/// their processor does anything but serve interrupts: until then the thread stays there, no other thread moves, and none begins
-/// to wait. So these are the senders of one thread at most.
+/// The senders of a thread that has got another home. They are in its queue no more, and follow it
+/// one after the other, before their processor does anything but serve interrupts: until then the
+/// thread stays there, no other thread moves, and none begins to wait. So these are the senders of
+/// one thread at most.
 pub struct Followers {
     receiver: Cell<Option<ThreadRef>>,
     /// The new home.
@@ -77,7 +78,8 @@ impl Followers {
         Self { receiver: Cell::new(None), to: Cell::new(0), queue: SendQueue::new() }
     }
 
-    /// The senders of `receiver`, which lives here and is about to live at processor `to`, are to follow it. Its queue is empty then.
+    /// The senders of `receiver`, which lives here and is about to live at processor `to`, are to
+    /// follow it. Its queue is empty then.
     pub fn take_from(&self, receiver: ThreadRef, to: u16) {
         debug_assert!(!self.are_left() && receiver.is_home());
         receiver.search.set(None);

@@ -7,8 +7,8 @@ use crate::sync::BelowGuard;
 #[cfg(doc)]
 use crate::sync::SpinLock;
 
-/// A slab of small objects that are made and freed often: their size is known to the compiler, they are not cleared, and one lock
-/// is held by everybody who uses it ([`SpinLock::lock_below`]).
+/// A slab of small objects that are made and freed often: their size is known to the compiler, they
+/// are not cleared, and one lock is held by everybody who uses it ([`SpinLock::lock_below`]).
 pub(crate) struct FastSlab<const SIZE: u32>(Slab);
 
 impl<const SIZE: u32> FastSlab<SIZE> {
@@ -45,7 +45,8 @@ impl<const SIZE: u32> FastSlab<SIZE> {
         account.credit_apart(SIZE.into());
     }
 
-    /// As many objects as a frame has, in one frame, with any contents, charged to `account`: the first.
+    /// As many objects as a frame has, in one frame, with any contents, charged to `account`: the
+    /// first.
     pub(crate) fn alloc_frame(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
         self.0.alloc_frame(self.lock(), Self::LAYOUT, account)
     }
@@ -53,7 +54,8 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     /// Returns them, all at once.
     ///
     /// # Safety
-    /// They came from [`Self::alloc_frame`], charged to `account`, none was freed, and nobody uses them any more.
+    /// They came from [`Self::alloc_frame`], charged to `account`, none was freed, and nobody uses
+    /// them any more.
     pub(crate) unsafe fn free_frame(&self, first: PhysAddr, account: Account) {
         // SAFETY: the caller's promise.
         unsafe { self.0.free_frame(self.lock(), Self::LAYOUT, first, account) };

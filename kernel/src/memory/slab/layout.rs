@@ -41,8 +41,8 @@ impl Layout {
         Self { cleared: true, ..Self::packed(size) }.with_colours()
     }
 
-    /// Of objects whose memory holds objects of this type for ever, cleared only when first used. While an object is free, the
-    /// word at `link_at` is the slab's.
+    /// Of objects whose memory holds objects of this type for ever, cleared only when first used.
+    /// While an object is free, the word at `link_at` is the slab's.
     pub(super) const fn stable(size: u32, link_at: u32) -> Self {
         assert!(size.is_multiple_of(8) && link_at.is_multiple_of(8) && link_at < size);
         let full = PAGE_SIZE as u32 / size;
@@ -52,7 +52,8 @@ impl Layout {
 
     const fn with_colours(mut self) -> Self {
         let slack = PAGE_SIZE as u32 - self.per_frame * self.size;
-        // Objects smaller than a line need their natural alignment. An offset of a whole object would be no new colour.
+        // Objects smaller than a line need their natural alignment. An offset of a whole object
+        // would be no new colour.
         let (offsets, lines) = (slack / LINE + 1, self.size / LINE);
         self.colours = match self.size % LINE {
             0 if lines < offsets => lines,
@@ -96,7 +97,8 @@ impl Layout {
     #[inline]
     pub(super) fn link(self, object: PhysAddr) -> &'static AtomicU16 {
         let word = arch::phys_to_virt(object.offset(u64::from(self.link_at)));
-        // SAFETY: a free object's link lies inside it, aligned, in kernel memory that is always mapped.
+        // SAFETY: a free object's link lies inside it, aligned, in kernel memory that is always
+        // mapped.
         unsafe { &*word.cast::<AtomicU16>() }
     }
 

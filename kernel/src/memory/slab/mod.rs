@@ -1,21 +1,24 @@
 //! Slabs: objects of one size packed into frames.
 //!
-//! An object's frame knows how many of its objects are in use and where the first free one is; free objects of a frame are
-//! linked through a 16-bit word inside each, relative to the natural order, so that a fresh (zero) frame is already a
-//! complete free list. Places are counted in cache lines, or in objects that are no whole lines: so nothing is divided.
-//! Frames with free objects form a list. A frame whose last object is freed goes back to the
-//! frame pool, except one that is kept for the next allocation.
+//! An object's frame knows how many of its objects are in use and where the first free one is; free
+//! objects of a frame are linked through a 16-bit word inside each, relative to the natural order,
+//! so that a fresh (zero) frame is already a complete free list. Places are counted in cache lines,
+//! or in objects that are no whole lines: so nothing is divided. Frames with free objects form a
+//! list. A frame whose last object is freed goes back to the frame pool, except one that is kept
+//! for the next allocation.
 //!
-//! A *stable* slab (thread control blocks) never gives frames back and never clears objects: whoever holds an old
-//! pointer finds an object of the same type there (K12). As no frame has to become empty, what is freed is *at hand*: a list
-//! of its own, last in, first out, linked through a word inside each, for which the frames count it as in use.
+//! A *stable* slab (thread control blocks) never gives frames back and never clears objects:
+//! whoever holds an old pointer finds an object of the same type there (K12). As no frame has to
+//! become empty, what is freed is *at hand*: a list of its own, last in, first out, linked through
+//! a word inside each, for which the frames count it as in use.
 //!
-//! *Nodes* (see `node`): each has its frames. The slab has the list of one node at hand, and changes it when an object of
-//! another is wanted. A frame's record says in whose list it is: the node for which it was taken, even if its memory is another's.
+//! *Nodes* (see `node`): each has its frames. The slab has the list of one node at hand, and
+//! changes it when an object of another is wanted. A frame's record says in whose list it is: the
+//! node for which it was taken, even if its memory is another's.
 //!
-//! *Colouring*: where objects do not fill a frame, frames start them at different cache lines; a stable slab of
-//! 512-byte objects uses seven per frame in order to have eight colours, so that the hot lines of different threads do
-//! not compete for the same cache sets.
+//! *Colouring*: where objects do not fill a frame, frames start them at different cache lines; a
+//! stable slab of 512-byte objects uses seven per frame in order to have eight colours, so that the
+//! hot lines of different threads do not compete for the same cache sets.
 
 mod fast;
 mod layout;
@@ -69,20 +72,22 @@ pub struct Slab {
 }
 
 impl Slab {
-    /// A slab of objects of `size` bytes (4..=4096), aligned to the largest power of two that divides `size`, at most
-    /// to a cache line if coloured.
+    /// A slab of objects of `size` bytes (4..=4096), aligned to the largest power of two that
+    /// divides `size`, at most to a cache line if coloured.
     pub const fn new(usage: Use, size: u32) -> Self {
         Self { state: SpinLock::new(State::new(Layout::cleared(size))), usage }
     }
 
-    /// Sets the object size at boot, when it depends on the processor. Only before the first allocation.
+    /// Sets the object size at boot, when it depends on the processor. Only before the first
+    /// allocation.
     pub fn set_size(&self, size: u32) {
         let mut state = self.lock();
         assert!(state.frames == 0 && size >= 4 && size <= PAGE_SIZE as u32);
         state.layout = Layout::cleared(size);
     }
 
-    /// An object, charged to `account`: zeroed, or as its last user left it if the slab does not clear them.
+    /// An object, charged to `account`: zeroed, or as its last user left it if the slab does not
+    /// clear them.
     pub fn alloc(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
         self.alloc_with::<false>(account)
     }
@@ -164,8 +169,8 @@ impl Slab {
     /// Returns an object.
     ///
     /// # Safety
-    /// The object came from this slab, charged to `account`, and nobody uses it any more (of a stable slab: but to
-    /// find out that it is gone).
+    /// The object came from this slab, charged to `account`, and nobody uses it any more (of a
+    /// stable slab: but to find out that it is gone).
     pub unsafe fn free(&self, object: PhysAddr, account: Account) {
         let state = self.lock();
         let layout = state.layout;
@@ -227,7 +232,8 @@ impl Slab {
         state.objects -= 1;
     }
 
-    /// All objects of a frame of their own, with any contents, charged to `account`: where the frame is.
+    /// All objects of a frame of their own, with any contents, charged to `account`: where the
+    /// frame is.
     #[inline]
     fn alloc_frame(
         &self,
@@ -304,7 +310,8 @@ impl Slab {
         Ok(())
     }
 
-    /// The list at hand is empty: takes a frame, or if there is none has the list of another node at hand.
+    /// The list at hand is empty: takes a frame, or if there is none has the list of another node
+    /// at hand.
     #[cold]
     fn grow(&self, state: &mut State, account: Account) -> Result<(), OutOfMemory> {
         match frame::take_near(state.node, account, self.usage) {
@@ -325,8 +332,8 @@ impl Slab {
         }
     }
 
-    /// A frame has become empty: keeps it as the spare one, or frees it if there is one. `zeroed`: its objects hold zeros but
-    /// for their links, and this is how they lie.
+    /// A frame has become empty: keeps it as the spare one, or frees it if there is one. `zeroed`:
+    /// its objects hold zeros but for their links, and this is how they lie.
     #[cold]
     fn release_empty(&self, state: &mut State, number: u32, zeroed: Option<Layout>) {
         let record = frame::record(number);

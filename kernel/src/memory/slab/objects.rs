@@ -12,9 +12,9 @@ use crate::sync::SpinLock;
 /// How an [`ObjectSlab`] treats its objects: they hold zeros when they are handed out.
 pub const CLEARED: u32 = u32::MAX;
 
-/// Objects of type `T`, packed. `T` must be valid as all zeros, or the caller writes it before use. `CARE` says how they are
-/// treated: [`CLEARED`], or, for a stable slab (see the module), the offset of a word of `T` which means
-/// nothing while it is free.
+/// Objects of type `T`, packed. `T` must be valid as all zeros, or the caller writes it before use.
+/// `CARE` says how they are treated: [`CLEARED`], or, for a stable slab (see the module), the
+/// offset of a word of `T` which means nothing while it is free.
 pub struct ObjectSlab<T, const CARE: u32 = CLEARED> {
     slab: Slab,
     object: PhantomData<fn() -> T>,
@@ -40,7 +40,8 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         link_at => Layout::stable(Self::SIZE, link_at),
     };
 
-    /// Memory for one `T`, charged to `account`: zeroed, or as left by the last user if the slab does not clear it.
+    /// Memory for one `T`, charged to `account`: zeroed, or as left by the last user if the slab
+    /// does not clear it.
     pub fn alloc(&self, account: Account) -> Result<NonNull<T>, OutOfMemory> {
         let object = self.slab.alloc_in::<false>(self.slab.lock(), Self::LAYOUT, account)?;
         let object = arch::phys_to_virt(object).cast::<T>();
@@ -60,7 +61,8 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         Ok(unsafe { NonNull::new_unchecked(object.cast()) })
     }
 
-    /// As [`Self::alloc_below`], but no function is called on the way but seldom. `None` says nothing.
+    /// As [`Self::alloc_below`], but no function is called on the way but seldom. `None` says
+    /// nothing.
     ///
     /// # Safety
     /// As for [`SpinLock::lock_below`].
@@ -115,7 +117,8 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         Self::LAYOUT.stable && detour::none()
     }
 
-    /// As [`Self::free_below`] where [that comes to hand](Self::frees_to_hand); no function is called on the way but seldom.
+    /// As [`Self::free_below`] where [that comes to hand](Self::frees_to_hand); no function is
+    /// called on the way but seldom.
     ///
     /// # Safety
     /// As for [`Self::free_below`].
@@ -128,8 +131,8 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         account.credit_apart(Self::SIZE.into());
     }
 
-    /// As [`ObjectSlab::alloc`], but freed again unless [`Reserved::commit`] is called: for a system call that takes all
-    /// it may need before its first state change.
+    /// As [`ObjectSlab::alloc`], but freed again unless [`Reserved::commit`] is called: for a
+    /// system call that takes all it may need before its first state change.
     pub fn reserve(&'static self, account: Account) -> Result<Reserved<T, CARE>, OutOfMemory> {
         Ok(Reserved { object: self.alloc(account)?, slab: self, account })
     }
@@ -140,8 +143,8 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     }
 }
 
-/// Has an object of the stable slab at this address at hand, where none is, for `account`, which has paid for it. Returns 0 if there
-/// is no memory; what was paid is put back.
+/// Has an object of the stable slab at this address at hand, where none is, for `account`, which
+/// has paid for it. Returns 0 if there is no memory; what was paid is put back.
 #[cold]
 extern "C" fn bring_to_hand(slab: u64, account: u64) -> u64 {
     let account = Account::numbered(account as u16);
@@ -185,7 +188,8 @@ impl<T, const CARE: u32> Reserved<T, CARE> {
 
 impl<T, const CARE: u32> Drop for Reserved<T, CARE> {
     fn drop(&mut self) {
-        // SAFETY: the memory came from this slab for this account, and `commit` did not hand it out.
+        // SAFETY: the memory came from this slab for this account, and `commit` did not hand it
+        // out.
         unsafe { self.slab.free(self.object, self.account) };
     }
 }

@@ -329,9 +329,9 @@ fn wait_for_redirector(current: ThreadRef, kind: IpcKind, partner: ThreadId, dea
     Next::Schedule
 }
 
-/// A message for `id` is about to wait in another queue than that of the thread with this id: its sender
-/// must be told if that thread goes. `false`: it has gone since it was looked up, and what ends its id
-/// looks for those that hold it only if it was named before.
+/// A message for `id` is about to wait in another queue than that of the thread with this id: its
+/// sender must be told if that thread goes. `false`: it has gone since it was looked up, and what
+/// ends its id looks for those that hold it only if it was named before.
 fn name_redirected(id: ThreadId) -> bool {
     let found = threads().find(id);
     found.inspect(|partner| partner.mark(mark::NAMED));

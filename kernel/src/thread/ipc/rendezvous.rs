@@ -31,8 +31,8 @@ pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<Found> {
     }
 }
 
-/// The global id of `partner`, which `id` has named. A global id is not read again: on another processor the partner can have got
-/// another one, for which the message is not.
+/// The global id of `partner`, which `id` has named. A global id is not read again: on another
+/// processor the partner can have got another one, for which the message is not.
 #[inline]
 pub(super) fn name(id: ThreadId, partner: ThreadRef) -> ThreadId {
     if id.is_global() { id } else { partner.id() }

@@ -1,4 +1,5 @@
-//! A thread moves, and many that wait to send to it go after it: interrupts are looked for in between, and none of them is lost.
+//! A thread moves, and many that wait to send to it go after it: interrupts are looked for in
+//! between, and none of them is lost.
 
 use core::ptr::eq;
 use std::vec::Vec;
@@ -21,7 +22,8 @@ const SENDERS: u32 = 12;
 /// When the timeouts of those end that have one.
 const TIMEOUT: u64 = 5000;
 
-/// A receiver of processor 0, and what waits there to send to it, in the order in which it is to be served.
+/// A receiver of processor 0, and what waits there to send to it, in the order in which it is to be
+/// served.
 struct Scene {
     world: World,
     receiver: ThreadRef,
@@ -70,7 +72,8 @@ impl Scene {
         count
     }
 
-    /// Does what `begin` says with an interrupt pending at each look; `interrupt` is told how often there has been one.
+    /// Does what `begin` says with an interrupt pending at each look; `interrupt` is told how often
+    /// there has been one.
     fn go_on(&self, begin: impl FnOnce() -> Next, interrupt: impl Fn(usize) -> Option<Next>) -> usize {
         self.world.machine.interrupts(1, 1);
         let (mut next, mut turns) = (begin(), 0);
@@ -185,8 +188,8 @@ fn those_who_follow_a_receiver_are_cancelled_halted_and_deleted_from_elsewhere()
     assert!(threads().find(names[2]).is_none());
 }
 
-/// A receiver that is away when it is moved comes home first: its senders go from there before it does. It is away to send, and
-/// perhaps to receive the answer.
+/// A receiver that is away when it is moved comes home first: its senders go from there before it
+/// does. It is away to send, and perhaps to receive the answer.
 /// Rules: 3.8.
 #[test]
 fn a_receiver_that_comes_home_to_be_moved_lets_its_senders_go_first() {

@@ -14,7 +14,8 @@ use crate::sync::delay::{Point, script};
 use crate::syscall::Call;
 use crate::thread::{Continuation, flag};
 
-/// A local id names what a word of the UTCB says. That begins to name a thread of another processor after a call has looked it up.
+/// A local id names what a word of the UTCB says. That begins to name a thread of another processor
+/// after a call has looked it up.
 /// Rules: 5.23a, 13.2.
 #[test]
 fn a_thread_that_gets_its_name_after_the_look_up_is_left_alone() {
@@ -84,8 +85,9 @@ fn an_owner_that_is_replaced_before_it_is_alone_arranges_nothing() {
     }
 }
 
-/// A thread gets another id just after it has been looked up by the one that it loses: for a message or for its redirector, on
-/// either path, or for a receive. What was for the lost id is not for the next.
+/// A thread gets another id just after it has been looked up by the one that it loses: for a
+/// message or for its redirector, on either path, or for a receive. What was for the lost id is not
+/// for the next.
 /// Rules: 5.14a, 7.1.
 #[test]
 fn what_names_an_id_that_ends_after_the_look_up_is_not_for_the_next_id() {

@@ -325,8 +325,8 @@ fn relay(space: &Space, from: ThreadId) -> ThreadId {
     })
 }
 
-/// The whole program comes into the current thread's space, from the test's [`give_program`]: where its pager is out of its reach,
-/// it must not fault.
+/// The whole program comes into the current thread's space, from the test's [`give_program`]: where
+/// its pager is out of its reach, it must not fault.
 fn take_program(test: ThreadId) {
     // SAFETY: what comes is the program at its own place.
     unsafe { utcb::accept(Acceptor::new(Fpage::COMPLETE, false)) };
@@ -406,7 +406,8 @@ fn circles() {
             set(space, threads[index]);
         }
         threads.iter().for_each(|&thread| ipc::send(thread, Message::new(0)).unwrap());
-        // Each waits for a redirector that does not receive, until its time is over; then it waits for the test.
+        // Each waits for a redirector that does not receive, until its time is over; then it waits
+        // for the test.
         threads.iter().for_each(|&thread| await_state(thread, ThreadState::Waiting));
         ring.iter().for_each(|space| set(space, ThreadId::ANY));
         for thread in threads {

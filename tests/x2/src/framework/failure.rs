@@ -9,7 +9,8 @@ use l4::{kip, start, utcb};
 /// Text of the failure or of the reason to skip: in memory that all spaces of the program share.
 static TEXT: [AtomicU8; 400] = [const { AtomicU8::new(0) }; 400];
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Whether a thread of the test has panicked. The first panic has the text: those after it are often its consequences.
+/// Whether a thread of the test has panicked. The first panic has the text: those after it are
+/// often its consequences.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
 struct Writer;

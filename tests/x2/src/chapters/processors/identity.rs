@@ -59,9 +59,9 @@ pub(super) fn lookups_of_the_deleted() {
 static ID: AtomicU64 = AtomicU64::new(0);
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
-/// A receiver on one processor gets one id after another; a sender on another processor says in each message for which it is. The
-/// receiver has a higher priority than what changes its id, on the same processor, and never leaves that: so it looks at a message
-/// before its id changes again.
+/// A receiver on one processor gets one id after another; a sender on another processor says in
+/// each message for which it is. The receiver has a higher priority than what changes its id, on
+/// the same processor, and never leaves that: so it looks at a message before its id changes again.
 pub(super) fn ids_that_change() {
     const CHANGES: u32 = 4000;
     let me = place(utcb::my_global_id(), 0);
