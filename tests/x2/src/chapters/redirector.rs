@@ -7,9 +7,7 @@ use crate::framework::{image, tests};
 use l4::ipc::{self, Message, Received};
 use l4::{kip, space, thread, utcb};
 use x2::control::ThreadState;
-use x2::{
-    Acceptor, ErrorCode, Fpage, IpcError, IpcErrorKind, IpcPhase, MapItem, Rights, ThreadId, Time, protocol,
-};
+use x2::{ErrorCode, Fpage, IpcError, IpcErrorKind, IpcPhase, MapItem, Rights, ThreadId, Time, protocol};
 
 tests! {
     RTR0001 [6.8, 6.11] "what leaves a redirected space comes to the redirector, which learns whom it is for" redirected;
@@ -325,30 +323,12 @@ fn relay(space: &Space, from: ThreadId) -> ThreadId {
     })
 }
 
-/// The whole program comes into the current thread's space, from the test's [`give_program`]: where
-/// its pager is out of its reach, it must not fault.
-fn take_program(test: ThreadId) {
-    // SAFETY: what comes is the program at its own place.
-    unsafe { utcb::accept(Acceptor::new(Fpage::COMPLETE, false)) };
-    ipc::call(test, Message::new(0)).expect("the program");
-    utcb::accept_untyped_words();
-}
-
-/// Gives `thread`, which has called for it, the whole program.
-fn give_program(thread: ThreadId) {
-    let program = image::range();
-    (program.start..program.end).step_by(4096).for_each(image::touch);
-    let everything = Fpage::COMPLETE.with_rights(Rights::ALL);
-    ipc::send(thread, Message::new(0).map_item(MapItem::map(everything, 0)))
-        .expect("it waits for the program");
-}
-
 fn chain() {
     let me = utcb::my_global_id();
     let to = destination();
     let (first, second) = (Space::new(), Space::new());
     let from = first.spawn(move || {
-        take_program(me);
+        image::take_from(me);
         let answer = ipc::call(to, Message::with_words(7, &[40])).unwrap();
         let words = [answer.word(0), answer.word(1), answer.word(2), answer.word(3)];
         let _ = ipc::send(me, Message::with_words(9, &words));
@@ -358,7 +338,7 @@ fn chain() {
     ipc::receive(relay).unwrap();
     set(&second, me);
     set(&first, relay);
-    give_program(from);
+    image::give_to(from);
     // The relay's message in the first thread's name is redirected here.
     let received = take(from, to);
     assert!(received.tag.is_propagated());
@@ -386,7 +366,7 @@ fn circles() {
     let ring = [Space::new(), Space::new()];
     let threads = [0, 1].map(|index: usize| {
         ring[index].spawn(move || {
-            take_program(me);
+            image::take_from(me);
             loop {
                 ipc::receive(me).expect("the redirectors are set");
                 let sent = ipc::send_timeout(to, Message::with_words(7, &[40]), Time::period(1000));
@@ -398,7 +378,7 @@ fn circles() {
     });
     for thread in threads {
         ipc::receive(thread).unwrap();
-        give_program(thread);
+        image::give_to(thread);
     }
     // Threads that are their own spaces' redirectors; then two that are each other's.
     for redirectors in [[0, 1], [1, 0]] {

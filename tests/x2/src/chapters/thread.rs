@@ -3,7 +3,7 @@
 use crate::framework::fixture::{
     Space, activate, await_state, new_id, new_root_utcb, root_utcb_area, spawn, state_of, with_version,
 };
-use crate::framework::{arena, tests};
+use crate::framework::{arena, image, tests};
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
 use l4::syscall::ExchangedRegisters;
@@ -332,7 +332,7 @@ fn roles_end() {
     assert!(!is_refused());
     renew(scheduler);
     assert!(is_refused());
-    // What leaves a space waits for another redirector; with the first message its pages are there.
+    // What leaves a space waits for another redirector.
     let redirected = Space::new();
     let waits = || {
         loop {
@@ -341,13 +341,13 @@ fn roles_end() {
     };
     let (redirector, partner) = (spawn(waits), Space::new().spawn(waits));
     let sender = redirected.spawn(move || {
-        for _ in 0..2 {
-            ipc::receive(me).expect("the test says when");
-            ipc::send(partner, Message::new(0)).expect("it waits");
-        }
+        image::take_from(me);
+        ipc::receive(me).expect("the test says when");
+        ipc::send(partner, Message::new(0)).expect("it waits");
     });
     await_state(partner, ThreadState::Waiting);
-    ipc::send(sender, Message::new(0)).unwrap();
+    ipc::receive(sender).unwrap();
+    image::give_to(sender);
     await_state(sender, ThreadState::Waiting);
     l4::space::control(sender, 0, x2::Fpage::NIL, x2::Fpage::NIL, redirector).expect("it exists");
     let redirector = renew(redirector);

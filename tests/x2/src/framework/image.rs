@@ -2,7 +2,9 @@
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU8, Ordering};
-use x2::Rights;
+use l4::ipc::{self, Message};
+use l4::utcb;
+use x2::{Acceptor, Fpage, MapItem, Rights, ThreadId};
 
 /// Addresses of the whole program, page-aligned: code, data and the arena.
 #[cfg(target_os = "none")]
@@ -41,4 +43,21 @@ pub(crate) fn touch_for(address: u64, access: Rights) {
         let value = byte.load(Ordering::Relaxed);
         let _ = byte.compare_exchange(value, value, Ordering::Relaxed, Ordering::Relaxed);
     }
+}
+
+/// The whole program comes into the current thread's space, from `test`, which calls [`give_to`]:
+/// where its pager is out of its reach, it must not fault, wherever its code happens to lie.
+pub(crate) fn take_from(test: ThreadId) {
+    // SAFETY: what comes is the program at its own place.
+    unsafe { utcb::accept(Acceptor::new(Fpage::COMPLETE, false)) };
+    ipc::call(test, Message::new(0)).expect("the program");
+    utcb::accept_untyped_words();
+}
+
+/// Gives `thread`, whose call has been received, the whole program.
+pub(crate) fn give_to(thread: ThreadId) {
+    range().step_by(4096).for_each(touch);
+    let everything = Fpage::COMPLETE.with_rights(Rights::ALL);
+    let message = Message::new(0).map_item(MapItem::map(everything, 0));
+    ipc::send(thread, message).expect("it waits for the program");
 }
