@@ -9,9 +9,9 @@ use l4::{kip, start, utcb};
 /// Text of the failure or of the reason to skip: in memory that all spaces of the program share.
 static TEXT: [AtomicU8; 400] = [const { AtomicU8::new(0) }; 400];
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Whether a thread of the test has panicked. The first panic has the text: those after it are
-/// often its consequences.
-static PANICKED: AtomicBool = AtomicBool::new(false);
+/// Whether it is known how the test ends. A panic after that is often a consequence: of the first,
+/// or of the deletion of the test's threads.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
 struct Writer;
 
@@ -41,7 +41,12 @@ pub(crate) fn set_text(arguments: fmt::Arguments<'_>) {
 
 /// A test begins.
 pub(crate) fn begin() {
-    PANICKED.store(false, Ordering::Relaxed);
+    HAS_ENDED.store(false, Ordering::Relaxed);
+}
+
+/// The test is over, and its text is what it is.
+pub(crate) fn has_ended() {
+    HAS_ENDED.store(true, Ordering::Relaxed);
 }
 
 /// Ends the test: this cannot be tested here.
@@ -63,7 +68,7 @@ pub(crate) fn on_panic(info: &core::panic::PanicInfo<'_>) -> ! {
         l4::println!("Bail out! {info}");
         start::halt()
     }
-    if !PANICKED.swap(true, Ordering::Relaxed) {
+    if !HAS_ENDED.swap(true, Ordering::Relaxed) {
         set_text(format_args!("{info}"));
     }
     end(runner::FAILED)

@@ -86,6 +86,7 @@ fn run_once(test: &Test, leak_check: bool) -> Outcome {
             Outcome::Failed
         }
     };
+    failure::has_ended();
     fixture::clean_up();
     arena::reset();
     if let (Some(before), Outcome::Passed) = (before, &outcome)
