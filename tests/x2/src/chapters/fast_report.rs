@@ -445,10 +445,19 @@ fn third_thread_answers_exception() {
     assert_eq!(again.word(RIP - 1), registers[RIP - 1]);
 }
 
+extern "C" fn run_for_ever() {
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
 fn short_answer() {
     let handler = spawn(|| {
         let raised = ipc::wait().unwrap();
-        let _ = ipc::call(raised.from, Message::with_words(0, &[0; REPLY_WORDS - 1]));
+        // One that is let go all the same runs for ever.
+        let mut registers = registers_of(&raised);
+        registers[RIP - 1] = run_for_ever as *const () as u64;
+        let _ = ipc::call(raised.from, Message::with_words(0, &registers[..REPLY_WORDS - 1]));
     });
     name(handler);
     let (_space, program) = program(Some(handler), || raise());
