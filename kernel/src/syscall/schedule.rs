@@ -90,7 +90,8 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     current.registers.rax().set(state as u64);
     current.registers.rdx.set(times);
     // A thread that schedules itself away is preempted (X.2 rule 3.17).
-    if location::send_followers() { Next::ReturnFromEvent } else { Next::Interrupted }
+    let all_gone = !processor::this().followers.are_left() || location::send_followers();
+    if all_gone { Next::ReturnFromEvent } else { Next::Interrupted }
 }
 
 /// `thread` is what `id` names, if it names a thread.
