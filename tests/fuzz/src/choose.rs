@@ -358,6 +358,7 @@ impl Chooser<'_> {
     /// The four words of a map item, and its answer.
     fn map_item(self) -> [u64; 4] {
         let size = self.random.one_of(&[12, 12, 12, 12, 13, 14, 21, 30]) as u32;
+        let size = if self.is_controller { size.min(layout::POOL_LOG2) } else { size };
         let target = match self.random.below(12) {
             0 => self.field(),
             1 => Fpage::memory(layout::utcb_area(self.random.below(4)), size).raw() | 7,

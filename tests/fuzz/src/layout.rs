@@ -20,6 +20,8 @@ pub(crate) const NUMBERS: u64 = 40;
 const FIRST_NUMBER: u32 = 16;
 /// Pages that calls name.
 pub(crate) const POOL_PAGES: u64 = 64;
+pub(crate) const POOL_LOG2: u32 = (POOL_PAGES * 4096).ilog2();
+const _: () = assert!(align_of::<Memory<0>>() == 1 << POOL_LOG2);
 pub(crate) const STACK: usize = 8192;
 const SLOTS: usize = (SPACES * UTCBS) as usize;
 
@@ -122,7 +124,9 @@ impl Count {
     }
 }
 
-#[repr(C, align(4096))]
+/// Aligned to the pool's size, so that no fpage up to that size which has one of its pages has anything
+/// else: the controller gives attackers whatever lies in the fpages that it chooses.
+#[repr(C, align(0x40000))]
 pub(crate) struct Memory<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 
 // SAFETY: nothing forms a reference to the content.
