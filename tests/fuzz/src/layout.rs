@@ -124,8 +124,8 @@ impl Count {
     }
 }
 
-/// Aligned to the pool's size, so that no fpage up to that size which has one of its pages has anything
-/// else: the controller gives attackers whatever lies in the fpages that it chooses.
+/// Aligned to the pool's size, so that no fpage up to that size which has one of its pages has
+/// anything else: the controller gives attackers whatever lies in the fpages that it chooses.
 #[repr(C, align(0x40000))]
 pub(crate) struct Memory<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 
