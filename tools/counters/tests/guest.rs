@@ -1,6 +1,6 @@
 //! The plugin in a real QEMU, with a guest whose every instruction is known.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn run(command: &mut Command) -> std::process::Output {
@@ -17,11 +17,12 @@ fn plugin() -> PathBuf {
 
 /// Boots the guest with the plugin and gives the lines that it wrote.
 fn count(name: &str, arguments: &str) -> Vec<String> {
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let directory = std::env::temp_dir().join(format!("counters-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let (object, guest, out) =
         (directory.join("guest.o"), directory.join("guest.elf"), directory.join("counts.jsonl"));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/guest.s");
+    // cargo starts a test in the directory of its package.
+    let source = "tests/guest.s";
     assert!(run(Command::new("as").args(["--32", source, "-o"]).arg(&object)).status.success());
     let link = ["-m", "elf_i386", "-nostdlib", "-Ttext=0x100000", "-o"];
     assert!(run(Command::new("ld").args(link).arg(&guest).arg(&object)).status.success());
@@ -30,9 +31,16 @@ fn count(name: &str, arguments: &str) -> Vec<String> {
         .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=1", "-kernel"])
         .arg(&guest)
         .arg("-plugin")
-        .arg(format!("{},out={}{arguments}", plugin().display(), out.display())));
+        .arg(format!("{},out={}{arguments}", option(&plugin()), option(&out))));
     assert_eq!(output.status.code(), Some(1));
-    std::fs::read_to_string(out).unwrap().lines().map(str::to_string).collect()
+    let lines = std::fs::read_to_string(out).unwrap().lines().map(str::to_string).collect();
+    std::fs::remove_dir_all(directory).unwrap();
+    lines
+}
+
+/// A path in one of QEMU's options, in which a comma inside a value is doubled.
+fn option(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
 }
 
 fn field(line: &str, name: &str) -> u64 {

@@ -1,7 +1,7 @@
 //! Boots a suite on one machine and judges what it prints.
 
 use crate::patience::Clock;
-use crate::scratch::{Guard, Scratch, file_name};
+use crate::scratch::{Guard, Scratch, file_name, pass_on};
 use crate::suites::{Expectation, Run};
 use crate::symbolise::Symboliser;
 use crate::tap::{Outcome, Report, Test};
@@ -9,7 +9,7 @@ use crate::{guest, image, monitor, tree};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -70,7 +70,8 @@ pub(crate) fn run(run: &Run) -> Result<Verdict> {
     }
     let socket = scratch.0.join("monitor");
     let mut command = machine.command(&scratch.0)?;
-    command.args(["-serial", "stdio", "-qmp"]).arg(format!("unix:{},server=on,wait=off", socket.display()));
+    command.args(["-serial", "stdio"]);
+    monitor::listen(&mut command, &socket)?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let log = tree::target().join("test-logs").join(format!("{}.log", file_name(&run.name)));
     let started = Instant::now();
@@ -124,11 +125,10 @@ impl Console {
         let log = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         let input = child.stdin.take().context("QEMU without standard input")?;
         let (sender, output) = channel();
-        let mut stdout = child.stdout.take().context("QEMU without standard output")?;
-        let mut stderr = child.stderr.take().context("QEMU without standard error")?;
-        let complaints = sender.clone();
-        std::thread::spawn(move || pump(&mut stdout, &sender, Heard::Console));
-        std::thread::spawn(move || pump(&mut stderr, &complaints, Heard::Emulator));
+        let stdout = child.stdout.take().context("QEMU without standard output")?;
+        let stderr = child.stderr.take().context("QEMU without standard error")?;
+        pass_on(stdout, sender.clone(), Heard::Console);
+        pass_on(stderr, sender, Heard::Emulator);
         Ok(Console {
             output,
             clock: Clock::of(child.id()),
@@ -263,16 +263,6 @@ pub(crate) fn without_control_sequences(line: &str) -> String {
         }
     }
     plain
-}
-
-/// Passes on everything that can be read until the end.
-fn pump(from: &mut impl Read, to: &std::sync::mpsc::Sender<Heard>, heard: fn(Vec<u8>) -> Heard) {
-    let mut buffer = [0; 4096];
-    while let Ok(count @ 1..) = from.read(&mut buffer) {
-        if to.send(heard(buffer[..count].to_vec())).is_err() {
-            break;
-        }
-    }
 }
 
 /// Keeps the score of one run.

@@ -317,27 +317,27 @@ pub(crate) fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     #[test]
     fn a_failed_write_leaves_nothing_behind() {
-        let directory = std::env::temp_dir().join(format!("mac-write-{}", std::process::id()));
-        fs::create_dir_all(directory.join("occupied/by-a-directory")).unwrap();
-        assert!(write_if_changed(&directory.join("occupied"), b"content").is_err());
+        let scratch = Scratch::new("write").unwrap();
+        fs::create_dir_all(scratch.0.join("occupied/by-a-directory")).unwrap();
+        assert!(write_if_changed(&scratch.0.join("occupied"), b"content").is_err());
         let names: Vec<_> =
-            fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            fs::read_dir(&scratch.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["occupied"]);
-        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]
     fn an_unchanged_file_is_not_touched() {
-        let path = std::env::temp_dir().join(format!("mac-unchanged-{}", std::process::id()));
+        let scratch = Scratch::new("unchanged").unwrap();
+        let path = scratch.0.join("file");
         write_if_changed(&path, b"one").unwrap();
         let before = fs::metadata(&path).unwrap().modified().unwrap();
         write_if_changed(&path, b"one").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
         write_if_changed(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
-        fs::remove_file(&path).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::build::{FlagSet, UNIPROCESSOR};
 use crate::packages::{Kind, Package};
-use crate::{bench, book, command, mutations, packages, rules, toolchain, trace, words};
+use crate::{bench, book, command, documentation, mutations, packages, rules, toolchain, trace, words};
 use anyhow::Result;
 use std::path::Path;
 
@@ -29,6 +29,7 @@ pub(crate) fn run() -> Result<()> {
             "lints for the programs",
             target_lints(&toolchain, &FlagSet::user()?, &packages, Kind::Program, &[]),
         ),
+        ("documentation of the libraries", documentation::render()),
         ("links of the book", book::check_links()),
         ("commands of the book", book::check_commands()),
         ("files that the book names", book::check_paths()),

@@ -1,7 +1,7 @@
 //! Linux programs that are built here: for Linux, statically, by the machine's own compilers, with
 //! nothing of ours linked in. Some are booted as modules, all others are part of guest images.
 
-use crate::programs_c::execute;
+use crate::programs_c::{execute, newer_than};
 use crate::{command, tree};
 use anyhow::{Context, Result};
 use std::fs;
@@ -90,25 +90,22 @@ impl Program {
     fn build(&self, verbose: bool) -> Result<PathBuf> {
         let out = tree::target().join("guests");
         fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-        let source = tree::root().join(self.source);
         let program = out.join(self.name);
-        if !is_newer(&program, &source)? {
+        if !newer_than(&program, &inputs(&tree::root().join(self.source))?) {
             let mut compile = command::clean(self.compiler);
             compile.args(["-static", "-no-pie", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-o"]);
-            compile.arg(&program).arg(&source);
+            compile.arg(&program).arg(self.source);
             execute(compile, verbose, &format!("building the Linux program {}", self.name))?;
         }
         Ok(program)
     }
 }
 
-/// Whether `program` is newer than its source and the headers in the same directory.
-fn is_newer(program: &Path, source: &Path) -> Result<bool> {
-    let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+/// The source and the headers in the same directory.
+fn inputs(source: &Path) -> Result<Vec<PathBuf>> {
     let directory = source.parent().unwrap_or(Path::new("."));
-    let beside = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
+    let near = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
     let headers =
-        beside.flatten().map(|entry| entry.path()).filter(|path| path.extension() == Some("h".as_ref()));
-    let newest = headers.chain([source.to_path_buf()]).filter_map(|path| changed(&path)).max();
-    Ok(changed(program).is_some_and(|built| newest.is_some_and(|newest| built > newest)))
+        near.flatten().map(|entry| entry.path()).filter(|path| path.extension() == Some("h".as_ref()));
+    Ok(headers.chain([source.to_path_buf()]).collect())
 }

@@ -10,6 +10,9 @@ mod boots;
 mod build;
 mod check;
 mod command;
+mod documentation;
+#[cfg(test)]
+mod front_door;
 mod guest;
 mod guests;
 mod host_tests;
@@ -68,6 +71,8 @@ enum Verb {
     Image(run::ImageOptions),
     /// Render the book into target/book, with search
     Book(book::Options),
+    /// Render the documentation of the libraries into target/doc
+    Doc,
     /// Lower the counts of words that comments and prose should not use
     Words,
     /// Show what guest images consist of, or take the newest packages
@@ -98,6 +103,7 @@ fn main() -> ExitCode {
         Verb::Debug(options) => done(run::debug(&options)),
         Verb::Image(options) => done(run::image(&options)),
         Verb::Book(options) => done(book::run(&options)),
+        Verb::Doc => done(documentation::run()),
         Verb::Words => done(words::lower()),
         Verb::Packages(options) => done(guest::packages(&options)),
         Verb::Record(options) => done(guest::record(&options)),

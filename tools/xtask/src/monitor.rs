@@ -1,11 +1,13 @@
 //! QEMU's machine protocol, as far as the questions go whether a machine hangs, and where, and
 //! whether it rests.
 
+use crate::qemu;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 /// How long QEMU may take for an answer; on a busy host that may be long.
@@ -14,6 +16,12 @@ const ANSWER: Duration = Duration::from_secs(60);
 /// How often a machine that stands still is found at rest, and how long before each time.
 const RESTS: u32 = 5;
 const REST: Duration = Duration::from_millis(20);
+
+/// Has a QEMU that is to be started listen on that socket.
+pub(crate) fn listen(command: &mut Command, socket: &Path) -> Result<()> {
+    command.arg("-qmp").arg(format!("unix:{},server=on,wait=off", qemu::value(socket)?));
+    Ok(())
+}
 
 /// A connection to the monitor of a running QEMU.
 pub(crate) struct Monitor {

@@ -11,6 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+/// Where the programs are. Compilers get paths from the root of the tree, in which they are
+/// started: what they keep of them, in lists of dependencies, holds wherever the tree is moved.
+const SOURCES: &str = "tests/c";
+
 /// Flags of every compilation: no host library, no red zone (a program's stack is its own, but
 /// exception handlers may run on it), frame pointers for backtraces, fixed address.
 const FLAGS: [&str; 12] = [
@@ -33,8 +37,7 @@ const CXX_FLAGS: [&str; 3] = ["-fno-exceptions", "-fno-rtti", "-fno-threadsafe-s
 
 /// Builds every program whose inputs have changed; returns all of them.
 pub(crate) fn build(verbose: bool) -> Result<Vec<PathBuf>> {
-    let sources = tree::root().join("tests/c");
-    let Ok(entries) = fs::read_dir(&sources) else { return Ok(Vec::new()) };
+    let Ok(entries) = fs::read_dir(tree::root().join(SOURCES)) else { return Ok(Vec::new()) };
     let mut names: Vec<String> = entries
         .flatten()
         .filter(|entry| entry.path().is_dir())
@@ -43,22 +46,23 @@ pub(crate) fn build(verbose: bool) -> Result<Vec<PathBuf>> {
         .collect();
     names.sort();
     let script = build::program_script()?;
-    names.iter().map(|name| program(&sources, name, &script, verbose)).collect()
+    names.iter().map(|name| program(name, &script, verbose)).collect()
 }
 
-fn program(sources: &Path, name: &str, script: &Path, verbose: bool) -> Result<PathBuf> {
+fn program(name: &str, script: &Path, verbose: bool) -> Result<PathBuf> {
+    let sources = Path::new(SOURCES);
     let out = tree::target().join("c").join(name);
     fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
     let mut objects = Vec::new();
     for directory in [sources.join("common"), sources.join(name)] {
         for source in source_files(&directory)? {
-            objects.push(object(sources, &directory, &source, &out, verbose)?);
+            objects.push(object(&directory, &source, &out, verbose)?);
         }
     }
     let elf = out.join(name);
     let mut inputs = objects.clone();
     inputs.push(script.to_path_buf());
-    let address_file = sources.join(name).join("link-address");
+    let address_file = tree::root().join(sources).join(name).join("link-address");
     if address_file.is_file() {
         inputs.push(address_file.clone());
     }
@@ -74,18 +78,19 @@ fn program(sources: &Path, name: &str, script: &Path, verbose: bool) -> Result<P
     Ok(elf)
 }
 
-/// The compilable files of a directory, in a fixed order.
+/// The compilable files of a directory, in a fixed order and from the root of the tree.
 fn source_files(directory: &Path) -> Result<Vec<PathBuf>> {
-    let Ok(entries) = fs::read_dir(directory) else { return Ok(Vec::new()) };
+    let Ok(entries) = fs::read_dir(tree::root().join(directory)) else { return Ok(Vec::new()) };
     let compilable = |path: &PathBuf| {
         path.extension().is_some_and(|extension| ["c", "cc", "S"].iter().any(|known| extension == *known))
     };
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(compilable).collect();
+    let files = entries.flatten().map(|entry| directory.join(entry.file_name()));
+    let mut files: Vec<PathBuf> = files.filter(compilable).collect();
     files.sort();
     Ok(files)
 }
 
-fn object(sources: &Path, directory: &Path, source: &Path, out: &Path, verbose: bool) -> Result<PathBuf> {
+fn object(directory: &Path, source: &Path, out: &Path, verbose: bool) -> Result<PathBuf> {
     let stem = source.file_name().unwrap_or_default().to_string_lossy();
     let prefix = directory.file_name().unwrap_or_default().to_string_lossy();
     let object = out.join(format!("{prefix}-{stem}.o"));
@@ -99,7 +104,7 @@ fn object(sources: &Path, directory: &Path, source: &Path, out: &Path, verbose: 
     if source.extension().is_some_and(|extension| extension == "cc") {
         gcc.args(CXX_FLAGS);
     }
-    for include in [directory, &sources.join("include"), &tree::root().join("lib/l4/include")] {
+    for include in [directory, &Path::new(SOURCES).join("include"), Path::new("lib/l4/include")] {
         gcc.arg("-I").arg(include);
     }
     gcc.args(["-MMD", "-MF"]).arg(&dependencies).arg("-c").arg(source).arg("-o").arg(&object);
@@ -117,8 +122,11 @@ pub(crate) fn execute(mut command: std::process::Command, verbose: bool, what: &
 
 /// The files on the right of a make rule as gcc writes it.
 fn prerequisites(rule: &str) -> Vec<PathBuf> {
-    let right = rule.split_once(": ").map_or("", |(_, right)| right);
-    right.split_whitespace().filter(|word| *word != "\\").map(PathBuf::from).collect()
+    // On the left is the object, whose path may have colons and blanks; the first source is the
+    // first word after `.o: `.
+    let right = rule.split_once(".o: ").map_or("", |(_, right)| right);
+    let files = right.split_whitespace().filter(|word| *word != "\\");
+    files.map(|file| tree::root().join(file)).collect()
 }
 
 /// Whether a file exists and is newer than all its inputs and than the builder itself.
@@ -136,7 +144,8 @@ mod tests {
     #[test]
     fn a_make_rule_gives_its_prerequisites() {
         let rule = "out/a.o: a.c \\\n include/x.h include/y.h\n";
-        assert_eq!(prerequisites(rule), ["a.c", "include/x.h", "include/y.h"].map(PathBuf::from));
+        let here = |files: [&str; 3]| files.map(|file| tree::root().join(file));
+        assert_eq!(prerequisites(rule), here(["a.c", "include/x.h", "include/y.h"]));
         assert!(prerequisites("").is_empty());
     }
 

@@ -176,9 +176,7 @@ impl Machine {
             if self.boot == Boot::Kickstart {
                 path = kickstart::stripped(&path)?;
             }
-            let path = path.to_str().context("the path of the tree is not UTF-8")?;
-            // QEMU separates modules by commas; a comma inside one is doubled.
-            list.push(format!("{path}{}", &module[name.len()..]).replace(',', ",,"));
+            list.push(module_option(&path, &module[name.len()..])?);
         }
         qemu.args(["-initrd", &list.join(",")]);
         Ok(())
@@ -189,11 +187,12 @@ impl Machine {
             let (code, variables) = firmware()?;
             let fresh = scratch.join("uefi-variables.fd");
             std::fs::copy(variables, &fresh).context("copying the firmware's variables")?;
-            let flash =
-                |file: &Path, more: &str| format!("if=pflash,format=raw,file={}{more}", file.display());
-            qemu.args(["-drive", &flash(&code, ",readonly=on"), "-drive", &flash(&fresh, "")]);
+            let flash = |file: &Path, more: &str| {
+                Ok::<_, anyhow::Error>(format!("if=pflash,format=raw,file={}{more}", value(file)?))
+            };
+            qemu.args(["-drive", &flash(&code, ",readonly=on")?, "-drive", &flash(&fresh, "")?]);
         }
-        let drive = format!("if=none,id=boot,format=raw,readonly=on,file={}", image.display());
+        let drive = format!("if=none,id=boot,format=raw,readonly=on,file={}", value(image)?);
         qemu.args(["-drive", &drive]);
         if self.boot.usb() {
             qemu.args(["-device", "qemu-xhci", "-device", "usb-storage,drive=boot,bootindex=0"]);
@@ -207,6 +206,24 @@ impl Machine {
 /// The name of a module without its arguments.
 pub(crate) fn module_name(module: &str) -> &str {
     module.split_once(' ').map_or(module, |(name, _)| name)
+}
+
+/// A path as a value in one of QEMU's options: these are separated by commas, and a comma inside a
+/// value is doubled.
+pub(crate) fn value(path: &Path) -> Result<String> {
+    let path = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
+    Ok(path.replace(',', ",,"))
+}
+
+/// A module in QEMU's list: its file, and its arguments, which begin with a blank. QEMU takes
+/// everything after the first blank for arguments, so that the path must have none. It is started
+/// in the root of the tree: a file of the tree goes by its path there, which never has one.
+fn module_option(file: &Path, arguments: &str) -> Result<String> {
+    let file = value(file.strip_prefix(tree::root()).unwrap_or(file))?;
+    if file.contains(' ') {
+        bail!("QEMU loads no module whose path has a blank: {file:?} (is TMPDIR such a path?)");
+    }
+    Ok(file + &arguments.replace(',', ",,"))
 }
 
 fn present(file: PathBuf) -> Result<PathBuf> {
@@ -298,6 +315,28 @@ mod tests {
         assert_eq!(version("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)"), Some((7, 2)));
         assert_eq!(version("QEMU emulator version 10.0.0"), Some((10, 0)));
         assert_eq!(version("something else"), None);
+    }
+
+    #[test]
+    fn a_module_of_a_tree_with_blanks_and_commas_in_its_path_is_loaded() {
+        let option = |file: &Path| module_option(file, " a=1,2 b");
+        assert_eq!(option(&tree::boot().join("root")).unwrap(), "target/boot/root a=1,,2 b");
+        assert_eq!(option(Path::new("/x,y/z")).unwrap(), "/x,,y/z a=1,,2 b");
+        assert!(option(Path::new("/x y/z")).is_err());
+    }
+
+    #[test]
+    fn a_comma_in_a_path_does_not_end_an_option() {
+        let mut machine = crate::systems::Hardware::plain().machine();
+        machine.boot = Boot::UefiCd;
+        let mut qemu = Command::new("qemu");
+        let scratch = crate::scratch::Scratch::new("a, comma").unwrap();
+        let scratch = scratch.0.join("a, b");
+        std::fs::create_dir_all(&scratch).unwrap();
+        machine.disk(&mut qemu, Path::new("/x, y/image.iso"), &scratch).unwrap();
+        let options: Vec<_> = qemu.get_args().map(|option| option.to_string_lossy().into_owned()).collect();
+        assert!(options.iter().any(|option| option.ends_with(",file=/x,, y/image.iso")), "{options:?}");
+        assert!(options.iter().any(|option| option.ends_with("/a,, b/uefi-variables.fd")), "{options:?}");
     }
 
     #[test]

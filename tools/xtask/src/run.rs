@@ -1,11 +1,12 @@
 //! `./mac run`, `./mac debug` and `./mac image`: the system for people.
 
 use crate::qemu::{Accelerator, module_name};
+use crate::scratch::{Guard, Scratch};
 use crate::symbolise::Symboliser;
 use crate::systems::{Choice, Hardware};
 use crate::{build, guest, image, tree};
 use anyhow::{Context, Result, bail};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -82,10 +83,11 @@ pub(crate) fn debug(options: &DebugOptions) -> Result<()> {
     let machine = options.choice.machine(&options.hardware)?;
     let files = machine.files();
     let (kernel, modules) = files.split_first().context("a machine without a kernel")?;
-    let symbols = modules.iter().map(|module| format!(" -ex 'add-symbol-file {}'", module.display()));
+    // A path may have blanks.
+    let symbols = modules.iter().map(|module| format!(" -ex 'add-symbol-file \"{}\"'", module.display()));
     eprintln!("mac: the machine waits for gdb. In another terminal:");
     eprintln!(
-        "  gdb {} -ex 'target remote :{}'{}",
+        "  gdb '{}' -ex 'target remote :{}'{}",
         kernel.display(),
         options.port,
         symbols.collect::<String>()
@@ -121,56 +123,89 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
     Ok(())
 }
 
+/// Shows something; whether there is a reader for it. That of a pipe may have what it wanted, as
+/// `head -1`.
+pub(crate) fn show(terminal: &mut impl Write, shown: &[u8]) -> Result<bool> {
+    match terminal.write_all(shown).and_then(|()| terminal.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error).context("writing to the terminal"),
+    }
+}
+
 fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
     let mut machine = choice.machine(hardware)?;
     if !machine.boot.imageless() {
         machine.image = Some(image::cached(&machine)?);
     }
-    let scratch = std::env::temp_dir().join(format!("mac-run-{}", std::process::id()));
-    std::fs::create_dir_all(&scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
+    let scratch = Scratch::new("run")?;
     let files = machine.files();
     let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));
-    let result = machine.command(&scratch).and_then(|mut qemu| {
-        qemu.args(["-serial", "mon:stdio"]).args(extra);
-        let result = console(&mut qemu, &symboliser);
-        if machine.accelerator == Accelerator::Kvm {
-            return result.context(
-                "KVM does not work on this host (QEMU's own words are above): leave out --accel kvm",
-            );
-        }
-        result
-    });
-    let _ = std::fs::remove_dir_all(&scratch);
+    let mut qemu = machine.command(&scratch.0)?;
+    qemu.args(["-serial", "mon:stdio"]).args(extra);
+    let result = console(&mut qemu, &symboliser, &mut std::io::stdout());
+    if machine.accelerator == Accelerator::Kvm {
+        return result
+            .context("KVM does not work on this host (QEMU's own words are above): leave out --accel kvm");
+    }
     result
 }
 
-/// Passes the machine's console through to this terminal and explains the backtraces in it.
-fn console(qemu: &mut Command, symboliser: &Symboliser) -> Result<()> {
-    let mut child = qemu.stdout(Stdio::piped()).spawn().context("cannot start QEMU")?;
-    let mut output = child.stdout.take().context("QEMU without standard output")?;
-    let mut terminal = std::io::stdout();
+/// Passes the machine's console through to this terminal and explains the backtraces in it. The
+/// machine ends when its output has no reader any more.
+fn console(qemu: &mut Command, symboliser: &Symboliser, terminal: &mut impl Write) -> Result<()> {
+    let mut child = Guard(qemu.stdout(Stdio::piped()).spawn().context("cannot start QEMU")?);
+    let mut output = child.0.stdout.take().context("QEMU without standard output")?;
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = output.read(&mut buffer) {
+        let mut shown = Vec::new();
         for byte in &buffer[..count] {
-            terminal.write_all(&[*byte])?;
+            shown.push(*byte);
             match byte {
                 b'\n' => {
                     for explanation in symboliser.explain(&String::from_utf8_lossy(&line)) {
-                        write!(terminal, "    {explanation}\r\n")?;
+                        shown.extend(format!("    {explanation}\r\n").bytes());
                     }
                     line.clear();
                 }
                 _ => line.push(*byte),
             }
         }
-        terminal.flush()?;
+        if !show(terminal, &shown)? {
+            return Ok(());
+        }
     }
-    let status = child.wait()?;
+    let status = child.0.wait()?;
     // The guest's way to end the machine is isa-debug-exit, which makes QEMU exit with an odd
     // status.
     match status.code() {
         Some(code) if code == 0 || code % 2 == 1 && code > 1 => Ok(()),
         _ => bail!("QEMU ended with {status}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_whose_output_has_no_reader_ends_quietly() {
+        let (mut terminal, reader) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(reader);
+        let mut endless = Command::new("sh");
+        endless.args(["-c", "while echo x; do :; done"]);
+        console(&mut endless, &Symboliser::new([]), &mut terminal).unwrap();
+    }
+
+    #[test]
+    fn the_console_is_shown_and_the_status_judged() {
+        let show = |script: &str| {
+            let mut shown = Vec::new();
+            let result = console(Command::new("sh").args(["-c", script]), &Symboliser::new([]), &mut shown);
+            (String::from_utf8(shown).unwrap(), result.is_ok())
+        };
+        assert_eq!(show("printf 'a\\nb'; exit 33"), ("a\nb".into(), true));
+        assert_eq!(show("echo wrong; exit 1"), ("wrong\n".into(), false));
     }
 }

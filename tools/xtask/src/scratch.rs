@@ -2,8 +2,10 @@
 
 use anyhow::{Context, Result};
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::Child;
+use std::sync::mpsc::Sender;
 
 /// Kills the machine when dropped, so that none outlives its run.
 pub(crate) struct Guard(pub(crate) Child);
@@ -13,6 +15,22 @@ impl Drop for Guard {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Passes on what can be read, on a thread of its own, until the end or until nothing takes it.
+pub(crate) fn pass_on<T: Send + 'static>(
+    mut from: impl Read + Send + 'static,
+    to: Sender<T>,
+    what: fn(Vec<u8>) -> T,
+) {
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            if to.send(what(buffer[..count].to_vec())).is_err() {
+                break;
+            }
+        }
+    });
 }
 
 /// A private directory that disappears with its run.

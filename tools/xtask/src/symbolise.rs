@@ -3,9 +3,10 @@
 //! The kernel and the programs keep their line tables in `target/boot`; the machine prints bare
 //! addresses.
 
+use object::{Object, ObjectSegment};
 use std::cell::Cell;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Symbol information of what runs in one machine.
 pub(crate) struct Symboliser {
@@ -177,39 +178,27 @@ fn without_hash(name: &str) -> &str {
     }
 }
 
-/// A path within the tree, if it lies in the tree.
+/// A path within the tree, if the tree has that file: also one that was compiled before the tree was
+/// moved.
 fn shorten(file: &str) -> String {
-    let path = PathBuf::from(file);
-    path.strip_prefix(crate::tree::root()).unwrap_or(&path).display().to_string()
+    let mut rest = Path::new(file).components();
+    while rest.next().is_some() {
+        if crate::tree::root().join(rest.as_path()).is_file() {
+            return rest.as_path().display().to_string();
+        }
+    }
+    file.into()
 }
 
-/// A 64-bit little-endian ELF file's executable segments.
+/// The executable segments of a file; none if it is no ELF file.
 fn executable_segments(elf: &[u8]) -> Vec<Segment> {
-    let number = |offset: usize, size: usize| -> Option<u64> {
-        let bytes = elf.get(offset..offset.checked_add(size)?)?;
-        Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    let Ok(file) = object::File::parse(elf) else { return Vec::new() };
+    let code = file.segments().filter(|segment| segment.permissions().executable());
+    let read = |segment: object::Segment<'_, '_>| {
+        let addresses = segment.address()..segment.address().checked_add(segment.size())?;
+        Some(Segment { addresses, bytes: segment.data().ok()?.to_vec() })
     };
-    let read = || -> Option<Vec<Segment>> {
-        if elf.get(..5)? != b"\x7fELF\x02" {
-            return None;
-        }
-        let (table, entry_size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
-        let mut segments = Vec::new();
-        for index in 0..count {
-            let entry = usize::try_from(table.checked_add(index * entry_size)?).ok()?;
-            let (kind, flags) = (number(entry, 4)?, number(entry + 4, 4)?);
-            if kind == 1 && flags & 1 != 0 {
-                let (start, size) = (number(entry + 16, 8)?, number(entry + 40, 8)?);
-                let (offset, length) = (number(entry + 8, 8)?, number(entry + 32, 8)?);
-                let place =
-                    usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(length)?).ok()?;
-                let addresses = start..start.checked_add(size)?;
-                segments.push(Segment { addresses, bytes: elf.get(place)?.to_vec() });
-            }
-        }
-        Some(segments)
-    };
-    read().unwrap_or_default()
+    code.filter_map(read).collect()
 }
 
 #[cfg(test)]
@@ -255,6 +244,17 @@ mod tests {
         assert!(is_frame("  at 0x1000123"));
         assert!(!is_frame("sigma0 at 0xf00000, root task at 0x1000000"));
         assert!(!is_frame("warn: interrupt at 0xffffffff80801234"));
+    }
+
+    #[test]
+    fn a_file_of_the_tree_is_named_from_its_root_wherever_it_was_compiled() {
+        let inside = "tools/xtask/src/symbolise.rs";
+        for place in [crate::tree::root().to_str().unwrap(), "/another, place"] {
+            assert_eq!(shorten(&format!("{place}/{inside}")), inside);
+        }
+        for outside in ["/rustc/0123/library/core/src/panicking.rs", "unknown.rs", ""] {
+            assert_eq!(shorten(outside), outside);
+        }
     }
 
     #[test]

@@ -130,3 +130,15 @@ impl Hardware {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_no_system_may_be_a_command_of_the_guest() {
+        let choice = Choice { system: Some("ls".into()), arguments: String::new() };
+        let error = choice.machine(&Hardware::plain()).unwrap_err().to_string();
+        assert!(error.lines().next().unwrap().contains("./mac run -- ls"), "{error}");
+    }
+}

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// The root of the source tree. cargo says at run time where the package stands that it runs: a
-/// path from compile time would still be that of the old place after the checkout, `target`
-/// included, was moved or copied.
+/// The root of the source tree. cargo says where the package is that it runs: a path from compile
+/// time would still be that of the old place after the checkout, `target` included, was moved or
+/// copied.
 pub(crate) fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
         let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        let package = package.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let package = package.expect("this program is started by cargo: ./mac, or cargo xtask");
         package.ancestors().nth(2).expect("tools/xtask is two levels below the root").to_owned()
     });
     &ROOT

@@ -3,7 +3,7 @@
 //! Registers are used as those of any device: memory is mapped by [`map_device`](super::device::map_device), whole pages of it,
 //! ports are there at the first use. Configuration space is root's, and so are the pages of registers that hold the table of
 //! messages (MSI-X): they are not mapped. The function writes memory, and with it messages, from the first
-//! [`attach`] on until the server ends.
+//! [`Function::attach`] on until the server ends.
 
 use super::{Status, ask, order, request, word_in};
 use l4::ipc::Message;

@@ -175,8 +175,8 @@ fn measure(benchmark: &suites::Suite, model: &[model::Part]) -> Result<Report> {
             (_, true) => ",work=on",
             _ => "",
         };
-        let plugin = format!("{},out={}{what}{}", plugin.display(), out.display(), model::arguments(model));
-        run.machine.extra.extend(["-plugin".into(), plugin]);
+        let option = format!("{plugin},out={}{what}{}", qemu::value(&out)?, model::arguments(model));
+        run.machine.extra.extend(["-plugin".into(), option]);
     }
     let mut collected = Collected::default();
     in_parallel(
@@ -274,13 +274,13 @@ impl Collected {
     }
 }
 
-/// Builds the counting plugin.
-fn plugin() -> Result<PathBuf> {
+/// Builds the counting plugin: its file, as a value in QEMU's options.
+fn plugin() -> Result<String> {
     let mut cargo = command::clean(toolchain::host_cargo());
     cargo.args(["build", "--quiet", "--locked", "--release", "--package", "lab-counters", "--target-dir"]);
     cargo.arg(tree::target().join("plugin")).env("CARGO_PROFILE_RELEASE_LTO", "off");
     command::run(&mut cargo, "building the counting plugin")?;
-    Ok(tree::target().join("plugin/release/liblab_counters.so"))
+    qemu::value(&tree::target().join("plugin/release/liblab_counters.so"))
 }
 
 fn compare_files(before: &Path, after: &Path, threshold: f64) -> Result<()> {

@@ -10,7 +10,7 @@ use super::series::Measurement;
 use super::{guests, parts, plugin, regions};
 use crate::suites::{Overrides, Run, Suite};
 use crate::symbolise::{Place, Symboliser};
-use crate::{boots, build, guest, tree};
+use crate::{boots, build, guest, qemu, tree};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ fn measure(mut run: Run, counts: &Path) -> Result<Vec<Profiled>> {
     // there are says which run it is.
     let (work, cpus) =
         if run.suite.speedup { (",work=on", format!("/{}", run.machine.cpus)) } else { ("", String::new()) };
-    let plugin = format!("{},out=/dev/null,profile={}{work}", plugin()?.display(), counts.display());
+    let plugin = format!("{},out=/dev/null,profile={}{work}", plugin()?, qemu::value(counts)?);
     run.machine.extra.extend(["-plugin".into(), plugin]);
     let (names, files) = if run.suite.guest.is_empty() { boot(&run)? } else { boot_guests(&run)? };
     let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));

@@ -12,7 +12,7 @@ use super::report::number;
 use super::{Report, empty_report, plugin};
 use crate::guest::{self, Kernel};
 use crate::suites::{Overrides, Suite};
-use crate::tree;
+use crate::{qemu, tree};
 use anyhow::{Context, Result, anyhow};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -36,7 +36,7 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
         for kernel in [Kernel::Macadamia, Kernel::Linux] {
             for program in &benchmark.guest {
                 let mut machine = run.machine.clone();
-                let option = format!("{},work=on,out={}", plugin.display(), out.display());
+                let option = format!("{plugin},work=on,out={}", qemu::value(&out)?);
                 machine.extra.extend(["-plugin".into(), option]);
                 let (command, cpus) = ([format!("/tests/bin/{program}")], machine.cpus);
                 let what = || format!("{program}, {}, {cpus} processors", column(kernel));

@@ -67,17 +67,47 @@ fn compiler() -> Result<PathBuf> {
         .map(|entry| entry.path())
         .find(|path| path.join("bin/go").is_file())
         .context("the Go packages hold no compiler")?;
-    // The package's own link to the sources is absolute.
     let name = root.file_name().context("a directory has a name")?;
-    let sources = out.join("usr/share").join(name);
     for part in ["src", "test", "misc", "api"] {
-        let link = root.join(part);
-        if fs::symlink_metadata(&link).is_ok_and(|data| data.is_symlink()) && !link.exists() {
-            fs::remove_file(&link)?;
-        }
-        if !link.exists() && sources.join(part).exists() {
-            symlink(sources.join(part), &link).with_context(|| format!("linking {}", link.display()))?;
-        }
+        link(&root.join(part), &Path::new("../../share").join(name).join(part))?;
     }
     Ok(root)
+}
+
+/// Makes a part of the compiler a link to where its sources are, seen from there. The package's own
+/// link is absolute, for a compiler that is installed.
+fn link(part: &Path, to: &Path) -> Result<()> {
+    let leads = fs::read_link(part).ok();
+    let is_there = part.parent().is_some_and(|directory| directory.join(to).exists());
+    if !is_there || leads.as_deref() == Some(to) || leads.is_none() && part.exists() {
+        return Ok(());
+    }
+    if leads.is_some() {
+        fs::remove_file(part)?;
+    }
+    symlink(to, part).with_context(|| format!("linking {}", part.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn a_link_leads_to_its_own_copy_of_the_compiler() {
+        let scratch = Scratch::new("go-link").unwrap();
+        for copy in ["one", "two"] {
+            fs::create_dir_all(scratch.0.join(copy).join("share/go/src")).unwrap();
+            fs::create_dir_all(scratch.0.join(copy).join("lib/go")).unwrap();
+        }
+        let part = scratch.0.join("two/lib/go/src");
+        symlink(scratch.0.join("one/share/go/src"), &part).unwrap();
+        link(&part, Path::new("../../share/go/src")).unwrap();
+        assert_eq!(part.canonicalize().unwrap(), scratch.0.join("two/share/go/src").canonicalize().unwrap());
+        // What is a directory, and what has no sources, stays as it is.
+        link(&scratch.0.join("two/lib/go"), Path::new("../share")).unwrap();
+        assert!(part.is_symlink());
+        link(&scratch.0.join("two/lib/go/api"), Path::new("../../share/go/api")).unwrap();
+        assert!(!scratch.0.join("two/lib/go/api").is_symlink());
+    }
 }

@@ -84,6 +84,7 @@ pub(super) fn check(files: &[(&Package, PathBuf)]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     #[test]
     fn file_names_are_apts() {
@@ -103,7 +104,8 @@ mod tests {
 
     #[test]
     fn a_wrong_checksum_is_noticed() {
-        let path = std::env::temp_dir().join(format!("mac-package-{}", std::process::id()));
+        let scratch = Scratch::new("checksum").unwrap();
+        let path = scratch.0.join("p.deb");
         std::fs::write(&path, "abc").unwrap();
         let mut package = Package {
             name: "p".into(),
@@ -115,7 +117,6 @@ mod tests {
         };
         check(&[(&package, path.clone())]).unwrap();
         package.sha256.replace_range(0..1, "c");
-        assert!(check(&[(&package, path.clone())]).unwrap_err().to_string().contains("mac-package"));
-        std::fs::remove_file(&path).unwrap();
+        assert!(check(&[(&package, path.clone())]).unwrap_err().to_string().contains("p.deb"));
     }
 }

@@ -4,8 +4,9 @@ use super::session::{Kernel, Log, Mode, Printed, Readiness, Session, Start, log_
 use super::terminal::{self, Terminal};
 use super::{Request, make};
 use crate::qemu::Machine;
+use crate::run::show;
 use anyhow::{Context, Result, bail};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -51,12 +52,26 @@ impl Options {
             || *kernel == Kernel::Linux
             || !command.is_empty()
     }
+
+    /// The command that runs; none for a shell at a terminal. Without a terminal the shell takes
+    /// what is piped in for its script, and ends with it.
+    fn what_runs(&self, at_terminal: bool) -> Vec<String> {
+        match at_terminal || !self.command.is_empty() {
+            true => self.command.clone(),
+            false => ["sh", "-c", SCRIPT].map(String::from).to_vec(),
+        }
+    }
 }
+
+/// Runs the shell of the image, which must not read the script from its terminal: there it would
+/// prompt.
+const SCRIPT: &str = "cat | if [ -x /bin/bash ]; then exec bash; else exec sh; fi";
 
 /// Runs the command, or a shell; returns the status with which it ended.
 pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
-    let interactive = options.command.is_empty();
-    let default = if interactive { "shell" } else { "base" };
+    let default = if options.command.is_empty() { "shell" } else { "base" };
+    let command = options.what_runs(terminal::is_there());
+    let interactive = command.is_empty();
     let name = options.image.clone().unwrap_or_else(|| default.into());
     let mut request = Request { name, packages: options.packages.clone(), ..Request::default() };
     if let Some(directory) = &options.with {
@@ -73,7 +88,7 @@ pub(crate) fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
         kernel: options.kernel,
         mode: options.mode,
         image: image.path,
-        command: options.command.clone(),
+        command,
         greet: interactive && !options.quiet,
         environment: environment(options.quiet),
         machine,
@@ -165,13 +180,8 @@ impl Run {
                 Ok(Printed::Terminal(bytes)) => {
                     listens = true;
                     let bytes = self.readiness.take(bytes);
-                    match terminal.write_all(&bytes).and_then(|()| terminal.flush()) {
-                        // The reader of a pipe has what it wanted, as `head -1`: a program would
-                        // end by SIGPIPE.
-                        Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-                            return Ok(End::Status(128 + SIGPIPE));
-                        }
-                        result => result?,
+                    if !show(&mut terminal, &bytes)? {
+                        return Ok(End::Status(128 + SIGPIPE));
                     }
                 }
                 Ok(Printed::Log(bytes)) => {
@@ -249,4 +259,37 @@ fn read_keys(interactive: bool) -> Receiver<Typed> {
         }
     });
     typed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn what_runs(line: &[&str], at_terminal: bool) -> Vec<String> {
+        Line::parse_from([&["run"], line].concat()).options.what_runs(at_terminal)
+    }
+
+    #[test]
+    fn a_shell_without_a_terminal_runs_a_script_and_a_command_stays_as_it_is() {
+        assert!(what_runs(&[], true).is_empty());
+        for at_terminal in [true, false] {
+            assert_eq!(what_runs(&["--", "ls", "-l"], at_terminal), ["ls", "-l"]);
+        }
+        let command = what_runs(&[], false);
+        let mut shell = Command::new(&command[0]);
+        shell.args(&command[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        shell.stdin.take().unwrap().write_all(b"echo one\nexit 3\necho two\n").unwrap();
+        let output = shell.wait_with_output().unwrap();
+        assert_eq!((output.stdout.as_slice(), output.status.code()), (b"one\n".as_slice(), Some(3)));
+    }
 }

@@ -5,13 +5,13 @@
 use super::{linux, telnet};
 use crate::monitor::{self, Monitor};
 use crate::patience::Clock;
-use crate::qemu::Machine;
-use crate::scratch::{Guard, Scratch};
+use crate::qemu::{self, Machine};
+use crate::scratch::{Guard, Scratch, pass_on};
 use crate::{boots, tree};
 use anyhow::{Context, Result, bail};
 use std::collections::VecDeque;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -103,10 +103,10 @@ impl Start {
         }
         let mut qemu = machine.command(&scratch.0)?;
         qemu.args(["-serial", "stdio", "-chardev"]);
-        qemu.arg(format!("socket,id=terminal,path={}", socket.display()));
+        qemu.arg(format!("socket,id=terminal,path={}", qemu::value(&socket)?));
         qemu.args(["-serial", "chardev:terminal"]);
         let monitor = scratch.0.join("monitor");
-        qemu.args(["-qmp"]).arg(format!("unix:{},server=on,wait=off", monitor.display()));
+        monitor::listen(&mut qemu, &monitor)?;
         let mut child =
             Guard(qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot start QEMU")?);
         let log = child.0.stdout.take().context("QEMU without standard output")?;
@@ -202,18 +202,6 @@ fn connect(listener: &UnixListener, child: &mut Guard) -> Result<(UnixStream, Un
             Err(error) => return Err(error).context("waiting for QEMU"),
         }
     }
-}
-
-/// Sends everything that can be read until the end.
-fn pass_on(mut from: impl Read + Send + 'static, to: Sender<Printed>, what: fn(Vec<u8>) -> Printed) {
-    std::thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        while let Ok(count @ 1..) = from.read(&mut buffer) {
-            if to.send(what(buffer[..count].to_vec())).is_err() {
-                break;
-            }
-        }
-    });
 }
 
 /// Writes what is to be typed as fast as it is taken, until no more is typed or taken.

@@ -93,11 +93,12 @@ fn mirror(from: &Path, to: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
 
     #[test]
     fn a_mirror_has_the_same_files_and_no_others() {
-        let directory = std::env::temp_dir().join(format!("mac-mirror-{}", std::process::id()));
-        let (from, to) = (directory.join("from"), directory.join("to"));
+        let scratch = Scratch::new("mirror").unwrap();
+        let (from, to) = (scratch.0.join("from"), scratch.0.join("to"));
         for (path, contents) in [("a/one", "1"), ("two", "2"), ("target/result", "3")] {
             fs::create_dir_all(from.join(path).parent().unwrap()).unwrap();
             fs::write(from.join(path), contents).unwrap();
@@ -109,6 +110,5 @@ mod tests {
         let mut names: Vec<_> = fs::read_dir(&to).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["a", "two"]);
-        fs::remove_dir_all(&directory).unwrap();
     }
 }

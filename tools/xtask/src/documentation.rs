@@ -1,0 +1,24 @@
+//! `./mac doc`: the documentation of the libraries, as rustdoc renders it. A link that leads nowhere
+//! is an error, also of `./mac check`.
+
+use crate::{command, toolchain, tree};
+use anyhow::Result;
+
+/// The page that is named: it lists all libraries, and those that write programs begin there.
+const FIRST: &str = "doc/l4/index.html";
+
+/// Renders it and says where it is.
+pub(crate) fn run() -> Result<()> {
+    render()?;
+    println!("{}", tree::target().join(FIRST).display());
+    Ok(())
+}
+
+/// Renders the documentation of every library of the workspace.
+pub(crate) fn render() -> Result<()> {
+    let mut cargo = command::clean(toolchain::host_cargo());
+    // Of a program and a library of one name, only the library can be there.
+    cargo.args(["doc", "--locked", "--no-deps", "--keep-going", "--workspace", "--lib"]);
+    cargo.env("RUSTDOCFLAGS", "-Dwarnings");
+    command::run(&mut cargo, "cargo doc")
+}

@@ -1,0 +1,292 @@
+//! Tests of the script `./mac`, on a machine of their own: a copy of the script whose file system is
+//! a scratch directory, with programs that only note how they are called.
+
+use crate::scratch::Scratch;
+use crate::{Arguments, command, tree};
+use clap::CommandFactory;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// What the script uses of every machine.
+const BASE: [&str; 8] = ["awk", "dirname", "df", "env", "ln", "mkdir", "sed", "tr"];
+
+/// What the script asks for, by file.
+const TOOLS: [&str; 5] = ["bin/cc", "bin/g++", "bin/musl-gcc", "usr/include/stdlib.h", "etc/ssl/cert.pem"];
+
+/// A machine.
+struct Machine {
+    /// Its directory, whose name has a blank and a comma.
+    root: PathBuf,
+    _scratch: Scratch,
+}
+
+impl Machine {
+    /// Debian 12 with every tool, and the tree in `tree`. Its programs note their calls in `calls`.
+    fn new(name: &str) -> Machine {
+        let scratch = Scratch::new(name).unwrap();
+        let machine = Machine { root: scratch.0.join("a machine, a tree"), _scratch: scratch };
+        for tool in BASE {
+            let place = machine.path(&format!("bin/{tool}"));
+            symlink(command::find(tool).unwrap_or_else(|| panic!("no {tool}")), place).unwrap();
+        }
+        for tool in TOOLS {
+            machine.program(tool, "");
+        }
+        machine.file("etc/os-release", "ID=debian\nVERSION_ID=12\n");
+        machine.program("bin/id", "echo 0");
+        machine.program("bin/apt-get", "");
+        machine.program("bin/apt-cache", "echo '  Candidate: 1.96.0+dfsg-1'");
+        machine.compiler("bin", 96);
+        for file in ["Cargo.toml", "tools/xtask/src/main.rs"] {
+            machine.file(&format!("tree/{file}"), &fs::read_to_string(tree::root().join(file)).unwrap());
+        }
+        let root = machine.root.to_str().unwrap();
+        let mut script = fs::read_to_string(tree::root().join("mac")).unwrap();
+        // In a word of the shell the blank is quoted.
+        for directory in ["/usr/", "/etc/"] {
+            script = script.replace(directory, &format!("'{root}'{directory}"));
+        }
+        machine.file("tree/mac", &script);
+        machine
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    }
+
+    fn file(&self, path: &str, content: &str) {
+        fs::write(self.path(path), content).unwrap();
+    }
+
+    /// A program that notes how it is called, then does this. `$root` is the machine's directory.
+    fn program(&self, path: &str, script: &str) {
+        let root = self.root.display();
+        let text = format!("#!/bin/sh\nroot='{root}'\necho \"{path} $*\" >>\"$root/calls\"\n{script}\n");
+        self.file(path, &text);
+        fs::set_permissions(self.path(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// A complete compiler of version 1.`minor`. Its cargo says which rustc comes first in PATH.
+    fn compiler(&self, directory: &str, minor: u32) {
+        let library = "lib/rustlib/x86_64-unknown-none/lib/libcore.rlib";
+        self.file(&format!("{directory}/{library}"), "");
+        let sysroot = self.path(directory);
+        let says = format!(
+            "case $1 in --version) echo 'rustc 1.{minor}.0' ;; --print) echo '{}' ;; esac",
+            sysroot.display()
+        );
+        self.program(&format!("{directory}/rustc"), &says);
+        let builds = "case $1 in build) echo 'Compiling xtask' >&2 ;; run) rustc --version ;; esac";
+        self.program(&format!("{directory}/cargo"), builds);
+    }
+
+    /// Runs the script with these directories in PATH.
+    fn mac(&self, path: &[&str], arguments: &[&str]) -> Output {
+        let directories = path.iter().map(|directory| self.root.join(directory));
+        let mut shell = Command::new(command::find("sh").unwrap());
+        shell.arg(self.root.join("tree/mac")).args(arguments).env_clear();
+        shell.env("PATH", std::env::join_paths(directories).unwrap()).stdin(Stdio::null());
+        shell.output().unwrap()
+    }
+
+    /// The calls of programs, a line each.
+    fn calls(&self) -> String {
+        fs::read_to_string(self.root.join("calls")).unwrap_or_default()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn help_and_version_and_a_wrong_verb_call_no_program() {
+    let machine = Machine::new("door-help");
+    fs::remove_file(machine.path("bin/cc")).unwrap();
+    for arguments in [&[][..], &["help"], &["--help"], &["-h"]] {
+        let said = text(&machine.mac(&["bin"], arguments).stdout);
+        for verb in Arguments::command().get_subcommands() {
+            let about = verb.get_about().unwrap().to_string();
+            let line = format!("  {:10} {about}", verb.get_name());
+            assert!(said.lines().any(|it| it == line), "{line:?} is not in\n{said}");
+        }
+    }
+    for arguments in [["--version"], ["-V"]] {
+        let said = text(&machine.mac(&["bin"], &arguments).stdout);
+        assert_eq!(said, format!("Macadamia {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    let wrong = machine.mac(&["bin"], &["biuld"]);
+    assert_eq!(text(&wrong.stderr), "mac: there is no verb biuld; ./mac help lists them\n");
+    assert!(!wrong.status.success());
+    assert_eq!(machine.calls(), "");
+}
+
+#[test]
+fn the_first_build_of_the_tool_shows_its_progress_and_later_ones_are_quiet() {
+    let machine = Machine::new("door-first");
+    let first = machine.mac(&["bin"], &["words"]);
+    assert!(first.status.success(), "{}", text(&first.stderr));
+    assert_eq!(text(&first.stderr), "mac: building the tool itself\nCompiling xtask\n");
+    assert!(machine.calls().contains("bin/cargo run --quiet --locked --package xtask -- words\n"));
+    machine.program("tree/target/debug/xtask", "");
+    assert_eq!(text(&machine.mac(&["bin"], &["words"]).stderr), "");
+}
+
+#[test]
+fn an_older_rustc_first_in_path_is_not_used() {
+    let machine = Machine::new("door-old");
+    machine.compiler("old", 63);
+    let output = machine.mac(&["old", "bin"], &["build", "--verbose"]);
+    assert_eq!(text(&output.stdout), "rustc 1.96.0\n", "{}", text(&output.stderr));
+    assert!(!machine.calls().contains("old/cargo"), "{}", machine.calls());
+    assert!(machine.calls().contains("bin/cargo run --quiet --locked --package xtask -- build --verbose\n"));
+    // The survey's result is kept, and holds only for this PATH.
+    machine.compiler("older", 62);
+    let output = machine.mac(&["older", "old", "bin"], &["build"]);
+    assert_eq!(text(&output.stdout), "rustc 1.96.0\n", "{}", text(&output.stderr));
+}
+
+#[test]
+fn without_a_network_one_line_says_that_crates_cannot_be_fetched() {
+    let machine = Machine::new("door-crates");
+    let fails = "[ $1 != tree ] || { printf 'error: failed to download from `there`\n\nCaused by:\n  \
+                 Could not resolve host: there\n' >&2; exit 101; }";
+    machine.program("bin/cargo", fails);
+    let output = machine.mac(&["bin"], &["words"]);
+    let expected = "mac: building the tool itself\n\
+                    mac: the tool's crates cannot be fetched; is there a network? \
+                    failed to download from `there`: Could not resolve host: there\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (expected.into(), Some(1)));
+    assert!(!machine.calls().contains("bin/cargo build"), "{}", machine.calls());
+}
+
+/// What apt would do: fetch so much, and remove a package if there is a file `removes`.
+const APT: &str = "case $* in
+    *--simulate*) echo 'Inst gcc (4:12.2.0-3 Debian:12.5/oldstable [amd64])'
+        [ ! -e \"$root/removes\" ] || echo 'Remv libother [1.0]' ;;
+    *--assume-no*) echo 'Need to get 62.1 MB of archives.'
+        echo 'After this operation, 200 MB of additional disk space will be used.' ;;
+    *--download-only*) ;;
+    *install*) ln -s id \"$root/bin/cc\" ;;
+esac";
+
+/// A machine without a C compiler, which apt can install.
+fn without_gcc(name: &str) -> Machine {
+    let machine = Machine::new(name);
+    fs::remove_file(machine.path("bin/cc")).unwrap();
+    machine.program("bin/apt-get", APT);
+    machine
+}
+
+/// Whether apt was told to install something.
+fn installs(machine: &Machine) -> bool {
+    machine.calls().lines().any(|call| call.contains(" install --yes"))
+}
+
+#[test]
+fn what_is_to_be_installed_is_named_with_its_size() {
+    let machine = without_gcc("door-install");
+    let output = machine.mac(&["bin"], &["words"]);
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for line in [
+        "mac: installing what this machine lacks:",
+        "  gcc: links host programs, compiles C programs",
+        "mac: to fetch: 62.1 MB of archives.",
+        "mac: on disk: 200 MB of additional disk space will be used.",
+    ] {
+        assert!(said.lines().any(|it| it == line), "{line:?} is not in\n{said}");
+    }
+    assert!(installs(&machine));
+}
+
+#[test]
+fn nothing_is_removed_without_being_asked() {
+    let machine = without_gcc("door-removal");
+    machine.file("removes", "");
+    let output = machine.mac(&["bin"], &["words"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("mac: apt would remove: libother\n"), "{said}");
+    assert!(!output.status.success() && !installs(&machine), "{said}");
+}
+
+#[test]
+fn no_install_installs_nothing_and_names_what_is_missing() {
+    let machine = without_gcc("door-no-install");
+    let output = machine.mac(&["bin"], &["--no-install", "words"]);
+    assert!(text(&output.stderr).contains("mac: on Debian 12: apt-get install gcc\n"));
+    assert!(!output.status.success() && !machine.calls().contains("apt-get"), "{}", machine.calls());
+}
+
+#[test]
+fn a_compiler_that_is_too_old_is_not_installed() {
+    let machine = without_gcc("door-security");
+    machine.compiler("bin", 63);
+    for (candidate, offers) in [("1.78.0+dfsg1-2", "only Rust 1.78"), ("(none)", "no compiler")] {
+        machine.program("bin/apt-cache", &format!("echo '  Candidate: {candidate}'"));
+        let output = machine.mac(&["bin"], &["words"]);
+        let said = text(&output.stderr);
+        assert!(said.contains(&format!("mac: Debian's archive offers {offers}; needed is")), "{said}");
+        assert!(said.contains("http://security.debian.org/debian-security"), "{said}");
+        assert!(!output.status.success() && !installs(&machine), "{said}");
+    }
+}
+
+#[test]
+fn without_a_network_one_line_says_that_packages_cannot_be_fetched() {
+    let error = "E: Failed to fetch http://there/InRelease  Temporary failure resolving 'there'";
+    let fails = format!("echo \"{error}\" >&2; echo 'E: Some index files failed' >&2; exit 100");
+    // The lists of packages, a package although the lists are there, and a new compiler.
+    for (name, apt, minor) in [
+        ("lists", fails.clone(), 96),
+        ("package", APT.replace("--download-only*) ;;", &format!("--download-only*) {fails} ;;")), 96),
+        ("compiler", fails.clone(), 63),
+    ] {
+        let machine = without_gcc(&format!("door-network-{name}"));
+        machine.compiler("bin", minor);
+        machine.program("bin/apt-get", &apt);
+        if minor == 63 {
+            machine.program("bin/apt-cache", "");
+        }
+        let output = machine.mac(&["bin"], &["words"]);
+        let said = text(&output.stderr);
+        let complaint = said.lines().last().unwrap_or_default();
+        let expected = "mac: Debian's archive cannot be reached; is there a network? Failed to fetch http://there/InRelease";
+        assert!(complaint.starts_with(expected), "{name}: {said}");
+        assert_eq!(said.matches("there/").count(), 1, "{name}: {said}");
+        assert!(!output.status.success());
+    }
+}
+
+/// Sources that would keep the place in which they were compiled, and then use that of another copy
+/// of the tree: `target` goes with a checkout that is moved or copied.
+#[test]
+fn no_program_keeps_the_place_where_it_was_compiled() {
+    fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap();
+            if path.is_dir() && name != "target" && name != ".git" {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    sources(tree::root(), &mut found);
+    assert!(found.len() > 100);
+    for file in found {
+        let text = fs::read_to_string(&file).unwrap();
+        for name in ["CARGO_MANIFEST_DIR", "CARGO_TARGET_TMPDIR"] {
+            let kept = text.contains(&format!("env!(\"{name}\""));
+            // What a build script prints is kept, too.
+            let printed = file.ends_with("build.rs") && text.contains(&format!("(\"{name}\")"));
+            assert!(!kept && !printed, "{} keeps {name}", file.display());
+        }
+    }
+}
