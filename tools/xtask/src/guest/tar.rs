@@ -1,7 +1,8 @@
-//! Reading tar archives as packages have them: ustar with GNU's long names, or pax headers for
-//! names.
+//! The entries of tar archives, as packages have them.
 
+use ::tar::EntryType;
 use anyhow::{Context, Result, bail};
+use std::io::Read;
 
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,94 +28,41 @@ pub(super) struct Entry {
     pub(super) kind: Kind,
 }
 
-const BLOCK: usize = 512;
-
 /// All entries of an archive.
 pub(super) fn parse(archive: &[u8]) -> Result<Vec<Entry>> {
+    // The reader takes the end of what there is for the end of the archive, which is an empty block.
+    if !archive.ends_with(&[0; 512]) {
+        bail!("the end is missing");
+    }
     let mut entries = Vec::new();
-    let mut rest = archive;
-    // What an extension header says about the entry that follows it.
-    let (mut long_path, mut long_link) = (None, None);
-    while let Some((header, behind)) = rest.split_at_checked(BLOCK) {
-        if header.iter().all(|byte| *byte == 0) {
-            return Ok(entries);
-        }
-        check_sum(header)?;
-        let size = number(&header[124..136])? as usize;
-        let data = behind.get(..size).context("an entry is cut off")?;
-        rest = behind.get(size.next_multiple_of(BLOCK)..).unwrap_or_default();
-        match header[156] {
-            b'L' => long_path = Some(text(data)?),
-            b'K' => long_link = Some(text(data)?),
-            b'x' => (long_path, long_link) = pax_names(data)?,
-            b'g' => {}
-            kind => {
-                let path = match long_path.take() {
-                    Some(path) => path,
-                    None => short_path(header)?,
-                };
-                let link = match long_link.take() {
-                    Some(link) => link,
-                    None => text(&header[157..257])?,
-                };
-                let kind = match kind {
-                    b'0' | 0 => Kind::File(data.to_vec()),
-                    b'1' => Kind::HardLink(plain(&link)),
-                    b'2' => Kind::SymbolicLink(link),
-                    b'5' => Kind::Directory,
-                    other => bail!("{path}: entries of kind {:?} are not understood", char::from(other)),
-                };
-                entries.push(Entry {
-                    path: plain(&path),
-                    mode: number(&header[100..108])? as u32 & 0o7777,
-                    user: number(&header[108..116])? as u32,
-                    group: number(&header[116..124])? as u32,
-                    modified: number(&header[136..148])? as u32,
-                    kind,
-                });
+    for entry in ::tar::Archive::new(archive).entries()? {
+        let mut entry = entry?;
+        let path = plain(str::from_utf8(&entry.path_bytes()).context("a name is not UTF-8")?);
+        let link = entry.link_name_bytes().unwrap_or_default().into_owned();
+        let link = String::from_utf8(link).context("the target of a link is not UTF-8")?;
+        let kind = match entry.header().entry_type() {
+            EntryType::XGlobalHeader => continue,
+            EntryType::Regular => {
+                let mut content = Vec::new();
+                entry.read_to_end(&mut content).with_context(|| format!("reading {path}"))?;
+                Kind::File(content)
             }
-        }
+            EntryType::Link => Kind::HardLink(plain(&link)),
+            EntryType::Symlink => Kind::SymbolicLink(link),
+            EntryType::Directory => Kind::Directory,
+            other => bail!("{path}: entries of kind {other:?} are not understood"),
+        };
+        let header = entry.header();
+        entries.push(Entry {
+            path,
+            mode: header.mode()? & 0o7777,
+            user: u32::try_from(header.uid()?)?,
+            group: u32::try_from(header.gid()?)?,
+            modified: u32::try_from(header.mtime()?)?,
+            kind,
+        });
     }
-    bail!("the end is missing")
-}
-
-fn check_sum(header: &[u8]) -> Result<()> {
-    let sum: u64 = header
-        .iter()
-        .enumerate()
-        // The field itself counts as spaces.
-        .map(|(place, byte)| u64::from(if (148..156).contains(&place) { b' ' } else { *byte }))
-        .sum();
-    if number(&header[148..156])? != sum {
-        bail!("a header's checksum is wrong");
-    }
-    Ok(())
-}
-
-/// The path in the header itself, with its prefix if the format has one.
-fn short_path(header: &[u8]) -> Result<String> {
-    let name = text(&header[..100])?;
-    let prefix = if &header[257..263] == b"ustar\0" { text(&header[345..500])? } else { String::new() };
-    Ok(if prefix.is_empty() { name } else { format!("{prefix}/{name}") })
-}
-
-/// Path and link of a pax header: records `LENGTH KEY=VALUE\n`.
-fn pax_names(mut data: &[u8]) -> Result<(Option<String>, Option<String>)> {
-    let (mut path, mut link) = (None, None);
-    while !data.is_empty() {
-        let space = data.iter().position(|byte| *byte == b' ').context("a pax record without a length")?;
-        let length: usize = std::str::from_utf8(&data[..space])?.parse().context("a pax record's length")?;
-        let record = data.get(space + 1..length).context("a pax record is cut off")?;
-        data = &data[length..];
-        let record = text(record.strip_suffix(b"\n").context("a pax record's end")?)?;
-        match record.split_once('=') {
-            Some(("path", value)) => path = Some(value.to_string()),
-            Some(("linkpath", value)) => link = Some(value.to_string()),
-            Some(("size", _)) => bail!("files of 8 GiB are not understood"),
-            _ => {}
-        }
-    }
-    Ok((path, link))
+    Ok(entries)
 }
 
 /// A path without what stands before its first component and after its last.
@@ -123,41 +71,23 @@ fn plain(path: &str) -> String {
     parts.join("/")
 }
 
-/// The text up to the first NUL.
-fn text(field: &[u8]) -> Result<String> {
-    let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
-    String::from_utf8(field[..end].to_vec()).context("a name is not UTF-8")
-}
-
-/// An octal number that ends with a space, a NUL or the field.
-fn number(field: &[u8]) -> Result<u64> {
-    let digits: String = field
-        .iter()
-        .map(|byte| char::from(*byte))
-        .skip_while(|c| *c == ' ')
-        .take_while(|c| c.is_digit(8))
-        .collect();
-    if digits.is_empty() { Ok(0) } else { Ok(u64::from_str_radix(&digits, 8)?) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scratch::Scratch;
     use std::process::Command;
 
     #[test]
     fn what_tar_packs_is_read() {
         // The oldest format has no room for long targets of links.
         for (format, depth) in [("gnu", 6), ("pax", 6), ("ustar", 4)] {
-            let directory = std::env::temp_dir().join(format!("mac-tar-{}-{format}", std::process::id()));
+            let scratch = Scratch::new(&format!("tar-{format}")).unwrap();
             let long = "long-directory-name/".repeat(depth);
             let script = format!(
                 "set -e; mkdir -p '{long}' && cd '{long}' && printf content >file && ln file other && ln -s file link"
             );
-            std::fs::create_dir_all(&directory).unwrap();
-            assert!(
-                Command::new("sh").args(["-c", &script]).current_dir(&directory).status().unwrap().success()
-            );
+            let mut shell = Command::new("sh");
+            assert!(shell.args(["-c", &script]).current_dir(&scratch.0).status().unwrap().success());
             let tar = Command::new("tar")
                 .args([
                     &format!("--format={format}"),
@@ -167,10 +97,9 @@ mod tests {
                     "--group=8",
                 ])
                 .args(["--mtime=@1000", "-c", "."])
-                .current_dir(&directory)
+                .current_dir(&scratch.0)
                 .output()
                 .unwrap();
-            std::fs::remove_dir_all(&directory).unwrap();
             let entries = parse(&tar.stdout).unwrap();
             let find =
                 |name: &str| entries.iter().find(|entry| entry.path == format!("{long}{name}")).unwrap();
