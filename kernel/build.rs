@@ -8,8 +8,8 @@ fn main() {
         return;
     }
     for argument in [
-        // The linker is started in the root of the workspace. An absolute path would be kept by cargo, and be that of the
-        // old place after the tree was moved or copied.
+        // The linker is started in the root of the workspace. An absolute path would be kept by
+        // cargo, and be that of the old place after the tree was moved or copied.
         "-Tkernel/kernel.ld",
         // A fixed image whatever relocation model the compiler was asked for: boot code computes with its addresses.
         "--no-pie",

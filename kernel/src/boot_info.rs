@@ -44,8 +44,8 @@ pub fn write(
     Ok(())
 }
 
-/// Adds a record about the machine's nodes, if there are several, to what [`write`] has written into `page`. The first
-/// `processors` processors run.
+/// Adds a record about the machine's nodes, if there are several, to what [`write()`] has written
+/// into `page`. The first `processors` processors run.
 pub fn add_nodes(page: &mut [u8], nodes: &Nodes, processors: u32) -> Result<(), OutOfSpace> {
     let count = nodes.count();
     if count < 2 {

@@ -13,7 +13,7 @@
 //! A node is *mapped* while a page-table entry maps its block. Otherwise it is the root, a part without an entry, a
 //! holding that lives on in parts, or a holding that is being removed.
 //!
-//! Everything here runs under the tree lock of the memory concerned ([`super::lock`]).
+//! Everything here runs under the tree lock of the memory concerned ([`lock`](mod@super::lock)).
 use core::cell::Cell;
 
 use x2::Rights;

@@ -5,8 +5,8 @@
 //! maps just this GiB, each port at its own address; no processor ever walks them. 512 ports that were mapped together
 //! are one page of 2 MiB. So a port costs what a page costs, and is mapped, granted, split and revoked by the same code.
 //!
-//! What a processor knows of a space's ports ([`arch::ports`]) is made from these tables on demand, and forgotten when one
-//! of them is removed.
+//! What a processor knows of a space's ports ([`arch::ports`](crate::arch::ports)) is made from
+//! these tables on demand, and forgotten when one of them is removed.
 use core::pin::Pin;
 
 use x2::{Fpage, MapItem, PortRange, Rights};

@@ -326,8 +326,8 @@ impl SpaceMemory {
         self.state().sigma0
     }
 
-    /// Says whether the space has an owner (K13): then its pages' status is the owner's ([`super::control`]), and the
-    /// space's own Unmap calls do not reset it.
+    /// Says whether the space has an owner (K13): then its pages' status is the owner's
+    /// ([`super::control()`]), and the space's own Unmap calls do not reset it.
     pub fn set_owned(self, owned: bool) {
         self.state().owned.set(owned);
     }
@@ -369,8 +369,9 @@ impl SpaceMemory {
         Some(table::find(self, address, 1)).filter(|place| place.entry.is_page(place.level))
     }
 
-    /// Declares the KIP and UTCB areas (X.2 rule 6.3 has been checked; `None`: no such area). Mappings of the user in
-    /// them must be flushed by the caller *before* ([`super::unmap`]), with the space not having an active thread.
+    /// Declares the KIP and UTCB areas (X.2 rule 6.3 has been checked; `None`: no such area).
+    /// Mappings of the user in them must be flushed by the caller *before* ([`super::unmap()`]),
+    /// with the space not having an active thread.
     pub fn set_areas(self, kip: Option<Region>, utcb: Option<Region>) {
         let _alone = lock();
         self.state().areas[0].set(kip);

@@ -45,7 +45,7 @@ pub fn enable(seed: u64) {
 }
 
 /// A point where frequent calls come by, which no delay is worth a load and a branch: there, only
-/// tests on the host let another processor do something ([`script`]).
+/// tests on the host let another processor do something (`script`).
 #[inline(always)]
 pub fn between(point: Point) {
     #[cfg(test)]

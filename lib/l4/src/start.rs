@@ -32,7 +32,8 @@ impl<const SIZE: usize> Default for Stack<SIZE> {
     }
 }
 
-/// Initialises the library, then runs the program. Called by [`program!`](crate::program!) on the program's stack.
+/// Initialises the library, then runs the program. Called by [`program!`](crate::program!) on the
+/// program's stack.
 pub fn run(main: fn() -> !) -> ! {
     kernel_interface::init();
     main()

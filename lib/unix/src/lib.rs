@@ -1,7 +1,8 @@
 //! Unix as a library: processes, signals, files and terminals over the Mach library (ARCHITECTURE U4).
 //!
-//! Linux' interface (`abi/linux`) is a front end over this core; another Unix would be another one. Numbers and layouts
-//! of an interface (error numbers, flag bits, structures) stay in the front end; the core has types.
+//! Linux' interface (`abi/linux`) is a front end over this core; another Unix would be another one.
+//! Numbers and layouts of an interface (error numbers, flag bits, structures) stay in the front
+//! end; the core has types.
 //!
 //! # Conventions
 //!
@@ -26,8 +27,9 @@
 //!
 //! Conventions: `error`, `account` (what is kept for each user), `answer`, `environment`, `user_buffer`, `identity`, `sync`.
 //!
-//! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`, `sysfs`, `file` (open
-//! file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`, `socket`, `inotify`, `log`.
+//! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`,
+//! `sysfs`, `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
+//! `tty`, `socket`, `inotify`, `log`.
 //!
 //! Processes: `process`, `thread`, `credentials`, `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `load`.
 #![cfg_attr(not(test), no_std)]

@@ -14,11 +14,14 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Renders the documentation of every library of the workspace.
+/// Renders the documentation of every library of the workspace, with what is private: most of the
+/// kernel is.
 pub(crate) fn render() -> Result<()> {
     let mut cargo = command::clean(toolchain::host_cargo());
     // Of a program and a library of one name, only the library can be there.
     cargo.args(["doc", "--locked", "--no-deps", "--keep-going", "--workspace", "--lib"]);
-    cargo.env("RUSTDOCFLAGS", "-Dwarnings");
+    cargo.arg("--document-private-items");
+    // What is public may refer to what is private, which is rendered, too.
+    cargo.env("RUSTDOCFLAGS", "-Dwarnings -Arustdoc::private_intra_doc_links");
     command::run(&mut cargo, "cargo doc")
 }

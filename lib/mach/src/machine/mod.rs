@@ -1,7 +1,8 @@
 //! What the library asks of the machine below: translation, frames, threads, time, processors.
 //!
-//! [`Machine`] is implemented by the L4 layer of the Mach server and by [`simulated::Simulated`]. It is a parameter of
-//! every type of the library, never a trait object, so a page costs no indirect call.
+//! [`Machine`] is implemented by the L4 layer of the Mach server and by `simulated::Simulated`. It
+//! is a parameter of every type of the library, never a trait object, so a page costs no indirect
+//! call.
 //!
 //! Two things keep the library free of page tables (Darwin thesis 11.1): a translation may be thrown away by the
 //! machine at any time (the next access faults, and the map has all it takes to answer), and rights to a *frame* can

@@ -24,7 +24,7 @@
 //! - **Dirtiness is known from faults**: a page that is clean is never mapped writable. Referenced bits come from the
 //!   machine. No page tables are kept; a translation that the machine drops is entered again at the next fault.
 //! - **Memory for structures is reserved** with the machine before it is used, so that its exhaustion is
-//!   [`ResourceShortage`](KernError::ResourceShortage), as that of frames is.
+//!   [`ResourceShortage`](crate::KernError::ResourceShortage), as that of frames is.
 //! - Types are `Send` and `Sync`; a map is used mostly by the worker on whose processor its process lives.
 //!
 //! # Use

@@ -100,7 +100,8 @@ pub trait FileObject: Send + Sync + 'static {
         (0, 0)
     }
 
-    /// What /proc/self/fd shows, if it has no name: "pipe", "socket" (its number is added), or "anon_inode:[eventfd]".
+    /// What /proc/self/fd shows, if it has no name: `pipe`, `socket` (its number is added), or
+    /// `anon_inode:[eventfd]`.
     fn label(&self) -> &'static str;
 
     /// Bytes that can be read now (FIONREAD).

@@ -121,7 +121,7 @@ pub(super) struct Translation<M: Machine> {
     pmap: Option<M::Pmap>,
     /// The entry of the last fault, so that the next needs no look at the map. Cleared before the map changes.
     hint: Option<Hint<M>>,
-    /// The hint is of an entry that is [parked](parked): not to be used now.
+    /// The hint is of an entry that is [parked]: not to be used now.
     hint_parked: bool,
 }
 
@@ -298,7 +298,7 @@ impl<M: Machine> VmMap<M> {
         Ok(state)
     }
 
-    /// The map, in which an entry may be [parked](parked).
+    /// The map, in which an entry may be [parked].
     async fn open(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
         let state = self.state.lock().await;
         if state.alive { Ok(state) } else { Err(KernError::Terminated) }
