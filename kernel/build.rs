@@ -1,4 +1,5 @@
-//! Hands the linker script to the linker for the bootable image, so that every way of calling cargo links it right.
+//! Hands the linker script to the linker for the bootable image, so that every way of calling cargo
+//! links it right.
 use std::env;
 
 fn main() {
@@ -11,9 +12,11 @@ fn main() {
         // The linker is started in the root of the workspace. An absolute path would be kept by
         // cargo, and be that of the old place after the tree was moved or copied.
         "-Tkernel/kernel.ld",
-        // A fixed image whatever relocation model the compiler was asked for: boot code computes with its addresses.
+        // A fixed image whatever relocation model the compiler was asked for: boot code computes
+        // with its addresses.
         "--no-pie",
-        // The file must be a linear picture of memory from its first page on (Multiboot's address fields).
+        // The file must be a linear picture of memory from its first page on (Multiboot's address
+        // fields).
         "-zmax-page-size=4096",
         "-znorelro",
         "--build-id=none",

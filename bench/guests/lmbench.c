@@ -1,5 +1,6 @@
-/* What LMbench's programs measure (lat_select, lat_sig, lat_ctx, bw_pipe and so on), as far as calls.c does not: the same operations,
- * in instructions. Not there: lines about UDP, TCP and remote calls, for the emulated machines have no network, and about disks. */
+/* What LMbench's programs measure (lat_select, lat_sig, lat_ctx, bw_pipe and so on), as far as
+ * calls.c does not: the same operations, in instructions. Not there: lines about UDP, TCP and
+ * remote calls, for the emulated machines have no network, and about disks. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -164,8 +165,9 @@ static long sum(const char *memory, int size)
     return total;
 }
 
-/* A ring of processes, each with a pipe to the next: what a step of the one byte costs that goes round, a write, a change of
- * process and a read, and so many KiB that each reads then. LMbench's lat_ctx takes write, read and the sum off; this does not. */
+/* A ring of processes, each with a pipe to the next: what a step of the one byte costs that goes
+ * round, a write, a change of process and a read, and so many KiB that each reads then. LMbench's
+ * lat_ctx takes write, read and the sum off; this does not. */
 static void ring(int processes, int kib)
 {
     int pipes[64][2];

@@ -1,5 +1,6 @@
-/* How the programs here measure: instructions (under -icount shift=0 the time-stamp counter counts them), each the mean of so many
- * operations after three that are not counted. What is printed is a line for each: a name, spaces, the number. */
+/* How the programs here measure: instructions (under -icount shift=0 the time-stamp counter counts
+ * them), each the mean of so many operations after three that are not counted. What is printed is a
+ * line for each: a name, spaces, the number. */
 #ifndef MEASURE_H
 #define MEASURE_H
 
@@ -15,8 +16,9 @@ static inline uint64_t now(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* Whether only those calls are made whose costs are attributed to functions (./mac bench guests --profile): then a plugin
- * counts, between marks that are NOPs to everything else, and what is printed is how often each call was made. */
+/* Whether only those calls are made whose costs are attributed to functions (./mac bench guests
+ * --profile): then a plugin counts, between marks that are NOPs to everything else, and what is
+ * printed is how often each call was made. */
 static int profiled;
 
 #define MARK(which) __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 0x00, " #which ", 0x4c, 0x4d" ::: "memory")
@@ -43,7 +45,8 @@ static int profiled;
     } while (0)
 #define MEASURE(name, count, code) MEASURE_EACH(name, count, 1, code)
 
-/* A call that must succeed each time. One that the system does not have is left out; one that fails later ends the program. */
+/* A call that must succeed each time. One that the system does not have is left out; one that fails
+ * later ends the program. */
 #define CALL(name, count, call)                                       \
     do {                                                              \
         long failed_ = 0;                                             \

@@ -1,4 +1,5 @@
-/* What system calls about processes, memory, time and signals cost that calls.c and lmbench.c do not make. */
+/* What system calls about processes, memory, time and signals cost that calls.c and lmbench.c do
+ * not make. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -60,8 +61,8 @@ static void time_calls(void)
     CALL("clock_gettime, as a call", COUNT, syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time));
     CALL("clock_gettime, as the C library does", COUNT, clock_gettime(CLOCK_MONOTONIC, &time));
     CALL("clock_gettime, of the process", COUNT, syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &time));
-    /* Linux adds 50 microseconds to each sleep, unless it is told not to; idle time counts as instructions. A system that adds nothing
-     * need not know how. */
+    /* Linux adds 50 microseconds to each sleep, unless it is told not to; idle time counts as
+     * instructions. A system that adds nothing need not know how. */
     prctl(PR_SET_TIMERSLACK, 1);
     CALL("nanosleep of nothing, without slack", COUNT, nanosleep(&none, 0));
     CALL("sched_yield, alone", COUNT, sched_yield());

@@ -1,6 +1,6 @@
-/* What several processors are good for: three pieces of work for many at once, each between marks that are NOPs to everybody else
- * but the counting plugin. `./mac bench speedup` boots it with 1, 2 and 4 processors. A line for each piece: its name and
- * the number of its parts. */
+/* What several processors are good for: three pieces of work for many at once, each between marks
+ * that are NOPs to everybody else but the counting plugin. `./mac bench speedup` boots it with 1, 2
+ * and 4 processors. A line for each piece: its name and the number of its parts. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -22,8 +22,8 @@ static void must(int holds, const char *what)
     }
 }
 
-/* The sort: each thread sorts its part, then all threads merge two runs into one until there is one, each thread the same share
- * of what comes out. */
+/* The sort: each thread sorts its part, then all threads merge two runs into one until there is
+ * one, each thread the same share of what comes out. */
 
 static uint32_t numbers[NUMBERS], others[NUMBERS];
 static pthread_barrier_t barrier;

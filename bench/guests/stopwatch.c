@@ -1,9 +1,10 @@
-/* How many instructions something takes: under -icount shift=0 the time-stamp counter counts those of everything on the
- * machine. Each result is a line on standard error: a name, a tabulator, the number.
+/* How many instructions something takes: under -icount shift=0 the time-stamp counter counts those
+ * of everything on the machine. Each result is a line on standard error: a name, a tabulator, the
+ * number.
  *
- *   stopwatch now NAME             since power-on
- *   stopwatch run NAME COMMAND ..  from fork to wait
- *   stopwatch keys NAME COUNT      from a key press on a terminal to its echo by bash, on the average */
+ *   stopwatch now NAME             since power-on stopwatch run NAME COMMAND ..  from fork to wait
+ *   stopwatch keys NAME COUNT      from a key press on a terminal to its echo by bash, on the
+ *   average */
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
@@ -43,7 +44,8 @@ static int run(const char *name, char **command)
     return report(name, now() - start);
 }
 
-/* Reads what a shell shows until this is in it; what the terminal wants for its speed may follow. */
+/* Reads what a shell shows until this is in it; what the terminal wants for its speed may
+ * follow. */
 static int until(int master, char sign)
 {
     char bytes[4096];

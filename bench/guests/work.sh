@@ -1,4 +1,5 @@
-# What each of the shells of `./mac bench speedup` does: mostly the shell's own work, with files and pipelines in between.
+# What each of the shells of `./mac bench speedup` does: mostly the shell's own work, with files and
+# pipelines in between.
 set -e
 directory=/tmp/work.$$
 mkdir "$directory"

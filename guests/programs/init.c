@@ -1,15 +1,18 @@
-/* The first process of a guest: makes the usual file systems visible where nobody has done so, runs one command or else a
- * login shell on the console, waits for it and for every orphan, and ends the system.
+/* The first process of a guest: makes the usual file systems visible where nobody has done so, runs
+ * one command or else a login shell on the console, waits for it and for every orphan, and ends the
+ * system.
  *
- *   init                 runs the command of /run/command (its words, each followed by NUL), or a login shell
- *   init -- COMMAND ...  not as the first process: runs the command on the terminal that it has
- *   poweroff, reboot     the same program under another name
+ *   init                 runs the command of /run/command (its words, each followed by NUL), or a
+ *   login shell init -- COMMAND ...  not as the first process: runs the command on the terminal
+ *   that it has poweroff, reboot     the same program under another name
  *
- * The variables ROWS and COLUMNS say how large the terminal is. Under Linux, whose command line gives the variables LOG and TERMINAL, the command's status is written to LOG as
- * "guest: status N" before the machine is switched off, and the command runs on TERMINAL.
+ * The variables ROWS and COLUMNS say how large the terminal is. Under Linux, whose command line
+ * gives the variables LOG and TERMINAL, the command's status is written to LOG as "guest: status N"
+ * before the machine is switched off, and the command runs on TERMINAL.
  *
- * A command's output is to arrive unchanged, and its input is not to be shown: before it begins, the terminal is set so, and
- * a control sequence that shows nothing is written there for whoever types. */
+ * A command's output is to arrive unchanged, and its input is not to be shown: before it begins,
+ * the terminal is set so, and a control sequence that shows nothing is written there for whoever
+ * types. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -34,7 +37,8 @@ static void end_system(int how)
     exit(1);
 }
 
-/* A system that has them mounted answers EBUSY; one whose initial root has them built in has no need for mount at all. */
+/* A system that has them mounted answers EBUSY; one whose initial root has them built in has no
+ * need for mount at all. */
 static void make_file_systems(void)
 {
     if (access("/proc/self", F_OK) != 0)
@@ -111,7 +115,8 @@ static void set_terminal(int unchanged)
     unsetenv("COLUMNS");
 }
 
-/* A session of its own on the terminal; what it prints goes there unchanged if a command's output is wanted. */
+/* A session of its own on the terminal; what it prints goes there unchanged if a command's output
+ * is wanted. */
 static void take_terminal(int unchanged)
 {
     const char *name = getenv("TERMINAL");
@@ -140,7 +145,8 @@ static void execute(const char *program, char **arguments)
     _exit(error == ENOENT ? 127 : 126);
 }
 
-/* Where a line for whoever started the system goes, or -1. It is open from the start: the command may remove all files. */
+/* Where a line for whoever started the system goes, or -1. It is open from the start: the command
+ * may remove all files. */
 static int open_log(void)
 {
     const char *log = getenv("LOG");

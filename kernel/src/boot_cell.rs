@@ -4,7 +4,8 @@ use core::cell::UnsafeCell;
 /// A static that is settled at boot.
 pub struct BootCell<T>(UnsafeCell<T>);
 
-// SAFETY: `get_mut`'s contract says that nothing else runs while the value changes; afterwards it is shared and constant.
+// SAFETY: `get_mut`'s contract says that nothing else runs while the value changes; afterwards it
+// is shared and constant.
 unsafe impl<T: Send + Sync> Sync for BootCell<T> {}
 
 impl<T> BootCell<T> {
@@ -23,8 +24,8 @@ impl<T> BootCell<T> {
     /// The value, to be settled.
     ///
     /// # Safety
-    /// Boot only: while the returned reference is in use, no other processor runs and no reference from
-    /// [`BootCell::get`] is in use.
+    /// Boot only: while the returned reference is in use, no other processor runs and no reference
+    /// from [`BootCell::get`] is in use.
     #[allow(clippy::mut_from_ref, reason = "the contract is what makes the reference unique")]
     pub unsafe fn get_mut(&self) -> &mut T {
         // SAFETY: the caller's promise.

@@ -17,7 +17,8 @@ const SIGMA0_OPEN: &[u8] = b" sigma0=open";
 const ELF_64: u64 = 2;
 const EXECUTE: u32 = 1;
 
-/// Writes a record for every module into `page`: the first two as the programs they were, the others as they are.
+/// Writes a record for every module into `page`: the first two as the programs they were, the
+/// others as they are.
 pub fn write(
     page: &mut [u8],
     boot: &BootInformation,
@@ -70,7 +71,8 @@ pub fn add_nodes(page: &mut [u8], nodes: &Nodes, processors: u32) -> Result<(), 
     Ok(())
 }
 
-/// The record has room for one executable and one other segment: the first of each kind is told, its zeroed rest as bss.
+/// The record has room for one executable and one other segment: the first of each kind is told,
+/// its zeroed rest as bss.
 fn record(program: &Executable<'_>) -> SimpleExec {
     let part = |executable: bool| {
         program.segments().find(|segment| (segment.flags & EXECUTE != 0) == executable).map(|segment| {

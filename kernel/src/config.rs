@@ -1,7 +1,8 @@
 //! Boot options: the kernel's command line.
 //!
-//! Words separated by spaces; `name` or `name=value`. Sizes take the suffixes K, M and G. A word that is not an option
-//! is reported and ignored; so is the kernel's file name, which some loaders put first.
+//! Words separated by spaces; `name` or `name=value`. Sizes take the suffixes K, M and G. A word
+//! that is not an option is reported and ignored; so is the kernel's file name, which some loaders
+//! put first.
 //!
 //! | option | meaning |
 //! |---|---|
@@ -246,7 +247,8 @@ mod tests {
         assert_eq!(parse(""), (Config::DEFAULT, vec![]));
     }
 
-    /// Some loaders put the kernel's file name first; anything else that is not understood is named.
+    /// Some loaders put the kernel's file name first; anything else that is not understood is
+    /// named.
     #[test]
     fn unknown_words_are_told() {
         let (config, unknown) = parse(

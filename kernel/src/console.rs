@@ -19,13 +19,15 @@ pub fn write_bytes(bytes: &[u8]) {
     bytes.iter().copied().for_each(serial::write_byte);
 }
 
-/// A byte from the serial port, if one has arrived. Where the port interrupts, only what the interrupt has brought.
+/// A byte from the serial port, if one has arrived. Where the port interrupts, only what the
+/// interrupt has brought.
 pub fn read_byte() -> Option<u8> {
     if kdb::serves_serial_port() { kdb::take_byte() } else { serial::read_byte() }
 }
 
 /// Formats to the console.
 pub fn print(arguments: fmt::Arguments<'_>) {
-    // Console never returns an error; one from a value's own formatting leaves its text cut off, nothing else.
+    // Console never returns an error; one from a value's own formatting leaves its text cut off,
+    // nothing else.
     let _ = Console.write_fmt(arguments);
 }

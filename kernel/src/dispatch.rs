@@ -1,5 +1,6 @@
-//! From a handler's decision to the thread that runs: chooses, carries kernel activity of the chosen thread on until
-//! one is to return to user level, and makes its space and registers the processor's.
+//! From a handler's decision to the thread that runs: chooses, carries kernel activity of the
+//! chosen thread on until one is to return to user level, and makes its space and registers the
+//! processor's.
 
 use handover::{Letters, Node};
 use x2::Time;
@@ -58,8 +59,8 @@ pub fn dispatch(next: Next) -> Outcome {
                 Next::Schedule
             }
             Continuation::ReturnToUser if thread.is_orphaned() => {
-                // Its system calls and faults wait with it until it has an owner who resumes it (K13). The one that has recalled
-                // it is gone.
+                // Its system calls and faults wait with it until it has an owner who resumes it
+                // (K13). The one that has recalled it is gone.
                 thread.set_flag(flag::HALTED, true);
                 thread.set_flag(flag::RECALLED, false);
                 Next::Schedule
@@ -116,8 +117,8 @@ fn send_home() {
     }
 }
 
-/// Other processors have asked for attention. Threads that have come do at once what they came for; the current thread, if
-/// it can, goes on afterwards.
+/// Other processors have asked for attention. Threads that have come do at once what they came for;
+/// the current thread, if it can, goes on afterwards.
 pub fn receive_mail() -> Next {
     let this = processor::this();
     arch::serve_requests();
@@ -157,8 +158,9 @@ fn arrival(letter: &'static Node) -> ThreadRef {
     thread
 }
 
-/// Threads have come, or interrupts, while `interrupted` ran: all of them are seen to, before any thread that lives here. As they
-/// can be many, the processor gives way to pending interrupts in between, and goes on by [`take_interrupts`].
+/// Threads have come, or interrupts, while `interrupted` ran: all of them are seen to, before any
+/// thread that lives here. As they can be many, the processor gives way to pending interrupts in
+/// between, and goes on by [`take_interrupts`].
 fn receive_letters(interrupted: Option<ThreadRef>) -> Next {
     if !location::send_followers() || !let_in() || !admit_all() {
         processor::this().arriving.interrupted.set(interrupted);
@@ -167,8 +169,8 @@ fn receive_letters(interrupted: Option<ThreadRef>) -> Next {
     if run_on(interrupted) { Next::ReturnFromEvent } else { Next::Schedule }
 }
 
-/// `interrupted`, who waits in the ready queue while others are seen to, is the current thread again, if it still runs. Returns
-/// whether it does.
+/// `interrupted`, who waits in the ready queue while others are seen to, is the current thread
+/// again, if it still runs. Returns whether it does.
 fn run_on(interrupted: Option<ThreadRef>) -> bool {
     let this = processor::this();
     let runs = |thread: &ThreadRef| {
@@ -180,11 +182,13 @@ fn run_on(interrupted: Option<ThreadRef>) -> bool {
     thread.is_some()
 }
 
-/// A handler has given way to interrupts ([`Outcome::TakeInterrupts`]), of which `take` serves one, if there is one, leaving mail
-/// where it is. If it was the arrival of others that gave way, that goes on.
+/// A handler has given way to interrupts ([`Outcome::TakeInterrupts`]), of which `take` serves one,
+/// if there is one, leaving mail where it is. If it was the arrival of others that gave way, that
+/// goes on.
 pub fn take_interrupts(take: impl FnOnce() -> Option<Next>) -> Next {
     let this = processor::this();
-    // As if the interrupt had come just before the others: the timeslice may end, or a delay of its preemption.
+    // As if the interrupt had come just before the others: the timeslice may end, or a delay of its
+    // preemption.
     run_on(this.arriving.interrupted.take());
     let next = take().unwrap_or_else(after_interrupt);
     let interrupted = this.current.take().filter(|_| matches!(next, Next::ReturnFromEvent));
@@ -199,13 +203,14 @@ pub fn attend_before_mail() -> Next {
     after_interrupt()
 }
 
-/// How many letters are put in order, and how many threads arrive, between two looks for interrupts: about 30 instructions each.
+/// How many letters are put in order, and how many threads arrive, between two looks for
+/// interrupts: about 30 instructions each.
 const LETTERS_AT_ONCE: usize = arch::POLL_INTERVAL as usize / 2;
 /// How many threads do what they came for between two looks for interrupts.
 const ADMITTED_AT_ONCE: usize = 2;
 
-/// Lets in what has been posted: interrupts do what they came for, threads stand in the ring of those who have arrived. Returns
-/// whether that is all: else an interrupt is pending.
+/// Lets in what has been posted: interrupts do what they came for, threads stand in the ring of
+/// those who have arrived. Returns whether that is all: else an interrupt is pending.
 fn let_in() -> bool {
     let Processor { arriving, public, .. } = processor::this();
     loop {
@@ -264,8 +269,8 @@ fn let_threads_in(threads: &mut Letters) -> bool {
     true
 }
 
-/// Those who have arrived do what they came for: all are here before one of them does anything. Returns whether that is all: else
-/// an interrupt is pending.
+/// Those who have arrived do what they came for: all are here before one of them does anything.
+/// Returns whether that is all: else an interrupt is pending.
 fn admit_all() -> bool {
     delay::at(Point::Admit);
     let Processor { scheduler: Scheduler { ready, .. }, followers, .. } = processor::this();
@@ -284,8 +289,8 @@ fn admit_all() -> bool {
     }
 }
 
-/// `thread`, which has come, goes where it belongs or does what it came for. Returns who can run then, and is not in the ready
-/// queue yet.
+/// `thread`, which has come, goes where it belongs or does what it came for. Returns who can run
+/// then, and is not in the ready queue yet.
 fn admit(thread: ThreadRef) -> Option<ThreadRef> {
     match location::admit(thread) {
         Arrival::Acts => serve_visitor(thread),
@@ -307,7 +312,8 @@ fn settle(woken: Option<ThreadRef>) {
     }
 }
 
-/// `thread`, which has just come, does what it came for. Returns who can run then, and is not in the ready queue yet.
+/// `thread`, which has just come, does what it came for. Returns who can run then, and is not in
+/// the ready queue yet.
 fn serve_visitor(thread: ThreadRef) -> Option<ThreadRef> {
     let this = processor::this();
     trace::event(Event::Serve, thread.id().raw(), u64::from(thread.home()));
@@ -334,8 +340,8 @@ fn serve_visitor(thread: ThreadRef) -> Option<ThreadRef> {
     }
 }
 
-/// The current thread, if it goes on after what it did itself and there is nothing to do before: what `dispatch` finds for
-/// [`Next::Return`] nearly always.
+/// The current thread, if it goes on after what it did itself and there is nothing to do before:
+/// what `dispatch` finds for [`Next::Return`] nearly always.
 #[inline]
 pub fn returning() -> Option<ThreadRef> {
     let this = processor::this();
@@ -348,8 +354,8 @@ pub fn returning() -> Option<ThreadRef> {
     })
 }
 
-/// `thread`, if it runs now instead of the current one, which cannot go on, and there is nothing to do before: what `dispatch`
-/// finds for [`Next::SwitchTo`] nearly always.
+/// `thread`, if it runs now instead of the current one, which cannot go on, and there is nothing to
+/// do before: what `dispatch` finds for [`Next::SwitchTo`] nearly always.
 #[inline]
 pub fn switching(thread: ThreadRef) -> Option<ThreadRef> {
     let this = processor::this();
@@ -364,8 +370,8 @@ pub fn switching(thread: ThreadRef) -> Option<ThreadRef> {
     })
 }
 
-/// `thread`, which is in no queue, if it runs now, since nobody does or is ready, and there is nothing to do before: what
-/// `dispatch` finds for [`Next::Start`] nearly always.
+/// `thread`, which is in no queue, if it runs now, since nobody does or is ready, and there is
+/// nothing to do before: what `dispatch` finds for [`Next::Start`] nearly always.
 #[inline]
 pub fn starting(thread: ThreadRef) -> Option<ThreadRef> {
     let this = processor::this();
@@ -379,8 +385,8 @@ pub fn starting(thread: ThreadRef) -> Option<ThreadRef> {
     })
 }
 
-/// Whether `thread`, the current one, has nothing to do before it returns to user level, and the processor has all that it has
-/// there.
+/// Whether `thread`, the current one, has nothing to do before it returns to user level, and the
+/// processor has all that it has there.
 #[inline]
 fn can_return(thread: ThreadRef) -> bool {
     has_nothing_to_do(thread) && processor::this().has_loaded(thread)
@@ -397,7 +403,8 @@ fn has_nothing_to_do(thread: ThreadRef) -> bool {
         && arch::is_canonical(thread.registers.rip.get())
 }
 
-/// Whether `current` goes on after [`Next::Unchanged`], since there is nothing that it has to make room for.
+/// Whether `current` goes on after [`Next::Unchanged`], since there is nothing that it has to make
+/// room for.
 #[inline]
 pub fn returns_unchanged(current: ThreadRef) -> bool {
     let scheduler = &processor::this().scheduler;
@@ -405,8 +412,9 @@ pub fn returns_unchanged(current: ThreadRef) -> bool {
     scheduler.keeps_processor() && !scheduler.ready.has_outbound()
 }
 
-/// `thread`, which waited, runs now instead of the current thread, which waits: what `dispatch` does for
-/// [`Next::SwitchTo`] where nothing stands in its way. No timer has to be set, because no deadline has changed.
+/// `thread`, which waited, runs now instead of the current thread, which waits: what `dispatch`
+/// does for [`Next::SwitchTo`] where nothing stands in its way. No timer has to be set, because no
+/// deadline has changed.
 #[inline]
 pub fn switch_directly(thread: ThreadRef) {
     let this = processor::this();

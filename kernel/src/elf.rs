@@ -1,5 +1,5 @@
-//! 64-bit ELF executables as far as loading them by physical address needs (ELF-64 Object File Format 1.5): the entry
-//! point and the loadable segments, all checked before anything is copied.
+//! 64-bit ELF executables as far as loading them by physical address needs (ELF-64 Object File
+//! Format 1.5): the entry point and the loadable segments, all checked before anything is copied.
 use core::fmt;
 
 use crate::memory::{PhysAddr, PhysRange};

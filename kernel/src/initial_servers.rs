@@ -1,4 +1,5 @@
-//! sigma0 and the root task: their images, loaded from the first two modules to their physical addresses (ABI 1.3, 2).
+//! sigma0 and the root task: their images, loaded from the first two modules to their physical
+//! addresses (ABI 1.3, 2).
 use core::fmt;
 
 use crate::arch;
@@ -81,13 +82,14 @@ impl<'a> Placed<'a> {
     /// Copies the program to its place.
     ///
     /// # Safety
-    /// The free memory it was placed in is really free, direct-mapped, and does not hold the program's file.
+    /// The free memory it was placed in is really free, direct-mapped, and does not hold the
+    /// program's file.
     pub unsafe fn load(&self) -> InitialServer {
         for segment in self.executable.segments() {
             let target = arch::phys_to_virt(segment.physical.start);
             let size = segment.physical.size() as usize;
-            // SAFETY: the caller's promise; `place` found the range inside free memory, and a segment's content is not
-            // longer than its range.
+            // SAFETY: the caller's promise; `place` found the range inside free memory, and a
+            // segment's content is not longer than its range.
             unsafe {
                 target.copy_from_nonoverlapping(segment.content.as_ptr(), segment.content.len());
                 target.add(segment.content.len()).write_bytes(0, size - segment.content.len());

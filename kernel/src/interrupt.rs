@@ -1,14 +1,16 @@
-//! Interrupts as threads: each line of the interrupt controllers, and each message-signalled interrupt, is a thread number
-//! whose messages go to one handler (X.2 rules 5.19 to 5.21). The lines' numbers come first.
+//! Interrupts as threads: each line of the interrupt controllers, and each message-signalled
+//! interrupt, is a thread number whose messages go to one handler (X.2 rules 5.19 to 5.21). The
+//! lines' numbers come first.
 //!
-//! A line is masked from its interrupt until the handler acknowledges it, so each has at most one message under way. A
-//! device that interrupts by messages cannot be masked: what comes before the acknowledgement is remembered, as one more,
-//! and delivered after it. What nobody handles is lost.
+//! A line is masked from its interrupt until the handler acknowledges it, so each has at most one
+//! message under way. A device that interrupts by messages cannot be masked: what comes before the
+//! acknowledgement is remembered, as one more, and delivered after it. What nobody handles is lost.
 //!
-//! Each interrupt has a *source*, the processor that it interrupts: for message-signalled interrupt n number n modulo how
-//! many there are, for a line the first, and from then on its handler's home when it was opened last, so that a line
-//! follows its handler. It is located there until it occurs. Then it goes to its handler's home, like a thread
-//! (`lib/handover`), waits there until it is received, and comes back when it is acknowledged.
+//! Each interrupt has a *source*, the processor that it interrupts: for message-signalled interrupt
+//! n number n modulo how many there are, for a line the first, and from then on its handler's home
+//! when it was opened last, so that a line follows its handler. It is located there until it
+//! occurs. Then it goes to its handler's home, like a thread (`lib/handover`), waits there until it
+//! is received, and comes back when it is acknowledged.
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -31,7 +33,8 @@ const FIRST_PROCESSOR: u16 = 0;
 /// The most interrupts that the kernel can serve.
 pub const MAX_INTERRUPTS: usize = 256;
 
-/// How many lines there are: the thread number of the first message-signalled interrupt. Fixed at boot, as the next.
+/// How many lines there are: the thread number of the first message-signalled interrupt. Fixed at
+/// boot, as the next.
 static LINES: AtomicU32 = AtomicU32::new(0);
 /// How many interrupts there are: the first thread number that is not an interrupt's.
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -68,8 +71,8 @@ pub struct Interrupt {
 
 struct Interrupts([Interrupt; MAX_INTERRUPTS]);
 
-// SAFETY: the cells of an interrupt are touched only by the processor where it is located, with interrupts off; the number
-// is set at boot.
+// SAFETY: the cells of an interrupt are touched only by the processor where it is located, with
+// interrupts off; the number is set at boot.
 unsafe impl Sync for Interrupts {}
 
 static INTERRUPTS: Interrupts = Interrupts(
@@ -88,8 +91,8 @@ static INTERRUPTS: Interrupts = Interrupts(
     }; MAX_INTERRUPTS],
 );
 
-/// Sets the numbers of lines and of message-signalled interrupts. Called once, at boot, before the first thread exists, when
-/// the number of processors is known.
+/// Sets the numbers of lines and of message-signalled interrupts. Called once, at boot, before the
+/// first thread exists, when the number of processors is known.
 pub fn init(lines: u32, messages: u32) {
     let lines = lines.min(MAX_INTERRUPTS as u32);
     LINES.store(lines, Ordering::Relaxed);
@@ -133,8 +136,8 @@ pub fn find(id: ThreadId) -> Option<&'static Interrupt> {
         .filter(|interrupt| interrupt.id() == id && !kdb::takes_interrupt(interrupt.number.get()))
 }
 
-/// The address and the data of the message by which a device raises the interrupt with this thread number; `None` if that is
-/// no message-signalled interrupt's.
+/// The address and the data of the message by which a device raises the interrupt with this thread
+/// number; `None` if that is no message-signalled interrupt's.
 pub fn message(number: u64) -> Option<[u64; 2]> {
     let interrupt = interrupts().get(usize::try_from(number).ok()?)?;
     let (address, data) = arch::interrupt_message(interrupt.message()?, interrupt.source().into());
@@ -150,9 +153,9 @@ pub fn occurred(line: u32) {
     if interrupt.is_open() {
         return interrupt.occur();
     }
-    // What the controller sent before the line moved away may come after it was opened elsewhere, and has masked it: then
-    // it counts there. The mask came before the line was opened, or the new source is seen: the controller's lock orders
-    // the two.
+    // What the controller sent before the line moved away may come after it was opened elsewhere,
+    // and has masked it: then it counts there. The mask came before the line was opened, or the new
+    // source is seen: the controller's lock orders the two.
     let source = interrupt.source();
     if u32::from(source) != arch::cpu_number() {
         arch::raise_line(line, source.into());
@@ -185,7 +188,8 @@ pub unsafe fn of_mail(node: &'static Node) -> &'static Interrupt {
     unsafe { &*core::ptr::from_ref(node).byte_sub(offset_of!(Interrupt, mail)).cast::<Interrupt>() }
 }
 
-/// `handler` is about to live at `processor`, and the interrupts that wait for it go there. At its home so far.
+/// `handler` is about to live at `processor`, and the interrupts that wait for it go there. At its
+/// home so far.
 pub fn move_pending(handler: ThreadRef, processor: u16) {
     while let Some(interrupt) = handler.pending_interrupts.get() {
         interrupt.remove_pending(handler);
@@ -201,7 +205,8 @@ pub fn drop_pending(handler: ThreadRef) {
     }
 }
 
-/// The interrupt among those pending for `handler` that its present receive phase takes, removed from the list.
+/// The interrupt among those pending for `handler` that its present receive phase takes, removed
+/// from the list.
 pub fn take_pending(handler: ThreadRef) -> Option<&'static Interrupt> {
     let interrupt = pending_for(handler)?;
     interrupt.remove_pending(handler);
@@ -222,8 +227,8 @@ fn pending(handler: ThreadRef) -> impl Iterator<Item = &'static Interrupt> {
     core::iter::successors(handler.pending_interrupts.get(), |interrupt| interrupt.next.get())
 }
 
-/// Ends every association with `handler`, which is deleted or changes its id, wherever the interrupts are. Their messages
-/// end when they arrive, or with [`drop_pending`].
+/// Ends every association with `handler`, which is deleted or changes its id, wherever the
+/// interrupts are. Their messages end when they arrive, or with [`drop_pending`].
 #[inline]
 pub fn forget_handler(handler: ThreadRef) {
     if handler.is_marked(mark::HANDLES_INTERRUPTS) {
@@ -289,7 +294,8 @@ impl Interrupt {
         processor::post(processor, |public| &public.interrupts, &[&self.mail]);
     }
 
-    /// It has occurred here, or come to this processor since: it is its handler's, here or elsewhere.
+    /// It has occurred here, or come to this processor since: it is its handler's, here or
+    /// elsewhere.
     pub fn arrive(&'static self) {
         self.location.arrive(arch::cpu_number() as u16);
         let Some(handler) = self.handler.get() else { return self.become_free() };
@@ -314,8 +320,8 @@ impl Interrupt {
         self.handler.get()
     }
 
-    /// Makes `handler` the thread to which the interrupt, which is here, is delivered, and opens it. A pending interrupt is
-    /// lost.
+    /// Makes `handler` the thread to which the interrupt, which is here, is delivered, and opens
+    /// it. A pending interrupt is lost.
     pub fn associate(&'static self, handler: Found) {
         self.detach();
         handler.mark(mark::HANDLES_INTERRUPTS);
@@ -338,8 +344,8 @@ impl Interrupt {
         self.again.take();
     }
 
-    /// From now on it can occur, and is back at its source: the caller does not touch it any more. If it has occurred again
-    /// meanwhile, it is its handler's at once.
+    /// From now on it can occur, and is back at its source: the caller does not touch it any more.
+    /// If it has occurred again meanwhile, it is its handler's at once.
     fn open(&'static self) {
         if self.again.take() {
             return self.arrive();

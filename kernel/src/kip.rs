@@ -1,9 +1,10 @@
-//! The kernel interface page (ABI 3, X.2 rules 10.1-10.9): one page of the image, identical in every space, constant once
-//! the first user program runs.
+//! The kernel interface page (ABI 3, X.2 rules 10.1-10.9): one page of the image, identical in
+//! every space, constant once the first user program runs.
 //!
-//! The image carries it with the magic word and the place and capacity of the memory descriptors, because Pistachio's
-//! kickstart finds it there and fills in servers, memory and boot info before the kernel runs (ABI 1.4, 1.5). Booted
-//! otherwise, the kernel writes the same itself. Then [`complete`] adds what only the kernel knows.
+//! The image carries it with the magic word and the place and capacity of the memory descriptors,
+//! because Pistachio's kickstart finds it there and fills in servers, memory and boot info before
+//! the kernel runs (ABI 1.4, 1.5). Booted otherwise, the kernel writes the same itself. Then
+//! [`complete`] adds what only the kernel knows.
 use x2::kip::{
     API_FLAGS, API_FLAGS_VALUE, API_VERSION, API_VERSION_VALUE, BOOT_INFO, CLOCK_INFO, ClockInfo, EXTENSIONS,
     INTERRUPT_MESSAGES_SHIFT, KERNEL_DESCRIPTOR_POINTER, KIP_AREA_INFO, MAGIC, MAGIC_VALUE, MEMORY_INFO,
@@ -29,7 +30,8 @@ const WORDS: usize = SIZE as usize / 8;
 const KERNEL_DESCRIPTOR: usize = PROCESSOR_DESCRIPTORS + MAX_PROCESSORS * PROCESSOR_DESCRIPTOR_SIZE;
 const VERSION_STRING: &[u8] =
     concat!("Macadamia ", env!("CARGO_PKG_VERSION"), ", L4 X.2 for AMD64").as_bytes();
-/// Behind the version string: its NUL and that of the empty list of feature strings, which must stay empty (K1).
+/// Behind the version string: its NUL and that of the empty list of feature strings, which must
+/// stay empty (K1).
 const MEMORY_DESCRIPTORS: usize =
     (KERNEL_DESCRIPTOR + kernel_descriptor::VERSION_STRING + VERSION_STRING.len() + 2).next_multiple_of(16);
 /// Room for memory descriptors.
@@ -42,7 +44,8 @@ const SUPPLIER: u64 = u32::from_le_bytes(*b"MACA") as u64;
 #[repr(C, align(4096))]
 struct Page([u64; WORDS]);
 
-/// In a section of its own, so that the linker script puts it into the image's data whether or not anything refers to it.
+/// In a section of its own, so that the linker script puts it into the image's data whether or not
+/// anything refers to it.
 #[used]
 #[unsafe(link_section = ".kip")]
 static PAGE: BootCell<Page> = BootCell::new(Page::at_image_time());
@@ -55,8 +58,8 @@ impl Page {
         words[API_FLAGS / 8] = API_FLAGS_VALUE;
         words[MEMORY_INFO / 8] = MemoryInfo { offset: MEMORY_DESCRIPTORS, count: CAPACITY }.raw();
         words[UTCB_INFO / 8] = UtcbInfo::AMD64.raw();
-        // What every processor has. The original kickstart steps through memory by the smallest of these pages, and would
-        // do so for ever if there were none.
+        // What every processor has. The original kickstart steps through memory by the smallest of
+        // these pages, and would do so for ever if there were none.
         words[PAGE_INFO / 8] = PageInfo::new(Rights::ALL, 1 << 12 | 1 << 21).raw();
         words[KIP_AREA_INFO / 8] = SIZE_LOG2 as u64;
         words[PROCESSOR_DESCRIPTOR_POINTER / 8] = PROCESSOR_DESCRIPTORS as u64;
@@ -228,7 +231,8 @@ pub unsafe fn describe(
     memory.into_iter().try_for_each(|descriptor| page.add_memory(descriptor))
 }
 
-/// Adds what only the kernel knows, and `memory` (what the kernel reserves) behind what is described already.
+/// Adds what only the kernel knows, and `memory` (what the kernel reserves) behind what is
+/// described already.
 ///
 /// # Safety
 /// As for [`set_word`].

@@ -1,8 +1,9 @@
-//! The Macadamia microkernel: L4 X.2 threads, address spaces, IPC, mapping and scheduling. Nothing else.
+//! The Macadamia microkernel: L4 X.2 threads, address spaces, IPC, mapping and scheduling. Nothing
+//! else.
 //!
-//! The library holds every module; `main.rs` only links it into the bootable image. Built for the host
-//! (`cargo test -p macadamia-kernel`), `arch` is a model of the machine, so that everything which is not the processor
-//! itself is tested as ordinary Rust.
+//! The library holds every module; `main.rs` only links it into the bootable image. Built for the
+//! host (`cargo test -p macadamia-kernel`), `arch` is a model of the machine, so that everything
+//! which is not the processor itself is tested as ordinary Rust.
 #![cfg_attr(target_os = "none", no_std)]
 
 pub mod arch;

@@ -1,5 +1,5 @@
-//! What the kernel says, by importance: `log::info!("...")`. The boot option `log=` chooses the least important level that
-//! is printed. Lines go to the console with their level and module.
+//! What the kernel says, by importance: `log::info!("...")`. The boot option `log=` chooses the
+//! least important level that is printed. Lines go to the console with their level and module.
 use core::fmt;
 use core::sync::atomic::{AtomicU8, Ordering};
 

@@ -1,9 +1,9 @@
-//! The end: a panic or an exception in the kernel. Prints what is known, with a backtrace as plain addresses, one
-//! `  at 0x...` line per frame, innermost first, which `./mac` turns into file and line on the host. Then the debugger,
-//! the emulator's exit or silence.
+//! The end: a panic or an exception in the kernel. Prints what is known, with a backtrace as plain
+//! addresses, one `  at 0x...` line per frame, innermost first, which `./mac` turns into file and
+//! line on the host. Then the debugger, the emulator's exit or silence.
 //!
-//! Nothing here uses per-processor data or takes a lock: the kernel may be broken in any way. The other processors are
-//! stopped first, so that nothing changes what is looked at.
+//! Nothing here uses per-processor data or takes a lock: the kernel may be broken in any way. The
+//! other processors are stopped first, so that nothing changes what is looked at.
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::{arch, kdb, log};
@@ -21,7 +21,8 @@ pub fn set_exit(exit: bool) {
     EXIT.store(exit, Ordering::Relaxed);
 }
 
-/// Notes that the kernel is ending, and stops the other processors. A second end while the first is reported stops at once.
+/// Notes that the kernel is ending, and stops the other processors. A second end while the first is
+/// reported stops at once.
 pub fn enter() {
     // Of several processors that come to an end, one reports.
     arch::stop_others();
@@ -50,7 +51,8 @@ pub fn backtrace(address: u64, frame_pointer: u64) {
     }
 }
 
-/// After the report: prints where the other processors and the threads are, then ends the emulator if asked to, else enters the debugger.
+/// After the report: prints where the other processors and the threads are, then ends the emulator
+/// if asked to, else enters the debugger.
 pub fn leave() -> ! {
     log::error!("the kernel has stopped");
     kdb::show_others();

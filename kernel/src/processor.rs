@@ -13,18 +13,21 @@ use crate::sync::delay::{self, Point};
 use crate::sync::{ActiveRoot, Requested, SharedFlag};
 use crate::thread::{Followers, ThreadRef};
 
-/// One processor's part of the kernel. Only that processor touches it, with interrupts off, but for what is public.
+/// One processor's part of the kernel. Only that processor touches it, with interrupts off, but for
+/// what is public.
 pub struct Processor {
     /// What others see.
     pub public: Public,
     /// The thread that runs or on whose behalf the kernel works; `None` while idle.
     pub current: Cell<Option<ThreadRef>>,
-    /// The space whose page table is loaded; `None` = the kernel's own. While a program runs it is the current thread's.
+    /// The space whose page table is loaded; `None` = the kernel's own. While a program runs it is
+    /// the current thread's.
     pub loaded_space: Cell<Option<&'static Space>>,
-    /// The thread whose FS base, GS base and extended state the processor holds. While a program runs it is the current one.
+    /// The thread whose FS base, GS base and extended state the processor holds. While a program
+    /// runs it is the current one.
     pub loaded_thread: Cell<Option<ThreadRef>>,
-    /// Whether system calls may take the fast path. Off by boot option, while events are traced that it would miss, and
-    /// while a thread has a finite total quantum, which it would not meter.
+    /// Whether system calls may take the fast path. Off by boot option, while events are traced
+    /// that it would miss, and while a thread has a finite total quantum, which it would not meter.
     pub fast_path: Cell<bool>,
     /// Which one exactly.
     allowed: Cell<FastPath>,
@@ -63,7 +66,8 @@ impl Processor {
         }
     }
 
-    /// The kernel was entered from the current thread's program, which the fast path in assembly may have switched to.
+    /// The kernel was entered from the current thread's program, which the fast path in assembly
+    /// may have switched to.
     #[inline]
     pub fn entered_from(&self, current: ThreadRef) {
         self.loaded_thread.set(Some(current));
@@ -100,10 +104,11 @@ pub fn allow_fast_path(allowed: bool) {
     alert_others();
 }
 
-/// What a processor has taken out of its mailboxes and not seen to yet, because it gives way to an interrupt. At user level, and
-/// while the processor is idle, there is none of it.
+/// What a processor has taken out of its mailboxes and not seen to yet, because it gives way to an
+/// interrupt. At user level, and while the processor is idle, there is none of it.
 pub struct Arriving {
-    /// Threads: still under way, as if they lay in the mailbox. Those that have arrived stand in the ready queue's ring.
+    /// Threads: still under way, as if they lay in the mailbox. Those that have arrived stand in
+    /// the ready queue's ring.
     pub threads: Cell<Letters>,
     /// Interrupts.
     pub interrupts: Cell<Letters>,
@@ -131,7 +136,8 @@ pub struct Public {
     pub attention: Attention,
     /// Whether it does nothing, so that another may act in its place.
     pub idle: Idle,
-    /// The space's page table that is loaded: whoever changes the space's pages knows by it who may remember them.
+    /// The space's page table that is loaded: whoever changes the space's pages knows by it who may
+    /// remember them.
     pub active_root: ActiveRoot,
     /// Whether another processor has left a request to forget something, and waits.
     pub requested: Requested,

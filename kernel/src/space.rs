@@ -21,26 +21,29 @@ use crate::{arch, config, kip};
 pub use ownership::{MAX_OPENINGS, Ownership};
 pub use redirection::Redirection;
 
-/// Held while a system call changes what threads and spaces there are, and who owns whom; never across a preemption point.
-/// Before every other lock.
+/// Held while a system call changes what threads and spaces there are, and who owns whom; never
+/// across a preemption point. Before every other lock.
 pub static CONTROL: SpinLock<()> = SpinLock::new(());
 
-/// How the kernel refers to a space. Whoever holds one keeps the space alive by a thread in it, or is destroying it.
+/// How the kernel refers to a space. Whoever holds one keeps the space alive by a thread in it, or
+/// is destroying it.
 pub type SpaceRef = &'static Space;
 
 /// An address space. It exists as long as it has threads.
 ///
-/// The cells change under [`CONTROL`], the areas while the space has no active thread, and only then are they read without
-/// it; what any processor reads at any time is shared. The object's memory is never used as anything else. In whole cache lines:
-/// what entry code looks at together stays in one.
+/// The cells change under [`CONTROL`], the areas while the space has no active thread, and only
+/// then are they read without it; what any processor reads at any time is shared. The object's
+/// memory is never used as anything else. In whole cache lines: what entry code looks at together
+/// stays in one.
 #[repr(align(64))]
 pub struct Space {
     /// Page tables and mappings.
     pub memory: SpaceMemory,
-    /// What entry code loads to enter the space: its root table, with [`PORTS_TOO`] if it uses I/O ports, or [`NO_ENTRY`] if
-    /// threads here may not run just so.
+    /// What entry code loads to enter the space: its root table, with [`PORTS_TOO`] if it uses I/O
+    /// ports, or [`NO_ENTRY`] if threads here may not run just so.
     pub(crate) entry_root: SharedWord,
-    /// What entry code looks at before a message leaves the space: 0, or the only space that it may go to just so.
+    /// What entry code looks at before a message leaves the space: 0, or the only space that it may
+    /// go to just so.
     pub(crate) restriction: SharedRef<Space>,
     has_used_ports: SharedFlag,
     /// Pays for the space's kernel memory.
@@ -52,20 +55,23 @@ pub struct Space {
     active_threads: Cell<u32>,
     /// UTCBs in use.
     utcbs: Cell<u32>,
-    /// The page of UTCBs that was used last, or [`NO_PAGE`]: most often the next is there. It is at hand.
+    /// The page of UTCBs that was used last, or [`NO_PAGE`]: most often the next is there. It is at
+    /// hand.
     utcb_page: Cell<u64>,
     /// How far its frame, in the direct map, is from it, and which UTCBs there are in use.
     utcb_distance: Cell<u64>,
     utcb_slots: Cell<Option<&'static Cell<u16>>>,
     pub(crate) privileged: Cell<bool>,
-    /// Threads lately found by their local ids, for the fast path. Who is found here is asked whether it still has that id.
+    /// Threads lately found by their local ids, for the fast path. Who is found here is asked
+    /// whether it still has that id.
     pub(crate) local_ids: [SharedRef<Tcb>; REMEMBERED],
     /// Owner and confinement (K13), and what a foreign system call does (K9).
     pub ownership: Ownership,
     redirection: Redirection,
 }
 
-/// While a space is free, the slab keeps its link in a word that only processors under the lock read.
+/// While a space is free, the slab keeps its link in a word that only processors under the lock
+/// read.
 static SPACES: ObjectSlab<Space, { offset_of!(Space, kip_area) as u32 }> = ObjectSlab::new(Use::Spaces);
 
 const _: () = assert!(offset_of!(Space, entry_root) / 64 == offset_of!(Space, restriction) / 64);
@@ -75,19 +81,22 @@ pub fn spaces_in_use() -> u32 {
     SPACES.slab().usage().0
 }
 
-/// Who pays for a space that ThreadControl creates: an account of its own, whose only reference the space takes over.
-/// Without a limit by boot option, SpaceOptions sets one.
+/// Who pays for a space that ThreadControl creates: an account of its own, whose only reference the
+/// space takes over. Without a limit by boot option, SpaceOptions sets one.
 fn account_of_new_space() -> Result<Account, OutOfMemory> {
     Account::create(config::get().space_quota.unwrap_or(Quota::UNLIMITED))
 }
 
-/// How many threads a space remembers by their local ids, at the places of their UTCBs modulo this number.
+/// How many threads a space remembers by their local ids, at the places of their UTCBs modulo this
+/// number.
 pub(crate) const REMEMBERED: usize = 8;
 
-/// No address of a root table: entry code sees by the sign that there is something in its way, as it does with pointers.
+/// No address of a root table: entry code sees by the sign that there is something in its way, as
+/// it does with pointers.
 pub(crate) const NO_ENTRY: u64 = 1 << 63;
 
-/// The bit that, with the sign, says that entry code must see to the I/O permission bitmap when it leaves or enters the space.
+/// The bit that, with the sign, says that entry code must see to the I/O permission bitmap when it
+/// leaves or enters the space.
 pub(crate) const PORTS: u64 = 1 << 62;
 /// Both, to be added to the root table.
 pub(crate) const PORTS_TOO: u64 = NO_ENTRY | PORTS;
@@ -98,7 +107,8 @@ const NO_PAGE: u64 = 1;
 /// UTCBs that share a frame.
 const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
 
-/// A place for a UTCB, which is [taken](Space::take_utcb) into use before [`CONTROL`] is released, or not at all.
+/// A place for a UTCB, which is [taken](Space::take_utcb) into use before [`CONTROL`] is released,
+/// or not at all.
 pub struct VacantUtcb {
     /// Of its frame, as [`slots`].
     used: &'static Cell<u16>,
@@ -114,7 +124,8 @@ impl Space {
         self.restriction.get().is_none()
     }
 
-    /// A space without threads, mappings and areas. The caller puts a thread into it, or calls [`Space::destroy`].
+    /// A space without threads, mappings and areas. The caller puts a thread into it, or calls
+    /// [`Space::destroy`].
     pub fn create() -> Result<SpaceRef, OutOfMemory> {
         let account = account_of_new_space()?;
         Self::create_around(account, SpaceMemory::new).inspect_err(|_| account.release())
@@ -185,7 +196,8 @@ impl Space {
         Progress::Done(())
     }
 
-    /// Destroys a space that has just been created: there is nothing to unmap, so nothing to interrupt.
+    /// Destroys a space that has just been created: there is nothing to unmap, so nothing to
+    /// interrupt.
     pub fn discard(&'static self) {
         let mut cursor = core::pin::pin!(Cursor::new());
         while self.destroy_memory(cursor.as_mut()) == Progress::Preempted {}
@@ -248,8 +260,9 @@ impl Space {
         self.utcbs.get() != 0
     }
 
-    /// Sets the areas; `None` leaves one as it is. No thread is active here, the areas do not overlap, nothing of
-    /// the user's is mapped in them, and no thread has a UTCB if that area changes. Fails without any change.
+    /// Sets the areas; `None` leaves one as it is. No thread is active here, the areas do not
+    /// overlap, nothing of the user's is mapped in them, and no thread has a UTCB if that area
+    /// changes. Fails without any change.
     pub fn configure(&'static self, kip: Option<Region>, utcbs: Option<Region>) -> Result<(), OutOfMemory> {
         let kip = kip.filter(|_| kip != self.kip_area.get());
         let utcbs = utcbs.filter(|_| utcbs != self.utcb_area.get());
@@ -289,14 +302,16 @@ impl Space {
         self.utcb_slots.set(Some(slots(address)));
     }
 
-    /// Has the UTCBs at `page` at hand, if there are any. Their frame stays while the caller holds [`CONTROL`].
+    /// Has the UTCBs at `page` at hand, if there are any. Their frame stays while the caller holds
+    /// [`CONTROL`].
     fn find_utcb_page(&self, page: VirtAddr) -> bool {
         let _walk = arch::tlb::Walk::begin();
         let frame = self.memory.kernel_frame(page);
         frame.inspect(|&frame| self.keep_at_hand(page, frame)).is_some()
     }
 
-    /// Takes the UTCB block at `location`, which is a valid location, into use, zeroed. `Ok(None)`: it is in use.
+    /// Takes the UTCB block at `location`, which is a valid location, into use, zeroed. `Ok(None)`:
+    /// it is in use.
     pub fn allocate_utcb(&self, location: u64) -> Result<Option<&'static Utcb>, OutOfMemory> {
         let page = page_of(location);
         if page.value() != self.utcb_page.get() && !self.find_utcb_page(page) {
@@ -309,7 +324,8 @@ impl Space {
         Ok(self.utcb_at_hand(location).map(|utcb| self.take_utcb(utcb)))
     }
 
-    /// The place for a UTCB at `location`, if it is a valid location that is vacant, and its page at hand. `None` says nothing.
+    /// The place for a UTCB at `location`, if it is a valid location that is vacant, and its page
+    /// at hand. `None` says nothing.
     #[inline(always)]
     pub fn utcb_at_hand(&self, location: u64) -> Option<VacantUtcb> {
         // What is no multiple of a UTCB's size, or in another page, becomes large.
@@ -322,8 +338,9 @@ impl Space {
             return None;
         }
         let block = location.wrapping_add(self.utcb_distance.get()) as usize;
-        // SAFETY: the location is a block's in the page at hand, whose frame is a UTCB frame; a block is atomics that are valid
-        // whatever they hold. The frame stays while the UTCB is in use, and whoever frees it forgets the reference.
+        // SAFETY: the location is a block's in the page at hand, whose frame is a UTCB frame; a
+        // block is atomics that are valid whatever they hold. The frame stays while the UTCB is in
+        // use, and whoever frees it forgets the reference.
         let block = unsafe { &*core::ptr::with_exposed_provenance::<Utcb>(block) };
         Some(VacantUtcb { used, place, block })
     }
@@ -355,8 +372,8 @@ impl Space {
 
     /// The active thread of this space whose local id is `id`.
     ///
-    /// The UTCB's MyGlobalId says which thread that is, and is believed only if that thread agrees (X.2 rule 13.2): a
-    /// program that overwrites it only loses its own local ids.
+    /// The UTCB's MyGlobalId says which thread that is, and is believed only if that thread agrees
+    /// (X.2 rule 13.2): a program that overwrites it only loses its own local ids.
     pub fn thread_with_local_id(&self, id: ThreadId) -> Option<Found> {
         let location = id.utcb_pointer().wrapping_sub(utcb::MR0_OFFSET);
         if !self.is_utcb_location(location) {
@@ -374,15 +391,16 @@ impl Space {
         thread
     }
 
-    /// The same, if the thread has been looked for lately. One whose end has begun keeps its local id until its UTCB goes, on any
-    /// processor: it is known by its global id, which it has lost.
+    /// The same, if the thread has been looked for lately. One whose end has begun keeps its local
+    /// id until its UTCB goes, on any processor: it is known by its global id, which it has lost.
     #[inline]
     pub fn remembered_local_id(&self, id: ThreadId) -> Option<Found> {
         let thread = self.local_ids[place_of(id)].get()?;
         (!thread.found_id().is_nil() && self.calls(thread, id)).then_some(Found::new(thread))
     }
 
-    /// Whether `id` is the local id of `thread`, in this space. (A TCB is always one, if perhaps another thread's by now.)
+    /// Whether `id` is the local id of `thread`, in this space. (A TCB is always one, if perhaps
+    /// another thread's by now.)
     #[inline]
     fn calls(&self, thread: ThreadRef, id: ThreadId) -> bool {
         thread.local_id.get() == id.raw() && thread.space.get().is_some_and(|space| eq(space, self))
@@ -414,8 +432,8 @@ extern "C" fn free_utcb_frame(space: u64, location: u64) {
     space.utcb_page.set(NO_PAGE);
     space.utcb_slots.set(None);
     space.memory.remove_kernel_frame(page);
-    // SAFETY: `allocate_utcb` charged the frame to this account and gave up ownership; no UTCB in it is in use
-    // and it is mapped nowhere any more.
+    // SAFETY: `allocate_utcb` charged the frame to this account and gave up ownership; no UTCB in
+    // it is in use and it is mapped nowhere any more.
     drop(unsafe { Frame::from_raw(address, space.account) });
 }
 
@@ -441,7 +459,8 @@ fn slots(address: PhysAddr) -> &'static Cell<u16> {
 #[inline(always)]
 fn block_in(address: PhysAddr, location: u64) -> &'static Utcb {
     let offset = location % crate::memory::PAGE_SIZE;
-    // SAFETY: the frame is a UTCB frame in the direct map, the offset a block's; a block is atomics that are valid
-    // whatever they hold. The frame stays while the UTCB is in use, and whoever frees it forgets the reference.
+    // SAFETY: the frame is a UTCB frame in the direct map, the offset a block's; a block is atomics
+    // that are valid whatever they hold. The frame stays while the UTCB is in use, and whoever
+    // frees it forgets the reference.
     unsafe { &*arch::phys_to_virt(address.offset(offset)).cast::<Utcb>() }
 }

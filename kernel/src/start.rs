@@ -12,7 +12,8 @@ use crate::syscall::Call;
 use crate::thread::{initial, table};
 use crate::{arch, boot_info, config, interrupt, kdb, kip, log, mapping, memory, trace};
 
-/// SystemBase is at least this: the interrupt lines of a PC's old controllers, whether or not there are so many.
+/// SystemBase is at least this: the interrupt lines of a PC's old controllers, whether or not there
+/// are so many.
 const LEAST_LINES: u32 = 16;
 
 /// Called by the boot code on the processor's own stack and the final page tables. Never returns.
@@ -33,7 +34,8 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
         Protocol::Multiboot1 | Protocol::Multiboot2 => unsafe { preparation::prepare(boot, image, nodes) }
             .unwrap_or_else(|obstacle| panic!("cannot start the system: {obstacle}")),
     };
-    // SAFETY: nothing else runs yet; the kernel's memory is direct-mapped, and `prepare` gave it to nobody else.
+    // SAFETY: nothing else runs yet; the kernel's memory is direct-mapped, and `prepare` gave it to
+    // nobody else.
     unsafe {
         kernel_memory.pieces().iter().for_each(|(piece, _)| reserved::add(*piece));
         memory::init(&kernel_memory);
@@ -122,8 +124,8 @@ fn announce_system_calls() {
     }
 }
 
-/// Fills in the rest of the kernel interface page. After this no boot memory may be taken: its unused rest is given to
-/// sigma0.
+/// Fills in the rest of the kernel interface page. After this no boot memory may be taken: its
+/// unused rest is given to sigma0.
 fn complete_interface_page() {
     let image = PhysRange::new(arch::image_range().start, arch::boot::memory::used_end());
     let mut page_sizes = 1 << 12 | 1 << 21;

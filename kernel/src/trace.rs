@@ -1,6 +1,7 @@
-//! The trace buffer (K11): per processor, a ring of the latest events. Which events are recorded is a set, empty unless the
-//! boot option `trace=` or the debugger's command says otherwise; an event outside of it costs one load and one branch.
-//! The buffer's memory is taken when the first event is wanted.
+//! The trace buffer (K11): per processor, a ring of the latest events. Which events are recorded is
+//! a set, empty unless the boot option `trace=` or the debugger's command says otherwise; an event
+//! outside of it costs one load and one branch. The buffer's memory is taken when the first event
+//! is wanted.
 pub mod ring;
 
 use core::fmt::{self, Write};
@@ -47,7 +48,8 @@ fn record(event: Event, a: u64, b: u64) {
         event: event as u8,
         reserved: 0,
     };
-    // SAFETY: events are wanted only when every ring has its frames; this processor alone writes the place.
+    // SAFETY: events are wanted only when every ring has its frames; this processor alone writes
+    // the place.
     unsafe { place(ring, ring.count()).write(record) }
     ring.advance();
 }

@@ -1,6 +1,7 @@
-/* A hostile Linux program: attack ATTACK [KIP UTCB SERVER]. It knows where the kernel interface page and its UTCB are, and
- * its server's thread id, or finds them as the Unix server's programs can; where there is no such thing it faults. It exits with 0 if the attack got nothing; an attack that ends in an exception or a fault is
- * killed by its server. */
+/* A hostile Linux program: attack ATTACK [KIP UTCB SERVER]. It knows where the kernel interface
+ * page and its UTCB are, and its server's thread id, or finds them as the Unix server's programs
+ * can; where there is no such thing it faults. It exits with 0 if the attack got nothing; an attack
+ * that ends in an exception or a fault is killed by its server. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>
@@ -14,7 +15,8 @@ enum { IPC = 0x1c0, THREAD_CONTROL = 0x1a8, SPACE_CONTROL = 0x1a0, EXCHANGE_REGI
        UNMAP = 0x1d0, SPACE_OPTIONS = 0x1f8, MAP_CONTROL = 0x200, THREAD_STATE = 0x208, NOTIFY = 0x210 };
 
 static word *kip, *mr, server, own;
-/* Threads of the server that take messages: one on each processor, whose numbers follow each other. What they take says nothing. */
+/* Threads of the server that take messages: one on each processor, whose numbers follow each other.
+ * What they take says nothing. */
 static word workers = 1;
 
 static int is_server(word id)

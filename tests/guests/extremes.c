@@ -1,6 +1,7 @@
-/* extremes TEST: what no sensible program asks for, each thing of one kind after the other: damaged programs, pointers that
- * are none in every argument of every call, and requests as long as they may be. What the one who asks gets is right or its own
- * affair; that everybody else goes on meanwhile is the test. */
+/* extremes TEST: what no sensible program asks for, each thing of one kind after the other: damaged
+ * programs, pointers that are none in every argument of every call, and requests as long as they
+ * may be. What the one who asks gets is right or its own affair; that everybody else goes on
+ * meanwhile is the test. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -41,7 +42,8 @@ static int put(const char *name, const char *bytes, size_t size, mode_t mode)
     return wrong;
 }
 
-/* What becomes of a process that executes this file: 0 it ran, 1000 + errno it was refused, a signal otherwise. */
+/* What becomes of a process that executes this file: 0 it ran, 1000 + errno it was refused, a
+ * signal otherwise. */
 static int execute(const char *name)
 {
     int told[2], error = 0;
@@ -154,7 +156,8 @@ static int elf(void)
     put("script", "#!./changed\n", 12, 0700);
     put("changed", "no program", 10, 0700);
     show("a script with a text as interpreter", "./script");
-    /* An interpreter that is none: the name of it is put into a program header that is not needed. */
+    /* An interpreter that is none: the name of it is put into a program header that is not
+     * needed. */
     Elf64_Phdr *spare = segments;
     while (spare->p_type == PT_LOAD || spare->p_type == PT_TLS)
         spare++;
@@ -211,7 +214,8 @@ static void nothing(int signal)
     (void)signal;
 }
 
-/* Every call, each of its arguments a pointer that is none, the others as if they meant something. */
+/* Every call, each of its arguments a pointer that is none, the others as if they meant
+ * something. */
 static int pointers(void)
 {
     static const long hostile[] = {1,

@@ -1,7 +1,8 @@
-/* fuzz SEED CALLS WORKERS: so many processes make random system calls, CALLS of them altogether, with arguments that are nearly
- * right. A thread of each changes the memory meanwhile; it dies and is made again. On Macadamia some of the calls are those of
- * the kernel's own interface. The supervisor judges: a process of another user must go on, the number of calls must be
- * reached, and in the end the servers must have what they had. */
+/* fuzz SEED CALLS WORKERS: so many processes make random system calls, CALLS of them altogether,
+ * with arguments that are nearly right. A thread of each changes the memory meanwhile; it dies and
+ * is made again. On Macadamia some of the calls are those of the kernel's own interface. The
+ * supervisor judges: a process of another user must go on, the number of calls must be reached, and
+ * in the end the servers must have what they had. */
 #define _GNU_SOURCE
 #include "counts.h"
 #include "fuzz.h"
@@ -31,7 +32,8 @@ enum {
     FIRST_USER = 2000,
     /* Calls in the life of a worker. */
     LIFE = 2000,
-    /* Microseconds between looks at the workers; looks without a call after which one is ended; looks until its first call. */
+    /* Microseconds between looks at the workers; looks without a call after which one is ended;
+     * looks until its first call. */
     LOOK = 10000,
     PATIENCE = 20,
     START_PATIENCE = 3000,

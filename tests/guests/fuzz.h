@@ -41,10 +41,10 @@ static long raw_call(long number, long a, long b, long c, long d, long e, long f
     return result;
 }
 
-/* The system calls with what they take, a letter each:
- * f descriptor, p memory, v vector of memory, m message header, S name, s size, o offset, i small number, g flags, w any word,
- * t time, T milliseconds, d process, n signal, a page address, l length of mappings, r protection, M flags of mappings,
- * c clone flags, k stack, u user, x futex operation, X: it forks */
+/* The system calls with what they take, a letter each: f descriptor, p memory, v vector of memory,
+ * m message header, S name, s size, o offset, i small number, g flags, w any word, t time, T
+ * milliseconds, d process, n signal, a page address, l length of mappings, r protection, M flags of
+ * mappings, c clone flags, k stack, u user, x futex operation, X: it forks */
 static const struct {
     short number;
     const char *arguments;
@@ -100,15 +100,16 @@ static const struct {
 
 enum { TABLE = sizeof table / sizeof *table, PAGE = 4096, PAGES = 12, STACK_WORDS = 512 };
 
-/* Memory for arguments. Its pages are those of a file, any of which may be elsewhere, or without rights, or gone at times; behind
- * them is nothing, and in front of them a page that can only be read. The threads write them at a second place, where they
- * stay. */
+/* Memory for arguments. Its pages are those of a file, any of which may be elsewhere, or without
+ * rights, or gone at times; behind them is nothing, and in front of them a page that can only be
+ * read. The threads write them at a second place, where they stay. */
 static char *arena, *shadow;
 static int arena_file;
 /* Stacks of random clones: each word is the address where such a thread begins. */
 static uint64_t stacks[STACK_WORDS];
 
-/* Processes that a random id may name; where the kernel interface page is, if it is that of this kernel. */
+/* Processes that a random id may name; where the kernel interface page is, if it is that of this
+ * kernel. */
 static volatile pid_t *others;
 static int other_count;
 static volatile uint64_t *kernel_interface;

@@ -1,6 +1,7 @@
-/* generations COUNT SECONDS: so many children, one after the other, each after so many seconds of sleep: fork, exec of this
- * program, its end, wait. Then what there is must be what there was after the first few: memory, threads, and, where the
- * system tells (/proc/macadamia), what each server has, of memory, of the kernel's memory, of threads and address spaces. */
+/* generations COUNT SECONDS: so many children, one after the other, each after so many seconds of
+ * sleep: fork, exec of this program, its end, wait. Then what there is must be what there was after
+ * the first few: memory, threads, and, where the system tells (/proc/macadamia), what each server
+ * has, of memory, of the kernel's memory, of threads and address spaces. */
 #define _GNU_SOURCE
 #include "counts.h"
 
@@ -9,11 +10,12 @@
 
 enum { ROUNDS = 100 };
 
-/* What is made once and kept may be made late, by any of the children; what is lost is lost by every so many of them. */
+/* What is made once and kept may be made late, by any of the children; what is lost is lost by
+ * every so many of them. */
 enum { TRIES = 2 };
 
-/* What may be more than before without being growth, in KiB: less than what a byte for each of 20 000 makes, and, for free
- * memory, which other things of a system use, too, a hundred. */
+/* What may be more than before without being growth, in KiB: less than what a byte for each of 20
+ * 000 makes, and, for free memory, which other things of a system use, too, a hundred. */
 enum { TOLERANCE = 16, FREE_TOLERANCE = 2048 };
 
 static int has_grown(const struct counts *before, const struct counts *after, int i)
@@ -63,8 +65,8 @@ static int generations(const char *program, int first, int end, int seconds)
     return wrong;
 }
 
-/* Looks until there is as much as before. The emulator's host may be so busy that a processor stands still for long. What has been
- * lost does not come back, however long it takes. */
+/* Looks until there is as much as before. The emulator's host may be so busy that a processor
+ * stands still for long. What has been lost does not come back, however long it takes. */
 static int count_until_back(const struct counts *before, struct counts *after)
 {
     for (int round = 0; round < ROUNDS; round++) {

@@ -1,5 +1,6 @@
-/* hammer PROCESSES CALLS: each process makes random system calls with hostile arguments, as a user without rights, in a
- * directory of its own. How they end is their own affair; that the parent and the system go on is the test. */
+/* hammer PROCESSES CALLS: each process makes random system calls with hostile arguments, as a user
+ * without rights, in a directory of its own. How they end is their own affair; that the parent and
+ * the system go on is the test. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

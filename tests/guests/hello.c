@@ -1,4 +1,5 @@
-/* An ordinary Linux program: standard output, an argument, the environment, heap memory, thread-local storage. */
+/* An ordinary Linux program: standard output, an argument, the environment, heap memory,
+ * thread-local storage. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* inspect TEST: what processes learn of each other through /proc and by calls, and what stays of it when ids or programs change. */
+/* inspect TEST: what processes learn of each other through /proc and by calls, and what stays of it
+ * when ids or programs change. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -170,7 +171,8 @@ static void try_read(pid_t pid, const char *name)
     close(file);
 }
 
-/* Whether stat, open as `file`, shows addresses: fields 26 to 29 and 45 to 51 of proc(5), counted behind the name. */
+/* Whether stat, open as `file`, shows addresses: fields 26 to 29 and 45 to 51 of proc(5), counted
+ * behind the name. */
 static int shows_addresses(int file)
 {
     char text[1024] = "";

@@ -1,5 +1,6 @@
-/* kernel-memory: how much of the kernel's memory a process of a small static program takes, each being a fork and an exec of this
- * program. Where the system does not tell (/proc/macadamia) there is nothing to compare. */
+/* kernel-memory: how much of the kernel's memory a process of a small static program takes, each
+ * being a fork and an exec of this program. Where the system does not tell (/proc/macadamia) there
+ * is nothing to compare. */
 #define _GNU_SOURCE
 #include "counts.h"
 
@@ -8,7 +9,8 @@
 
 enum { PROCESSES = 64 };
 
-/* Bytes for each process that are not to be exceeded (docs/src/unix.md, "What a process costs the kernel"). */
+/* Bytes for each process that are not to be exceeded (docs/src/unix.md, "What a process costs the
+ * kernel"). */
 enum { BOUND = 52 * 1024 };
 
 /* KiB of the kernel's memory that all servers have; 0: the system does not tell. */

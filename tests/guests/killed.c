@@ -1,6 +1,7 @@
-/* killed: processes end, whatever they do and whatever state their threads have got into. What knows the kernel that it runs on
- * asks for states that no system call of Linux leads to: halted, in an IPC, out of a system call that goes on. Where there is no such
- * kernel the attempt faults, and the rest of the test is the same. */
+/* killed: processes end, whatever they do and whatever state their threads have got into. What
+ * knows the kernel that it runs on asks for states that no system call of Linux leads to: halted,
+ * in an IPC, out of a system call that goes on. Where there is no such kernel the attempt faults,
+ * and the rest of the test is the same. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
-/* limits TEST: a program that tries to use up what all share: threads, addresses, the server's memory. What it gets differs
- * from system to system; that it and all others go on, and that everything comes back, is the test. */
+/* limits TEST: a program that tries to use up what all share: threads, addresses, the server's
+ * memory. What it gets differs from system to system; that it and all others go on, and that
+ * everything comes back, is the test. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -73,7 +74,8 @@ static int threads(void)
     return 0;
 }
 
-/* Addresses at the upper end of what a program has: a page can be had there, or not; nothing else happens. */
+/* Addresses at the upper end of what a program has: a page can be had there, or not; nothing else
+ * happens. */
 static int places(void)
 {
     static const uint64_t around[] = {0x7fff80000000, 0x7fff80001000, 0x7fffa0000000, 0x7fffb0000000, 0x7fffc0000000,
@@ -350,7 +352,8 @@ static int as_user(int user, int (*work)(void))
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* One after the other; meanwhile another user's programs work as ever, and afterwards the superuser's. */
+/* One after the other; meanwhile another user's programs work as ever, and afterwards the
+ * superuser's. */
 static int exhaust(void)
 {
     for (unsigned i = 0; i < sizeof users / sizeof *users; i++) {
@@ -374,7 +377,8 @@ static int exhaust(void)
                     pause();
             }
         close(done[1]);
-        /* Some have what they want after a while, others are refused or killed: they have some seconds. The last never end. */
+        /* Some have what they want after a while, others are refused or killed: they have some
+         * seconds. The last never end. */
         time_t start = time(0), most = users[i].run == long_requests ? 1 : 4;
         fcntl(done[0], F_SETFL, O_NONBLOCK);
         for (int n = 0; n < users[i].processes && time(0) - start <= most;) {

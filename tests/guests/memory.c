@@ -1,4 +1,5 @@
-/* memory TEST: who ends when memory runs out, and that nobody else notices. Prints what does not depend on how much there is. */
+/* memory TEST: who ends when memory runs out, and that nobody else notices. Prints what does not
+ * depend on how much there is. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -55,7 +56,8 @@ static pid_t taker(void)
     return child;
 }
 
-/* Touches new pages, lets the kernel write to new pages, makes processes: as long as the pipe is open. What fails counts. */
+/* Touches new pages, lets the kernel write to new pages, makes processes: as long as the pipe is
+ * open. What fails counts. */
 static int stand_by(int pipe)
 {
     int failed = 0, zeros = open("/dev/zero", O_RDONLY);
@@ -78,7 +80,8 @@ static int stand_by(int pipe)
     return failed != 0;
 }
 
-/* The biggest ends, whoever it is that finds no memory: one, then two, with others at work that need some all the time. */
+/* The biggest ends, whoever it is that finds no memory: one, then two, with others at work that
+ * need some all the time. */
 static int bystanders(void)
 {
     int open_until[2], right = 0;
@@ -122,7 +125,8 @@ static int wishes(void)
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        /* Whether the holder, its sibling, is there is seen at its directory: a zombie has no score. */
+        /* Whether the holder, its sibling, is there is seen at its directory: a zombie has no
+         * score. */
         while (score(holder) > 0)
             if (!take(PIECE))
                 _exit(1);

@@ -1,4 +1,5 @@
-/* processes TEST: many processes, and what they run out of. Prints what does not depend on their order. */
+/* processes TEST: many processes, and what they run out of. Prints what does not depend on their
+ * order. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -33,7 +34,8 @@ static void install(int signal, void (*handler)(int))
     sigaction(signal, &action, 0);
 }
 
-/* Eight children send signals while timers run and the parent computes with floating point, which must stay right. */
+/* Eight children send signals while timers run and the parent computes with floating point, which
+ * must stay right. */
 static int signals(void)
 {
     install(SIGUSR1, count);
@@ -136,7 +138,8 @@ static int forks(void)
     return 0;
 }
 
-/* A user who may have 60 processes forks as fast as it can: it gets EAGAIN, everybody else goes on. */
+/* A user who may have 60 processes forks as fast as it can: it gets EAGAIN, everybody else goes
+ * on. */
 static int bomb(void)
 {
     pid_t child = fork();
@@ -182,7 +185,8 @@ static int bomb(void)
     if (last == 0) {
         if (setgid(1000) || setuid(1000))
             _exit(1);
-        /* With room for one more process this one can fork once all others are gone, however long they take to end. */
+        /* With room for one more process this one can fork once all others are gone, however long
+         * they take to end. */
         struct rlimit limit = {2, 2};
         setrlimit(RLIMIT_NPROC, &limit);
         for (;;) {
@@ -230,7 +234,8 @@ static int memory(void)
     fflush(stdout);
     child = fork();
     if (child == 0) {
-        /* A system that chooses whom to end is to choose this one; where there is no such choice, nothing is lost. */
+        /* A system that chooses whom to end is to choose this one; where there is no such choice,
+         * nothing is lost. */
         int file = open("/proc/self/oom_score_adj", O_WRONLY);
         ssize_t unimportant = write(file, "1000", 4);
         (void)unimportant;

@@ -1,5 +1,6 @@
-/* Several processors: threads and processes that run side by side, and what one does to others while they run elsewhere. With
- * one processor all of it happens by turns, so that what it prints is always the same. */
+/* Several processors: threads and processes that run side by side, and what one does to others
+ * while they run elsewhere. With one processor all of it happens by turns, so that what it prints
+ * is always the same. */
 #define _GNU_SOURCE
 #include "chosen.h"
 
@@ -318,7 +319,8 @@ struct result {
     uint64_t y;
 };
 
-/* The same for the same seed; what the compiler must not know, or it would compute only once what is compared. */
+/* The same for the same seed; what the compiler must not know, or it would compute only once what
+ * is compared. */
 __attribute__((noipa)) static struct result work(uintptr_t seed)
 {
     struct result result = {1, seed + 1};

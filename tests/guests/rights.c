@@ -1,4 +1,5 @@
-/* rights TEST: what a user's process tries to do with names, descriptors, signals, terminals and ids that are not its own. */
+/* rights TEST: what a user's process tries to do with names, descriptors, signals, terminals and
+ * ids that are not its own. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"

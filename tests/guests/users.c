@@ -1,5 +1,6 @@
-/* users: what the system keeps for each user is limited, one user's programs take nothing from another's, and the superuser
- * sets the limits (pipe(7), unix(7), epoll(7), inotify(7), proc(5)). */
+/* users: what the system keeps for each user is limited, one user's programs take nothing from
+ * another's, and the superuser sets the limits (pipe(7), unix(7), epoll(7), inotify(7),
+ * proc(5)). */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -29,7 +30,8 @@ static void setting(const char *name, const char *value)
     close(file);
 }
 
-/* Each body runs in a process of its own, as this user, while the pipe `go` is open at the other end. */
+/* Each body runs in a process of its own, as this user, while the pipe `go` is open at the other
+ * end. */
 static int as(uid_t user, void (*body)(void))
 {
     fflush(stdout);

@@ -1,5 +1,6 @@
-// Loads kernel, sigma0 and root task, describes them and the memory in the kernel interface page, writes the boot info,
-// and enters the kernel. Numbers in comments are sections of the ABI description.
+// Loads kernel, sigma0 and root task, describes them and the memory in the kernel interface page,
+// writes the boot info, and enters the kernel. Numbers in comments are sections of the ABI
+// description.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -177,7 +178,8 @@ static word *find_kip(void) {
     fail("no 64-bit kernel interface page in the kernel at", images[KERNEL].low);
 }
 
-// 3: the smallest page that the image's page names. The original steps through memory by it, and for ever where there is none.
+// 3: the smallest page that the image's page names. The original steps through memory by it, and
+// for ever where there is none.
 static uint32_t smallest_page(const word *kip) {
     for (uint32_t size = 1 << 10; size; size <<= 1)
         if (kip[KIP_PAGE_INFO] & size)
@@ -239,7 +241,8 @@ static void describe_memory(const struct multiboot *info, word *kip, uint32_t ke
     kip[KIP_MEMORY_INFO] = (kip[KIP_MEMORY_INFO] & ~(word)UINT32_MAX) | descriptor_count;
 }
 
-// The information structure, the module list and all command lines, copied; the modules as they are now.
+// The information structure, the module list and all command lines, copied; the modules as they are
+// now.
 static void copy_multiboot(const struct multiboot *info) {
     struct multiboot *copy = (struct multiboot *)multiboot_copy;
     struct multiboot_module *list = (struct multiboot_module *)(copy + 1);
@@ -285,7 +288,8 @@ static void put_segment(const struct program_header *header) {
     *next_word++ = header->file_size;
 }
 
-// 1.8: a record per module but the kernel, then the Multiboot record. The reserved header words hold garbage on purpose.
+// 1.8: a record per module but the kernel, then the Multiboot record. The reserved header words
+// hold garbage on purpose.
 static void write_boot_info(int with_multiboot) {
     word *header = (word *)boot_info;
     header[0] = 0x14b0021d;
@@ -333,8 +337,9 @@ static void put_server(word *descriptor, const struct image *image) {
     descriptor[3] = image->high;
 }
 
-// For tests of what the kernel makes of broken firmware: spoils the checksum of the ACPI table with this name, which is the root
-// table or one that it names. The root pointer itself lies in memory that cannot be written.
+// For tests of what the kernel makes of broken firmware: spoils the checksum of the ACPI table with
+// this name, which is the root table or one that it names. The root pointer itself lies in memory
+// that cannot be written.
 static void damage_table(const char *name) {
     const uint32_t *pointer = (const uint32_t *)0xe0000;
     while (pointer[0] != 0x20445352 || pointer[1] != 0x20525450) { // "RSD PTR "

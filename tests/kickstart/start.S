@@ -15,7 +15,8 @@ _start:
 1:  hlt
     jmp     1b
 
-// enter(entry): flushes the caches and jumps to the kernel with its entry address in EAX and nothing useful elsewhere.
+// enter(entry): flushes the caches and jumps to the kernel with its entry address in EAX and
+// nothing useful elsewhere.
     .globl  enter
 enter:
     mov     4(%esp), %eax

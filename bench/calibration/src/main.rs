@@ -1,5 +1,5 @@
-//! Calibration of the lab: an empty loop of known length must cost the same number of instructions every time, and
-//! exactly three more for each round.
+//! Calibration of the lab: an empty loop of known length must cost the same number of instructions
+//! every time, and exactly three more for each round.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 use bench_framework::{empty_loop, report};

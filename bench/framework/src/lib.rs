@@ -1,6 +1,7 @@
-//! What benchmarks are made of, after L4bench: a test is set up, run and torn down at each value of a parameter, which goes from a
-//! lower bound to an upper one by a step and a step function. What it costs is printed as a line of JSON
-//! (docs/src/measuring.md); the unit cost by linear regression is for `./mac bench` to find.
+//! What benchmarks are made of, after L4bench: a test is set up, run and torn down at each value of
+//! a parameter, which goes from a lower bound to an upper one by a step and a step function. What
+//! it costs is printed as a line of JSON (docs/src/measuring.md); the unit cost by linear
+//! regression is for `./mac bench` to find.
 #![cfg_attr(not(test), no_std)]
 
 use core::arch::asm;
@@ -11,8 +12,9 @@ use l4::{mark, println, thread};
 use x2::control::{TimeControl, UNCHANGED};
 use x2::{ThreadId, Time};
 
-/// Gives a thread an hour at a time: no measurement contains the end of its timeslice. An endless one would be cheaper than what threads
-/// have otherwise: nobody had to look how much of it is left.
+/// Gives a thread an hour at a time: no measurement contains the end of its timeslice. An endless
+/// one would be cheaper than what threads have otherwise: nobody had to look how much of it is
+/// left.
 pub fn lengthen_timeslice(thread: ThreadId) {
     let hour = TimeControl::new(Some(Time::period(3_600_000_000)), None);
     thread::schedule(thread, hour.raw(), UNCHANGED, UNCHANGED, UNCHANGED).expect("this is its scheduler");
@@ -75,7 +77,8 @@ pub fn report(test: fmt::Arguments<'_>, parameter: u64, counter: &str, value: u6
     println!("{{\"test\":\"{test}\",\"parameter\":{parameter},\"counter\":\"{counter}\",\"value\":{value}}}");
 }
 
-/// Does `operation` so often. No compiler makes many copies of it, whose lines of code would be counted.
+/// Does `operation` so often. No compiler makes many copies of it, whose lines of code would be
+/// counted.
 #[inline(always)]
 pub fn repeat(rounds: u64, mut operation: impl FnMut()) {
     for _ in 0..black_box(rounds) {
@@ -97,7 +100,8 @@ pub fn region(name: fmt::Arguments<'_>, operations: u64, body: impl FnOnce()) {
     end_region(name, operations);
 }
 
-/// A test: at each value of `range` `set_up` makes what `run` needs, `run` gives what `counter` says, and `tear_down` takes it away.
+/// A test: at each value of `range` `set_up` makes what `run` needs, `run` gives what `counter`
+/// says, and `tear_down` takes it away.
 pub fn test<F>(
     name: &str,
     range: Range,
@@ -159,8 +163,9 @@ pub fn empty_loop(rounds: u64) -> u64 {
     (end_high << 32 | end_low) - (start_high << 32 | start_low)
 }
 
-/// Prints, as the test `number` called `id`, whether the time-stamp counter counts instructions: else nothing that is measured by it
-/// means anything, and `./mac bench` refuses it. On one processor only: of several it counts what all do.
+/// Prints, as the test `number` called `id`, whether the time-stamp counter counts instructions:
+/// else nothing that is measured by it means anything, and `./mac bench` refuses it. On one
+/// processor only: of several it counts what all do.
 pub fn check_counter(number: u32, id: &str) {
     // Once before, so that its page is there.
     let empty = empty_loop(0).min(empty_loop(0));

@@ -1,5 +1,6 @@
-//! Whether cycles mean anything: the rate of the time-stamp counter by SystemClock, while the processor computes and while it
-//! sleeps, and by the old interval timer (8254), which has a crystal of its own.
+//! Whether cycles mean anything: the rate of the time-stamp counter by SystemClock, while the
+//! processor computes and while it sleeps, and by the old interval timer (8254), which has a
+//! crystal of its own.
 
 use core::arch::x86_64::{__cpuid, CpuidResult};
 use core::fmt;
@@ -12,8 +13,8 @@ use x2::{Fpage, Time};
 const TIMER_HZ: u64 = 1_193_182;
 /// How long is measured, in microseconds; less than half of what the interval timer can count.
 const INTERVAL: u64 = 25_000;
-/// How often the interval timer is tried. If it gets to its largest value again before it is read, the rate is too large: the
-/// host of an emulator may have had other work to do.
+/// How often the interval timer is tried. If it gets to its largest value again before it is read,
+/// the rate is too large: the host of an emulator may have had other work to do.
 const TRIES: u32 = 5;
 const COUNTER: u16 = 0x42;
 const COMMAND: u16 = 0x43;
@@ -110,7 +111,8 @@ fn by_system_clock(wait: impl FnOnce()) -> u64 {
 }
 
 fn by_interval_timer() -> Option<u64> {
-    // SAFETY: the kernel has used this counter at boot alone, and it drives nothing but the loudspeaker, which is off.
+    // SAFETY: the kernel has used this counter at boot alone, and it drives nothing but the
+    // loudspeaker, which is off.
     unsafe {
         port::write8(CONTROL, port::read8(CONTROL) & !2 | 1);
         // Counter 2, low byte then high byte, counting down once from the largest value.

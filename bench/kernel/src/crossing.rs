@@ -1,5 +1,5 @@
-//! From one processor to another, as the numbers grow: a message one way by its registers, and Unmap by the pages and the processors
-//! that have to be told.
+//! From one processor to another, as the numbers grow: a message one way by its registers, and
+//! Unmap by the pages and the processors that have to be told.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -65,7 +65,8 @@ extern "C" fn spin() -> ! {
     }
 }
 
-/// Executes one and the same PAUSE so often: the plugin knows polling by that, and a compiler would make several of it.
+/// Executes one and the same PAUSE so often: the plugin knows polling by that, and a compiler would
+/// make several of it.
 pub(crate) fn pause(rounds: u64) {
     if rounds > 0 {
         // SAFETY: changes nothing but the register that counts.
@@ -86,7 +87,8 @@ pub(crate) fn run(processors: u64) {
     shoot_down(processors);
 }
 
-/// Calls and answers, to processors that poll and to such that sleep: each half of a round trip is a message one way.
+/// Calls and answers, to processors that poll and to such that sleep: each half of a round trip is
+/// a message one way.
 fn ping_pong() {
     let partners = [("within a space", fixture::here(answer)), ("across spaces", fixture::elsewhere(answer))];
     for (from, to) in [(0, 1), (1, 0)] {

@@ -1,4 +1,5 @@
-//! The extensions: foreign system calls in both modes, exceptions, page faults, MapControl, thread state, notification.
+//! The extensions: foreign system calls in both modes, exceptions, page faults, MapControl, thread
+//! state, notification.
 
 use crate::{AVERAGED, fixture, measure, region, report};
 use bench_framework::{Range, now};

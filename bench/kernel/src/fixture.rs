@@ -26,7 +26,8 @@ fn image() -> core::ops::Range<u64> {
     addr_of!(__program_start) as u64 & !0xfff..addr_of!(__program_end) as u64
 }
 
-/// Makes the whole program present, so that no measurement contains a page fault that it does not mean, nor the end of a timeslice.
+/// Makes the whole program present, so that no measurement contains a page fault that it does not
+/// mean, nor the end of a timeslice.
 pub(crate) fn prepare() {
     lengthen_timeslice(utcb::my_global_id());
     for page in image().step_by(4096) {
@@ -63,7 +64,8 @@ fn own_utcb(index: u32) -> u64 {
     first_utcb() + (4 + u64::from(index)) * x2::utcb::SIZE
 }
 
-/// Place for a UTCB in the frame of this thread's, which nobody else has: no frame has to be made for it, as for three of four.
+/// Place for a UTCB in the frame of this thread's, which nobody else has: no frame has to be made
+/// for it, as for three of four.
 pub(crate) fn utcb_beside_own() -> u64 {
     first_utcb() + x2::utcb::SIZE
 }
@@ -104,7 +106,8 @@ pub(crate) fn arrange(id: ThreadId) {
     thread::control(id, arguments(id, Some(UTCB_AREA))).expect("the thread");
 }
 
-/// Starts the first thread of a space of [`owned_space`]. This thread is its pager and exception handler.
+/// Starts the first thread of a space of [`owned_space`]. This thread is its pager and exception
+/// handler.
 pub(crate) fn start_first((id, index): (ThreadId, u32), body: extern "C" fn() -> !) -> ThreadId {
     thread::control(id, arguments(id, Some(UTCB_AREA))).expect("the thread");
     extension::set_handlers(id, Some(utcb::my_global_id()), None).expect("the thread is owned");

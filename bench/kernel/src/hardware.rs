@@ -1,8 +1,10 @@
-//! The kernel's operations on real hardware, in cycles of the time-stamp counter: what `./mac image --bench` boots. The report
-//! goes to the kernel's console, which is the serial port, and to the screen.
+//! The kernel's operations on real hardware, in cycles of the time-stamp counter: what
+//! `./mac image --bench` boots. The report goes to the kernel's console, which is the serial port,
+//! and to the screen.
 //!
-//! The same operations as those of `bench-kernel`, each the best and the median of some samples. Before and after them the
-//! time-stamp counter is compared with SystemClock and the interval timer: if they disagree, the figures mean nothing.
+//! The same operations as those of `bench-kernel`, each the best and the median of some samples.
+//! Before and after them the time-stamp counter is compared with SystemClock and the interval
+//! timer: if they disagree, the figures mean nothing.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod calls;
@@ -21,7 +23,8 @@ l4::program!(run);
 
 /// Operations in a sample.
 const AVERAGED: u64 = 64;
-/// Samples of an operation whose cost does not depend on anything, and of one at a value of its parameter.
+/// Samples of an operation whose cost does not depend on anything, and of one at a value of its
+/// parameter.
 const SAMPLES: usize = 21;
 const SAMPLES_AT: usize = 5;
 /// Measurements that are kept.

@@ -1,10 +1,12 @@
-//! From a device's interrupt to its driver, a program: the old interval timer (8254), which every machine has.
+//! From a device's interrupt to its driver, a program: the old interval timer (8254), which every
+//! machine has.
 
 use crate::count_over_phases;
 use l4::{ipc, port, sigma0, thread, utcb};
 use x2::{Fpage, MessageTag, ThreadId, Timeouts};
 
-/// Its line at the interrupt controller, where it is on every machine that we know (the firmware's table says so).
+/// Its line at the interrupt controller, where it is on every machine that we know (the firmware's
+/// table says so).
 const LINE: u32 = 2;
 const COUNTER: u16 = 0x40;
 const COMMAND: u16 = 0x43;

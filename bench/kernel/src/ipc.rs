@@ -47,7 +47,8 @@ extern "C" fn add() -> ! {
     }
 }
 
-/// Sends `R9` as a whole message to `RSI` and waits for its next one, for ever: no compiler in between.
+/// Sends `R9` as a whole message to `RSI` and waits for its next one, for ever: no compiler in
+/// between.
 #[unsafe(naked)]
 extern "C" fn bare_partner() -> ! {
     naked_asm!(
@@ -111,7 +112,8 @@ static IPC: AtomicU64 = AtomicU64::new(0);
 
 /// `rounds` round trips to `partner` with `tag`, in a loop of eight instructions.
 fn bare_round_trips(partner: ThreadId, tag: MessageTag, rounds: u64) {
-    // SAFETY: the registers that the call changes are named or saved; the partner answers with a message of words.
+    // SAFETY: the registers that the call changes are named or saved; the partner answers with a
+    // message of words.
     unsafe {
         asm!(
             "push rbp",
@@ -216,7 +218,8 @@ fn loop_round_trips(partner: ThreadId, tag: MessageTag, rounds: u64) {
 
 /// Words of a message, all that there can be.
 const WORDS: Range = Range::linear(0, 63, 1);
-/// Words at which the plugin counts: none, all that registers hold, the first that memory holds, all.
+/// Words at which the plugin counts: none, all that registers hold, the first that memory holds,
+/// all.
 const COUNTED: [u64; 4] = [0, 7, 8, 63];
 const STRING_LOG2: u32 = 18;
 
@@ -260,8 +263,8 @@ fn strings() {
     }
 }
 
-/// Round trips to `partner` by the number of words, those beyond the seventh being in the UTCBs; the cost of an operation, of
-/// which there are so many in each.
+/// Round trips to `partner` by the number of words, those beyond the seventh being in the UTCBs;
+/// the cost of an operation, of which there are so many in each.
 fn bare_series(test: &'static str, partner: ThreadId, operations: u64) {
     series(test, partner, operations, bare_round_trips);
 }
@@ -320,7 +323,8 @@ extern "C" fn take_pages() -> ! {
 /// Where nothing is mapped in the partners' spaces.
 const WINDOW: u64 = 0x5000_0000_0000;
 
-/// A page mapped by a message, and the answer; then it is taken back, so that it is not there the next time.
+/// A page mapped by a message, and the answer; then it is taken back, so that it is not there the
+/// next time.
 fn map_items() {
     let partner = fixture::elsewhere(take_pages);
     let page = Fpage::memory(SOURCE.0.get() as u64, 12).with_rights(Rights::ALL);
@@ -331,8 +335,8 @@ fn map_items() {
     });
 }
 
-/// What a thesis compared (Darwin, table 9.1): one operation of an interface, four words there and two back, by a stub that keeps
-/// them in registers. How large it is, is measured, too.
+/// What a thesis compared (Darwin, table 9.1): one operation of an interface, four words there and
+/// two back, by a stub that keeps them in registers. How large it is, is measured, too.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn call_by_stub(server: ThreadId, words: [u64; 4]) -> ipc::Result<[u64; 2]> {
@@ -350,8 +354,9 @@ fn call_by_convenience_interface(server: ThreadId, words: [u64; 4]) -> ipc::Resu
     Ok([answer.word(0), answer.word(1)])
 }
 
-/// The same word carried in the ways that a system call can take to a server: in processor registers by the bare stub, by the
-/// convenience interface, and as 64 bytes of memory that the kernel copies. (Foreign system calls are measured elsewhere.)
+/// The same word carried in the ways that a system call can take to a server: in processor
+/// registers by the bare stub, by the convenience interface, and as 64 bytes of memory that the
+/// kernel copies. (Foreign system calls are measured elsewhere.)
 fn transports() {
     let (server, copier) = (fixture::elsewhere(serve), fixture::elsewhere(take_strings));
     measure("transport-registers", || {

@@ -1,11 +1,13 @@
-//! What the kernel's operations cost in instructions, from user level to user level: kernel, stubs, partner and the
-//! measuring loop included.
+//! What the kernel's operations cost in instructions, from user level to user level: kernel, stubs,
+//! partner and the measuring loop included.
 //!
-//! A result with the name of an operation as its test and `rounds` as its parameter is to be read by its fit: the cost of
-//! one operation is the cost per round. Results over registers or pages give the cost of one operation at each value.
+//! A result with the name of an operation as its test and `rounds` as its parameter is to be read
+//! by its fit: the cost of one operation is the cost per round. Results over registers or pages
+//! give the cost of one operation at each value.
 //!
-//! With two processors it is what goes from one to another, and with four how that grows, in the plugin's counts alone: one
-//! time-stamp counter says nothing of what several processors do. With three it is what a trace is made of.
+//! With two processors it is what goes from one to another, and with four how that grows, in the
+//! plugin's counts alone: one time-stamp counter says nothing of what several processors do. With
+//! three it is what a trace is made of.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod calls;
@@ -41,8 +43,9 @@ fn count(test: &str, mut operation: impl FnMut()) {
     region(format_args!("{test}"), AVERAGED, || repeat(AVERAGED, operation));
 }
 
-/// As [`count`], for an operation that waits for a timer or a device. What it costs depends on when in the tick of a clock it begins:
-/// each of many begins at another instant, so that their average depends little on what was measured before.
+/// As [`count`], for an operation that waits for a timer or a device. What it costs depends on when
+/// in the tick of a clock it begins: each of many begins at another instant, so that their average
+/// depends little on what was measured before.
 fn count_over_phases(test: &str, mut operation: impl FnMut()) {
     operation();
     region(format_args!("{test}"), PHASES, || {
@@ -66,8 +69,8 @@ fn measure(test: &str, mut operation: impl FnMut()) {
     }
 }
 
-/// Measures an operation at one value of its parameter, by its average; `share` operations are in one round. At the
-/// smallest values the plugin counts, too.
+/// Measures an operation at one value of its parameter, by its average; `share` operations are in
+/// one round. At the smallest values the plugin counts, too.
 fn measure_at(test: &str, parameter: u64, share: u64, mut operation: impl FnMut()) {
     operation();
     if parameter <= 1 {

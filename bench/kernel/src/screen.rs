@@ -1,5 +1,5 @@
-//! The screen in text mode, as a BIOS leaves it: 25 rows of 80 characters. Where there is no such screen (after UEFI) nothing of
-//! this is seen, and the report is on the serial port alone.
+//! The screen in text mode, as a BIOS leaves it: 25 rows of 80 characters. Where there is no such
+//! screen (after UEFI) nothing of this is seen, and the report is on the serial port alone.
 
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,8 @@ impl Write for Place {
         for byte in text.bytes() {
             if self.row < ROWS && self.column < self.end && PRESENT.load(Ordering::Relaxed) {
                 let cell = (ADDRESS as usize + 2 * (self.row * COLUMNS + self.column)) as *mut u16;
-                // SAFETY: within the screen's memory, which sigma0 has given; it belongs to nobody else.
+                // SAFETY: within the screen's memory, which sigma0 has given; it belongs to nobody
+                // else.
                 unsafe { cell.write_volatile(COLOUR | u16::from(byte)) };
                 self.column += 1;
             }
@@ -57,7 +58,8 @@ pub(crate) fn progress(count: usize, test: &str) {
     print(0, 0, COLUMNS, format_args!("Macadamia: {count:3} measured, {test:54}"));
 }
 
-/// The report, as much of it as there is room for: operations without a parameter, and the others at the smallest.
+/// The report, as much of it as there is room for: operations without a parameter, and the others
+/// at the smallest.
 pub(crate) fn show(rows: &[Row], khz: u64, reliable: bool) {
     let verdict = if reliable {
         "the clocks agree; all is on the serial port"

@@ -1,8 +1,9 @@
-//! What the Mach library costs on L4, in instructions: programs, kernel, machine layer and library together.
+//! What the Mach library costs on L4, in instructions: programs, kernel, machine layer and library
+//! together.
 //!
-//! A result over a number of pages, rounds or entries is the whole cost at that number, to be read by its fit: the cost of
-//! one more. Clearing and copying of pages are inside the intervals (512 instructions a page by the processor's string
-//! instructions, as the emulator counts).
+//! A result over a number of pages, rounds or entries is the whole cost at that number, to be read
+//! by its fit: the cost of one more. Clearing and copying of pages are inside the intervals (512
+//! instructions a page by the processor's string instructions, as the emulator counts).
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
@@ -75,7 +76,8 @@ fn report(test: &str, parameter: u64, counter: &str, value: u64) {
     ));
 }
 
-/// What is measured begins, so many operations: the time, and at one number of them a mark for the plugin that counts.
+/// What is measured begins, so many operations: the time, and at one number of them a mark for the
+/// plugin that counts.
 fn begin(operations: u64) -> u64 {
     if operations == COUNTED {
         mark::begin();
@@ -178,7 +180,8 @@ impl Bench {
         for pages in ROUNDS {
             let map = servant.map();
             map.map(&Self::region(pages)).await?;
-            // The entry's object, page table and page index are there then: one page of each run is not measured.
+            // The entry's object, page table and page index are there then: one page of each run is
+            // not measured.
             let start = begin(pages);
             done(servant.fill(HERE, pages, 1).await)?;
             end("zero-fill-fault", pages, start);
@@ -216,8 +219,8 @@ impl Bench {
         Ok(())
     }
 
-    /// A program that asks for a page, writes to it and gives it back, by system calls: answered at once, or by the
-    /// thread's task.
+    /// A program that asks for a page, writes to it and gives it back, by system calls: answered at
+    /// once, or by the thread's task.
     async fn allocate_touch_deallocate(&self) -> KernResult {
         let servant = self.servant().await?;
         self.allocation_loop(&servant, "allocate-touch-deallocate-by-task").await?;
@@ -295,7 +298,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Faults on resident pages of a map with so many entries, never twice in the same: the average of one.
+    /// Faults on resident pages of a map with so many entries, never twice in the same: the average
+    /// of one.
     async fn look_up(&self) -> KernResult {
         const FAULTS: u64 = 256;
         for entries in [16, 256, 4096, 65_536] {

@@ -1,5 +1,5 @@
-//! What memory costs: page faults served by sigma0, and Unmap of small pages, in instructions from user level to user
-//! level (kernel, sigma0 and stubs included).
+//! What memory costs: page faults served by sigma0, and Unmap of small pages, in instructions from
+//! user level to user level (kernel, sigma0 and stubs included).
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 use bench_framework::{Range, check_counter, now, region};
@@ -35,8 +35,8 @@ fn touch(base: u64, pages: u64) -> u64 {
     now() - start
 }
 
-/// Unmaps each page by a call of its own; without `flush` the pages stay and only derived ones, of which there are none,
-/// would go.
+/// Unmaps each page by a call of its own; without `flush` the pages stay and only derived ones, of
+/// which there are none, would go.
 fn unmap(base: u64, pages: u64, flush: bool) -> u64 {
     let start = now();
     for page in 0..pages {

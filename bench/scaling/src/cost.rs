@@ -1,4 +1,5 @@
-//! What must not grow with the number of others: timeouts with those who sleep, switches with those who are ready.
+//! What must not grow with the number of others: timeouts with those who sleep, switches with those
+//! who are ready.
 
 use crate::world::{RUNNING, delete, id, make_program_space, start};
 use crate::{AVERAGED, time};

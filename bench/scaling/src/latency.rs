@@ -1,5 +1,5 @@
-//! The longest operations, each a region of its own: in which of them the kernel does not look for interrupts for how long is
-//! for the plugin to say (`./mac bench latency`).
+//! The longest operations, each a region of its own: in which of them the kernel does not look for
+//! interrupts for how long is for the plugin to say (`./mac bench latency`).
 
 use crate::world::{RUNNING, delete, id, make_program_space, make_space, make_thread, start};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -71,7 +71,8 @@ fn make_owned(id: ThreadId) {
     make_thread(id, id, 0);
 }
 
-/// Maps the whole region into a space, at a place of its own, where no larger page fits: each small one by itself.
+/// Maps the whole region into a space, at a place of its own, where no larger page fits: each small
+/// one by itself.
 fn give(space: ThreadId, copy: u64, memory: u64) {
     for part in 0..PAGES / 512 {
         let offset = u64::from(part) << 21;

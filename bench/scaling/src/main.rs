@@ -1,9 +1,9 @@
-//! How cost and memory grow: with threads of consecutive and of sparse ids, with spaces, with timeouts, with threads that
-//! are ready, with the pages and the mappings of an Unmap. In the end the longest operations, whose stretches without a look
-//! for interrupts the plugin measures.
+//! How cost and memory grow: with threads of consecutive and of sparse ids, with spaces, with
+//! timeouts, with threads that are ready, with the pages and the mappings of an Unmap. In the end
+//! the longest operations, whose stretches without a look for interrupts the plugin measures.
 //!
-//! `bytes` are those of kernel memory in use beyond what was in use before; `instructions` are from user level to user
-//! level. What should not grow is measured with nobody else there and with many.
+//! `bytes` are those of kernel memory in use beyond what was in use before; `instructions` are from
+//! user level to user level. What should not grow is measured with nobody else there and with many.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod cost;

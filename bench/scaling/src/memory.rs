@@ -1,7 +1,8 @@
 //! Kernel memory by numbers of threads and of spaces.
 //!
-//! The memory of thread control blocks stays what it is once they have been used (K12), so every measurement counts from
-//! before the first, and numbers grow from one to the next: what was kept is then part of what is needed.
+//! The memory of thread control blocks stays what it is once they have been used (K12), so every
+//! measurement counts from before the first, and numbers grow from one to the next: what was kept
+//! is then part of what is needed.
 
 use crate::world::{delete, id, kernel_memory, make_space, make_thread, make_wide_space, numbers};
 use crate::{AVERAGED, report, time};
@@ -56,8 +57,8 @@ fn delete_spaces(count: u64) {
     (0..count).for_each(|number| delete(id(number)));
 }
 
-/// Makes so many active threads, whose numbers are `distance` apart, in a space of theirs, does something with the space
-/// and the last, and deletes them.
+/// Makes so many active threads, whose numbers are `distance` apart, in a space of theirs, does
+/// something with the space and the last, and deletes them.
 fn threads_in_one_space(count: u64, distance: u64, then: impl FnOnce(ThreadId, ThreadId)) {
     let space = id(0);
     make_wide_space(space);

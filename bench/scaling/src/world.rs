@@ -17,7 +17,8 @@ const STACK: usize = 2048;
 #[repr(C, align(4096))]
 struct Stacks(core::cell::UnsafeCell<[[u8; STACK]; RUNNING as usize]>);
 
-// SAFETY: nothing ever forms a reference to the content; each stack is used by the one thread that starts on it.
+// SAFETY: nothing ever forms a reference to the content; each stack is used by the one thread that
+// starts on it.
 unsafe impl Sync for Stacks {}
 
 static STACKS: Stacks = Stacks(core::cell::UnsafeCell::new([[0; STACK]; RUNNING as usize]));
@@ -37,7 +38,8 @@ fn image() -> core::ops::Range<u64> {
     addr_of!(__program_start) as u64 & !0xfff..addr_of!(__program_end) as u64
 }
 
-/// Makes the whole program present, so that no measurement contains a page fault that it does not mean, nor the end of a timeslice.
+/// Makes the whole program present, so that no measurement contains a page fault that it does not
+/// mean, nor the end of a timeslice.
 pub(crate) fn prepare() {
     lengthen_timeslice(utcb::my_global_id());
     for page in image().step_by(4096) {
@@ -74,7 +76,8 @@ pub(crate) fn make_wide_space(id: ThreadId) {
     make_space(id, MANY_UTCBS);
 }
 
-/// An active thread in the space of `space`, with the UTCB of that index. It waits for its start for ever.
+/// An active thread in the space of `space`, with the UTCB of that index. It waits for its start
+/// for ever.
 pub(crate) fn make_thread(id: ThreadId, space: ThreadId, index: u64) {
     thread::control(id, arguments(space, Some(UTCB_AREA + index * x2::utcb::SIZE))).expect("a new thread");
 }

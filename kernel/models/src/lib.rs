@@ -1,7 +1,9 @@
-//! Models of what processors share in the kernel: each file of the kernel that is named here is compiled once more, with
-//! loom's atomics in place of the processor's, and the tests explore every interleaving that the memory model allows.
+//! Models of what processors share in the kernel: each file of the kernel that is named here is
+//! compiled once more, with loom's atomics in place of the processor's, and the tests explore every
+//! interleaving that the memory model allows.
 //!
-//! Built as anything else than `cfg(loom)`, this is empty. See "Model checking" in `docs/src/testing.md`.
+//! Built as anything else than `cfg(loom)`, this is empty. See "Model checking" in
+//! `docs/src/testing.md`.
 #![cfg(loom)]
 
 pub mod arch;

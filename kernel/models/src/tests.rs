@@ -15,7 +15,8 @@ use loom::thread;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A value whose accesses loom watches: two at once, or one that does not see an earlier one, fail the model.
+/// A value whose accesses loom watches: two at once, or one that does not see an earlier one, fail
+/// the model.
 struct Watched(UnsafeCell<u64>);
 
 impl Watched {
@@ -93,8 +94,9 @@ fn loom_the_end_of_a_redirector_does_not_take_another_away() {
     });
 }
 
-/// Two processors that run threads of one space, with two pages. Memory that was taken out of a page table is its taker's. (Those
-/// who share this do so by the ordinary `Arc`: what a processor is to serve by outlives a model that fails.)
+/// Two processors that run threads of one space, with two pages. Memory that was taken out of a
+/// page table is its taker's. (Those who share this do so by the ordinary `Arc`: what a processor
+/// is to serve by outlives a model that fails.)
 struct Shared {
     shoot_down: ShootDown,
     processors: [(ActiveRoot, Requested); 2],
@@ -158,7 +160,8 @@ impl Shared {
         }
     }
 
-    /// Uses the page of the other processor, takes its own away and uses that memory for something else.
+    /// Uses the page of the other processor, takes its own away and uses that memory for something
+    /// else.
     fn use_and_unmap(shared: &std::sync::Arc<Self>, here: usize) {
         let remembered = Rc::new(Cell::new(false));
         let forgotten = Rc::clone(&remembered);
@@ -185,7 +188,8 @@ fn bounded(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// Both take a page away at the same time: each waits until the other has forgotten it, and neither waits for ever.
+/// Both take a page away at the same time: each waits until the other has forgotten it, and neither
+/// waits for ever.
 #[test]
 fn loom_shoot_down_against_shoot_down() {
     bounded(|| {
@@ -210,7 +214,8 @@ fn freed_while_left(leave: fn(&ActiveRoot, &dyn Fn())) {
                 let root = &shared.processors[1].0;
                 root.change(ROOT, load);
                 if shared.entries[0].load(Ordering::Relaxed) != 0 {
-                    // Until another table is loaded the processor looks at this one whenever it likes.
+                    // Until another table is loaded the processor looks at this one whenever it
+                    // likes.
                     leave(root, &|| {
                         shared.table.get();
                         load();
@@ -238,7 +243,8 @@ fn loom_who_goes_idle_does_not_use_its_page_table_freed() {
     freed_while_left(|root, load| root.leave(load));
 }
 
-/// Who holds a lock may wait for an answer of who waits for the lock, as with shoot-downs within changes of mappings.
+/// Who holds a lock may wait for an answer of who waits for the lock, as with shoot-downs within
+/// changes of mappings.
 #[test]
 fn loom_who_waits_for_a_spin_lock_serves_requests() {
     loom::model(|| {
@@ -261,7 +267,8 @@ fn loom_who_waits_for_a_spin_lock_serves_requests() {
     });
 }
 
-/// Memory that a walk has found in a page table is nobody else's before the walk has ended; later walks do not find it.
+/// Memory that a walk has found in a page table is nobody else's before the walk has ended; later
+/// walks do not find it.
 #[test]
 fn loom_what_a_walk_finds_is_not_given_away_before_its_end() {
     loom::model(|| {
@@ -370,7 +377,8 @@ fn loom_accounts_keep_their_limit() {
     });
 }
 
-/// An account whose last reference and whose last byte are given back at the same time is freed, and once.
+/// An account whose last reference and whose last byte are given back at the same time is freed,
+/// and once.
 #[test]
 fn loom_accounts_are_freed_once() {
     loom::model(|| {
@@ -400,7 +408,8 @@ fn loom_accounts_share_a_limit() {
     });
 }
 
-/// What is taken, or given back, while the account moves from one upper account to another counts at the one where it ends.
+/// What is taken, or given back, while the account moves from one upper account to another counts
+/// at the one where it ends.
 #[test]
 fn loom_accounts_move_with_what_they_use() {
     let check = |race_with: fn(&Accounts) -> u64, before: u64| {
@@ -425,7 +434,8 @@ fn loom_accounts_move_with_what_they_use() {
 #[test]
 fn loom_accounts_leave_with_a_part() {
     loom::model(|| {
-        // The upper account has room for what stays and what comes: one of them is taken twice for a moment.
+        // The upper account has room for what stays and what comes: one of them is taken twice for
+        // a moment.
         let accounts = Accounts::new([15, 21]);
         assert!(accounts.relink(1, 2, 0, 0) && accounts.charge(1, 4));
         let charged = race(

@@ -1,5 +1,5 @@
-//! How a thread may be returned to user level: the decision, apart from the instructions, so that it is tested on the
-//! host (the emulator raises SYSRET's fault at the wrong level).
+//! How a thread may be returned to user level: the decision, apart from the instructions, so that
+//! it is tested on the host (the emulator raises SYSRET's fault at the wrong level).
 
 /// The instruction that returns to user level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,6 @@
-//! The image of a thread's extended registers as an owner reads and writes it (K15): XSAVE's standard format. What a
-//! program wrote is checked here, so that restoring it cannot fault in the kernel.
+//! The image of a thread's extended registers as an owner reads and writes it (K15): XSAVE's
+//! standard format. What a program wrote is checked here, so that restoring it cannot fault in the
+//! kernel.
 
 /// Where the legacy area and the header end: the least that an image can have.
 pub const EXTENDED_STATE_HEADER_END: usize = 512 + 64;
@@ -59,7 +60,8 @@ impl ExtendedImage {
         self.0[XSTATE_BV..XSTATE_BV + 8].copy_from_slice(&components.to_le_bytes());
     }
 
-    /// Whether a processor with `components` restores the image, of which `size` bytes were given, without a fault.
+    /// Whether a processor with `components` restores the image, of which `size` bytes were given,
+    /// without a fault.
     pub fn is_valid(&self, size: usize, components: u64) -> bool {
         let word = |at: usize| u64::from_le_bytes(core::array::from_fn(|index| self.0[at + index]));
         let held = word(XSTATE_BV);

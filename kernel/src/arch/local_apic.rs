@@ -1,6 +1,7 @@
-//! The local APIC: interrupt acceptance, messages to other processors, and the one-shot timer, in both of its modes (Intel SDM 3A,
-//! chapter "Advanced Programmable Interrupt Controller"). Its registers are memory (xAPIC), or model-specific registers where
-//! the firmware has turned x2APIC on.
+//! The local APIC: interrupt acceptance, messages to other processors, and the one-shot timer, in
+//! both of its modes (Intel SDM 3A, chapter "Advanced Programmable Interrupt Controller"). Its
+//! registers are memory (xAPIC), or model-specific registers where the firmware has turned x2APIC
+//! on.
 use crate::memory::{PAGE_SIZE, PhysAddr};
 
 const ID: u32 = 0x20;
@@ -41,7 +42,8 @@ pub trait Access {
     /// The register at an offset, in memory.
     fn read_memory(&self, offset: u32) -> u32;
 
-    /// Sets the register at an offset, in memory, after everything that was written to memory before.
+    /// Sets the register at an offset, in memory, after everything that was written to memory
+    /// before.
     fn write_memory(&self, offset: u32, value: u32);
 
     /// The value of a model-specific register.
@@ -76,7 +78,8 @@ impl<A: Access> LocalApic<A> {
         }
     }
 
-    /// Sends a message to the processor with local APIC id `destination`, which sees all that was written to memory before.
+    /// Sends a message to the processor with local APIC id `destination`, which sees all that was
+    /// written to memory before.
     #[inline]
     fn send(&self, destination: u32, command: u32) {
         if self.0.is_x2apic() {
@@ -97,7 +100,8 @@ impl<A: Access> LocalApic<A> {
         self.send(destination, RESET | ASSERT);
     }
 
-    /// Lets a processor that was reset begin in real mode at the beginning of the page at `page`, below 1 MiB.
+    /// Lets a processor that was reset begin in real mode at the beginning of the page at `page`,
+    /// below 1 MiB.
     pub fn send_start(&self, destination: u32, page: PhysAddr) {
         self.send(destination, START | ASSERT | (page.value() / PAGE_SIZE) as u32);
     }
@@ -162,7 +166,8 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::collections::BTreeMap;
 
-    /// A local APIC: its registers by the numbers of their model-specific ones, and what has been sent.
+    /// A local APIC: its registers by the numbers of their model-specific ones, and what has been
+    /// sent.
     struct Model {
         x2apic: bool,
         registers: RefCell<BTreeMap<u32, u32>>,
@@ -173,7 +178,8 @@ mod tests {
         busy: Cell<u32>,
     }
 
-    /// The registers that there are in both modes, but for that of commands (Intel SDM 3A, "x2APIC Register Address Space").
+    /// The registers that there are in both modes, but for that of commands (Intel SDM 3A, "x2APIC
+    /// Register Address Space").
     fn exists(number: u32) -> bool {
         const SINGLE: [u32; 10] = [0x02, 0x03, 0x08, 0x0a, 0x0b, 0x0d, 0x0f, 0x28, 0x2f, 0x3e];
         const RANGES: [core::ops::RangeInclusive<u32>; 3] = [0x10..=0x27, 0x32..=0x37, 0x38..=0x39];

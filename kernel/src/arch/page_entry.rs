@@ -1,7 +1,7 @@
 //! Entries of x86-64 page tables, as the kernel writes them for user spaces.
 //!
-//! Tables have four levels: level 1 entries map 4 KiB, level 2 2 MiB, level 3 1 GiB, or point to a table of the level
-//! below; level 4 entries only point. A non-present entry is zero (K14).
+//! Tables have four levels: level 1 entries map 4 KiB, level 2 2 MiB, level 3 1 GiB, or point to a
+//! table of the level below; level 4 entries only point. A non-present entry is zero (K14).
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use x2::Rights;
@@ -31,8 +31,8 @@ static LARGEST_LEVEL: AtomicU32 = AtomicU32::new(3);
 /// The bit that forbids execution, or 0 on a processor without it.
 static FORBID_EXECUTE: AtomicU64 = AtomicU64::new(NO_EXECUTE);
 
-/// Tells what the processor can do, before the first user page is mapped: whether it has pages of 1 GiB, and whether it
-/// can forbid execution.
+/// Tells what the processor can do, before the first user page is mapped: whether it has pages of 1
+/// GiB, and whether it can forbid execution.
 pub fn configure(giant_pages: bool, no_execute: bool) {
     LARGEST_LEVEL.store(if giant_pages { 3 } else { 2 }, Ordering::Relaxed);
     FORBID_EXECUTE.store(if no_execute { NO_EXECUTE } else { 0 }, Ordering::Relaxed);
@@ -44,8 +44,8 @@ pub fn largest_level() -> u32 {
     LARGEST_LEVEL.load(Ordering::Relaxed)
 }
 
-/// The least rights, including `rights` (some), that the processor can give: it cannot forbid reading, and not every one
-/// execution.
+/// The least rights, including `rights` (some), that the processor can give: it cannot forbid
+/// reading, and not every one execution.
 #[inline]
 pub fn effective(rights: Rights) -> Rights {
     PageEntry(PRESENT | PageEntry::rights_bits(rights)).rights()
@@ -63,7 +63,8 @@ pub const fn index(address: u64, level: u32) -> usize {
     (address >> page_bits(level)) as usize & (ENTRIES - 1)
 }
 
-/// How memory is cached: an index into the processor's page-attribute table, which [`MemoryType::TABLE`] fills.
+/// How memory is cached: an index into the processor's page-attribute table, which
+/// [`MemoryType::TABLE`] fills.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryType(u8);
 
@@ -79,7 +80,8 @@ impl MemoryType {
     /// Reads are cached, writes are not.
     pub const WRITE_PROTECTED: Self = Self(5);
 
-    /// The page-attribute table: the first half as after reset, then write-combining, write-protected, and the rest again.
+    /// The page-attribute table: the first half as after reset, then write-combining,
+    /// write-protected, and the rest again.
     pub const TABLE: u64 = 0x0007_0501_0007_0406;
 
     const fn bits(self, level: u32) -> u64 {
@@ -160,8 +162,9 @@ impl PageEntry {
         PhysAddr::new(self.0 & ADDRESS)
     }
 
-    /// The small page at `address` within this page of `level`, in other hands with the rights that `wanted` comes to there;
-    /// without status. `None`: that is none, or the page is cached in a way that is written differently in small pages.
+    /// The small page at `address` within this page of `level`, in other hands with the rights that
+    /// `wanted` comes to there; without status. `None`: that is none, or the page is cached in a
+    /// way that is written differently in small pages.
     #[inline(always)]
     pub fn derived(self, address: u64, level: u32, wanted: Rights) -> Option<Self> {
         let rights = wanted.and(self.rights());

@@ -14,8 +14,9 @@ pub struct PortAccess {
 }
 
 impl PortAccess {
-    /// The ports that the instruction at the beginning of `code` accesses, with `dx` in DX: `None` if it accesses none, is
-    /// not all there, or goes beyond the last port, which no permission can allow.
+    /// The ports that the instruction at the beginning of `code` accesses, with `dx` in DX: `None`
+    /// if it accesses none, is not all there, or goes beyond the last port, which no permission can
+    /// allow.
     pub fn of(code: &[u8], dx: u16) -> Option<Self> {
         let mut narrow = false;
         let mut wide = false;
@@ -25,7 +26,8 @@ impl PortAccess {
                 0x66 => (narrow, wide) = (true, false),
                 // Address size, repetition, segments.
                 0x67 | 0xf2 | 0xf3 | 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 => wide = false,
-                // REX counts only where it is the last prefix; its operand size wins, and means 32 bits here.
+                // REX counts only where it is the last prefix; its operand size wins, and means 32
+                // bits here.
                 rex @ 0x40..=0x4f => wide = rex & 8 != 0,
                 opcode => break opcode,
             }

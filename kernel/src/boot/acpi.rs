@@ -1,6 +1,6 @@
-//! ACPI tables as far as the kernel needs them (ACPI 6.5, chapter 5): the interrupt controllers and processors of the
-//! MADT, the address of the HPET, and what [`Nodes`] makes of SRAT and SLIT. Broken or absent tables are an answer, not a
-//! failure: the caller goes on without.
+//! ACPI tables as far as the kernel needs them (ACPI 6.5, chapter 5): the interrupt controllers and
+//! processors of the MADT, the address of the HPET, and what [`Nodes`] makes of SRAT and SLIT.
+//! Broken or absent tables are an answer, not a failure: the caller goes on without.
 use core::fmt;
 
 use super::PhysicalMemory;
@@ -103,8 +103,8 @@ impl Tables {
     }
 }
 
-/// Finds and reads the tables. `root` is the root pointer's address if the loader told it; otherwise it is looked for
-/// where a BIOS puts it.
+/// Finds and reads the tables. `root` is the root pointer's address if the loader told it;
+/// otherwise it is looked for where a BIOS puts it.
 pub fn read(memory: &impl PhysicalMemory, root: Option<u64>) -> Result<Tables, AcpiError> {
     let root = root.filter(|&address| is_root(memory, address)).or_else(|| find_root(memory));
     let root = root.ok_or(AcpiError::NoRoot)?;
@@ -133,7 +133,8 @@ fn is_root(memory: &impl PhysicalMemory, address: u64) -> bool {
     memory.bytes(address, 20).is_some_and(|bytes| bytes.starts_with(b"RSD PTR ") && checksum(bytes) == 0)
 }
 
-/// The first kilobyte of the extended BIOS data area and the BIOS' read-only area, in steps of 16 bytes.
+/// The first kilobyte of the extended BIOS data area and the BIOS' read-only area, in steps of 16
+/// bytes.
 fn find_root(memory: &impl PhysicalMemory) -> Option<u64> {
     let segment =
         memory.bytes(0x40e, 2).map_or(0, |bytes| u64::from(u16::from_le_bytes([bytes[0], bytes[1]])));
@@ -165,7 +166,8 @@ fn table<'a>(
     if checksum(bytes) == 0 { Ok(bytes) } else { Err(broken) }
 }
 
-/// Calls `with` for every table that the root table names, whole or broken, with its own name if that can be read.
+/// Calls `with` for every table that the root table names, whole or broken, with its own name if
+/// that can be read.
 fn for_each_table<'a>(
     memory: &'a impl PhysicalMemory,
     root: u64,
@@ -223,7 +225,8 @@ fn read_madt(table: &[u8]) -> Result<Tables, AcpiError> {
 }
 
 impl Tables {
-    /// Takes over one entry; `None` if it is too short for its kind. What there is no room for is left out.
+    /// Takes over one entry; `None` if it is too short for its kind. What there is no room for is
+    /// left out.
     fn add(&mut self, kind: u8, entry: &[u8]) -> Option<()> {
         match kind {
             // Local APIC: processor, id, flags.
@@ -241,7 +244,8 @@ impl Tables {
                     self.io_apic_count += 1;
                 }
             }
-            // Interrupt source override: bus, legacy line, line, flags (polarity 3 low, trigger 3 level).
+            // Interrupt source override: bus, legacy line, line, flags (polarity 3 low, trigger 3
+            // level).
             2 => {
                 let flags = u16::from_le_bytes([*entry.get(8)?, *entry.get(9)?]);
                 let signal = Signal { active_low: flags & 3 == 3, level: flags >> 2 & 3 == 3 };
@@ -312,7 +316,8 @@ mod tests {
         make_table(b"APIC", &body)
     }
 
-    /// A megabyte with the root pointer at 0xe0010, the root table at 0x1000, and `tables` at 0x2000, 0x3000, ...
+    /// A megabyte with the root pointer at 0xe0010, the root table at 0x1000, and `tables` at
+    /// 0x2000, 0x3000, ...
     fn machine(tables: &[Vec<u8>]) -> Memory {
         let mut bytes = vec![0; 1 << 20];
         let mut root = vec![];

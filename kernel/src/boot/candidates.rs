@@ -14,9 +14,10 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Of the processors with the local APIC ids `listed` those that can be started by the processor `own`, of at most `wanted`
-    /// with it. The same id may be there several times: firmware lists a processor as one of xAPIC and as one of x2APIC.
-    /// `skip` is told of ids that are too large.
+    /// Of the processors with the local APIC ids `listed` those that can be started by the
+    /// processor `own`, of at most `wanted` with it. The same id may be there several times:
+    /// firmware lists a processor as one of xAPIC and as one of x2APIC. `skip` is told of ids that
+    /// are too large.
     pub fn choose(own: u32, listed: &[u32], wanted: usize, mut skip: impl FnMut(u32)) -> Self {
         let mut chosen = Self { ids: [0; MAX_PROCESSORS], count: 0, left_out: 0 };
         let is_first = |index: usize| !listed[..index].contains(&listed[index]);

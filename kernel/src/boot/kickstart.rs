@@ -1,6 +1,6 @@
-//! Booted by Pistachio's kickstart (ABI 1): no register carries anything; the kernel interface page describes servers and
-//! memory, and the boot info leads to a copy of the Multiboot 1 information, whose first module is the kernel with its
-//! command line.
+//! Booted by Pistachio's kickstart (ABI 1): no register carries anything; the kernel interface page
+//! describes servers and memory, and the boot info leads to a copy of the Multiboot 1 information,
+//! whose first module is the kernel with its command line.
 use core::fmt;
 use x2::boot_info::{BootInfo, Record};
 use x2::kip::{MemoryDescriptor, MemoryKind as Kind};
@@ -80,8 +80,8 @@ fn command_line(memory: &impl PhysicalMemory, boot_info: u64) -> Option<&[u8]> {
     Some(string_at(memory, u64::from(memory.word(modules + STRING, "").ok()?)))
 }
 
-/// The memory that kickstart chose for the kernel: its reserved descriptor. `is_memory` says what is RAM; `image` is the
-/// kernel's already.
+/// The memory that kickstart chose for the kernel: its reserved descriptor. `is_memory` says what
+/// is RAM; `image` is the kernel's already.
 pub fn kernel_memory(
     (sigma0, root): (InitialServer, InitialServer),
     descriptors: impl Iterator<Item = MemoryDescriptor>,

@@ -1,6 +1,8 @@
-//! What the boot loader tells: memory, modules, command line, firmware tables. One form, whatever the protocol.
+//! What the boot loader tells: memory, modules, command line, firmware tables. One form, whatever
+//! the protocol.
 //!
-//! The parsers copy everything into fixed buffers at once, so that the loader's own structures can be overwritten.
+//! The parsers copy everything into fixed buffers at once, so that the loader's own structures can
+//! be overwritten.
 pub mod acpi;
 pub mod candidates;
 pub mod kickstart;
@@ -28,12 +30,13 @@ pub enum Protocol {
     Multiboot1,
     /// Multiboot 2 (GRUB's `multiboot2`).
     Multiboot2,
-    /// Pistachio's kickstart: modules are loaded and described in the kernel interface page (ABI 1).
+    /// Pistachio's kickstart: modules are loaded and described in the kernel interface page (ABI
+    /// 1).
     Kickstart,
 }
 
-/// What a range of physical memory is. The numbers are the firmware's own (e820), which the memory descriptors of the
-/// kernel interface page repeat.
+/// What a range of physical memory is. The numbers are the firmware's own (e820), which the memory
+/// descriptors of the kernel interface page repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum MemoryKind {
@@ -160,13 +163,14 @@ impl BootInformation {
         }
     }
 
-    /// The memory ranges, sorted by start. They may overlap as the firmware said; later kinds of the same byte are not
-    /// resolved here.
+    /// The memory ranges, sorted by start. They may overlap as the firmware said; later kinds of
+    /// the same byte are not resolved here.
     pub fn memory(&self) -> &[MemoryRange] {
         &self.ranges[..self.range_count]
     }
 
-    /// The modules in order. By convention 0 is not the kernel: the first is sigma0, the second the root task.
+    /// The modules in order. By convention 0 is not the kernel: the first is sigma0, the second the
+    /// root task.
     pub fn modules(&self) -> &[Module] {
         &self.modules[..self.module_count]
     }

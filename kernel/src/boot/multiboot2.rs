@@ -11,7 +11,8 @@ const MEMORY_MAP: u32 = 6;
 const ACPI_OLD: u32 = 14;
 const ACPI_NEW: u32 = 15;
 
-/// Reads the information at `address`: its size, a reserved word, then tags of type, size and content, each on 8 bytes.
+/// Reads the information at `address`: its size, a reserved word, then tags of type, size and
+/// content, each on 8 bytes.
 pub fn parse(
     memory: &impl PhysicalMemory,
     address: u64,

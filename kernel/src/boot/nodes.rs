@@ -1,8 +1,9 @@
-//! Memory nodes (ACPI 6.5, 5.2.16 and 5.2.17): which memory and which processors belong together (SRAT), and how far they
-//! are from each other (SLIT).
+//! Memory nodes (ACPI 6.5, 5.2.16 and 5.2.17): which memory and which processors belong together
+//! (SRAT), and how far they are from each other (SLIT).
 //!
-//! The firmware numbers *domains* as it likes; the kernel numbers the *nodes* that it finds from 0, in the order of the
-//! table. Tables that contradict themselves are not believed at all: the machine is one node then, as one without tables.
+//! The firmware numbers *domains* as it likes; the kernel numbers the *nodes* that it finds from 0,
+//! in the order of the table. Tables that contradict themselves are not believed at all: the
+//! machine is one node then, as one without tables.
 use core::fmt;
 
 use crate::kip::MAX_PROCESSORS;
@@ -36,7 +37,8 @@ pub struct Nodes {
 /// Why a table is not believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Complaint {
-    /// This table is out of reach, too short, its checksum is wrong, or an entry does not end inside it.
+    /// This table is out of reach, too short, its checksum is wrong, or an entry does not end
+    /// inside it.
     Broken(&'static str),
     /// More nodes than the kernel knows.
     ManyNodes,
@@ -50,7 +52,8 @@ pub enum Complaint {
     Memory(u64),
     /// The processor with this local APIC id belongs to two nodes.
     Processor(u32),
-    /// The distance between these domains is less than that of a node to itself, or the latter is wrong.
+    /// The distance between these domains is less than that of a node to itself, or the latter is
+    /// wrong.
     Distance(u32, u32),
 }
 
@@ -86,8 +89,8 @@ impl Nodes {
         complaint: None,
     };
 
-    /// Takes the tables over. Of the SRAT all is believed or nothing; a bad SLIT leaves the nodes equally far from each
-    /// other.
+    /// Takes the tables over. Of the SRAT all is believed or nothing; a bad SLIT leaves the nodes
+    /// equally far from each other.
     pub fn read(srat: Option<&[u8]>, slit: Option<&[u8]>) -> Self {
         let Some(srat) = srat else { return Self::ONE };
         let mut nodes = Self::NONE;
@@ -130,8 +133,8 @@ impl Nodes {
         Layout::new(self.count, self.distances)
     }
 
-    /// Kernel memory that is `region`, in pieces of one node each; in one piece if the first is too small for what the kernel
-    /// has to know about all.
+    /// Kernel memory that is `region`, in pieces of one node each; in one piece if the first is too
+    /// small for what the kernel has to know about all.
     pub fn cut(&self, region: PhysRange) -> Layout {
         let mut layout = self.layout();
         let bounds = || self.ranges().iter().flat_map(|(range, _)| [range.start, range.end]);

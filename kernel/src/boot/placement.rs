@@ -1,5 +1,5 @@
-//! Where things go in physical memory at boot: what is free, and the first choice of kernel memory, moved modules and
-//! the boot info. Only arithmetic; the caller does the copying.
+//! Where things go in physical memory at boot: what is free, and the first choice of kernel memory,
+//! moved modules and the boot info. Only arithmetic; the caller does the copying.
 use core::fmt;
 
 use super::nodes::Nodes;
@@ -9,8 +9,8 @@ use crate::memory::{PAGE_BITS, PAGE_SIZE, PhysAddr, PhysRange, REGION_LIMIT};
 
 /// Most free ranges kept; the smallest are forgotten beyond that.
 const MAX_FREE: usize = 256;
-/// Modules and the boot info go above this: old X.2 programs are linked at 15 and 16 MiB and use memory from 32 MiB on
-/// without asking.
+/// Modules and the boot info go above this: old X.2 programs are linked at 15 and 16 MiB and use
+/// memory from 32 MiB on without asking.
 pub const QUIET: PhysAddr = PhysAddr::new(64 << 20);
 /// What is placed here is reached with 32-bit addresses by old programs.
 pub const LIMIT: PhysAddr = PhysAddr::new(4 << 30);
@@ -40,7 +40,8 @@ pub struct FreeMemory {
 const NOTHING: PhysRange = PhysRange::new(PhysAddr::new(0), PhysAddr::new(0));
 
 impl FreeMemory {
-    /// The available memory below `limit`, without what any other kind of range covers and without the first megabyte.
+    /// The available memory below `limit`, without what any other kind of range covers and without
+    /// the first megabyte.
     pub fn new(boot: &BootInformation, limit: u64) -> Self {
         let mut free = Self { ranges: [NOTHING; MAX_FREE], count: 0 };
         for range in boot.memory().iter().filter(|range| range.kind == MemoryKind::Available) {
@@ -107,7 +108,8 @@ impl FreeMemory {
         }
     }
 
-    /// Takes `size` bytes, aligned to 2^`bits`, from the highest place between `floor` and `ceiling`.
+    /// Takes `size` bytes, aligned to 2^`bits`, from the highest place between `floor` and
+    /// `ceiling`.
     pub fn take_top(
         &mut self,
         size: u64,
@@ -127,16 +129,17 @@ impl FreeMemory {
         Ok(range)
     }
 
-    /// As [`FreeMemory::take_top`] for things that should be out of old programs' way: above [`QUIET`] where there is
-    /// room, else wherever, below [`LIMIT`].
+    /// As [`FreeMemory::take_top`] for things that should be out of old programs' way: above
+    /// [`QUIET`] where there is room, else wherever, below [`LIMIT`].
     pub fn take_quiet(&mut self, size: u64, what: &'static str) -> Result<PhysRange, NoRoom> {
         self.take_top(size, PAGE_BITS, QUIET, LIMIT, what)
             .or_else(|_| self.take_top(size, PAGE_BITS, PhysAddr::new(0), LIMIT, what))
     }
 
-    /// Chooses the kernel's memory: `wanted` bytes, or by default an eighth of the free memory, at least 16 MiB and at
-    /// most half of the largest range that can hold it. 2 MiB aligned, as high as possible below [`LIMIT`]. With several
-    /// nodes each has its part of it, where the memory of that node allows it.
+    /// Chooses the kernel's memory: `wanted` bytes, or by default an eighth of the free memory, at
+    /// least 16 MiB and at most half of the largest range that can hold it. 2 MiB aligned, as high
+    /// as possible below [`LIMIT`]. With several nodes each has its part of it, where the memory of
+    /// that node allows it.
     pub fn take_kernel_memory(&mut self, wanted: Option<u64>, nodes: &Nodes) -> Result<Layout, NoRoom> {
         let mut free = self.clone();
         if nodes.count() > 1
@@ -160,8 +163,8 @@ impl FreeMemory {
         Ok(nodes.cut(region))
     }
 
-    /// Kernel memory in each node that has room for its part. `None` if the first one of them has not room enough for what
-    /// the kernel has to know about all.
+    /// Kernel memory in each node that has room for its part. `None` if the first one of them has
+    /// not room enough for what the kernel has to know about all.
     fn take_of_each(&mut self, wanted: Option<u64>, nodes: &Nodes) -> Option<Layout> {
         let mut layout = nodes.layout();
         let count = nodes.count() as u64;

@@ -1,6 +1,7 @@
-//! What a loader that only loads leaves to the kernel: choose kernel memory, move the modules out of the way, load sigma0
-//! and the root task, write the boot info and describe it all in the kernel interface page. After this the machine looks
-//! as Pistachio's kickstart would have left it (ABI 1.3-1.8).
+//! What a loader that only loads leaves to the kernel: choose kernel memory, move the modules out
+//! of the way, load sigma0 and the root task, write the boot info and describe it all in the kernel
+//! interface page. After this the machine looks as Pistachio's kickstart would have left it (ABI
+//! 1.3-1.8).
 use core::fmt;
 use x2::kip::{MemoryDescriptor, MemoryKind as Kind, boot_loader};
 
@@ -12,7 +13,8 @@ use crate::memory::node::Layout;
 use crate::memory::{PhysAddr, PhysRange};
 use crate::{arch, boot_info, config, kip, log};
 
-/// What stands in the way of starting the system. Nothing can go on; the message is for the person at the console.
+/// What stands in the way of starting the system. Nothing can go on; the message is for the person
+/// at the console.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Obstacle {
     /// Fewer than two modules.
@@ -47,8 +49,8 @@ impl From<NoRoom> for Obstacle {
 /// Prepares the machine; returns the memory chosen for the kernel.
 ///
 /// # Safety
-/// Boot only: nothing else runs; the modules and the free memory of `boot` are direct-mapped and used by nobody. `image`
-/// covers everything of the kernel's so far.
+/// Boot only: nothing else runs; the modules and the free memory of `boot` are direct-mapped and
+/// used by nobody. `image` covers everything of the kernel's so far.
 pub unsafe fn prepare(
     boot: &mut BootInformation,
     image: PhysRange,
@@ -72,8 +74,8 @@ pub unsafe fn prepare(
     boot.modules().iter().for_each(|module| free.remove(extent(module)));
     let [sigma0_file, root_file] = [0, 1].map(|index| {
         let module = &boot.modules()[index];
-        // SAFETY: the module's memory is direct-mapped and belongs to nobody else; it is not written to below, because
-        // it is not free.
+        // SAFETY: the module's memory is direct-mapped and belongs to nobody else; it is not
+        // written to below, because it is not free.
         unsafe { core::slice::from_raw_parts(arch::phys_to_virt(PhysAddr::new(module.start)), size(module)) }
     });
     let sigma0 =
@@ -120,8 +122,8 @@ fn size(module: &Module) -> usize {
     (module.end - module.start) as usize
 }
 
-/// Everything may be device memory; the firmware's map; the legacy display and ROM area. In kickstart's order, because
-/// later descriptors override earlier ones.
+/// Everything may be device memory; the firmware's map; the legacy display and ROM area. In
+/// kickstart's order, because later descriptors override earlier ones.
 fn memory_descriptors(boot: &BootInformation, limit: u64) -> impl Iterator<Item = MemoryDescriptor> {
     let everything = MemoryDescriptor::physical(Kind::Shared, 0, 0, u64::MAX);
     let firmware = boot.memory().iter().map(move |range| {
@@ -193,7 +195,8 @@ mod tests {
         (machine, boot)
     }
 
-    /// The loader has put the modules just where the programs are linked, and one on top of another's place.
+    /// The loader has put the modules just where the programs are linked, and one on top of
+    /// another's place.
     #[test]
     fn modules_make_way_for_programs() {
         let (_machine, mut boot) = machine();

@@ -1,4 +1,5 @@
-//! The physical memory that is the kernel's alone. sigma0 is given everything else, idempotently, and never this.
+//! The physical memory that is the kernel's alone. sigma0 is given everything else, idempotently,
+//! and never this.
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::boot_cell::BootCell;

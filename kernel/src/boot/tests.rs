@@ -166,7 +166,8 @@ fn server(low: u64, high: u64) -> InitialServer {
     InitialServer { ip: low, sp: 0, low, high }
 }
 
-/// The descriptors that kickstart was seen to write (ABI 1.7), and a boot info that leads to the kernel's command line.
+/// The descriptors that kickstart was seen to write (ABI 1.7), and a boot info that leads to the
+/// kernel's command line.
 /// Rules: ABI 1.5.
 #[test]
 fn kickstart() {

@@ -1,5 +1,5 @@
-//! One time for all processors: their time-stamp counters are compared when they have started, and set forward where they are
-//! behind. No counter is ever set back.
+//! One time for all processors: their time-stamp counters are compared when they have started, and
+//! set forward where they are behind. No counter is ever set back.
 
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,7 +13,8 @@ pub trait Counter {
     fn advance(&self, ticks: u64);
 }
 
-/// By how many ticks some counter was behind another: at least, as what a processor has read is known to another later.
+/// By how many ticks some counter was behind another: at least, as what a processor has read is
+/// known to another later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Differences {
     /// At first.
@@ -48,8 +49,8 @@ impl Comparison {
         }
     }
 
-    /// Makes the counters agree. Each of `processors` calls this once, with its own counter, and none returns before all have come to
-    /// the end.
+    /// Makes the counters agree. Each of `processors` calls this once, with its own counter, and
+    /// none returns before all have come to the end.
     pub fn take_part(&self, processors: u32, counter: &impl Counter) -> Differences {
         let mut meetings = 0;
         let mut meet = || {
@@ -80,7 +81,8 @@ impl Comparison {
         differences
     }
 
-    /// By how much this counter was behind what other processors had read before, while all read in turn.
+    /// By how much this counter was behind what other processors had read before, while all read in
+    /// turn.
     fn own_difference(&self, counter: &impl Counter) -> u64 {
         let mut behind = 0;
         for _ in 0..READINGS {
@@ -120,7 +122,8 @@ mod tests {
         }
     }
 
-    /// How far the counters are ahead in the end, if they were so far ahead at first, and what the processors said.
+    /// How far the counters are ahead in the end, if they were so far ahead at first, and what the
+    /// processors said.
     fn compared(ahead: &[u64], can_be_set: bool) -> (Vec<u64>, Differences) {
         let (time, comparison) = (AtomicU64::new(1), Comparison::new());
         let counter = |&ahead| Simulated { time: &time, ahead: AtomicU64::new(ahead), can_be_set };

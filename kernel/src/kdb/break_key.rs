@@ -1,5 +1,6 @@
-//! With the boot option `kdb=break` the kernel takes the first serial port's interrupt: a break on the line, or Escape,
-//! enters the debugger whatever runs. Other bytes wait for whoever reads the console.
+//! With the boot option `kdb=break` the kernel takes the first serial port's interrupt: a break on
+//! the line, or Escape, enters the debugger whatever runs. Other bytes wait for whoever reads the
+//! console.
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::breakpoints;
@@ -80,7 +81,8 @@ pub(super) fn toggle() {
     HEEDED.fetch_xor(true, Ordering::Relaxed);
 }
 
-/// A byte that came with the interrupt. None while another processor is at them: whoever asks asks again.
+/// A byte that came with the interrupt. None while another processor is at them: whoever asks asks
+/// again.
 pub fn take() -> Option<u8> {
     let mut waiting = WAITING.try_lock()?;
     if waiting.count == 0 {

@@ -1,7 +1,8 @@
 //! Breakpoints and single steps.
 //!
-//! A breakpoint is an address in whatever space is loaded: the processor watches it, nothing is written into programs. It
-//! holds on the processor that it was set on. The debugger's own work meets none: they are off while it is entered.
+//! A breakpoint is an address in whatever space is loaded: the processor watches it, nothing is
+//! written into programs. It holds on the processor that it was set on. The debugger's own work
+//! meets none: they are off while it is entered.
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,7 +15,8 @@ use crate::thread::ThreadRef;
 
 static TABLE: SpinLock<[Option<Breakpoint>; BREAKPOINTS]> = SpinLock::new([None; BREAKPOINTS]);
 
-/// The number of the thread that executes one instruction for the debugger; [`NOBODY`] or [`KERNEL`].
+/// The number of the thread that executes one instruction for the debugger; [`NOBODY`] or
+/// [`KERNEL`].
 static STEPPING: AtomicU32 = AtomicU32::new(NOBODY);
 const NOBODY: u32 = u32::MAX;
 const KERNEL: u32 = u32::MAX - 1;
@@ -93,15 +95,16 @@ pub(super) fn suspend() {
     arch::disable_breakpoints();
 }
 
-/// The debugger is left. A step stops in any case, and a second debug exception in the midst of the first would lose it:
-/// breakpoints stay off meanwhile.
+/// The debugger is left. A step stops in any case, and a second debug exception in the midst of the
+/// first would lose it: breakpoints stay off meanwhile.
 pub(super) fn resume(how: Resume) {
     if how == Resume::Go {
         arch::load_breakpoints(&TABLE.lock());
     }
 }
 
-/// Enters the debugger while `thread`, the current one, is stopped at user level, and lets it go on as is wanted.
+/// Enters the debugger while `thread`, the current one, is stopped at user level, and lets it go on
+/// as is wanted.
 pub(super) fn stop_thread(thread: ThreadRef) {
     let step = enter(Stopped::Thread(thread)) == Resume::Step;
     let flags = thread.registers.rflags.get() & !STEP_FLAG;
@@ -111,7 +114,8 @@ pub(super) fn stop_thread(thread: ThreadRef) {
     thread.return_with_all_registers();
 }
 
-/// A debug exception of the current thread at user level: `false` if it is the program's own affair.
+/// A debug exception of the current thread at user level: `false` if it is the program's own
+/// affair.
 pub fn user_debug_exception(current: ThreadRef) -> bool {
     let Some(reason) = reason(current.id().number()) else { return false };
     console::print(format_args!("{reason} thread {}\n", Id(current.id())));
@@ -119,7 +123,8 @@ pub fn user_debug_exception(current: ThreadRef) -> bool {
     true
 }
 
-/// A debug exception in the kernel, at `address`: the flags to go on with, or `None` if the debugger did not ask for it.
+/// A debug exception in the kernel, at `address`: the flags to go on with, or `None` if the
+/// debugger did not ask for it.
 pub fn kernel_debug_exception(address: u64, frame: &impl fmt::Display, flags: u64) -> Option<u64> {
     let reason = reason(KERNEL)?;
     console::print(format_args!("{reason} the kernel at {address:#018x}\n{frame}\n"));

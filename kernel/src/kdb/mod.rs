@@ -1,12 +1,14 @@
 //! The kernel debugger, on the serial console.
 //!
-//! It is entered when the kernel has stopped (panic, exception in the kernel), and with the boot option `kdb` also by
-//! programs that may (the enter form of INT3, ABI 15.1), with `kdb=break` also by a break on the serial line, and by
-//! breakpoints and steps that it was told. Everything else, on all processors, stands still meanwhile. A non-maskable
-//! interrupt prints the [`overview`] and goes on: so a machine that hangs can be asked where it is.
+//! It is entered when the kernel has stopped (panic, exception in the kernel), and with the boot
+//! option `kdb` also by programs that may (the enter form of INT3, ABI 15.1), with `kdb=break` also
+//! by a break on the serial line, and by breakpoints and steps that it was told. Everything else,
+//! on all processors, stands still meanwhile. A non-maskable interrupt prints the [`overview`] and
+//! goes on: so a machine that hangs can be asked where it is.
 //!
-//! Commands look at kernel structures as they are, possibly in the middle of a change: they print what they find, follow
-//! only links that cannot dangle (thread control blocks are type-stable, K12), and stop after a bounded number.
+//! Commands look at kernel structures as they are, possibly in the middle of a change: they print
+//! what they find, follow only links that cannot dangle (thread control blocks are type-stable,
+//! K12), and stop after a bounded number.
 mod break_key;
 mod breakpoints;
 mod command;

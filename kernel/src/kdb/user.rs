@@ -1,4 +1,5 @@
-//! What user programs ask of the kernel debugger with INT3 (ABI 15.1): console output and input, and messages.
+//! What user programs ask of the kernel debugger with INT3 (ABI 15.1): console output and input,
+//! and messages.
 
 use core::ptr::from_ref;
 
@@ -23,7 +24,8 @@ const BREAKPOINT: u64 = 3;
 /// Longest string that is printed at once.
 const LONGEST: usize = 256;
 
-/// The current thread has executed INT3; its RIP is behind the instruction. It may use the debugger.
+/// The current thread has executed INT3; its RIP is behind the instruction. It may use the
+/// debugger.
 pub fn breakpoint(current: ThreadRef) -> Next {
     let registers = &current.registers;
     let Some(space) = current.space.get() else { return Next::Return };
@@ -40,7 +42,8 @@ pub fn breakpoint(current: ThreadRef) -> Next {
         (COMPARE_AL, kdebug::READ_CHARACTER) if length == 2 => match console::read_byte() {
             Some(byte) => registers.rax().set(u64::from(byte)),
             None => {
-                // The thread executes the instruction again after the others had their turn: the kernel never waits.
+                // The thread executes the instruction again after the others had their turn: the
+                // kernel never waits.
                 registers.rip.set(registers.rip.get() - 1);
                 return processor::this().scheduler.yield_current(current);
             }

@@ -12,17 +12,19 @@ use crate::memory::{PhysAddr, VirtAddr};
 
 /// Translations to be invalidated.
 ///
-/// Must be finished before the operation ends or yields, and before removed memory is given to somebody else.
+/// Must be finished before the operation ends or yields, and before removed memory is given to
+/// somebody else.
 pub(super) trait Noted {
     /// The translation of `address` in `space` was removed or reduced.
     fn invalidate(&mut self, space: SpaceMemory, address: VirtAddr);
 
-    /// Empties the entry for `address` in `space` and returns it as it was. `None`: that is more than these changes can be, and
-    /// nothing is done.
+    /// Empties the entry for `address` in `space` and returns it as it was. `None`: that is more
+    /// than these changes can be, and nothing is done.
     fn remove(&mut self, entry: &Described, space: SpaceMemory, address: VirtAddr) -> Option<PageEntry>;
 }
 
-/// Tables to be freed, a list. By value, so that a list of which one is in the hands of a function can lie in registers.
+/// Tables to be freed, a list. By value, so that a list of which one is in the hands of a function
+/// can lie in registers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Emptied {
     first: u32,
@@ -50,8 +52,8 @@ impl Emptied {
 /// Any number of changes, and tables to be freed when no processor can walk them any more.
 pub(super) struct Changes {
     flush: Flush,
-    /// The tables that are not reachable any more. They are freed when the changes are known: the invalidation of the entry
-    /// whose removal emptied a table covers the pointers to it.
+    /// The tables that are not reachable any more. They are freed when the changes are known: the
+    /// invalidation of the entry whose removal emptied a table covers the pointers to it.
     pub(super) emptied: Emptied,
 }
 
@@ -110,7 +112,8 @@ impl ChangedPage {
         Self { page: None }
     }
 
-    /// Makes the change, if it has come, known to all processors. (Not when dropped: so all this stays in registers.)
+    /// Makes the change, if it has come, known to all processors. (Not when dropped: so all this
+    /// stays in registers.)
     #[inline(always)]
     pub(super) fn finish(self) {
         if let Some((root, address)) = self.page {

@@ -25,13 +25,14 @@ struct Run {
     page_bits: u32,
 }
 
-/// Carries out one item of a MapControl batch by `owner` on `space`, which it owns, and returns the item's answer word
-/// (reference, "MapControl"). The caller holds [`super::lock()`]. `physical`: the caller may see physical addresses. Preemption point.
+/// Carries out one item of a MapControl batch by `owner` on `space`, which it owns, and returns the
+/// item's answer word (reference, "MapControl"). The caller holds [`super::lock()`]. `physical`:
+/// the caller may see physical addresses. Preemption point.
 ///
-/// The space must have been declared owned ([`SpaceMemory::set_owned`]), or be the caller's own: then nothing can be
-/// mapped, and the other operations concern what is derived from its pages, by whomever, while these stay and their own
-/// use does not count. Referenced and dirty are kept per page of the space, apart from what the owner sees by Unmap of its
-/// own pages.
+/// The space must have been declared owned ([`SpaceMemory::set_owned`]), or be the caller's own:
+/// then nothing can be mapped, and the other operations concern what is derived from its pages, by
+/// whomever, while these stay and their own use does not count. Referenced and dirty are kept per
+/// page of the space, apart from what the owner sees by Unmap of its own pages.
 ///
 /// Errors: invalid parameter (before any change); no memory (what is mapped so far stays).
 pub fn control(
@@ -79,9 +80,10 @@ fn revocation(item: &MapItem, own: bool) -> Option<Revoke> {
     }
 }
 
-/// The most frequent items of MapControl, on a `space` that `owner` owns: one small page of `owner`'s comes to an empty
-/// place, or from one there, from which nothing is derived, rights are revoked. Returns the answer word; with anything
-/// else, also what is wrong, `None`, and nothing is done.
+/// The most frequent items of MapControl, on a `space` that `owner` owns: one small page of
+/// `owner`'s comes to an empty place, or from one there, from which nothing is derived, rights are
+/// revoked. Returns the answer word; with anything else, also what is wrong, `None`, and nothing is
+/// done.
 ///
 /// Errors: no memory.
 #[inline]
@@ -112,7 +114,8 @@ pub fn control_page(
     result.map(|result| result.map(|_| 1 << 32).map_err(|_| ErrorCode::NoMemory))
 }
 
-/// The run that an item names, if it lies in the user area and meets no KIP or UTCB area, and the item is well formed.
+/// The run that an item names, if it lies in the user area and meets no KIP or UTCB area, and the
+/// item is well formed.
 fn check(space: SpaceMemory, target: Fpage, item: &MapItem) -> Option<Run> {
     let Region { base, size_log2 } = target.region()?;
     if !item.is_well_formed() || size_log2 > LARGEST_ITEM {
@@ -170,7 +173,8 @@ fn revoke_run(
     }
 }
 
-/// The answer word of an item that revokes; `address`: where the first page is, if the caller may see that.
+/// The answer word of an item that revokes; `address`: where the first page is, if the caller may
+/// see that.
 #[inline]
 fn answer(seen: Seen, address: u64) -> u64 {
     let mut answer = address | seen.held.bits();

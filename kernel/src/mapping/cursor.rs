@@ -23,14 +23,15 @@ pub enum Progress<T> {
     Done(T),
 }
 
-/// The state of one mapping operation between calls. A thread has one, in its control block; it must stay where it is
-/// until dropped or cancelled.
+/// The state of one mapping operation between calls. A thread has one, in its control block; it
+/// must stay where it is until dropped or cancelled.
 ///
-/// An operation begins with an unused cursor. If it returns [`Progress::Preempted`] it is continued by the same call.
-/// Meanwhile any other operation may run, on the same memory too. [`Cursor::cancel`] gives up what is left, but for the walk
-/// through what is derived from one page, if the operation was in the midst of one: that page is taken away already, or has
-/// lost rights, and what is derived from it must follow. The next operation of the cursor finishes that first, or
-/// [`super::finish_walk`] does when there will be none.
+/// An operation begins with an unused cursor. If it returns [`Progress::Preempted`] it is continued
+/// by the same call. Meanwhile any other operation may run, on the same memory too.
+/// [`Cursor::cancel`] gives up what is left, but for the walk through what is derived from one
+/// page, if the operation was in the midst of one: that page is taken away already, or has lost
+/// rights, and what is derived from it must follow. The next operation of the cursor finishes that
+/// first, or [`super::finish_walk`] does when there will be none.
 pub struct Cursor {
     /// Bytes of the fpage, or items of the batch, that are done.
     pub(super) offset: u64,
@@ -46,8 +47,8 @@ pub struct Cursor {
     pub(super) value: u64,
     /// Bytes in the way of a large page, or of the present block of sigma0's, that were looked at.
     pub(super) looked_at: u64,
-    /// Up to the end of the block of the next level, pages of at most this one: there are smaller ones from the same parent
-    /// already. 0 = none.
+    /// Up to the end of the block of the next level, pages of at most this one: there are smaller
+    /// ones from the same parent already. 0 = none.
     pub(super) cap: u8,
     suspended: bool,
     /// The walk is that of an operation that was given up.
@@ -80,13 +81,15 @@ impl Cursor {
         }
     }
 
-    /// Makes memory, which is zero or was a cursor before, one of no operation. Its walk, which is none, stays as it is.
+    /// Makes memory, which is zero or was a cursor before, one of no operation. Its walk, which is
+    /// none, stays as it is.
     ///
     /// # Safety
     /// It is nobody's, and is in no list of suspended walks.
     #[inline(always)]
     pub unsafe fn renew(cursor: *mut Self) {
-        // SAFETY: the caller's promise: every field is written, but for the walk, which zeros are, too.
+        // SAFETY: the caller's promise: every field is written, but for the walk, which zeros are,
+        // too.
         unsafe {
             (&raw mut (*cursor).offset).write(0);
             (&raw mut (*cursor).rights).write(Rights::NONE);
@@ -102,8 +105,8 @@ impl Cursor {
         }
     }
 
-    /// Gives up the operation in progress, if any. What it has done stays done; a walk that it has begun is still to be
-    /// finished.
+    /// Gives up the operation in progress, if any. What it has done stays done; a walk that it has
+    /// begun is still to be finished.
     pub fn cancel(self: Pin<&mut Self>) {
         let _alone = self.prepared.is_some().then(lock);
         let cursor = self.project();
@@ -129,7 +132,8 @@ impl Cursor {
         self.suspended
     }
 
-    /// Before an operation begins or goes on: finishes what one that was given up has left over. Preemption point.
+    /// Before an operation begins or goes on: finishes what one that was given up has left over.
+    /// Preemption point.
     #[inline]
     pub(super) fn settle(&mut self) -> Progress<()> {
         if self.left_over { self.finish_walk() } else { Progress::Done(()) }
@@ -194,7 +198,8 @@ impl Cursor {
         self.prepared.nodes()
     }
 
-    /// Begins a walk (see [`Walk::new`]), under the tree lock: its result if it is over already, else it is suspended.
+    /// Begins a walk (see [`Walk::new`]), under the tree lock: its result if it is over already,
+    /// else it is suspended.
     pub(super) fn walk(
         &mut self,
         own: NodeId,
@@ -206,8 +211,8 @@ impl Cursor {
         self.run(turn)
     }
 
-    /// Begins a walk that changes the memory type of everything derived from `root` in `range`, under the tree lock: `Some` if
-    /// it is over already, else it is suspended.
+    /// Begins a walk that changes the memory type of everything derived from `root` in `range`,
+    /// under the tree lock: `Some` if it is over already, else it is suspended.
     pub(super) fn walk_for_type(
         &mut self,
         root: NodeId,

@@ -1,5 +1,5 @@
-//! What the debugger shows of page tables and mapping trees. It looks at them as they are while everything stands still,
-//! and stops after a bounded number of steps.
+//! What the debugger shows of page tables and mapping trees. It looks at them as they are while
+//! everything stands still, and stops after a bounded number of steps.
 use x2::Rights;
 
 use super::node::NodeId;
@@ -50,11 +50,13 @@ pub struct Holding {
     pub bits: u32,
     /// It is a piece of the node above, not derived from it.
     pub is_part: bool,
-    /// Where it is mapped: the space's root table, the address, the rights. None for roots, and what lives on in parts.
+    /// Where it is mapped: the space's root table, the address, the rights. None for roots, and
+    /// what lives on in parts.
     pub page: Option<(PhysAddr, VirtAddr, Rights)>,
 }
 
-/// Everything that is derived from the memory at `address`, in depth-first order: nothing where no memory can be.
+/// Everything that is derived from the memory at `address`, in depth-first order: nothing where no
+/// memory can be.
 pub fn tree(address: PhysAddr) -> impl Iterator<Item = Holding> {
     let is_memory = address.value() >> tree::PHYSICAL_BITS == 0;
     let mut next = (if is_memory { tree::root(address) } else { NodeId::NONE }, 0);

@@ -1,9 +1,9 @@
 //! The lock around the operations of this module, and these operations for the rest of the kernel.
 //!
-//! One processor at a time changes mappings: between two preemption points an operation is alone. The finer locks (trees,
-//! spaces) state what depends on what; while this one exists they are never contended, and taken only where that is checked
-//! ([`InnerLock`](crate::sync::InnerLock)). Walks through page tables without
-//! it are marked as such ([`arch::tlb::Walk`]).
+//! One processor at a time changes mappings: between two preemption points an operation is alone.
+//! The finer locks (trees, spaces) state what depends on what; while this one exists they are never
+//! contended, and taken only where that is checked ([`InnerLock`](crate::sync::InnerLock)). Walks
+//! through page tables without it are marked as such ([`arch::tlb::Walk`]).
 use core::pin::Pin;
 
 use x2::{Fpage, MapItem, Region, Rights};
@@ -21,7 +21,8 @@ use crate::arch;
 
 static LOCK: SpinLock<()> = SpinLock::new(());
 
-/// Waits until no other processor changes mappings. After the lock of ThreadControl, before every other.
+/// Waits until no other processor changes mappings. After the lock of ThreadControl, before every
+/// other.
 #[inline]
 pub fn lock() -> SpinLockGuard<'static, ()> {
     delay::between(Point::BeforeLock);
@@ -38,7 +39,8 @@ pub fn try_lock() -> Option<SpinLockGuard<'static, ()>> {
     Some(guard)
 }
 
-/// An operation, after what the one before it with the same cursor has left over ([`Cursor::cancel`]).
+/// An operation, after what the one before it with the same cursor has left over
+/// ([`Cursor::cancel`]).
 #[inline]
 fn settled<T>(
     mut cursor: Pin<&mut Cursor>,
@@ -50,7 +52,8 @@ fn settled<T>(
     }
 }
 
-/// Finishes the walk of an operation that does not go on, if it was in the midst of one. Preemption point.
+/// Finishes the walk of an operation that does not go on, if it was in the midst of one. Preemption
+/// point.
 pub fn finish_walk(cursor: Pin<&mut Cursor>) -> Progress<()> {
     let _alone = lock();
     cursor.project().finish_walk()

@@ -79,12 +79,14 @@ impl Step {
     }
 }
 
-/// Maps or grants what `item` offers of `from`'s pages to the part of `window` in `to` that the item selects, and returns
-/// the delivered fpage (X.2 rule 7.38): the part of the target region, with the rights granted; nilpage if nothing was
-/// mapped. Preemption point.
+/// Maps or grants what `item` offers of `from`'s pages to the part of `window` in `to` that the
+/// item selects, and returns the delivered fpage (X.2 rule 7.38): the part of the target region,
+/// with the rights granted; nilpage if nothing was mapped. Preemption point.
 ///
-/// I/O fpages meet I/O windows only (7.41, [`ports`]). Rules for memory: placement 7.32, rights 7.34 (a page that was mapped from the same parent before gets both), no effect 7.35,
-/// holes 7.36, other mappings in the way are flushed 7.37, grant 7.39 (which first flushes whatever is in the way).
+/// I/O fpages meet I/O windows only (7.41, [`ports`]). Rules for memory: placement 7.32, rights
+/// 7.34 (a page that was mapped from the same parent before gets both), no effect 7.35, holes 7.36,
+/// other mappings in the way are flushed 7.37, grant 7.39 (which first flushes whatever is in the
+/// way).
 ///
 /// [`OutOfMemory`]: the pages so far stay mapped.
 pub(super) fn map(
@@ -131,7 +133,8 @@ impl Transfer {
         self.run_pages(cursor)
     }
 
-    /// The common case: one small page of memory to an empty place. Anything else: `None`, nothing done.
+    /// The common case: one small page of memory to an empty place. Anything else: `None`, nothing
+    /// done.
     #[inline]
     fn plain_page(&self) -> Option<Result<Transferred, OutOfMemory>> {
         if self.kind == Kind::Grant {
@@ -177,7 +180,8 @@ impl Transfer {
         }
     }
 
-    /// Transfers one page, or makes room for it, or skips a hole. `left`: bytes of the region that follow `source`.
+    /// Transfers one page, or makes room for it, or skips a hole. `left`: bytes of the region that
+    /// follow `source`.
     #[inline]
     fn step(
         &self,
@@ -262,7 +266,8 @@ impl Transfer {
         })
     }
 
-    /// If a block of `level` at either address meets a KIP or UTCB area (X.2 rule 6.6): how far the area goes.
+    /// If a block of `level` at either address meets a KIP or UTCB area (X.2 rule 6.6): how far the
+    /// area goes.
     #[inline]
     fn blocked(&self, source: VirtAddr, target: VirtAddr, level: u32) -> Option<u64> {
         let bits = page_bits(level);
@@ -273,7 +278,8 @@ impl Transfer {
         skip(self.from, source).or_else(|| skip(self.to, target))
     }
 
-    /// The sender's page at `address`, or how far the hole there goes. sigma0's pages are at most of `level`.
+    /// The sender's page at `address`, or how far the hole there goes. sigma0's pages are at most
+    /// of `level`.
     #[inline(always)]
     fn find_source(&self, address: VirtAddr, level: u32) -> Result<Source, u64> {
         if self.from.is_sigma0() {
@@ -347,7 +353,8 @@ impl Transfer {
             });
         }
         if same {
-            // More rights need no invalidation: the processor walks again before it reports a fault.
+            // More rights need no invalidation: the processor walks again before it reports a
+            // fault.
             place.at.set_rights(present.or(rights));
             return Ok(Step::Advance(0));
         }
@@ -362,8 +369,9 @@ impl Transfer {
         !source.is_none() && tree::is_derived(node, source)
     }
 
-    /// Removes what a table at the target maps and what is not from the same parent, or `all`. `Advance`: the rest can
-    /// stay. What comes, while this gives way, to where it has looked is found when it is its turn.
+    /// Removes what a table at the target maps and what is not from the same parent, or `all`.
+    /// `Advance`: the rest can stay. What comes, while this gives way, to where it has looked is
+    /// found when it is its turn.
     fn remove_smaller(
         &self,
         cursor: &mut Cursor,
@@ -444,8 +452,8 @@ impl Transfer {
         }
     }
 
-    /// Moves the sender's page to an empty place: the node stays where it is in the tree, with everything derived from it
-    /// (X.2 rule 7.39).
+    /// Moves the sender's page to an empty place: the node stays where it is in the tree, with
+    /// everything derived from it (X.2 rule 7.39).
     fn move_page(
         &self,
         page: &Source,
@@ -473,8 +481,9 @@ impl Transfer {
     }
 }
 
-/// [`map`] at once, with all of `to` as the window, where `item` maps one small page to an empty place. Returns whether it is
-/// done; anything else, also if there is no memory for it: nothing is. The caller holds [`super::lock()`].
+/// [`map`] at once, with all of `to` as the window, where `item` maps one small page to an empty
+/// place. Returns whether it is done; anything else, also if there is no memory for it: nothing is.
+/// The caller holds [`super::lock()`].
 #[inline(always)]
 pub fn map_page(from: SpaceMemory, to: SpaceMemory, item: MapItem) -> bool {
     const SMALL: u32 = page_bits(1);
@@ -486,8 +495,9 @@ pub fn map_page(from: SpaceMemory, to: SpaceMemory, item: MapItem) -> bool {
     matches!(plain_page(from, to, source, target, item.rights()), Some(Ok(_)))
 }
 
-/// Maps the small page at `source` of `from`, memory, at `target`, where nothing is; returns the rights that the target has.
-/// Anything else, also less than small pages and areas that are not mappable: `None`, nothing done.
+/// Maps the small page at `source` of `from`, memory, at `target`, where nothing is; returns the
+/// rights that the target has. Anything else, also less than small pages and areas that are not
+/// mappable: `None`, nothing done.
 #[inline(always)]
 pub(super) fn plain_page(
     from: SpaceMemory,
@@ -564,8 +574,9 @@ fn sigma0_small_page(source: VirtAddr, rights: Rights) -> Option<PageEntry> {
     Some(PageEntry::page(address, 1, rights).with_memory_type(1, memory_type))
 }
 
-/// What a small page at `address`, below `parent` (none: the root that there is not yet), needs that is not there yet: tables
-/// of its space, with the shadow of the last, a part of `parent`, its node. On failure everything is as before.
+/// What a small page at `address`, below `parent` (none: the root that there is not yet), needs
+/// that is not there yet: tables of its space, with the shadow of the last, a part of `parent`, its
+/// node. On failure everything is as before.
 #[cold]
 fn prepare(
     to: SpaceMemory,
@@ -588,8 +599,8 @@ fn prepare(
     })
 }
 
-/// sigma0's page at `address` (which `space` is its memory or its ports): idempotent, as large as possible up to `level`,
-/// unless the memory is the kernel's. Else how far to skip.
+/// sigma0's page at `address` (which `space` is its memory or its ports): idempotent, as large as
+/// possible up to `level`, unless the memory is the kernel's. Else how far to skip.
 fn find_sigma0_page(space: SpaceMemory, address: VirtAddr, mut level: u32) -> Result<Source, u64> {
     let physical = PhysAddr::new(address.value());
     if space.is_ports() {

@@ -1,5 +1,5 @@
-//! Address spaces' memory: page tables, and the database of who mapped what to whom (X.2 rules 7.32 to 7.40, 8.1 to 8.8,
-//! K7, K12).
+//! Address spaces' memory: page tables, and the database of who mapped what to whom (X.2 rules 7.32
+//! to 7.40, 8.1 to 8.8, K7, K12).
 //!
 //! | file | what |
 //! |------|------|
@@ -22,15 +22,19 @@
 //! | `spare` | empty tables that stay where they are |
 //! | `changes` | invalidations collected until they are made known |
 //!
-//! What a mapping costs: a node of 32 bytes, paid by the mapper; a page-table entry and a shadow word, 12 bytes, in
-//! tables of 6 KiB, paid by the holder. A table that maps nothing but other tables, or the kernel's pages, has 4 KiB. A large page from which smaller ones are derived has an array of 2 KiB for each
-//! level between; memory of sigma0 that is mapped in small pages has one such array and one node for each 2 MiB, and a
-//! root with an array for each GiB. A record of 16 bytes describes each frame of kernel memory.
+//! What a mapping costs: a node of 32 bytes, paid by the mapper; a page-table entry and a shadow
+//! word, 12 bytes, in tables of 6 KiB, paid by the holder. A table that maps nothing but other
+//! tables, or the kernel's pages, has 4 KiB. A large page from which smaller ones are derived has
+//! an array of 2 KiB for each level between; memory of sigma0 that is mapped in small pages has one
+//! such array and one node for each 2 MiB, and a root with an array for each GiB. A record of 16
+//! bytes describes each frame of kernel memory.
 //!
-//! Operations that can take long are preemptible (K2): they return [`Progress::Preempted`] and are called again.
-//! Kernel memory runs out as an error of the mapping operation only (K4): unmapping never fails.
+//! Operations that can take long are preemptible (K2): they return [`Progress::Preempted`] and are
+//! called again. Kernel memory runs out as an error of the mapping operation only (K4): unmapping
+//! never fails.
 //!
-//! Locks (K12): one processor at a time changes mappings (`lock`). Below that see `tree` (the trees and the entries that map pages) and `table` (structure); order: tree, then space.
+//! Locks (K12): one processor at a time changes mappings (`lock`). Below that see `tree` (the trees
+//! and the entries that map pages) and `table` (structure); order: tree, then space.
 mod changes;
 mod control;
 mod cursor;

@@ -1,17 +1,19 @@
-//! Nodes of the mapping database: their fields, the lists that they form, and the status that they keep.
+//! Nodes of the mapping database: their fields, the lists that they form, and the status that they
+//! keep.
 //!
-//! A node is a *holding*: a naturally aligned block of memory of one page size (its level) that a space has from its
-//! parent. Derived holdings of the same size hang in the node's `child` list. Smaller ones hang in an array of 512
-//! lists, `parts`, one for each piece of the next smaller size; so does, always first in its list, the node of a *part*:
-//! a piece of the same holding that is treated on its own, because the large page was split, or (without a page-table
-//! entry of its own) because still smaller holdings were derived from it. What is derived from a part are its own
-//! children, the rest of its list, and the same piece of what hangs above it.
+//! A node is a *holding*: a naturally aligned block of memory of one page size (its level) that a
+//! space has from its parent. Derived holdings of the same size hang in the node's `child` list.
+//! Smaller ones hang in an array of 512 lists, `parts`, one for each piece of the next smaller
+//! size; so does, always first in its list, the node of a *part*: a piece of the same holding that
+//! is treated on its own, because the large page was split, or (without a page-table entry of its
+//! own) because still smaller holdings were derived from it. What is derived from a part are its
+//! own children, the rest of its list, and the same piece of what hangs above it.
 //!
-//! So splitting a page never touches what is derived from it, granting moves one node to another page-table entry,
-//! and no list is searched.
+//! So splitting a page never touches what is derived from it, granting moves one node to another
+//! page-table entry, and no list is searched.
 //!
-//! A node is *mapped* while a page-table entry maps its block. Otherwise it is the root, a part without an entry, a
-//! holding that lives on in parts, or a holding that is being removed.
+//! A node is *mapped* while a page-table entry maps its block. Otherwise it is the root, a part
+//! without an entry, a holding that lives on in parts, or a holding that is being removed.
 //!
 //! Everything here runs under the tree lock of the memory concerned ([`lock`](mod@super::lock)).
 use core::cell::Cell;
@@ -39,7 +41,8 @@ pub(super) struct Node {
     prev: Cell<NodeId>,
     /// The array of parts' lists; 0 = none.
     parts: Cell<u32>,
-    /// Mapped: where the page-table entry is ([`table::EntryRef`]). Otherwise: the block's first frame number.
+    /// Mapped: where the page-table entry is ([`table::EntryRef`]). Otherwise: the block's first
+    /// frame number.
     place: Cell<u32>,
     /// Who pays for the node: who mapped it.
     account: Cell<Account>,
@@ -98,7 +101,8 @@ pub(super) fn alloc_group(account: Account) -> Result<NodeId, OutOfMemory> {
 
 /// Frees a group of nodes that were prepared, of which `first` is the first, and never used.
 pub(super) fn free_group(first: NodeId) {
-    // SAFETY: nothing but the table for which they were prepared refers to them, and that goes, too.
+    // SAFETY: nothing but the table for which they were prepared refers to them, and that goes,
+    // too.
     unsafe { NODES.free_frame(PhysAddr::new(u64::from(first.0) * NODE_SIZE), first.account()) };
 }
 
@@ -108,7 +112,8 @@ pub fn usage() -> (u32, u32) {
     (NODES.usage().0, ARRAYS.usage().0)
 }
 
-/// Access status as two bits, write and read (rights shifted by one): what the holder has not seen yet, and what the parent has not been told yet.
+/// Access status as two bits, write and read (rights shifted by one): what the holder has not seen
+/// yet, and what the parent has not been told yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Status(u8);
 
@@ -165,7 +170,8 @@ pub(super) fn alloc_array(account: Account) -> Result<u32, OutOfMemory> {
 
 /// Returns an array.
 pub(super) fn free_array(array: u32, account: Account) {
-    // SAFETY: arrays are owned by the one node or table that names them, which the caller is taking apart.
+    // SAFETY: arrays are owned by the one node or table that names them, which the caller is taking
+    // apart.
     unsafe { ARRAYS.free(PhysAddr::new(u64::from(array) * ARRAY_SIZE), account) };
 }
 
@@ -180,8 +186,8 @@ pub(super) fn free_zero_array(array: u32, account: Account) {
 #[inline]
 pub(super) fn array_words(array: u32) -> &'static [Cell<u32>; ENTRIES] {
     let address = PhysAddr::new(u64::from(array) * ARRAY_SIZE);
-    // SAFETY: array indices come from `alloc_array` and are forgotten when the array is freed; cells of integers have no
-    // invalid values. The owner's lock keeps other processors out.
+    // SAFETY: array indices come from `alloc_array` and are forgotten when the array is freed;
+    // cells of integers have no invalid values. The owner's lock keeps other processors out.
     unsafe { &*arch::phys_to_virt(address).cast() }
 }
 
@@ -209,8 +215,9 @@ impl NodeId {
     #[inline]
     fn node(self) -> &'static Node {
         debug_assert!(!self.is_none());
-        // SAFETY: ids are made by `alloc` only, and every reference to a node (list, shadow, watched cursor) is removed
-        // before it is freed. The fields are cells, used by the holder of the tree lock.
+        // SAFETY: ids are made by `alloc` only, and every reference to a node (list, shadow,
+        // watched cursor) is removed before it is freed. The fields are cells, used by the holder
+        // of the tree lock.
         let node: &'static Node =
             unsafe { &*arch::phys_to_virt(PhysAddr::new(u64::from(self.0) * NODE_SIZE)).cast() };
         debug_assert!(node.flags.get() & LEVEL != 0, "{self:?} is free");
@@ -233,7 +240,8 @@ impl NodeId {
         Self(self.0 + number)
     }
 
-    /// Makes a node of a new group the part of `whole`, of `level`, that `entry` will map; it is in no list yet.
+    /// Makes a node of a new group the part of `whole`, of `level`, that `entry` will map; it is in
+    /// no list yet.
     #[inline]
     pub(super) fn prepare(self, whole: NodeId, level: u32, entry: table::EntryRef) {
         let account = whole.account();
@@ -249,13 +257,14 @@ impl NodeId {
         };
     }
 
-    /// Whether the node, which is [prepared](Self::prepare), is so for a part of `whole`, at the same payer's cost.
+    /// Whether the node, which is [prepared](Self::prepare), is so for a part of `whole`, at the
+    /// same payer's cost.
     pub(super) fn is_prepared_for(self, whole: NodeId) -> bool {
         self.parent() == whole && self.account() == whole.account()
     }
 
-    /// Puts what was prepared for its pieces into the node's lists, each part first; `table` is theirs. Where there is
-    /// a part already, it gets the entry.
+    /// Puts what was prepared for its pieces into the node's lists, each part first; `table` is
+    /// theirs. Where there is a part already, it gets the entry.
     pub(super) fn link_parts(self, table: table::Table) {
         let slots = array_words(self.node().parts.get());
         for (piece, (place, word)) in slots.iter().zip(table.shadow()).enumerate() {
@@ -457,8 +466,9 @@ impl NodeId {
         Ok(())
     }
 
-    /// Puts this node, whose block begins at `address`, into `parent`'s list for it: among its children if it is as
-    /// large, else into the list of its piece (which must exist). As a part it goes first, otherwise behind a part.
+    /// Puts this node, whose block begins at `address`, into `parent`'s list for it: among its
+    /// children if it is as large, else into the list of its piece (which must exist). As a part it
+    /// goes first, otherwise behind a part.
     #[inline]
     pub(super) fn link(self, parent: NodeId, address: PhysAddr, part: bool) {
         let node = self.node();
@@ -559,8 +569,9 @@ impl NodeId {
         }
     }
 
-    /// What [`tell_parent`](Self::tell_parent) and [`unlink`](Self::unlink) do, for an ordinary small page's node, whose block
-    /// begins at `address` and whose status is `status`. Returns the parent.
+    /// What [`tell_parent`](Self::tell_parent) and [`unlink`](Self::unlink) do, for an ordinary
+    /// small page's node, whose block begins at `address` and whose status is `status`. Returns the
+    /// parent.
     #[inline(always)]
     pub(super) fn leave_parent(self, address: PhysAddr, status: Status) -> NodeId {
         let node = self.node();
@@ -640,8 +651,8 @@ impl NodeId {
         }
     }
 
-    /// Moves what the holder has not seen of the whole block to every piece, so that it can be seen, and forgotten, piece
-    /// by piece. Without an array it stays.
+    /// Moves what the holder has not seen of the whole block to every piece, so that it can be
+    /// seen, and forgotten, piece by piece. Without an array it stays.
     pub(super) fn spread_status(self) {
         if self.node().parts.get() != 0 && !self.mine(Rights::NONE).is_none() {
             let mine = Status(self.node().status.get() & Status::MINE);
@@ -652,8 +663,8 @@ impl NodeId {
         }
     }
 
-    /// Collects the status kept for pieces `from..=last`: moves what the parent must hear into the node, and returns
-    /// what the holder has not seen, of which `forget` is forgotten.
+    /// Collects the status kept for pieces `from..=last`: moves what the parent must hear into the
+    /// node, and returns what the holder has not seen, of which `forget` is forgotten.
     pub(super) fn collect_parts(self, from: usize, last: usize, forget: Rights) -> Rights {
         let parts = self.node().parts.get();
         if parts == 0 {

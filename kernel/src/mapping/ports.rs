@@ -1,9 +1,10 @@
 //! I/O ports: a second forest of mappings with the rules of the first (X.2 rules 7.41, 8.9, 8.10).
 //!
-//! Each port is treated as a page of 4 KiB of its own, at an address that no memory has: port p is the page p of the last
-//! GiB of the physical addresses that nodes can name. A space that has ports has a second set of page tables, whose root
-//! maps just this GiB, each port at its own address; no processor ever walks them. 512 ports that were mapped together
-//! are one page of 2 MiB. So a port costs what a page costs, and is mapped, granted, split and revoked by the same code.
+//! Each port is treated as a page of 4 KiB of its own, at an address that no memory has: port p is
+//! the page p of the last GiB of the physical addresses that nodes can name. A space that has ports
+//! has a second set of page tables, whose root maps just this GiB, each port at its own address; no
+//! processor ever walks them. 512 ports that were mapped together are one page of 2 MiB. So a port
+//! costs what a page costs, and is mapped, granted, split and revoked by the same code.
 //!
 //! What a processor knows of a space's ports ([`arch::ports`](crate::arch::ports)) is made from
 //! these tables on demand, and forgotten when one of them is removed.
@@ -32,8 +33,8 @@ fn addresses(ports: PortRange) -> (u64, u64) {
     (start, start + (1 << (ports.size_log2 + page_bits(1))) - 1)
 }
 
-/// Maps or grants the ports that `item` offers, the window accepts and the sender has, and returns the delivered fpage.
-/// Preemption point; [`OutOfMemory`]: the ports so far stay mapped.
+/// Maps or grants the ports that `item` offers, the window accepts and the sender has, and returns
+/// the delivered fpage. Preemption point; [`OutOfMemory`]: the ports so far stay mapped.
 pub(super) fn map(
     cursor: Pin<&mut Cursor>,
     from: SpaceMemory,
@@ -72,8 +73,8 @@ pub(super) fn map(
     }
 }
 
-/// Takes the ports of `fpage` from everybody who has them from `space`, and from itself if `flush`. Ports have no status.
-/// Preemption point.
+/// Takes the ports of `fpage` from everybody who has them from `space`, and from itself if `flush`.
+/// Ports have no status. Preemption point.
 pub(super) fn unmap(cursor: &mut Cursor, space: SpaceMemory, fpage: Fpage, flush: bool) -> Progress<()> {
     let (Some(range), Some(space)) = (fpage.ports(), space.ports()) else { return cursor.finish(()) };
     let (start, last) = addresses(range);

@@ -1,7 +1,8 @@
-//! sigma0's own use of memory: every address that is not the kernel's is mapped at itself, as it is touched.
+//! sigma0's own use of memory: every address that is not the kernel's is mapped at itself, as it is
+//! touched.
 //!
-//! These pages have no nodes: sigma0 cannot lose them, and what it maps to others is derived from the roots of the
-//! trees.
+//! These pages have no nodes: sigma0 cannot lose them, and what it maps to others is derived from
+//! the roots of the trees.
 use x2::Rights;
 
 use super::space::SpaceMemory;
@@ -13,8 +14,8 @@ use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
 /// Level of the pages that sigma0 gets where it can: 2 MiB.
 const USUAL_LEVEL: u32 = 2;
 
-/// Serves a page fault of sigma0. Returns whether there is memory for it at `address` now; if not, the fault is an
-/// error of sigma0's.
+/// Serves a page fault of sigma0. Returns whether there is memory for it at `address` now; if not,
+/// the fault is an error of sigma0's.
 pub(super) fn sigma0_fault(space: SpaceMemory, address: VirtAddr) -> Result<bool, OutOfMemory> {
     debug_assert!(space.is_sigma0());
     let page = x2::Region::containing(address.value(), page_bits(1));

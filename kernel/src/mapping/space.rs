@@ -1,4 +1,5 @@
-//! The memory of an address space: its page tables, who pays for them, and what in it is not mappable.
+//! The memory of an address space: its page tables, who pays for them, and what in it is not
+//! mappable.
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,7 +15,8 @@ use crate::arch::page_entry::{PageEntry, ROOT_LEVEL, page_bits};
 use crate::memory::{Account, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, node};
 use crate::sync::{InnerLock, InnerLockGuard, SharedByte, SharedFlag, SpinLockGuard};
 
-/// The memory side of an address space. A plain name, valid until [`super::destroy`] is done with it.
+/// The memory side of an address space. A plain name, valid until [`super::destroy`] is done with
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct SpaceMemory(SpaceId);
@@ -49,8 +51,8 @@ impl Area {
     }
 }
 
-/// Set at creation and, for the areas, while the space has no active thread; read by any processor. The tables are
-/// covered by the locks named in [`super::table`].
+/// Set at creation and, for the areas, while the space has no active thread; read by any processor.
+/// The tables are covered by the locks named in [`super::table`].
 #[repr(C, align(64))]
 struct State {
     lock: InnerLock,
@@ -64,12 +66,13 @@ struct State {
     node: SharedByte,
     account: Account,
     root: Table,
-    /// The ports of this memory, if it has any, or the memory that these ports belong to. The ports come with the first
-    /// port and go with the space.
+    /// The ports of this memory, if it has any, or the memory that these ports belong to. The ports
+    /// come with the first port and go with the space.
     twin: Cell<Option<SpaceMemory>>,
     /// The table that became empty last, or [`NO_TABLE`], or [`NO_SPARE`]. It may be in use again.
     spare: Cell<u32>,
-    /// The table of small pages that a walk found last, if the other word is the number of the 2 MiB that it maps.
+    /// The table of small pages that a walk found last, if the other word is the number of the 2
+    /// MiB that it maps.
     recent: Cell<Table>,
     recent_block: Cell<u32>,
     areas: [Area; AREAS],
@@ -131,8 +134,8 @@ impl SpaceMemory {
         Self::create(account, false, None)
     }
 
-    /// The memory of sigma0: whatever is not the kernel's is mapped there at its own address, as it is touched. All ports
-    /// are its own, too.
+    /// The memory of sigma0: whatever is not the kernel's is mapped there at its own address, as it
+    /// is touched. All ports are its own, too.
     pub fn new_sigma0(account: Account) -> Result<Self, OutOfMemory> {
         let memory = Self::create(account, true, None)?;
         memory.make_ports()?;
@@ -224,7 +227,8 @@ impl SpaceMemory {
         self.state().twin.get().unwrap_or(self)
     }
 
-    /// Frees the root and the state of a space that maps nothing any more. The space must not be active anywhere.
+    /// Frees the root and the state of a space that maps nothing any more. The space must not be
+    /// active anywhere.
     pub(super) fn delete(self) {
         let account = self.account();
         let root = self.root();
@@ -242,7 +246,8 @@ impl SpaceMemory {
 
     #[inline]
     fn state(self) -> &'static State {
-        // SAFETY: ids are made by `create` and valid until `delete`; the fields are cells and locks, or constant.
+        // SAFETY: ids are made by `create` and valid until `delete`; the fields are cells and
+        // locks, or constant.
         unsafe { &*arch::phys_to_virt(PhysAddr::new(u64::from(self.0.0) * ALIGNMENT)).cast() }
     }
 
@@ -272,7 +277,8 @@ impl SpaceMemory {
         self.state().spare.set(NO_SPARE);
     }
 
-    /// The table of small pages for `address`, if it is the one that was [found](Self::remember_table) last and is still in place.
+    /// The table of small pages for `address`, if it is the one that was
+    /// [found](Self::remember_table) last and is still in place.
     #[inline(always)]
     pub(super) fn recent_table(self, address: VirtAddr) -> Option<Table> {
         let state = self.state();
@@ -343,10 +349,11 @@ impl SpaceMemory {
         self.root().address()
     }
 
-    /// The same as [`Self::lookup`] for an access that the kernel makes for a user who may make it, `access` being one right:
-    /// it shows in the page's status. `None`: the user may not.
+    /// The same as [`Self::lookup`] for an access that the kernel makes for a user who may make it,
+    /// `access` being one right: it shows in the page's status. `None`: the user may not.
     pub fn access(self, address: VirtAddr, access: Rights) -> Option<Translation> {
-        // One look: what is noted is noted of the page that was found, or of none if that goes meanwhile.
+        // One look: what is noted is noted of the page that was found, or of none if that goes
+        // meanwhile.
         let place = self.page_at(address)?;
         let translation = Translation::of(place, address);
         if !translation.rights.contains(access) {
@@ -356,7 +363,8 @@ impl SpaceMemory {
         Some(translation)
     }
 
-    /// What `address` means in this space now. The caller holds [`super::lock()`] or is within an [`arch::tlb::Walk`].
+    /// What `address` means in this space now. The caller holds [`super::lock()`] or is within an
+    /// [`arch::tlb::Walk`].
     pub fn lookup(self, address: VirtAddr) -> Option<Translation> {
         self.page_at(address).map(|place| Translation::of(place, address))
     }
@@ -405,8 +413,8 @@ impl SpaceMemory {
         is_kernels.then(|| place.entry.address())
     }
 
-    /// Makes sure that [`KernelPage::commit`] can put a kernel frame at `address` (a KIP or UTCB page). If something is
-    /// mapped there (which was to be flushed), there is no room for it.
+    /// Makes sure that [`KernelPage::commit`] can put a kernel frame at `address` (a KIP or UTCB
+    /// page). If something is mapped there (which was to be flushed), there is no room for it.
     pub fn reserve_kernel_page(self, address: VirtAddr) -> Result<KernelPage, OutOfMemory> {
         let alone = lock();
         if table::find(self, address, 1).entry != PageEntry::EMPTY {
@@ -421,7 +429,8 @@ impl SpaceMemory {
         }
     }
 
-    /// Maps a kernel frame for the user at `address`, which lies in the KIP or UTCB area and is free.
+    /// Maps a kernel frame for the user at `address`, which lies in the KIP or UTCB area and is
+    /// free.
     pub fn insert_kernel_frame(
         self,
         address: VirtAddr,
@@ -432,8 +441,8 @@ impl SpaceMemory {
         Ok(())
     }
 
-    /// Undoes [`SpaceMemory::insert_kernel_frame`]; returns the frame that was there, which no processor can reach
-    /// through this space any more.
+    /// Undoes [`SpaceMemory::insert_kernel_frame`]; returns the frame that was there, which no
+    /// processor can reach through this space any more.
     pub fn remove_kernel_frame(self, address: VirtAddr) -> Option<PhysAddr> {
         let _alone = lock();
         let place = table::find(self, address, 1);
@@ -450,8 +459,8 @@ impl SpaceMemory {
     }
 }
 
-/// A place for a kernel frame in a user space, whose page tables exist. Dropped unused, it leaves no trace. No other
-/// operation on the space may come between reservation and use.
+/// A place for a kernel frame in a user space, whose page tables exist. Dropped unused, it leaves
+/// no trace. No other operation on the space may come between reservation and use.
 pub struct KernelPage {
     _alone: SpinLockGuard<'static, ()>,
     space: SpaceMemory,

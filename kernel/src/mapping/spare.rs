@@ -1,9 +1,11 @@
 //! Spare page tables: empty ones that stay where they are.
 //!
-//! A program that gets a page, uses it and gives it back often has nothing else in that page's table. So the last table of a
-//! space that has become empty stays in place, with those above that only lead to it, still paid by the space (K4): the next
-//! page there finds it. At most [`MOST`] spaces have one. It goes when another table of the space becomes empty, when a larger
-//! page is to be mapped in its place, with the space, and when anybody lacks kernel memory ([`or_from_spare`]).
+//! A program that gets a page, uses it and gives it back often has nothing else in that page's
+//! table. So the last table of a space that has become empty stays in place, with those above that
+//! only lead to it, still paid by the space (K4): the next page there finds it. At most [`MOST`]
+//! spaces have one. It goes when another table of the space becomes empty, when a larger page is to
+//! be mapped in its place, with the space, and when anybody lacks kernel memory
+//! ([`or_from_spare`]).
 //!
 //! Spare tables are never ports' or sigma0's.
 use super::changes::Changes;
@@ -46,7 +48,8 @@ pub(super) fn init() {
     *SPACES.lock() = Spaces { spaces: [None; MOST], next: 0 };
 }
 
-/// `table` of `space`, which keeps one, has become empty and is not its spare table: now it is. The one before goes.
+/// `table` of `space`, which keeps one, has become empty and is not its spare table: now it is. The
+/// one before goes.
 #[cold]
 pub(super) fn keep(space: SpaceMemory, table: Table) {
     debug_assert!(table.used() == 0 && table != space.root());
@@ -103,8 +106,8 @@ pub(super) fn give_back() -> bool {
     spaces.into_iter().flatten().filter(|&space| release(space)).count() > 0
 }
 
-/// What `allocate`, which leaves nothing when it fails, results in; if it lacks memory, once more without spare tables. Under
-/// [`lock::lock`].
+/// What `allocate`, which leaves nothing when it fails, results in; if it lacks memory, once more
+/// without spare tables. Under [`lock::lock`].
 #[inline]
 pub(super) fn or_give_back<T>(
     mut allocate: impl FnMut() -> Result<T, OutOfMemory>,

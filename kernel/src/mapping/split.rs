@@ -1,9 +1,10 @@
 //! Large pages become small ones (X.2 rules 7.39, 8.4).
 //!
-//! That takes a table of 512 entries and as many nodes. They are made beforehand, a group at a time between looks for
-//! interrupts, and nobody knows of them until they are put in their place in one go: so a split that gives way has changed
-//! nothing. What is made depends on nothing but what the large page is; if that is not so any more when the operation goes
-//! on, because the page is gone or another, it is thrown away.
+//! That takes a table of 512 entries and as many nodes. They are made beforehand, a group at a time
+//! between looks for interrupts, and nobody knows of them until they are put in their place in one
+//! go: so a split that gives way has changed nothing. What is made depends on nothing but what the
+//! large page is; if that is not so any more when the operation goes on, because the page is gone
+//! or another, it is thrown away.
 use x2::Rights;
 
 use super::changes::Noted;
@@ -18,8 +19,9 @@ use crate::memory::{Account, OutOfMemory};
 /// What it takes to make a group.
 const PREPARE: Work = 40;
 
-/// The table that will take the place of a large page, with the nodes of its entries: as many as it has used, in groups.
-/// Apart from spaces and trees, so under no lock but that of the one whose it is.
+/// The table that will take the place of a large page, with the nodes of its entries: as many as it
+/// has used, in groups. Apart from spaces and trees, so under no lock but that of the one whose it
+/// is.
 pub(super) struct Prepared {
     /// 0 = none.
     table: u32,
@@ -84,9 +86,9 @@ fn part_of(page: PageEntry, piece: usize, level: u32) -> PageEntry {
     page.without_status().part(piece, level + 1)
 }
 
-/// Splits the large page that maps `node` into parts of the next smaller size. The node stays as their parent. All or
-/// nothing: on failure, and while it is not done, everything is as before. Under the tree lock. Preemption point: called again
-/// with the same `prepared` after `Preempted`.
+/// Splits the large page that maps `node` into parts of the next smaller size. The node stays as
+/// their parent. All or nothing: on failure, and while it is not done, everything is as before.
+/// Under the tree lock. Preemption point: called again with the same `prepared` after `Preempted`.
 #[cold]
 pub(super) fn split(
     node: NodeId,

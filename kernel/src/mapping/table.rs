@@ -1,19 +1,22 @@
 //! Page tables of user spaces and their shadows.
 //!
-//! A table has a *shadow*, an array of 512 words: for an entry that maps a page the word names the page's node in
-//! the mapping database, so that the way from a fault address to the node costs no search. It is zero for pages
-//! without a node: kernel frames (KIP, UTCBs) and sigma0's own idempotent pages. The table's frame record names the
-//! shadow, the space and the address from which the table maps, so that the way back costs no search either.
+//! A table has a *shadow*, an array of 512 words: for an entry that maps a page the word names the
+//! page's node in the mapping database, so that the way from a fault address to the node costs no
+//! search. It is zero for pages without a node: kernel frames (KIP, UTCBs) and sigma0's own
+//! idempotent pages. The table's frame record names the shadow, the space and the address from
+//! which the table maps, so that the way back costs no search either.
 //!
-//! A table gets a shadow of its own with its first page that has a node ([`EntryRef::for_node`]), and keeps it. Before that, and in
-//! tables that only lead to others for ever, its shadow is the one that all such tables have in common, which holds only zeros. So
-//! whoever reads a shadow need not ask; only a [`NodeEntry`] is filled for a node.
+//! A table gets a shadow of its own with its first page that has a node ([`EntryRef::for_node`]),
+//! and keeps it. Before that, and in tables that only lead to others for ever, its shadow is the
+//! one that all such tables have in common, which holds only zeros. So whoever reads a shadow need
+//! not ask; only a [`NodeEntry`] is filled for a node.
 //!
-//! A table exists only while it has an entry, or is the spare one of its space ([`super::spare`]); when it is freed, it is known
-//! to be zero.
+//! A table exists only while it has an entry, or is the spare one of its space ([`super::spare`]);
+//! when it is freed, it is known to be zero.
 //!
-//! Locks: a space's lock covers which tables it has and how many entries they use; the entries that map pages, and the
-//! shadow words beside them, change only under the tree lock of the memory that they map (K12).
+//! Locks: a space's lock covers which tables it has and how many entries they use; the entries that
+//! map pages, and the shadow words beside them, change only under the tree lock of the memory that
+//! they map (K12).
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -26,7 +29,8 @@ use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, index, page_bits};
 use crate::memory::frame::{self, Use};
 use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, VirtAddr, node};
 
-/// The shadow of all tables that have none of their own: an array of zeros, to which nothing else is ever written. Made at boot.
+/// The shadow of all tables that have none of their own: an array of zeros, to which nothing else
+/// is ever written. Made at boot.
 static NO_SHADOW: AtomicU32 = AtomicU32::new(0);
 
 /// Makes what tables have in common: for a new machine.
@@ -57,7 +61,8 @@ pub(super) struct Described {
     shadow: &'static Cell<u32>,
 }
 
-/// Where a walk down the tables ended: at an entry that maps a page, at an empty one, or at the level asked for.
+/// Where a walk down the tables ended: at an entry that maps a page, at an empty one, or at the
+/// level asked for.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) at: EntryRef,
@@ -66,9 +71,9 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Where the walk ended at an empty entry: how many empty entries there are behind it in its table, of some at most, so
-    /// that whoever looks for pages goes over large holes in few steps. What is behind the end of a group of entries that is
-    /// not empty is not looked at.
+    /// Where the walk ended at an empty entry: how many empty entries there are behind it in its
+    /// table, of some at most, so that whoever looks for pages goes over large holes in few steps.
+    /// What is behind the end of a group of entries that is not empty is not looked at.
     #[inline]
     pub(super) fn empty_behind(&self) -> u32 {
         const GROUP: usize = 8;
@@ -149,7 +154,8 @@ impl Table {
         (0..GROUP as u32).fold(0, |all, number| all | first.later(number).load().raw()) == 0
     }
 
-    /// Frees a table that nobody can reach any more, not even a processor. `zeroed`: it holds only zeros.
+    /// Frees a table that nobody can reach any more, not even a processor. `zeroed`: it holds only
+    /// zeros.
     pub(super) fn free(self, zeroed: bool) {
         debug_assert!(self.used() == 0);
         self.give_back(self.space().memory().account(), zeroed);
@@ -259,8 +265,8 @@ impl Table {
         array_words(self.record().link.get())
     }
 
-    /// Puts the table at the head of a list of tables that are to be freed. The list goes through the field that said
-    /// where the table mapped from.
+    /// Puts the table at the head of a list of tables that are to be freed. The list goes through
+    /// the field that said where the table mapped from.
     pub(super) fn push(self, list: &mut u32) {
         self.record().place.set(*list);
         *list = self.0;
@@ -287,15 +293,15 @@ impl EntryRef {
 
     #[inline]
     fn word(self) -> &'static AtomicU64 {
-        // SAFETY: references are made from tables in use, by index; tables are kernel memory, always mapped. A word that
-        // the processor also writes is atomic.
+        // SAFETY: references are made from tables in use, by index; tables are kernel memory,
+        // always mapped. A word that the processor also writes is atomic.
         unsafe { &*arch::phys_to_virt(PhysAddr::new(u64::from(self.0) * 8)).cast() }
     }
 
     #[inline]
     pub(super) fn load(self) -> PageEntry {
-        // Relaxed here and below: the locks order what processors do to an entry; the processor's own walks and status
-        // updates are atomic.
+        // Relaxed here and below: the locks order what processors do to an entry; the processor's
+        // own walks and status updates are atomic.
         PageEntry::from_raw(self.word().load(Ordering::Relaxed))
     }
 
@@ -349,7 +355,8 @@ impl EntryRef {
         self.table().has_shadow().then_some(NodeEntry(self))
     }
 
-    /// As [`ready_for_node`](Self::ready_for_node); the table is made ready if it is not, and stays so.
+    /// As [`ready_for_node`](Self::ready_for_node); the table is made ready if it is not, and stays
+    /// so.
     #[inline]
     pub(super) fn for_node(self) -> Result<NodeEntry, OutOfMemory> {
         if !self.table().has_shadow() {
@@ -401,7 +408,8 @@ impl EntryRef {
         }
     }
 
-    /// Notes an access by the kernel on behalf of a user in the status of `page`, if that is what is still there.
+    /// Notes an access by the kernel on behalf of a user in the status of `page`, if that is what
+    /// is still there.
     pub(super) fn touch(self, page: PageEntry, write: bool) {
         // If it is not, the page has just changed or been touched by its user.
         let touched = page.touched(write).raw();
@@ -414,7 +422,8 @@ impl EntryRef {
         PageEntry::from_raw(self.word().fetch_and(clear, Ordering::Relaxed))
     }
 
-    /// Empties the entry and returns it as it was, with the status up to that moment; frees tables that become empty.
+    /// Empties the entry and returns it as it was, with the status up to that moment; frees tables
+    /// that become empty.
     #[inline]
     pub(super) fn remove(self, changes: &mut Changes) -> PageEntry {
         self.described().remove(self.table().space().memory(), self.virtual_address(), changes)
@@ -476,14 +485,16 @@ impl Described {
         entry
     }
 
-    /// Whether the table stays in place when the entry is empty: others are not, or it is `space`'s spare one anyway.
+    /// Whether the table stays in place when the entry is empty: others are not, or it is `space`'s
+    /// spare one anyway.
     #[inline(always)]
     pub(super) fn table_stays(&self, space: SpaceMemory) -> bool {
         self.record.used.get() > 1 || space.spare() == Some(self.at.table())
     }
 
-    /// As [`Self::remove`], but nothing is done about the table. A page without a node may be in a table without a shadow of its own:
-    /// the zero that is written then is all that is ever written to the common one.
+    /// As [`Self::remove`], but nothing is done about the table. A page without a node may be in a
+    /// table without a shadow of its own: the zero that is written then is all that is ever written
+    /// to the common one.
     #[inline(always)]
     pub(super) fn take(&self, space: SpaceMemory, address: VirtAddr, changes: &mut impl Noted) -> PageEntry {
         let Self { at, record, shadow } = *self;
@@ -503,8 +514,8 @@ pub(super) fn release(space: SpaceMemory, table: Table, changes: &mut Changes) {
     changes.emptied = release_tables(space, table, changes.emptied);
 }
 
-/// As [`release`]; a translation in `table` has been invalidated since it led to a page. Returns `emptied` with what was taken
-/// out.
+/// As [`release`]; a translation in `table` has been invalidated since it led to a page. Returns
+/// `emptied` with what was taken out.
 #[cold]
 fn release_tables(space: SpaceMemory, mut table: Table, mut emptied: Emptied) -> Emptied {
     let _lock = space.lock();
@@ -545,7 +556,8 @@ pub(super) fn find(space: SpaceMemory, address: VirtAddr, level: u32) -> Place {
     }
 }
 
-/// The table of small pages for `address`, which is the user's, in a space's memory, if there is one. Under [`super::lock()`].
+/// The table of small pages for `address`, which is the user's, in a space's memory, if there is
+/// one. Under [`super::lock()`].
 #[inline(always)]
 pub(super) fn small_table(space: SpaceMemory, address: VirtAddr) -> Option<Table> {
     debug_assert!(!space.is_ports() && address.value() < arch::USER_END);
@@ -577,8 +589,9 @@ fn find_and_remember(space: SpaceMemory, address: VirtAddr) -> Place {
     place
 }
 
-/// Makes the tables between the root and `level` for `address` where there are none; the space must not have a page
-/// there. Returns the entry of `level`. On failure tables that were made stay until [`trim`].
+/// Makes the tables between the root and `level` for `address` where there are none; the space must
+/// not have a page there. Returns the entry of `level`. On failure tables that were made stay until
+/// [`trim`].
 pub(super) fn make(space: SpaceMemory, address: VirtAddr, level: u32) -> Result<EntryRef, OutOfMemory> {
     make_from(find(space, address, level), space, address, level)
 }

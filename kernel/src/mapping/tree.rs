@@ -1,11 +1,13 @@
-//! The forest of mappings: one tree for each GiB of physical memory, rooted in sigma0's holding of it.
+//! The forest of mappings: one tree for each GiB of physical memory, rooted in sigma0's holding of
+//! it.
 //!
-//! sigma0 holds all memory but the kernel's. Its holding of one GiB is a root node, made when something is first derived
-//! from it and freed with the last such mapping. A directory finds the root; its arrays, one for each 512 GiB that was
-//! ever mapped, stay.
+//! sigma0 holds all memory but the kernel's. Its holding of one GiB is a root node, made when
+//! something is first derived from it and freed with the last such mapping. A directory finds the
+//! root; its arrays, one for each 512 GiB that was ever mapped, stay.
 //!
-//! The tree lock of a GiB covers its root's place in the directory, all nodes of the tree, and the page-table entries
-//! that map them. Lock order: tree, then space. Locks are shared by GiBs that are 64 apart.
+//! The tree lock of a GiB covers its root's place in the directory, all nodes of the tree, and the
+//! page-table entries that map them. Lock order: tree, then space. Locks are shared by GiBs that
+//! are 64 apart.
 use core::cell::Cell;
 
 use x2::Rights;
@@ -23,8 +25,8 @@ use crate::sync::{InnerLock, InnerLockGuard, SpinLock};
 
 /// Level of the roots: 1 GiB.
 pub(super) const TREE_LEVEL: u32 = 3;
-/// log2 of the physical addresses that can be mapped to users: node fields hold 32-bit frame numbers. The last GiB are I/O
-/// ports.
+/// log2 of the physical addresses that can be mapped to users: node fields hold 32-bit frame
+/// numbers. The last GiB are I/O ports.
 pub(super) const PHYSICAL_BITS: u32 = 44;
 const DIRECTORY: usize = 1 << (PHYSICAL_BITS - page_bits(TREE_LEVEL + 1));
 
@@ -48,8 +50,8 @@ static RESERVED: SpinLock<Reserved> = SpinLock::new(Reserved {
     count: 0,
 });
 
-/// Says what physical memory (and device registers) sigma0 never gets: the kernel's image, its memory, the interrupt
-/// controllers. Call once, before the first space is made.
+/// Says what physical memory (and device registers) sigma0 never gets: the kernel's image, its
+/// memory, the interrupt controllers. Call once, before the first space is made.
 ///
 /// # Panics
 /// If there are more than 32 ranges: the boot code merges them.
@@ -70,7 +72,8 @@ pub(super) fn lock(address: PhysAddr) -> InnerLockGuard<'static> {
     LOCK[(address.value() >> page_bits(TREE_LEVEL)) as usize % LOCKS].lock()
 }
 
-/// If part of `start..start + 2^bits` is the kernel's, or does not exist: the end of that part, exclusive.
+/// If part of `start..start + 2^bits` is the kernel's, or does not exist: the end of that part,
+/// exclusive.
 pub(super) fn reserved_in(start: PhysAddr, bits: u32) -> Option<PhysAddr> {
     let end = start.offset(1 << bits);
     if end.value() > PORT_BASE {
@@ -89,8 +92,8 @@ pub(super) fn root(address: PhysAddr) -> NodeId {
     }
 }
 
-/// The part of sigma0's holding that small pages at `address` are derived from, or what there is above it; none: not even the
-/// root. Under the tree lock.
+/// The part of sigma0's holding that small pages at `address` are derived from, or what there is
+/// above it; none: not even the root. Under the tree lock.
 pub(super) fn root_for_small_pages(address: PhysAddr) -> NodeId {
     let root = root(address);
     if root.is_none() {
@@ -104,7 +107,8 @@ fn root_word(array: u32, address: PhysAddr) -> &'static Cell<u32> {
     &array_words(array)[index(address.value(), TREE_LEVEL)]
 }
 
-/// The root of the tree for `address`, made on the account of sigma0 if there is none. Under the tree lock.
+/// The root of the tree for `address`, made on the account of sigma0 if there is none. Under the
+/// tree lock.
 pub(super) fn make_root(address: PhysAddr, sigma0: Account) -> Result<NodeId, OutOfMemory> {
     let array = {
         let mut roots = ROOTS.lock();
@@ -123,8 +127,9 @@ pub(super) fn make_root(address: PhysAddr, sigma0: Account) -> Result<NodeId, Ou
     Ok(NodeId::from_raw(word.get()))
 }
 
-/// Where to put a holding of `level` at `address` that is derived from `node`: under `node` itself, or under a part of
-/// it, made on `account`. If it stays unused, [`release`] frees what was made; on failure that has been done.
+/// Where to put a holding of `level` at `address` that is derived from `node`: under `node` itself,
+/// or under a part of it, made on `account`. If it stays unused, [`release`] frees what was made;
+/// on failure that has been done.
 #[inline]
 pub(super) fn anchor(
     mut node: NodeId,
@@ -145,7 +150,8 @@ pub(super) fn anchor(
     Ok(node)
 }
 
-/// The part of `node` at `address`, made if necessary; `node` itself if its list is the right place.
+/// The part of `node` at `address`, made if necessary; `node` itself if its list is the right
+/// place.
 #[inline]
 fn step_down(node: NodeId, address: PhysAddr, level: u32, account: Account) -> Result<NodeId, OutOfMemory> {
     node.make_parts(account)?;
@@ -164,15 +170,16 @@ fn step_down(node: NodeId, address: PhysAddr, level: u32, account: Account) -> R
     Ok(part)
 }
 
-/// Whether `node` is derived from what `source`, a page at the same memory, is or is a part of. As the mapped parts of a
-/// holding do not overlap, the node's parent is then just that page.
+/// Whether `node` is derived from what `source`, a page at the same memory, is or is a part of. As
+/// the mapped parts of a holding do not overlap, the node's parent is then just that page.
 pub(super) fn is_derived(node: NodeId, source: NodeId) -> bool {
     let parent = node.holding().parent();
     !parent.is_none() && parent.holding() == source.holding()
 }
 
-/// Frees `node` if it stands for nothing any more, then what stood only for it above. That is at most one part for each
-/// level: where more is void, because a removal is on its way down, the walk stands at the end, and frees it step by step.
+/// Frees `node` if it stands for nothing any more, then what stood only for it above. That is at
+/// most one part for each level: where more is void, because a removal is on its way down, the walk
+/// stands at the end, and frees it step by step.
 pub(super) fn release(mut node: NodeId) {
     while is_void(node) && !(node.is_watched() && walk::stands_on(node)) {
         let parent = node.parent();
@@ -184,8 +191,8 @@ pub(super) fn release(mut node: NodeId) {
     }
 }
 
-/// Frees an ordinary small page's node, from which nothing is derived: its entry is `gone`. Also frees what stood only for it
-/// above. Returns what the holder had not seen of the page's use.
+/// Frees an ordinary small page's node, from which nothing is derived: its entry is `gone`. Also
+/// frees what stood only for it above. Returns what the holder had not seen of the page's use.
 #[inline(always)]
 pub(super) fn free_plain(node: NodeId, gone: PageEntry) -> Rights {
     let address = gone.address();
@@ -215,7 +222,8 @@ pub(super) fn release_below(mut node: NodeId, kept: NodeId) {
     }
 }
 
-/// Whether `node` maps nothing, has nothing below it, and need not keep the status of a piece of a large page.
+/// Whether `node` maps nothing, has nothing below it, and need not keep the status of a piece of a
+/// large page.
 #[inline]
 pub(super) fn is_void(node: NodeId) -> bool {
     !node.is_mapped() && node.is_leaf() && !(node.is_part() && node.parent().is_mapped())
@@ -248,8 +256,8 @@ pub(super) fn unmap(node: NodeId, changes: &mut Changes) {
     node.add_status(Status::fresh(entry.status()));
 }
 
-/// The rights that `wanted` comes to for a holder of `held` (X.2 rule 7.34): those of both, and what the processor cannot
-/// forbid with them.
+/// The rights that `wanted` comes to for a holder of `held` (X.2 rule 7.34): those of both, and
+/// what the processor cannot forbid with them.
 #[inline]
 pub(super) fn granted(wanted: Rights, held: Rights) -> Rights {
     let rights = wanted.and(held);

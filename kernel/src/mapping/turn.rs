@@ -2,7 +2,8 @@
 use super::changes::Changes;
 use crate::arch;
 
-/// Work that takes about 50 instructions. A turn looks for interrupts each time that [`arch::POLL_INTERVAL`] of it are done.
+/// Work that takes about 50 instructions. A turn looks for interrupts each time that
+/// [`arch::POLL_INTERVAL`] of it are done.
 pub(super) type Work = u32;
 
 /// A page, or a hole, of a range that is unmapped.
@@ -34,8 +35,8 @@ impl Turn {
         Self { changes: Changes::new(), done: 0 }
     }
 
-    /// Before `work` more is done: whether to give way first, because an interrupt is pending. At the beginning of a turn it is
-    /// not, so that each gets something done.
+    /// Before `work` more is done: whether to give way first, because an interrupt is pending. At
+    /// the beginning of a turn it is not, so that each gets something done.
     #[inline]
     pub(super) fn gives_way(&mut self, work: Work) -> bool {
         let done = self.done + work;

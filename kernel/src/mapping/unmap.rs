@@ -37,14 +37,17 @@ pub(super) struct Seen {
     pub(super) held: Rights,
 }
 
-/// Revokes the rights in `fpage` from everything that is derived from `space`'s pages in it, and from these themselves if
-/// `flush`; returns their access status (ABI 12.6, X.2 rules 8.2 to 8.8). Never fails. Preemption point.
+/// Revokes the rights in `fpage` from everything that is derived from `space`'s pages in it, and
+/// from these themselves if `flush`; returns their access status (ABI 12.6, X.2 rules 8.2 to 8.8).
+/// Never fails. Preemption point.
 ///
-/// A page that cannot be read any more is removed, whatever else it allowed. The status of a large page belongs to the
-/// whole page: an fpage that covers only a part of it sees, but does not reset, what the holder did through it. In a
-/// space whose status belongs to its owner ([`SpaceMemory::set_owned`]) nothing is reset.
+/// A page that cannot be read any more is removed, whatever else it allowed. The status of a large
+/// page belongs to the whole page: an fpage that covers only a part of it sees, but does not reset,
+/// what the holder did through it. In a space whose status belongs to its owner
+/// ([`SpaceMemory::set_owned`]) nothing is reset.
 ///
-/// I/O ports are always removed, whatever rights the fpage names, and have no status (X.2 rule 8.9).
+/// I/O ports are always removed, whatever rights the fpage names, and have no status (X.2 rule
+/// 8.9).
 pub(super) fn unmap(
     cursor: Pin<&mut Cursor>,
     space: SpaceMemory,
@@ -73,9 +76,9 @@ fn revocation(space: SpaceMemory, fpage: Fpage, flush: bool) -> Revoke {
     Revoke { rights: fpage.rights(), flush, forget, own_use: true }
 }
 
-/// [`unmap`] at once, where `fpage` is one small page from which nothing is derived, and not the last one of its table. Anything
-/// else: `None`, nothing is done.
-/// The caller holds [`super::lock()`].
+/// [`unmap`] at once, where `fpage` is one small page from which nothing is derived, and not the
+/// last one of its table. Anything else: `None`, nothing is done. The caller holds
+/// [`super::lock()`].
 #[inline(always)]
 pub fn unmap_page(space: SpaceMemory, fpage: Fpage, flush: bool) -> Option<Rights> {
     if fpage.size_field() != page_bits(1) {
@@ -85,8 +88,8 @@ pub fn unmap_page(space: SpaceMemory, fpage: Fpage, flush: bool) -> Option<Right
     plain_page(space, address, revocation(space, fpage, flush)).map(|seen| seen.status)
 }
 
-/// The common case: at `address` is one small page from which nothing is derived, and more in its table, or that stays anyway.
-/// Anything else: `None`, nothing done.
+/// The common case: at `address` is one small page from which nothing is derived, and more in its
+/// table, or that stays anyway. Anything else: `None`, nothing done.
 #[inline(always)]
 pub(super) fn plain_page(space: SpaceMemory, address: VirtAddr, what: Revoke) -> Option<Seen> {
     if address.value() >= arch::USER_END || space.is_sigma0() || space.excludes(address) {
@@ -134,9 +137,9 @@ fn plain_page_at(
     Some(Seen { status: with_execute(status, held.contains(Rights::EXECUTE)), held })
 }
 
-/// Removes all mappings of a space with everything derived from them, then frees it; the name is invalid from then on.
-/// Kernel frames in it are no longer mapped, but not freed. The space must not be active on any processor, and nobody
-/// may map to it any more. Preemption point.
+/// Removes all mappings of a space with everything derived from them, then frees it; the name is
+/// invalid from then on. Kernel frames in it are no longer mapped, but not freed. The space must
+/// not be active on any processor, and nobody may map to it any more. Preemption point.
 pub(super) fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
     let cursor = cursor.project();
     spare::end(space);
@@ -267,8 +270,8 @@ impl Revocation {
         most.min(aligned).min(fits)
     }
 
-    /// Handles one GiB, or the rest of the region, of sigma0's holding, and the status of its own use of it. sigma0 keeps
-    /// its own pages in any case.
+    /// Handles one GiB, or the rest of the region, of sigma0's holding, and the status of its own
+    /// use of it. sigma0 keeps its own pages in any case.
     fn sigma0_step(&self, cursor: &mut Cursor, address: VirtAddr, turn: &mut Turn) -> bool {
         let bits = self.block_bits(address, page_bits(TREE_LEVEL));
         let range = Region { base: address.value(), size_log2: bits };
@@ -293,8 +296,8 @@ impl Revocation {
         }
     }
 
-    /// Collects the status of sigma0's own pages in `range`, which is reset for pages that lie in it as a whole. Returns false
-    /// if it was preempted meanwhile.
+    /// Collects the status of sigma0's own pages in `range`, which is reset for pages that lie in
+    /// it as a whole. Returns false if it was preempted meanwhile.
     fn take_sigma0_status(&self, cursor: &mut Cursor, range: Region, turn: &mut Turn) -> bool {
         let begin = cursor.looked_at;
         while cursor.looked_at <= range.last() - range.base {

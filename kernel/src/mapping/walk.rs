@@ -1,14 +1,17 @@
 //! Walks through a holding and everything derived from it, to revoke rights and to collect status.
 //!
-//! A walk visits the nodes below its *top* in depth-first order: a node, its children, its parts' lists. It revokes on
-//! the way down and tells status upwards and frees on the way up, without recursion. Because it revokes before it goes
-//! deeper, a visited page cannot pass on more than it still has: nobody can keep a walk busy by mapping on.
+//! A walk visits the nodes below its *top* in depth-first order: a node, its children, its parts'
+//! lists. It revokes on the way down and tells status upwards and frees on the way up, without
+//! recursion. Because it revokes before it goes deeper, a visited page cannot pass on more than it
+//! still has: nobody can keep a walk busy by mapping on.
 //!
-//! A walk may be restricted to a range of the memory: then large pages below the top are split, so that only the range
-//! is affected; if there is no memory to split a page, it is removed whole (K4).
+//! A walk may be restricted to a range of the memory: then large pages below the top are split, so
+//! that only the range is affected; if there is no memory to split a page, it is removed whole
+//! (K4).
 //!
-//! Between any two steps the tree is consistent and the walk can be suspended. Then other operations may free the
-//! nodes that it refers to; they are marked, and [`node_goes`] moves the walk on (K12).
+//! Between any two steps the tree is consistent and the walk can be suspended. Then other
+//! operations may free the nodes that it refers to; they are marked, and [`node_goes`] moves the
+//! walk on (K12).
 use core::ptr;
 
 use x2::{Region, Rights};
@@ -91,8 +94,8 @@ pub(super) struct Walk {
 /// The walks that are suspended, so that nodes can tell them that they go.
 struct Suspended(*mut Walk);
 
-// SAFETY: the list is only used under its lock, and a walk in it is touched by others only under that lock and the tree
-// locks, never while its owner runs it.
+// SAFETY: the list is only used under its lock, and a walk in it is touched by others only under
+// that lock and the tree locks, never while its owner runs it.
 unsafe impl Send for Suspended {}
 
 static SUSPENDED: SpinLock<Suspended> = SpinLock::new(Suspended(ptr::null_mut()));
@@ -120,8 +123,8 @@ impl Walk {
         prev: ptr::null_mut(),
     };
 
-    /// A walk that does `what` to what `own` holds of `range`. `own` is a page inside the range, or a larger one that is
-    /// not flushed, or a root.
+    /// A walk that does `what` to what `own` holds of `range`. `own` is a page inside the range, or
+    /// a larger one that is not flushed, or a root.
     pub(super) fn new(own: NodeId, range: Region, what: Revoke, changes: &mut Changes) -> Self {
         let top = own.holding();
         let Revoke { rights: revoke, flush, forget, own_use } = what;
@@ -261,8 +264,8 @@ impl Walk {
         true
     }
 
-    /// Gives the page of a mapped node its memory type; a larger one than the range is split, or changes as a whole. Whether it
-    /// is done: otherwise a split gives way.
+    /// Gives the page of a mapped node its memory type; a larger one than the range is split, or
+    /// changes as a whole. Whether it is done: otherwise a split gives way.
     #[cold]
     fn change_type(
         &self,
@@ -285,7 +288,8 @@ impl Walk {
         true
     }
 
-    /// All below the node is done: tells its status upwards, frees it if nothing is left of it, goes on.
+    /// All below the node is done: tells its status upwards, frees it if nothing is left of it,
+    /// goes on.
     #[inline]
     fn leave(&mut self) {
         let node = self.at;
@@ -383,8 +387,9 @@ impl Walk {
         }
     }
 
-    /// The walk is not continued, because its cursor goes. Pages that it has removed stay removed; their nodes go when the last
-    /// mapping derived from them goes. Under the tree lock, not suspended.
+    /// The walk is not continued, because its cursor goes. Pages that it has removed stay removed;
+    /// their nodes go when the last mapping derived from them goes. Under the tree lock, not
+    /// suspended.
     pub(super) fn abandon(&mut self) {
         if !self.done {
             let (at, own) = (self.at, self.own);
@@ -421,7 +426,8 @@ impl Walk {
     }
 }
 
-/// Whether a suspended walk stands on a node, which it frees itself if it is void. Under the tree lock.
+/// Whether a suspended walk stands on a node, which it frees itself if it is void. Under the tree
+/// lock.
 #[cold]
 pub(super) fn stands_on(node: NodeId) -> bool {
     let list = SUSPENDED.lock();
@@ -443,15 +449,16 @@ pub(super) fn node_goes(node: NodeId) {
     let list = SUSPENDED.lock();
     let mut walk = list.0;
     while !walk.is_null() {
-        // SAFETY: walks in the list are suspended and in place, their owners do not use them meanwhile; the lock is held.
+        // SAFETY: walks in the list are suspended and in place, their owners do not use them
+        // meanwhile; the lock is held.
         let suspended = unsafe { &mut *walk };
         suspended.node_goes(node);
         walk = suspended.next;
     }
 }
 
-/// Takes `revoke` from a mapped node's page, removing it if it cannot be read any more, and moves its status from the
-/// page-table entry to the node.
+/// Takes `revoke` from a mapped node's page, removing it if it cannot be read any more, and moves
+/// its status from the page-table entry to the node.
 #[inline]
 pub(super) fn act(node: NodeId, revoke: Rights, changes: &mut Changes) {
     if revoke.contains(Rights::READ) {
@@ -471,8 +478,8 @@ pub(super) struct Mapped {
     pub(super) address: VirtAddr,
 }
 
-/// Takes `revoke`, without reading, from `page`, which is what the entry was when it was last looked at, and moves its status
-/// to the node.
+/// Takes `revoke`, without reading, from `page`, which is what the entry was when it was last
+/// looked at, and moves its status to the node.
 #[inline(always)]
 pub(super) fn reduce(mapped: Mapped, page: PageEntry, revoke: Rights, changes: &mut impl Noted) {
     let Mapped { node, at, space, address } = mapped;

@@ -1,8 +1,9 @@
 //! Accounts: how many bytes of kernel memory a space, or several that share a quota, may use (K4).
 //!
-//! An [`Account`] is a 16-bit name, small enough for every map node to carry its payer. Its state lives in a table
-//! that grows by frames of kernel memory. It disappears when nobody holds a reference any more and everything charged
-//! to it has been returned. Accounts can share the quota of another ([`Account::share`]).
+//! An [`Account`] is a 16-bit name, small enough for every map node to carry its payer. Its state
+//! lives in a table that grows by frames of kernel memory. It disappears when nobody holds a
+//! reference any more and everything charged to it has been returned. Accounts can share the quota
+//! of another ([`Account::share`]).
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -29,7 +30,8 @@ const PER_FRAME: usize = PAGE_SIZE as usize / size_of::<State>();
 const FRAMES: usize = (u16::MAX as usize + 1) / PER_FRAME;
 const _: () = assert!(size_of::<State>() == 32);
 
-/// Where the table's frames are in the direct map; null = not there yet. Written under [`SLOTS`] only.
+/// Where the table's frames are in the direct map; null = not there yet. Written under [`SLOTS`]
+/// only.
 static TABLE: [AtomicPtr<State>; FRAMES] = [const { AtomicPtr::new(null_mut()) }; FRAMES];
 
 /// Which slots are free: a list threaded through them, and how many have ever been used.
@@ -126,9 +128,10 @@ impl Account {
         Some(self.counters().upper()).filter(|&upper| upper != counters::NONE).map(Self)
     }
 
-    /// From now on what is used counts at `upper`, too, and shares its limit, and no more at the present upper account. Of
-    /// `upper` `prepaid` bytes were taken for this account before; of the present one `kept` stay taken. Fails without any
-    /// change if `upper`, or the present one for what is kept, has not so much left. One such call at a time for an account.
+    /// From now on what is used counts at `upper`, too, and shares its limit, and no more at the
+    /// present upper account. Of `upper` `prepaid` bytes were taken for this account before; of the
+    /// present one `kept` stay taken. Fails without any change if `upper`, or the present one for
+    /// what is kept, has not so much left. One such call at a time for an account.
     ///
     /// The kernel's own account shares nothing, and nobody shares its.
     pub fn share(self, upper: Option<Self>, prepaid: u64, kept: u64) -> Result<(), OutOfMemory> {
@@ -154,8 +157,8 @@ impl Account {
         Accounts.credit(self.0, bytes);
     }
 
-    /// As [`Self::charge`], for who calls nothing else: no register is to be saved for an account that shares no quota. Returns
-    /// whether the bytes were left.
+    /// As [`Self::charge`], for who calls nothing else: no register is to be saved for an account
+    /// that shares no quota. Returns whether the bytes were left.
     #[inline(always)]
     pub fn charge_apart(self, bytes: u64) -> bool {
         let charged = Accounts.charge_alone(self.0, bytes);
@@ -192,8 +195,8 @@ impl Account {
     #[inline]
     fn state(self) -> &'static State {
         let table = TABLE[self.0 as usize / PER_FRAME].load(Ordering::Relaxed);
-        // SAFETY: an Account exists only for a slot of a table frame that was entered into TABLE and is never freed; the
-        // state is all atomics, and zero is a valid one.
+        // SAFETY: an Account exists only for a slot of a table frame that was entered into TABLE
+        // and is never freed; the state is all atomics, and zero is a valid one.
         unsafe { &*table.add(self.0 as usize % PER_FRAME) }
     }
 }

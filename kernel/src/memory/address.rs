@@ -1,4 +1,5 @@
-//! Addresses as types: a physical address is never dereferenced, a virtual one is the user's until it is checked.
+//! Addresses as types: a physical address is never dereferenced, a virtual one is the user's until
+//! it is checked.
 use core::fmt;
 
 /// log2 of the smallest page.

@@ -1,20 +1,23 @@
-//! What processors share of accounts: limits, what is used of them, which counts at which other, and who refers to them.
-//! Model-checked with loom.
+//! What processors share of accounts: limits, what is used of them, which counts at which other,
+//! and who refers to them. Model-checked with loom.
 //!
-//! What an account uses can count at another, too, its *upper* one, and there at that one's upper one and so on: it shares
-//! their limits (K4). That can change at any time. So an account's number of bytes and its upper account are one word: what
-//! is added to it is at the upper account already, and who moves the account moves exactly what is in the word.
+//! What an account uses can count at another, too, its *upper* one, and there at that one's upper
+//! one and so on: it shares their limits (K4). That can change at any time. So an account's number
+//! of bytes and its upper account are one word: what is added to it is at the upper account
+//! already, and who moves the account moves exactly what is in the word.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The counters of one account. With no references and nothing used it can be freed, by whoever [claims](Self::claim) it.
+/// The counters of one account. With no references and nothing used it can be freed, by whoever
+/// [claims](Self::claim) it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Counters {
-    /// Bytes that may be used: never more than [`Word::MOST`], so that no sum below it reaches the upper account's number.
+    /// Bytes that may be used: never more than [`Word::MOST`], so that no sum below it reaches the
+    /// upper account's number.
     limit: AtomicU64,
     /// Bytes in use in the lower bits, above them the number of the upper account: see [`Word`].
     used: AtomicU64,
@@ -54,7 +57,8 @@ impl Word {
 }
 
 impl Counters {
-    /// Those of an account with one reference, for models. (In the kernel they are memory that is [reset](Self::reset).)
+    /// Those of an account with one reference, for models. (In the kernel they are memory that is
+    /// [reset](Self::reset).)
     #[cfg(loom)]
     pub fn new(limit: u64) -> Self {
         let counters =
@@ -63,8 +67,9 @@ impl Counters {
         counters
     }
 
-    /// Makes them those of an account with one reference. Nothing is used: the memory is zero, or was [claimed](Self::claim).
-    /// (Somebody late may count at the account that was here before, and takes that back at once.)
+    /// Makes them those of an account with one reference. Nothing is used: the memory is zero, or
+    /// was [claimed](Self::claim). (Somebody late may count at the account that was here before,
+    /// and takes that back at once.)
     pub fn reset(&self, limit: u64) {
         self.set_limit(limit);
         self.references.store(1, Ordering::Relaxed);
@@ -101,8 +106,8 @@ impl Counters {
         (references != FREE && (references != 0 || self.used() != 0)).then_some(references)
     }
 
-    /// Takes `bytes` out of the quota, if they are left, while the upper account is `upper`; else what it is now, or that
-    /// nothing is left.
+    /// Takes `bytes` out of the quota, if they are left, while the upper account is `upper`; else
+    /// what it is now, or that nothing is left.
     #[inline]
     fn add(&self, bytes: u64, upper: u16) -> Result<(), Refusal> {
         let mut word = self.word();
@@ -110,8 +115,8 @@ impl Counters {
             if word.upper() != upper {
                 return Err(Refusal::Upper(word.upper()));
             }
-            // The first is known of a constant. Both are at most `Word::MOST` then: their sum is right, and one within the limit,
-            // which is no larger, has room.
+            // The first is known of a constant. Both are at most `Word::MOST` then: their sum is
+            // right, and one within the limit, which is no larger, has room.
             if bytes > Word::MOST || word.used() + bytes > self.limit.load(Ordering::Relaxed) {
                 return Err(Refusal::Full);
             }
@@ -131,12 +136,13 @@ impl Counters {
             .map_err(Word)
     }
 
-    /// Puts `bytes` back into the quota. Returns the upper account, where they have to be put back, too, and whether the
-    /// account may be unused now: see [`Self::claim`].
+    /// Puts `bytes` back into the quota. Returns the upper account, where they have to be put back,
+    /// too, and whether the account may be unused now: see [`Self::claim`].
     #[inline(always)]
     fn subtract(&self, bytes: u64) -> (u16, bool) {
-        // Release and acquire in both read-modify-writes, here and in `release`: of two processors that give back the last
-        // byte and the last reference, the one that comes second at either counter sees what the other did at both.
+        // Release and acquire in both read-modify-writes, here and in `release`: of two processors
+        // that give back the last byte and the last reference, the one that comes second at either
+        // counter sees what the other did at both.
         let before = Word(self.used.fetch_sub(bytes, Ordering::AcqRel));
         debug_assert!(before.used() >= bytes, "more returned than taken");
         (before.upper(), before.0 == bytes && self.references.fetch_add(0, Ordering::AcqRel) == 0)
@@ -194,7 +200,8 @@ pub trait Table {
         }
     }
 
-    /// The same for an account that lies `above` levels above the one in question, and has an upper one itself.
+    /// The same for an account that lies `above` levels above the one in question, and has an upper
+    /// one itself.
     #[inline(never)]
     fn charge_both(&self, number: u16, upper: u16, bytes: u64, above: u32) -> bool {
         let mut upper = upper;
@@ -235,8 +242,8 @@ pub trait Table {
         }
     }
 
-    /// The beginning of [`Self::credit`]. What is still to be done: credit of this account above, if it is one, and whether the
-    /// account may be unused.
+    /// The beginning of [`Self::credit`]. What is still to be done: credit of this account above,
+    /// if it is one, and whether the account may be unused.
     #[inline(always)]
     fn credit_alone(&self, number: u16, bytes: u64) -> (u16, bool) {
         self.counters(number).subtract(bytes)
@@ -255,12 +262,14 @@ pub trait Table {
         }
     }
 
-    /// From now on what the account uses counts at `upper` and no more at its present upper account; either may be [`NONE`].
-    /// `prepaid` bytes were taken out of `upper` for it before, and `kept` are to stay taken out of the present one: what
-    /// that is more or less than what is used is put back or taken. `false`: not so much is left, and nothing has changed;
-    /// never if `upper` is [`NONE`] and nothing is kept. One such call at a time for an account.
+    /// From now on what the account uses counts at `upper` and no more at its present upper
+    /// account; either may be [`NONE`]. `prepaid` bytes were taken out of `upper` for it before,
+    /// and `kept` are to stay taken out of the present one: what that is more or less than what is
+    /// used is put back or taken. `false`: not so much is left, and nothing has changed; never if
+    /// `upper` is [`NONE`] and nothing is kept. One such call at a time for an account.
     ///
-    /// For a moment both accounts may have taken what only one keeps: a charge just then can fail where less is left than that.
+    /// For a moment both accounts may have taken what only one keeps: a charge just then can fail
+    /// where less is left than that.
     fn relink(&self, number: u16, upper: u16, prepaid: u64, kept: u64) -> bool {
         let counters = self.counters(number);
         loop {

@@ -1,4 +1,5 @@
-//! Whether an allocation goes the usual way: one byte that each of them asks, whatever may be unusual.
+//! Whether an allocation goes the usual way: one byte that each of them asks, whatever may be
+//! unusual.
 use core::sync::atomic::{AtomicU8, Ordering};
 
 /// An allocation is to fail (see [`super::injection`]).
@@ -8,7 +9,8 @@ pub(super) const NODES: u8 = 1 << 1;
 
 static DETOURS: AtomicU8 = AtomicU8::new(0);
 
-// Relaxed: nodes are settled at boot, and injection is a means of tests that says when it takes effect by nothing else.
+// Relaxed: nodes are settled at boot, and injection is a means of tests that says when it takes
+// effect by nothing else.
 
 /// Nothing is unusual.
 #[inline(always)]

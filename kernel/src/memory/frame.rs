@@ -1,13 +1,15 @@
 //! Frames: the 4 KiB units of kernel memory, and a 16-byte record about each.
 //!
-//! The records lie in an array at the start of the first piece of kernel memory, and span all pieces. What a record's fields mean depends on the frame's [`Use`];
-//! only the owner of that use touches them: this file while the frame is free, `slab` for packed objects, `mapping` for
-//! page tables (under the lock of the table's space).
+//! The records lie in an array at the start of the first piece of kernel memory, and span all
+//! pieces. What a record's fields mean depends on the frame's [`Use`]; only the owner of that use
+//! touches them: this file while the frame is free, `slab` for packed objects, `mapping` for page
+//! tables (under the lock of the table's space).
 //!
-//! Frames that are known to be zero when they come back (page tables, which empty before they are freed) are kept
-//! apart, so that the next table need not be cleared.
+//! Frames that are known to be zero when they come back (page tables, which empty before they are
+//! freed) are kept apart, so that the next table need not be cleared.
 //!
-//! With several nodes the pool has the lists of one of them at hand, and changes them when another is wanted.
+//! With several nodes the pool has the lists of one of them at hand, and changes them when another
+//! is wanted.
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -47,14 +49,16 @@ pub enum Use {
 /// How many variants [`Use`] has.
 pub const USES: usize = Use::Kernel as usize + 1;
 
-/// What the kernel knows about one of its frames. The general fields `link`.. mean what the frame's use says.
+/// What the kernel knows about one of its frames. The general fields `link`.. mean what the frame's
+/// use says.
 #[repr(C)]
 pub(crate) struct Record {
     /// Free: next free frame. Slab: next frame with free objects. Table: the index of its shadow.
     pub(crate) link: Cell<u32>,
     /// Slab: previous frame with free objects. Table: its space.
     pub(crate) back: Cell<u32>,
-    /// Slab: the node in whose list it is. Table: the virtual address it maps from, in units of 2 MiB.
+    /// Slab: the node in whose list it is. Table: the virtual address it maps from, in units of 2
+    /// MiB.
     pub(crate) place: Cell<u32>,
     /// Slab: objects in use. Table: entries that are not zero.
     pub(crate) used: Cell<u16>,
@@ -68,8 +72,8 @@ pub(super) const RECORD_SIZE: u64 = size_of::<Record>() as u64;
 
 const _: () = assert!(RECORD_SIZE == 16);
 
-/// Of all frames one in so many is kept for what the kernel's own account pays: whoever has used up the rest cannot take it
-/// from the initial servers, which everybody needs.
+/// Of all frames one in so many is kept for what the kernel's own account pays: whoever has used up
+/// the rest cannot take it from the initial servers, which everybody needs.
 const RESERVE: u32 = 64;
 
 /// The free frames of a node.
@@ -190,7 +194,8 @@ impl Frame {
         arch::phys_to_virt(self.address())
     }
 
-    /// Gives up ownership without freeing: the address goes where it will be found again for [`Frame::from_raw`].
+    /// Gives up ownership without freeing: the address goes where it will be found again for
+    /// [`Frame::from_raw`].
     pub fn into_raw(self) -> PhysAddr {
         let address = self.address();
         core::mem::forget(self);
@@ -200,7 +205,8 @@ impl Frame {
     /// Takes ownership back.
     ///
     /// # Safety
-    /// `address` came from [`Frame::into_raw`] of a frame charged to `account`, and nobody else takes it.
+    /// `address` came from [`Frame::into_raw`] of a frame charged to `account`, and nobody else
+    /// takes it.
     pub unsafe fn from_raw(address: PhysAddr, account: Account) -> Self {
         Self { number: (address.value() / PAGE_SIZE) as u32, account }
     }
@@ -235,13 +241,15 @@ pub fn statistics() -> Statistics {
     Statistics { total: pool.total, count: pool.count }
 }
 
-/// As [`statistics`], for the debugger: nothing if the pool is locked, perhaps by what has just stopped.
+/// As [`statistics`], for the debugger: nothing if the pool is locked, perhaps by what has just
+/// stopped.
 pub fn try_statistics() -> Option<Statistics> {
     let pool = POOL.try_lock()?;
     Some(Statistics { total: pool.total, count: pool.count })
 }
 
-/// The use of the kernel memory of one node, counted frame by frame: for the debugger, while nothing else runs.
+/// The use of the kernel memory of one node, counted frame by frame: for the debugger, while
+/// nothing else runs.
 pub fn statistics_of(node: u8) -> Statistics {
     let mut statistics = Statistics { total: 0, count: [0; USES] };
     for (piece, _) in node::layout().pieces().iter().filter(|piece| piece.1 == node) {
@@ -283,7 +291,8 @@ fn alloc_by_detour(account: Account, usage: Use) -> Result<u32, OutOfMemory> {
     take_near(node::wanted(), account, usage)
 }
 
-/// As [`alloc_number`] by a processor of `node`, inside an allocation that has asked fault injection.
+/// As [`alloc_number`] by a processor of `node`, inside an allocation that has asked fault
+/// injection.
 #[cold]
 pub(super) fn take_near(node: u8, account: Account, usage: Use) -> Result<u32, OutOfMemory> {
     let mut pool = POOL.lock();
@@ -314,7 +323,8 @@ fn take(mut pool: SpinLockGuard<'_, Pool>, account: Account, usage: Use) -> Resu
     record.used.set(0);
     record.first.set(0);
     if zero {
-        // SAFETY: the frame was free, so it is ours alone; it lies in kernel memory, which is mapped writable.
+        // SAFETY: the frame was free, so it is ours alone; it lies in kernel memory, which is
+        // mapped writable.
         unsafe { frame_ptr(number).write_bytes(0, PAGE_SIZE as usize) };
     }
     Ok(number)
@@ -363,8 +373,9 @@ pub(crate) fn record_of(address: PhysAddr) -> &'static Record {
     let number = address.value() / PAGE_SIZE;
     debug_assert!(number > FIRST.load(Ordering::Relaxed).into(), "frame {number:#x} is not kernel memory");
     let address = RECORDS.load(Ordering::Relaxed).wrapping_add(number as usize * size_of::<Record>());
-    // SAFETY: the records of all frames lie from the first one's on, were initialised by `init` and are never freed;
-    // frame numbers come from this allocator. Fields are cells: a record is used by one processor at a time (see above).
+    // SAFETY: the records of all frames lie from the first one's on, were initialised by `init` and
+    // are never freed; frame numbers come from this allocator. Fields are cells: a record is used
+    // by one processor at a time (see above).
     unsafe { &*core::ptr::with_exposed_provenance(address) }
 }
 
@@ -393,7 +404,8 @@ pub(super) unsafe fn init(layout: &Layout) {
     let mut last_end = first;
     for ((start, end), node) in pieces() {
         pool.total += end - start;
-        // Frames that lie between pieces, and are not ours, have records, too: what no other record shares a frame with is free.
+        // Frames that lie between pieces, and are not ours, have records, too: what no other record
+        // shares a frame with is free.
         let record_frame = |number: u32| {
             first as usize * PAGE_SIZE as usize + (number - first) as usize * size_of::<Record>()
         };

@@ -1,7 +1,7 @@
 //! Fault injection: the n-th allocation of kernel memory from now on fails.
 //!
-//! Tests fail each allocation of an operation in turn and compare the state before and after (K4). A test-only
-//! debugger operation reaches this.
+//! Tests fail each allocation of an operation in turn and compare the state before and after (K4).
+//! A test-only debugger operation reaches this.
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::{OutOfMemory, detour};

@@ -1,4 +1,5 @@
-//! Kernel memory (K4): frames, packed objects, who pays for them, and what happens when there is none.
+//! Kernel memory (K4): frames, packed objects, who pays for them, and what happens when there is
+//! none.
 //!
 //! | file | what |
 //! |------|------|
@@ -10,12 +11,12 @@
 //! | `node` | several nodes of memory: which one serves an allocation |
 //! | `injection`, `detour` | tests make the n-th allocation fail; what is unusual, asked in one place |
 //!
-//! All kernel memory is reached through the direct map, by its physical address; kernel objects therefore name each
-//! other by 32-bit indices (a physical address divided by the object's alignment). It must lie below
-//! [`REGION_LIMIT`].
+//! All kernel memory is reached through the direct map, by its physical address; kernel objects
+//! therefore name each other by 32-bit indices (a physical address divided by the object's
+//! alignment). It must lie below [`REGION_LIMIT`].
 //!
-//! Nothing here panics for lack of memory: [`OutOfMemory`] is a value that ends up with the caller whose quota, or
-//! whose wish, was too big.
+//! Nothing here panics for lack of memory: [`OutOfMemory`] is a value that ends up with the caller
+//! whose quota, or whose wish, was too big.
 pub mod account;
 pub mod address;
 pub mod counters;
@@ -37,14 +38,15 @@ pub use slab::{CLEARED, ObjectSlab, Reserved, Slab};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory;
 
-/// Kernel memory lies below this physical address, so that 28-bit indices of 32-byte map nodes reach all of it.
+/// Kernel memory lies below this physical address, so that 28-bit indices of 32-byte map nodes
+/// reach all of it.
 pub const REGION_LIMIT: u64 = 8 << 30;
 
 /// Makes the pieces of `layout` the kernel's memory.
 ///
 /// # Safety
-/// They are mapped writable in the direct map, nobody else uses them, and this is the first call (on the host: the first
-/// since the machine was made).
+/// They are mapped writable in the direct map, nobody else uses them, and this is the first call
+/// (on the host: the first since the machine was made).
 pub unsafe fn init(layout: &node::Layout) {
     // SAFETY: the caller's promise.
     unsafe {

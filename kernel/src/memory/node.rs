@@ -1,4 +1,5 @@
-//! Memory nodes: the kernel has memory in each, and its objects come from the one near the processor that they are for.
+//! Memory nodes: the kernel has memory in each, and its objects come from the one near the
+//! processor that they are for.
 //!
 //! | object | from the node of |
 //! |---|---|
@@ -6,8 +7,8 @@
 //! | page table | the home that a thread of its space was last given; at first of the space's creator |
 //! | stacks and data of a processor | that processor |
 //!
-//! A node that has nothing left gets it from the nearest that has. With one node nothing here is asked: allocations look at
-//! one byte ([`super::detour`]), as they do for fault injection anyway.
+//! A node that has nothing left gets it from the nearest that has. With one node nothing here is
+//! asked: allocations look at one byte ([`super::detour`]), as they do for fault injection anyway.
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::{PAGE_SIZE, PhysAddr, PhysRange, REGION_LIMIT, detour};
@@ -61,8 +62,8 @@ impl Layout {
         layout
     }
 
-    /// Adds a piece that overlaps no other, if there is room, and cuts it to whole frames below [`REGION_LIMIT`]. Frame 0
-    /// would be mistaken for the end of a list.
+    /// Adds a piece that overlaps no other, if there is room, and cuts it to whole frames below
+    /// [`REGION_LIMIT`]. Frame 0 would be mistaken for the end of a list.
     pub fn add(&mut self, region: PhysRange, node: u8) {
         let start = region.start.value().max(1).next_multiple_of(PAGE_SIZE);
         let end = region.end.value().min(REGION_LIMIT) & !(PAGE_SIZE - 1);
@@ -90,7 +91,8 @@ impl Layout {
 static LAYOUT: BootCell<Layout> = BootCell::new(Layout::EMPTY);
 /// The nodes of processors. Set before any but the first runs.
 static PROCESSORS: [AtomicU8; MAX_PROCESSORS] = [const { AtomicU8::new(0) }; MAX_PROCESSORS];
-/// Where the allocations that each processor makes just now come from, if the rule is another than usual.
+/// Where the allocations that each processor makes just now come from, if the rule is another than
+/// usual.
 static CHOSEN: [AtomicU8; MAX_PROCESSORS] = [const { AtomicU8::new(NONE) }; MAX_PROCESSORS];
 
 /// The kernel's memory.
@@ -132,7 +134,8 @@ pub fn are_several() -> bool {
     detour::is_set(detour::NODES)
 }
 
-/// The node from which an object comes that is made now: that of the home of the thread for which the kernel works.
+/// The node from which an object comes that is made now: that of the home of the thread for which
+/// the kernel works.
 pub fn wanted() -> u8 {
     let here = arch::cpu_number();
     match CHOSEN[here as usize].load(Ordering::Relaxed) {

@@ -18,7 +18,8 @@ impl<const N: usize> Reservation<N> {
         Ok(Self { frames })
     }
 
-    /// One of the reserved frames. Panics if more are taken than were reserved: that call's worst case was wrong.
+    /// One of the reserved frames. Panics if more are taken than were reserved: that call's worst
+    /// case was wrong.
     pub fn take(&mut self) -> Frame {
         self.frames.iter_mut().find_map(Option::take).expect("more frames used than reserved")
     }

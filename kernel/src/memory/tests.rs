@@ -211,7 +211,8 @@ fn no_sum_of_quotas_reaches_the_upper_accounts_number() {
     for account in [owner, shared] {
         account.charge(PAGE_SIZE).unwrap();
         account.charge(most).unwrap();
-        // What is left is less than another largest quota, or a page, and is not exceeded in several ways.
+        // What is left is less than another largest quota, or a page, and is not exceeded in
+        // several ways.
         let before = [owner, shared].map(|account| (account.used(), account.upper()));
         assert_eq!(account.charge(most), Err(OutOfMemory));
         assert_eq!(account.charge(u64::MAX), Err(OutOfMemory));
@@ -290,7 +291,8 @@ fn levels_of_sharing_are_bounded() {
     accounts[70].credit(1);
 }
 
-/// Random owners, charges and returns: each account has what it and those below it use, and no limit is exceeded.
+/// Random owners, charges and returns: each account has what it and those below it use, and no
+/// limit is exceeded.
 #[test]
 fn shared_quotas_always_add_up() {
     const ACCOUNTS: usize = 6;
@@ -400,7 +402,8 @@ fn objects_come_from_the_wanted_node_and_return_there() {
         objects.into_iter().rev().for_each(free);
         assert_eq!(SLAB.slab().usage(), (0, 2), "each node keeps a frame");
     }
-    // Memory runs out in one node, then in both, and an object of the other node is better than none.
+    // Memory runs out in one node, then in both, and an object of the other node is better than
+    // none.
     let kept = [alloc(0).unwrap(), alloc(1).unwrap()];
     let mut frames: Vec<_> = std::iter::from_fn(|| frame::alloc(Account::KERNEL, Use::Kernel).ok()).collect();
     let objects: Vec<_> = std::iter::from_fn(|| alloc(0).ok()).collect();
@@ -412,7 +415,8 @@ fn objects_come_from_the_wanted_node_and_return_there() {
     account.release();
 }
 
-/// What the kernel makes for a thread comes from the node of the processor where it works for nobody.
+/// What the kernel makes for a thread comes from the node of the processor where it works for
+/// nobody.
 #[test]
 fn without_a_thread_the_processor_says_the_node() {
     let _machine = two_nodes();

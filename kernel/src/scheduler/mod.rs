@@ -1,8 +1,10 @@
-//! Which thread runs: hard priorities, round robin by timeslices, and the timeouts of one processor (X.2 rules 3).
+//! Which thread runs: hard priorities, round robin by timeslices, and the timeouts of one processor
+//! (X.2 rules 3).
 //!
-//! Handlers do not switch threads: they return a [`Next`], and [`Scheduler::choose`] turns it into the thread that runs.
-//! The running thread is in no queue. A timeslice belongs to the thread that the scheduler last picked from the ready
-//! queue; when that thread blocks towards a partner, the partner runs on what is left of it.
+//! Handlers do not switch threads: they return a [`Next`], and [`Scheduler::choose`] turns it into
+//! the thread that runs. The running thread is in no queue. A timeslice belongs to the thread that
+//! the scheduler last picked from the ready queue; when that thread blocks towards a partner, the
+//! partner runs on what is left of it.
 
 mod preemption;
 pub mod quantum;
@@ -19,25 +21,30 @@ use self::timeouts::{Microseconds, NEVER, Timeouts};
 use crate::arch;
 use crate::thread::{PriorityCell, ThreadRef};
 
-/// What shall run when a handler is done. The value is the whole of the decision: nothing was switched yet.
+/// What shall run when a handler is done. The value is the whole of the decision: nothing was
+/// switched yet.
 #[derive(Clone, Copy)]
 #[must_use]
 pub enum Next {
     /// The current thread goes on, unless one of higher priority is ready, by what it did itself.
     Return,
-    /// The same, and nothing has changed for the current thread, nor any deadline: it can go on as it came.
+    /// The same, and nothing has changed for the current thread, nor any deadline: it can go on as
+    /// it came.
     Unchanged,
-    /// The same after something that the current thread has nothing to do with, or that it did as a scheduler: if it
-    /// loses the processor, that is a preemption which it can be told of (X.2 rule 4.1).
+    /// The same after something that the current thread has nothing to do with, or that it did as a
+    /// scheduler: if it loses the processor, that is a preemption which it can be told of (X.2 rule
+    /// 4.1).
     ReturnFromEvent,
-    /// The current thread cannot go on, or waits in the ready queue already: `0` runs on its timeslice.
+    /// The current thread cannot go on, or waits in the ready queue already: `0` runs on its
+    /// timeslice.
     SwitchTo(ThreadRef),
-    /// The current thread lets `0`, which is in the ready queue, run on its time, whatever their priorities
-    /// (X.2 rule 3.25).
+    /// The current thread lets `0`, which is in the ready queue, run on its time, whatever their
+    /// priorities (X.2 rule 3.25).
     DonateTo(ThreadRef),
     /// The current thread cannot go on, or waits in the ready queue already: pick a ready thread.
     Schedule,
-    /// Nobody runs, and `0`, which is in no queue, is the one ready thread: see [`Scheduler::starts`].
+    /// Nobody runs, and `0`, which is in no queue, is the one ready thread: see
+    /// [`Scheduler::starts`].
     Start(ThreadRef),
     /// The current thread was interrupted in a long operation: it goes on after the interrupt.
     Interrupted,
@@ -55,14 +62,16 @@ pub struct Scheduler {
     slice_owner: Cell<Option<ThreadRef>>,
     /// When it ends.
     slice_end: Cell<Microseconds>,
-    /// Lowest priority that preempts: that of the running thread, or of the one that donated its time to it.
+    /// Lowest priority that preempts: that of the running thread, or of the one that donated its
+    /// time to it.
     running_priority: PriorityCell,
     /// For when the timer is set.
     timer: Cell<Microseconds>,
     /// The running thread, if its total quantum is finite, and since when it runs.
     metered: Cell<Option<ThreadRef>>,
     metered_since: Cell<Microseconds>,
-    /// The running thread, if it should have lost the processor and has delayed that, and until when.
+    /// The running thread, if it should have lost the processor and has delayed that, and until
+    /// when.
     delayed: Cell<Option<ThreadRef>>,
     delay_end: Cell<Microseconds>,
     /// The earlier end of these two.
@@ -74,9 +83,11 @@ pub struct Scheduler {
 impl Scheduler {
     /// Where entry code finds the priority of the running thread (a byte).
     pub const RUNNING_PRIORITY: usize = offset_of!(Self, running_priority);
-    /// Where entry code finds how far from the highest a priority may be so that no ready thread is above it.
+    /// Where entry code finds how far from the highest a priority may be so that no ready thread is
+    /// above it.
     pub const FARTHEST: usize = offset_of!(Self, ready) + ReadyQueue::FARTHEST;
-    /// Where entry code finds the highest priority that has a ready thread (a signed 32-bit word, -1 = none).
+    /// Where entry code finds the highest priority that has a ready thread (a signed 32-bit word,
+    /// -1 = none).
     pub const HIGHEST_READY: usize = offset_of!(Self, ready) + ReadyQueue::HIGHEST;
 
     /// Where entry code finds whose timeslice is being used up (0 = nobody's).
@@ -104,8 +115,9 @@ impl Scheduler {
         }
     }
 
-    /// Puts a runnable thread that is neither running nor queued into the ready queue. One whose home is elsewhere goes there
-    /// when the present handler is done, and is queued here until then.
+    /// Puts a runnable thread that is neither running nor queued into the ready queue. One whose
+    /// home is elsewhere goes there when the present handler is done, and is queued here until
+    /// then.
     pub fn make_ready(&self, thread: ThreadRef) {
         if thread.ready.is_queued() {
             return;
@@ -179,7 +191,8 @@ impl Scheduler {
                 if stays && self.preempt(thread, highest, asynchronous) == Verdict::GoesOn {
                     return Some(thread);
                 }
-                // Preempted: it keeps the rest of its timeslice and its place at the front (X.2 rule 3.4).
+                // Preempted: it keeps the rest of its timeslice and its place at the front (X.2
+                // rule 3.4).
                 self.ready.push_front(thread);
                 self.pick()
             }
@@ -194,8 +207,8 @@ impl Scheduler {
         self.keeps_processor() && !self.meters(thread)
     }
 
-    /// Whether `thread` runs instead of the current one, if that gives it its timeslice, with nothing to be metered and nobody
-    /// who would have to be told.
+    /// Whether `thread` runs instead of the current one, if that gives it its timeslice, with
+    /// nothing to be metered and nobody who would have to be told.
     #[inline]
     pub fn switches_to(&self, thread: ThreadRef) -> bool {
         self.ready.has_none_above(thread.priority.get())
@@ -209,8 +222,8 @@ impl Scheduler {
         self.ready.has_none_above(self.running_priority.get())
     }
 
-    /// The current thread waits and `thread`, than which none of higher priority is ready, runs on what is left of its
-    /// timeslice: [`Next::SwitchTo`] on the fast path.
+    /// The current thread waits and `thread`, than which none of higher priority is ready, runs on
+    /// what is left of its timeslice: [`Next::SwitchTo`] on the fast path.
     #[inline]
     pub fn switch_directly(&self, thread: ThreadRef) {
         self.running_priority.set(thread.priority.get());
@@ -221,7 +234,8 @@ impl Scheduler {
         self.begin(self.ready.pop())
     }
 
-    /// Whether `thread`, which has become ready and would go into a queue, can be started without, if nobody runs.
+    /// Whether `thread`, which has become ready and would go into a queue, can be started without,
+    /// if nobody runs.
     #[inline]
     pub fn starts(&self, thread: ThreadRef) -> bool {
         thread.is_home()
@@ -252,7 +266,8 @@ impl Scheduler {
         thread
     }
 
-    /// Now, if it matters when the present timeslice ends and the next one, which is `left` long, begins: one of them is finite.
+    /// Now, if it matters when the present timeslice ends and the next one, which is `left` long,
+    /// begins: one of them is finite.
     #[inline]
     fn now_for(&self, left: Microseconds) -> Microseconds {
         if left == NEVER && self.slice_end.get() == NEVER { 0 } else { arch::clock() }
@@ -343,7 +358,8 @@ impl Scheduler {
         self.special_end.set(delay_end.min(self.quantum_end()));
     }
 
-    /// The timer has fired at `now`: a total quantum ends. Returns whether the delay of a preemption does.
+    /// The timer has fired at `now`: a total quantum ends. Returns whether the delay of a
+    /// preemption does.
     pub fn end_special(&self, now: Microseconds) -> bool {
         if now < self.special_end.get() {
             return false;
@@ -354,8 +370,8 @@ impl Scheduler {
         over
     }
 
-    /// Whether the present timeslice is over. If so its owner gets a new one behind the others of its priority, and
-    /// the current thread waits behind those of its own.
+    /// Whether the present timeslice is over. If so its owner gets a new one behind the others of
+    /// its priority, and the current thread waits behind those of its own.
     pub fn end_timeslice(&self, now: Microseconds, current: Option<ThreadRef>) -> bool {
         if now < self.slice_end.get() {
             return false;
@@ -379,8 +395,8 @@ impl Scheduler {
         }
     }
 
-    /// Sets the timer for the next event, if that is not later than what it is set for. An event that was dropped
-    /// meanwhile costs one interrupt without consequence.
+    /// Sets the timer for the next event, if that is not later than what it is set for. An event
+    /// that was dropped meanwhile costs one interrupt without consequence.
     pub fn set_timer(&self) {
         let next = self.slice_end.get().min(self.timeouts.first_deadline()).min(self.special_end.get());
         if next < self.timer.get() {

@@ -1,6 +1,6 @@
-//! How a running thread loses the processor to another: at once, later, silently, or with a message to its exception
-//! handler (X.2 rules 4.1 to 4.14). The program says what it wants in its preemption flags, which are read when it
-//! happens.
+//! How a running thread loses the processor to another: at once, later, silently, or with a message
+//! to its exception handler (X.2 rules 4.1 to 4.14). The program says what it wants in its
+//! preemption flags, which are read when it happens.
 
 use core::ptr::eq;
 
@@ -21,8 +21,8 @@ pub(super) enum Verdict {
 }
 
 impl Scheduler {
-    /// Decides about `thread`, which runs, when a thread with priority `by` is ready: by an event that has nothing to do
-    /// with what it did (`asynchronous`), or by its own sending.
+    /// Decides about `thread`, which runs, when a thread with priority `by` is ready: by an event
+    /// that has nothing to do with what it did (`asynchronous`), or by its own sending.
     #[cold]
     pub(super) fn preempt(&self, thread: ThreadRef, by: u8, asynchronous: bool) -> Verdict {
         let now = arch::clock();
@@ -73,7 +73,8 @@ impl Scheduler {
         wanted
     }
 
-    /// The delay of a preemption, if there is one, ends: the thread has lost the processor, or loses it now.
+    /// The delay of a preemption, if there is one, ends: the thread has lost the processor, or
+    /// loses it now.
     pub(super) fn end_delay(&self) {
         if let Some(thread) = self.delayed.take() {
             thread.clear_preempt_flags(flags::PENDING);
@@ -89,7 +90,8 @@ impl Scheduler {
     }
 }
 
-/// A preemption fault, if the thread wants one: told when it runs again, with the present time (X.2 rule 4.12).
+/// A preemption fault, if the thread wants one: told when it runs again, with the present time (X.2
+/// rule 4.12).
 fn signal(thread: ThreadRef, wanted: u8, now: Microseconds, asynchronous: bool) -> Verdict {
     if asynchronous && wanted & flags::SIGNAL != 0 && thread.continuation() == Continuation::ReturnToUser {
         thread.preempted_at.set(now);

@@ -1,5 +1,6 @@
-//! Total quanta (X.2 rules 3.18 to 3.23): the time that a thread may use at all. It is used up by the thread that runs,
-//! whoever's timeslice that is. Only threads with a finite quantum cost anything.
+//! Total quanta (X.2 rules 3.18 to 3.23): the time that a thread may use at all. It is used up by
+//! the thread that runs, whoever's timeslice that is. Only threads with a finite quantum cost
+//! anything.
 
 use core::ptr::eq;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -70,7 +71,8 @@ impl Scheduler {
             .map_or(NEVER, |thread| self.metered_since.get().saturating_add(thread.quantum_left.get()))
     }
 
-    /// If the metered thread's quantum is used up at `now`, it stops before it returns to user level.
+    /// If the metered thread's quantum is used up at `now`, it stops before it returns to user
+    /// level.
     pub(super) fn end_quantum(&self, now: Microseconds) {
         if let Some(thread) = self.metered.get()
             && now >= self.quantum_end()

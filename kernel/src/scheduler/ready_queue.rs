@@ -1,7 +1,8 @@
-//! The threads of one processor that are ready and not running: a circular list for each of the 256 priorities, and a
-//! bitmap of the lists that are not empty. Every operation is O(1).
+//! The threads of one processor that are ready and not running: a circular list for each of the 256
+//! priorities, and a bitmap of the lists that are not empty. Every operation is O(1).
 //!
-//! The running thread is not in the queue, so that a switch from partner to partner touches no list.
+//! The running thread is not in the queue, so that a switch from partner to partner touches no
+//! list.
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -55,7 +56,8 @@ const WORD: usize = u64::BITS as usize;
 
 /// Ready threads by priority, 255 first, first in first out among equals.
 pub struct ReadyQueue {
-    /// The highest priority that has a ready thread; -1 = none. Kept for the fast path, which only compares it.
+    /// The highest priority that has a ready thread; -1 = none. Kept for the fast path, which only
+    /// compares it.
     highest: Cell<i32>,
     /// How far from the highest of all a priority may be so that no ready thread is above it.
     farthest: Cell<u32>,
@@ -68,7 +70,8 @@ pub struct ReadyQueue {
 impl ReadyQueue {
     /// Where entry code finds the highest priority that has a ready thread.
     pub(super) const HIGHEST: usize = offset_of!(Self, highest);
-    /// Where entry code finds how far from the highest of all a priority may be so that no ready thread is above it.
+    /// Where entry code finds how far from the highest of all a priority may be so that no ready
+    /// thread is above it.
     pub(super) const FARTHEST: usize = offset_of!(Self, farthest);
 
     /// An empty queue.
@@ -93,7 +96,8 @@ impl ReadyQueue {
         self.link(thread, Ring::Priority, true);
     }
 
-    /// Adds `thread`, which must not be queued, behind those of the ring, which is not one of the priorities'.
+    /// Adds `thread`, which must not be queued, behind those of the ring, which is not one of the
+    /// priorities'.
     pub fn push_to(&self, ring: Ring, thread: ThreadRef) {
         self.link(thread, ring, false);
     }
@@ -189,8 +193,8 @@ impl ReadyQueue {
         }
     }
 
-    /// `thread` has this priority from now on, and waits after those that have it, too. One that has just come, or goes home, stays
-    /// among those that do: it is still to be seen to.
+    /// `thread` has this priority from now on, and waits after those that have it, too. One that
+    /// has just come, or goes home, stays among those that do: it is still to be seen to.
     pub fn change_priority(&self, thread: ThreadRef, priority: u8) {
         let moves = self.is_ready(thread);
         if moves {
@@ -216,7 +220,8 @@ impl ReadyQueue {
         thread.ready.is_queued() && thread.ring.get() == Ring::Priority
     }
 
-    /// `thread` is not to run now. One that has just come stays among those that have: it may have to go on elsewhere.
+    /// `thread` is not to run now. One that has just come stays among those that have: it may have
+    /// to go on elsewhere.
     pub fn withdraw(&self, thread: ThreadRef) {
         if thread.ring.get() != Ring::Arrived {
             self.remove(thread);

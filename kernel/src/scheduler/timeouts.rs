@@ -1,12 +1,14 @@
-//! Threads waiting for an instant, ordered by it: insertion, removal and expiry cost O(log n) expected, and no memory.
+//! Threads waiting for an instant, ordered by it: insertion, removal and expiry cost O(log n)
+//! expected, and no memory.
 //!
-//! A treap whose nodes are the TCBs: a search tree by (deadline, TCB address) that is a heap by a number hashed from
-//! the TCB's address, which keeps it balanced whatever the deadlines are. Everything is iterative: the kernel stack
-//! does not grow with the number of sleepers.
+//! A treap whose nodes are the TCBs: a search tree by (deadline, TCB address) that is a heap by a
+//! number hashed from the TCB's address, which keeps it balanced whatever the deadlines are.
+//! Everything is iterative: the kernel stack does not grow with the number of sleepers.
 //!
-//! A thread whose wait was ended by a message may stay in the tree: most timeouts never end, and the fast path neither takes
-//! the thread out nor, when it waits again until later, puts it elsewhere. What the tree says is no later than what the thread
-//! does ([`Tcb::waits_until`]); when it comes to that instant the thread is asked.
+//! A thread whose wait was ended by a message may stay in the tree: most timeouts never end, and
+//! the fast path neither takes the thread out nor, when it waits again until later, puts it
+//! elsewhere. What the tree says is no later than what the thread does ([`Tcb::waits_until`]); when
+//! it comes to that instant the thread is asked.
 
 use core::cell::Cell;
 
@@ -78,8 +80,8 @@ impl Timeouts {
         Self { root: Cell::new(None) }
     }
 
-    /// `thread`'s timeout ends at `deadline` or is looked at before. Returns whether nothing would have been looked at so
-    /// early.
+    /// `thread`'s timeout ends at `deadline` or is looked at before. Returns whether nothing would
+    /// have been looked at so early.
     #[inline]
     pub fn arm(&self, thread: ThreadRef, deadline: Microseconds) -> bool {
         let earlier = deadline < thread.timeout.deadline.get();
@@ -173,8 +175,8 @@ impl Timeouts {
         self.first().map_or(NEVER, |thread| thread.timeout.deadline.get())
     }
 
-    /// Looks at the thread that is first to be looked at, if it is time for that at `now`. Its timeout may have ended, and does
-    /// not run any more: it is inside then.
+    /// Looks at the thread that is first to be looked at, if it is time for that at `now`. Its
+    /// timeout may have ended, and does not run any more: it is inside then.
     pub fn pop_expired(&self, now: Microseconds) -> Option<Option<ThreadRef>> {
         let first = self.first()?;
         let at = first.timeout.deadline.get();

@@ -1,10 +1,12 @@
-//! Who owns a space, and what follows from it (K13): whom its threads can reach, what a foreign system call in it
-//! does, and what becomes of it when its owner dies.
+//! Who owns a space, and what follows from it (K13): whom its threads can reach, what a foreign
+//! system call in it does, and what becomes of it when its owner dies.
 //!
-//! Owner and owned spaces are linked both ways, so that neither outlives what the other knows of it: a space that is
-//! destroyed leaves its owner's list, and its own owned spaces become [`Owner::Gone`]. The same holds for openings.
+//! Owner and owned spaces are linked both ways, so that neither outlives what the other knows of
+//! it: a space that is destroyed leaves its owner's list, and its own owned spaces become
+//! [`Owner::Gone`]. The same holds for openings.
 //!
-//! A space with a quota of its own has it out of its owner's; one without counts at its owner's account (K4).
+//! A space with a quota of its own has it out of its owner's; one without counts at its owner's
+//! account (K4).
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -45,8 +47,8 @@ static OPENINGS: ObjectSlab<Opening, { offset_of!(Opening, next_to) as u32 }> = 
 /// How many openings a space can have: each costs a comparison in every send that goes elsewhere.
 pub const MAX_OPENINGS: usize = 8;
 
-/// A space's part in ownership. Like the space's other cells, touched under the lock of such calls ([`super::CONTROL`]); what
-/// confines messages is read at any time.
+/// A space's part in ownership. Like the space's other cells, touched under the lock of such calls
+/// ([`super::CONTROL`]); what confines messages is read at any time.
 pub struct Ownership {
     owner: SharedRef<Space>,
     /// There was an owner who has gone. Set before `owner` is cleared.
@@ -62,8 +64,8 @@ pub struct Ownership {
     mode: SharedHalf,
     emulation_entry: SharedWord,
     sees_physical: SharedFlag,
-    /// Whether entry code reports to the pagers and exception handlers that the kernel keeps: there is an owner, and nothing to see
-    /// to.
+    /// Whether entry code reports to the pagers and exception handlers that the kernel keeps: there
+    /// is an owner, and nothing to see to.
     keeps_handlers: SharedFlag,
     /// The part of the quota that is taken out of the owner's.
     reserved: Cell<u64>,
@@ -160,8 +162,9 @@ impl Space {
         self.ownership.owner.get().is_some_and(|owner| eq(owner, space))
     }
 
-    /// The space uses I/O ports: from now on entry code sees to the permission bitmap whenever it leaves or enters it, on every
-    /// processor before the first that fills its bitmap returns here. (The root is what is told last.)
+    /// The space uses I/O ports: from now on entry code sees to the permission bitmap whenever it
+    /// leaves or enters it, on every processor before the first that fills its bitmap returns here.
+    /// (The root is what is told last.)
     pub fn uses_ports(&'static self) {
         if !self.has_used_ports.get() || self.entry_root.get() & NO_ENTRY == 0 {
             let _control = CONTROL.lock();
@@ -170,8 +173,9 @@ impl Space {
         }
     }
 
-    /// Tells the fast path in assembly how it may leave and enter the space, and whom threads report to. A restriction is
-    /// the owner, or the space itself where nothing may just so be left or entered.
+    /// Tells the fast path in assembly how it may leave and enter the space, and whom threads
+    /// report to. A restriction is the owner, or the space itself where nothing may just so be left
+    /// or entered.
     pub(super) fn tell_entry_code(&'static self) {
         let root = self.memory.page_table_root().value();
         let (restriction, root) = match self.ownership.owner() {
@@ -183,7 +187,8 @@ impl Space {
             Owner::Space(owner) => (Some(owner), root),
         };
         self.restriction.set(restriction);
-        // A redirected space's reports go another way, and those of one with ports do not close its bitmap in assembly.
+        // A redirected space's reports go another way, and those of one with ports do not close its
+        // bitmap in assembly.
         let keeps = self.is_owned() && !self.is_redirected() && !self.has_used_ports.get();
         self.ownership.keeps_handlers.set(keeps);
         self.entry_root.set(root);
@@ -204,8 +209,9 @@ impl Space {
         }
     }
 
-    /// Gives the space to `owner`, or to nobody. Fails without any change if the space would own itself ([`InvalidSpace`]), or
-    /// if the quota of the owner, which it shares, has not enough left for what it uses ([`NoMemory`]).
+    /// Gives the space to `owner`, or to nobody. Fails without any change if the space would own
+    /// itself ([`InvalidSpace`]), or if the quota of the owner, which it shares, has not enough
+    /// left for what it uses ([`NoMemory`]).
     ///
     /// [`InvalidSpace`]: ErrorCode::InvalidSpace
     /// [`NoMemory`]: ErrorCode::NoMemory
@@ -254,9 +260,10 @@ impl Space {
         self.tell_entry_code();
     }
 
-    /// Sets how many bytes of kernel memory the space, which is no initial server's, may use, taken out of its owner's quota
-    /// if it has an owner; [`Quota::UNLIMITED`] gives them back, and the space shares its owner's. Fails without any change if the
-    /// owner has not so much left, or the space uses more already.
+    /// Sets how many bytes of kernel memory the space, which is no initial server's, may use, taken
+    /// out of its owner's quota if it has an owner; [`Quota::UNLIMITED`] gives them back, and the
+    /// space shares its owner's. Fails without any change if the owner has not so much left, or the
+    /// space uses more already.
     pub fn set_quota(&self, quota: Quota) -> Result<(), OutOfMemory> {
         let account = self.account();
         let limit = account.limit();
@@ -277,7 +284,8 @@ impl Space {
                 self.ownership.reserved.set(0);
             }
             Some(_) if account.upper().is_some() => {
-                // What is used is in the owner's quota already, and grows no more beyond the new one.
+                // What is used is in the owner's quota already, and grows no more beyond the new
+                // one.
                 account.set_limit(quota);
                 account.share(None, 0, bytes).inspect_err(|_| account.set_limit(limit))?;
                 self.ownership.reserved.set(bytes);
@@ -302,7 +310,8 @@ impl Space {
             return Err(OutOfMemory);
         }
         let place = OPENINGS.alloc(self.account())?;
-        // SAFETY: fresh memory for an Opening, freed only by `remove`, which takes it out of both lists.
+        // SAFETY: fresh memory for an Opening, freed only by `remove`, which takes it out of both
+        // lists.
         let opening: &'static Opening = unsafe {
             place.write(Opening { from: self, to, next: SharedRef::new(), next_to: SharedRef::new() });
             place.as_ref()

@@ -1,4 +1,5 @@
-//! Redirection: a space whose threads send to a redirector what would leave it (X.2 rules 6.7 to 6.19).
+//! Redirection: a space whose threads send to a redirector what would leave it (X.2 rules 6.7 to
+//! 6.19).
 
 use x2::ThreadId;
 
@@ -54,16 +55,16 @@ impl Space {
         }
     }
 
-    /// Sets the redirector, a thread's global id, or `None` for none. Returns whether it was another: then who waits to send
-    /// must be told ([`crate::thread::ipc::redirector_changes`]).
+    /// Sets the redirector, a thread's global id, or `None` for none. Returns whether it was
+    /// another: then who waits to send must be told ([`crate::thread::ipc::redirector_changes`]).
     pub fn set_redirector(&'static self, redirector: Option<ThreadId>) -> bool {
         let changed = self.redirection.0.set(redirector.map_or(NONE, ThreadId::raw));
         self.tell_entry_code();
         changed
     }
 
-    /// The thread with this id has gone, or has another id now. Nil stands for one that has only moved: it is no redirector's, but
-    /// the word of a space that has none.
+    /// The thread with this id has gone, or has another id now. Nil stands for one that has only
+    /// moved: it is no redirector's, but the word of a space that has none.
     pub fn forget_redirector(&self, id: ThreadId) {
         if !id.is_nil() {
             self.redirection.0.forget(id.raw());

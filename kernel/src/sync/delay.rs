@@ -1,5 +1,6 @@
-//! Random delays at the points where processors race, to make rare interleavings frequent: the boot option `delays=SEED`,
-//! for tests. Without it a point costs one load and one branch, and lies on no fast path.
+//! Random delays at the points where processors race, to make rare interleavings frequent: the boot
+//! option `delays=SEED`, for tests. Without it a point costs one load and one branch, and lies on
+//! no fast path.
 
 use core::hint::spin_loop;
 
@@ -36,7 +37,8 @@ pub enum Point {
 /// The longest delay, in rounds of a loop; most are far shorter.
 const LONGEST: u64 = 1 << 14;
 
-/// State of the generator; 0: no delays. All processors use it, and nobody minds what races do to it.
+/// State of the generator; 0: no delays. All processors use it, and nobody minds what races do to
+/// it.
 static STATE: SharedWord = SharedWord::new(0);
 
 /// Delays from now on, chosen by `seed`; 0 = none.

@@ -1,5 +1,5 @@
-//! Shoot-downs: who changes page tables tells the processors that may remember what was there, and waits for their answers.
-//! Model-checked with loom.
+//! Shoot-downs: who changes page tables tells the processors that may remember what was there, and
+//! waits for their answers. Model-checked with loom.
 use super::SpinLock;
 #[cfg(not(loom))]
 use core::{
@@ -12,9 +12,9 @@ use loom::{
     sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
 };
 
-/// What a processor lets others see of the page table that it uses, by the address of the root; 0 = the kernel's own. Only that
-/// processor changes it. The fast path in assembly changes the first word alone: its sender is at this processor, so nobody frees
-/// the table that it leaves.
+/// What a processor lets others see of the page table that it uses, by the address of the root; 0 =
+/// the kernel's own. Only that processor changes it. The fast path in assembly changes the first
+/// word alone: its sender is at this processor, so nobody frees the table that it leaves.
 #[repr(C)]
 pub struct ActiveRoot {
     active: AtomicU64,
@@ -35,19 +35,21 @@ impl ActiveRoot {
         Self { active: AtomicU64::new(0), leaving: AtomicU64::new(0) }
     }
 
-    /// Whether the processor may remember what the page table with this root says: it has to be told what changes there. One that
-    /// leaves the table forgets that by itself, before it uses any of it.
+    /// Whether the processor may remember what the page table with this root says: it has to be
+    /// told what changes there. One that leaves the table forgets that by itself, before it uses
+    /// any of it.
     #[inline]
     pub fn is(&self, root: u64) -> bool {
         // Acquire: what it did before it left is over.
         self.active.load(Ordering::Acquire) == root
     }
 
-    /// Whether the processor may look at the page table with this root at all: it cannot be freed yet.
+    /// Whether the processor may look at the page table with this root at all: it cannot be freed
+    /// yet.
     #[inline]
     pub fn is_held(&self, root: u64) -> bool {
-        // Acquire: whoever is seen to use another one has either left this one, or says in the other word that it has not. In
-        // this order, which is not that of the writes.
+        // Acquire: whoever is seen to use another one has either left this one, or says in the
+        // other word that it has not. In this order, which is not that of the writes.
         self.active.load(Ordering::Acquire) == root || self.leaving.load(Ordering::Acquire) == root
     }
 
@@ -61,8 +63,8 @@ impl ActiveRoot {
     #[inline]
     pub fn change(&self, root: u64, load: impl FnOnce()) {
         self.leaving.store(self.active.load(Ordering::Relaxed), Ordering::Relaxed);
-        // Release: whoever sees this sees that the old one is still used. Before the table is loaded: whoever does not see it has
-        // changed the table before.
+        // Release: whoever sees this sees that the old one is still used. Before the table is
+        // loaded: whoever does not see it has changed the table before.
         self.active.store(root, Ordering::Release);
         load();
         // Release: the old one is not used any more.
@@ -115,8 +117,9 @@ impl Default for Requested {
     }
 }
 
-/// One request at a time: its sender holds the lock, interrupts whom it concerns and waits for all of them. Who waits for the lock
-/// carries out the requests of others meanwhile ([`SpinLock`]), so nobody waits in a circle.
+/// One request at a time: its sender holds the lock, interrupts whom it concerns and waits for all
+/// of them. Who waits for the lock carries out the requests of others meanwhile ([`SpinLock`]), so
+/// nobody waits in a circle.
 pub struct ShootDown {
     sending: SpinLock<()>,
     /// How many processors have not answered.
@@ -136,8 +139,9 @@ impl ShootDown {
         Self { sending: SpinLock::new(()), waiting: AtomicU32::new(0) }
     }
 
-    /// Asks those of the `others` that the request `concerns` to carry it out, and waits until they have. `write` notes what the
-    /// request is, `interrupt` lets a processor look at what it is `asked`. Returns how many it were.
+    /// Asks those of the `others` that the request `concerns` to carry it out, and waits until they
+    /// have. `write` notes what the request is, `interrupt` lets a processor look at what it is
+    /// `asked`. Returns how many it were.
     pub fn send<'a, P: Copy>(
         &self,
         others: impl Iterator<Item = P> + Clone,

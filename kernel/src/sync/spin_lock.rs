@@ -1,5 +1,5 @@
-//! A spin lock for the kernel, which runs with interrupts off and is never preempted while it holds one. Model-checked with
-//! loom.
+//! A spin lock for the kernel, which runs with interrupts off and is never preempted while it holds
+//! one. Model-checked with loom.
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
@@ -24,7 +24,8 @@ pub struct SpinLock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock hands out the value to one holder at a time, so sharing the lock only moves `T` between processors.
+// SAFETY: the lock hands out the value to one holder at a time, so sharing the lock only moves `T`
+// between processors.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
 
 impl<T> SpinLock<T> {
@@ -59,11 +60,13 @@ impl<T> SpinLock<T> {
         SpinLockGuard { lock: self }
     }
 
-    /// Takes the lock where only holders of another one take it, always the same one: it is free, and that costs nothing.
-    /// Builds with debug assertions take it nevertheless, as they do an [`InnerLock`](super::InnerLock).
+    /// Takes the lock where only holders of another one take it, always the same one: it is free,
+    /// and that costs nothing. Builds with debug assertions take it nevertheless, as they do an
+    /// [`InnerLock`](super::InnerLock).
     ///
     /// # Safety
-    /// The caller holds that other lock, or nothing else happens, while the guard exists; so does everybody who takes this one.
+    /// The caller holds that other lock, or nothing else happens, while the guard exists; so does
+    /// everybody who takes this one.
     #[inline(always)]
     pub unsafe fn lock_below(&self) -> BelowGuard<'_, T> {
         BelowGuard {
@@ -141,7 +144,8 @@ impl<T> Deref for SpinLockGuard<'_, T> {
 
 impl<T> DerefMut for SpinLockGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard exists only while its processor holds the lock, and is borrowed uniquely here.
+        // SAFETY: the guard exists only while its processor holds the lock, and is borrowed
+        // uniquely here.
         unsafe { &mut *self.lock.value.get() }
     }
 }

@@ -1,5 +1,5 @@
-//! Walks through page tables in software, without the lock on mappings: who changes the tables waits for those that may have
-//! found what was there. Model-checked with loom.
+//! Walks through page tables in software, without the lock on mappings: who changes the tables
+//! waits for those that may have found what was there. Model-checked with loom.
 #[cfg(not(loom))]
 use core::{
     hint::spin_loop,

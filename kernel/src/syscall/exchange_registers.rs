@@ -1,5 +1,6 @@
-//! ExchangeRegisters(RAX dest, RSI control, RDX SP, R8 IP, R9 FLAGS, R10 handle, RDI pager): reads and changes where
-//! a thread of the own space runs, and stops, resumes or aborts it (X.2 rules 5.23 to 5.34).
+//! ExchangeRegisters(RAX dest, RSI control, RDX SP, R8 IP, R9 FLAGS, R10 handle, RDI pager): reads
+//! and changes where a thread of the own space runs, and stops, resumes or aborts it (X.2 rules
+//! 5.23 to 5.34).
 
 use core::ptr::eq;
 
@@ -31,8 +32,9 @@ pub struct Values {
     pub pager: u64,
 }
 
-/// Whom a call reads that changes nothing, and what that thread is doing: the rest of the results entry code takes out of its
-/// control block and its UTCB. `None`: the whole call has to be made to know.
+/// Whom a call reads that changes nothing, and what that thread is doing: the rest of the results
+/// entry code takes out of its control block and its UTCB. `None`: the whole call has to be made to
+/// know.
 #[inline]
 pub fn find_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, ExchangeState)> {
     if !id.has_version()
@@ -65,7 +67,8 @@ fn doing(thread: ThreadRef) -> ExchangeState {
 }
 
 impl Values {
-    /// What the call tells of `thread`, which has the UTCB `block`, was named `id`, and is doing `state`.
+    /// What the call tells of `thread`, which has the UTCB `block`, was named `id`, and is doing
+    /// `state`.
     pub fn of(thread: ThreadRef, block: &Utcb, id: ThreadId, state: ExchangeState) -> Self {
         let registers = &thread.registers;
         Self {
@@ -140,8 +143,9 @@ fn decode<'entry>(
     })
 }
 
-/// Whether `current` may use the call on `thread`: one of its own space, of a space that its space owns, or, where
-/// nobody is owned, one whose pager is in its space (the behaviour called "pagerexregs").
+/// Whether `current` may use the call on `thread`: one of its own space, of a space that its space
+/// owns, or, where nobody is owned, one whose pager is in its space (the behaviour called
+/// "pagerexregs").
 fn may_control(current: ThreadRef, thread: ThreadRef) -> bool {
     let (Some(own), Some(space)) = (current.space.get(), thread.space.get()) else { return false };
     eq(own, space)
@@ -153,16 +157,18 @@ fn is_paged_from(thread: ThreadRef, current: ThreadRef) -> bool {
     ipc::resolve_thread(thread, thread.pager()).is_some_and(|pager| pager.shares_space_with(current))
 }
 
-/// Whether `current` decides whom `thread` reports to, and whether it runs: in an owned space only the owner (K13). A program
-/// that could stop its threads could keep the owner from ending them; one that could resume them, or end what the kernel does in
-/// their names, would let those run which the owner has stopped or not yet started.
+/// Whether `current` decides whom `thread` reports to, and whether it runs: in an owned space only
+/// the owner (K13). A program that could stop its threads could keep the owner from ending them;
+/// one that could resume them, or end what the kernel does in their names, would let those run
+/// which the owner has stopped or not yet started.
 fn governs(current: ThreadRef, thread: ThreadRef) -> bool {
     thread.space.get().is_some_and(|space| {
         !space.is_owned() || current.space.get().is_some_and(|own| space.is_owned_by(own))
     })
 }
 
-/// Whether `thread` is in an IPC that its program has begun, and nothing that the kernel makes in its name goes on in there.
+/// Whether `thread` is in an IPC that its program has begun, and nothing that the kernel makes in
+/// its name goes on in there.
 fn is_in_own_ipc(thread: ThreadRef) -> bool {
     let doing = thread.continuation();
     let kind = doing.sending().or(doing.receiving());
@@ -200,7 +206,8 @@ fn perform(current: ThreadRef, request: &Request<'_>) -> Next {
         if thread.space.get().is_some_and(Space::is_owned) {
             thread.set_pager(request.pager);
         } else {
-            // Not the kernel's copy: it must not hold a program's choice when the space is given an owner (K13).
+            // Not the kernel's copy: it must not hold a program's choice when the space is given an
+            // owner (K13).
             block.write(utcb::PAGER, request.pager.raw());
         }
     }

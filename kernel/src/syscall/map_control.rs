@@ -1,8 +1,9 @@
-//! MapControl(RDI space, RSI items, RDX number, R8 begin): an owner maps, protects, unmaps and queries pages of its
-//! space in a batch, or what is derived from its own pages (K8). Result in RAX, items done in R8.
+//! MapControl(RDI space, RSI items, RDX number, R8 begin): an owner maps, protects, unmaps and
+//! queries pages of its space in a batch, or what is derived from its own pages (K8). Result in
+//! RAX, items done in R8.
 //!
-//! MapControl(RDI space, RSI target, RDX 2^63 + control, R8 source): the same with one item, in registers. Result in RAX,
-//! the item's answer in R8.
+//! MapControl(RDI space, RSI target, RDX 2^63 + control, R8 source): the same with one item, in
+//! registers. Result in RAX, the item's answer in R8.
 
 use core::ptr::eq;
 
@@ -36,7 +37,8 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     if has_one_item(current) { one_item(current, None) } else { batch(current, None) }
 }
 
-/// Goes on with a call that gave way to an interrupt; a part of the present item is done if `interrupted` names the space.
+/// Goes on with a call that gave way to an interrupt; a part of the present item is done if
+/// `interrupted` names the space.
 pub(super) fn resume(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
     if has_one_item(current) { one_item(current, interrupted) } else { batch(current, interrupted) }
 }
@@ -46,8 +48,8 @@ fn has_one_item(current: ThreadRef) -> bool {
 }
 
 /// One item of the current thread's on the space of `thread`, if it is one that can be done at once
-/// ([`mapping::control_page`]): the answer, or that there is no memory for it. `None`: nothing was done. What entry code tries
-/// first.
+/// ([`mapping::control_page`]): the answer, or that there is no memory for it. `None`: nothing was
+/// done. What entry code tries first.
 #[inline]
 pub fn at_once(current: ThreadRef, thread: ThreadId, item: &MapItem) -> Option<Result<u64, ErrorCode>> {
     // The space that the call names stays as long as the lock is held.
@@ -166,14 +168,15 @@ fn target(thread: ThreadId) -> Option<SpaceRef> {
     Some(thread).filter(|id| id.is_global()).and_then(|id| threads().find(id)).and_then(Found::space)
 }
 
-/// Reads an item. A page of the array that has gone since it was checked reads as an item that is refused.
+/// Reads an item. A page of the array that has gone since it was checked reads as an item that is
+/// refused.
 fn read_item(own: &Space, address: u64) -> MapItem {
     let [target, control, source, _] = user_memory::read_words(own, address).unwrap_or_default();
     MapItem { target, control, source, answer: 0 }
 }
 
-/// Keeps the item that gives way to an interrupt, as other threads can change what lies in memory: in the registers that
-/// the call destroys anyway.
+/// Keeps the item that gives way to an interrupt, as other threads can change what lies in memory:
+/// in the registers that the call destroys anyway.
 fn keep_item(current: ThreadRef, item: &MapItem) {
     let registers = &current.registers;
     registers.rax().set(item.target);
@@ -198,8 +201,9 @@ fn perform(
         return Progress::Done(Err(ErrorCode::NoMemory));
     };
     let _alone = mapping::lock();
-    // Only now: what holds under the lock holds until it is released. The space does not go, as its end needs the lock, too; and
-    // an owner that has been replaced has lost the space when that call returns.
+    // Only now: what holds under the lock holds until it is released. The space does not go, as its
+    // end needs the lock, too; and an owner that has been replaced has lost the space when that
+    // call returns.
     match decode_spaces(current) {
         Ok((_, target)) if eq(target, space) => {}
         Ok(_) => return Progress::Done(Err(ErrorCode::InvalidSpace)),

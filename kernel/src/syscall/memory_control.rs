@@ -1,6 +1,6 @@
-//! MemoryControl(RDX control, attributes 0 to 3; fpages in MR0..MRk): memory types, for privileged callers (X.2 rules 9.1
-//! to 9.4). The stub has moved the attributes from RCX and R11 to RBP and RDI. The result is in RDX; MR1 stays in RAX, the
-//! stub moves MR0 to RCX.
+//! MemoryControl(RDX control, attributes 0 to 3; fpages in MR0..MRk): memory types, for privileged
+//! callers (X.2 rules 9.1 to 9.4). The stub has moved the attributes from RCX and R11 to RBP and
+//! RDI. The result is in RDX; MR1 stays in RAX, the stub moves MR0 to RCX.
 
 use x2::control::MemoryAttribute;
 use x2::{ErrorCode, Fpage, FpageKind, Region};

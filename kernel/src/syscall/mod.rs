@@ -1,14 +1,16 @@
-//! The system calls: one file each. `decode` checks the arguments, `perform` does what they ask for. What a call takes memory for
-//! it takes before its first change (K4): ThreadState as the last step of `decode`, ThreadControl, SpaceControl and SpaceOptions
-//! as the first of `perform`, which is where they can still fail.
+//! The system calls: one file each. `decode` checks the arguments, `perform` does what they ask
+//! for. What a call takes memory for it takes before its first change (K4): ThreadState as the last
+//! step of `decode`, ThreadControl, SpaceControl and SpaceOptions as the first of `perform`, which
+//! is where they can still fail.
 //!
 //! A call that is about a thread looks that up once (`object`), goes to where it is, and works on
 //! what is [`Here`]. Other threads that it names (pager, scheduler, handler, redirector, a thread
 //! of a space) are only [`Found`](crate::thread::Found): it uses what that says, which is the same
 //! for all processors.
 //!
-//! A call is identified by the address to which SYSCALL will return, which is the only thing that the kernel believes
-//! about the stub (K9). The stubs of [`Call`] lie [`STUB_SPACING`] bytes apart, in this order.
+//! A call is identified by the address to which SYSCALL will return, which is the only thing that
+//! the kernel believes about the stub (K9). The stubs of [`Call`] lie [`STUB_SPACING`] bytes apart,
+//! in this order.
 
 mod entry;
 mod exchange_registers;
@@ -106,7 +108,8 @@ impl Call {
         self as u64 * STUB_SPACING
     }
 
-    /// Offset behind the stub's SYSCALL instruction. MemoryControl's moves RCX and R11 out of the way first.
+    /// Offset behind the stub's SYSCALL instruction. MemoryControl's moves RCX and R11 out of the
+    /// way first.
     pub(crate) const fn return_offset(self) -> u64 {
         let prefix = if matches!(self, Self::MemoryControl) { MEMORY_CONTROL_PREFIX } else { 0 };
         self.stub_offset() + prefix + SYSCALL_LENGTH
@@ -155,7 +158,8 @@ impl Call {
     ];
 }
 
-/// The current thread has executed SYSCALL, and would return to `offset` bytes behind the beginning of the stub page.
+/// The current thread has executed SYSCALL, and would return to `offset` bytes behind the beginning
+/// of the stub page.
 #[inline]
 pub fn entered(current: ThreadRef, offset: u64) -> Next {
     if offset == Call::Ipc.return_offset() {
@@ -206,7 +210,8 @@ enum Object<'entry> {
     Elsewhere(Next),
 }
 
-/// The thread that `id` names for the current thread, which makes `call`. One look-up decides whether there is one, and where.
+/// The thread that `id` names for the current thread, which makes `call`. One look-up decides
+/// whether there is one, and where.
 #[inline]
 fn object<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId, call: Call) -> Object<'entry> {
     let found = ipc::resolve_thread(current, id);
@@ -218,7 +223,8 @@ fn object<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId, call: 
     }
 }
 
-/// The thread here that `id` names for the current thread, if that is found without a search: `None` says nothing.
+/// The thread here that `id` names for the current thread, if that is found without a search:
+/// `None` says nothing.
 #[inline]
 fn find_here<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId) -> Option<Here<'entry>> {
     let thread = if id.has_version() {

@@ -1,5 +1,5 @@
-//! Notify(RDI thread, RSI bits): ORs bits into a word of the thread's TCB, and wakes it if it waits for that (K15).
-//! Never blocks, needs no memory.
+//! Notify(RDI thread, RSI bits): ORs bits into a word of the thread's TCB, and wakes it if it waits
+//! for that (K15). Never blocks, needs no memory.
 
 use core::sync::atomic::Ordering;
 
@@ -32,8 +32,8 @@ fn may_be_notified(current: ThreadRef, thread: &Here<'_>) -> bool {
     thread.is_active() && ipc::reaches_directly(current, thread) && may_notify(current, thread)
 }
 
-/// A confined program notifies of its owner's threads only those that handle what it does: others may keep their own counsel
-/// with bits (K13).
+/// A confined program notifies of its owner's threads only those that handle what it does: others
+/// may keep their own counsel with bits (K13).
 fn may_notify(current: ThreadRef, thread: ThreadRef) -> bool {
     let (Some(own), Some(space)) = (current.space.get(), thread.space.get()) else { return false };
     let handles = || [current.exception_handler(), current.pager()].contains(&thread.id());

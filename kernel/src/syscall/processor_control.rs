@@ -1,5 +1,6 @@
-//! ProcessorControl(RDI processor, RSI internal kHz, RDX external kHz, R8 millivolts): privileged; result in RAX (X.2 rule
-//! 9.5). Frequencies and voltages are the firmware's business on this machine: a processor that exists keeps what it has.
+//! ProcessorControl(RDI processor, RSI internal kHz, RDX external kHz, R8 millivolts): privileged;
+//! result in RAX (X.2 rule 9.5). Frequencies and voltages are the firmware's business on this
+//! machine: a processor that exists keeps what it has.
 
 use x2::ErrorCode;
 

@@ -1,5 +1,5 @@
-//! Schedule(RDI dest, RDX time control, R8 processor control, RSI priority control, R9 preemption control): result in
-//! RAX, remaining times in RDX (X.2 rules 3.5 to 3.17).
+//! Schedule(RDI dest, RDX time control, R8 processor control, RSI priority control, R9 preemption
+//! control): result in RAX, remaining times in RDX (X.2 rules 3.5 to 3.17).
 
 use core::ptr::{eq, from_ref, null};
 
@@ -35,8 +35,8 @@ enum Decoded<'entry> {
     Interrupt,
 }
 
-/// The results of a call that changes nothing, for entry code: state and remaining times. `None`: the whole call has to be
-/// made to know.
+/// The results of a call that changes nothing, for entry code: state and remaining times. `None`:
+/// the whole call has to be made to know.
 #[inline]
 pub fn read(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
     if let Some(thread) = threads().find(id).and_then(Found::if_here)
@@ -189,7 +189,8 @@ fn state(thread: ThreadRef) -> ThreadState {
     if thread.has(flag::HALTED) { ThreadState::Inactive } else { doing(thread.continuation()) }
 }
 
-/// What a thread with this continuation is doing, be it halted or not. Only user-invoked IPC counts as such (X.2 rule 3.12).
+/// What a thread with this continuation is doing, be it halted or not. Only user-invoked IPC counts
+/// as such (X.2 rule 3.12).
 pub(super) fn doing(continuation: Continuation) -> ThreadState {
     match continuation {
         Continuation::Inactive => ThreadState::Inactive,
@@ -203,7 +204,8 @@ pub(super) fn doing(continuation: Continuation) -> ThreadState {
     }
 }
 
-/// Rest of the timeslice in bits 16..31, of the total quantum in 0..15, as time periods (X.2 rule 3.15).
+/// Rest of the timeslice in bits 16..31, of the total quantum in 0..15, as time periods (X.2 rule
+/// 3.15).
 #[inline]
 fn remaining_times(thread: ThreadRef) -> u64 {
     let scheduler = &processor::this().scheduler;

@@ -1,5 +1,5 @@
-//! SpaceControl(RDI space, RSI control, RDX KIP area, R8 UTCB area, R9 redirector): result in RAX, old control (none is
-//! defined) in RDX. Privileged (X.2 rules 6.1 to 6.7).
+//! SpaceControl(RDI space, RSI control, RDX KIP area, R8 UTCB area, R9 redirector): result in RAX,
+//! old control (none is defined) in RDX. Privileged (X.2 rules 6.1 to 6.7).
 
 use core::ptr::eq;
 
@@ -34,8 +34,9 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     resume(current, 0, 0)
 }
 
-/// Goes on with taking UTCBs from thread number `next` on, and flushing the area with index `first`. What was decoded before is
-/// decoded again: meanwhile the space may have changed, or gone.
+/// Goes on with taking UTCBs from thread number `next` on, and flushing the area with index
+/// `first`. What was decoded before is decoded again: meanwhile the space may have changed, or
+/// gone.
 ///
 /// Preemption point.
 pub(super) fn resume(current: ThreadRef, next: u32, first: u8) -> Next {
@@ -78,10 +79,11 @@ pub(super) fn go_on_telling(current: ThreadRef, work: Work) -> Next {
     }
 }
 
-/// Threads of a space whose redirector has changed that wait to send look where their messages go now (X.2 rule 6.16), and
-/// what others were passing on for them may be their own message now (rule 7.14): those that are here, then those on other
-/// processors. Who is under way looks when it arrives. `work`, of kind `Redirect`, is what remains of that. An error is what
-/// happens before the rest.
+/// Threads of a space whose redirector has changed that wait to send look where their messages go
+/// now (X.2 rule 6.16), and what others were passing on for them may be their own message now (rule
+/// 7.14): those that are here, then those on other processors. Who is under way looks when it
+/// arrives. `work`, of kind `Redirect`, is what remains of that. An error is what happens before
+/// the rest.
 ///
 /// Preemption point, after every sixteenth thread.
 pub(super) fn tell(current: ThreadRef, work: Work) -> Result<(), Next> {
@@ -108,8 +110,8 @@ pub(super) fn tell(current: ThreadRef, work: Work) -> Result<(), Next> {
     Err(location::visit(current, location::next_processor(), Continuation::SystemCall))
 }
 
-/// Makes sure that the areas can be set: nobody has a UTCB in the present area if that changes (X.2 rule 6.4), and nothing is
-/// mapped in the new ones.
+/// Makes sure that the areas can be set: nobody has a UTCB in the present area if that changes (X.2
+/// rule 6.4), and nothing is mapped in the new ones.
 fn prepare(current: ThreadRef, request: &Request, next: u32, first: u8) -> Progress<()> {
     let moves = request.utcbs.is_some_and(|area| request.space.utcb_area() != Some(area));
     if moves && let Err(next) = lifecycle::drop_utcbs_of(request.space, next) {
@@ -132,7 +134,8 @@ fn flush(current: ThreadRef, request: &Request, first: u8) -> Progress<()> {
             return Progress::Preempted;
         }
     }
-    // An area that has been set by somebody else meanwhile leaves its walk unfinished: the next one starts anew.
+    // An area that has been set by somebody else meanwhile leaves its walk unfinished: the next one
+    // starts anew.
     record.cancel();
     Progress::Done(())
 }
@@ -175,8 +178,8 @@ fn is_user(area: Region) -> bool {
     area.size_log2 >= PAGE_BITS && area.last() < arch::USER_END
 }
 
-/// What the redirector argument asks for (X.2 rule 6.7). An id that names no thread is an error: it must not fail silently.
-/// Nilthread and the ids that can name none change nothing.
+/// What the redirector argument asks for (X.2 rule 6.7). An id that names no thread is an error: it
+/// must not fail silently. Nilthread and the ids that can name none change nothing.
 fn redirector(current: ThreadRef, id: ThreadId) -> Result<Redirector, ErrorCode> {
     if id.is_any() {
         return Ok(Redirector::None);

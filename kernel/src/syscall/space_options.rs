@@ -1,5 +1,5 @@
-//! SpaceOptions(RDI space, RSI option, RDX value, R8 value): ownership, confinement, foreign system calls and kernel
-//! memory of a space (K1, K9, K13). Result in RAX, answers in RDX and R8.
+//! SpaceOptions(RDI space, RSI option, RDX value, R8 value): ownership, confinement, foreign system
+//! calls and kernel memory of a space (K1, K9, K13). Result in RAX, answers in RDX and R8.
 
 use x2::extension::{Quota, SpaceOption, SystemCallMode};
 use x2::{ErrorCode, ThreadId};
@@ -106,8 +106,8 @@ fn space_of(id: u64) -> Result<SpaceRef, ErrorCode> {
         .ok_or(ErrorCode::InvalidSpace)
 }
 
-/// Performs the call. An owner that would make a circle or has not enough memory left, and an opening too many, are found
-/// here, before any change.
+/// Performs the call. An owner that would make a circle or has not enough memory left, and an
+/// opening too many, are found here, before any change.
 fn perform(request: Request) -> Result<[u64; 2], ErrorCode> {
     match request {
         Request::Information(space) => {
@@ -115,7 +115,8 @@ fn perform(request: Request) -> Result<[u64; 2], ErrorCode> {
         }
         Request::Owner(space, owner) => {
             space.set_owner(owner)?;
-            // A MapControl that has found the old owner, under this lock, ends before this call does.
+            // A MapControl that has found the old owner, under this lock, ends before this call
+            // does.
             drop(mapping::lock());
         }
         Request::Quota(space, quota) => {

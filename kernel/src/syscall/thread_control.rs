@@ -1,5 +1,6 @@
-//! ThreadControl(RDI dest, R8 space, RDX scheduler, RSI pager, R9 UTCB location): result in RAX. Creates, activates,
-//! renames, moves and deletes threads, and associates interrupts. Privileged (X.2 rules 5.4 to 5.22).
+//! ThreadControl(RDI dest, R8 space, RDX scheduler, RSI pager, R9 UTCB location): result in RAX.
+//! Creates, activates, renames, moves and deletes threads, and associates interrupts. Privileged
+//! (X.2 rules 5.4 to 5.22).
 
 use core::ptr::eq;
 
@@ -75,7 +76,8 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     }
 }
 
-/// What [`create_at_once`] and [`delete_at_once`] answer. `None`: nothing is done, and the call goes on as any.
+/// What [`create_at_once`] and [`delete_at_once`] answer. `None`: nothing is done, and the call
+/// goes on as any.
 type AtOnce = Option<Result<(), ErrorCode>>;
 
 /// The parameters of a creation, in the order of ThreadControl's registers.
@@ -92,9 +94,10 @@ pub struct NewThread {
     pub location: u64,
 }
 
-/// The most frequent creations at once, for `current`, which has the privilege and is at home: a new thread, in a space that there
-/// is, with all its memory at hand. It calls nothing but seldom, so that few registers are to be saved; what is rare or wrong is
-/// left to [`system_call`]. Entry code's ways alone lead here: they are closed while events are recorded.
+/// The most frequent creations at once, for `current`, which has the privilege and is at home: a
+/// new thread, in a space that there is, with all its memory at hand. It calls nothing but seldom,
+/// so that few registers are to be saved; what is rare or wrong is left to [`system_call`]. Entry
+/// code's ways alone lead here: they are closed while events are recorded.
 #[inline(always)]
 pub fn create_at_once(current: ThreadRef, new: &NewThread) -> AtOnce {
     let &NewThread { id, pager, scheduler, specifier, location } = new;
@@ -106,7 +109,8 @@ pub fn create_at_once(current: ThreadRef, new: &NewThread) -> AtOnce {
         return None;
     }
     let own_id = current.id();
-    // Most often a thread makes another one beside itself, and has it scheduled by itself. Where it is active itself, others can be.
+    // Most often a thread makes another one beside itself, and has it scheduled by itself. Where it
+    // is active itself, others can be.
     let space = if specifier == own_id {
         current.space.get()
     } else {
@@ -376,8 +380,8 @@ fn decode_modification<'entry>(
     Ok(Request::Modify { thread, id, move_to, scheduler, pager, location })
 }
 
-/// Whether a thread can be given the location in `space`. As long as that has no areas, any is kept until the thread's
-/// activation, which has it checked (X.2 rule 5.11).
+/// Whether a thread can be given the location in `space`. As long as that has no areas, any is kept
+/// until the thread's activation, which has it checked (X.2 rule 5.11).
 fn may_be_given(space: SpaceRef, location: u64) -> bool {
     !space.is_configured() || space.is_utcb_location(location)
 }
@@ -398,8 +402,8 @@ fn decode_scheduler(current: ThreadRef, scheduler: ThreadId) -> Result<Option<Fo
     ipc::resolve_thread(current, scheduler).map(Some).ok_or(ErrorCode::InvalidScheduler)
 }
 
-/// Performs the call; all that can fail comes first. Returns what is left to do; `None` if there is nothing, and no other thread
-/// has anything to do because of the call.
+/// Performs the call; all that can fail comes first. Returns what is left to do; `None` if there is
+/// nothing, and no other thread has anything to do because of the call.
 fn perform(request: Request<'_>) -> Result<Option<Work>, ErrorCode> {
     match request {
         Request::Nothing | Request::Follow(_) => return Ok(None),
@@ -434,7 +438,8 @@ fn perform(request: Request<'_>) -> Result<Option<Work>, ErrorCode> {
     Ok(Some(Work::Idle))
 }
 
-/// Takes the UTCB that a thread is to get into use, in a space that has its areas. `space` pays for it.
+/// Takes the UTCB that a thread is to get into use, in a space that has its areas. `space` pays for
+/// it.
 fn reserve_utcb(space: SpaceRef, location: Option<u64>) -> Result<Option<(&'static Utcb, u64)>, ErrorCode> {
     let Some(location) = location.filter(|_| space.is_configured()) else { return Ok(None) };
     let block = mapping::or_from_spare(|| space.allocate_utcb(location));

@@ -1,5 +1,6 @@
-//! ThreadState(RDI thread, RSI control, RDX buffer, R8 size): an owner reads and writes the registers of a thread that
-//! does not run, and recalls one that does (K15). Result in RAX, state in RSI, bytes read in R8.
+//! ThreadState(RDI thread, RSI control, RDX buffer, R8 size): an owner reads and writes the
+//! registers of a thread that does not run, and recalls one that does (K15). Result in RAX, state
+//! in RSI, bytes read in R8.
 
 use x2::extension::thread_state as control;
 use x2::protocol::exception;
@@ -107,7 +108,8 @@ fn decode<'entry>(
     Ok(Request { thread, words, control, buffer, size })
 }
 
-/// Checks the buffer, and fetches and checks what is to be written; makes sure that the thread has room for it.
+/// Checks the buffer, and fetches and checks what is to be written; makes sure that the thread has
+/// room for it.
 fn decode_image(
     own: &Space,
     thread: ThreadRef,
@@ -151,8 +153,8 @@ fn runs(thread: ThreadRef) -> bool {
     }
 }
 
-/// Whether the registers to write are such that a user may have them. RIP may stay as it is: that of a thread in an X.2
-/// system call lies in the stub page.
+/// Whether the registers to write are such that a user may have them. RIP may stay as it is: that
+/// of a thread in an X.2 system call lies in the stub page.
 fn are_user_addresses(thread: ThreadRef, words: &Words) -> bool {
     let is_user = |index: usize| words[index] < arch::USER_END;
     (is_user(exception::RIP) || words[exception::RIP] == thread.registers.rip.get())
@@ -160,7 +162,8 @@ fn are_user_addresses(thread: ThreadRef, words: &Words) -> bool {
         && is_user(redirect::GS_BASE)
 }
 
-/// In the order of the reference: reads, writes, recall. Returns how many bytes of extended state were read.
+/// In the order of the reference: reads, writes, recall. Returns how many bytes of extended state
+/// were read.
 fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usize {
     let &Request { ref thread, words, control, buffer, size } = request;
     let thread = **thread;
@@ -217,8 +220,8 @@ fn state(thread: ThreadRef) -> u64 {
         thread.continuation().receiving().or(thread.continuation().sending()).is_some_and(|kind| {
             matches!(kind, IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall)
         });
-    // A page that is missing in a transfer is the IPC's affair: its owner ends that to have a thread that it has recalled, which
-    // otherwise could go on to wait for ever.
+    // A page that is missing in a transfer is the IPC's affair: its owner ends that to have a
+    // thread that it has recalled, which otherwise could go on to wait for ever.
     let doing = ipc::transfer_continuation(thread).unwrap_or(thread.continuation());
     schedule::doing(doing) as u64
         | if thread.has(flag::HALTED) { control::IS_HALTED } else { 0 }

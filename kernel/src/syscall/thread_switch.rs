@@ -1,5 +1,5 @@
-//! ThreadSwitch(RDI dest): gives up the rest of the timeslice, to `dest` if that is ready here (X.2 rules 3.24 to
-//! 3.26). No errors.
+//! ThreadSwitch(RDI dest): gives up the rest of the timeslice, to `dest` if that is ready here (X.2
+//! rules 3.24 to 3.26). No errors.
 
 use core::ptr::eq;
 

@@ -1,5 +1,5 @@
-//! Unmap(RDX control; fpages in MR0..MRk): revokes rights of what was mapped from the caller's pages, and reports
-//! their use (X.2 rules 8.2 to 8.8). No errors, no privilege.
+//! Unmap(RDX control; fpages in MR0..MRk): revokes rights of what was mapped from the caller's
+//! pages, and reports their use (X.2 rules 8.2 to 8.8). No errors, no privilege.
 
 use x2::control::UnmapControl;
 use x2::{Fpage, utcb};
@@ -14,8 +14,9 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     resume(current, 0)
 }
 
-/// Unmap of `fpage` alone, with `flush` or not, if it can be done at once ([`mapping::unmap_page`]): what becomes of MR0. `None`:
-/// nothing was done. What entry code tries first.
+/// Unmap of `fpage` alone, with `flush` or not, if it can be done at once
+/// ([`mapping::unmap_page`]): what becomes of MR0. `None`: nothing was done. What entry code tries
+/// first.
 #[inline(always)]
 pub fn at_once(current: ThreadRef, fpage: Fpage, flush: bool) -> Option<Fpage> {
     let space = current.space.get()?;

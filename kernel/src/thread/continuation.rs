@@ -1,4 +1,5 @@
-//! What a thread will do next: the kernel keeps no stack for a thread that waits (K2), only this value.
+//! What a thread will do next: the kernel keeps no stack for a thread that waits (K2), only this
+//! value.
 
 use crate::syscall::Call;
 
@@ -8,17 +9,22 @@ use crate::syscall::Call;
 pub enum IpcKind {
     /// The Ipc system call: words in the message registers.
     User,
-    /// The kernel tells the thread's pager of a page fault and awaits the mapping (ABI 13, X.2 rule 12.2).
+    /// The kernel tells the thread's pager of a page fault and awaits the mapping (ABI 13, X.2 rule
+    /// 12.2).
     PageFault,
-    /// The kernel tells the thread's pager of a forbidden access to I/O ports and awaits the ports (X.2 rule 12.8).
+    /// The kernel tells the thread's pager of a forbidden access to I/O ports and awaits the ports
+    /// (X.2 rule 12.8).
     PortFault,
     /// The kernel tells the thread's exception handler and awaits the registers (X.2 rule 11.1).
     Exception,
-    /// The kernel tells the thread's exception handler of a foreign system call and awaits the answer (K9).
+    /// The kernel tells the thread's exception handler of a foreign system call and awaits the
+    /// answer (K9).
     SystemCall,
-    /// The kernel tells the thread's scheduler that its total quantum is used up (X.2 rule 3.19). Nothing is awaited.
+    /// The kernel tells the thread's scheduler that its total quantum is used up (X.2 rule 3.19).
+    /// Nothing is awaited.
     Quantum,
-    /// The kernel tells the thread's exception handler that it was preempted (X.2 rule 4.9). Nothing is awaited.
+    /// The kernel tells the thread's exception handler that it was preempted (X.2 rule 4.9).
+    /// Nothing is awaited.
     Preemption,
     /// An activated thread awaits its first IP and SP from its pager (X.2 rule 5.12).
     Start,
@@ -26,8 +32,9 @@ pub enum IpcKind {
 
 /// What a thread does when it is next given the processor, or what it waits for.
 ///
-/// A thread whose continuation is `Send` or a `Transfer` it does not drive is never ready. `Receive` is waiting, or,
-/// when the thread is in the ready queue, "look at the senders first": in both cases a sender may deliver to it.
+/// A thread whose continuation is `Send` or a `Transfer` it does not drive is never ready.
+/// `Receive` is waiting, or, when the thread is in the ready queue, "look at the senders first": in
+/// both cases a sender may deliver to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Continuation {
@@ -35,8 +42,8 @@ pub enum Continuation {
     Inactive,
     /// Runs at user level with the registers in its TCB.
     ReturnToUser,
-    /// Queued at `partner`, until that thread receives from it; or, if it is redirected, at the redirector, or nowhere if
-    /// there is none.
+    /// Queued at `partner`, until that thread receives from it; or, if it is redirected, at the
+    /// redirector, or nowhere if there is none.
     Send(IpcKind),
     /// Receives from `partner`.
     Receive(IpcKind),
@@ -50,10 +57,11 @@ pub enum Continuation {
     RaiseFault,
     /// Goes on with a transfer, after it has told its pager.
     ResumeTransfer,
-    /// Goes on with a system call that gave way to an interrupt; its state is in the transfer record.
+    /// Goes on with a system call that gave way to an interrupt; its state is in the transfer
+    /// record.
     SystemCall,
-    /// Looks once more where its message goes, which it was waiting to send: the redirector has changed; or it has gone to the
-    /// processor where its partner is.
+    /// Looks once more where its message goes, which it was waiting to send: the redirector has
+    /// changed; or it has gone to the processor where its partner is.
     SendAgain(IpcKind),
     /// Makes a system call anew, on the processor where it has gone for that.
     Call(Call),

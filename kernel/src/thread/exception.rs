@@ -1,5 +1,5 @@
-//! Processor exceptions of user code (X.2 rules 11): a few have a meaning of their own, the rest is reported to the
-//! thread's exception handler, who answers with the registers to go on with.
+//! Processor exceptions of user code (X.2 rules 11): a few have a meaning of their own, the rest is
+//! reported to the thread's exception handler, who answers with the registers to go on with.
 
 use x2::kip;
 
@@ -9,7 +9,8 @@ use crate::space::Space;
 use crate::trace::{self, Event};
 use crate::{arch, config, kdb};
 
-/// The page-fault vector: raised as an exception where a fault cannot be served for want of memory (K4).
+/// The page-fault vector: raised as an exception where a fault cannot be served for want of memory
+/// (K4).
 pub const PAGE_FAULT: u64 = 14;
 
 /// The general-protection vector.
@@ -18,7 +19,8 @@ pub const GENERAL_PROTECTION: u64 = 13;
 /// The breakpoint vector: INT3.
 pub const BREAKPOINT: u64 = 3;
 
-/// Vectors that mean nothing but what is reported, as a bit each: division, overflow, bounds, the segments', x87's, alignment, SIMD.
+/// Vectors that mean nothing but what is reported, as a bit each: division, overflow, bounds, the
+/// segments', x87's, alignment, SIMD.
 pub const ALWAYS_REPORTED: u32 = 1 << 0 | 1 << 4 | 1 << 5 | 1 << 11 | 1 << 12 | 1 << 16 | 1 << 17 | 1 << 19;
 
 /// Vectors that this module knows.
@@ -104,8 +106,8 @@ fn use_extended_state(current: ThreadRef) -> bool {
             .is_ok()
 }
 
-/// INT3 operations of the kernel debugger work for privileged spaces, for others only by boot option (issue of the
-/// kernel debugger: no program can stop the machine).
+/// INT3 operations of the kernel debugger work for privileged spaces, for others only by boot
+/// option (issue of the kernel debugger: no program can stop the machine).
 fn may_use_debugger(current: ThreadRef) -> bool {
     !config::get().no_kdb
         && current

@@ -1,4 +1,5 @@
-//! Page faults of user code: reported to the pager, who answers with a mapping (X.2 rules 12.2, 12.3).
+//! Page faults of user code: reported to the pager, who answers with a mapping (X.2 rules 12.2,
+//! 12.3).
 
 use x2::Rights;
 
@@ -10,8 +11,8 @@ use crate::trace::{self, Event};
 
 /// The current thread has accessed `address` without the right `access` (one bit).
 ///
-/// sigma0's space is served by the kernel itself, idempotently; what that refuses (kernel memory) goes to its pager,
-/// which it has none of.
+/// sigma0's space is served by the kernel itself, idempotently; what that refuses (kernel memory)
+/// goes to its pager, which it has none of.
 pub fn page_fault(current: ThreadRef, address: u64, access: Rights) -> Next {
     trace::event(Event::PageFault, address, current.registers.rip.get());
     if let Some(space) = current.space.get()
@@ -28,7 +29,8 @@ pub fn page_fault(current: ThreadRef, address: u64, access: Rights) -> Next {
     report(current, IpcKind::PageFault)
 }
 
-/// Reports the fault whose words are in the TCB to the current thread's pager; without one the thread is halted.
+/// Reports the fault whose words are in the TCB to the current thread's pager; without one the
+/// thread is halted.
 pub fn report(current: ThreadRef, kind: IpcKind) -> Next {
     match current.pager() {
         pager if pager.is_nil() => halt(current),

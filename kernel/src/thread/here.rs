@@ -1,9 +1,11 @@
 //! Threads as a look-up finds them, and threads that may be touched (K6, K12).
 //!
-//! A look-up finds a thread that may be at any processor, and that may go, or get another id, at any time: [`Found`], of which any
-//! code may ask what is the same for all processors. Where the thread is located at the executing processor, the same look-up
-//! makes it a thread that is [`Here`]: nothing else touches it until this processor sends it away or ends it. A second look-up of
-//! the same id can find another thread, or one that the first did not find: a call looks its target up once, and works on that.
+//! A look-up finds a thread that may be at any processor, and that may go, or get another id, at
+//! any time: [`Found`], of which any code may ask what is the same for all processors. Where the
+//! thread is located at the executing processor, the same look-up makes it a thread that is
+//! [`Here`]: nothing else touches it until this processor sends it away or ends it. A second
+//! look-up of the same id can find another thread, or one that the first did not find: a call looks
+//! its target up once, and works on that.
 
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -98,15 +100,16 @@ impl Found {
         self.0
     }
 
-    /// The current thread goes to where the thread is, or soon will be, and does `continuation` there.
+    /// The current thread goes to where the thread is, or soon will be, and does `continuation`
+    /// there.
     #[cold]
     pub fn follow(self, current: ThreadRef, continuation: Continuation) -> Next {
         location::follow(current, self.0, continuation)
     }
 }
 
-/// A thread that is located at the executing processor, as long as the entry lasts and it is not sent away: its state may be read
-/// and changed.
+/// A thread that is located at the executing processor, as long as the entry lasts and it is not
+/// sent away: its state may be read and changed.
 pub struct Here<'entry>(ThreadRef, PhantomData<&'entry Entry>);
 
 impl Deref for Here<'_> {

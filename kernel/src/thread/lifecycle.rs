@@ -1,7 +1,7 @@
 //! How threads come into being, become active, change their names and homes, and go.
 //!
-//! Whatever can fail is allocated before anything changes: [`allocate`] and [`create_with_space`] fail without trace, the rest
-//! cannot fail (K4).
+//! Whatever can fail is allocated before anything changes: [`allocate`] and [`create_with_space`]
+//! fail without trace, the rest cannot fail (K4).
 
 use core::cell::UnsafeCell;
 use core::mem::{MaybeUninit, offset_of};
@@ -24,7 +24,8 @@ use crate::{arch, interrupt, processor};
 /// How many threads a walk through all of them looks at between two polls.
 pub const LOOKED_AT: usize = 16;
 
-/// The memory of a thread. All of it is taken when the thread is made, so that nothing can run out later (K4).
+/// The memory of a thread. All of it is taken when the thread is made, so that nothing can run out
+/// later (K4).
 #[repr(C)]
 struct Memory {
     tcb: Tcb,
@@ -47,8 +48,9 @@ pub fn threads_in_use() -> u32 {
     THREADS.slab().usage().0
 }
 
-/// A TCB that is not in the table yet, charged to `account`; [`install`] completes it. It is `here`, on this processor, and will wait
-/// for its start from `pager`, unless that is nil. Under [`CONTROL`], or at boot.
+/// A TCB that is not in the table yet, charged to `account`; [`install`] completes it. It is
+/// `here`, on this processor, and will wait for its start from `pager`, unless that is nil. Under
+/// [`CONTROL`], or at boot.
 pub fn allocate(account: Account, pager: ThreadId, here: u16) -> Result<ThreadRef, OutOfMemory> {
     // SAFETY: see above, and [`release`].
     let place = unsafe { THREADS.alloc_below(account)? };
@@ -65,8 +67,8 @@ pub fn allocate_at_hand(account: Account, pager: ThreadId, here: u16) -> Option<
 
 #[inline(always)]
 fn begin(place: NonNull<Memory>, account: Account, pager: ThreadId, here: u16) -> ThreadRef {
-    // SAFETY: the slab hands out memory that is a TCB, live or from its last use, or zero: each is a valid Tcb, and the
-    // memory is never used as anything else.
+    // SAFETY: the slab hands out memory that is a TCB, live or from its last use, or zero: each is
+    // a valid Tcb, and the memory is never used as anything else.
     let thread: ThreadRef = unsafe { &place.as_ref().tcb };
     debug_assert!(u32::from(here) == arch::cpu_number());
     thread.reset(pager, here);
@@ -98,9 +100,9 @@ pub fn create_with_space(id: ThreadId, scheduler: Found, location: Option<u64>) 
     }
 }
 
-/// Takes the UTCBs of all threads of `space`, none of which is active, because its UTCB area is about to change: those from
-/// number `next` on, then, as some may have got theirs meanwhile, of all again. Returns the number of the thread to look at next
-/// if it was interrupted.
+/// Takes the UTCBs of all threads of `space`, none of which is active, because its UTCB area is
+/// about to change: those from number `next` on, then, as some may have got theirs meanwhile, of
+/// all again. Returns the number of the thread to look at next if it was interrupted.
 ///
 /// Preemption point, after every sixteenth thread that there is.
 pub fn drop_utcbs_of(space: SpaceRef, next: u32) -> Result<(), u32> {
@@ -127,7 +129,8 @@ pub fn creators_home() -> u16 {
     processor::this().current.get().map_or(arch::cpu_number() as u16, |creator| creator.home())
 }
 
-/// Puts a new thread, that will live at `home`, into the table and `space`. It has no scheduler yet.
+/// Puts a new thread, that will live at `home`, into the table and `space`. It has no scheduler
+/// yet.
 #[inline(always)]
 pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, home: u16) {
     thread.set_id(id);
@@ -155,12 +158,13 @@ pub fn set_scheduler(thread: ThreadRef, scheduler: Found) {
     scheduler.mark(mark::NAMED);
 }
 
-/// Makes the room for the transfer record of `thread`, which came from [`allocate`], an unused record.
+/// Makes the room for the transfer record of `thread`, which came from [`allocate`], an unused
+/// record.
 #[inline(always)]
 fn make_record(thread: ThreadRef) -> &'static TransferRecord {
     let memory = core::ptr::from_ref(thread).cast::<Memory>();
-    // SAFETY: `allocate` makes TCBs in such memory only; the thread has no record, so nobody refers to what is there: zeros, or
-    // the record of the last thread there.
+    // SAFETY: `allocate` makes TCBs in such memory only; the thread has no record, so nobody refers
+    // to what is there: zeros, or the record of the last thread there.
     unsafe {
         let record = (*memory).record.get().cast::<TransferRecord>();
         TransferRecord::renew(record);
@@ -194,7 +198,8 @@ pub fn drop_utcb(thread: ThreadRef) {
     }
 }
 
-/// Activates an inactive thread that has a UTCB: it waits for its start message from `pager` (X.2 rule 5.12).
+/// Activates an inactive thread that has a UTCB: it waits for its start message from `pager` (X.2
+/// rule 5.12).
 pub fn activate(thread: ThreadRef, pager: ThreadId) {
     thread.transfer_record.set(Some(make_record(thread)));
     if let Some(space) = thread.space.get() {
@@ -204,8 +209,8 @@ pub fn activate(thread: ThreadRef, pager: ThreadId) {
     ipc::await_start(thread, pager);
 }
 
-/// The same for a thread that has just been made for `pager`, in `space`, with `block`. `AT_ONCE`: its creator is at home, and the
-/// pager's id is a global one.
+/// The same for a thread that has just been made for `pager`, in `space`, with `block`. `AT_ONCE`:
+/// its creator is at home, and the pager's id is a global one.
 #[inline(always)]
 pub fn activate_new<const AT_ONCE: bool>(
     thread: ThreadRef,
@@ -224,8 +229,8 @@ pub fn activate_new<const AT_ONCE: bool>(
     }
 }
 
-/// Moves `thread` to `space`, where its UTCB, if it has one, will be `block` at `location`. Returns the old space if
-/// the thread was its last.
+/// Moves `thread` to `space`, where its UTCB, if it has one, will be `block` at `location`. Returns
+/// the old space if the thread was its last.
 pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb, u64)>) -> Option<SpaceRef> {
     // A mapping operation under way starts anew, in the new space.
     thread.transfer_record.get().inspect(|record| record.with_cursor(Cursor::cancel));
@@ -261,7 +266,8 @@ pub fn forget_loaded(thread: ThreadRef) {
     }
 }
 
-/// The first step of an id's end: nobody finds the thread by it any more. For a deletion the thread stops for good.
+/// The first step of an id's end: nobody finds the thread by it any more. For a deletion the thread
+/// stops for good.
 pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) {
     let id = thread.id();
     ipc::leave_all(thread);
@@ -284,7 +290,8 @@ pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) {
     interrupt::forget_handler(thread);
 }
 
-/// What is to do about the relations of `id`, which was the thread's (nil: it has only moved, and left `left` as its last).
+/// What is to do about the relations of `id`, which was the thread's (nil: it has only moved, and
+/// left `left` as its last).
 pub fn relations_to_end(thread: ThreadRef, id: ThreadId, delete: bool, left: Option<SpaceRef>) -> Work {
     Work::EndRelations { thread, id, next: 0, delete, left, processors: other_processors() }
 }
@@ -294,12 +301,13 @@ pub fn other_processors() -> u16 {
     (arch::cpu_count() - 1) as u16
 }
 
-/// Goes on with the end of an id (nil: it has only moved), on each processor in turn: partners learn of it, schedulers'
-/// roles end, and a thread that is deleted disappears with all it had. Returns the number of the thread to look at next if
-/// it was interrupted. A thread that is under way sees to it itself when it arrives.
+/// Goes on with the end of an id (nil: it has only moved), on each processor in turn: partners
+/// learn of it, schedulers' roles end, and a thread that is deleted disappears with all it had.
+/// Returns the number of the thread to look at next if it was interrupted. A thread that is under
+/// way sees to it itself when it arrives.
 ///
-/// If somebody has the id again, by another call meanwhile, nobody is told that it is gone: who waits for it waits for a thread
-/// that there is, and may have begun after its end.
+/// If somebody has the id again, by another call meanwhile, nobody is told that it is gone: who
+/// waits for it waits for a thread that there is, and may have begun after its end.
 ///
 /// Preemption point, once per thread that is told, and after every sixteenth that is looked at.
 pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u32> {
@@ -335,14 +343,15 @@ pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u
     Ok(())
 }
 
-/// Finishes what `thread`, which is about to go, has begun to take away from others: what is derived from a page that is gone must
-/// go, too. Preemption point.
+/// Finishes what `thread`, which is about to go, has begun to take away from others: what is
+/// derived from a page that is gone must go, too. Preemption point.
 pub fn finish_walk(thread: ThreadRef) -> Progress<()> {
     thread.transfer_record.get().map_or(Progress::Done(()), TransferRecord::finish_walk)
 }
 
-/// Whether nothing is left for [`end_relations`] and [`finish_walk`] to do, on any processor: nobody knows the thread, nobody sends to it, and there
-/// is no other processor where somebody could be about to.
+/// Whether nothing is left for [`end_relations`] and [`finish_walk`] to do, on any processor:
+/// nobody knows the thread, nobody sends to it, and there is no other processor where somebody
+/// could be about to.
 #[inline(always)]
 pub fn has_no_relations(thread: ThreadRef) -> bool {
     other_processors() == 0
@@ -352,8 +361,8 @@ pub fn has_no_relations(thread: ThreadRef) -> bool {
         && thread.transfer_record.get().is_none_or(|record| !record.has_walk())
 }
 
-/// Whether the end of the thread, which has not started and lives in `space`, concerns nobody else, and is short: nobody knows it,
-/// and its space has other threads.
+/// Whether the end of the thread, which has not started and lives in `space`, concerns nobody else,
+/// and is short: nobody knows it, and its space has other threads.
 #[inline(always)]
 pub fn goes_unnoticed(thread: ThreadRef, space: SpaceRef) -> bool {
     thread.has_not_started()
@@ -366,8 +375,8 @@ pub fn goes_unnoticed(thread: ThreadRef, space: SpaceRef) -> bool {
         && THREADS.frees_to_hand()
 }
 
-/// All of the deletion of such a thread, with this number. It has never run: it is in no queue, has done nothing that its record
-/// would know of, and no processor knows it. Records no event.
+/// All of the deletion of such a thread, with this number. It has never run: it is in no queue, has
+/// done nothing that its record would know of, and no processor knows it. Records no event.
 #[inline(always)]
 pub fn delete_unnoticed(thread: ThreadRef, number: u32, space: SpaceRef) {
     debug_assert!(!thread.ready.is_queued() && thread.timeout.deadline().is_none());
@@ -424,9 +433,10 @@ pub fn has_unfinished(thread: ThreadRef) -> bool {
     thread.transfer_record.get().is_some_and(|record| !matches!(record.work.get(), Work::Idle))
 }
 
-/// What `thread`, which is about to be deleted, leaves undone of a ThreadControl or SpaceControl of its own that gave way to an
-/// interrupt: whoever deletes it must do that first, or what it was deleting would stay half deleted for ever, and messages
-/// would wait for a redirector that is none any more.
+/// What `thread`, which is about to be deleted, leaves undone of a ThreadControl or SpaceControl of
+/// its own that gave way to an interrupt: whoever deletes it must do that first, or what it was
+/// deleting would stay half deleted for ever, and messages would wait for a redirector that is none
+/// any more.
 pub fn take_unfinished(thread: ThreadRef) -> Option<Work> {
     let record = thread.transfer_record.get()?;
     match record.work.get() {

@@ -1,13 +1,15 @@
 //! How threads move between processors (K6, K12).
 //!
-//! A thread's state belongs to the processor where the thread is *located*, and no other reads or writes it, but for a few
-//! words that say so. A thread that has to do with another one which is elsewhere goes there: it leaves with a
-//! continuation that begins the system call or IPC anew, and comes back home, where alone it runs at user level, when
-//! that is done. `lib/handover` has the protocol; this module what goes with a thread.
+//! A thread's state belongs to the processor where the thread is *located*, and no other reads or
+//! writes it, but for a few words that say so. A thread that has to do with another one which is
+//! elsewhere goes there: it leaves with a continuation that begins the system call or IPC anew, and
+//! comes back home, where alone it runs at user level, when that is done. `lib/handover` has the
+//! protocol; this module what goes with a thread.
 //!
-//! A thread is away from home only while it sends or makes a system call, and in a closed receive from a thread that was
-//! located at the same place when the receive began (the answer comes from there). For anything else it goes home first.
-//! So its home has all that anybody may bring it at any time: the queue of senders, and interrupts.
+//! A thread is away from home only while it sends or makes a system call, and in a closed receive
+//! from a thread that was located at the same place when the receive began (the answer comes from
+//! there). For anything else it goes home first. So its home has all that anybody may bring it at
+//! any time: the queue of senders, and interrupts.
 
 use core::mem::offset_of;
 use core::sync::atomic::Ordering;
@@ -32,7 +34,8 @@ fn here() -> u16 {
 }
 
 impl Tcb {
-    /// Whether the thread is located at the executing processor, which then may touch it until it sends it away.
+    /// Whether the thread is located at the executing processor, which then may touch it until it
+    /// sends it away.
     #[inline]
     pub fn is_here(&self) -> bool {
         !SEVERAL || self.location.is_at(here())
@@ -58,7 +61,8 @@ impl Tcb {
         self.home.store(home, Ordering::Relaxed);
     }
 
-    /// Sets the home of a thread that is here and has nothing at its old home, and tells its program.
+    /// Sets the home of a thread that is here and has nothing at its old home, and tells its
+    /// program.
     pub fn set_home(&self, home: u16) {
         self.home.store(home, Ordering::Release);
         if let Some(block) = self.utcb.get() {
@@ -89,14 +93,16 @@ pub fn visit(current: ThreadRef, processor: u16, continuation: Continuation) -> 
     Next::Schedule
 }
 
-/// The current thread goes to where `thread` is. If that is under way to here, the current thread waits behind it.
+/// The current thread goes to where `thread` is. If that is under way to here, the current thread
+/// waits behind it.
 #[cold]
 pub fn follow(current: ThreadRef, thread: ThreadRef, continuation: Continuation) -> Next {
     visit(current, thread.location.processor(), continuation)
 }
 
-/// Sends `thread`, which is here, in no queue of senders and in no timeout that it still needs, to `processor`. It must
-/// not be touched afterwards. Whoever depends on being at the same place goes with it.
+/// Sends `thread`, which is here, in no queue of senders and in no timeout that it still needs, to
+/// `processor`. It must not be touched afterwards. Whoever depends on being at the same place goes
+/// with it.
 pub fn depart(thread: ThreadRef, processor: u16) {
     let Some(companion) = companion(thread) else { return depart_alone(thread, processor) };
     trace::event(Event::Post, u64::from(processor), thread.id().raw());
@@ -106,7 +112,8 @@ pub fn depart(thread: ThreadRef, processor: u16) {
     processor::post(processor, |public| &public.threads, &[&companion.mail, &thread.mail]);
 }
 
-/// The same of a thread on which nobody depends: in no transfer, and not about to send in another's name.
+/// The same of a thread on which nobody depends: in no transfer, and not about to send in another's
+/// name.
 #[inline]
 pub fn depart_alone(thread: ThreadRef, processor: u16) {
     debug_assert!(ipc::transfer_peer(thread).is_none());
@@ -127,8 +134,8 @@ fn leave(thread: ThreadRef, processor: u16) {
     thread.location.leave(processor);
 }
 
-/// Who has to go where `thread` goes: the other side of its transfer, or the thread in whose name it sends, if that waits
-/// for it to do so.
+/// Who has to go where `thread` goes: the other side of its transfer, or the thread in whose name
+/// it sends, if that waits for it to do so.
 fn companion(thread: ThreadRef) -> Option<ThreadRef> {
     if let Some(peer) = ipc::transfer_peer(thread) {
         return Some(peer);
@@ -182,7 +189,8 @@ pub fn admit(thread: ThreadRef) -> Arrival {
     }
 }
 
-/// Whether `thread`, which has arrived in its receive phase, finds that nobody can answer any more. Then that is over.
+/// Whether `thread`, which has arrived in its receive phase, finds that nobody can answer any more.
+/// Then that is over.
 fn partner_has_gone(thread: ThreadRef) -> bool {
     ipc::check_partner(thread);
     thread.awaits_message().is_none()
@@ -194,9 +202,10 @@ fn awaits_caller(thread: ThreadRef) -> bool {
     thread.awaits_message().is_some() && caller.is_some_and(|caller| thread.partner() == caller.id())
 }
 
-/// Moves `thread`, which is here, to live at `processor` (X.2 "Schedule", processor number). A thread that is away from home
-/// moves when it comes back. One that waits for an answer of who moves it takes the answer along, instead of being followed
-/// by who gives it. Its senders are left to [`send_followers`].
+/// Moves `thread`, which is here, to live at `processor` (X.2 "Schedule", processor number). A
+/// thread that is away from home moves when it comes back. One that waits for an answer of who
+/// moves it takes the answer along, instead of being followed by who gives it. Its senders are left
+/// to [`send_followers`].
 pub fn migrate(thread: ThreadRef, processor: u16) {
     if node::are_several()
         && let Some(space) = thread.space.get()
@@ -215,8 +224,8 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
         return;
     }
     trace::event(Event::Migrate, thread.id().raw(), u64::from(processor));
-    // The queues of senders and of interrupts belong to the home: they are empty before the other processor may touch them.
-    // Who is there too early comes back and finds the way.
+    // The queues of senders and of interrupts belong to the home: they are empty before the other
+    // processor may touch them. Who is there too early comes back and finds the way.
     interrupt::move_pending(thread, processor);
     processor::this().followers.take_from(thread, processor);
     let queued = thread.ready.is_queued();
@@ -263,8 +272,9 @@ pub fn send_followers() -> bool {
     }
 }
 
-/// Whether `thread`, which begins a closed receive, can wait for its partner here although its home is elsewhere: the
-/// partner is here, so that it does not stand in the queue at home, and nobody there stands in for it.
+/// Whether `thread`, which begins a closed receive, can wait for its partner here although its home
+/// is elsewhere: the partner is here, so that it does not stand in the queue at home, and nobody
+/// there stands in for it.
 pub fn may_wait_away(thread: ThreadRef, kind: IpcKind) -> bool {
     let from = thread.partner();
     kind != IpcKind::Start

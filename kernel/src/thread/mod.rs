@@ -1,4 +1,5 @@
-//! Threads: what one is ([`Tcb`]), how it is named ([`table`]), what it waits for ([`Continuation`]) and its IPC.
+//! Threads: what one is ([`Tcb`]), how it is named ([`table`]), what it waits for
+//! ([`Continuation`]) and its IPC.
 
 mod continuation;
 pub mod exception;

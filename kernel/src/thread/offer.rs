@@ -1,14 +1,17 @@
-//! What a waiting thread lets others see so that they reach it on the fast path (K10): in one word, whom it waits for, and
-//! that nothing stands in the way of delivering that one's message and switching to it.
+//! What a waiting thread lets others see so that they reach it on the fast path (K10): in one word,
+//! whom it waits for, and that nothing stands in the way of delivering that one's message and
+//! switching to it.
 
 use x2::ThreadId;
 
 use super::IpcKind;
 
-/// Whose message a waiting thread takes on the fast path. It may take others' too, on the general path.
+/// Whose message a waiting thread takes on the fast path. It may take others' too, on the general
+/// path.
 ///
-/// The upper bits say in which IPC (no thread's id has them): the two highest are 0 in an Ipc, 1 in one whose wait ends by itself
-/// some time, 3 for the answer to a foreign system call, 2 for that to a page fault, or, with the third, to an exception.
+/// The upper bits say in which IPC (no thread's id has them): the two highest are 0 in an Ipc, 1 in
+/// one whose wait ends by itself some time, 3 for the answer to a foreign system call, 2 for that
+/// to a page fault, or, with the third, to an exception.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Offer(u64);
@@ -20,7 +23,8 @@ impl Offer {
     pub const MESSAGE_FROM_ANY: Self = Self::message_from(ThreadId::ANY);
     /// Tells the answer to a page fault from messages.
     pub const FAULT: u64 = 1 << 63;
-    /// The same of the answer to an exception; the lower of the two bits tells it from that to a page fault.
+    /// The same of the answer to an exception; the lower of the two bits tells it from that to a
+    /// page fault.
     pub const EXCEPTION: u64 = Self::FAULT | 1 << 61;
     /// Tells the answer to a foreign system call from that to a page fault.
     const CALL: u64 = 1 << 62;
@@ -72,7 +76,8 @@ impl Offer {
         })
     }
 
-    /// Whether a thread that waits so has come by SYSCALL, and goes on as after one; none for [`Offer::NONE`].
+    /// Whether a thread that waits so has come by SYSCALL, and goes on as after one; none for
+    /// [`Offer::NONE`].
     #[inline]
     pub fn returns_by_sysret(self) -> Option<bool> {
         self.kind().map(|kind| !matches!(kind, IpcKind::PageFault | IpcKind::Exception))

@@ -1,5 +1,5 @@
-//! Accesses to I/O ports: the processor's permission bitmap is filled on demand, and what a program must not access is
-//! reported to its pager, who answers with ports (X.2 rule 12.8).
+//! Accesses to I/O ports: the processor's permission bitmap is filled on demand, and what a program
+//! must not access is reported to its pager, who answers with ports (X.2 rule 12.8).
 use x2::Rights;
 
 use super::{IpcKind, ThreadRef, fault, user_memory};
@@ -13,8 +13,8 @@ use crate::{config, mapping};
 /// The first serial port, which the boot option `legacy-io` opens to every space.
 const LEGACY: PortAccess = PortAccess { first: 0x3f8, last: 0x3ff };
 
-/// The current thread has caused a general-protection exception. `None`: not by accessing a port that it may not, or not
-/// yet, access.
+/// The current thread has caused a general-protection exception. `None`: not by accessing a port
+/// that it may not, or not yet, access.
 pub fn general_protection(current: ThreadRef) -> Option<Next> {
     let registers = &current.registers;
     let space = current.space.get()?;

@@ -1,9 +1,9 @@
 //! System calls of other operating systems: a SYSCALL instruction outside the stub page (K9).
 //!
-//! In exception mode the thread tells its exception handler, in one message whose words are the registers that a
-//! system call uses, and the answer's label says how it goes on. In bounce mode it continues at its space's emulation
-//! entry, in the same entry into the kernel; the emulation library hands on what it does not answer itself, and then all is
-//! as in exception mode.
+//! In exception mode the thread tells its exception handler, in one message whose words are the
+//! registers that a system call uses, and the answer's label says how it goes on. In bounce mode it
+//! continues at its space's emulation entry, in the same entry into the kernel; the emulation
+//! library hands on what it does not answer itself, and then all is as in exception mode.
 
 use x2::MessageTag;
 use x2::control::USER_FLAGS;
@@ -48,9 +48,9 @@ pub fn system_call(current: ThreadRef) -> Next {
     }
 }
 
-/// The current thread has executed an undefined instruction. If it did so where the emulation library of its space hands a
-/// bounced call on, with the registers that this left it, the exception handler is told of the call. `None`: it is nothing of
-/// the kind.
+/// The current thread has executed an undefined instruction. If it did so where the emulation
+/// library of its space hands a bounced call on, with the registers that this left it, the
+/// exception handler is told of the call. `None`: it is nothing of the kind.
 pub fn forwarded(current: ThreadRef) -> Option<Next> {
     let space = current.space.get()?;
     let registers = &current.registers;
@@ -71,7 +71,8 @@ pub fn forwarded(current: ThreadRef) -> Option<Next> {
     Some(report(current))
 }
 
-/// Tells the current thread's exception handler of the foreign system call that its registers describe.
+/// Tells the current thread's exception handler of the foreign system call that its registers
+/// describe.
 pub fn report(current: ThreadRef) -> Next {
     match current.exception_handler() {
         handler if handler.is_nil() => fault::halt(current),
@@ -79,8 +80,9 @@ pub fn report(current: ThreadRef) -> Next {
     }
 }
 
-/// The answer with `tag` has arrived, its words already loaded. The thread goes on as the label says; an answer that
-/// is none halts it, like an exception answer that is too short (X.2 rule 11.5).
+/// The answer with `tag` has arrived, its words already loaded. The thread goes on as the label
+/// says; an answer that is none halts it, like an exception answer that is too short (X.2 rule
+/// 11.5).
 pub(super) fn answered(thread: ThreadRef, tag: MessageTag) {
     thread.set_continuation(Continuation::ReturnToUser);
     match answer(tag) {
@@ -109,8 +111,8 @@ pub const FS_BASE: usize = 19;
 /// Message register: GS base.
 pub const GS_BASE: usize = 20;
 
-/// Sets FS base (`index` [`FS_BASE`]) or GS base; a base outside the user area is not taken. A GS base of 0 stands for
-/// the thread's own (K5).
+/// Sets FS base (`index` [`FS_BASE`]) or GS base; a base outside the user area is not taken. A GS
+/// base of 0 stands for the thread's own (K5).
 pub fn set_base(thread: ThreadRef, index: usize, value: u64) {
     if value >= arch::USER_END {
         return;
@@ -124,8 +126,8 @@ pub fn set_base(thread: ThreadRef, index: usize, value: u64) {
     }
 }
 
-/// Whom `thread` has told of its system call, or was about to, is gone: if it is resumed, it makes the call again, unless it
-/// was given other registers meanwhile.
+/// Whom `thread` has told of its system call, or was about to, is gone: if it is resumed, it makes
+/// the call again, unless it was given other registers meanwhile.
 pub(super) fn make_again(thread: ThreadRef) {
     if thread.returns_by_sysret() {
         back_to_instruction(thread);

@@ -2,9 +2,11 @@
 
 use core::cell::Cell;
 
-/// The registers with which a thread runs at user level, as saved at its last entry into the kernel.
+/// The registers with which a thread runs at user level, as saved at its last entry into the
+/// kernel.
 ///
-/// The order is that of use: the message registers of an IPC fill one cache line, what else SYSRET needs the next.
+/// The order is that of use: the message registers of an IPC fill one cache line, what else SYSRET
+/// needs the next.
 #[repr(C)]
 pub struct Registers {
     /// MR0..MR7 during Ipc and Unmap: R9, RAX, RBX, R10, R12, R13, R14, R15.

@@ -1,9 +1,9 @@
-//! The threads that wait to send to one thread, served highest priority first and in order of arrival among equals
-//! (X.2 rule 7.7).
+//! The threads that wait to send to one thread, served highest priority first and in order of
+//! arrival among equals (X.2 rule 7.7).
 //!
-//! Equals form a ring; the first of each ring is linked to the first of the next lower priority present. Insertion
-//! costs as many steps as there are different priorities in the queue, never as many as there are senders; removal
-//! from anywhere, and finding the first, are O(1).
+//! Equals form a ring; the first of each ring is linked to the first of the next lower priority
+//! present. Insertion costs as many steps as there are different priorities in the queue, never as
+//! many as there are senders; removal from anywhere, and finding the first, are O(1).
 
 use core::cell::Cell;
 use core::ptr::eq;
@@ -127,7 +127,8 @@ impl SendQueue {
         self.first.get()
     }
 
-    /// Adds `thread`, which must be in no such queue, behind the senders of its priority. The queue is `receiver`'s.
+    /// Adds `thread`, which must be in no such queue, behind the senders of its priority. The queue
+    /// is `receiver`'s.
     pub fn insert(&self, receiver: ThreadRef, thread: ThreadRef) {
         debug_assert!(eq(self, &receiver.senders) && thread.senders_node.receiver.get().is_none());
         debug_assert!(receiver.is_home(), "a queue is touched at its receiver's home only");

@@ -1,4 +1,5 @@
-//! From thread number to thread: one flat table, so that a lookup is one load (and the comparison of the id).
+//! From thread number to thread: one flat table, so that a lookup is one load (and the comparison
+//! of the id).
 
 use core::ptr::{eq, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -19,12 +20,14 @@ const WORDS: usize = NUMBERS / BITS;
 
 /// All threads of the system by number.
 ///
-/// Written by ThreadControl on behalf of one privileged thread at a time; read by any processor at any time. TCBs are
-/// type-stable, so a reader that races with a deletion finds a TCB whose id no longer matches.
+/// Written by ThreadControl on behalf of one privileged thread at a time; read by any processor at
+/// any time. TCBs are type-stable, so a reader that races with a deletion finds a TCB whose id no
+/// longer matches.
 #[repr(C)]
 pub struct ThreadTable {
     threads: [AtomicPtr<Tcb>; NUMBERS],
-    /// A bit for each number that is in use, so that a walk costs what there is, and not what could be.
+    /// A bit for each number that is in use, so that a walk costs what there is, and not what could
+    /// be.
     used: [AtomicU64; WORDS],
     /// A bit for each word of these that has some.
     words: [AtomicU64; WORDS / BITS],
@@ -90,8 +93,8 @@ impl ThreadTable {
         let pointer = core::ptr::from_ref(thread.unwrap_or(&NOBODY.0)).cast_mut();
         // Release: see `by_number`.
         self.threads[number as usize].store(pointer, Ordering::Release);
-        // Relaxed, and in two steps: who walks meanwhile may or may not see the thread, as before; `set` itself is never called by
-        // two.
+        // Relaxed, and in two steps: who walks meanwhile may or may not see the thread, as before;
+        // `set` itself is never called by two.
         let (word, bit) = (number as usize / BITS, 1 << (number as usize % BITS));
         let used = self.used[word].load(Ordering::Relaxed);
         let now = if thread.is_some() { used | bit } else { used & !bit };

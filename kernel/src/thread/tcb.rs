@@ -1,8 +1,9 @@
 //! The thread control block: 512 bytes that hold everything the kernel keeps of a thread (K4).
 //!
-//! TCB memory is type-stable: a TCB is only ever reused as a TCB, so a reference stays usable for ever and whoever
-//! follows one re-checks the id (K12). The fields are grouped by use. Unless marked otherwise a field belongs to the
-//! processor where the thread is located, with interrupts off; hence cells. (See `location` for how threads move.)
+//! TCB memory is type-stable: a TCB is only ever reused as a TCB, so a reference stays usable for
+//! ever and whoever follows one re-checks the id (K12). The fields are grouped by use. Unless
+//! marked otherwise a field belongs to the processor where the thread is located, with interrupts
+//! off; hence cells. (See `location` for how threads move.)
 
 use core::cell::Cell;
 use core::mem::{offset_of, size_of};
@@ -27,19 +28,25 @@ use crate::sync::{SEVERAL, SharedByte, SharedRef, SharedWord};
 /// How the kernel refers to a thread. TCBs are never unmapped or used as anything else.
 pub type ThreadRef = &'static Tcb;
 
-/// Facts about a thread that are neither its continuation nor a register. Written where the thread is located.
+/// Facts about a thread that are neither its continuation nor a register. Written where the thread
+/// is located.
 pub mod flag {
-    /// Does not run at user level until ExchangeRegisters resumes it (X.2 rule 5.30). Its IPC goes on.
+    /// Does not run at user level until ExchangeRegisters resumes it (X.2 rule 5.30). Its IPC goes
+    /// on.
     pub const HALTED: u8 = 1 << 0;
     /// The pending send is propagated: its originator is `virtual_sender`.
     pub const PROPAGATED: u8 = 1 << 1;
-    /// Its send has found the receiver not waiting, where that is located: it now goes to wait at the receiver's home.
+    /// Its send has found the receiver not waiting, where that is located: it now goes to wait at
+    /// the receiver's home.
     pub const WAITS_AT_HOME: u8 = 1 << 2;
-    /// Its propagated send has set out for where the originator is located. Others read it, who have met it there.
+    /// Its propagated send has set out for where the originator is located. Others read it, who
+    /// have met it there.
     pub const SAW_ORIGINATOR: u8 = 1 << 5;
-    /// The same send need not look for its originator any more: it has met it, or was where it lives.
+    /// The same send need not look for its originator any more: it has met it, or was where it
+    /// lives.
     pub const SAW_ITS_HOME: u8 = 1 << 7;
-    /// Some thread in the queue of senders may be propagating: a closed receive must look through the queue.
+    /// Some thread in the queue of senders may be propagating: a closed receive must look through
+    /// the queue.
     pub const PROPAGATED_SENDERS: u8 = 1 << 4;
     /// The owner wants a full exception message at the next user boundary (K15).
     pub const RECALLED: u8 = 1 << 3;
@@ -49,8 +56,8 @@ pub mod flag {
 
 /// Facts about a thread that any processor may note.
 pub mod mark {
-    /// Some thread may hold this one's id, as the partner of a closed receive or as its scheduler: when the id ends,
-    /// such threads must be looked for. Set for ever.
+    /// Some thread may hold this one's id, as the partner of a closed receive or as its scheduler:
+    /// when the id ends, such threads must be looked for. Set for ever.
     pub const NAMED: u8 = 1 << 0;
     /// Is or was the handler of an interrupt.
     pub const HANDLES_INTERRUPTS: u8 = 1 << 1;
@@ -66,8 +73,8 @@ pub mod pending {
     pub const PREEMPTED: u8 = 1 << 2;
 }
 
-/// A priority, kept as its distance from the highest: the larger the word, the less urgent, so that entry code compares it
-/// together with what stands above it in a word ([`Tcb::WHERE`]).
+/// A priority, kept as its distance from the highest: the larger the word, the less urgent, so that
+/// entry code compares it together with what stands above it in a word ([`Tcb::WHERE`]).
 #[repr(transparent)]
 pub struct PriorityCell(Cell<u8>);
 
@@ -110,29 +117,33 @@ pub struct Tcb {
     pub(crate) location: Location,
     /// What the thread does next or waits for, unless `offer` says that.
     continuation: Cell<Continuation>,
-    /// The processor on which the thread runs at user level, and which has its queue of senders and its pending
-    /// interrupts. Any processor may read it (K12).
+    /// The processor on which the thread runs at user level, and which has its queue of senders and
+    /// its pending interrupts. Any processor may read it (K12).
     pub(super) home: AtomicU16,
     /// `Send`: whom to; `Receive`: whom from, unless `offer` says that.
     partner: Cell<ThreadId>,
     /// The address space. `None` only while the TCB is not in use. Any processor may read it.
     pub space: SharedRef<Space>,
-    /// The user's address of MR0, which is the thread's local id; 0 without UTCB. Any processor may read it.
+    /// The user's address of MR0, which is the thread's local id; 0 without UTCB. Any processor may
+    /// read it.
     pub local_id: SharedWord,
     /// The kernel's view of the UTCB while the thread is active.
     pub utcb: SharedRef<Utcb>,
     /// Threads waiting to send to this one. The home processor's.
     pub senders: SendQueue,
-    /// Whose message the thread takes on the fast path. Withdrawn whenever anything changes that the fast path relies on.
+    /// Whose message the thread takes on the fast path. Withdrawn whenever anything changes that
+    /// the fast path relies on.
     ///
-    /// While there is one it stands for the continuation `Receive` (the field then says `ReturnToUser`), the partner, and how
-    /// the thread entered: so a fast path changes one word of each thread.
+    /// While there is one it stands for the continuation `Receive` (the field then says
+    /// `ReturnToUser`), the partner, and how the thread entered: so a fast path changes one word of
+    /// each thread.
     pub(crate) offer: Cell<Offer>,
 
     // Lines 1 to 3: the user's registers.
     /// Saved registers.
     pub registers: Registers,
-    /// Whether the last entry was a SYSCALL, whose clobbered registers allow SYSRET; unless `offer` says that.
+    /// Whether the last entry was a SYSCALL, whose clobbered registers allow SYSRET; unless `offer`
+    /// says that.
     pub(crate) entered_by_syscall: Cell<bool>,
     /// See [`mark`], without [`mark::NAMED`]. Any processor may set some.
     marks: AtomicU8,
@@ -146,7 +157,8 @@ pub struct Tcb {
     pub(super) moves_to: Cell<u16>,
     /// Whom the receive phase that follows the present send phase will be from; nil = none.
     pub receive_from: Cell<ThreadId>,
-    /// When the receive phase ends: clock value, 0 = at once, `NEVER`; unless `offer` says that it does not.
+    /// When the receive phase ends: clock value, 0 = at once, `NEVER`; unless `offer` says that it
+    /// does not.
     pub receive_deadline: Cell<Microseconds>,
     /// The originator of a propagated send.
     pub virtual_sender: Cell<ThreadId>,
@@ -174,12 +186,13 @@ pub struct Tcb {
     pub sensitive_priority: Cell<u8>,
     /// See [`pending`].
     pub pending: Cell<u8>,
-    /// The words of the page fault (address, access) or exception (number, error code) being reported. Before the thread is
-    /// activated: see [`Self::keep_location`].
+    /// The words of the page fault (address, access) or exception (number, error code) being
+    /// reported. Before the thread is activated: see [`Self::keep_location`].
     pub fault: [Cell<u64>; 2],
     /// x87, SSE and AVX registers; `None` until first used (K14).
     pub extended_state: Cell<Option<&'static ExtendedState>>,
-    /// Room for what a transfer or long system call keeps while it is interrupted; allocated at activation.
+    /// Room for what a transfer or long system call keeps while it is interrupted; allocated at
+    /// activation.
     pub transfer_record: Cell<Option<&'static TransferRecord>>,
     /// The pager an owner has set (K13); nil: the UTCB word counts.
     pub owned_pager: Cell<ThreadId>,
@@ -187,15 +200,18 @@ pub struct Tcb {
     pub owned_exception_handler: Cell<ThreadId>,
     /// Pending notification bits (K15). Any processor may set some.
     pub notification: AtomicU64,
-    /// Where an interrupted search of the senders goes on; `None` = at the first. The home processor's.
+    /// Where an interrupted search of the senders goes on; `None` = at the first. The home
+    /// processor's.
     pub search: Cell<Option<ThreadRef>>,
-    /// The rest of the total quantum in microseconds, as far as it has been counted; `NEVER` = infinite.
+    /// The rest of the total quantum in microseconds, as far as it has been counted; `NEVER` =
+    /// infinite.
     pub quantum_left: Cell<Microseconds>,
     /// When the total quantum was used up.
     pub quantum_over_at: Cell<Microseconds>,
     /// When the thread lost the processor, for the message about that.
     pub preempted_at: Cell<Microseconds>,
-    /// When the send ends that a change of redirectors has interrupted, or that goes from processor to processor.
+    /// When the send ends that a change of redirectors has interrupted, or that goes from processor
+    /// to processor.
     pub send_deadline: Cell<Microseconds>,
     /// The thread's place in a mailbox (K6).
     pub(super) mail: Node,
@@ -220,8 +236,8 @@ const _: () = assert!(offset_of!(Tcb, registers) + offset_of!(Registers, gs_base
 const _: () = assert!(offset_of!(Tcb, virtual_sender) < 5 * LINE);
 
 impl Tcb {
-    /// Offset of a word of 32 bits that entry code looks at as a whole: the priority in bits 0 to 7, in bits 8 to 15 whether
-    /// the thread is [`mark::NAMED`], and where it is located.
+    /// Offset of a word of 32 bits that entry code looks at as a whole: the priority in bits 0 to
+    /// 7, in bits 8 to 15 whether the thread is [`mark::NAMED`], and where it is located.
     pub const WHERE: usize = {
         let word = offset_of!(Self, priority);
         assert!(word.is_multiple_of(4));
@@ -230,7 +246,8 @@ impl Tcb {
         word
     };
 
-    /// The word at [`Self::WHERE`] of a named thread that is located on processor `number`, but for the priority.
+    /// The word at [`Self::WHERE`] of a named thread that is located on processor `number`, but for
+    /// the priority.
     pub const fn named_at(number: u32) -> u32 {
         number << 16 | (mark::NAMED as u32) << 8
     }
@@ -287,10 +304,11 @@ impl Tcb {
         }
     }
 
-    /// Brings the fields of a TCB that is free into the state of [`Tcb::new`], one by one: another processor may be reading the id.
-    /// The thread lives and is `here`, on this processor, and will wait for its start from `pager` (nil: nobody). Not those fields
-    /// that are so while it is free, in zeroed memory and as [`lifecycle::remove`](super::lifecycle::remove) leaves them, nor
-    /// those that [`lifecycle::install`](super::lifecycle::install) sets.
+    /// Brings the fields of a TCB that is free into the state of [`Tcb::new`], one by one: another
+    /// processor may be reading the id. The thread lives and is `here`, on this processor, and will
+    /// wait for its start from `pager` (nil: nobody). Not those fields that are so while it is
+    /// free, in zeroed memory and as [`lifecycle::remove`](super::lifecycle::remove) leaves them,
+    /// nor those that [`lifecycle::install`](super::lifecycle::install) sets.
     #[inline(always)]
     pub fn reset(&self, pager: ThreadId, here: u16) {
         debug_assert!(self.id().is_nil() && self.offer.get() == Offer::NONE && !self.is_active());
@@ -331,7 +349,8 @@ impl Tcb {
         self.continuation.set(Continuation::Receive(IpcKind::Start));
     }
 
-    /// Whether the thread is inactive or awaits its start: so it is in no IPC that anybody else could notice the end of.
+    /// Whether the thread is inactive or awaits its start: so it is in no IPC that anybody else
+    /// could notice the end of.
     #[inline(always)]
     pub fn has_not_started(&self) -> bool {
         let continuation = self.continuation.get();
@@ -349,12 +368,13 @@ impl Tcb {
     /// The global id.
     #[inline]
     pub fn id(&self) -> ThreadId {
-        // A reader on another processor uses the id as a hint that the processor where the thread is checks again (K6).
+        // A reader on another processor uses the id as a hint that the processor where the thread
+        // is checks again (K6).
         ThreadId::from_raw(self.id.get())
     }
 
-    /// The global id with which a look-up finds the thread; nil: there is none, or its end has begun. Where the thread is
-    /// located is asked afterwards.
+    /// The global id with which a look-up finds the thread; nil: there is none, or its end has
+    /// begun. Where the thread is located is asked afterwards.
     #[inline]
     pub fn found_id(&self) -> ThreadId {
         ThreadId::from_raw(self.id.find())
@@ -380,7 +400,8 @@ impl Tcb {
         self.offer.get() == Offer::NONE && self.continuation.get() == Continuation::ReturnToUser
     }
 
-    /// Whether nothing keeps the thread from running at user level: it is in no IPC or other system call, and not halted.
+    /// Whether nothing keeps the thread from running at user level: it is in no IPC or other system
+    /// call, and not halted.
     #[inline]
     pub fn runs_at_user_level(&self) -> bool {
         self.returns_to_user() && !self.has(flag::HALTED)
@@ -415,8 +436,9 @@ impl Tcb {
         self.offer.get()
     }
 
-    /// The thread waits as `offer` says, and others reach it on the fast path: it returns to an address that is canonical when it
-    /// has the message, by SYSRET if it does not wait for a mapping or for registers.
+    /// The thread waits as `offer` says, and others reach it on the fast path: it returns to an
+    /// address that is canonical when it has the message, by SYSRET if it does not wait for a
+    /// mapping or for registers.
     #[inline]
     pub fn make_offer(&self, offer: Offer) {
         debug_assert!(
@@ -426,7 +448,8 @@ impl Tcb {
         self.offer.set(offer);
     }
 
-    /// Something has changed in a waiting thread that the fast path relies on: it is reached by the general path.
+    /// Something has changed in a waiting thread that the fast path relies on: it is reached by the
+    /// general path.
     #[inline]
     pub fn withdraw_offer(&self) {
         if self.offer.get() != Offer::NONE {
@@ -434,7 +457,8 @@ impl Tcb {
         }
     }
 
-    /// The thread, which waits as its offer of an Ipc says, has got its message: it returns to user level as it came.
+    /// The thread, which waits as its offer of an Ipc says, has got its message: it returns to user
+    /// level as it came.
     #[inline]
     pub fn end_offered_wait(&self) {
         debug_assert!(self.offer.get().kind() == Some(IpcKind::User) && self.entered_by_syscall.get());
@@ -454,7 +478,8 @@ impl Tcb {
         }
     }
 
-    /// When the thread's wait ends by itself; `NEVER` if it does not, or it waits for nothing but the processor.
+    /// When the thread's wait ends by itself; `NEVER` if it does not, or it waits for nothing but
+    /// the processor.
     pub fn waits_until(&self) -> Microseconds {
         let offer = self.offer.get();
         if offer != Offer::NONE {
@@ -474,13 +499,15 @@ impl Tcb {
         self.offer.get().returns_by_sysret().unwrap_or(self.entered_by_syscall.get())
     }
 
-    /// All of the thread's registers, or its user address, count from now on: it returns to user level by IRETQ.
+    /// All of the thread's registers, or its user address, count from now on: it returns to user
+    /// level by IRETQ.
     pub fn return_with_all_registers(&self) {
         self.withdraw_offer();
         self.entered_by_syscall.set(false);
     }
 
-    /// The current thread's RCX and R11 are its RIP and flags, as after a SYSCALL: it may return to user level by SYSRET.
+    /// The current thread's RCX and R11 are its RIP and flags, as after a SYSCALL: it may return to
+    /// user level by SYSRET.
     pub fn return_as_from_system_call(&self) {
         debug_assert!(self.offer.get() == Offer::NONE, "it runs");
         self.entered_by_syscall.set(true);
@@ -522,7 +549,8 @@ impl Tcb {
     /// Notes a [`mark`].
     #[inline]
     pub fn mark(&self, mark: u8) {
-        // Relaxed: whoever acts on it has an order with the thread's own processor. Most often it is set already.
+        // Relaxed: whoever acts on it has an order with the thread's own processor. Most often it
+        // is set already.
         let marks = self.marks_with(mark);
         if !SEVERAL {
             marks.store(marks.load(Ordering::Relaxed) | mark, Ordering::Relaxed);
@@ -572,8 +600,9 @@ impl Tcb {
 
     /// Whether the thread could do something with the processor, were it given it.
     ///
-    /// A halted thread carries its kernel activity on, but does not return to user level (X.2 rule 5.30). So it tells its
-    /// owner that it was recalled (K15), which is how the owner gets hold of it.
+    /// A halted thread carries its kernel activity on, but does not return to user level (X.2 rule
+    /// 5.30). So it tells its owner that it was recalled (K15), which is how the owner gets hold of
+    /// it.
     pub fn is_runnable(&self) -> bool {
         match self.continuation() {
             Continuation::ReturnToUser => {
@@ -632,8 +661,8 @@ impl Tcb {
         self.space.get().is_some_and(Space::is_orphaned)
     }
 
-    /// Notes where the UTCB of a thread that is not active is to be, for its activation (X.2 rule 5.11): its space has no UTCB
-    /// area yet that the place could be in.
+    /// Notes where the UTCB of a thread that is not active is to be, for its activation (X.2 rule
+    /// 5.11): its space has no UTCB area yet that the place could be in.
     pub fn keep_location(&self, location: Option<u64>) {
         debug_assert!(!self.is_active());
         // All ones, which means no location to the caller, is the 0 of a new thread.

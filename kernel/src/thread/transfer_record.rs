@@ -1,5 +1,5 @@
-//! What a long transfer or system call keeps while it gives way to an interrupt: 128 bytes, allocated when the thread
-//! is activated, so that nothing can run out in the middle (K4).
+//! What a long transfer or system call keeps while it gives way to an interrupt: 128 bytes,
+//! allocated when the thread is activated, so that nothing can run out in the middle (K4).
 
 use core::cell::{Cell, UnsafeCell};
 use core::pin::Pin;
@@ -11,7 +11,8 @@ use crate::mapping::{self, Cursor, Progress};
 use crate::scheduler::timeouts::Microseconds;
 use crate::space::Space;
 
-/// An interrupted system call. (An interrupted transfer is a [`super::Continuation`] of its two threads.)
+/// An interrupted system call. (An interrupted transfer is a [`super::Continuation`] of its two
+/// threads.)
 #[derive(Clone, Copy, Default)]
 pub enum Work {
     /// None is interrupted.
@@ -42,7 +43,8 @@ pub enum Work {
         /// How many other processors are still to be visited.
         processors: u16,
     },
-    /// SpaceControl tells the threads of a space, which may be gone by now, that its redirector has changed.
+    /// SpaceControl tells the threads of a space, which may be gone by now, that its redirector has
+    /// changed.
     Redirect {
         /// The space.
         space: &'static Space,
@@ -57,7 +59,8 @@ pub enum Work {
     DestroySpace(&'static Space),
 }
 
-/// A place in a string: a descriptor, by its message or buffer register, a substring of it, and how much of that is done.
+/// A place in a string: a descriptor, by its message or buffer register, a substring of it, and how
+/// much of that is done.
 #[derive(Clone, Copy, Default)]
 pub struct Place {
     /// Register of the descriptor.
@@ -157,8 +160,8 @@ impl TransferRecord {
         }
     }
 
-    /// Makes memory, which is zero or was a record before, an unused record. What means nothing before a transfer has begun, which
-    /// sets it, stays.
+    /// Makes memory, which is zero or was a record before, an unused record. What means nothing
+    /// before a transfer has begun, which sets it, stays.
     ///
     /// # Safety
     /// It is nobody's.
@@ -173,10 +176,11 @@ impl TransferRecord {
         }
     }
 
-    /// Calls a mapping operation with the thread's cursor: that of its map item, its Unmap, or the space it destroys.
+    /// Calls a mapping operation with the thread's cursor: that of its map item, its Unmap, or the
+    /// space it destroys.
     pub fn with_cursor<T>(&'static self, operation: impl FnOnce(Pin<&mut Cursor>) -> T) -> T {
-        // SAFETY: records do not move while they are in use; mapping operations do not call back into this module, so
-        // there is one reference at a time, on the thread's home processor.
+        // SAFETY: records do not move while they are in use; mapping operations do not call back
+        // into this module, so there is one reference at a time, on the thread's home processor.
         operation(unsafe { Pin::new_unchecked(&mut *self.cursor.get()) })
     }
 
@@ -203,12 +207,14 @@ impl TransferRecord {
         self.with_cursor(|cursor| cursor.has_walk())
     }
 
-    /// Finishes what a mapping operation, which does not go on, has begun to take away. Preemption point.
+    /// Finishes what a mapping operation, which does not go on, has begun to take away. Preemption
+    /// point.
     pub fn finish_walk(&'static self) -> Progress<()> {
         self.with_cursor(mapping::finish_walk)
     }
 
-    /// Gives up what is interrupted; what a mapping operation has begun to take away is still to be finished.
+    /// Gives up what is interrupted; what a mapping operation has begun to take away is still to be
+    /// finished.
     pub fn cancel(&'static self) {
         self.peer.set(None);
         self.work.set(Work::Idle);

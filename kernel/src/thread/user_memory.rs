@@ -1,4 +1,5 @@
-//! Reading and writing user memory without ever faulting: the page table is walked in software (K3).
+//! Reading and writing user memory without ever faulting: the page table is walked in software
+//! (K3).
 
 use x2::Rights;
 
@@ -7,8 +8,8 @@ use crate::arch::tlb::Walk;
 use crate::memory::{PAGE_SIZE, VirtAddr};
 use crate::space::Space;
 
-/// Reads `buffer.len()` bytes at `address` of `space`. Returns how many could be read before the first byte that is
-/// not mapped readable, or is not ordinary memory.
+/// Reads `buffer.len()` bytes at `address` of `space`. Returns how many could be read before the
+/// first byte that is not mapped readable, or is not ordinary memory.
 ///
 /// Bytes are read once; the user's other threads may change them meanwhile.
 pub fn read(space: &Space, address: u64, buffer: &mut [u8]) -> usize {
@@ -17,31 +18,31 @@ pub fn read(space: &Space, address: u64, buffer: &mut [u8]) -> usize {
         let _walk = Walk::begin();
         let Some((source, size)) = piece(space, address, done, buffer.len(), Rights::READ) else { break };
         let target = buffer[done..done + size].as_mut_ptr();
-        // SAFETY: the source lies within one page that is mapped in the space, hence memory that the direct map reaches;
-        // reading it disturbs nobody. The target is borrowed.
+        // SAFETY: the source lies within one page that is mapped in the space, hence memory that
+        // the direct map reaches; reading it disturbs nobody. The target is borrowed.
         unsafe { copy(target, source, size) };
         done += size;
     }
     done
 }
 
-/// Writes `bytes` to `address` of `space`. Returns how many could be written before the first byte that is not mapped
-/// writable, or is not ordinary memory.
+/// Writes `bytes` to `address` of `space`. Returns how many could be written before the first byte
+/// that is not mapped writable, or is not ordinary memory.
 pub fn write(space: &Space, address: u64, bytes: &[u8]) -> usize {
     let mut done = 0;
     while done < bytes.len() {
         let _walk = Walk::begin();
         let Some((target, size)) = piece(space, address, done, bytes.len(), Rights::WRITE) else { break };
-        // SAFETY: the target lies within one page that is mapped writable in the space, hence memory that the direct map
-        // reaches and that no kernel object lies in.
+        // SAFETY: the target lies within one page that is mapped writable in the space, hence
+        // memory that the direct map reaches and that no kernel object lies in.
         unsafe { copy(target, bytes[done..].as_ptr(), size) };
         done += size;
     }
     done
 }
 
-/// Reads `N` words at `address`, a multiple of their size, which is a power of two; `None`: they are not readable, or no
-/// ordinary memory.
+/// Reads `N` words at `address`, a multiple of their size, which is a power of two; `None`: they
+/// are not readable, or no ordinary memory.
 pub fn read_words<const N: usize>(space: &Space, address: u64) -> Option<[u64; N]> {
     let _walk = Walk::begin();
     let source = words::<N>(space, address, Rights::READ)?;
@@ -49,7 +50,8 @@ pub fn read_words<const N: usize>(space: &Space, address: u64) -> Option<[u64; N
     Some(core::array::from_fn(|index| unsafe { source.add(index).read_volatile() }))
 }
 
-/// Writes the word at `address`, a multiple of 8. False: the user may not, or it is no ordinary memory.
+/// Writes the word at `address`, a multiple of 8. False: the user may not, or it is no ordinary
+/// memory.
 pub fn write_word(space: &Space, address: u64, word: u64) -> bool {
     let _walk = Walk::begin();
     let target = words::<1>(space, address, Rights::WRITE);
@@ -86,8 +88,8 @@ fn words<const N: usize>(space: &Space, address: u64, access: Rights) -> Option<
     arch::user_memory_to_virt(translation.address).map(<*mut u8>::cast)
 }
 
-/// Where the byte `done` of a buffer of `end` bytes at `address` lies, and how many bytes lie in the same page; `None`:
-/// the user has no such access there.
+/// Where the byte `done` of a buffer of `end` bytes at `address` lies, and how many bytes lie in
+/// the same page; `None`: the user has no such access there.
 fn piece(space: &Space, address: u64, done: usize, end: usize, access: Rights) -> Option<(*mut u8, usize)> {
     let address = address.checked_add(done as u64)?;
     let translation = space.memory.lookup(VirtAddr::new(address))?;
@@ -96,7 +98,8 @@ fn piece(space: &Space, address: u64, done: usize, end: usize, access: Rights) -
     Some((arch::user_memory_to_virt(translation.address)?, in_page.min(end - done)))
 }
 
-/// Whether all of `size` bytes at `address` are ordinary memory that a program in `space` may access so.
+/// Whether all of `size` bytes at `address` are ordinary memory that a program in `space` may
+/// access so.
 pub fn is_accessible(space: &Space, address: u64, size: u64, access: Rights) -> bool {
     let Some(end) = address.checked_add(size) else { return false };
     let mut next = address;

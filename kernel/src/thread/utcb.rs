@@ -1,5 +1,6 @@
-//! The kernel's view of a UTCB: memory that the user writes at any time, so every access is one relaxed atomic word
-//! that is read once and then checked, and no word is trusted for identity, rights or safety (K3, X.2 rule 13.2).
+//! The kernel's view of a UTCB: memory that the user writes at any time, so every access is one
+//! relaxed atomic word that is read once and then checked, and no word is trusted for identity,
+//! rights or safety (K3, X.2 rule 13.2).
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -55,13 +56,15 @@ impl Utcb {
     #[inline]
     fn copy(&self, source: &Utcb, range: Range<usize>) {
         let (to, from) = (&self.words[range.clone()], &source.words[range]);
-        // SAFETY: all of it is atomics, which may be read and written at any time, each by itself; blocks do not overlap.
+        // SAFETY: all of it is atomics, which may be read and written at any time, each by itself;
+        // blocks do not overlap.
         unsafe { arch::copy_words(to.as_ptr().cast_mut().cast(), from.as_ptr().cast(), to.len()) };
     }
 
     /// Zeroes the block, which is no thread's.
     pub fn clear(&self) {
-        // SAFETY: all of it is atomics, which may be written at any time; what programs read meanwhile is theirs to bear.
+        // SAFETY: all of it is atomics, which may be written at any time; what programs read
+        // meanwhile is theirs to bear.
         unsafe { arch::clear_words(self.words.as_ptr().cast_mut().cast(), self.words.len()) };
     }
 }

@@ -1,12 +1,13 @@
-//! What processors share of the trace buffer: the set of wanted events, and where one processor's ring has its memory.
-//! Model-checked with loom.
+//! What processors share of the trace buffer: the set of wanted events, and where one processor's
+//! ring has its memory. Model-checked with loom.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The events that are recorded, a bit for each. Any processor may change it, when every ring has its memory.
+/// The events that are recorded, a bit for each. Any processor may change it, when every ring has
+/// its memory.
 #[derive(Debug)]
 pub struct Wanted(AtomicU64);
 

@@ -5,8 +5,9 @@ use core::sync::atomic::{AtomicBool, Ordering, fence};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 
-/// Whether it has happened again. One processor notes it: the one where it happens, where the object may not be. The
-/// object's owner asks when it is done, before and after it gives the object back there ([`crate::Location::assign`]).
+/// Whether it has happened again. One processor notes it: the one where it happens, where the
+/// object may not be. The object's owner asks when it is done, before and after it gives the object
+/// back there ([`crate::Location::assign`]).
 #[derive(Debug)]
 pub struct Again {
     noted: AtomicBool,
@@ -25,8 +26,8 @@ impl Again {
         Self { noted: AtomicBool::new(false) }
     }
 
-    /// It has happened, and the object is not here, or not ready. Afterwards the caller looks for the object once more,
-    /// because the owner may have asked before this.
+    /// It has happened, and the object is not here, or not ready. Afterwards the caller looks for
+    /// the object once more, because the owner may have asked before this.
     pub fn note(&self) {
         self.noted.swap(true, Ordering::AcqRel);
         // Before the look. The owner gives the object back, then asks: one sees the other.
@@ -35,7 +36,8 @@ impl Again {
 
     /// Whether it has happened. Of those who ask one is told, and sees to it.
     pub fn take(&self) -> bool {
-        // Acquire and release: who is told comes behind what was done before it was noted, and before it was asked.
+        // Acquire and release: who is told comes behind what was done before it was noted, and
+        // before it was asked.
         self.noted.swap(false, Ordering::AcqRel)
     }
 

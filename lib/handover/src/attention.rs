@@ -29,14 +29,16 @@ impl Attention {
         self.polling.store(true, Ordering::Relaxed);
     }
 
-    /// The processor is about to sleep, or to do something else. Afterwards, before it does, it looks once more.
+    /// The processor is about to sleep, or to do something else. Afterwards, before it does, it
+    /// looks once more.
     pub fn stop_polling(&self) {
         self.polling.store(false, Ordering::Relaxed);
         // Before the look. A sender posts, then reads this: one sees the other.
         fence(Ordering::SeqCst);
     }
 
-    /// Whether a sender whose [`crate::Mailbox::post`] found the mailbox empty must interrupt the processor.
+    /// Whether a sender whose [`crate::Mailbox::post`] found the mailbox empty must interrupt the
+    /// processor.
     pub fn is_needed(&self) -> bool {
         // After the post, see `stop_polling`.
         fence(Ordering::SeqCst);

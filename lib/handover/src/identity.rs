@@ -8,12 +8,13 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 /// The value of an object that is not in use, or whose end has begun.
 const NONE: u64 = 0;
 
-/// The id of an object, or none. The object's owner alone changes it; an object without id may be touched only by
-/// the processor that ends or makes it.
+/// The id of an object, or none. The object's owner alone changes it; an object without id may be
+/// touched only by the processor that ends or makes it.
 ///
-/// The id is read *before* the [`Location`](crate::Location). So a processor that finds an id and then the object at itself
-/// has found an object that is there, and stays until that processor sends it away or ends it: an object that was ended here
-/// shows no id from then on, and one that was made elsewhere in the same memory shows its id only after its new location.
+/// The id is read *before* the [`Location`](crate::Location). So a processor that finds an id and
+/// then the object at itself has found an object that is there, and stays until that processor
+/// sends it away or ends it: an object that was ended here shows no id from then on, and one that
+/// was made elsewhere in the same memory shows its id only after its new location.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Identity(AtomicU64);
@@ -37,14 +38,16 @@ impl Identity {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The id with which an object was found that is in use; 0 if it is not. The location is read afterwards.
+    /// The id with which an object was found that is in use; 0 if it is not. The location is read
+    /// afterwards.
     #[inline]
     pub fn find(&self) -> u64 {
         // Acquire: keeps the read of the location after it, and pairs with the release in `set`.
         self.0.load(Ordering::Acquire)
     }
 
-    /// The owner gives the object this id, or begins its end by 0. The location of a new object has been set before.
+    /// The owner gives the object this id, or begins its end by 0. The location of a new object has
+    /// been set before.
     #[inline]
     pub fn set(&self, id: u64) {
         // Release: the location that was set before is seen by who finds the id.

@@ -66,7 +66,8 @@ impl Location {
         self.0.load(Ordering::Relaxed) == processor
     }
 
-    /// The same at `processor` for an object that others [assign](Self::assign) to it: their work on it is seen.
+    /// The same at `processor` for an object that others [assign](Self::assign) to it: their work
+    /// on it is seen.
     #[inline]
     pub fn has_come_to(&self, processor: u16) -> bool {
         self.0.load(Ordering::Acquire) == processor
@@ -86,13 +87,14 @@ impl Location {
         self.0.store(to | IN_TRANSIT, Ordering::Relaxed);
     }
 
-    /// The object has been taken out of the mailbox of `processor`, the executing one, which owns it from now on.
+    /// The object has been taken out of the mailbox of `processor`, the executing one, which owns
+    /// it from now on.
     pub fn arrive(&self, processor: u16) {
         self.0.store(processor, Ordering::Relaxed);
     }
 
-    /// The owner, or the creator of an object that nobody knows of yet, gives an idle object to `processor`, which learns of
-    /// it in another way that orders what was done before.
+    /// The owner, or the creator of an object that nobody knows of yet, gives an idle object to
+    /// `processor`, which learns of it in another way that orders what was done before.
     pub fn assign(&self, processor: u16) {
         // Release: for whoever finds the object by this.
         self.0.store(processor, Ordering::Release);

@@ -10,7 +10,8 @@ use loom::sync::atomic::{AtomicPtr, Ordering};
 /// The part of an object with which it lies in a mailbox. An object is in one mailbox at a time.
 #[derive(Debug)]
 pub struct Node {
-    /// In a mailbox: what was posted before. In [`Letters`] that are in order: what was posted next.
+    /// In a mailbox: what was posted before. In [`Letters`] that are in order: what was posted
+    /// next.
     next: AtomicPtr<Node>,
 }
 
@@ -53,8 +54,9 @@ impl Mailbox {
         Self { latest: AtomicPtr::new(null_mut()) }
     }
 
-    /// Posts objects that the caller owns, together: they arrive in this order with nothing between them. Returns whether
-    /// the mailbox was empty: then its processor may not know that there is mail.
+    /// Posts objects that the caller owns, together: they arrive in this order with nothing between
+    /// them. Returns whether the mailbox was empty: then its processor may not know that there is
+    /// mail.
     pub fn post(&self, nodes: &[&'static Node]) -> bool {
         let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return false };
         for pair in nodes.windows(2) {
@@ -93,8 +95,8 @@ impl Default for Mailbox {
     }
 }
 
-/// What was taken out of a mailbox, and comes out of this in the order in which it was posted. A node that has been handed
-/// out is in no list any more.
+/// What was taken out of a mailbox, and comes out of this in the order in which it was posted. A
+/// node that has been handed out is in no list any more.
 #[derive(Debug)]
 pub struct Letters {
     /// As in the mailbox, the latest first: not in order yet, and posted before those that are.
@@ -127,7 +129,8 @@ impl Letters {
         })
     }
 
-    /// Puts up to `count` letters in order: who has many does not do so in one go. Returns whether all are.
+    /// Puts up to `count` letters in order: who has many does not do so in one go. Returns whether
+    /// all are.
     pub fn put_in_order(&mut self, count: usize) -> bool {
         for _ in 0..count {
             // SAFETY: nodes are 'static, and those taken are ours.

@@ -1,5 +1,6 @@
-//! The protocols, explored by loom: every interleaving of two or three processors (with few preemptions where there are
-//! too many). An object's state is an `UnsafeCell` of loom's, which fails when two processors touch it without an order.
+//! The protocols, explored by loom: every interleaving of two or three processors (with few
+//! preemptions where there are too many). An object's state is an `UnsafeCell` of loom's, which
+//! fails when two processors touch it without an order.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -124,14 +125,15 @@ impl Machine {
             let letters: Vec<_> = self.mailboxes[usize::from(here)].take().map(object_of).collect();
             letters.iter().for_each(|object| object.location.arrive(here));
             letters.iter().for_each(|object| self.visit(here, object));
-            // The other processor makes progress, also when one visitor here waits for what is under way to here.
+            // The other processor makes progress, also when one visitor here waits for what is
+            // under way to here.
             thread::yield_now();
         }
     }
 }
 
-/// Explores two processors with a visitor each, the target being at the second. Both ways to begin: from the one alone loom
-/// has been seen to miss what the other leads to at once.
+/// Explores two processors with a visitor each, the target being at the second. Both ways to begin:
+/// from the one alone loom has been seen to miss what the other leads to at once.
 fn race(first: Work, second: Work, check: fn(State, State, State)) {
     for second_begins in [false, true] {
         let mut model = loom::model::Builder::new();
@@ -277,7 +279,8 @@ fn loom_no_letter_is_slept_over() {
     });
 }
 
-/// Something that has happened to an object happens again while its owner is giving it back: it is seen to, once.
+/// Something that has happened to an object happens again while its owner is giving it back: it is
+/// seen to, once.
 #[test]
 fn loom_what_happens_again_is_seen_to_once() {
     loom::model(|| {
@@ -346,7 +349,8 @@ impl Named {
     }
 }
 
-/// An object is ended at processor 0, and its memory is used for another one at processor 1, while 0 goes on looking.
+/// An object is ended at processor 0, and its memory is used for another one at processor 1, while
+/// 0 goes on looking.
 #[test]
 fn loom_an_object_that_was_ended_here_is_not_found_in_what_its_memory_is_used_for() {
     loom::model(|| {

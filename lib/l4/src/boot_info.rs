@@ -4,8 +4,8 @@ use crate::{kip, sigma0};
 use x2::Fpage;
 use x2::boot_info::{BootInfo, HEADER_SIZE, Record};
 
-/// Copies this program's command line, that of the boot info's program with its entry, and returns it: tests may take the
-/// boot info's memory away. Empty if there is none.
+/// Copies this program's command line, that of the boot info's program with its entry, and returns
+/// it: tests may take the boot info's memory away. Empty if there is none.
 pub fn command_line(copy: &mut [u8; 1024]) -> &[u8] {
     let address = kip().word(x2::kip::BOOT_INFO);
     let entry = kip().word(x2::kip::ROOT + x2::kip::server::IP);

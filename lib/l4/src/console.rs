@@ -1,12 +1,13 @@
-//! Printing through the kernel debugger's console (ABI 15.1): for privileged programs, and for others when the system
-//! is booted with `kdb=user`.
+//! Printing through the kernel debugger's console (ABI 15.1): for privileged programs, and for
+//! others when the system is booted with `kdb=user`.
 
 use core::fmt::{self, Write};
 use x2::kdebug;
 
 /// Prints one byte.
 pub fn print_byte(byte: u8) {
-    // SAFETY: the kernel prints AL and changes no register or memory; the comparison behind INT3 changes only flags.
+    // SAFETY: the kernel prints AL and changes no register or memory; the comparison behind INT3
+    // changes only flags.
     unsafe {
         core::arch::asm!("int3", "cmp al, {operation}", operation = const kdebug::PRINT_CHARACTER,
             in("al") byte, options(nomem, nostack));
@@ -24,7 +25,8 @@ pub fn read_byte() -> Option<u8> {
     if value == u64::MAX { None } else { Some(value as u8) }
 }
 
-/// Reads a number that the kernel keeps ([`kdebug::statistic`]), if the kernel tells (boot option `kdb=test`).
+/// Reads a number that the kernel keeps ([`kdebug::statistic`]), if the kernel tells (boot option
+/// `kdb=test`).
 pub fn kernel_statistic(which: u64) -> Option<u64> {
     let value: u64;
     // SAFETY: the kernel sets RAX and changes nothing else.
@@ -35,8 +37,8 @@ pub fn kernel_statistic(which: u64) -> Option<u64> {
     if value == u64::MAX { None } else { Some(value) }
 }
 
-/// Makes the `nth` allocation of kernel memory from now on fail (0: none). Returns whether the failure asked for before was
-/// still to come (boot option `kdb=test`).
+/// Makes the `nth` allocation of kernel memory from now on fail (0: none). Returns whether the
+/// failure asked for before was still to come (boot option `kdb=test`).
 pub fn fail_kernel_allocation(nth: u64) -> bool {
     let pending: u64;
     // SAFETY: the kernel sets RAX and changes nothing else here.

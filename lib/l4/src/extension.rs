@@ -1,5 +1,5 @@
-//! The extensions: ownership and confinement, thread state, notification. `docs/src/reference/extensions.md` is their
-//! reference.
+//! The extensions: ownership and confinement, thread state, notification.
+//! `docs/src/reference/extensions.md` is their reference.
 
 use crate::{syscall, thread, utcb};
 use x2::extension::{MapItem, SpaceOption, SystemCallMode, thread_state};
@@ -57,8 +57,9 @@ pub fn interrupt_message(number: u32) -> thread::Result<InterruptMessage> {
     Ok(InterruptMessage { address, data })
 }
 
-/// Carries out a batch of MapControl items (at most [`MAX_MAP_ITEMS`](x2::extension::MAX_MAP_ITEMS)) on the space of
-/// thread `space`, which this space owns. On an error the number says which item failed; the earlier ones stand.
+/// Carries out a batch of MapControl items (at most
+/// [`MAX_MAP_ITEMS`](x2::extension::MAX_MAP_ITEMS)) on the space of thread `space`, which this
+/// space owns. On an error the number says which item failed; the earlier ones stand.
 pub fn map_control(
     space: ThreadId,
     items: &mut [MapItem],
@@ -69,8 +70,8 @@ pub fn map_control(
     thread::check(result).map_err(|error| (done as usize, error))
 }
 
-/// Carries out one MapControl item on the space of thread `space`, which this space owns, without memory in between.
-/// Returns the answer.
+/// Carries out one MapControl item on the space of thread `space`, which this space owns, without
+/// memory in between. Returns the answer.
 #[inline]
 pub fn map_control_one(space: ThreadId, item: &MapItem) -> core::result::Result<u64, Option<ErrorCode>> {
     let (result, answer) = syscall::map_control_one(space.raw(), item);
@@ -118,7 +119,8 @@ impl Registers {
     /// Index of GS base.
     pub const GS_BASE: usize = 20;
 
-    /// The register that message register `index` (1..=20) carries: [`exception`]'s constants, or those above.
+    /// The register that message register `index` (1..=20) carries: [`exception`]'s constants, or
+    /// those above.
     pub fn get(&self, index: usize) -> u64 {
         self.0[index - 1]
     }
@@ -156,14 +158,16 @@ pub fn recall(thread: ThreadId) -> thread::Result<State> {
     unsafe { call(thread, thread_state::RECALL) }
 }
 
-/// Reads the integer registers of an owned thread that does not run. The message registers of the caller are used.
+/// Reads the integer registers of an owned thread that does not run. The message registers of the
+/// caller are used.
 pub fn read_registers(thread: ThreadId) -> thread::Result<Registers> {
     // SAFETY: nothing is changed.
     unsafe { call(thread, thread_state::READ_REGISTERS) }?;
     Ok(Registers(core::array::from_fn(|index| utcb::message_register(index + 1))))
 }
 
-/// Writes the integer registers of an owned thread that does not run. The message registers of the caller are used.
+/// Writes the integer registers of an owned thread that does not run. The message registers of the
+/// caller are used.
 ///
 /// # Safety
 /// The thread must find there what its code expects.
@@ -206,7 +210,8 @@ pub fn read_extended_state(thread: ThreadId, buffer: &mut [u8]) -> thread::Resul
 /// Writes the extended state of an owned thread that does not run.
 pub fn write_extended_state(thread: ThreadId, image: &[u8]) -> thread::Result<()> {
     let (control, address) = (thread_state::WRITE_EXTENDED, image.as_ptr() as u64);
-    // SAFETY: the kernel reads within the image; Rust code in the other thread has its own contract with its owner.
+    // SAFETY: the kernel reads within the image; Rust code in the other thread has its own contract
+    // with its owner.
     let (result, ..) = unsafe { syscall::thread_state(thread.raw(), control, address, image.len() as u64) };
     thread::check(result)
 }

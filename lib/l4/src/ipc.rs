@@ -1,12 +1,14 @@
 //! IPC with messages in the message registers (X.2 rules 7.1-7.20).
 //!
-//! A received message stays in the message registers until the thread's next IPC; [`Received`] reads it there.
+//! A received message stays in the message registers until the thread's next IPC; [`Received`]
+//! reads it there.
 
 use crate::{syscall, utcb};
 use x2::message::REGISTER_MESSAGE_REGISTERS;
 use x2::{IpcError, IpcErrorKind, IpcPhase, MapItem, MessageTag, ThreadId, Time, Timeouts};
 
-/// A message under construction: written directly into the message registers, so there is one at a time per thread.
+/// A message under construction: written directly into the message registers, so there is one at a
+/// time per thread.
 #[derive(Debug)]
 #[must_use]
 pub struct Message {
@@ -60,7 +62,8 @@ impl Message {
 /// A received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Received {
-    /// The sender: local id if it is of this space, else global id; nil when there was no receive phase.
+    /// The sender: local id if it is of this space, else global id; nil when there was no receive
+    /// phase.
     pub from: ThreadId,
     /// The tag.
     pub tag: MessageTag,
@@ -91,8 +94,8 @@ impl Received {
 /// Result of an IPC.
 pub type Result<T> = core::result::Result<T, IpcError>;
 
-/// The general form. Without a send phase (`to` nil) the tag is ignored; without a receive phase (`from_specifier` nil)
-/// the result is the empty message from nil. May block.
+/// The general form. Without a send phase (`to` nil) the tag is ignored; without a receive phase
+/// (`from_specifier` nil) the result is the empty message from nil. May block.
 #[inline]
 pub fn ipc(to: ThreadId, from_specifier: ThreadId, timeouts: Timeouts, tag: MessageTag) -> Result<Received> {
     through(syscall::ipc, to, from_specifier, timeouts, tag)
@@ -118,7 +121,8 @@ fn through(
     for (index, register) in registers.iter_mut().enumerate().skip(1) {
         *register = utcb::message_register(index);
     }
-    // SAFETY: the UTCB pointer is this thread's; whoever set the buffer registers answers for the receive window.
+    // SAFETY: the UTCB pointer is this thread's; whoever set the buffer registers answers for the
+    // receive window.
     let (from, registers) =
         unsafe { stub(to.raw(), from_specifier.raw(), timeouts.raw(), registers, utcb::pointer()) };
     for (index, &register) in registers.iter().enumerate() {
@@ -132,7 +136,8 @@ fn through(
     Ok(Received { from, tag })
 }
 
-/// The error of the failed IPC. A word that is no IPC error would be the kernel's mistake: it is reported as an abort.
+/// The error of the failed IPC. A word that is no IPC error would be the kernel's mistake: it is
+/// reported as an abort.
 pub(crate) fn last_error() -> IpcError {
     utcb::ipc_error().unwrap_or(IpcError::new(IpcPhase::Receive, IpcErrorKind::Aborted))
 }
@@ -177,8 +182,8 @@ pub fn call_timeouts(to: ThreadId, message: Message, timeouts: Timeouts) -> Resu
     ipc(to, to, timeouts, message.tag)
 }
 
-/// Replies to `to` without waiting for it, then receives from anybody. An error of the send phase means that the
-/// receive phase has not taken place.
+/// Replies to `to` without waiting for it, then receives from anybody. An error of the send phase
+/// means that the receive phase has not taken place.
 pub fn reply_wait(to: ThreadId, message: Message) -> Result<Received> {
     ipc(to, ThreadId::ANY, Timeouts::new(Time::ZERO, Time::NEVER), message.tag)
 }

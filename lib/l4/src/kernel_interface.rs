@@ -35,8 +35,9 @@ pub fn kernel_interface() -> KernelInterface {
 /// Address of the page; 0 until [`init`].
 static BASE: AtomicU64 = AtomicU64::new(0);
 
-/// Finds the page and the system-call entries. Program start-up calls it before anything else; the values stay valid in
-/// every space that has the page at the same address and shares this program's data.
+/// Finds the page and the system-call entries. Program start-up calls it before anything else; the
+/// values stay valid in every space that has the page at the same address and shares this program's
+/// data.
 pub(crate) fn init() {
     init_at(kernel_interface().base);
 }
@@ -68,8 +69,8 @@ impl Kip {
     /// The word at byte `offset`, a multiple of 8 below the page's size (see [`x2::kip`]).
     pub fn word(self, offset: usize) -> u64 {
         assert!(offset.is_multiple_of(8) && offset < kip::SIZE as usize, "no such word in the page");
-        // SAFETY: the page is mapped readable in every space that can run this code and never changes; `base` is its
-        // address since `init`, and `offset` was checked.
+        // SAFETY: the page is mapped readable in every space that can run this code and never
+        // changes; `base` is its address since `init`, and `offset` was checked.
         unsafe { ((self.base as usize + offset) as *const u64).read() }
     }
 

@@ -1,4 +1,5 @@
-//! User-level bindings of the L4 X.2 interface for native programs in Rust. The C bindings are `include/l4/*.h`.
+//! User-level bindings of the L4 X.2 interface for native programs in Rust. The C bindings are
+//! `include/l4/*.h`.
 //!
 //! A program is
 //!
@@ -24,8 +25,8 @@
 //! | [`mark`] | what the counting plugin counts |
 //! | [`start`] | entry, stack and panic of a program |
 //!
-//! What can break a running program (where a thread goes on, what the memory contains) is `unsafe`; what can only fail,
-//! block or fault is not.
+//! What can break a running program (where a thread goes on, what the memory contains) is `unsafe`;
+//! what can only fail, block or fault is not.
 #![no_std]
 
 pub mod boot_info;

@@ -1,6 +1,7 @@
 //! Using I/O ports, one instruction each.
 //!
-//! A port that the space does not have raises a fault that the thread's pager answers (X.2 rule 12.8).
+//! A port that the space does not have raises a fault that the thread's pager answers (X.2 rule
+//! 12.8).
 use core::arch::asm;
 
 macro_rules! port {

@@ -1,8 +1,9 @@
-//! IPC for messages of up to seven untyped words that never touch memory: they travel in processor registers from the
-//! sender's variables to the receiver's (thesis on L4/Darwin, chapter 9: most messages are that small).
+//! IPC for messages of up to seven untyped words that never touch memory: they travel in processor
+//! registers from the sender's variables to the receiver's (thesis on L4/Darwin, chapter 9: most
+//! messages are that small).
 //!
-//! The message registers 1..=7 in the UTCB are not touched. A received message with more words has the rest there, from
-//! MR8 on.
+//! The message registers 1..=7 in the UTCB are not touched. A received message with more words has
+//! the rest there, from MR8 on.
 
 use crate::{ipc, syscall, utcb};
 use x2::{MessageTag, ThreadId, Time, Timeouts};
@@ -23,7 +24,8 @@ pub fn ipc(
 ) -> ipc::Result<(ThreadId, RegisterMessage)> {
     let [a, b, c, d, e, f, g] = words;
     let registers = [tag.raw(), a, b, c, d, e, f, g];
-    // SAFETY: the UTCB pointer is this thread's; whoever set the buffer registers answers for the receive window.
+    // SAFETY: the UTCB pointer is this thread's; whoever set the buffer registers answers for the
+    // receive window.
     let (from, [tag, a, b, c, d, e, f, g]) =
         unsafe { syscall::ipc(to.raw(), from_specifier.raw(), timeouts.raw(), registers, utcb::pointer()) };
     let tag = MessageTag::from_raw(tag);

@@ -4,7 +4,8 @@ use crate::{ipc, kip, utcb};
 use x2::protocol::sigma0;
 use x2::{Acceptor, Fpage, Region, Rights, ThreadId};
 
-/// Asks for physical memory at a fixed place: `fpage` is mapped at its own address. Returns whether sigma0 gave it.
+/// Asks for physical memory at a fixed place: `fpage` is mapped at its own address. Returns whether
+/// sigma0 gave it.
 ///
 /// # Safety
 /// Rust code does not rely on what the range holds now.
@@ -13,10 +14,11 @@ pub unsafe fn request(fpage: Fpage) -> ipc::Result<bool> {
     unsafe { map(fpage, Acceptor::new(fpage, false)) }.map(|region| region.is_some())
 }
 
-/// Asks for any conventional memory of 2^`size_log2` bytes, mapped at its physical address. Returns where it is, or
-/// nothing when sigma0 has none left.
+/// Asks for any conventional memory of 2^`size_log2` bytes, mapped at its physical address. Returns
+/// where it is, or nothing when sigma0 has none left.
 pub fn request_any(size_log2: u32) -> ipc::Result<Option<Region>> {
-    // SAFETY: sigma0 gives out every piece of memory once and maps it at its own address, so the memory was nobody's.
+    // SAFETY: sigma0 gives out every piece of memory once and maps it at its own address, so the
+    // memory was nobody's.
     unsafe { map(sigma0::any(size_log2), Acceptor::COMPLETE) }
 }
 
@@ -30,7 +32,8 @@ pub fn request_ports(fpage: Fpage) -> ipc::Result<bool> {
     Ok(given.ports().is_some())
 }
 
-/// Has sigma0 serve `thread`, of the root task's space, as it serves the root task's first thread, who asks for this.
+/// Has sigma0 serve `thread`, of the root task's space, as it serves the root task's first thread,
+/// who asks for this.
 pub fn announce(thread: ThreadId) -> ipc::Result<()> {
     let label = x2::protocol::label(x2::protocol::SIGMA0_EXTENDED, 0);
     ipc::call(kip().sigma0(), ipc::Message::with_words(label, &[ANNOUNCE_THREAD, thread.raw()])).map(drop)

@@ -5,7 +5,8 @@ use x2::control::UnmapControl;
 use x2::message::REGISTER_MESSAGE_REGISTERS;
 use x2::{Fpage, ThreadId};
 
-/// SpaceControl (privileged): areas and redirector of the space of thread `space`; returns the old control word.
+/// SpaceControl (privileged): areas and redirector of the space of thread `space`; returns the old
+/// control word.
 pub fn control(
     space: ThreadId,
     control: u64,
@@ -18,8 +19,9 @@ pub fn control(
     thread::check(result).map(|()| old)
 }
 
-/// Revokes rights (those in each fpage's rights bits) from all who got the fpages from this space, directly or not. The
-/// fpages come back with the access status in the rights bits. At most 64 fpages.
+/// Revokes rights (those in each fpage's rights bits) from all who got the fpages from this space,
+/// directly or not. The fpages come back with the access status in the rights bits. At most 64
+/// fpages.
 pub fn unmap(fpages: &mut [Fpage]) {
     // SAFETY: own mappings stay as they are.
     unsafe { unmap_raw(fpages, false) }
@@ -41,14 +43,16 @@ pub unsafe fn flush(fpages: &mut [Fpage]) {
     unsafe { unmap_raw(fpages, true) }
 }
 
-/// MemoryControl (privileged): gives the memory that this space has in each fpage (up to 64) the attribute whose number, 0 to
-/// 3, is in the fpage's two lowest bits ([`x2::control::MemoryAttribute`]).
+/// MemoryControl (privileged): gives the memory that this space has in each fpage (up to 64) the
+/// attribute whose number, 0 to 3, is in the fpage's two lowest bits
+/// ([`x2::control::MemoryAttribute`]).
 pub fn memory_control(fpages: &[Fpage], attributes: [u64; 4]) -> thread::Result<()> {
     for (index, fpage) in fpages.iter().enumerate() {
         utcb::set_message_register(index, fpage.raw());
     }
     let control = fpages.len().wrapping_sub(1) as u64;
-    // SAFETY: what Rust code relies on is the content of memory, not how fast it is; the UTCB pointer is this thread's.
+    // SAFETY: what Rust code relies on is the content of memory, not how fast it is; the UTCB
+    // pointer is this thread's.
     thread::check(unsafe { syscall::memory_control(control, attributes, utcb::pointer()) }).map(drop)
 }
 

@@ -1,4 +1,5 @@
-//! Start-up of a native program: the kernel enters it with no stack and nothing in the registers (ABI 2).
+//! Start-up of a native program: the kernel enters it with no stack and nothing in the registers
+//! (ABI 2).
 
 use crate::{ipc, kernel_interface};
 use x2::Time;
@@ -11,7 +12,8 @@ pub const STACK_SIZE: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Stack<const SIZE: usize = STACK_SIZE>(core::cell::UnsafeCell<[u8; SIZE]>);
 
-// SAFETY: nothing ever forms a reference to the content; it is used by the one thread that starts on it.
+// SAFETY: nothing ever forms a reference to the content; it is used by the one thread that starts
+// on it.
 unsafe impl<const SIZE: usize> Sync for Stack<SIZE> {}
 
 impl<const SIZE: usize> Stack<SIZE> {
@@ -55,9 +57,10 @@ pub fn halt() -> ! {
     }
 }
 
-/// Defines the entry of a program whose `main` is `fn() -> !`. Built for the host (where it is only checked), the program
-/// says that it cannot run there. A program for an owned space is told there where the kernel interface page lies: it
-/// cannot ask. One that needs more stack than [`STACK_SIZE`] bytes says how much.
+/// Defines the entry of a program whose `main` is `fn() -> !`. Built for the host (where it is only
+/// checked), the program says that it cannot run there. A program for an owned space is told there
+/// where the kernel interface page lies: it cannot ask. One that needs more stack than
+/// [`STACK_SIZE`] bytes says how much.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
@@ -67,7 +70,8 @@ macro_rules! program {
         $crate::program!($main, kip = $kip, stack = $crate::start::STACK_SIZE);
     };
     ($main:path, kip = $kip:expr, stack = $stack:expr) => {
-        // SAFETY: whoever makes the spaces for this program puts the page there; the program says so.
+        // SAFETY: whoever makes the spaces for this program puts the page there; the program says
+        // so.
         $crate::program!(@entry $main, $stack, unsafe { $crate::start::run_with_kip($main, $kip) });
     };
     (@entry $main:path, $stack:expr, $run:expr) => {

@@ -1,8 +1,9 @@
-//! The system calls, each with the register contract of ABI 5: what goes in, what comes out, everything else clobbered.
+//! The system calls, each with the register contract of ABI 5: what goes in, what comes out,
+//! everything else clobbered.
 //!
-//! The stubs are reached through the entry addresses of the kernel interface page, which are the same in every space.
-//! RBP and RBX cannot be named as operands (the compiler owns them), so every call saves both on the stack; MR2, which
-//! travels in RBX, passes through RCX.
+//! The stubs are reached through the entry addresses of the kernel interface page, which are the
+//! same in every space. RBP and RBX cannot be named as operands (the compiler owns them), so every
+//! call saves both on the stack; MR2, which travels in RBX, passes through RCX.
 
 use core::arch::asm;
 use x2::extension::{MapItem, ONE_MAP_ITEM};
@@ -47,7 +48,8 @@ pub(crate) mod entry {
 /// MR0 ..= MR7, the message registers that travel in processor registers.
 pub type MessageRegisters = [u64; REGISTER_MESSAGE_REGISTERS];
 
-/// Calls an entry that passes MR0..=MR7 in registers; evaluates to them. Operands of the particular call follow.
+/// Calls an entry that passes MR0..=MR7 in registers; evaluates to them. Operands of the particular
+/// call follow.
 macro_rules! call_with_message_registers {
     ($entry:ident, $registers:expr, $($operands:tt)*) => {{
         let [mut mr0, mut mr1, mut mr2, mut mr3, mut mr4, mut mr5, mut mr6, mut mr7] = $registers;
@@ -74,8 +76,8 @@ macro_rules! define_ipc {
         $(#[$doc])*
         ///
         /// # Safety
-        /// `utcb` is the calling thread's UTCB pointer. Where the thread accepts mappings, no memory lies that Rust code
-        /// relies on.
+        /// `utcb` is the calling thread's UTCB pointer. Where the thread accepts mappings, no
+        /// memory lies that Rust code relies on.
         #[inline(always)]
         pub unsafe fn $name(
             to: u64,
@@ -85,8 +87,9 @@ macro_rules! define_ipc {
             utcb: u64,
         ) -> (u64, MessageRegisters) {
             let from;
-            // SAFETY: the operands are the call's whole register contract; it writes message registers 8 and above into
-            // the UTCB and otherwise touches the memory that the caller answers for.
+            // SAFETY: the operands are the call's whole register contract; it writes message
+            // registers 8 and above into the UTCB and otherwise touches the memory that the caller
+            // answers for.
             let registers = unsafe {
                 call_with_message_registers!(
                     $entry, registers,
@@ -100,8 +103,8 @@ macro_rules! define_ipc {
 }
 
 define_ipc!(
-    /// Ipc: a send phase to `to` unless that is 0, then a receive phase from `from_specifier` unless that is 0. Returns the
-    /// sender and MR0..=MR7. May block.
+    /// Ipc: a send phase to `to` unless that is 0, then a receive phase from `from_specifier`
+    /// unless that is 0. Returns the sender and MR0..=MR7. May block.
     ipc, IPC
 );
 define_ipc!(
@@ -112,7 +115,8 @@ define_ipc!(
 /// Unmap; returns MR0..=MR7.
 ///
 /// # Safety
-/// `utcb` is the calling thread's UTCB pointer. When the control word flushes, Rust code no longer relies on the memory.
+/// `utcb` is the calling thread's UTCB pointer. When the control word flushes, Rust code no longer
+/// relies on the memory.
 #[inline(always)]
 pub unsafe fn unmap(control: u64, registers: MessageRegisters, utcb: u64) -> MessageRegisters {
     // SAFETY: the operands are the call's whole register contract; RSI and R8 are clobbered by it.
@@ -169,12 +173,14 @@ pub unsafe fn exchange_registers(registers: ExchangedRegisters) -> ExchangedRegi
     ExchangedRegisters { id, control, sp, ip, flags, handle, pager }
 }
 
-/// Calls an entry whose arguments are in RDI, RSI, RDX, R8 and R9 and whose results are in RAX and RDX.
+/// Calls an entry whose arguments are in RDI, RSI, RDX, R8 and R9 and whose results are in RAX and
+/// RDX.
 macro_rules! control_call {
     ($entry:ident, $rdi:expr, $rsi:expr, $rdx:expr, $r8:expr, $r9:expr) => {{
         let (result, second): (u64, u64);
-        // SAFETY: the operands are the call's whole register contract; it touches no memory of the caller except the
-        // UTCB's ErrorCode. What it does to other threads and spaces cannot break this program.
+        // SAFETY: the operands are the call's whole register contract; it touches no memory of the
+        // caller except the UTCB's ErrorCode. What it does to other threads and spaces cannot break
+        // this program.
         unsafe {
             asm!(
                 "push rbp",
@@ -224,8 +230,8 @@ pub fn system_clock() -> u64 {
     control_call!(SYSTEM_CLOCK, 0u64, 0u64, 0u64, 0u64, 0u64).0
 }
 
-/// Calls an extension: arguments in RDI, RSI, RDX and R8, results in RAX, RSI, RDX and R8. No other register changes
-/// but RCX, R11 and RBP.
+/// Calls an extension: arguments in RDI, RSI, RDX and R8, results in RAX, RSI, RDX and R8. No other
+/// register changes but RCX, R11 and RBP.
 macro_rules! extension_call {
     ($entry:ident, $rdi:expr, $rsi:expr, $rdx:expr, $r8:expr) => {{
         let (mut rsi, mut rdx, mut r8): (u64, u64, u64) = ($rsi, $rdx, $r8);
@@ -245,7 +251,8 @@ macro_rules! extension_call {
 /// SpaceOptions; returns (1 or 0, answers).
 #[inline(always)]
 pub fn space_options(space: u64, option: u64, values: [u64; 2]) -> (u64, [u64; 2]) {
-    // SAFETY: the operands are the call's whole register contract; it touches no memory of this space.
+    // SAFETY: the operands are the call's whole register contract; it touches no memory of this
+    // space.
     let (result, _, first, second) =
         unsafe { extension_call!(SPACE_OPTIONS, space, option, values[0], values[1]) };
     (result, [first, second])
@@ -254,11 +261,12 @@ pub fn space_options(space: u64, option: u64, values: [u64; 2]) -> (u64, [u64; 2
 /// ThreadState; returns (1 or 0, state, bytes read).
 ///
 /// # Safety
-/// `size` bytes at `buffer` are the caller's to be read or written as `control` says; the thread finds what its code
-/// expects.
+/// `size` bytes at `buffer` are the caller's to be read or written as `control` says; the thread
+/// finds what its code expects.
 #[inline(always)]
 pub unsafe fn thread_state(thread: u64, control: u64, buffer: u64, size: u64) -> (u64, u64, u64) {
-    // SAFETY: the operands are the call's whole register contract; the memory is the caller's promise.
+    // SAFETY: the operands are the call's whole register contract; the memory is the caller's
+    // promise.
     let (result, state, _, read) = unsafe { extension_call!(THREAD_STATE, thread, control, buffer, size) };
     (result, state, read)
 }
@@ -269,8 +277,8 @@ pub unsafe fn thread_state(thread: u64, control: u64, buffer: u64, size: u64) ->
 /// `number` items of 32 bytes at `items` are the caller's, to be read and answered.
 #[inline(always)]
 pub unsafe fn map_control(space: u64, items: u64, number: u64) -> (u64, u64) {
-    // SAFETY: the operands are the call's whole register contract; the memory is the caller's promise. Mappings change in
-    // another space only.
+    // SAFETY: the operands are the call's whole register contract; the memory is the caller's
+    // promise. Mappings change in another space only.
     let (result, _, _, done) = unsafe { extension_call!(MAP_CONTROL, space, items, number, 0) };
     (result, done)
 }
@@ -278,7 +286,8 @@ pub unsafe fn map_control(space: u64, items: u64, number: u64) -> (u64, u64) {
 /// MapControl with one item, in registers; returns (1 or 0, the answer).
 #[inline(always)]
 pub fn map_control_one(space: u64, item: &MapItem) -> (u64, u64) {
-    // SAFETY: the operands are the call's whole register contract. Mappings change in another space only.
+    // SAFETY: the operands are the call's whole register contract. Mappings change in another space
+    // only.
     let (result, _, _, answer) =
         unsafe { extension_call!(MAP_CONTROL, space, item.target, ONE_MAP_ITEM | item.control, item.source) };
     (result, answer)
@@ -287,7 +296,8 @@ pub fn map_control_one(space: u64, item: &MapItem) -> (u64, u64) {
 /// Notify; returns 1 or 0.
 #[inline(always)]
 pub fn notify(thread: u64, bits: u64) -> u64 {
-    // SAFETY: the operands are the call's whole register contract; it touches no memory of this space.
+    // SAFETY: the operands are the call's whole register contract; it touches no memory of this
+    // space.
     unsafe { extension_call!(NOTIFY, thread, bits, 0, 0) }.0
 }
 
@@ -297,16 +307,19 @@ pub fn processor_control(processor: u64, internal_khz: u64, external_khz: u64, m
     control_call!(PROCESSOR_CONTROL, processor, internal_khz, external_khz, millivolt, 0u64).0
 }
 
-/// MemoryControl on the fpages in MR0 and on; returns 1 or 0. It has no free register for MR2 on the way in: the
-/// message registers come from the UTCB. The call leaves what it returns in MR0 and MR1 there.
+/// MemoryControl on the fpages in MR0 and on; returns 1 or 0. It has no free register for MR2 on
+/// the way in: the message registers come from the UTCB. The call leaves what it returns in MR0 and
+/// MR1 there.
 ///
 /// # Safety
-/// `utcb` is the calling thread's UTCB pointer; Rust code does not depend on the memory's old attributes.
+/// `utcb` is the calling thread's UTCB pointer; Rust code does not depend on the memory's old
+/// attributes.
 #[inline(always)]
 pub unsafe fn memory_control(control: u64, attributes: [u64; 4], utcb: u64) -> u64 {
     let [attribute0, attribute1, attribute2, attribute3] = attributes;
     let result;
-    // SAFETY: the operands are the call's whole register contract; RDI points to the 64 message registers.
+    // SAFETY: the operands are the call's whole register contract; RDI points to the 64 message
+    // registers.
     unsafe {
         asm!(
             "push rbp",

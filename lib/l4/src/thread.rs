@@ -73,12 +73,12 @@ pub struct Exchanged {
     pub pager: ThreadId,
 }
 
-/// ExchangeRegisters on `thread`, with `control` and the values for the bits set in it (its `id` and `control` fields
-/// are ignored).
+/// ExchangeRegisters on `thread`, with `control` and the values for the bits set in it (its `id`
+/// and `control` fields are ignored).
 ///
 /// # Safety
-/// If the thread runs on at another IP, with another SP or other flags, or without the answer to its IPC, it must find
-/// there what its code expects.
+/// If the thread runs on at another IP, with another SP or other flags, or without the answer to
+/// its IPC, it must find there what its code expects.
 pub unsafe fn exchange_registers(
     thread: ThreadId,
     control: ExchangeControl,
@@ -153,8 +153,8 @@ pub fn yield_now() {
     switch_to(ThreadId::NIL);
 }
 
-/// Schedule with raw control words ([`x2::control`]); all ones leave a word unchanged. Returns the state and the raw time
-/// word.
+/// Schedule with raw control words ([`x2::control`]); all ones leave a word unchanged. Returns the
+/// state and the raw time word.
 pub fn schedule(
     thread: ThreadId,
     time: u64,

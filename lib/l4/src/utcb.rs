@@ -1,4 +1,5 @@
-//! The calling thread's UTCB: message registers, buffer registers and thread control registers (ABI 7).
+//! The calling thread's UTCB: message registers, buffer registers and thread control registers (ABI
+//! 7).
 
 use x2::message::{BUFFER_REGISTERS, MESSAGE_REGISTERS};
 use x2::{Acceptor, ErrorCode, IpcError, ThreadId, Timeouts, utcb};
@@ -7,8 +8,8 @@ use x2::{Acceptor, ErrorCode, IpcError, ThreadId, Timeouts, utcb};
 #[inline(always)]
 pub fn pointer() -> u64 {
     let pointer;
-    // SAFETY: the kernel gives every thread a GS base whose first word is its UTCB pointer; it does not change while the
-    // thread stays in its space.
+    // SAFETY: the kernel gives every thread a GS base whose first word is its UTCB pointer; it does
+    // not change while the thread stays in its space.
     unsafe {
         core::arch::asm!("mov {}, gs:[0]", out(reg) pointer, options(pure, nomem, nostack, preserves_flags));
     }
@@ -22,8 +23,8 @@ fn word_pointer(word: isize) -> *mut u64 {
 /// Reads a word of the UTCB; `word` is one of the constants of [`x2::utcb`].
 #[inline(always)]
 fn load(word: isize) -> u64 {
-    // SAFETY: callers in this module pass words of the block, which is readable as long as the thread lives. Volatile,
-    // because the kernel changes it.
+    // SAFETY: callers in this module pass words of the block, which is readable as long as the
+    // thread lives. Volatile, because the kernel changes it.
     unsafe { word_pointer(word).read_volatile() }
 }
 
@@ -57,8 +58,8 @@ pub fn buffer_register(index: usize) -> u64 {
 /// Sets buffer register `index`, 0..=32.
 ///
 /// # Safety
-/// In the receive window of BR0 and in the string buffers of the others lies no memory that Rust code relies on, as long
-/// as the thread can receive with them.
+/// In the receive window of BR0 and in the string buffers of the others lies no memory that Rust
+/// code relies on, as long as the thread can receive with them.
 pub unsafe fn set_buffer_register(index: usize, value: u64) {
     assert!(index < BUFFER_REGISTERS, "no such buffer register");
     store(utcb::buffer_register(index), value);
@@ -122,13 +123,14 @@ pub fn set_exception_handler(handler: ThreadId) {
     store(utcb::EXCEPTION_HANDLER, handler.raw());
 }
 
-/// Word with the preemption flags in byte 0 ([`x2::utcb::preempt_flags`]) and the coprocessor flags in byte 1.
+/// Word with the preemption flags in byte 0 ([`x2::utcb::preempt_flags`]) and the coprocessor flags
+/// in byte 1.
 pub fn flags() -> u64 {
     load(utcb::FLAGS)
 }
 
-/// Sets the preemption flags byte and returns the old one. A preemption in between can set the "pending" flag, which is
-/// then lost: the flag only says that the thread should yield.
+/// Sets the preemption flags byte and returns the old one. A preemption in between can set the
+/// "pending" flag, which is then lost: the flag only says that the thread should yield.
 pub fn set_preempt_flags(flags: u8) -> u8 {
     let byte = word_pointer(utcb::FLAGS).cast::<u8>();
     // SAFETY: the byte lies in the thread's own UTCB; a plain store is how the interface sets it.

@@ -13,7 +13,8 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The public names defined by inline functions of the headers, in their C part and in their C++ part.
+/// The public names defined by inline functions of the headers, in their C part and in their C++
+/// part.
 fn defined() -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut c, mut cxx) = (BTreeSet::new(), BTreeSet::new());
     for entry in fs::read_dir(root().join("lib/l4/include/l4")).unwrap() {

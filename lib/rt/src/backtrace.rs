@@ -1,5 +1,6 @@
-//! Where a thread is: its own instruction pointer and the return addresses on its stack. Every native program is compiled
-//! with frame pointers, and the chain of a thread that root or the kernel has started ends with 0.
+//! Where a thread is: its own instruction pointer and the return addresses on its stack. Every
+//! native program is compiled with frame pointers, and the chain of a thread that root or the
+//! kernel has started ends with 0.
 
 use core::arch::asm;
 
@@ -9,7 +10,8 @@ const LARGEST_FRAME: u64 = 2 << 20;
 /// The frames of the calling thread, the innermost first.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames {
-    /// Address of the next frame: the word there is the caller's frame pointer, the one behind it the return address.
+    /// Address of the next frame: the word there is the caller's frame pointer, the one behind it
+    /// the return address.
     frame: u64,
     /// What the iterator yields next.
     address: u64,
@@ -39,8 +41,9 @@ impl Iterator for Frames {
         }
         if frame != 0 && frame.is_multiple_of(8) {
             #[allow(unsafe_code, reason = "the stack's words are no Rust values")]
-            // SAFETY: the chain of frame pointers is this thread's, so the two words lie in its stack; should the stack
-            // have been overwritten, the load may fault, which ends a server that is about to end.
+            // SAFETY: the chain of frame pointers is this thread's, so the two words lie in its
+            // stack; should the stack have been overwritten, the load may fault, which ends a
+            // server that is about to end.
             let [caller, back] = unsafe { (frame as *const [u64; 2]).read_volatile() };
             self.address = back;
             let is_outer = caller > frame && caller - frame <= LARGEST_FRAME;

@@ -1,5 +1,5 @@
-//! The global allocator of a native program: a fixed number of bytes in its zeroed data, and what it adds later or what
-//! root gives when it is needed.
+//! The global allocator of a native program: a fixed number of bytes in its zeroed data, and what
+//! it adds later or what root gives when it is needed.
 
 mod borrowing;
 mod recycling;
@@ -14,12 +14,14 @@ use l4::utcb;
 use l4::x2::message::MESSAGE_REGISTERS;
 use talc::{OomHandler, Span, Talc};
 
-/// Defines the program's global allocator with a heap of so many bytes. An allocation that does not fit fails, as Rust
-/// defines it: an error where the caller asks for one (`try_reserve`), else a panic.
+/// Defines the program's global allocator with a heap of so many bytes. An allocation that does not
+/// fit fails, as Rust defines it: an error where the caller asks for one (`try_reserve`), else a
+/// panic.
 ///
-/// `heap!(SIZE, grow = NAME)` also defines a function `NAME(memory: &'static mut [u8])` that adds memory to the heap, and
-/// `heap!(SIZE, grow = NAME, borrowing = NAME)` a function `NAME() -> Option<&'static Keeping>` that gives the heap itself,
-/// which can borrow memory and keep some for small allocations ([`Keeping`]); there is none where the program runs on a host.
+/// `heap!(SIZE, grow = NAME)` also defines a function `NAME(memory: &'static mut [u8])` that adds
+/// memory to the heap, and `heap!(SIZE, grow = NAME, borrowing = NAME)` a function
+/// `NAME() -> Option<&'static Keeping>` that gives the heap itself, which can borrow memory and
+/// keep some for small allocations ([`Keeping`]); there is none where the program runs on a host.
 #[macro_export]
 macro_rules! heap {
     ($size:expr) => {
@@ -83,9 +85,9 @@ macro_rules! heap {
     };
 }
 
-/// Defines the global allocator of a server that root has started: so many bytes to begin with; what does not fit there
-/// comes from root, in steps of 2 MiB or more from [`heap::GROWTH`](crate::heap::GROWTH) on, until the server's quota is
-/// used up.
+/// Defines the global allocator of a server that root has started: so many bytes to begin with;
+/// what does not fit there comes from root, in steps of 2 MiB or more from
+/// [`heap::GROWTH`](crate::heap::GROWTH) on, until the server's quota is used up.
 #[macro_export]
 macro_rules! growing_heap {
     ($size:expr) => {
@@ -112,7 +114,8 @@ impl Growing {
     /// A heap that begins with `initial`.
     ///
     /// # Safety
-    /// Nothing else uses the memory in `initial`, nor, in a space that root manages, that from [`GROWTH`] on.
+    /// Nothing else uses the memory in `initial`, nor, in a space that root manages, that from
+    /// [`GROWTH`] on.
     #[allow(unsafe_code, reason = "what else uses the memory is the caller's promise")]
     pub const unsafe fn new(initial: Span) -> Growing {
         Growing { initial: Some(initial), grown: Span::empty() }
@@ -142,7 +145,8 @@ impl OomHandler for Growing {
     }
 }
 
-/// Asks root for memory. The message registers stay as they are: whoever allocates may be writing or reading a message.
+/// Asks root for memory. The message registers stay as they are: whoever allocates may be writing
+/// or reading a message.
 fn allocate(address: u64, size: u64) -> bool {
     let registers: [u64; MESSAGE_REGISTERS] = core::array::from_fn(utcb::message_register);
     let error = utcb::error_word();
@@ -157,7 +161,8 @@ fn allocate(address: u64, size: u64) -> bool {
 /// A growing allocator behind a spin lock, which is held while root is asked for memory.
 pub type LockedGrowing = Recycling<talc::Talck<spin::Mutex<()>, Growing>>;
 
-/// Adds memory to a heap; [`heap!`](crate::heap!) defines who calls it. Less than a few words are not worth it and lost.
+/// Adds memory to a heap; [`heap!`](crate::heap!) defines who calls it. Less than a few words are
+/// not worth it and lost.
 #[allow(unsafe_code, reason = "the allocator takes memory over")]
 pub fn grow(heap: &Locked, memory: &'static mut [u8]) {
     // SAFETY: no other code uses this memory, for ever.
@@ -172,9 +177,10 @@ pub type Locked = Recycling<talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>>;
 /// From how many bytes on an allocation is large.
 pub const LARGE: usize = 64 << 10;
 
-/// An allocator that [borrows](Keeping::borrow_from) memory, and refuses large allocations ([`LARGE`]) which would leave less
-/// than a part of it that is kept for small ones. A server whose large allocations are all of a kind that may fail (`try_reserve`) so answers a request of any size by
-/// an error, and still finds the little that it needs in the midst of others.
+/// An allocator that [borrows](Keeping::borrow_from) memory, and refuses large allocations
+/// ([`LARGE`]) which would leave less than a part of it that is kept for small ones. A server whose
+/// large allocations are all of a kind that may fail (`try_reserve`) so answers a request of any
+/// size by an error, and still finds the little that it needs in the midst of others.
 pub struct Keeping {
     heap: LockedBorrowing,
     kept: AtomicUsize,
@@ -213,7 +219,8 @@ impl Keeping {
     }
 }
 
-// SAFETY: what is not refused is the allocator's below, which keeps the contract of `GlobalAlloc`; null is a refusal.
+// SAFETY: what is not refused is the allocator's below, which keeps the contract of `GlobalAlloc`;
+// null is a refusal.
 #[allow(unsafe_code, reason = "an allocator")]
 unsafe impl GlobalAlloc for Keeping {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -1,8 +1,10 @@
-//! Memory of which each processor has its own part, for programs that run on several (SMP thesis 5.1).
+//! Memory of which each processor has its own part, for programs that run on several (SMP thesis
+//! 5.1).
 //!
-//! The kernel gives all threads of a space the same memory, so a processor's part is found by its number, which the thread
-//! reads from its UTCB without a system call. Parts do not share cache lines: as long as each thread uses the part of the
-//! processor that it runs on, no line goes from one to the other.
+//! The kernel gives all threads of a space the same memory, so a processor's part is found by its
+//! number, which the thread reads from its UTCB without a system call. Parts do not share cache
+//! lines: as long as each thread uses the part of the processor that it runs on, no line goes from
+//! one to the other.
 
 use crate::executor::OutOfMemory;
 use alloc::boxed::Box;
@@ -10,9 +12,9 @@ use alloc::vec::Vec;
 
 /// A `T` for each processor.
 ///
-/// A thread may be preempted by another of the same processor, and moved to another processor, between any two
-/// instructions; so parts are shared, and only *likely* to be used by one processor at a time: `T` is an atomic, or has a
-/// lock, which nobody else wants as a rule.
+/// A thread may be preempted by another of the same processor, and moved to another processor,
+/// between any two instructions; so parts are shared, and only *likely* to be used by one processor
+/// at a time: `T` is an atomic, or has a lock, which nobody else wants as a rule.
 #[derive(Debug)]
 pub struct PerProcessor<T>(Box<[Part<T>]>);
 

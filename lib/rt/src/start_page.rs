@@ -1,7 +1,9 @@
-//! The page that root puts into each server's space, read-only: the server's name and arguments, and root's threads.
+//! The page that root puts into each server's space, read-only: the server's name and arguments,
+//! and root's threads.
 //!
-//! Three words: the length of name and arguments in bytes each, and how many threads of root's there are; the id of root's thread for
-//! each processor; then the name, and behind it the arguments, both UTF-8.
+//! Three words: the length of name and arguments in bytes each, and how many threads of root's
+//! there are; the id of root's thread for each processor; then the name, and behind it the
+//! arguments, both UTF-8.
 
 use alloc::vec::Vec;
 use l4::x2::ThreadId;
@@ -49,20 +51,23 @@ fn root_in(page: &[u8], processor: usize) -> Option<ThreadId> {
     if processor < count { word(page, HEADER + 8 * processor).map(ThreadId::from_raw) } else { None }
 }
 
-/// This server's name and arguments. For programs that root has started only: others have no such page.
+/// This server's name and arguments. For programs that root has started only: others have no such
+/// page.
 pub fn read() -> Option<(&'static str, &'static str)> {
     decode(page())
 }
 
-/// The thread of root's that serves the processor on which the caller runs now; that which pages the caller if the processor has
-/// none. All do the same; a message to this one does not leave the processor.
+/// The thread of root's that serves the processor on which the caller runs now; that which pages
+/// the caller if the processor has none. All do the same; a message to this one does not leave the
+/// processor.
 pub fn root() -> ThreadId {
     root_in(page(), l4::utcb::processor_number() as usize).unwrap_or_else(l4::utcb::pager)
 }
 
 #[allow(unsafe_code, reason = "the page is root's, not a Rust object")]
 fn page() -> &'static [u8] {
-    // SAFETY: root maps the page before the program starts, never unmaps or changes it while the program lives.
+    // SAFETY: root maps the page before the program starts, never unmaps or changes it while the
+    // program lives.
     unsafe { core::slice::from_raw_parts(ADDRESS as *const u8, SIZE) }
 }
 

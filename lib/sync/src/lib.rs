@@ -1,4 +1,5 @@
-//! Asynchronous synchronisation primitives for servers (ARCHITECTURE U6): a blocked request is a future, not a stack.
+//! Asynchronous synchronisation primitives for servers (ARCHITECTURE U6): a blocked request is a
+//! future, not a stack.
 //!
 //! | module | what it gives |
 //! |---|---|
@@ -13,12 +14,13 @@
 //!
 //! What holds for all of them:
 //!
-//! - Every future may be dropped at any await point: its place in the queue is given up, and a wake-up (or a lock)
-//!   that it had been given but not used passes to the next in line. Nothing is lost and nothing leaks.
-//! - The uncontended path neither allocates nor takes a spin lock longer than a few instructions; only a waiter that
-//!   must really wait allocates its place in the queue.
-//! - Types are `Send` and `Sync` where their contents allow it, so tasks may move between workers. No waker is called
-//!   with a spin lock held.
+//! - Every future may be dropped at any await point: its place in the queue is given up, and a
+//!   wake-up (or a lock) that it had been given but not used passes to the next in line. Nothing is
+//!   lost and nothing leaks.
+//! - The uncontended path neither allocates nor takes a spin lock longer than a few instructions;
+//!   only a waiter that must really wait allocates its place in the queue.
+//! - Types are `Send` and `Sync` where their contents allow it, so tasks may move between workers.
+//!   No waker is called with a spin lock held.
 //! - There is no dependency on L4, threads or an executor.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]

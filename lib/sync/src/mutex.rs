@@ -15,12 +15,14 @@ use crate::wait::{Line, Ticket};
 const FREE: u8 = 0;
 /// Held, and nobody waits.
 const HELD: u8 = 1;
-/// Held, and the line may not be empty: the holder must look. Changes only under the line's spin lock.
+/// Held, and the line may not be empty: the holder must look. Changes only under the line's spin
+/// lock.
 const CONTENDED: u8 = 2;
 
 /// A value that one task at a time may use, also across awaits.
 ///
-/// An unlock hands the lock to the first waiter, so a task that locks in a loop cannot starve the others.
+/// An unlock hands the lock to the first waiter, so a task that locks in a loop cannot starve the
+/// others.
 #[derive(Default)]
 pub struct Mutex<T: ?Sized> {
     state: AtomicU8,
@@ -34,7 +36,8 @@ impl<K> Default for Line<K> {
     }
 }
 
-// SAFETY: `state` admits one guard at a time; the value is reached through the guard only (or `&mut self`).
+// SAFETY: `state` admits one guard at a time; the value is reached through the guard only (or
+// `&mut self`).
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 // SAFETY: as above; the mutex owns its value.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
@@ -43,7 +46,8 @@ unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
-    /// Sharing a guard shares the value, hence needs `T: Sync`; without this the guard would be `Sync` for every `T`.
+    /// Sharing a guard shares the value, hence needs `T: Sync`; without this the guard would be
+    /// `Sync` for every `T`.
     value: core::marker::PhantomData<&'a mut T>,
 }
 
@@ -150,12 +154,13 @@ impl<'a, T: ?Sized> Lock<'a, T> {
             if line.refresh(ticket, context.waker()) {
                 return Poll::Pending;
             }
-            // No longer in line: the lock was handed to this task. The line's lock orders this after the section.
+            // No longer in line: the lock was handed to this task. The line's lock orders this
+            // after the section.
             self.ticket = None;
             return Poll::Ready(self.mutex.guard());
         }
-        // Under the line's lock only a release of an uncontended lock can intervene; it makes the swap return FREE.
-        // Acquire: for that case.
+        // Under the line's lock only a release of an uncontended lock can intervene; it makes the
+        // swap return FREE. Acquire: for that case.
         if self.mutex.state.swap(CONTENDED, Ordering::Acquire) == FREE {
             if line.is_empty() {
                 self.mutex.state.store(HELD, Ordering::Relaxed);

@@ -68,7 +68,8 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Waits for the value. May be called again after a dropped attempt; after a success the answer is [`Cancelled`].
+    /// Waits for the value. May be called again after a dropped attempt; after a success the answer
+    /// is [`Cancelled`].
     pub async fn receive(&mut self) -> Result<T, Cancelled> {
         let shared = &*self.shared;
         shared

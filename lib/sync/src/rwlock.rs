@@ -1,4 +1,5 @@
-//! A lock for many readers or one writer, which may be held across awaits, first come, first served.
+//! A lock for many readers or one writer, which may be held across awaits, first come, first
+//! served.
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -68,7 +69,8 @@ pub struct RwLock<T: ?Sized> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `state` admits either readers, which share `&T` (hence `T: Sync`), or one writer (hence `T: Send`).
+// SAFETY: `state` admits either readers, which share `&T` (hence `T: Sync`), or one writer (hence
+// `T: Send`).
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 // SAFETY: the lock owns its value.
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
@@ -135,7 +137,8 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-/// Waits for admission; holds nothing while pending, and gives an unused admission back when dropped.
+/// Waits for admission; holds nothing while pending, and gives an unused admission back when
+/// dropped.
 struct Acquire<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     kind: Kind,

@@ -1,7 +1,8 @@
 //! A spin lock for short sections that processors share.
 //!
-//! A section under a [`SpinLock`] must be bounded, must not await, and must not call back into code that takes the
-//! same lock. Workers are one per processor and are not preempted by each other, so a holder is always running.
+//! A section under a [`SpinLock`] must be bounded, must not await, and must not call back into code
+//! that takes the same lock. Workers are one per processor and are not preempted by each other, so
+//! a holder is always running.
 #![allow(unsafe_code)]
 
 use alloc::sync::Arc;
@@ -17,8 +18,9 @@ pub struct SpinLock<T: ?Sized> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `locked` admits one guard at a time, and the value is reached only through a guard (or `&mut self`), so
-// sharing the lock gives no more than sending the value from one thread to the next.
+// SAFETY: `locked` admits one guard at a time, and the value is reached only through a guard (or
+// `&mut self`), so sharing the lock gives no more than sending the value from one thread to the
+// next.
 unsafe impl<T: ?Sized + Send> Sync for SpinLock<T> {}
 // SAFETY: as above; the lock owns its value.
 unsafe impl<T: ?Sized + Send> Send for SpinLock<T> {}
@@ -27,7 +29,8 @@ unsafe impl<T: ?Sized + Send> Send for SpinLock<T> {}
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct SpinGuard<'a, T: ?Sized> {
     lock: &'a SpinLock<T>,
-    /// Keeps the guard on its thread, hence out of futures that move between workers: no await under a spin lock.
+    /// Keeps the guard on its thread, hence out of futures that move between workers: no await
+    /// under a spin lock.
     not_send: core::marker::PhantomData<*const ()>,
 }
 
@@ -60,7 +63,8 @@ impl<T: ?Sized> SpinLock<T> {
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
-        // Acquire: what the previous holder wrote happened before; it released with the store in `drop`.
+        // Acquire: what the previous holder wrote happened before; it released with the store in
+        // `drop`.
         self.locked
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
@@ -85,7 +89,8 @@ impl<T: ?Sized> Deref for SpinGuard<'_, T> {
 impl<T: ?Sized> DerefMut for SpinGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: a guard exists only while `locked` is true for it alone, and `self` is borrowed exclusively.
+        // SAFETY: a guard exists only while `locked` is true for it alone, and `self` is borrowed
+        // exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -98,8 +103,8 @@ impl<T: ?Sized> Drop for SpinGuard<'_, T> {
     }
 }
 
-/// The right to a value under a [`SpinLock`] inside something shared, which it keeps alive: for walking from object to
-/// object, hand over hand.
+/// The right to a value under a [`SpinLock`] inside something shared, which it keeps alive: for
+/// walking from object to object, hand over hand.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct OwnedSpinGuard<O, T> {
     lock: NonNull<SpinLock<T>>,
@@ -110,8 +115,9 @@ impl<O, T> OwnedSpinGuard<O, T> {
     /// Waits for the lock that `project` finds in `owner`, and takes it.
     pub fn lock(owner: Arc<O>, project: impl for<'a> FnOnce(&'a O) -> &'a SpinLock<T>) -> Self {
         let lock = NonNull::from(project(&owner));
-        // SAFETY: `project` borrowed the lock from `*owner` for as long as `*owner` is shared. The `Arc` kept below
-        // shares it (no `&mut` can be had) and keeps it in place until after the guard has released the lock.
+        // SAFETY: `project` borrowed the lock from `*owner` for as long as `*owner` is shared. The
+        // `Arc` kept below shares it (no `&mut` can be had) and keeps it in place until after the
+        // guard has released the lock.
         core::mem::forget(unsafe { lock.as_ref() }.lock());
         Self { lock, owner }
     }
@@ -142,7 +148,8 @@ impl<O, T> DerefMut for OwnedSpinGuard<O, T> {
 impl<O, T> Drop for OwnedSpinGuard<O, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `owner` is dropped after this, so the lock is still there. Release: publishes the section.
+        // SAFETY: `owner` is dropped after this, so the lock is still there. Release: publishes the
+        // section.
         unsafe { self.lock.as_ref() }.locked.store(false, Ordering::Release);
     }
 }

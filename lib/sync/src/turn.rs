@@ -26,7 +26,8 @@ impl Future for Turn {
     }
 }
 
-/// Counts the steps of work whose length a program decides, and gives others their turn after each few of them.
+/// Counts the steps of work whose length a program decides, and gives others their turn after each
+/// few of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
     every: u32,

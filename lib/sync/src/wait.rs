@@ -80,9 +80,10 @@ impl<K> Line<K> {
 
 /// Tasks that wait for something to change.
 ///
-/// The pattern: change the shared state, then [`wake_one`](Self::wake_one) or [`wake_all`](Self::wake_all); waiters
-/// use [`wait_until`](Self::wait_until) with a look at that state. A waiter joins the queue *before* its deciding look
-/// and the waker looks at the queue *after* its change, so no wake-up is lost, whatever the order of the processors.
+/// The pattern: change the shared state, then [`wake_one`](Self::wake_one) or
+/// [`wake_all`](Self::wake_all); waiters use [`wait_until`](Self::wait_until) with a look at that
+/// state. A waiter joins the queue *before* its deciding look and the waker looks at the queue
+/// *after* its change, so no wake-up is lost, whatever the order of the processors.
 pub struct WaitQueue {
     /// How many wait; lets a waker skip the lock when nobody does.
     waiting: AtomicUsize,
@@ -101,13 +102,14 @@ impl WaitQueue {
         Self { waiting: AtomicUsize::new(0), line: SpinLock::new(Line::new()) }
     }
 
-    /// Waits until `look` returns a value. `look` is called with no lock of the queue held, at least once, and again
-    /// after each wake-up; it must not block.
+    /// Waits until `look` returns a value. `look` is called with no lock of the queue held, at
+    /// least once, and again after each wake-up; it must not block.
     pub fn wait_until<T, F: FnMut() -> Option<T> + Unpin>(&self, look: F) -> WaitUntil<'_, F> {
         WaitUntil { queue: self, look, ticket: None }
     }
 
-    /// Wakes the task that has waited longest. If its future is dropped before it runs, the next is woken instead.
+    /// Wakes the task that has waited longest. If its future is dropped before it runs, the next is
+    /// woken instead.
     pub fn wake_one(&self) {
         if self.has_waiters() {
             let waker = {
@@ -136,8 +138,8 @@ impl WaitQueue {
 
     /// Whether a task waits. Ordered after the caller's change of the shared state.
     pub fn has_waiters(&self) -> bool {
-        // Pairs with the fence in `poll`: either the waiter's second look sees the caller's change, or this load sees
-        // the waiter.
+        // Pairs with the fence in `poll`: either the waiter's second look sees the caller's change,
+        // or this load sees the waiter.
         fence(Ordering::SeqCst);
         self.waiting.load(Ordering::Relaxed) != 0
     }
@@ -152,7 +154,8 @@ pub struct WaitUntil<'a, F> {
 }
 
 impl<F> WaitUntil<'_, F> {
-    /// Leaves the queue. A wake-up that came but was not used goes to the next when `pass_on` is set.
+    /// Leaves the queue. A wake-up that came but was not used goes to the next when `pass_on` is
+    /// set.
     fn leave(&mut self, pass_on: bool) {
         let Some(ticket) = self.ticket.take() else { return };
         let was_waiting = {

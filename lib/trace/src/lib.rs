@@ -1,9 +1,10 @@
-//! The kernel's trace events (ARCHITECTURE K11): one list for the kernel that writes them, the debugger that prints
-//! them and the host tool that makes tables of them.
+//! The kernel's trace events (ARCHITECTURE K11): one list for the kernel that writes them, the
+//! debugger that prints them and the host tool that makes tables of them.
 //!
-//! A [`Record`] is 32 bytes: when, where, which [`Event`], which thread, and two words whose meaning the event names.
-//! The debugger prints records as [lines](Record::line) that a serial console carries unharmed; [`Record::parse_line`]
-//! finds them again in whatever else the console carried.
+//! A [`Record`] is 32 bytes: when, where, which [`Event`], which thread, and two words whose
+//! meaning the event names. The debugger prints records as [lines](Record::line) that a serial
+//! console carries unharmed; [`Record::parse_line`] finds them again in whatever else the console
+//! carried.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -132,8 +133,8 @@ impl EventSet {
         self.0 >> event as u8 & 1 != 0
     }
 
-    /// The events whose names are listed, separated by commas; a name that ends in `*` stands for all that begin so;
-    /// `all` and `none` are sets of their own.
+    /// The events whose names are listed, separated by commas; a name that ends in `*` stands for
+    /// all that begin so; `all` and `none` are sets of their own.
     ///
     /// # Errors
     /// The name that no event has.
@@ -183,7 +184,8 @@ impl Record {
         Line(self)
     }
 
-    /// Reads a record from a line of console output; `None` if the line holds none, or a damaged one.
+    /// Reads a record from a line of console output; `None` if the line holds none, or a damaged
+    /// one.
     pub fn parse_line(line: &str) -> Option<Record> {
         let mut words = line.get(line.find(PREFIX)? + PREFIX.len()..)?.split_ascii_whitespace();
         let mut number = || u64::from_str_radix(words.next()?, 16).ok();

@@ -1,5 +1,5 @@
-//! Generic boot info (ABI 1.8, X.2 rules 12.12-12.13): a header and a chain of records, all of 64-bit words. Offsets are
-//! in bytes, addresses physical.
+//! Generic boot info (ABI 1.8, X.2 rules 12.12-12.13): a header and a chain of records, all of
+//! 64-bit words. Offsets are in bytes, addresses physical.
 
 /// First word.
 pub const MAGIC: u64 = 0x14b0_021d;
@@ -85,8 +85,8 @@ pub struct NodeMemory {
     pub size: u64,
 }
 
-/// Body of a Nodes record: the number of nodes, of processors and of ranges, the ranges, and a string of bytes with the
-/// distances and the processors' nodes.
+/// Body of a Nodes record: the number of nodes, of processors and of ranges, the ranges, and a
+/// string of bytes with the distances and the processors' nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nodes<'a> {
     ranges: &'a [u8],
@@ -113,7 +113,8 @@ impl<'a> Nodes<'a> {
         self.count
     }
 
-    /// The memory that belongs to nodes, as the firmware says: with what is not usable, or not there.
+    /// The memory that belongs to nodes, as the firmware says: with what is not usable, or not
+    /// there.
     pub fn memory(self) -> impl Iterator<Item = NodeMemory> {
         self.ranges.chunks_exact(24).map(|range| {
             let word = |offset| word(range, offset).unwrap_or(0);
@@ -135,8 +136,8 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Boot info that was found well formed as far as its header goes. Everything in it is checked while it is read: a
-/// broken chain ends the iteration.
+/// Boot info that was found well formed as far as its header goes. Everything in it is checked
+/// while it is read: a broken chain ends the iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct BootInfo<'a> {
     bytes: &'a [u8],
@@ -150,8 +151,8 @@ fn word(bytes: &[u8], offset: usize) -> Option<u64> {
 }
 
 impl<'a> BootInfo<'a> {
-    /// Total size that the header in `bytes` announces, if it is a header of boot info: read one page first, then the
-    /// rest.
+    /// Total size that the header in `bytes` announces, if it is a header of boot info: read one
+    /// page first, then the rest.
     pub fn announced_size(bytes: &[u8]) -> Option<u64> {
         if word(bytes, 0)? != MAGIC || word(bytes, 8)? != VERSION {
             return None;
@@ -159,7 +160,8 @@ impl<'a> BootInfo<'a> {
         word(bytes, 16)
     }
 
-    /// The boot info at the start of `bytes`, or nothing if there is none or it is larger than `bytes`.
+    /// The boot info at the start of `bytes`, or nothing if there is none or it is larger than
+    /// `bytes`.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         let size = usize::try_from(Self::announced_size(bytes)?).ok()?;
         let first = usize::try_from(word(bytes, 24)?).ok()?;
@@ -185,7 +187,8 @@ impl<'a> BootInfo<'a> {
         })
     }
 
-    /// The modules with their command lines, in order: those the boot loader was given after the root task.
+    /// The modules with their command lines, in order: those the boot loader was given after the
+    /// root task.
     pub fn modules(self) -> impl Iterator<Item = (u64, u64, &'a [u8])> {
         self.records().filter_map(|record| match record {
             Record::Module { start, size, command_line } => Some((start, size, command_line)),
@@ -262,7 +265,8 @@ impl<'a> Writer<'a> {
         Ok(Self { bytes, end: HEADER_SIZE, last_record: None, count: 0 })
     }
 
-    /// Goes on with boot info that was [finished](Self::finish) in `bytes`; nothing if there is none.
+    /// Goes on with boot info that was [finished](Self::finish) in `bytes`; nothing if there is
+    /// none.
     pub fn resume(bytes: &'a mut [u8]) -> Option<Self> {
         let info = BootInfo::new(bytes)?;
         let (end, count, mut last) = (info.bytes.len(), info.count, info.first);
@@ -272,7 +276,8 @@ impl<'a> Writer<'a> {
         Some(Self { bytes, end, last_record: (count > 0).then_some(last), count })
     }
 
-    /// Adds memory nodes: their memory, the distances from each to each, and the node of each processor.
+    /// Adds memory nodes: their memory, the distances from each to each, and the node of each
+    /// processor.
     pub fn nodes(
         &mut self,
         memory: &[NodeMemory],
@@ -323,8 +328,8 @@ impl<'a> Writer<'a> {
         self.end
     }
 
-    /// Adds a record with `body` behind its three header words; the command line follows the body, whose last word is its
-    /// offset (cleared when it is empty).
+    /// Adds a record with `body` behind its three header words; the command line follows the body,
+    /// whose last word is its offset (cleared when it is empty).
     fn record(&mut self, kind: u64, body: &[u64], command_line: &[u8]) -> Result<(), OutOfSpace> {
         let body_end = 0x18 + body.len() * 8;
         let string_size = if command_line.is_empty() { 0 } else { command_line.len() + 1 };

@@ -1,4 +1,5 @@
-//! Control and result words of the system calls other than Ipc (ABI 12; X.2 rules 3.5-3.16, 5.24-5.26, 8.2).
+//! Control and result words of the system calls other than Ipc (ABI 12; X.2 rules 3.5-3.16,
+//! 5.24-5.26, 8.2).
 
 use crate::{Time, bits};
 
@@ -179,17 +180,20 @@ impl TimeControl {
     }
 }
 
-/// Processor control of Schedule: bits 0..=15 processor number; nothing for "unchanged" (X.2 rule 3.8).
+/// Processor control of Schedule: bits 0..=15 processor number; nothing for "unchanged" (X.2 rule
+/// 3.8).
 pub const fn processor_control(raw: u64) -> Option<u16> {
     if raw == UNCHANGED { None } else { half(raw, 0) }
 }
 
-/// Priority control of Schedule: bits 0..=7; nothing for "unchanged". 0xff in another word is priority 255.
+/// Priority control of Schedule: bits 0..=7; nothing for "unchanged". 0xff in another word is
+/// priority 255.
 pub const fn priority_control(raw: u64) -> Option<u8> {
     if raw == UNCHANGED { None } else { Some(raw as u8) }
 }
 
-/// Preemption control of Schedule: bits 0..=15 maximum delay in microseconds, 16..=23 sensitive priority.
+/// Preemption control of Schedule: bits 0..=15 maximum delay in microseconds, 16..=23 sensitive
+/// priority.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PreemptionControl {
     /// Maximum delay in microseconds, 0 = delay disabled.

@@ -1,5 +1,5 @@
-//! Errors: the error word of Ipc and the codes of the other calls (ABI 11.7, 12.9; X.2 rule 7.10). Both stand in the
-//! ErrorCode word of the UTCB.
+//! Errors: the error word of Ipc and the codes of the other calls (ABI 11.7, 12.9; X.2 rule 7.10).
+//! Both stand in the ErrorCode word of the UTCB.
 
 /// Which phase of an IPC failed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -44,7 +44,8 @@ impl IpcErrorKind {
         })
     }
 
-    /// Whether the transfer had started, so that both partners get the error and the offset means something.
+    /// Whether the transfer had started, so that both partners get the error and the offset means
+    /// something.
     pub const fn concerns_both(self) -> bool {
         self as u8 >= Self::MessageOverflow as u8
     }

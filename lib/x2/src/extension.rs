@@ -10,7 +10,8 @@ pub const VERSION: u64 = 1;
 /// Label of a redirected system call.
 pub const SYSTEM_CALL_LABEL: u64 = 0xffff_ffff_ff90;
 
-/// So far behind the emulation entry an undefined instruction (UD2) hands a bounced system call on to the exception handler.
+/// So far behind the emulation entry an undefined instruction (UD2) hands a bounced system call on
+/// to the exception handler.
 pub const FORWARD: u64 = 16;
 
 /// Label of a delivered notification.
@@ -61,7 +62,8 @@ impl SpaceOption {
     }
 }
 
-/// How many bytes of kernel memory a space may use: fewer than [`END`](Self::END), or no limit of its own.
+/// How many bytes of kernel memory a space may use: fewer than [`END`](Self::END), or no limit of
+/// its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota(u64);
 
@@ -69,8 +71,8 @@ impl Quota {
     /// No limit.
     pub const UNLIMITED: Quota = Quota(u64::MAX);
 
-    /// So many bytes, and more, are no quota: an owner's account, which holds the sum of what was taken out of it, counts
-    /// up to twice as many.
+    /// So many bytes, and more, are no quota: an owner's account, which holds the sum of what was
+    /// taken out of it, counts up to twice as many.
     pub const END: u64 = 1 << 47;
 
     /// The quota that a word of a call means.
@@ -160,7 +162,8 @@ pub mod thread_state {
     pub const AWAITS_ANSWER: u64 = 1 << 5;
     /// Result state: a recall is pending.
     pub const RECALL_PENDING: u64 = 1 << 6;
-    /// Result state: it has used x87, SSE or AVX, or been given their registers; otherwise these are initial.
+    /// Result state: it has used x87, SSE or AVX, or been given their registers; otherwise these
+    /// are initial.
     pub const HAS_EXTENDED_STATE: u64 = 1 << 7;
 }
 
@@ -211,7 +214,8 @@ impl MapItem {
         MapItem { target: target.raw(), control, source, answer: 0 }
     }
 
-    /// The same item that also clears status bits: [`MapItem::CLEAR_REFERENCED`], [`MapItem::CLEAR_DIRTY`].
+    /// The same item that also clears status bits: [`MapItem::CLEAR_REFERENCED`],
+    /// [`MapItem::CLEAR_DIRTY`].
     pub const fn clearing(mut self, status: u64) -> MapItem {
         self.control |= status & (Self::CLEAR_REFERENCED | Self::CLEAR_DIRTY);
         self

@@ -1,4 +1,5 @@
-//! Fpages: power-of-two regions of memory or of IO ports, with rights (ABI 9, X.2 rules 7.32, 8.1, 8.9).
+//! Fpages: power-of-two regions of memory or of IO ports, with rights (ABI 9, X.2 rules 7.32, 8.1,
+//! 8.9).
 
 use crate::bits;
 
@@ -67,8 +68,8 @@ impl core::fmt::Debug for Rights {
     }
 }
 
-/// The part of the address space that a usable memory fpage denotes: `size_log2` is 12..=63, or 64 for the complete
-/// address space; `base` is a multiple of the size.
+/// The part of the address space that a usable memory fpage denotes: `size_log2` is 12..=63, or 64
+/// for the complete address space; `base` is a multiple of the size.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Region {
     /// First address.
@@ -135,7 +136,8 @@ impl PortRange {
         port >= self.first && port <= self.last()
     }
 
-    /// The ports in both ranges (X.2 rule 7.41): the smaller one if it lies in the larger, else none.
+    /// The ports in both ranges (X.2 rule 7.41): the smaller one if it lies in the larger, else
+    /// none.
     pub const fn intersection(self, other: Self) -> Option<Self> {
         let (small, large) = if self.size_log2 <= other.size_log2 { (self, other) } else { (other, self) };
         if large.contains(small.first) { Some(small) } else { None }
@@ -151,12 +153,14 @@ pub enum FpageKind {
     Memory(Region),
     /// IO ports (s = 2).
     Io(PortRange),
-    /// A size that no page has (2 < s < 12, or an IO fpage of more than 2^16 ports): no effect anywhere.
+    /// A size that no page has (2 < s < 12, or an IO fpage of more than 2^16 ports): no effect
+    /// anywhere.
     Unusable,
 }
 
-/// An fpage word. Memory: bits 0..=2 rights, bit 3 zero ("extended", sigma0 only), 4..=9 s = log2 of the size, 10..=63
-/// base / 1024. IO: bits 0..=3 rights, 4..=9 = 2, 10..=15 log2 of the number of ports, 16..=31 first port.
+/// An fpage word. Memory: bits 0..=2 rights, bit 3 zero ("extended", sigma0 only), 4..=9 s = log2
+/// of the size, 10..=63 base / 1024. IO: bits 0..=3 rights, 4..=9 = 2, 10..=15 log2 of the number
+/// of ports, 16..=31 first port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(transparent)]
 pub struct Fpage(u64);
@@ -181,8 +185,8 @@ impl Fpage {
         self.0
     }
 
-    /// The memory fpage of 2^`size_log2` bytes that contains `address`, without rights; `size_log2` is 12..=63, or 64
-    /// for the complete address space. Nilpage for other sizes.
+    /// The memory fpage of 2^`size_log2` bytes that contains `address`, without rights; `size_log2`
+    /// is 12..=63, or 64 for the complete address space. Nilpage for other sizes.
     pub const fn memory(address: u64, size_log2: u32) -> Self {
         match size_log2 {
             64 => Self::COMPLETE,
@@ -196,7 +200,8 @@ impl Fpage {
         Self::memory(region.base, region.size_log2).with_rights(rights)
     }
 
-    /// The fpage of 2^`size_log2` IO ports that contains `port`; `size_log2` is 0..=16, else nilpage.
+    /// The fpage of 2^`size_log2` IO ports that contains `port`; `size_log2` is 0..=16, else
+    /// nilpage.
     pub const fn io(port: u16, size_log2: u32) -> Self {
         if size_log2 > 16 {
             return Self::NIL;
@@ -279,8 +284,8 @@ impl core::fmt::Debug for Fpage {
     }
 }
 
-/// Where a map or grant item takes effect: `source` in the sender's space appears at `target` in the receiver's; both
-/// have the same size.
+/// Where a map or grant item takes effect: `source` in the sender's space appears at `target` in
+/// the receiver's; both have the same size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Placement {
     /// The part of the send fpage that is mapped.
@@ -290,8 +295,8 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// X.2 rule 7.32: which part of `send` goes to which part of `window`, with `send_base` deciding when the sizes
-    /// differ.
+    /// X.2 rule 7.32: which part of `send` goes to which part of `window`, with `send_base`
+    /// deciding when the sizes differ.
     pub const fn of(send: Region, send_base: u64, window: Region) -> Self {
         let (s, r) = (send.size_log2, window.size_log2);
         let send_base = send_base & !0x3ff;

@@ -11,12 +11,12 @@ pub const READ_CHARACTER_NONBLOCKING: u8 = 0x8;
 /// Read a character into RAX, waiting for one.
 pub const READ_CHARACTER: u8 = 0xd;
 
-/// Ours, for tests: RAX = one of [`statistic`]; reads that number into RAX, all ones if there is none. Only privileged
-/// spaces, and only with the boot option `kdb=test`.
+/// Ours, for tests: RAX = one of [`statistic`]; reads that number into RAX, all ones if there is
+/// none. Only privileged spaces, and only with the boot option `kdb=test`.
 pub const READ_STATISTIC: u8 = 0x40;
-/// Ours, for tests: RAX = n > 0: the n-th allocation of kernel memory from now on fails, once; 0: none does. RAX becomes 1
-/// if the failure asked for before was still to come, else 0. Only privileged spaces, and only with the boot option
-/// `kdb=test`.
+/// Ours, for tests: RAX = n > 0: the n-th allocation of kernel memory from now on fails, once; 0:
+/// none does. RAX becomes 1 if the failure asked for before was still to come, else 0. Only
+/// privileged spaces, and only with the boot option `kdb=test`.
 pub const FAIL_ALLOCATION: u8 = 0x41;
 
 /// What [`READ_STATISTIC`] reads.
@@ -40,8 +40,8 @@ pub mod statistic {
     /// The memory node of the page table in which the entry for an address of a thread's space is.
     pub const NODE_OF_TABLE: u64 = 8;
 
-    /// What to read to ask `which` (one of the three above) of the thread with this number, and of this address if it is one
-    /// of an address.
+    /// What to read to ask `which` (one of the three above) of the thread with this number, and of
+    /// this address if it is one of an address.
     pub const fn of_node(which: u64, thread: u32, address: u64) -> u64 {
         which | (thread as u64) << 8 | address >> 12 << 26
     }

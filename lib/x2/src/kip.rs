@@ -1,4 +1,5 @@
-//! The kernel interface page (ABI 3, X.2 rules 10.1-10.9): byte offsets of its words and their bit layouts.
+//! The kernel interface page (ABI 3, X.2 rules 10.1-10.9): byte offsets of its words and their bit
+//! layouts.
 
 use crate::{Time, bits};
 
@@ -79,16 +80,18 @@ pub const MAP_CONTROL: usize = 0x200;
 pub const THREAD_STATE: usize = 0x208;
 /// Byte offset: entry address of the extension Notify (K1), 0 = not there.
 pub const NOTIFY: usize = 0x210;
-/// Byte offset: extension word (K1): bits 0..=15 version, bit 16 no isolation claim, bits 32..=47 how many of the interrupts
-/// below SystemBase, the last, are message-signalled.
+/// Byte offset: extension word (K1): bits 0..=15 version, bit 16 no isolation claim, bits 32..=47
+/// how many of the interrupts below SystemBase, the last, are message-signalled.
 pub const EXTENSIONS: usize = 0x218;
 /// Byte offset: where the processor descriptors of this kernel begin.
 pub const PROCESSOR_DESCRIPTORS: usize = 0x240;
 
-/// Bit of the [`EXTENSIONS`] word: the processor does not isolate user programs from kernel memory (K14).
+/// Bit of the [`EXTENSIONS`] word: the processor does not isolate user programs from kernel memory
+/// (K14).
 pub const NO_ISOLATION_CLAIM: u64 = 1 << 16;
 
-/// Where in the [`EXTENSIONS`] word the number of message-signalled interrupts begins; it has 16 bits.
+/// Where in the [`EXTENSIONS`] word the number of message-signalled interrupts begins; it has 16
+/// bits.
 pub const INTERRUPT_MESSAGES_SHIFT: u32 = 32;
 
 /// Byte offsets within the four words that describe an initial server.
@@ -253,7 +256,8 @@ impl MemoryDescriptor {
     }
 }
 
-/// UtcbInfo: bits 0..=9 m, 10..=15 a, 16..=21 s: UTCBs of m * 2^a bytes, aligned to 2^a, in areas of at least 2^s.
+/// UtcbInfo: bits 0..=9 m, 10..=15 a, 16..=21 s: UTCBs of m * 2^a bytes, aligned to 2^a, in areas
+/// of at least 2^s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UtcbInfo {
     /// m: size multiplier.
@@ -288,7 +292,8 @@ impl UtcbInfo {
     }
 }
 
-/// ClockInfo: bits 0..=15 ReadPrecision, 16..=31 SchedulePrecision, both periods (X.2 rules 2.3-2.5).
+/// ClockInfo: bits 0..=15 ReadPrecision, 16..=31 SchedulePrecision, both periods (X.2 rules
+/// 2.3-2.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockInfo {
     /// Smallest difference that two readings of the clock can show.
@@ -342,7 +347,8 @@ impl ThreadInfo {
     }
 }
 
-/// PageInfo: bits 0..=2 rights that can be set independently, bit i of 10..=63: pages of 2^i bytes exist.
+/// PageInfo: bits 0..=2 rights that can be set independently, bit i of 10..=63: pages of 2^i bytes
+/// exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageInfo(u64);
 

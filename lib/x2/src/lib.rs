@@ -1,8 +1,10 @@
-//! Types of the L4 X.2 interface on AMD64, shared by kernel and user level: everything that is a word with a layout or
-//! a number with a meaning, and nothing that executes a system call (that is `lib/l4`).
+//! Types of the L4 X.2 interface on AMD64, shared by kernel and user level: everything that is a
+//! word with a layout or a number with a meaning, and nothing that executes a system call (that is
+//! `lib/l4`).
 //!
-//! Rules are cited by the number they have in the project's interface documents: "ABI n" for the AMD64 binary
-//! interface, "X.2 rule n" for the rules of the interface. All words are 64 bits wide, bit 0 is the least significant.
+//! Rules are cited by the number they have in the project's interface documents: "ABI n" for the
+//! AMD64 binary interface, "X.2 rule n" for the rules of the interface. All words are 64 bits wide,
+//! bit 0 is the least significant.
 //!
 //! | module | subject |
 //! |---|---|

@@ -26,7 +26,8 @@ impl MessageTag {
     const E: u64 = 1 << 15;
     const FLAGS: u64 = 0xf000;
 
-    /// Label (48 bits, higher bits are dropped), `untyped` (0..=63) and `typed` (0..=63) words, no flag.
+    /// Label (48 bits, higher bits are dropped), `untyped` (0..=63) and `typed` (0..=63) words, no
+    /// flag.
     pub const fn new(label: u64, untyped: usize, typed: usize) -> Self {
         Self(label << 16 | (typed as u64 & 0x3f) << 6 | (untyped as u64 & 0x3f))
     }
@@ -56,7 +57,8 @@ impl MessageTag {
         self.0 >> 16
     }
 
-    /// The label as a signed number, as the kernel protocols are numbered (with their low four bits).
+    /// The label as a signed number, as the kernel protocols are numbered (with their low four
+    /// bits).
     pub const fn signed_label(self) -> i64 {
         self.0 as i64 >> 16
     }
@@ -143,8 +145,8 @@ impl core::fmt::Debug for MessageTag {
     }
 }
 
-/// Bit 0 of an item's or buffer's first word: another one follows. The kernel ignores it in sent items and writes it in
-/// received ones (X.2 rule 7.26); in buffer registers it chains buffers.
+/// Bit 0 of an item's or buffer's first word: another one follows. The kernel ignores it in sent
+/// items and writes it in received ones (X.2 rule 7.26); in buffer registers it chains buffers.
 pub const CONTINUES: u64 = 1;
 
 /// What the first word of a typed item says that the item is.
@@ -219,8 +221,9 @@ impl MapItem {
     }
 }
 
-/// First word of a string item or of a receive buffer: bit 0 C, 1..=2 cache hints, 4..=8 number of pointers - 1, bit 9
-/// the string goes on in another descriptor, 10..=63 length of each substring in bytes.
+/// First word of a string item or of a receive buffer: bit 0 C, 1..=2 cache hints, 4..=8 number of
+/// pointers - 1, bit 9 the string goes on in another descriptor, 10..=63 length of each substring
+/// in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct StringDescriptor(u64);
@@ -231,8 +234,8 @@ impl StringDescriptor {
     /// Most substrings of one descriptor.
     pub const MAX_SUBSTRINGS: usize = 32;
 
-    /// `substrings` (1..=32) pieces of `length` bytes each; `compound_continues`: another descriptor of the same string
-    /// follows. Out-of-range values are truncated to their fields.
+    /// `substrings` (1..=32) pieces of `length` bytes each; `compound_continues`: another
+    /// descriptor of the same string follows. Out-of-range values are truncated to their fields.
     pub const fn new(length: u64, substrings: usize, compound_continues: bool) -> Self {
         Self(
             length << 10 | (compound_continues as u64) << 9 | (substrings.wrapping_sub(1) as u64 & 0x1f) << 4,

@@ -1,6 +1,8 @@
-//! Labels and message layouts of the kernel protocols and of sigma0 (ABI 13, 14; X.2 rules 12.1-12.9).
+//! Labels and message layouts of the kernel protocols and of sigma0 (ABI 13, 14; X.2 rules
+//! 12.1-12.9).
 //!
-//! A kernel label is a small negative number in bits 4..=47 of the label field; its low four bits say more.
+//! A kernel label is a small negative number in bits 4..=47 of the label field; its low four bits
+//! say more.
 
 use crate::{Fpage, MessageTag, Rights};
 

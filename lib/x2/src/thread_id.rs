@@ -1,22 +1,26 @@
 //! Thread ids (ABI 6, X.2 rules 5.1-5.2).
 
-/// A thread id as it stands in registers and messages: global, local, or one of the three special values.
+/// A thread id as it stands in registers and messages: global, local, or one of the three special
+/// values.
 ///
-/// A *global* id has the thread number in bits 32..=63 and the version in bits 0..=31; bits 0..=5 of the version are
-/// never all zero. A *local* id is the address of MR0 in the thread's UTCB and has bits 0..=5 zero.
+/// A *global* id has the thread number in bits 32..=63 and the version in bits 0..=31; bits 0..=5
+/// of the version are never all zero. A *local* id is the address of MR0 in the thread's UTCB and
+/// has bits 0..=5 zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(transparent)]
 pub struct ThreadId(u64);
 
 impl ThreadId {
-    /// No thread: "no send phase", "no receive phase", "unchanged", "delete", depending on the call.
+    /// No thread: "no send phase", "no receive phase", "unchanged", "delete", depending on the
+    /// call.
     pub const NIL: Self = Self(0);
     /// Any thread, as FromSpecifier.
     pub const ANY: Self = Self(u64::MAX);
     /// Any thread of the own address space, as FromSpecifier.
     pub const ANY_LOCAL: Self = Self(!0x3f);
 
-    /// The id with this raw value; every word is an id of some kind (see [`Self::is_global`], [`Self::is_local`]).
+    /// The id with this raw value; every word is an id of some kind (see [`Self::is_global`],
+    /// [`Self::is_local`]).
     pub const fn from_raw(raw: u64) -> Self {
         Self(raw)
     }
@@ -26,8 +30,8 @@ impl ThreadId {
         self.0
     }
 
-    /// The global id of `number` with `version`, or nothing when bits 0..=5 of the version are all zero: such an id
-    /// would look local (X.2 rule 5.1).
+    /// The global id of `number` with `version`, or nothing when bits 0..=5 of the version are all
+    /// zero: such an id would look local (X.2 rule 5.1).
     pub const fn global(number: u32, version: u32) -> Option<Self> {
         if version & 0x3f == 0 { None } else { Some(Self((number as u64) << 32 | version as u64)) }
     }
@@ -72,7 +76,8 @@ impl ThreadId {
         self.0 & 0x3f == 0 && !self.is_nil() && !self.is_any_local()
     }
 
-    /// Thread number of a global id: bits 32..=63 (unchecked: numbers of 2^t and above exist in no kernel).
+    /// Thread number of a global id: bits 32..=63 (unchecked: numbers of 2^t and above exist in no
+    /// kernel).
     pub const fn number(self) -> u32 {
         (self.0 >> 32) as u32
     }

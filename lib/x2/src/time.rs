@@ -1,7 +1,8 @@
 //! Time values: periods, points, timeouts (X.2 rules 1.1-1.11), in microseconds.
 
-/// A 16-bit time value. Period: bit 15 = 0, 10..=14 e, 0..=9 m: m * 2^e microseconds. Point: bit 15 = 1, 11..=14 e, bit
-/// 10 c, 0..=9 m: the instant T with T\[e+9..=e\] = m, T\[e+10\] = c and zero below bit e.
+/// A 16-bit time value. Period: bit 15 = 0, 10..=14 e, 0..=9 m: m * 2^e microseconds. Point: bit 15
+/// = 1, 11..=14 e, bit 10 c, 0..=9 m: the instant T with T\[e+9..=e\] = m, T\[e+10\] = c and zero
+/// below bit e.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Time(u16);
@@ -48,7 +49,8 @@ impl Time {
         Self::NEVER
     }
 
-    /// The longest period that is at most `micros` long (the longest there is for more): what remains of something.
+    /// The longest period that is at most `micros` long (the longest there is for more): what
+    /// remains of something.
     pub const fn period_rounded_down(micros: u64) -> Self {
         if micros < 1 << 10 {
             return Self::from_fields(micros, 0);
@@ -65,8 +67,9 @@ impl Time {
         if mantissa == 0 { Self::ZERO } else { Self((exponent << 10) as u16 | mantissa as u16) }
     }
 
-    /// The point for clock value `at`, made at clock value `now`; nothing if it is more than about 33.5 s away. The point
-    /// can lie up to 2^e - 1 microseconds before `at` (X.2 rule 1.5). A past instant gives an expired point.
+    /// The point for clock value `at`, made at clock value `now`; nothing if it is more than about
+    /// 33.5 s away. The point can lie up to 2^e - 1 microseconds before `at` (X.2 rule 1.5). A past
+    /// instant gives an expired point.
     pub const fn point(now: u64, at: u64) -> Option<Self> {
         let at = if at < now { now } else { at };
         let distance = at - now;
@@ -92,8 +95,8 @@ impl Time {
         self.0 == 0
     }
 
-    /// Length of a finite period in microseconds, nothing for never and for points. Any period with m = 0 and e > 0 has
-    /// length zero (X.2 rule 1.2).
+    /// Length of a finite period in microseconds, nothing for never and for points. Any period with
+    /// m = 0 and e > 0 has length zero (X.2 rule 1.2).
     pub const fn micros(self) -> Option<u64> {
         if self.is_point() || self.is_never() {
             return None;
@@ -101,8 +104,8 @@ impl Time {
         Some((self.0 as u64 & 0x3ff) << (self.0 >> 10))
     }
 
-    /// The instant that a point names for a reader at clock value `now`, nothing if it has expired or this is a period
-    /// (X.2 rule 1.6).
+    /// The instant that a point names for a reader at clock value `now`, nothing if it has expired
+    /// or this is a period (X.2 rule 1.6).
     const fn point_instant(self, now: u64) -> Option<u64> {
         if !self.is_point() {
             return None;
@@ -118,8 +121,8 @@ impl Time {
         if now < instant && instant - now <= 1023 << exponent { Some(instant) } else { None }
     }
 
-    /// When a wait that starts at clock value `now` ends. A period is counted from `now`, a point is an instant; an
-    /// expired point and a period of length zero do not wait.
+    /// When a wait that starts at clock value `now` ends. A period is counted from `now`, a point
+    /// is an instant; an expired point and a period of length zero do not wait.
     pub const fn deadline(self, now: u64) -> Deadline {
         if self.is_never() {
             return Deadline::Never;
@@ -136,8 +139,8 @@ impl Time {
         }
     }
 
-    /// Whether a wait with this timeout never blocks, whatever the clock says (false for points: ask
-    /// [`Self::deadline`]).
+    /// Whether a wait with this timeout never blocks, whatever the clock says (false for points:
+    /// ask [`Self::deadline`]).
     pub const fn is_zero(self) -> bool {
         matches!(self.micros(), Some(0))
     }
@@ -153,7 +156,8 @@ impl core::fmt::Debug for Time {
     }
 }
 
-/// The timeouts word of Ipc and the XferTimeouts word: bits 0..=15 receive, 16..=31 send, the rest ignored.
+/// The timeouts word of Ipc and the XferTimeouts word: bits 0..=15 receive, 16..=31 send, the rest
+/// ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct Timeouts(u64);

@@ -1,5 +1,6 @@
-//! The user-level thread control block (ABI 7): 1024 bytes, 1024-aligned. Words are numbered relative to MR0, which
-//! stands in the middle; its address is the *UTCB pointer* and the local thread id.
+//! The user-level thread control block (ABI 7): 1024 bytes, 1024-aligned. Words are numbered
+//! relative to MR0, which stands in the middle; its address is the *UTCB pointer* and the local
+//! thread id.
 
 /// Size of a UTCB in bytes.
 pub const SIZE: u64 = 1024;

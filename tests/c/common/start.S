@@ -1,5 +1,5 @@
-/* Entry of a program in C: a stack, every page of the program touched (its other threads have no pager that would
- * answer), then main. Weak: a program can have an entry of its own. */
+/* Entry of a program in C: a stack, every page of the program touched (its other threads have no
+ * pager that would answer), then main. Weak: a program can have an entry of its own. */
         .section .text.entry, "ax", @progbits
         .weak   _start
         .weak   main

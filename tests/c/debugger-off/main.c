@@ -1,5 +1,6 @@
-/* A root task that drives the first serial port itself, and shows what it finds in place of the kernel debugger: INT3 is an
- * exception, and what is typed is the program's. Needs the boot options `legacy-io` and `kdb=off`. */
+/* A root task that drives the first serial port itself, and shows what it finds in place of the
+ * kernel debugger: INT3 is an exception, and what is typed is the program's. Needs the boot options
+ * `legacy-io` and `kdb=off`. */
 #include <l4/ipc.h>
 #include <l4/kdebug.h>
 #include <l4/message.h>

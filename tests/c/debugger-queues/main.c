@@ -1,5 +1,6 @@
-/* A root task that enters the kernel debugger while two of its threads are ready and one waits for a long time; then again and
- * again, each time after a wait that fails and an Unmap of another page. */
+/* A root task that enters the kernel debugger while two of its threads are ready and one waits for
+ * a long time; then again and again, each time after a wait that fails and an Unmap of another
+ * page. */
 #include <l4/ipc.h>
 #include <l4/kdebug.h>
 #include <l4/schedule.h>

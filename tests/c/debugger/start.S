@@ -1,5 +1,5 @@
-// A root task that uses the kernel debugger as programs do (ABI 15.1): a string, a character, the debugger itself with a
-// message, then once more to show that it went on.
+// A root task that uses the kernel debugger as programs do (ABI 15.1): a string, a character, the
+// debugger itself with a message, then once more to show that it went on.
     .text
     .globl  _start
 _start:

@@ -1,5 +1,6 @@
-/* Tests in C and C++: each is a function with a stable id and a sentence, reported in TAP through the kernel debugger.
- * A failed check is reported with its place and ends its test's chance to pass; the test goes on. */
+/* Tests in C and C++: each is a function with a stable id and a sentence, reported in TAP through
+ * the kernel debugger. A failed check is reported with its place and ends its test's chance to
+ * pass; the test goes on. */
 #ifndef TAP_H
 #define TAP_H
 

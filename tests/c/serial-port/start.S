@@ -1,5 +1,5 @@
-// A root task that drives the first serial port itself, as old X.2 programs do (ABI 15.3): needs the boot option
-// `legacy-io`.
+// A root task that drives the first serial port itself, as old X.2 programs do (ABI 15.3): needs
+// the boot option `legacy-io`.
     .text
     .globl  _start
 _start:

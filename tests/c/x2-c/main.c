@@ -273,7 +273,8 @@ static void control_registers(void)
     CHECK(L4_ErrorCode_String(L4_ErrNoMem)[0] == 'o');
 }
 
-/* A second thread: answers messages with their word plus one; the label says how it receives the next. */
+/* A second thread: answers messages with their word plus one; the label says how it receives the
+ * next. */
 
 static char stack[16384] __attribute__((aligned(16)));
 static L4_ThreadId_t master, partner;

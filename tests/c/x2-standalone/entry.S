@@ -1,5 +1,6 @@
-/* System calls as the binary interface describes them (ABI 4, 5): entry addresses are words of the kernel interface
- * page, arguments are in fixed registers, RBP is the caller's to save, everything that is not a result is lost. */
+/* System calls as the binary interface describes them (ABI 4, 5): entry addresses are words of the
+ * kernel interface page, arguments are in fixed registers, RBP is the caller's to save, everything
+ * that is not a result is lost. */
         .section .text.entry, "ax", @progbits
         .global _start
 _start: lea     stack_top(%rip), %rsp
@@ -11,7 +12,8 @@ _start: lea     stack_top(%rip), %rsp
 
         .text
 
-/* unsigned long kernel_interface(unsigned long words[3]): the page; words = API version, API flags, kernel id. */
+/* unsigned long kernel_interface(unsigned long words[3]): the page; words = API version, API flags,
+ * kernel id. */
         .global kernel_interface
 kernel_interface:
         .byte   0xf0, 0x90
@@ -59,7 +61,8 @@ kernel_interface:
         mov     %r15, 56(%rdi)
         .endm
 
-/* unsigned long ipc(unsigned long entry, to, from, timeouts): the sender; the message is in the UTCB. */
+/* unsigned long ipc(unsigned long entry, to, from, timeouts): the sender; the message is in the
+ * UTCB. */
         .global ipc
 ipc:    enter_call
         mov     %rcx, %r8               /* timeouts; RSI = to and RDX = from are in place */
@@ -94,7 +97,8 @@ thread_control:
         call    *%rax
         leave_call
 
-/* unsigned long exchange_registers(unsigned long entry, dest, control, sp, ip): the other form of the id. */
+/* unsigned long exchange_registers(unsigned long entry, dest, control, sp, ip): the other form of
+ * the id. */
         .global exchange_registers
 exchange_registers:
         enter_call

@@ -1,5 +1,6 @@
-/* A root task that knows only the binary interface: no header of this project, fixed link address, direct access to
- * the first serial port (the kernel's boot option legacy-io). It stands for programs built years ago. */
+/* A root task that knows only the binary interface: no header of this project, fixed link address,
+ * direct access to the first serial port (the kernel's boot option legacy-io). It stands for
+ * programs built years ago. */
 
 typedef unsigned long word;
 

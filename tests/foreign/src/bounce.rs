@@ -1,5 +1,6 @@
-//! The emulation library of bounce mode, as small as one can be: it forwards the system call to the server by an X.2
-//! IPC, with a stack of its own, and returns as SYSCALL would. It is copied into each program's space.
+//! The emulation library of bounce mode, as small as one can be: it forwards the system call to the
+//! server by an X.2 IPC, with a stack of its own, and returns as SYSCALL would. It is copied into
+//! each program's space.
 
 use core::arch::naked_asm;
 
@@ -18,12 +19,14 @@ pub(crate) const LABEL: u64 = 0x5c;
 
 /// The library's code.
 pub(crate) fn code() -> &'static [u8] {
-    // SAFETY: the program's code is readable, and at least so much follows the entry (more code of this program).
+    // SAFETY: the program's code is readable, and at least so much follows the entry (more code of
+    // this program).
     unsafe { core::slice::from_raw_parts(entry as *const u8, CODE_SIZE) }
 }
 
-/// Entered at a page boundary, the data page behind it, as SYSCALL leaves the registers: RCX = where to go on, R11 = flags. The number travels in MR1 (RAX), the six
-/// arguments in MR2..MR7; the result comes back in MR1.
+/// Entered at a page boundary, the data page behind it, as SYSCALL leaves the registers: RCX =
+/// where to go on, R11 = flags. The number travels in MR1 (RAX), the six arguments in MR2..MR7; the
+/// result comes back in MR1.
 #[unsafe(naked)]
 extern "C" fn entry() -> ! {
     naked_asm!(

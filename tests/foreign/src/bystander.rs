@@ -1,4 +1,5 @@
-//! A thread of another space that waits for a message of this server, while hostile programs try to reach it.
+//! A thread of another space that waits for a message of this server, while hostile programs try to
+//! reach it.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};

@@ -1,4 +1,5 @@
-//! The fifteen system calls of a static "hello", and its initial stack, as the x86-64 Linux interface has them.
+//! The fifteen system calls of a static "hello", and its initial stack, as the x86-64 Linux
+//! interface has them.
 
 use crate::process::{End, Process};
 use x2::Rights;
@@ -104,8 +105,8 @@ fn character_device(process: &mut Process, buffer: u64) -> u64 {
     if process.write(buffer, &status) { 0 } else { FAULT }
 }
 
-/// Builds the stack that a program finds at its start: strings, random bytes, auxiliary vector, environment, arguments.
-/// Returns the stack pointer.
+/// Builds the stack that a program finds at its start: strings, random bytes, auxiliary vector,
+/// environment, arguments. Returns the stack pointer.
 pub(crate) fn initial_stack(process: &mut Process, arguments: &[&str]) -> u64 {
     let mut at = process.stack_top();
     let mut push = |process: &mut Process, bytes: &[u8]| {

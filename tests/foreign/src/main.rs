@@ -1,8 +1,10 @@
-//! Runs unmodified static Linux programs as a root task, to show that the kernel's extensions carry a foreign system
-//! (K8, K9, K13, K15): each program lives in a space that this server owns; its page faults are served by MapControl, its
-//! system calls arrive by redirection. The boot modules are the programs; the results are TAP.
+//! Runs unmodified static Linux programs as a root task, to show that the kernel's extensions carry
+//! a foreign system (K8, K9, K13, K15): each program lives in a space that this server owns; its
+//! page faults are served by MapControl, its system calls arrive by redirection. The boot modules
+//! are the programs; the results are TAP.
 //!
-//! This is no Unix: it knows the calls of a static "hello" and nothing more. What it shows is the kernel's.
+//! This is no Unix: it knows the calls of a static "hello" and nothing more. What it shows is the
+//! kernel's.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod bounce;
@@ -21,7 +23,8 @@ l4::program!(run);
 /// What the hello program prints, whichever library it is linked with.
 const HELLO: &[u8] = b"heap 99999, local 42, home /root, readlink -1 No such file or directory\n";
 
-/// Attacks that must come to nothing, and those that must end in an exception or a fault of the attacker.
+/// Attacks that must come to nothing, and those that must end in an exception or a fault of the
+/// attacker.
 const HARMLESS: [u64; 4] = [1, 2, 3, 4];
 const FATAL: [u64; 12] = [10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21];
 

@@ -1,4 +1,5 @@
-//! Pages for the programs, from this server's own zeroed data. All are free again when a program ends.
+//! Pages for the programs, from this server's own zeroed data. All are free again when a program
+//! ends.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +11,8 @@ pub(crate) const PAGE: usize = 4096;
 #[repr(C, align(4096))]
 struct Arena(UnsafeCell<[[u8; PAGE]; PAGES]>);
 
-// SAFETY: pages are handed out one by one (`allocate`), and accessed through `Page` only, by this server's one thread
-// and by the programs that they are mapped to.
+// SAFETY: pages are handed out one by one (`allocate`), and accessed through `Page` only, by this
+// server's one thread and by the programs that they are mapped to.
 unsafe impl Sync for Arena {}
 
 static ARENA: Arena = Arena(UnsafeCell::new([[0; PAGE]; PAGES]));
@@ -47,7 +48,8 @@ impl Page {
     pub(crate) fn write(self, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= PAGE, "within the page");
         for (index, &byte) in bytes.iter().enumerate() {
-            // SAFETY: within the arena; volatile, because a program may use the page at the same time.
+            // SAFETY: within the arena; volatile, because a program may use the page at the same
+            // time.
             unsafe { ((self.address() as *mut u8).add(offset + index)).write_volatile(byte) }
         }
     }

@@ -53,7 +53,8 @@ struct Region {
     start: u64,
     end: u64,
     rights: Rights,
-    /// Content: from this offset of the image, for so many bytes from `content_at` on; the rest is zero.
+    /// Content: from this offset of the image, for so many bytes from `content_at` on; the rest is
+    /// zero.
     content_at: u64,
     offset: usize,
     size: usize,
@@ -328,7 +329,8 @@ impl Process {
         Some(size.min(4096))
     }
 
-    /// The executable's facts for the auxiliary vector: entry, address, size and number of program headers.
+    /// The executable's facts for the auxiliary vector: entry, address, size and number of program
+    /// headers.
     pub(crate) fn executable(&self) -> [u64; 4] {
         let image = &self.image;
         [image.entry, image.header_address(), image.header_size as u64, image.header_count as u64]

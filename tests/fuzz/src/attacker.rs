@@ -8,8 +8,8 @@ use crate::random::Random;
 use core::arch::{asm, naked_asm};
 use l4::{kip, utcb};
 
-/// Where each attacker begins, and begins again after an exception. Its UTCB's place tells which stack is its own, as
-/// `layout::slot_of` does.
+/// Where each attacker begins, and begins again after an exception. Its UTCB's place tells which
+/// stack is its own, as `layout::slot_of` does.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn entry() -> ! {
     naked_asm!(
@@ -83,7 +83,8 @@ pub(crate) fn call(kind: Kind, registers: Registers, slot: &Slot) {
 
 fn call_at(target: u64, kind: Kind, mut registers: Registers, slot: &Slot) {
     slot.begin(kind);
-    // SAFETY: what it does to this thread, the supervisor repairs; the controller names nothing but the attackers'.
+    // SAFETY: what it does to this thread, the supervisor repairs; the controller names nothing but
+    // the attackers'.
     unsafe { invoke(&mut registers, target) };
     slot.end(kind, column(kind, &registers));
 }

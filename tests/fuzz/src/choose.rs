@@ -1,4 +1,5 @@
-//! Which call with which arguments: nearly right ones, about the attackers' own threads, spaces and memory.
+//! Which call with which arguments: nearly right ones, about the attackers' own threads, spaces and
+//! memory.
 
 use crate::invoke::Registers;
 use crate::kind::Kind;
@@ -8,7 +9,8 @@ use l4::{extension, kip, utcb};
 use x2::extension::ONE_MAP_ITEM;
 use x2::{Fpage, Rights, ThreadId};
 
-/// Chooses for an attacker, or for the controller: that has all privileges, so what it names is always the attackers'.
+/// Chooses for an attacker, or for the controller: that has all privileges, so what it names is
+/// always the attackers'.
 #[derive(Clone, Copy)]
 pub(crate) struct Chooser<'a> {
     pub(crate) random: Random<'a>,
@@ -192,7 +194,8 @@ impl Chooser<'_> {
     }
 
     fn set(self, word: isize, value: u64) {
-        // SAFETY: a word of this thread's UTCB; the kernel believes none of them, and neither does this program.
+        // SAFETY: a word of this thread's UTCB; the kernel believes none of them, and neither does
+        // this program.
         unsafe { (utcb::pointer() as *mut u64).offset(word).write_volatile(value) }
     }
 
@@ -370,7 +373,8 @@ impl Chooser<'_> {
     }
 
     fn map_control(self) -> Registers {
-        // The controller's own space has nothing mapped in it that others gave: only its pool is named.
+        // The controller's own space has nothing mapped in it that others gave: only its pool is
+        // named.
         let space = self.thread();
         let Some(items) = self.items.filter(|_| self.random.one_in(2)) else {
             let [target, control, source, _] = self.map_item();
@@ -438,7 +442,8 @@ impl Chooser<'_> {
         }
     }
 
-    /// The registers of a call; what is in memory is written. Nothing of what an attacker chooses keeps to rules.
+    /// The registers of a call; what is in memory is written. Nothing of what an attacker chooses
+    /// keeps to rules.
     pub(crate) fn prepare(self, kind: Kind) -> Registers {
         let mut registers = match kind {
             Kind::Ipc | Kind::Lipc => self.message(),

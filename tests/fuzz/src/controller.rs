@@ -1,4 +1,5 @@
-//! The controller: a thread of the root task's space that makes privileged calls about the attackers' threads, spaces and memory.
+//! The controller: a thread of the root task's space that makes privileged calls about the
+//! attackers' threads, spaces and memory.
 
 use crate::attacker;
 use crate::choose::Chooser;
@@ -14,7 +15,8 @@ use x2::Time;
 const SCARCITY: u64 = 256;
 const BREAK: Time = Time::period(500);
 
-/// How many calls it may have made: a part of what the attackers have made. They would do little else than wait to be made again.
+/// How many calls it may have made: a part of what the attackers have made. They would do little
+/// else than wait to be made again.
 static ALLOWED: AtomicU64 = AtomicU64::new(0);
 /// The supervisor wants it to make no call.
 static STOP: AtomicBool = AtomicBool::new(true);

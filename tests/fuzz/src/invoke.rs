@@ -24,7 +24,8 @@ pub(crate) struct Registers {
 /// Calls `target` with `registers`, which become what it leaves in them.
 ///
 /// # Safety
-/// `target` is a stub of the kernel, or code that ends with a return; what it does with such registers is the caller's affair.
+/// `target` is a stub of the kernel, or code that ends with a return; what it does with such
+/// registers is the caller's affair.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn invoke(registers: *mut Registers, target: u64) {
     core::arch::naked_asm!(

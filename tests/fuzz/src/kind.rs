@@ -1,6 +1,7 @@
 //! The calls, and what comes of them.
 
-/// Results that are told apart: 0 success, 1 to 15 what the ErrorCode word says, its phase included, 16 anything else.
+/// Results that are told apart: 0 success, 1 to 15 what the ErrorCode word says, its phase
+/// included, 16 anything else.
 pub(crate) const COLUMNS: usize = 17;
 
 macro_rules! kinds {
@@ -15,7 +16,8 @@ macro_rules! kinds {
             pub(crate) const ALL: &[Kind] = &[$(Kind::$kind,)*];
             pub(crate) const COUNT: usize = Self::ALL.len();
 
-            /// Where the kernel interface page has the address of the call's stub; 0 for what is none.
+            /// Where the kernel interface page has the address of the call's stub; 0 for what is
+            /// none.
             pub(crate) const fn entry(self) -> usize {
                 match self { $(Kind::$kind => $entry,)* }
             }
@@ -48,11 +50,12 @@ kinds! {
 }
 
 impl Kind {
-    /// The columns that this call has to reach, as bits: success, and every error that the interface gives it.
+    /// The columns that this call has to reach, as bits: success, and every error that the
+    /// interface gives it.
     pub(crate) const fn expected(self) -> u32 {
         match self {
-            // Of the send phase and of the receive phase: timeout, no partner, cancelled, overflow, timeouts of transfers by the
-            // invoker's and by the partner's faults, abortion.
+            // Of the send phase and of the receive phase: timeout, no partner, cancelled, overflow,
+            // timeouts of transfers by the invoker's and by the partner's faults, abortion.
             Kind::Ipc | Kind::Lipc => bits(&[0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]),
             Kind::ExchangeRegisters => bits(&[0, 2]),
             Kind::ThreadControl => bits(&[0, 1, 2, 3, 4, 6, 8]),

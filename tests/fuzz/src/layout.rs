@@ -1,5 +1,6 @@
-//! Who is there, and what memory there is. The program lies at the same addresses in every space. Attackers can read and execute
-//! it, and write only what is theirs: the pool, the records and the stacks.
+//! Who is there, and what memory there is. The program lies at the same addresses in every space.
+//! Attackers can read and execute it, and write only what is theirs: the pool, the records and the
+//! stacks.
 
 use crate::kind::{COLUMNS, Kind};
 use core::cell::UnsafeCell;
@@ -8,7 +9,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use l4::kip;
 use x2::{Fpage, ThreadId};
 
-/// Spaces of attackers. The third belongs to the first; the fourth's area is that of the spaces that the controller makes.
+/// Spaces of attackers. The third belongs to the first; the fourth's area is that of the spaces
+/// that the controller makes.
 pub(crate) const SPACES: u64 = 4;
 /// Attackers that the supervisor makes in each of the first three.
 pub(crate) const ATTACKERS: u64 = 8;
@@ -41,7 +43,8 @@ pub(crate) fn own_thread(index: u32) -> ThreadId {
     ThreadId::global(kip().thread_info().user_base + 8 + index, 1).expect("the version makes a global id")
 }
 
-/// What an attacker keeps outside its stack. The supervisor reads it and believes none of it: an attacker may write anything here.
+/// What an attacker keeps outside its stack. The supervisor reads it and believes none of it: an
+/// attacker may write anything here.
 #[repr(C, align(4096))]
 pub(crate) struct Slot {
     /// Of its random numbers.
@@ -157,7 +160,8 @@ pub(crate) fn stack_top(slot: usize) -> u64 {
     STACKS.0.get() as u64 + ((slot + 1) * STACK) as u64
 }
 
-/// A page of the pool in which calls of an attacker read and write extended state: its first, where no map items are.
+/// A page of the pool in which calls of an attacker read and write extended state: its first, where
+/// no map items are.
 pub(crate) fn buffer() -> u64 {
     POOL.0.get() as u64
 }

@@ -1,5 +1,6 @@
-//! Directed calls of the controller: a space whose quota is what it uses, or little more, is made step by step. Calls about it want
-//! memory in vain, and about the threads of a space that is being made errors come which are rare elsewhere.
+//! Directed calls of the controller: a space whose quota is what it uses, or little more, is made
+//! step by step. Calls about it want memory in vain, and about the threads of a space that is being
+//! made errors come which are rare elsewhere.
 
 use crate::attacker::call;
 use crate::choose::Chooser;
@@ -15,8 +16,8 @@ use x2::{Fpage, Rights, ThreadId};
 /// The extended state is written, from the buffer.
 const WRITE_EXTENDED: u64 = 1 << 3;
 
-/// Makes such a space with a number that the supervisor has not taken, and deletes it. What fails because the supervisor has deleted
-/// it meanwhile is left out.
+/// Makes such a space with a number that the supervisor has not taken, and deletes it. What fails
+/// because the supervisor has deleted it meanwhile is left out.
 pub(crate) fn make(chooser: Chooser<'_>) {
     let random = chooser.random;
     let id = layout::attacker(FREE_NUMBERS + random.below(NUMBERS - FREE_NUMBERS), 1);

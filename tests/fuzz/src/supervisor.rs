@@ -1,4 +1,5 @@
-//! The supervisor: makes attackers, pages them, answers their exceptions, deletes them at random moments and makes them again.
+//! The supervisor: makes attackers, pages them, answers their exceptions, deletes them at random
+//! moments and makes them again.
 
 use crate::layout::{self, ATTACKERS, NUMBERS};
 use crate::random::Random;
@@ -19,7 +20,8 @@ pub(crate) const FREE_NUMBERS: u64 = MADE + MADE_SPACES;
 /// Between looks at the attackers: so many messages, or so long a time.
 const MESSAGES: u32 = 256;
 const LOOK: Time = Time::period(1000);
-/// Looks without a call after which an attacker is deleted, and after which its whole space is made again.
+/// Looks without a call after which an attacker is deleted, and after which its whole space is made
+/// again.
 const PATIENCE: u32 = 6;
 const SPACE_PATIENCE: u32 = 10;
 /// Of the calls this part is the controller's.
@@ -162,8 +164,8 @@ impl<'a> Supervisor<'a> {
         controller::allow(self.attackers / (CONTROLLERS - 1));
     }
 
-    /// Leaves a page fault for a later look, if there is room: what waits for the page, a transfer above all, can be cancelled and
-    /// can time out meanwhile.
+    /// Leaves a page fault for a later look, if there is room: what waits for the page, a transfer
+    /// above all, can be cancelled and can time out meanwhile.
     fn hold(&mut self, thread: ThreadId, address: u64) -> bool {
         let free = self.held.iter_mut().find(|held| held.is_none());
         free.map(|held| *held = Some((thread, address))).is_some()
@@ -194,7 +196,8 @@ impl<'a> Supervisor<'a> {
                 self.make(number);
             }
         }
-        // What the controller has done to a space, or its threads to it, stays until it is made again.
+        // What the controller has done to a space, or its threads to it, stays until it is made
+        // again.
         for (space, active) in active.into_iter().enumerate() {
             let quiet = &mut self.space_quiet[space];
             *quiet = if active { 0 } else { *quiet + 1 };
@@ -204,7 +207,8 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.count();
-        // One of those that the controller has made: it may be one that only takes time from the others.
+        // One of those that the controller has made: it may be one that only takes time from the
+        // others.
         let number = MADE + self.random.below(NUMBERS - MADE);
         if self.random.one_in(4) {
             delete(number);
@@ -260,8 +264,8 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// What the supervisor maps at an address of the program for such an access: more than a page, but in the pool, whose pages are
-/// to be absent at times.
+/// What the supervisor maps at an address of the program for such an access: more than a page, but
+/// in the pool, whose pages are to be absent at times.
 fn own_page(address: u64, access: Rights) -> Option<MapItem> {
     let mapped = |region: Region, rights| MapItem::map(Fpage::from_region(region, rights), region.base);
     if layout::pool().contains(&address) {
@@ -298,6 +302,7 @@ fn restart(thread: ThreadId) {
     let values =
         ExchangedRegisters { ip: attacker::entry as *const () as u64, ..ExchangedRegisters::default() };
     let control = ExchangeControl::START;
-    // SAFETY: attackers begin there; a thread of the root task's space is not named: none of those asks.
+    // SAFETY: attackers begin there; a thread of the root task's space is not named: none of those
+    // asks.
     let _ = unsafe { thread::exchange_registers(thread, control, values) };
 }

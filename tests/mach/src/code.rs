@@ -1,5 +1,5 @@
-//! What the programs of the tests execute: a page of code that the server writes into them. It is position-independent,
-//! uses no stack, and talks to the server by foreign system calls.
+//! What the programs of the tests execute: a page of code that the server writes into them. It is
+//! position-independent, uses no stack, and talks to the server by foreign system calls.
 #![allow(unsafe_code)]
 
 use core::arch::global_asm;
@@ -34,8 +34,8 @@ pub mod command {
     pub const CALL: u64 = 8;
     /// Adds 1 to XMM0; the result is its low word.
     pub const VECTOR: u64 = 9;
-    /// RBX times: system call [`ALLOCATE`](super::ALLOCATE), writes to the address that it returns, system call
-    /// [`DEALLOCATE`](super::DEALLOCATE) with it in RDI.
+    /// RBX times: system call [`ALLOCATE`](super::ALLOCATE), writes to the address that it returns,
+    /// system call [`DEALLOCATE`](super::DEALLOCATE) with it in RDI.
     pub const ALLOCATE_LOOP: u64 = 10;
     /// RBX times: a system call that does nothing ([`NOTHING`](super::NOTHING)).
     pub const CALL_LOOP: u64 = 11;

@@ -1,5 +1,6 @@
-//! Runs tasks and threads of the Mach library on L4: small programs whose memory, threads and exceptions are those of the
-//! library, served by a worker on each processor. The tests are tasks of the first one. The results are TAP.
+//! Runs tasks and threads of the Mach library on L4: small programs whose memory, threads and
+//! exceptions are those of the library, served by a worker on each processor. The tests are tasks
+//! of the first one. The results are TAP.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;

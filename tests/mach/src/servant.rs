@@ -83,7 +83,8 @@ impl Servant {
         self.task.map()
     }
 
-    /// Lets the thread go on, if it is to, and serves it until it is done with a command or something else happens.
+    /// Lets the thread go on, if it is to, and serves it until it is done with a command or
+    /// something else happens.
     pub async fn serve(&self, resume: Option<Resume>) -> Outcome {
         if let Some(resume) = resume {
             self.user.answer(resume);

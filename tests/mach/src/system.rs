@@ -71,7 +71,8 @@ impl System {
         }
     }
 
-    /// Waits until the usage is as `before`, for a while: what takes time is done behind a test's back.
+    /// Waits until the usage is as `before`, for a while: what takes time is done behind a test's
+    /// back.
     pub(crate) async fn settled_usage(&self, before: Usage) -> Usage {
         for _ in 0..PATIENCE {
             if self.usage() == before {

@@ -1,5 +1,6 @@
-//! A driver that ends in the midst of its work, and its client. The devices are a serial port that sends back what it is sent
-//! (ports and an interrupt) and the emulator's configuration device (direct memory access).
+//! A driver that ends in the midst of its work, and its client. The devices are a serial port that
+//! sends back what it is sent (ports and an interrupt) and the emulator's configuration device
+//! (direct memory access).
 
 use crate::report::Report;
 use console::uart::{Line, Registers, Uart};
@@ -10,7 +11,8 @@ use rt::root::{Status, device, memory, names, request, servers, share};
 
 /// Request: sends a byte through the port; the answer is what came back.
 const ECHO: u64 = 1;
-/// Request: lets the device write; the answer is what was there, what it wrote, and the physical address.
+/// Request: lets the device write; the answer is what was there, what it wrote, and the physical
+/// address.
 const SIGNATURE: u64 = 2;
 /// Request: maps a share and writes a word there.
 const SHARE: u64 = 3;
@@ -27,7 +29,8 @@ const BITS: u32 = 32;
 /// How often root starts a server again.
 const RESTARTS: u64 = 5;
 
-/// The configuration device: its port for the address of a command (high half, then low half), and what a command says.
+/// The configuration device: its port for the address of a command (high half, then low half), and
+/// what a command says.
 const COMMAND: u16 = 0x514;
 const READ_AND_SELECT: u32 = 2 | 8;
 /// Item 0 of the configuration device.
@@ -106,7 +109,8 @@ pub(crate) fn drive() -> ! {
     }
 }
 
-/// Sends a byte and waits for the interrupt that says that it is back: the port is not asked before.
+/// Sends a byte and waits for the interrupt that says that it is back: the port is not asked
+/// before.
 fn echo(uart: &mut Uart<Ports>, port: u16, interrupt: ThreadId, byte: u8) -> u8 {
     Ports(port).write(0, byte);
     let mut line = Back::default();
@@ -129,8 +133,8 @@ fn word(address: u64) -> *mut u32 {
 fn signature(physical: u64) -> [u64; 3] {
     let target = physical + BUFFER;
     let command = [READ_AND_SELECT, SIGNATURE_BYTES.len() as u32, (target >> 32) as u32, target as u32];
-    // SAFETY: root has mapped the memory for this program and its device alone, and no reference points there; the device
-    // writes where it is told to, within that memory.
+    // SAFETY: root has mapped the memory for this program and its device alone, and no reference
+    // points there; the device writes where it is told to, within that memory.
     unsafe {
         let before = word(DMA + BUFFER).read_volatile();
         for (index, part) in (0u64..).zip(command) {
@@ -148,13 +152,15 @@ fn signature(physical: u64) -> [u64; 3] {
 fn write_to_share(share: u64) -> bool {
     let mapped = share::map(share::Share::from_word(share), AREA).is_ok();
     if mapped {
-        // SAFETY: root has just mapped the memory there; the client looks at it when this has been answered.
+        // SAFETY: root has just mapped the memory there; the client looks at it when this has been
+        // answered.
         unsafe { word(AREA).write_volatile(77) };
     }
     mapped
 }
 
-/// Whether wrong requests for memory for devices are refused, and more than there may be, but not what was given back.
+/// Whether wrong requests for memory for devices are refused, and more than there may be, but not
+/// what was given back.
 fn refusals() -> [u64; 3] {
     let far = DMA + 0x10_0000;
     let wrong =

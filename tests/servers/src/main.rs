@@ -1,5 +1,5 @@
-//! A server that root starts from a boot configuration. Its argument says what it does: run tests that report in TAP, or
-//! end in one of the ways in which a server can end.
+//! A server that root starts from a boot configuration. Its argument says what it does: run tests
+//! that report in TAP, or end in one of the ways in which a server can end.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;

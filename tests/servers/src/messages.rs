@@ -1,5 +1,6 @@
-//! A driver of devices that interrupt by messages, and its client. One is QEMU's for teaching (`edu`, one message), the other a
-//! network card (`e1000e`, a table of five), of which nothing is used but that it interrupts when it is told to.
+//! A driver of devices that interrupt by messages, and its client. One is QEMU's for teaching
+//! (`edu`, one message), the other a network card (`e1000e`, a table of five), of which nothing is
+//! used but that it interrupts when it is told to.
 
 use crate::report::Report;
 use l4::ipc::{self, Message};
@@ -8,9 +9,11 @@ use l4::x2::{IpcErrorKind, ThreadId, Time};
 use rt::root::pci::{self, Function, Region};
 use rt::root::{Status, device, names, servers};
 
-/// Request: lets the device compute the factorial of the argument; the answer is what it is when the interrupt has come.
+/// Request: lets the device compute the factorial of the argument; the answer is what it is when
+/// the interrupt has come.
 const FACTORIAL: u64 = 1;
-/// Request: lets the card raise each of two causes; the answer says whether each came by its own message.
+/// Request: lets the card raise each of two causes; the answer says whether each came by its own
+/// message.
 const CAUSES: u64 = 2;
 /// Request: what root says to wrong requests, and about registers.
 const REFUSALS: u64 = 3;
@@ -29,15 +32,16 @@ const RESTARTS: u64 = 5;
 /// Long enough for a message that must not come.
 const SHORT: Time = Time::period(20_000);
 
-/// Registers of the first device: the number, its status with the bit that lets it interrupt when it is done, and what its
-/// interrupt is acknowledged by.
+/// Registers of the first device: the number, its status with the bit that lets it interrupt when
+/// it is done, and what its interrupt is acknowledged by.
 const NUMBER: u64 = EDU + 8;
 const STATUS: u64 = EDU + 0x20;
 const INTERRUPTS: u32 = 0x80;
 const CAUSE: u64 = EDU + 0x24;
 const ACKNOWLEDGE: u64 = EDU + 0x64;
 
-/// Registers of the card: causes that are there, that are raised, that interrupt, and which message each is.
+/// Registers of the card: causes that are there, that are raised, that interrupt, and which message
+/// each is.
 const ICR: u64 = CARD + 0xc0;
 const ICS: u64 = CARD + 0xc8;
 const IMS: u64 = CARD + 0xd0;
@@ -48,7 +52,8 @@ const SENT: u32 = 1 << 22;
 const MESSAGE_OF_CAUSES: u32 = (8 | 3) | (8 | 1) << 8;
 
 fn read(register: u64) -> u32 {
-    // SAFETY: root has mapped the device's registers there; they have nothing to do with Rust's memory.
+    // SAFETY: root has mapped the device's registers there; they have nothing to do with Rust's
+    // memory.
     unsafe { (register as *const u32).read_volatile() }
 }
 
@@ -101,8 +106,8 @@ pub(crate) fn drive() -> ! {
             REGISTERS => driver.registers(),
             AGAIN => driver.again().into(),
             _ => {
-                // The card's timer that keeps its messages apart: the emulator does not bear it when messages are switched
-                // off before it has run out.
+                // The card's timer that keeps its messages apart: the emulator does not bear it
+                // when messages are switched off before it has run out.
                 ipc::sleep(SHORT);
                 crate::fault()
             }
@@ -111,7 +116,8 @@ pub(crate) fn drive() -> ! {
     }
 }
 
-/// Waits until an interrupt tells of what `was_there`, which quiets the device, too. The card may repeat itself.
+/// Waits until an interrupt tells of what `was_there`, which quiets the device, too. The card may
+/// repeat itself.
 fn expect(interrupt: ThreadId, was_there: impl Fn() -> bool) -> bool {
     loop {
         let Ok(message) = ipc::receive(interrupt) else { return false };
@@ -159,7 +165,8 @@ impl Driver {
             let refused = device::map_device(address, size, ELSEWHERE);
             matches!(refused, Err(Status::NotFound | Status::InvalidArgument))
         });
-        // The table of messages is at the beginning of the fourth registers; their third page is the driver's.
+        // The table of messages is at the beginning of the fourth registers; their third page is
+        // the driver's.
         let table = map(card, 3, 0, 4096, ELSEWHERE) == Err(Status::NotFound)
             && map(card, 3, 0, 16 << 10, ELSEWHERE) == Err(Status::NotFound)
             && map(card, 3, 0x2000, 4096, ELSEWHERE).is_ok();

@@ -113,7 +113,8 @@ pub(crate) fn test() -> ! {
     l4::start::halt()
 }
 
-/// Whether the threads on each processor know a thread of root's, each processor's another, and it answers.
+/// Whether the threads on each processor know a thread of root's, each processor's another, and it
+/// answers.
 fn own_root() -> bool {
     let Some(mut roots) = everywhere(|_| (start_page::root().raw(), memory::available().is_ok())) else {
         return false;

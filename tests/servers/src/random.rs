@@ -1,5 +1,6 @@
-//! A server that makes random requests, to root, to a driver and to sigma0, with words, items and strings that may be anything;
-//! and one that watches: it is served as before, no quota is exceeded, and what the first had is taken back when it has ended.
+//! A server that makes random requests, to root, to a driver and to sigma0, with words, items and
+//! strings that may be anything; and one that watches: it is served as before, no quota is
+//! exceeded, and what the first had is taken back when it has ended.
 
 use crate::report::Report;
 use l4::ipc;
@@ -101,7 +102,8 @@ pub(crate) fn attack() -> ! {
             0 => random.word() & 0xffff_ffff_ffff,
             _ => request::PRINT + random.below(28),
         };
-        // It does not end yet, and shows nothing on the console, which is read as the tests' report.
+        // It does not end yet, and shows nothing on the console, which is read as the tests'
+        // report.
         if label == request::EXIT || label == request::PRINT {
             continue;
         }

@@ -1,4 +1,5 @@
-//! A server: answers each request, a number, with the number of requests so far and the sum of their numbers.
+//! A server: answers each request, a number, with the number of requests so far and the sum of
+//! their numbers.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 use core::fmt::Write;
@@ -36,7 +37,8 @@ fn serve() -> ! {
                 } else {
                     Message::with_words(ANSWER, &[1])
                 };
-                // One system call answers this client, without waiting for it, and waits for the next.
+                // One system call answers this client, without waiting for it, and waits for the
+                // next.
                 ipc::reply_wait(request.from, answer)
             }
             // The client did not wait for its answer, or is gone.

@@ -1,5 +1,6 @@
-//! The processors of the model: each test thread has its own, as statics of the kernel belong to one test at a time. One
-//! of them at a time executes, as the test says: what several do interleaves between entries into the kernel.
+//! The processors of the model: each test thread has its own, as statics of the kernel belong to
+//! one test at a time. One of them at a time executes, as the test says: what several do
+//! interleaves between entries into the kernel.
 use std::cell::Cell;
 
 use super::lines;

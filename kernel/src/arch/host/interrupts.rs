@@ -6,7 +6,8 @@ static SEED: AtomicU64 = AtomicU64::new(0);
 /// One poll in this many finds an interrupt.
 static ONE_IN: AtomicU64 = AtomicU64::new(1);
 
-/// How many short steps of a long operation go by between two polls: here few, so that tests can interrupt anywhere.
+/// How many short steps of a long operation go by between two polls: here few, so that tests can
+/// interrupt anywhere.
 pub const POLL_INTERVAL: u32 = 4;
 
 /// Whether a device or the timer wants the processor. The kernel polls this inside long operations.

@@ -1,5 +1,5 @@
-//! The interrupt lines of the model: each interrupts one processor, once, when a device asserts it and it is not masked, or
-//! when it is unmasked while a device asserts it.
+//! The interrupt lines of the model: each interrupts one processor, once, when a device asserts it
+//! and it is not masked, or when it is unmasked while a device asserts it.
 use std::cell::Cell;
 
 use super::cpu_local::{cpu_local, local};

@@ -14,7 +14,8 @@ static OWNER: Mutex<()> = Mutex::new(());
 static ARENA: AtomicUsize = AtomicUsize::new(0);
 /// How many machines there have been.
 static MACHINES: AtomicU32 = AtomicU32::new(0);
-/// Physical address of the memory that the model backs: the kernel's. Users' memory has addresses, but no contents.
+/// Physical address of the memory that the model backs: the kernel's. Users' memory has addresses,
+/// but no contents.
 const MEMORY_START: u64 = 0x0100_0000;
 
 /// The machine. While it exists, no other test has one.
@@ -25,7 +26,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine with `kernel_memory` bytes of kernel memory at [`MEMORY_START`], given to [`memory::init`].
+    /// A machine with `kernel_memory` bytes of kernel memory at [`MEMORY_START`], given to
+    /// [`memory::init`].
     pub fn new(kernel_memory: u64) -> Self {
         let owner = OWNER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let layout =
@@ -48,13 +50,15 @@ impl Machine {
         PhysRange::new(PhysAddr::new(MEMORY_START), PhysAddr::new(MEMORY_START + size))
     }
 
-    /// From now on one poll in `one_in` finds an interrupt pending, chosen by `seed` (0: none does).
+    /// From now on one poll in `one_in` finds an interrupt pending, chosen by `seed` (0: none
+    /// does).
     pub fn interrupts(&self, seed: u64, one_in: u64) {
         interrupts::script(seed, one_in);
     }
 
-    /// A user of the space with this root table reads, writes or executes at `address`: the physical address that it
-    /// reaches, or `None` for a page fault. Panics if the access used a translation that should be gone.
+    /// A user of the space with this root table reads, writes or executes at `address`: the
+    /// physical address that it reaches, or `None` for a page fault. Panics if the access used a
+    /// translation that should be gone.
     pub fn access(&self, root: PhysAddr, address: VirtAddr, right: Rights) -> Option<PhysAddr> {
         tlb::access(root, address, right)
     }
@@ -67,7 +71,8 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout. Kernel objects of the test are not used after its machine.
+        // SAFETY: allocated in `new` with this layout. Kernel objects of the test are not used
+        // after its machine.
         unsafe { dealloc(self.arena, self.layout) };
     }
 }

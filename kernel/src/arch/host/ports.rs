@@ -1,4 +1,5 @@
-//! The model's permission bitmap: what the processor believes of one space's ports, for tests of what it must forget.
+//! The model's permission bitmap: what the processor believes of one space's ports, for tests of
+//! what it must forget.
 use std::cell::RefCell;
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! The console devices of the model: what is written is kept for the test to look at, per test thread.
+//! The console devices of the model: what is written is kept for the test to look at, per test
+//! thread.
 use std::cell::RefCell;
 
 thread_local! {

@@ -1,8 +1,8 @@
 //! A simulated TLB that never forgets by itself, so that every missing invalidation shows.
 //!
-//! It remembers translations per space, as with one PCID for each. An access that hits an entry which the page tables
-//! contradict in a way that matters (another address, fewer rights, a status bit that will not be set again) fails the
-//! test.
+//! It remembers translations per space, as with one PCID for each. An access that hits an entry
+//! which the page tables contradict in a way that matters (another address, fewer rights, a status
+//! bit that will not be set again) fails the test.
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,8 +69,8 @@ impl Flush {
         Self { pages: Vec::new() }
     }
 
-    /// The page at `address` in the space with this root table was removed or reduced, or its status cleared, or a
-    /// table above it removed.
+    /// The page at `address` in the space with this root table was removed or reduced, or its
+    /// status cleared, or a table above it removed.
     pub fn page(&mut self, root: PhysAddr, address: VirtAddr) {
         self.pages.push((root, address));
     }
@@ -114,8 +114,9 @@ pub(super) fn forget_root(root: PhysAddr) {
     }
 }
 
-/// A user of the space with this root table reads, writes or executes at `address`. Returns the physical address, or
-/// `None` for a page fault. Panics if a translation is used that the kernel should have invalidated.
+/// A user of the space with this root table reads, writes or executes at `address`. Returns the
+/// physical address, or `None` for a page fault. Panics if a translation is used that the kernel
+/// should have invalidated.
 pub(super) fn access(root: PhysAddr, address: VirtAddr, right: Rights) -> Option<PhysAddr> {
     let write = right.contains(Rights::WRITE);
     let (at, now, level) = walk(root, address);
@@ -156,7 +157,8 @@ pub(super) fn access(root: PhysAddr, address: VirtAddr, right: Rights) -> Option
     Some(PhysAddr::new(now.address().value() + offset))
 }
 
-/// The processor's walk: the entry that maps `address` or is not present, where it is, and its level.
+/// The processor's walk: the entry that maps `address` or is not present, where it is, and its
+/// level.
 fn walk(root: PhysAddr, address: VirtAddr) -> (*mut u64, PageEntry, u32) {
     let mut table = root;
     let mut level = ROOT_LEVEL;

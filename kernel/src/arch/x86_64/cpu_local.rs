@@ -1,7 +1,8 @@
 //! Per-processor data, reached through GS while the kernel runs (K5).
 //!
-//! GS base points to this processor's [`CpuLocal`] from the SWAPGS of an entry to the SWAPGS of the exit. Non-maskable
-//! interrupts, machine checks and double faults may come between and must not use it.
+//! GS base points to this processor's [`CpuLocal`] from the SWAPGS of an entry to the SWAPGS of the
+//! exit. Non-maskable interrupts, machine checks and double faults may come between and must not
+//! use it.
 use core::arch::asm;
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -29,7 +30,8 @@ pub struct CpuLocal {
     pub scratch2: Cell<u64>,
     /// Where SYSCALL returns to if it is an Ipc.
     pub ipc_return: Cell<u64>,
-    /// A SYSCALL that returns to an address below is a foreign one that may take the fast path; 0: nothing may.
+    /// A SYSCALL that returns to an address below is a foreign one that may take the fast path; 0:
+    /// nothing may.
     pub foreign_limit: Cell<u64>,
     /// This processor's task state.
     pub task_state: *mut TaskState,
@@ -51,14 +53,15 @@ pub struct CpuLocal {
 
 const _: () = assert!(offset_of!(CpuLocal, self_address) == 0);
 
-/// Room for the processor's frames above the kernel stack, in whole cache lines: those of entries from user mode and of faults, and
-/// what entry code pushes before it has another place for it.
+/// Room for the processor's frames above the kernel stack, in whole cache lines: those of entries
+/// from user mode and of faults, and what entry code pushes before it has another place for it.
 pub(super) const ENTRY_ROOM: u64 = 128;
 
 /// The stack for reports of faults in kernel mode. Its pointer is not in the interrupt stack table.
 const FAULT_STACK: u32 = InterruptStack::Fault as u32;
 
-/// Where, relative to this structure, the processor's task state says where its permission bitmap is.
+/// Where, relative to this structure, the processor's task state says where its permission bitmap
+/// is.
 pub(super) const BITMAP_OFFSET: usize =
     offset_of!(ProcessorArea, task) - offset_of!(ProcessorArea, local) + TaskState::BITMAP_OFFSET;
 
@@ -74,8 +77,9 @@ struct ProcessorArea {
 #[inline]
 pub fn cpu_local() -> &'static CpuLocal {
     let address: *const CpuLocal;
-    // SAFETY: kernel code runs with GS base at this processor's CpuLocal, whose first word is its own address; it is
-    // never moved or freed. The reference is not Sync, so it stays on this processor (the kernel is not preemptible).
+    // SAFETY: kernel code runs with GS base at this processor's CpuLocal, whose first word is its
+    // own address; it is never moved or freed. The reference is not Sync, so it stays on this
+    // processor (the kernel is not preemptible).
     unsafe {
         asm!("mov {}, gs:[0]", out(reg) address, options(pure, readonly, nostack, preserves_flags));
         &*address
@@ -97,8 +101,8 @@ pub(super) fn walks_of(number: u32) -> &'static Walks {
     unsafe { &(*area).local.walks }
 }
 
-/// Makes the stacks, segments, task state and local data of a processor, on pages of `page`, which are zeroed and never
-/// freed. Returns the top of its kernel stack.
+/// Makes the stacks, segments, task state and local data of a processor, on pages of `page`, which
+/// are zeroed and never freed. Returns the top of its kernel stack.
 ///
 /// # Safety
 /// Called once per processor, on the final page tables, with `number` unused so far.
@@ -131,7 +135,8 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
         &mut *area
     };
     area.task.set_entry_stack(entry_top);
-    // A fault from kernel mode comes to the same room, which holds nothing then that is needed again.
+    // A fault from kernel mode comes to the same room, which holds nothing then that is needed
+    // again.
     area.task.set_interrupt_stack(InterruptStack::Fault, entry_top);
     stacks::set_owner(stacks::map(number, FAULT_STACK, &mut page), &raw const area.local);
     for (index, which) in [
@@ -158,8 +163,8 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
 /// Called once per processor, on the final page tables, with the number that it was prepared with.
 pub(super) unsafe fn load(number: u32) {
     let area: *mut ProcessorArea = stacks::area(number);
-    // SAFETY: `prepare` wrote the area, which is never freed and from here on this processor's; this is the one load of
-    // these tables.
+    // SAFETY: `prepare` wrote the area, which is never freed and from here on this processor's;
+    // this is the one load of these tables.
     unsafe {
         (*area).descriptors.load(&raw const (*area).task);
         write_msr(msr::GS_BASE, &raw const (*area).local as u64);

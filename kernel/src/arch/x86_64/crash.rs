@@ -1,4 +1,5 @@
-//! The kernel goes wrong, on demand of the debugger: each way must end in a report, never in silence or a reset.
+//! The kernel goes wrong, on demand of the debugger: each way must end in a report, never in
+//! silence or a reset.
 
 use core::arch::asm;
 use core::hint::black_box;
@@ -10,13 +11,15 @@ use crate::arch::Crash;
 pub fn crash(how: Crash) {
     const UNMAPPED: *const u64 = 0x1000 as *const u64;
     let code = layout::image_start() as *mut u8;
-    // SAFETY: the point is that none of this is possible: the processor refuses each access before anything happens. If
-    // it does not, a byte of code that is no longer needed (boot) is written with itself.
+    // SAFETY: the point is that none of this is possible: the processor refuses each access before
+    // anything happens. If it does not, a byte of code that is no longer needed (boot) is written
+    // with itself.
     unsafe {
         match how {
             Crash::Panic => panic!("asked for by the debugger"),
             Crash::Fault => drop(black_box(UNMAPPED.read_volatile())),
-            // As in entry code: the stack pointer is another's, or none. What the processor pushed there would be lost, too.
+            // As in entry code: the stack pointer is another's, or none. What the processor pushed
+            // there would be lost, too.
             Crash::Entry => {
                 asm!("mov rsp, {0}", "mov {0}, [{0}]", "ud2", in(reg) UNMAPPED, options(noreturn))
             }

@@ -1,5 +1,5 @@
-//! The debug registers: breakpoints of the kernel debugger, and why a debug exception came. Only the executing processor's
-//! are reached; user code cannot touch them.
+//! The debug registers: breakpoints of the kernel debugger, and why a debug exception came. Only
+//! the executing processor's are reached; user code cannot touch them.
 use core::arch::asm;
 
 use crate::arch::{BREAKPOINTS, Breakpoint, DebugStatus, StopAt};
@@ -15,7 +15,8 @@ pub fn load_breakpoints(breakpoints: &[Option<Breakpoint>; BREAKPOINTS]) {
     let mut control = NONE;
     for (index, breakpoint) in breakpoints.iter().enumerate() {
         let Some(breakpoint) = breakpoint else { continue };
-        // SAFETY: an address register has no effect but with its enable bit, and what it then stops is the debugger's.
+        // SAFETY: an address register has no effect but with its enable bit, and what it then stops
+        // is the debugger's.
         unsafe {
             match index {
                 0 => {
@@ -50,7 +51,8 @@ pub fn disable_breakpoints() {
 }
 
 fn set_control(control: u64) {
-    // SAFETY: the kernel survives a debug exception wherever it comes (its own stack, GS base as the stack says).
+    // SAFETY: the kernel survives a debug exception wherever it comes (its own stack, GS base as
+    // the stack says).
     unsafe { asm!("mov dr7, {}", in(reg) control, options(nomem, nostack, preserves_flags)) }
 }
 

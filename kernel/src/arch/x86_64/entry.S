@@ -1,5 +1,5 @@
-// Entries from user level and the way back. The registers go to the current thread's TCB, the kernel works on its one
-// stack (K2), and nothing is kept on that stack between entries.
+// Entries from user level and the way back. The registers go to the current thread's TCB, the
+// kernel works on its one stack (K2), and nothing is kept on that stack between entries.
 
 .text
 
@@ -26,8 +26,9 @@
     mov     r15, [\thread + {message} + 56]
 .endm
 
-// SYSCALL: RIP in RCX, RFLAGS in R11, interrupts off, everything else the user's. What fast_path.S does not do continues
-// at general_entry, where RSP points to the current thread and the user's stack pointer is in the scratch word.
+// SYSCALL: RIP in RCX, RFLAGS in R11, interrupts off, everything else the user's. What fast_path.S
+// does not do continues at general_entry, where RSP points to the current thread and the user's
+// stack pointer is in the scratch word.
 .balign 64
 .global system_call_entry
 system_call_entry:
@@ -189,7 +190,8 @@ call_saving_registers:
     pop     rbp
     ret
 
-// Where each call goes on, at the lowest byte of its return address. RSP is no stack pointer there yet.
+// Where each call goes on, at the lowest byte of its return address. RSP is no stack pointer there
+// yet.
 .macro system_call offset, label
     .org    system_calls + \offset
     .quad   \label

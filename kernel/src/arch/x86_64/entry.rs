@@ -188,10 +188,12 @@ global_asm!(
     memory_control_prefix = const MEMORY_CONTROL_PREFIX
 );
 
-// Entry code knows a call by the lowest byte of its return address; that of the end of the user area must be nothing's.
+// Entry code knows a call by the lowest byte of its return address; that of the end of the user
+// area must be nothing's.
 const _: () = assert!((STUB_PAGE | USER_END).is_multiple_of(256) && Call::Notify.return_offset() < 256);
 
-// The assembly takes a thread as the pointer that it is, and knows only the fields whose offsets it is given.
+// The assembly takes a thread as the pointer that it is, and knows only the fields whose offsets it
+// is given.
 #[allow(improper_ctypes)]
 unsafe extern "C" {
     fn system_call_entry();
@@ -240,22 +242,23 @@ extern "C" fn system_call_entered(current: &'static Tcb) -> ! {
     }
 }
 
-/// Called by `fast_path.S`: the current thread, whose registers are not saved, is about to wait with this receive timeout. Returns
-/// whether it is one of those that the fast path knows, and runs now.
+/// Called by `fast_path.S`: the current thread, whose registers are not saved, is about to wait
+/// with this receive timeout. Returns whether it is one of those that the fast path knows, and runs
+/// now.
 #[unsafe(no_mangle)]
 extern "C" fn begin_receive_timeout(current: &'static Tcb, timeout: u16) -> bool {
     fast::begin_receive_timeout(current, Time::from_raw(timeout))
 }
 
-/// Called by `fast_report.S`: `pager` answers the page fault of `thread` with the map item of these words. Returns whether that is
-/// done; else nothing is.
+/// Called by `fast_report.S`: `pager` answers the page fault of `thread` with the map item of these
+/// words. Returns whether that is done; else nothing is.
 #[unsafe(no_mangle)]
 extern "C" fn answer_fault(pager: &'static Tcb, thread: &'static Tcb, first: u64, second: u64) -> bool {
     fast::give_page(pager, thread, [first, second])
 }
 
-/// Called by `fast_report.S`: the current thread, whose registers are saved, has caused an invalid opcode. Returns whether it asks for
-/// the kernel interface page.
+/// Called by `fast_report.S`: the current thread, whose registers are saved, has caused an invalid
+/// opcode. Returns whether it asks for the kernel interface page.
 #[unsafe(no_mangle)]
 extern "C" fn asks_for_kernel_interface(current: &'static Tcb) -> bool {
     exception::asks_for_kernel_interface(current)
@@ -268,8 +271,8 @@ struct Readable {
     state: u64,
 }
 
-/// Called by `short_calls.S`: an ExchangeRegisters that changes nothing, of which only registers that a function may change are
-/// saved.
+/// Called by `short_calls.S`: an ExchangeRegisters that changes nothing, of which only registers
+/// that a function may change are saved.
 #[unsafe(no_mangle)]
 extern "C" fn find_readable(current: &'static Tcb, id: u64) -> Readable {
     match syscall::find_readable(current, ThreadId::from_raw(id)) {
@@ -285,7 +288,8 @@ struct ScheduleResults {
     times: u64,
 }
 
-/// Called by `short_calls.S`: a Schedule that changes nothing, of which no registers are saved. (Those that it may change are all ones, or no matter.)
+/// Called by `short_calls.S`: a Schedule that changes nothing, of which no registers are saved.
+/// (Those that it may change are all ones, or no matter.)
 #[unsafe(no_mangle)]
 extern "C" fn read_schedule(current: &'static Tcb, id: u64) -> ScheduleResults {
     match syscall::read_schedule(current, ThreadId::from_raw(id)) {
@@ -294,7 +298,8 @@ extern "C" fn read_schedule(current: &'static Tcb, id: u64) -> ScheduleResults {
     }
 }
 
-/// The results of MapControl, in RAX and RDX: [`MAP_DONE`] and the item's answer, or [`MAP_FAILED`], or 0: nothing was done.
+/// The results of MapControl, in RAX and RDX: [`MAP_DONE`] and the item's answer, or
+/// [`MAP_FAILED`], or 0: nothing was done.
 #[repr(C)]
 struct MapResults {
     done: u64,
@@ -305,7 +310,8 @@ struct MapResults {
 const MAP_DONE: u64 = 1;
 const MAP_FAILED: u64 = 2;
 
-/// Called by `short_calls.S`: a MapControl with one item, of which only registers that a function may change are saved.
+/// Called by `short_calls.S`: a MapControl with one item, of which only registers that a function
+/// may change are saved.
 #[unsafe(no_mangle)]
 extern "C" fn map_page(
     current: &'static Tcb,
@@ -328,8 +334,9 @@ extern "C" fn map_page(
 /// What [`create_thread`] and [`delete_thread`] did not do.
 const NOT_DONE: u32 = 2;
 
-/// Called by `short_calls.S`: a ThreadControl with a space, by who has the privilege, of which only registers that a function may
-/// change are saved. Returns what the caller gets, 1: it is done, or 0: it has failed; or [`NOT_DONE`]: nothing was done.
+/// Called by `short_calls.S`: a ThreadControl with a space, by who has the privilege, of which only
+/// registers that a function may change are saved. Returns what the caller gets, 1: it is done, or
+/// 0: it has failed; or [`NOT_DONE`]: nothing was done.
 #[unsafe(no_mangle)]
 extern "C" fn create_thread(
     id: u64,
@@ -365,15 +372,15 @@ fn answer(current: &'static Tcb, result: Option<Result<(), ErrorCode>>) -> u32 {
 /// What [`unmap_page`] and [`flush_page`] did not do: no fpage, as its size is none.
 const NOT_UNMAPPED: u64 = u64::MAX;
 
-/// Called by `short_calls.S`: an Unmap of one fpage, of which only registers that a function may change are saved. Returns what
-/// becomes of the fpage, or [`NOT_UNMAPPED`]: nothing was done.
+/// Called by `short_calls.S`: an Unmap of one fpage, of which only registers that a function may
+/// change are saved. Returns what becomes of the fpage, or [`NOT_UNMAPPED`]: nothing was done.
 #[unsafe(no_mangle)]
 extern "C" fn unmap_page(current: &'static Tcb, fpage: u64) -> u64 {
     syscall::unmap_page(current, Fpage::from_raw(fpage), false).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
-/// The same with flush: a function of its own, as the registers do not suffice for both in one; nor for what becomes of a page that
-/// goes and of one that can still be read.
+/// The same with flush: a function of its own, as the registers do not suffice for both in one; nor
+/// for what becomes of a page that goes and of one that can still be read.
 #[unsafe(no_mangle)]
 extern "C" fn flush_page(current: &'static Tcb, fpage: u64) -> u64 {
     let fpage = Fpage::from_raw(fpage);
@@ -438,8 +445,9 @@ fn serve_with(vector: u8, attend: fn() -> Next) -> Next {
     }
 }
 
-/// How long an idle processor looks for mail before it sleeps, in microseconds: about as long as an interrupt takes. (By the
-/// clock, not by rounds: an emulator in which processors take turns lets the others run in every round.)
+/// How long an idle processor looks for mail before it sleeps, in microseconds: about as long as an
+/// interrupt takes. (By the clock, not by rounds: an emulator in which processors take turns lets
+/// the others run in every round.)
 const POLL_TIME: u64 = 3;
 
 /// Looks for mail for so long. Returns whether some has come.
@@ -523,7 +531,8 @@ fn leave_by_dispatch(next: Next) -> ! {
     loop {
         match dispatch::dispatch(next) {
             Outcome::Resume(thread) => resume(thread),
-            // Visitors may come again and again, each before the processor has stopped polling: interrupts get their turn.
+            // Visitors may come again and again, each before the processor has stopped polling:
+            // interrupts get their turn.
             Outcome::Idle if has_waited && let Some(vector) = poll_interrupt() => next = serve(vector),
             Outcome::Idle => {
                 has_waited = true;

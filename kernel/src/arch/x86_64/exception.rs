@@ -1,5 +1,5 @@
-//! Exceptions that arrive while the kernel runs. The kernel never faults (K3), so these are a non-maskable interrupt and bugs,
-//! which are reported with everything the processor knows.
+//! Exceptions that arrive while the kernel runs. The kernel never faults (K3), so these are a
+//! non-maskable interrupt and bugs, which are reported with everything the processor knows.
 use core::fmt;
 
 use super::instructions::{frame_pointer, msr, read_cr2, read_cr3, read_msr, write_msr};
@@ -74,14 +74,14 @@ extern "C" fn kernel_mode_exception(frame: &mut Frame) {
     }
 }
 
-/// Runs `code` with GS base at this processor's data, whatever it was: an exception on the way in or out of the kernel, or
-/// one that does not wait for the kernel, may find the user's.
+/// Runs `code` with GS base at this processor's data, whatever it was: an exception on the way in
+/// or out of the kernel, or one that does not wait for the kernel, may find the user's.
 fn with_kernel_gs(code: impl FnOnce()) {
     let here = frame_pointer();
     // Before there is per-processor data, the code runs on the boot stack and knows so itself.
     let Some(owner) = stacks::owner(here) else { return code() };
-    // SAFETY: GS base exists in every 64-bit processor, `owner` is the executing processor's data, since this is its
-    // stack, and what was there is put back.
+    // SAFETY: GS base exists in every 64-bit processor, `owner` is the executing processor's data,
+    // since this is its stack, and what was there is put back.
     unsafe {
         let found = read_msr(msr::GS_BASE);
         write_msr(msr::GS_BASE, owner as u64);

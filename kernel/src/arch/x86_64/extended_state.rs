@@ -1,6 +1,7 @@
-//! The registers of x87, SSE and AVX. Never switched lazily (K14): a thread that has used them has an area, which is
-//! written whenever the processor leaves the thread and read when it comes back. While a thread without an area runs,
-//! CR0.TS is set (its first use is exception 7) and the registers hold the initial state.
+//! The registers of x87, SSE and AVX. Never switched lazily (K14): a thread that has used them has
+//! an area, which is written whenever the processor leaves the thread and read when it comes back.
+//! While a thread without an area runs, CR0.TS is set (its first use is exception 7) and the
+//! registers hold the initial state.
 use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +21,8 @@ const LEGACY: u32 = 512;
 /// CR0.TS.
 pub(super) const TASK_SWITCHED: u64 = 1 << 3;
 
-/// A thread's extended registers, in XSAVE's standard format (FXSAVE's on processors without XSAVE).
+/// A thread's extended registers, in XSAVE's standard format (FXSAVE's on processors without
+/// XSAVE).
 #[repr(C, align(64))]
 pub struct ExtendedState(UnsafeCell<[u8; LARGEST]>);
 
@@ -40,7 +42,8 @@ impl ExtendedState {
     fn save(&self) {
         let area = self.0.get();
         let components = COMPONENTS.load(Ordering::Relaxed);
-        // SAFETY: the area is large enough for all components and aligned; CR0.TS is clear (the callers' invariant).
+        // SAFETY: the area is large enough for all components and aligned; CR0.TS is clear (the
+        // callers' invariant).
         unsafe {
             if components == 0 {
                 asm!("fxsave64 [{}]", in(reg) area, options(nostack, preserves_flags));
@@ -54,7 +57,8 @@ impl ExtendedState {
     fn restore(&self) {
         let area = self.0.get();
         let components = COMPONENTS.load(Ordering::Relaxed);
-        // SAFETY: the area holds what `save` wrote, or the initial image, so restoring cannot fault; CR0.TS is clear.
+        // SAFETY: the area holds what `save` wrote, or the initial image, so restoring cannot
+        // fault; CR0.TS is clear.
         unsafe {
             if components == 0 {
                 asm!("fxrstor64 [{}]", in(reg) area, options(nostack, preserves_flags));
@@ -90,7 +94,8 @@ pub(super) fn init() {
     }
 }
 
-/// Enables the components on this processor; its registers hold the initial state then, and nobody may use them.
+/// Enables the components on this processor; its registers hold the initial state then, and nobody
+/// may use them.
 pub(super) fn enable() {
     let components = COMPONENTS.load(Ordering::Relaxed);
     if components != 0 {
@@ -109,7 +114,8 @@ pub(super) fn enable() {
 pub fn allocate_extended_state(account: Account) -> Result<&'static ExtendedState, OutOfMemory> {
     let address = SLAB.alloc(account)?;
     let area = arch::phys_to_virt(address);
-    // SAFETY: the slab gave memory of this size and alignment, which is the caller's alone from here on.
+    // SAFETY: the slab gave memory of this size and alignment, which is the caller's alone from
+    // here on.
     unsafe {
         area.cast::<u16>().write(CONTROL_WORD);
         area.add(MXCSR_OFFSET).cast::<u32>().write(MXCSR);
@@ -145,28 +151,32 @@ pub fn read_extended_state(state: &'static ExtendedState) -> ExtendedImage {
     image
 }
 
-/// Sets an area, whose thread's registers this processor does not hold, from an image that is valid here.
+/// Sets an area, whose thread's registers this processor does not hold, from an image that is valid
+/// here.
 pub fn write_extended_state(state: &'static ExtendedState, image: &ExtendedImage) {
     let size = area_size();
-    // SAFETY: the area has `area_size` bytes, and nobody else uses it while its thread is not loaded.
+    // SAFETY: the area has `area_size` bytes, and nobody else uses it while its thread is not
+    // loaded.
     let area = unsafe { core::slice::from_raw_parts_mut(state.0.get().cast::<u8>(), size) };
     area.copy_from_slice(&image.bytes()[..size]);
 }
 
-/// Returns an area. Its thread is not the one whose registers this processor holds (switch away from it first).
+/// Returns an area. Its thread is not the one whose registers this processor holds (switch away
+/// from it first).
 pub fn free_extended_state(state: &'static ExtendedState, account: Account) {
     let address: PhysAddr = arch::virt_to_phys(state);
     // SAFETY: the area came from the slab, and its thread gives up its only reference.
     unsafe { SLAB.free(address, account) }
 }
 
-/// The current thread, which had no area, uses its registers for the first time: they hold the initial state already.
+/// The current thread, which had no area, uses its registers for the first time: they hold the
+/// initial state already.
 pub fn enter_extended_state(_state: &'static ExtendedState) {
     allow_use(true);
 }
 
-/// The processor leaves a thread with area `from` for one with area `to` (none: never used). Between two threads without
-/// an area this does nothing.
+/// The processor leaves a thread with area `from` for one with area `to` (none: never used).
+/// Between two threads without an area this does nothing.
 #[inline]
 pub(super) fn switch_extended_state(
     from: Option<&'static ExtendedState>,

@@ -1,16 +1,17 @@
-// The fast path of IPC in assembly (K10): a message of untyped words from the current thread to one that waits for it, and
-// the current thread's wait. Up to seven words stay in registers. The message is an Ipc's, or the kernel's about a foreign system call
-// (K9), a page fault or an exception; or it is the answer to one of these.
+// The fast path of IPC in assembly (K10): a message of untyped words from the current thread to one
+// that waits for it, and the current thread's wait. Up to seven words stay in registers. The
+// message is an Ipc's, or the kernel's about a foreign system call (K9), a page fault or an
+// exception; or it is the answer to one of these.
 //
-// docs/src/ipc-fast-path.md says what each check is for. Until POINT OF NO RETURN nothing has changed that counts; what
-// does not qualify goes on in entry.S as if it had not been here. RDI points to the current thread, RCX to the receiver.
-// RBP and R11 are scratch (an Ipc destroys RBP, ABI 5). RSP is no stack here: first it is the user's, then the receiver's
-// priority.
+// docs/src/ipc-fast-path.md says what each check is for. Until POINT OF NO RETURN nothing has
+// changed that counts; what does not qualify goes on in entry.S as if it had not been here. RDI
+// points to the current thread, RCX to the receiver. RBP and R11 are scratch (an Ipc destroys RBP,
+// ABI 5). RSP is no stack here: first it is the user's, then the receiver's priority.
 //
 //   R9 MR0, RAX MR1, RBX MR2, R10 MR3, R12-R15 MR4-MR7; RSI to, RDX from, R8 timeouts
 
-// Goes to `other` unless DS, ES, FS and GS are null: the receiver is not to find the sender's. So is `timeout`, 16 bits, if
-// there is one to look at.
+// Goes to `other` unless DS, ES, FS and GS are null: the receiver is not to find the sender's. So
+// is `timeout`, 16 bits, if there is one to look at.
 .macro check_selectors other, timeout
     mov     ebp, ds
     mov     r11d, es
@@ -35,9 +36,9 @@
     jne     \other
 .endm
 
-// Goes to `other` unless the receiver is here, is known to be named, and no thread of a higher priority is ready: all three
-// are in one word. What was read of the receiver on this processor, before or afterwards, stays so if it is here. The
-// priority, as TCBs keep it, goes to ESP.
+// Goes to `other` unless the receiver is here, is known to be named, and no thread of a higher
+// priority is ready: all three are in one word. What was read of the receiver on this processor,
+// before or afterwards, stays so if it is here. The priority, as TCBs keep it, goes to ESP.
 .macro check_receiver other
     .if {several}
     mov     esp, [rcx + {where}]
@@ -63,8 +64,8 @@
     ja      \other
 .endm
 
-// The registers of x87, SSE and AVX from the current thread's to the receiver's, of which at least one has some.
-// RBP and R11 changed.
+// The registers of x87, SSE and AVX from the current thread's to the receiver's, of which at least
+// one has some. RBP and R11 changed.
 .macro switch_extended_registers
     mov     gs:[{scratch2}], rax
     mov     r11, rdx
@@ -102,7 +103,8 @@ fast_ipc:
     // The current thread waits for its partner, or for anybody.
     cmp     rdx, rsi
     jne     fast_open_wait
-    // The receiver takes this message. RSI is the sender's id from here on: the receiver has the other.
+    // The receiver takes this message. RSI is the sender's id from here on: the receiver has the
+    // other.
     mov     rsi, [rdi + {id}]
     cmp     [rcx + {offer}], rsi
     jne     fast_other_offer
@@ -117,8 +119,9 @@ fast_goes_on:
     je      fast_same_space
     cmp     qword ptr [r11 + {restriction}], 0
     jne     fast_restricted
-    // Extended registers, senders that wait for the current thread, what forbids to enter the receiver's space: each is a word
-    // of whose values the usual one alone has no sign. They are 0, but for the root table.
+    // Extended registers, senders that wait for the current thread, what forbids to enter the
+    // receiver's space: each is a word of whose values the usual one alone has no sign. They are 0,
+    // but for the root table.
 fast_reaches:
     mov     r11, [rdi + {extended_state}]
     or      r11, [rcx + {extended_state}]
@@ -145,7 +148,8 @@ fast_bases:
     swapgs
     mov     rdx, [rcx + {gs_base}]
     wrgsbase rdx
-    // Message registers behind the message are 0. RBP is the number of words, which the receiver has in the tag.
+    // Message registers behind the message are 0. RBP is the number of words, which the receiver
+    // has in the tag.
     movzx   ebp, r9w
     jmp     [fast_end + rbp * 8]
 fast_clear_1:
@@ -183,7 +187,8 @@ fast_copy:
     mov     rsi, rsp
     jmp     fast_clear_none
 
-// The partner's id is no global one, or nobody's: perhaps it is a local id, the same for both phases.
+// The partner's id is no global one, or nobody's: perhaps it is a local id, the same for both
+// phases.
 fast_local:
     test    esi, 0x3f
     jnz     not_fast_local
@@ -217,8 +222,8 @@ fast_local:
     mov     rdx, rsi
     jmp     not_fast_local
 
-// The receiver does not wait for a message of this sender's alone, but perhaps for anybody's, or for an answer. R9 becomes how
-// it goes on with that.
+// The receiver does not wait for a message of this sender's alone, but perhaps for anybody's, or
+// for an answer. R9 becomes how it goes on with that.
 fast_other_offer:
     mov     rbp, [rcx + {offer}]
     cmp     rbp, -1
@@ -242,7 +247,8 @@ fast_other_offer:
 3:  cmp     rdx, -1
     jne     fast_partner
     jmp     fast_waits                      // an open wait, whose receiver has been checked
-    // It waits until some time, for this sender or for anybody. Nobody stops the timeout: it ends without consequence.
+    // It waits until some time, for this sender or for anybody. Nobody stops the timeout: it ends
+    // without consequence.
 4:  btr     rbp, 62
     jnc     not_fast
     test    rbp, rbp
@@ -303,7 +309,8 @@ fast_open_wait:
     je      fast_waits
     jmp     fast_other_offer
 not_fast:
-    // The current thread named its partner in RDX, too, or waits for any thread: then the receiver is here, and has its id still.
+    // The current thread named its partner in RDX, too, or waits for any thread: then the receiver
+    // is here, and has its id still.
     mov     rsi, rdx
     cmp     rdx, -1
     cmove   rsi, [rcx + {id}]
@@ -358,8 +365,8 @@ fast_extended:
     mov     r11, [rbp + {entry_root}]
     jmp     fast_enter
 
-// A receive timeout, or selectors. Everything that could stand in the way later is looked at here, since nothing may any more
-// when the offer says that it ends some time: that is a word of RDX.
+// A receive timeout, or selectors. Everything that could stand in the way later is looked at here,
+// since nothing may any more when the offer says that it ends some time: that is a word of RDX.
 fast_timed:
     test    r8w, r8w
     jz      not_fast
@@ -415,7 +422,8 @@ fast_restricted:
     je      fast_reaches
     jmp     not_fast
 
-// A program that uses I/O ports, in space R11, would leave it: its permission bitmap counts no more. Either no space or the owner decides.
+// A program that uses I/O ports, in space R11, would leave it: its permission bitmap counts no
+// more. Either no space or the owner decides.
 fast_from_ports:
     bt      qword ptr [r11 + {entry_root}], {ports_bit}
     jnc     not_fast
@@ -426,7 +434,8 @@ fast_from_ports:
 2:  mov     word ptr gs:[{bitmap_offset}], {no_bitmap}
     jmp     fast_reaches
 
-// The receiver's space, RBP, cannot be entered, or uses I/O ports: the permission bitmap counts if it is that space's.
+// The receiver's space, RBP, cannot be entered, or uses I/O ports: the permission bitmap counts if
+// it is that space's.
 fast_no_entry:
     bt      r11, {ports_bit}
     jnc     not_fast

@@ -1,7 +1,8 @@
-// Foreign system calls (K9), page faults and exceptions that become messages to a waiting handler, by the rules and macros of
-// fast_path.S.
+// Foreign system calls (K9), page faults and exceptions that become messages to a waiting handler,
+// by the rules and macros of fast_path.S.
 
-// A foreign system call (K9). RSP points to the current thread, the user's stack pointer is in the scratch word.
+// A foreign system call (K9). RSP points to the current thread, the user's stack pointer is in the
+// scratch word.
 foreign:
     mov     rsp, gs:[{current}]
     mov     rsp, [rsp + {space}]
@@ -51,8 +52,9 @@ fast_call:
     mov     rdx, rsi
     not     rdx
 
-// Sends the kernel's message in the current thread's name, whose registers are saved, to RSI. RDX is what the thread offers
-// then, R8 where it goes on if this does not do, with RSP as general_entry has it.
+// Sends the kernel's message in the current thread's name, whose registers are saved, to RSI. RDX
+// is what the thread offers then, R8 where it goes on if this does not do, with RSP as
+// general_entry has it.
 fast_report:
     mov     rbp, [rdi + {space}]
     cmp     byte ptr [rbp + {keeps_handlers}], 0
@@ -93,8 +95,8 @@ fast_report_in_space:
     jne     fast_same_space
     jmp     fast_report_fails
 
-// An exception of the current thread, RDI, whose registers are saved; RSI is the vector, RDX the error code. Some have a meaning of
-// their own, or may have one.
+// An exception of the current thread, RDI, whose registers are saved; RSI is the vector, RDX the
+// error code. Some have a meaning of their own, or may have one.
 fast_exception:
     cmp     qword ptr gs:[{foreign_limit}], 0
     je      saved_interrupt
@@ -118,7 +120,8 @@ fast_raised:
     movabs  rdx, {exception_offer}
     or      rdx, rsi
     jmp     fast_report_to
-// The handler is the one that the program says. An undefined instruction may be the question where the kernel interface page is.
+// The handler is the one that the program says. An undefined instruction may be the question where
+// the kernel interface page is.
 exception_without_owner:
     cmp     qword ptr [rbp + {restriction}], 0
     jne     general_exception
@@ -146,8 +149,8 @@ general_exception:
     mov     rdx, [rdi + {fault} + 8]
     jmp     saved_interrupt
 
-// The rest of an exception's message, of which R9 and RBP say too much: the thread RDI tells RCX. Up to the seventh word it is in
-// its registers.
+// The rest of an exception's message, of which R9 and RBP say too much: the thread RDI tells RCX.
+// Up to the seventh word it is in its registers.
 .macro tell_word number, from
     mov     rbp, [rdi + \from]
     mov     [r11 + {message_register_8} + (\number - 8) * 8], rbp
@@ -174,7 +177,8 @@ fast_end_report:
     movzx   ebp, r9w
     jmp     fast_clear_none
 
-// The answer to an exception: RCX goes on with the registers that the message of RDI says. GS is the user's.
+// The answer to an exception: RCX goes on with the registers that the message of RDI says. GS is
+// the user's.
 .macro take_word number, register
     mov     \register, [rdi + {message_register_8} + (\number - 8) * 8]
 .endm
@@ -203,8 +207,9 @@ fast_end_exception:
     swapgs
     iretq
 
-// An invalid opcode of the current thread, RDI, whose registers are saved: perhaps an emulation library hands a foreign system
-// call on (K9), whose registers are those that it has, with the return address in RCX and the flags in R11.
+// An invalid opcode of the current thread, RDI, whose registers are saved: perhaps an emulation
+// library hands a foreign system call on (K9), whose registers are those that it has, with the
+// return address in RCX and the flags in R11.
 fast_forward:
     mov     rcx, [rdi + {space}]
     cmp     dword ptr [rcx + {system_call_mode}], {bounce}
@@ -268,7 +273,8 @@ fast_fault:
 2:  mov     rdx, rsi
     bts     rdx, 63
     jmp     fast_report_to
-// Whom the program says; not so if its space has an owner, or a redirector, or is sigma0's, whose faults are the kernel's.
+// Whom the program says; not so if its space has an owner, or a redirector, or is sigma0's, whose
+// faults are the kernel's.
 fault_without_owner:
     mov     rsi, [rdi + {utcb}]
     mov     rsi, [rsi + {utcb_pager}]
@@ -282,9 +288,10 @@ general_fault:
     mov     rdx, gs:[{scratch}]
     jmp     saved_interrupt
 
-// A message with typed items or flags: perhaps the answer to a page fault, one map item and nothing else. RDI points to the current
-// thread, everything else is as at system_call_entry. Everything that could stand in the way is looked at first, as in fast_path.S;
-// then a function maps the page, if it can do so at once.
+// A message with typed items or flags: perhaps the answer to a page fault, one map item and nothing
+// else. RDI points to the current thread, everything else is as at system_call_entry. Everything
+// that could stand in the way is looked at first, as in fast_path.S; then a function maps the page,
+// if it can do so at once.
 fast_item:
     cmp     r9w, {map_item}
     jne     not_fast_yet

@@ -37,7 +37,8 @@ bitflags! {
         const MACHINE_CHECK = 1 << 11;
         /// Runs under a hypervisor or emulator.
         const HYPERVISOR = 1 << 12;
-        /// Indirect branches of user programs do not steer the kernel's while one bit is set for good (Intel).
+        /// Indirect branches of user programs do not steer the kernel's while one bit is set for
+        /// good (Intel).
         const ENHANCED_IBRS = 1 << 13;
         /// The same, as AMD has it.
         const AUTOMATIC_IBRS = 1 << 14;
@@ -120,8 +121,8 @@ const CR0_TASK_SWITCHED: u64 = 1 << 3;
 const CR0_NUMERIC_ERROR: u64 = 1 << 5;
 const CR0_WRITE_PROTECT: u64 = 1 << 16;
 
-/// Turns the protections on, on the executing processor, and makes every way into the kernel refuse until the entry code
-/// sets its own (K14: SYSENTER refuses for good).
+/// Turns the protections on, on the executing processor, and makes every way into the kernel refuse
+/// until the entry code sets its own (K14: SYSENTER refuses for good).
 pub fn enable() {
     let mut cr4 = read_cr4() | 1 << 9 | 1 << 10; // OSFXSR, OSXMMEXCPT
     for (feature, number) in [
@@ -145,8 +146,9 @@ pub fn enable() {
     /// Everything but the fixed bit 1 is cleared by SYSCALL.
     const CLEARED_FLAGS: u64 = 0x3f_7fd5;
     let automatic_ibrs = if has(Features::AUTOMATIC_IBRS) { 1 << 21 } else { 0 };
-    // SAFETY: only bits whose features were found are set; the kernel keeps to what they forbid (it never touches user
-    // pages through user addresses and has no writable code). The registers exist in every 64-bit processor.
+    // SAFETY: only bits whose features were found are set; the kernel keeps to what they forbid (it
+    // never touches user pages through user addresses and has no writable code). The registers
+    // exist in every 64-bit processor.
     unsafe {
         write_cr0(cr0);
         write_cr4(cr4);

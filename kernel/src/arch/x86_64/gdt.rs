@@ -1,5 +1,5 @@
-//! Segments and the task-state segment. The selectors that user programs see are those of ABI 16: CS 0x2b, SS and the
-//! data segments 0x23, GS 0x33. There is no 32-bit user segment (K14).
+//! Segments and the task-state segment. The selectors that user programs see are those of ABI 16:
+//! CS 0x2b, SS and the data segments 0x23, GS 0x33. There is no 32-bit user segment (K14).
 use core::arch::asm;
 use core::mem::{offset_of, size_of};
 
@@ -15,10 +15,12 @@ pub const USER_CODE: u16 = 0x2b;
 pub const USER_GS: u16 = 0x33;
 const TASK_STATE: u16 = 0x38;
 
-/// STAR: SYSCALL loads CS 0x08 and SS 0x10; 64-bit SYSRET loads CS 0x18 + 16 and SS 0x18 + 8 with privilege level 3.
+/// STAR: SYSCALL loads CS 0x08 and SS 0x10; 64-bit SYSRET loads CS 0x18 + 16 and SS 0x18 + 8 with
+/// privilege level 3.
 pub const STAR: u64 = (0x18 | 3) << 48 | (KERNEL_CODE as u64) << 32;
 
-/// Interrupt stack table indices (1-based as in the gate descriptors). These entries do not trust GS (K5).
+/// Interrupt stack table indices (1-based as in the gate descriptors). These entries do not trust
+/// GS (K5).
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub enum InterruptStack {
@@ -30,8 +32,9 @@ pub enum InterruptStack {
     Debug = 3,
     /// Double fault.
     DoubleFault = 4,
-    /// Page fault, general protection, invalid opcode: what a mistake in entry code leads to, whose RSP is no stack. These trust GS
-    /// where they come from user mode, and arrive where interrupts from there do; from kernel mode they move on.
+    /// Page fault, general protection, invalid opcode: what a mistake in entry code leads to, whose
+    /// RSP is no stack. These trust GS where they come from user mode, and arrive where interrupts
+    /// from there do; from kernel mode they move on.
     Fault = 5,
 }
 
@@ -41,7 +44,8 @@ pub const INTERRUPT_STACKS: usize = 5;
 /// Words of the I/O permission bitmap, of 64 ports each.
 pub const PORT_WORDS: usize = 65536 / 64;
 
-/// The 64-bit task-state segment with its I/O permission bitmap. All ones in the bitmap: no port is open.
+/// The 64-bit task-state segment with its I/O permission bitmap. All ones in the bitmap: no port is
+/// open.
 #[repr(C, packed)]
 pub struct TaskState {
     reserved0: u32,
@@ -103,7 +107,8 @@ impl TaskState {
         self.bitmap_offset = if counts { Self::BITMAP } else { Self::NO_BITMAP };
     }
 
-    /// Opens, of the 64 ports from 64 * `word` on, those that are 1 in `open`, and closes the others.
+    /// Opens, of the 64 ports from 64 * `word` on, those that are 1 in `open`, and closes the
+    /// others.
     pub fn set_ports(&mut self, word: usize, open: u64) {
         self.closed[word] = !open;
     }
@@ -153,11 +158,13 @@ impl DescriptorTable {
         ])
     }
 
-    /// Makes this table and the task state those of the executing processor, and loads the kernel's segments.
+    /// Makes this table and the task state those of the executing processor, and loads the kernel's
+    /// segments.
     ///
     /// # Safety
-    /// Called once per pair of tables, on the processor they belong to, before user code runs there. Afterwards the
-    /// processor reads both tables: the task state may be changed only by this processor, with interrupts off.
+    /// Called once per pair of tables, on the processor they belong to, before user code runs
+    /// there. Afterwards the processor reads both tables: the task state may be changed only by
+    /// this processor, with interrupts off.
     pub unsafe fn load(&'static mut self, task: *const TaskState) {
         let base = task as u64;
         let limit = size_of::<TaskState>() as u64 - 1;
@@ -168,9 +175,10 @@ impl DescriptorTable {
             | (base >> 24 & 0xff) << 56;
         self.0[8] = base >> 32;
         let pointer = TablePointer { limit: size_of::<Self>() as u16 - 1, base: self as *const Self as u64 };
-        // SAFETY: the table is static and its segments are as the selectors say. The far return reloads CS with the
-        // kernel's code segment; the data segments get the null selector, which 64-bit mode never consults in ring 0.
-        // GS and FS bases are zeroed by that, which the caller (arch::cpu_local) sets afterwards.
+        // SAFETY: the table is static and its segments are as the selectors say. The far return
+        // reloads CS with the kernel's code segment; the data segments get the null selector, which
+        // 64-bit mode never consults in ring 0. GS and FS bases are zeroed by that, which the
+        // caller (arch::cpu_local) sets afterwards.
         unsafe {
             asm!(
                 "lgdt [{pointer}]",

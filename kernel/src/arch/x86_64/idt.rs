@@ -27,7 +27,8 @@ unsafe extern "C" {
     static interrupt_vectors: [[u8; 16]; 256];
 }
 
-/// The breakpoint vector: the only one that user programs may raise with `int` (kernel debugger interface, ABI 15).
+/// The breakpoint vector: the only one that user programs may raise with `int` (kernel debugger
+/// interface, ABI 15).
 const BREAKPOINT: usize = 3;
 
 /// The first vector that is no exception's.
@@ -81,8 +82,8 @@ pub(super) fn init() {
     }
 }
 
-/// From now on faults in kernel mode are reported wherever RSP points. Called once, by the first processor, when its task state is
-/// loaded; others load theirs before the table.
+/// From now on faults in kernel mode are reported wherever RSP points. Called once, by the first
+/// processor, when its task state is loaded; others load theirs before the table.
 pub(super) fn use_fault_stack() {
     // SAFETY: it runs once, alone; until the next fault no processor reads these entries.
     let table = unsafe { &mut TABLE.get_mut().0 };
@@ -96,8 +97,8 @@ pub(super) fn use_fault_stack() {
 /// Makes the table that of the executing processor.
 ///
 /// # Safety
-/// [`init`] has run, and the processor's task state with its interrupt stacks is loaded or will be before the first
-/// interrupt that uses one.
+/// [`init`] has run, and the processor's task state with its interrupt stacks is loaded or will be
+/// before the first interrupt that uses one.
 pub(super) unsafe fn load() {
     #[repr(C, packed)]
     struct Pointer {

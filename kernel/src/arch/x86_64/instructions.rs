@@ -1,4 +1,5 @@
-//! The processor's instructions that Rust has no word for. Each function is one instruction (or one inseparable pair).
+//! The processor's instructions that Rust has no word for. Each function is one instruction (or one
+//! inseparable pair).
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid_count, CpuidResult};
 use core::sync::atomic::{Ordering, compiler_fence};
@@ -63,12 +64,12 @@ pub unsafe fn copy_words(to: *mut u64, from: *const u64, count: usize) {
     }
 }
 
-/// Calls `function` where that is hardly ever done: nothing but RAX changes for the caller, so that what it has in registers can
-/// stay there, and its other ways need not save any.
+/// Calls `function` where that is hardly ever done: nothing but RAX changes for the caller, so that
+/// what it has in registers can stay there, and its other ways need not save any.
 #[inline(always)]
 pub fn call_seldom(function: extern "C" fn(u64, u64), first: u64, second: u64) {
-    // SAFETY: `call_saving_registers` (entry.S) calls the function as the compiler would and leaves all registers but RAX as
-    // they are.
+    // SAFETY: `call_saving_registers` (entry.S) calls the function as the compiler would and leaves
+    // all registers but RAX as they are.
     unsafe {
         asm!("call call_saving_registers", inout("rax") function => _, in("rdi") first, in("rsi") second);
     }
@@ -85,8 +86,9 @@ pub fn ask_seldom(function: extern "C" fn(u64, u64) -> u64, first: u64, second: 
     result
 }
 
-/// All accesses behind it come after all before it; called next to an atomic exchange of any kind, which has a LOCK prefix and
-/// does that itself. So this is no instruction, and only the compiler is told.
+/// All accesses behind it come after all before it; called next to an atomic exchange of any kind,
+/// which has a LOCK prefix and does that itself. So this is no instruction, and only the compiler
+/// is told.
 #[inline(always)]
 pub fn fence_after_exchange() {
     compiler_fence(Ordering::SeqCst);
@@ -165,10 +167,12 @@ macro_rules! control_register {
         #[doc = concat!("Writes ", $name, ".")]
         ///
         /// # Safety
-        /// The value must be valid on this processor and keep what the rest of the kernel relies on.
+        /// The value must be valid on this processor and keep what the rest of the kernel relies
+        /// on.
         #[inline]
         pub unsafe fn $write(value: u64) {
-            // SAFETY: the caller's promise. Not `nomem`: the write may change what memory accesses mean.
+            // SAFETY: the caller's promise. Not `nomem`: the write may change what memory accesses
+            // mean.
             unsafe { asm!(concat!("mov ", $name, ", {}"), in(reg) value, options(nostack, preserves_flags)) }
         }
     };
@@ -218,11 +222,12 @@ pub fn frame_pointer() -> u64 {
     value
 }
 
-/// Turns interrupts off and stops this processor for good. A non-maskable interrupt is reported and then it stops
-/// again.
+/// Turns interrupts off and stops this processor for good. A non-maskable interrupt is reported and
+/// then it stops again.
 pub fn stop() -> ! {
     loop {
-        // SAFETY: with interrupts off nothing runs after HLT but non-maskable interrupts, whose handler is independent.
+        // SAFETY: with interrupts off nothing runs after HLT but non-maskable interrupts, whose
+        // handler is independent.
         unsafe { asm!("cli", "hlt", options(nomem, nostack)) }
     }
 }

@@ -9,7 +9,8 @@
 //! | 239..254 | the old interrupt controllers, closed: only spurious ones |
 //! | 255 | spurious, of the local APIC |
 //!
-//! Interrupts are taken in user mode and in [`super::wait_for_interrupt`]; both pass the vector to [`take_interrupt`].
+//! Interrupts are taken in user mode and in [`super::wait_for_interrupt`]; both pass the vector to
+//! [`take_interrupt`].
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::features::{self, Features};
@@ -27,9 +28,11 @@ const SPURIOUS: u8 = 255;
 /// The local APIC reports waiting interrupts in groups of 32 vectors.
 const GROUP: u32 = 32;
 
-/// How many message-signalled interrupts there are. Their vectors follow those of the lines. Set at boot.
+/// How many message-signalled interrupts there are. Their vectors follow those of the lines. Set at
+/// boot.
 static MESSAGES: AtomicU32 = AtomicU32::new(0);
-/// The groups of vectors that [`interrupt_pending`] looks at end here: messages are among them once a device can know one.
+/// The groups of vectors that [`interrupt_pending`] looks at end here: messages are among them once
+/// a device can know one.
 static GROUPS_END: AtomicU32 = AtomicU32::new(2);
 
 /// Where a device writes what, to interrupt a processor.
@@ -51,8 +54,8 @@ pub enum Interrupt {
     Spurious,
 }
 
-/// Sets up the controllers: every line masked, one-shot timer stopped. Without usable ACPI tables there are no lines.
-/// Messages have the vectors that are left, as many as are configured.
+/// Sets up the controllers: every line masked, one-shot timer stopped. Without usable ACPI tables
+/// there are no lines. Messages have the vectors that are left, as many as are configured.
 pub(super) fn init(tables: &Result<Tables, AcpiError>) {
     pic::disable(OLD_CONTROLLERS);
     assert!(features::has(Features::APIC), "this processor has no local APIC");
@@ -109,8 +112,8 @@ pub fn message_interrupts() -> u32 {
     MESSAGES.load(Ordering::Relaxed)
 }
 
-/// The address and the data of message `number`, which exists, for a device that is to interrupt `processor` by it: fixed
-/// delivery, edge-triggered.
+/// The address and the data of message `number`, which exists, for a device that is to interrupt
+/// `processor` by it: fixed delivery, edge-triggered.
 pub fn interrupt_message(number: u32, processor: u32) -> (u64, u64) {
     let vector = first_message() + number;
     // Relaxed: a late look only delays the interrupt.
@@ -135,7 +138,8 @@ pub fn unmask_interrupt(line: u32) {
     io_apic::unmask(line);
 }
 
-/// Lets a line, which is masked, interrupt `processor` from now on. One that no controller has is ignored.
+/// Lets a line, which is masked, interrupt `processor` from now on. One that no controller has is
+/// ignored.
 pub fn direct_interrupt(line: u32, processor: u32) {
     io_apic::direct(line, boot::processors::local_apic_id(processor));
 }
@@ -145,8 +149,9 @@ pub fn raise_line(line: u32, processor: u32) {
     LOCAL_APIC.send_interrupt(boot::processors::local_apic_id(processor), FIRST_LINE + line as u8);
 }
 
-/// Acknowledges the interrupt that came with `vector` and says what it is. A line is masked before it is acknowledged
-/// (ABI 13), so that it does not come again until [`unmask_interrupt`]. Messages cannot be masked here.
+/// Acknowledges the interrupt that came with `vector` and says what it is. A line is masked before
+/// it is acknowledged (ABI 13), so that it does not come again until [`unmask_interrupt`]. Messages
+/// cannot be masked here.
 pub fn take_interrupt(vector: u8) -> Interrupt {
     let interrupt = match vector {
         TIMER => Interrupt::Timer,
@@ -167,8 +172,8 @@ pub fn take_interrupt(vector: u8) -> Interrupt {
     interrupt
 }
 
-/// How many short steps (of about 50 instructions) of a long operation go by between two polls, which read device
-/// registers.
+/// How many short steps (of about 50 instructions) of a long operation go by between two polls,
+/// which read device registers.
 pub const POLL_INTERVAL: u32 = 64;
 
 /// Is an interrupt waiting, so that a long operation should stop at its preemption point?

@@ -1,4 +1,5 @@
-//! The I/O APICs: one redirection entry per interrupt line. Lines are ACPI's global system interrupts.
+//! The I/O APICs: one redirection entry per interrupt line. Lines are ACPI's global system
+//! interrupts.
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::paging;
@@ -30,7 +31,8 @@ static LINES: AtomicU32 = AtomicU32::new(0);
 impl Windows {
     fn select(&self, controller: usize, register: u32) -> *mut u32 {
         let window = self.0[controller] as *mut u32;
-        // SAFETY: the window is mapped for ever, and the lock keeps others from selecting meanwhile.
+        // SAFETY: the window is mapped for ever, and the lock keeps others from selecting
+        // meanwhile.
         unsafe { window.write_volatile(register) }
         window.wrapping_byte_add(0x10)
     }
@@ -46,8 +48,9 @@ impl Windows {
     }
 }
 
-/// Maps all controllers, masks every line, and directs them to `destination` with vectors from `first_vector` on, one
-/// per line, as long as vectors below `end_vector` last. Calls `reserve` with the memory of each.
+/// Maps all controllers, masks every line, and directs them to `destination` with vectors from
+/// `first_vector` on, one per line, as long as vectors below `end_vector` last. Calls `reserve`
+/// with the memory of each.
 pub(super) fn init(
     tables: &Tables,
     destination: u32,
@@ -112,8 +115,8 @@ pub(super) fn unmask(line: u32) {
     }
 }
 
-/// Directs the line, which is masked, to the processor whose local APIC has this id, below 256. Lines that no controller has
-/// are ignored.
+/// Directs the line, which is masked, to the processor whose local APIC has this id, below 256.
+/// Lines that no controller has are ignored.
 pub(super) fn direct(line: u32, destination: u32) {
     if let Some((index, register)) = find(line) {
         WINDOWS.lock().write(index, register + 1, destination << 24);

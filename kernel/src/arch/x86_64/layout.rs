@@ -15,8 +15,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::memory::PhysAddr;
 
-/// First address that is not the user's. The page below the canonical boundary is left out, so that an instruction
-/// cannot end there (SYSRET with a non-canonical RCX).
+/// First address that is not the user's. The page below the canonical boundary is left out, so that
+/// an instruction cannot end there (SYSRET with a non-canonical RCX).
 pub const USER_END: u64 = (1 << 47) - 4096;
 /// Where the direct map begins.
 pub const DIRECT_MAP: u64 = 0xffff_8000_0000_0000;
@@ -26,8 +26,8 @@ pub const DIRECT_MAP_SIZE: u64 = 64 << 40;
 pub const STACKS: u64 = 0xffff_fe00_0000_0000;
 /// Device registers.
 pub const DEVICES: u64 = 0xffff_fe80_0000_0000;
-/// The page of system-call stubs, readable and executable by every user program, at the same address in every space
-/// (K9). Its content is the image's section `.stubs`.
+/// The page of system-call stubs, readable and executable by every user program, at the same
+/// address in every space (K9). Its content is the image's section `.stubs`.
 pub const STUB_PAGE: u64 = 0xffff_ff00_0000_0000;
 /// Virtual minus physical link address of the image.
 pub const IMAGE: u64 = 0xffff_ffff_8000_0000;
@@ -44,8 +44,9 @@ pub(super) fn displacement() -> u64 {
     DISPLACEMENT.load(Ordering::Relaxed)
 }
 
-/// Where physical memory is reached. Valid only for memory of the boot memory map ([`super::paging::is_direct_mapped`]);
-/// device registers are mapped by [`super::paging::map_device`].
+/// Where physical memory is reached. Valid only for memory of the boot memory map
+/// ([`super::paging::is_direct_mapped`]); device registers are mapped by
+/// [`super::paging::map_device`].
 #[inline]
 pub fn phys_to_virt(physical: PhysAddr) -> *mut u8 {
     DIRECT_MAP.wrapping_add(physical.value()) as *mut u8

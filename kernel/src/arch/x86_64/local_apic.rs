@@ -40,8 +40,9 @@ impl Access for Registers {
 
     #[inline]
     fn write_memory(&self, offset: u32, value: u32) {
-        // The memory is uncached: it is written after what was written before.
-        // SAFETY: the registers are mapped there for ever; the values are those that the local APIC's module means.
+        // The memory is uncached: it is written after what was written before. SAFETY: the
+        // registers are mapped there for ever; the values are those that the local APIC's module
+        // means.
         unsafe { Self::at(offset).write_volatile(value) }
     }
 
@@ -53,20 +54,21 @@ impl Access for Registers {
 
     #[inline]
     fn write_msr(&self, number: u32, value: u64) {
-        // SAFETY: x2APIC mode is on, so the register exists; the values are those that the local APIC's module means.
+        // SAFETY: x2APIC mode is on, so the register exists; the values are those that the local
+        // APIC's module means.
         unsafe { write_msr(number, value) }
     }
 
     #[inline]
     fn complete_writes(&self) {
-        // WRMSR to these registers does not wait for earlier stores, and MFENCE alone does not hold it up (Intel SDM 3A, "x2APIC
-        // Register Access").
-        // SAFETY: every 64-bit processor has both.
+        // WRMSR to these registers does not wait for earlier stores, and MFENCE alone does not hold
+        // it up (Intel SDM 3A, "x2APIC Register Access"). SAFETY: every 64-bit processor has both.
         unsafe { asm!("mfence", "lfence", options(nostack, preserves_flags)) }
     }
 }
 
-/// Finds and maps the registers; returns the memory they take, which is the kernel's. Once, by the boot processor.
+/// Finds and maps the registers; returns the memory they take, which is the kernel's. Once, by the
+/// boot processor.
 pub(super) fn map() -> Option<PhysRange> {
     // SAFETY: every processor with a local APIC has the register.
     let base = unsafe { read_msr(msr::APIC_BASE) };
@@ -83,7 +85,7 @@ pub(super) fn map() -> Option<PhysRange> {
 /// Brings the local APIC of another processor into the mode of the first one's.
 pub(super) fn follow_first() {
     let mode = if LOCAL_APIC.0.is_x2apic() { BASE_X2APIC } else { 0 };
-    // SAFETY: every processor with a local APIC has the register; the first processor found the mode to exist, and the
-    // address of the registers stays as it is.
+    // SAFETY: every processor with a local APIC has the register; the first processor found the
+    // mode to exist, and the address of the registers stays as it is.
     unsafe { write_msr(msr::APIC_BASE, read_msr(msr::APIC_BASE) | BASE_ENABLED | mode) }
 }

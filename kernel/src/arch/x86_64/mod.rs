@@ -1,4 +1,5 @@
-//! The processor: everything that only x86-64 knows. The rest of the kernel uses the names of `crate::arch`.
+//! The processor: everything that only x86-64 knows. The rest of the kernel uses the names of
+//! `crate::arch`.
 pub mod boot;
 mod cpu_local;
 mod crash;
@@ -58,14 +59,15 @@ pub use tlb::flush_caches;
 /// The port of the emulator's `isa-debug-exit` device, as the test harness configures it.
 const DEBUG_EXIT_PORT: u16 = 0xf4;
 
-/// Ends the emulator with exit status `code * 2 + 1`, where it was started with `-device isa-debug-exit,iobase=0xf4`.
-/// Elsewhere nothing happens.
+/// Ends the emulator with exit status `code * 2 + 1`, where it was started with
+/// `-device isa-debug-exit,iobase=0xf4`. Elsewhere nothing happens.
 pub fn debug_exit(code: u32) {
     // SAFETY: the port belongs to no device of a PC but that one.
     unsafe { instructions::out32(DEBUG_EXIT_PORT, code) }
 }
 
-/// Restarts the machine: by the keyboard controller, as a PC is, and if that does not help by its reset register.
+/// Restarts the machine: by the keyboard controller, as a PC is, and if that does not help by its
+/// reset register.
 pub fn reset() -> ! {
     const KEYBOARD: u16 = 0x64;
     const PULSE_RESET: u8 = 0xfe;
@@ -81,7 +83,8 @@ pub fn reset() -> ! {
     stop()
 }
 
-/// Can the word at `address` be read without a fault? For backtraces: true for kernel stacks and the image's data.
+/// Can the word at `address` be read without a fault? For backtraces: true for kernel stacks and
+/// the image's data.
 pub fn is_stack_word(address: u64) -> bool {
     address.is_multiple_of(8)
         && (stacks::contains(address)
@@ -93,15 +96,17 @@ pub fn is_code(address: u64) -> bool {
     (layout::image_start()..layout::text_end()).contains(&address)
 }
 
-/// Waits with interrupts open until one arrives and returns its vector, unacknowledged, with interrupts off again.
+/// Waits with interrupts open until one arrives and returns its vector, unacknowledged, with
+/// interrupts off again.
 ///
-/// This and [`poll_interrupt`] are the only places where the kernel opens interrupts (K2). Home processor only.
+/// This and [`poll_interrupt`] are the only places where the kernel opens interrupts (K2). Home
+/// processor only.
 pub fn wait_for_interrupt() -> u8 {
     let local = cpu_local();
     loop {
         local.idle_vector.set(0);
-        // SAFETY: STI takes effect after the next instruction, so no interrupt is lost between it and HLT. What takes it
-        // (vectors.S) notes the vector and returns with interrupts off.
+        // SAFETY: STI takes effect after the next instruction, so no interrupt is lost between it
+        // and HLT. What takes it (vectors.S) notes the vector and returns with interrupts off.
         unsafe { asm!("sti", "hlt", "cli", options(nostack)) }
         match local.idle_vector.get() {
             0 => {}
@@ -134,7 +139,8 @@ pub fn image_range() -> PhysRange {
     PhysRange::new(physical(layout::image_start()), physical(layout::boot_memory_end()))
 }
 
-/// Where memory that a user program has mapped can be reached, if it is memory: device registers cannot.
+/// Where memory that a user program has mapped can be reached, if it is memory: device registers
+/// cannot.
 pub fn user_memory_to_virt(address: PhysAddr) -> Option<*mut u8> {
     is_direct_mapped(PhysRange::new(address, address.offset(1))).then(|| phys_to_virt(address))
 }
@@ -145,8 +151,8 @@ pub fn user_memory_to_virt(address: PhysAddr) -> Option<*mut u8> {
 /// Both ranges are memory that belongs to users, reached through the direct map.
 #[inline]
 pub unsafe fn copy_user_memory(to: *mut u8, from: *const u8, size: usize) {
-    // SAFETY: the caller's promise. Instructions and not a Rust copy, because users' other threads write concurrently. DF
-    // is clear in the kernel.
+    // SAFETY: the caller's promise. Instructions and not a Rust copy, because users' other threads
+    // write concurrently. DF is clear in the kernel.
     unsafe {
         asm!(
             "rep movsq",

@@ -1,4 +1,5 @@
-//! The kernel's own page tables: built once at boot, write-xor-execute, global, in the largest pages there are.
+//! The kernel's own page tables: built once at boot, write-xor-execute, global, in the largest
+//! pages there are.
 use bitflags::bitflags;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -65,12 +66,14 @@ pub fn kernel_root() -> PhysAddr {
 /// The 256 root entries of the kernel half, which every space's root table gets a copy of.
 pub fn kernel_half() -> &'static [u64; 256] {
     let root = layout::phys_to_virt(kernel_root()).cast::<u64>();
-    // SAFETY: the root table is boot memory, never freed, and its kernel half is constant once `init` returned.
+    // SAFETY: the root table is boot memory, never freed, and its kernel half is constant once
+    // `init` returned.
     unsafe { &*root.add(256).cast() }
 }
 
-/// Is the physical range part of the direct map? User programs may hold mappings of device memory, which is not; the
-/// kernel must ask before it reaches such a page through [`layout::phys_to_virt`].
+/// Is the physical range part of the direct map? User programs may hold mappings of device memory,
+/// which is not; the kernel must ask before it reaches such a page through
+/// [`layout::phys_to_virt`].
 pub fn is_direct_mapped(range: PhysRange) -> bool {
     let mut address = range.start.align_down(PAGE_BITS).value();
     let end = range.end.value();
@@ -111,10 +114,11 @@ fn page_size_at(root: PhysAddr, address: u64) -> Option<u64> {
     None
 }
 
-/// Maps a physical range at a kernel address in the largest pages that alignment and processor allow.
+/// Maps a physical range at a kernel address in the largest pages that alignment and processor
+/// allow.
 ///
-/// The range must be unmapped; both addresses and the size are multiples of [`PAGE_SIZE`]. Boot only (takes tables from the
-/// boot memory).
+/// The range must be unmapped; both addresses and the size are multiples of [`PAGE_SIZE`]. Boot
+/// only (takes tables from the boot memory).
 fn map(root: PhysAddr, virtual_address: u64, physical: PhysAddr, size: u64, flags: Flags) {
     let flags = flags.bits() & ALLOWED.load(Ordering::Relaxed);
     let giant_pages = features::has(Features::GIANT_PAGES);
@@ -130,7 +134,8 @@ fn map(root: PhysAddr, virtual_address: u64, physical: PhysAddr, size: u64, flag
         };
         let mut here = root.value();
         for step in (level + 1..4).rev() {
-            // SAFETY: `here` is a table made by this function, in the direct map; nobody else changes it.
+            // SAFETY: `here` is a table made by this function, in the direct map; nobody else
+            // changes it.
             unsafe {
                 let entry = table(here).add(index(at, step));
                 if entry.read() == 0 {
@@ -165,8 +170,8 @@ pub fn map_device(physical: PhysAddr, size: u64) -> *mut u8 {
     (address + offset) as *mut u8
 }
 
-/// Builds the final tables and makes them current: from here on nothing is mapped one to one, nothing is writable and
-/// executable, and the direct map reaches all memory.
+/// Builds the final tables and makes them current: from here on nothing is mapped one to one,
+/// nothing is writable and executable, and the direct map reaches all memory.
 ///
 /// # Safety
 /// Called once, by the boot processor, on the boot page tables.
@@ -194,7 +199,8 @@ pub(super) unsafe fn init(boot: &BootInformation) {
         map(root, layout::STUB_PAGE, physical(layout::stub_page()), PAGE_SIZE, Flags::USER_CODE);
     }
     map_memory(root, boot, physical(layout::image_start()).value(), physical(layout::rodata_end()).value());
-    // The slots that are filled later get their second-level tables now: root entries never change (layout).
+    // The slots that are filled later get their second-level tables now: root entries never change
+    // (layout).
     for slot in [layout::STACKS, layout::DEVICES, layout::STUB_PAGE] {
         // SAFETY: the table was allocated above and is in the direct map.
         unsafe {
@@ -209,8 +215,9 @@ pub(super) unsafe fn init(boot: &BootInformation) {
     debug_assert_eq!(read_cr3(), root.value());
 }
 
-/// The direct map: every range of RAM and firmware tables, and the first megabyte (for the firmware's structures there).
-/// The image's code and constants (`read_only`) are not writable here either.
+/// The direct map: every range of RAM and firmware tables, and the first megabyte (for the
+/// firmware's structures there). The image's code and constants (`read_only`) are not writable here
+/// either.
 fn map_memory(root: PhysAddr, boot: &BootInformation, read_only_start: u64, read_only_end: u64) {
     let mut start = 0;
     let mut end = 1 << 20;
@@ -224,7 +231,8 @@ fn map_memory(root: PhysAddr, boot: &BootInformation, read_only_start: u64, read
         part(from.max(read_only_start), to.min(read_only_end), Flags::KERNEL_CONSTANTS);
         part(from.max(read_only_end), to, Flags::KERNEL_DATA);
     };
-    // The map is sorted. Ranges are rounded outwards to pages, so that a table at an odd address can be read.
+    // The map is sorted. Ranges are rounded outwards to pages, so that a table at an odd address
+    // can be read.
     for range in boot.memory() {
         if range.kind == MemoryKind::Reserved || range.kind == MemoryKind::Bad {
             continue;

@@ -1,9 +1,11 @@
-//! Which I/O ports the executing processor lets the running program use: the permission bitmap of its task state.
+//! Which I/O ports the executing processor lets the running program use: the permission bitmap of
+//! its task state.
 //!
-//! The bitmap is to ports what a TLB is to memory: it caches, for one space at a time, part of what the mapping database
-//! says, 64 ports at a time, filled by the handler of the exception that a forbidden access raises. The bitmap counts only while
-//! the space that it was filled for is active, and is never copied. Who leaves that space closes it: with one store, in entry code
-//! only if the space is one that has used ports. Closed too often it is opened by the next access.
+//! The bitmap is to ports what a TLB is to memory: it caches, for one space at a time, part of what
+//! the mapping database says, 64 ports at a time, filled by the handler of the exception that a
+//! forbidden access raises. The bitmap counts only while the space that it was filled for is
+//! active, and is never copied. Who leaves that space closes it: with one store, in entry code only
+//! if the space is one that has used ports. Closed too often it is opened by the next access.
 use core::cell::Cell;
 use core::mem::offset_of;
 
@@ -38,8 +40,8 @@ pub(super) fn activate(root: PhysAddr) {
     unsafe { (*local.task_state).use_bitmap(local.ports.root.get() == root.value()) };
 }
 
-/// Lets the active space, whose root table is at `root`, use the ports that are 1 in `open`, of the 64 from 64 * `word` on,
-/// and no others of these.
+/// Lets the active space, whose root table is at `root`, use the ports that are 1 in `open`, of the
+/// 64 from 64 * `word` on, and no others of these.
 pub fn load(root: PhysAddr, word: usize, open: u64) {
     let local = cpu_local();
     let owner = &local.ports;
@@ -56,7 +58,8 @@ pub fn load(root: PhysAddr, word: usize, open: u64) {
     task.use_bitmap(true);
 }
 
-/// The space with this root table has lost ports, or is going away: what any processor knows of its ports is void.
+/// The space with this root table has lost ports, or is going away: what any processor knows of its
+/// ports is void.
 pub fn forget(root: PhysAddr) {
     forget_here(root);
     shoot_down::forget_ports(root);

@@ -1,6 +1,8 @@
-//! The first serial port (16550 at 0x3f8), polled, and the emulator's debug port 0xe9: the kernel's console devices.
+//! The first serial port (16550 at 0x3f8), polled, and the emulator's debug port 0xe9: the kernel's
+//! console devices.
 //!
-//! Nothing here waits for ever: a port that is absent or stuck loses characters instead of stopping the kernel.
+//! Nothing here waits for ever: a port that is absent or stuck loses characters instead of stopping
+//! the kernel.
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::instructions::{in8, out8};
@@ -18,7 +20,8 @@ const DATA_READY: u8 = 1 << 0;
 const BREAK: u8 = 1 << 4;
 const TRANSMITTER_EMPTY: u8 = 1 << 5;
 
-/// Polls of the line status before a character is given up: above the time of 16 characters at 115200 baud on any bus.
+/// Polls of the line status before a character is given up: above the time of 16 characters at
+/// 115200 baud on any bus.
 const PATIENCE: u32 = 200_000;
 
 static PRESENT: AtomicBool = AtomicBool::new(false);
@@ -26,8 +29,8 @@ static DEBUG_PRESENT: AtomicBool = AtomicBool::new(false);
 
 /// Finds the devices and sets the port to 115200 baud, 8 bits, no parity, no interrupts.
 pub fn init() {
-    // SAFETY: until user programs are given the port, it belongs to the kernel; these are its documented registers. A
-    // machine without one reads all ones.
+    // SAFETY: until user programs are given the port, it belongs to the kernel; these are its
+    // documented registers. A machine without one reads all ones.
     unsafe {
         out8(SCRATCH, 0x5a);
         let present = in8(SCRATCH) == 0x5a;
@@ -46,7 +49,8 @@ pub fn init() {
     }
 }
 
-/// Writes one byte to each device there is, a carriage return before a line feed on the serial port.
+/// Writes one byte to each device there is, a carriage return before a line feed on the serial
+/// port.
 pub fn write_byte(byte: u8) {
     if DEBUG_PRESENT.load(Ordering::Relaxed) {
         // SAFETY: the port exists and takes any byte at any time.
@@ -94,7 +98,8 @@ pub fn receive() -> Option<Received> {
     if !PRESENT.load(Ordering::Relaxed) {
         return None;
     }
-    // SAFETY: the port is present; the data register is read only when it holds a byte, a zero for a break.
+    // SAFETY: the port is present; the data register is read only when it holds a byte, a zero for
+    // a break.
     unsafe {
         match in8(LINE_STATUS) {
             status if status & DATA_READY == 0 => None,

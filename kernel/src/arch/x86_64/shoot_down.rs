@@ -1,7 +1,8 @@
 //! Telling other processors to forget what they remember: translations, ports, caches (K7).
 //!
-//! How that is agreed on is [`ShootDown`]'s; here is what a request says, and how it is carried out. A processor that waits for a
-//! lock carries out the requests of others meanwhile; one that runs the kernel does so when it leaves it or looks for interrupts.
+//! How that is agreed on is [`ShootDown`]'s; here is what a request says, and how it is carried
+//! out. A processor that waits for a lock carries out the requests of others meanwhile; one that
+//! runs the kernel does so when it leaves it or looks for interrupts.
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::interrupts::request_attention;

@@ -1,6 +1,6 @@
-// System calls other than Ipc that are done at once: the shortest by themselves, others by a function that changes few registers.
-// The user's stack pointer is in the scratch word; what does not qualify goes on in entry.S, with RSP pointing to the current
-// thread.
+// System calls other than Ipc that are done at once: the shortest by themselves, others by a
+// function that changes few registers. The user's stack pointer is in the scratch word; what does
+// not qualify goes on in entry.S, with RSP pointing to the current thread.
 
 // Saves what a function may change, but RAX unless it is named, so that the call can go on as any.
 .macro save_for_function rax
@@ -47,8 +47,9 @@ fast_clock:
     swapgs
     sysretq
 
-// ThreadSwitch(nilthread) of a thread on its own timeslice, where no other of its priority is ready: it gets a new timeslice
-// (X.2 rule 3.24). The timer stays set for the end of the old timeslice, which is earlier.
+// ThreadSwitch(nilthread) of a thread on its own timeslice, where no other of its priority is
+// ready: it gets a new timeslice (X.2 rule 3.24). The timer stays set for the end of the old
+// timeslice, which is earlier.
 fast_yield:
     mov     rsp, gs:[{current}]
     test    rdi, rdi
@@ -151,8 +152,9 @@ fast_schedule:
     mov     rsp, gs:[{current}]
     jmp     general_entry
 
-// ThreadControl that makes a thread, or deletes one that concerns nobody else. What a function may change is saved, so that everything
-// else goes on as usual, with a constant in RAX, which is no argument.
+// ThreadControl that makes a thread, or deletes one that concerns nobody else. What a function may
+// change is saved, so that everything else goes on as usual, with a constant in RAX, which is no
+// argument.
 fast_control:
     mov     rsp, gs:[{current}]
     save_for_function
@@ -175,7 +177,8 @@ fast_control:
 5:  mov     [rsp + {message} + 8], rax
     jmp     not_at_once
 
-// MapControl with one item, in registers. What a function may change is saved, so that everything else goes on as usual.
+// MapControl with one item, in registers. What a function may change is saved, so that everything
+// else goes on as usual.
 fast_map:
     mov     rsp, gs:[{current}]
     test    rdx, rdx

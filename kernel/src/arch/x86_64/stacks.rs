@@ -1,5 +1,6 @@
-//! Kernel stacks: each in a slot of its own in a region of its own, the lower half of the slot unmapped. Running over
-//! the end of a stack is a page fault, then a double fault on a stack of its own, and never another stack's data.
+//! Kernel stacks: each in a slot of its own in a region of its own, the lower half of the slot
+//! unmapped. Running over the end of a stack is a page fault, then a double fault on a stack of its
+//! own, and never another stack's data.
 use core::mem::{align_of, size_of};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,13 +11,15 @@ use crate::memory::{PAGE_SIZE, PhysAddr};
 
 /// Bytes of a stack.
 pub(super) const SIZE: u64 = 32 << 10;
-/// Slots per processor: the kernel stack, those of the interrupt stack table, that for faults, and as the last its data.
+/// Slots per processor: the kernel stack, those of the interrupt stack table, that for faults, and
+/// as the last its data.
 pub(super) const PER_PROCESSOR: u32 = 8;
 pub(super) const SLOT: u64 = 2 * SIZE;
 /// Above the top of a stack: whose it is.
 const HEADER: u64 = 16;
 
-/// End of the last mapped stack's slot; processors' stacks are mapped in the order of their numbers.
+/// End of the last mapped stack's slot; processors' stacks are mapped in the order of their
+/// numbers.
 static MAPPED_END: AtomicU64 = AtomicU64::new(STACKS);
 
 fn slot(number: u32, index: u32) -> u64 {
@@ -64,7 +67,8 @@ pub(super) fn owner(address: u64) -> Option<*const CpuLocal> {
         .filter(|owner| !owner.is_null())
 }
 
-/// Does the word at `address` lie in a mapped kernel stack? For the backtrace, which must not fault.
+/// Does the word at `address` lie in a mapped kernel stack? For the backtrace, which must not
+/// fault.
 pub(super) fn contains(address: u64) -> bool {
     let offset = address.wrapping_sub(STACKS);
     (STACKS..MAPPED_END.load(Ordering::Relaxed)).contains(&address)

@@ -1,7 +1,8 @@
-//! Stopping the other processors while the kernel has stopped on one, or its debugger looks around there: by non-maskable
-//! interrupts, so that it does not matter what they do.
+//! Stopping the other processors while the kernel has stopped on one, or its debugger looks around
+//! there: by non-maskable interrupts, so that it does not matter what they do.
 //!
-//! Works while anything may be broken: without locks, and without what belongs to one processor, but for its number.
+//! Works while anything may be broken: without locks, and without what belongs to one processor,
+//! but for its number.
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -18,8 +19,8 @@ static EXPECTED: [AtomicBool; MAX_PROCESSORS] = [const { AtomicBool::new(false) 
 /// Where each processor was stopped; 0: it was not.
 static STOPPED_AT: [AtomicU64; MAX_PROCESSORS] = [const { AtomicU64::new(0) }; MAX_PROCESSORS];
 
-/// Milliseconds that others are waited for: far more than the longest time without a look at non-maskable interrupts, which
-/// there is only in emulators.
+/// Milliseconds that others are waited for: far more than the longest time without a look at
+/// non-maskable interrupts, which there is only in emulators.
 const PATIENCE: u64 = 1000;
 
 /// The executing processor's number, as its stack says.
@@ -43,11 +44,12 @@ fn await_others(here: u32, wanted: impl Fn(&AtomicU64) -> bool) {
     }
 }
 
-/// Stops all other processors, and waits until they stand. `false`: the executing processor has stopped them before. Of two
-/// that stop each other, one goes on.
+/// Stops all other processors, and waits until they stand. `false`: the executing processor has
+/// stopped them before. Of two that stop each other, one goes on.
 pub fn stop_others() -> bool {
     let here = here();
-    // Acquire and release: who stops others sees what they did before, and they see what it has done.
+    // Acquire and release: who stops others sees what they did before, and they see what it has
+    // done.
     while let Err(who) = STOPPED_BY.compare_exchange(NOBODY, here, Ordering::AcqRel, Ordering::Relaxed) {
         if who == here {
             return false;
@@ -77,8 +79,8 @@ pub fn stopped_others() -> impl Iterator<Item = (u32, Option<u64>)> {
     })
 }
 
-/// A non-maskable interrupt has come where the processor was at `address`: if it was sent by [`stop_others`], stands still
-/// until the others may go on. Returns whether it was.
+/// A non-maskable interrupt has come where the processor was at `address`: if it was sent by
+/// [`stop_others`], stands still until the others may go on. Returns whether it was.
 pub(super) fn stand_still(address: u64) -> bool {
     let here = here() as usize;
     if !EXPECTED[here].swap(false, Ordering::AcqRel) {

@@ -1,8 +1,10 @@
-// The system-call stubs, which user programs execute (K9): each is SYSCALL and RET, at a multiple of
-// STUB_SPACING in the order of syscall::Call. The kernel knows the call by the address to which SYSCALL returns, and nothing else.
+// The system-call stubs, which user programs execute (K9): each is SYSCALL and RET, at a multiple
+// of STUB_SPACING in the order of syscall::Call. The kernel knows the call by the address to which
+// SYSCALL returns, and nothing else.
 //
-// MemoryControl has operands in RCX and R11, which SYSCALL destroys: they go to RBP and RDI, which the kernel does not
-// need (it knows the UTCB). The caller finds MR0, which the kernel leaves in R9, in RCX.
+// MemoryControl has operands in RCX and R11, which SYSCALL destroys: they go to RBP and RDI, which
+// the kernel does not need (it knows the UTCB). The caller finds MR0, which the kernel leaves in
+// R9, in RCX.
 
 .section .stubs, "ax"
 .balign {spacing}

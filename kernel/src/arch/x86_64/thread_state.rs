@@ -1,4 +1,5 @@
-//! What a thread has in the processor beside its integer registers: FS base, GS base (K5) and the extended state.
+//! What a thread has in the processor beside its integer registers: FS base, GS base (K5) and the
+//! extended state.
 use core::arch::asm;
 
 use super::extended_state::switch_extended_state;
@@ -34,8 +35,9 @@ fn fs_base(thread: &Tcb) -> u64 {
     base
 }
 
-/// Makes DS, ES, FS and GS null. They are no part of a thread's state, since 64-bit code does not use them; but what one
-/// thread has loaded must not be seen by the next. Both bases are lost: the caller loads them.
+/// Makes DS, ES, FS and GS null. They are no part of a thread's state, since 64-bit code does not
+/// use them; but what one thread has loaded must not be seen by the next. Both bases are lost: the
+/// caller loads them.
 fn clear_selectors() {
     let found: u32;
     // SAFETY: reads registers.
@@ -56,8 +58,9 @@ fn clear_selectors() {
     if found == 0 {
         return;
     }
-    // SAFETY: the kernel uses none of these segments but GS, whose base is the kernel's again after the second SWAPGS;
-    // between the two nothing uses it: interrupts are off, and what does not wait for that does not trust GS.
+    // SAFETY: the kernel uses none of these segments but GS, whose base is the kernel's again after
+    // the second SWAPGS; between the two nothing uses it: interrupts are off, and what does not
+    // wait for that does not trust GS.
     unsafe {
         asm!(
             "mov ds, {null:e}",
@@ -72,11 +75,13 @@ fn clear_selectors() {
     }
 }
 
-/// The GS base is always loaded from the TCB: what the user's WRGSBASE did to it must not become another's (K5).
+/// The GS base is always loaded from the TCB: what the user's WRGSBASE did to it must not become
+/// another's (K5).
 fn load_bases(thread: &Tcb) {
     let (fs, gs) = (thread.registers.fs_base.get(), thread.registers.gs_base.get());
-    // SAFETY: both are user values and canonical: UTCB addresses, or read from the processor. The user's GS base is the
-    // inactive one now; between the two SWAPGS nothing uses GS: interrupts are off, and NMIs do not trust it.
+    // SAFETY: both are user values and canonical: UTCB addresses, or read from the processor. The
+    // user's GS base is the inactive one now; between the two SWAPGS nothing uses GS: interrupts
+    // are off, and NMIs do not trust it.
     unsafe {
         if features::has(Features::FSGSBASE) {
             asm!(

@@ -1,5 +1,5 @@
-//! Time: the time-stamp counter as clock, the local APIC's timer for the next event. Both rates are measured at boot
-//! against the HPET, or the old interval timer (8254) where there is none.
+//! Time: the time-stamp counter as clock, the local APIC's timer for the next event. Both rates are
+//! measured at boot against the HPET, or the old interval timer (8254) where there is none.
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::features::{self, Features};
@@ -46,9 +46,10 @@ pub fn bus_khz() -> u64 {
     u64::from(TIMER_RATE.load(Ordering::Relaxed)) * 16 / 1000
 }
 
-/// Sets the timer of this processor: one interrupt at `deadline` (as [`clock`]), or as soon as possible if that is past;
-/// `u64::MAX` for none. Replaces what was set before. The interrupt may come early, when the deadline is farther away
-/// than the timer can count: the clock decides, and the timer is set again.
+/// Sets the timer of this processor: one interrupt at `deadline` (as [`clock`]), or as soon as
+/// possible if that is past; `u64::MAX` for none. Replaces what was set before. The interrupt may
+/// come early, when the deadline is farther away than the timer can count: the clock decides, and
+/// the timer is set again.
 pub fn set_timer(deadline: u64) {
     if deadline == NEVER {
         LOCAL_APIC.start_timer(0);
@@ -90,7 +91,8 @@ impl Hpet {
     }
 
     fn counter(&self) -> u32 {
-        // SAFETY: mapped; reading the counter has no effect. 32 bits last more than 40 s at any permitted rate.
+        // SAFETY: mapped; reading the counter has no effect. 32 bits last more than 40 s at any
+        // permitted rate.
         unsafe { self.registers.add(HPET_COUNTER).cast::<u32>().read_volatile() }
     }
 }
@@ -114,7 +116,8 @@ impl Reference for Hpet {
     }
 }
 
-/// Channel 2 of the 8254, counting down once from 65535; its output, at port 0x61, tells when it has passed zero.
+/// Channel 2 of the 8254, counting down once from 65535; its output, at port 0x61, tells when it
+/// has passed zero.
 struct IntervalTimer;
 
 const CHANNEL_2: u16 = 0x42;
@@ -155,8 +158,8 @@ struct Sample {
     timer: u32,
 }
 
-/// The best of several readings: the one that took the least time, so that an interruption of the (virtual) machine
-/// between the readings does not spoil it.
+/// The best of several readings: the one that took the least time, so that an interruption of the
+/// (virtual) machine between the readings does not spoil it.
 fn sample(reference: &mut dyn Reference) -> Option<Sample> {
     let mut best: Option<(u64, Sample)> = None;
     for _ in 0..READINGS {

@@ -1,7 +1,8 @@
-//! User translations that processors remember: switching spaces, and forgetting what changed, here and elsewhere.
+//! User translations that processors remember: switching spaces, and forgetting what changed, here
+//! and elsewhere.
 //!
-//! Without PCIDs only the active space's translations are remembered, and switching forgets them. What else needs PCIDs
-//! goes behind this same interface.
+//! Without PCIDs only the active space's translations are remembered, and switching forgets them.
+//! What else needs PCIDs goes behind this same interface.
 use core::arch::asm;
 use core::mem::MaybeUninit;
 
@@ -39,7 +40,8 @@ pub(super) fn unload_here(root: PhysAddr) {
     }
 }
 
-/// The executing processor uses no space's page tables any more: nobody need tell it what changes there.
+/// The executing processor uses no space's page tables any more: nobody need tell it what changes
+/// there.
 pub fn unload_any() {
     let this = &cpu_local().processor;
     let load = || {
@@ -112,8 +114,8 @@ impl Flush {
         Self { pages: [const { MaybeUninit::uninit() }; MOST_PAGES], count: 0 }
     }
 
-    /// The page at `address` in the space with this root table was removed or reduced, or its status cleared, or a
-    /// table above it removed.
+    /// The page at `address` in the space with this root table was removed or reduced, or its
+    /// status cleared, or a table above it removed.
     #[inline]
     pub fn page(&mut self, root: PhysAddr, address: VirtAddr) {
         if read_cr3() == root.value() || cpu_count() > 1 {
@@ -147,8 +149,9 @@ impl Default for Flush {
     }
 }
 
-/// A walk through page tables in software, and the use of the memory found, without the lock on mappings: while it lasts
-/// nobody gives away what it may have found. It is short, and waits for nobody.
+/// A walk through page tables in software, and the use of the memory found, without the lock on
+/// mappings: while it lasts nobody gives away what it may have found. It is short, and waits for
+/// nobody.
 pub struct Walk(());
 
 impl Walk {

@@ -1,12 +1,14 @@
-// The 256 interrupt vectors. Each pushes a zero where the processor pushes no error code, then its number:
+// The 256 interrupt vectors. Each pushes a zero where the processor pushes no error code, then its
+// number:
 //
 //   [rsp] vector   +8 error code   +16 RIP   +24 CS   +32 RFLAGS   +40 RSP   +48 SS
 //
-// From user mode the frame is handed, with GS still the user's and nothing else changed, to `entry_from_user`, which
-// owns everything that concerns threads. From kernel mode an interrupt is only noted. For exceptions there (page fault, general
-// protection and invalid opcode on a stack for faults), and for what must
-// not trust GS (non-maskable interrupt, machine check, double fault, each on a stack of its own), the registers are saved here
-// and kernel_mode_exception is called; if it returns, so does the interrupted code.
+// From user mode the frame is handed, with GS still the user's and nothing else changed, to
+// `entry_from_user`, which owns everything that concerns threads. From kernel mode an interrupt is
+// only noted. For exceptions there (page fault, general protection and invalid opcode on a stack
+// for faults), and for what must not trust GS (non-maskable interrupt, machine check, double fault,
+// each on a stack of its own), the registers are saved here and kernel_mode_exception is called; if
+// it returns, so does the interrupted code.
 
 .text
 
@@ -48,7 +50,8 @@ from_anywhere:
     jump_if_user entry_from_user
     cmp     dword ptr [rsp], {first_interrupt}
     jb      from_kernel
-    // The kernel opens interrupts only where it waits for one, or looks for one: it finds the vector, and interrupts off.
+    // The kernel opens interrupts only where it waits for one, or looks for one: it finds the
+    // vector, and interrupts off.
     push    rax
     mov     eax, [rsp + 8]
     mov     gs:[{idle_vector}], eax
@@ -57,9 +60,10 @@ from_anywhere:
     add     rsp, 16
     iretq
 
-// In entry code RSP may be the user's, a thread control block, or no address at all. So a fault arrives at the top of the kernel
-// stack, where frames from user mode do, which are taken away before anything else is pushed; from kernel mode it moves to a
-// stack for faults, or if one is reported there already, below that.
+// In entry code RSP may be the user's, a thread control block, or no address at all. So a fault
+// arrives at the top of the kernel stack, where frames from user mode do, which are taken away
+// before anything else is pushed; from kernel mode it moves to a stack for faults, or if one is
+// reported there already, below that.
 fault:
     jump_if_user entry_from_user
     push    rax
@@ -131,8 +135,9 @@ from_kernel:
     add     rsp, 16
     iretq
 
-// A debug exception arrives on its interrupt stack, because it may hit the first instruction of an entry. Taken in user
-// mode it is an ordinary exception of the thread: the frame moves to the stack that other exceptions arrive on.
+// A debug exception arrives on its interrupt stack, because it may hit the first instruction of an
+// entry. Taken in user mode it is an ordinary exception of the thread: the frame moves to the stack
+// that other exceptions arrive on.
 debug_exception:
     jump_if_user 3f
     jmp     from_kernel

@@ -75,8 +75,8 @@ fn check_table(space: SpaceMemory, table: Table, level: u32, start: u64, found: 
     used
 }
 
-/// Checks a node and everything below, without recursion: trees can be deep. (Rights are the model's business: what is
-/// derived from a page that was granted with fewer rights keeps its own.)
+/// Checks a node and everything below, without recursion: trees can be deep. (Rights are the
+/// model's business: what is derived from a page that was granted with fewer rights keeps its own.)
 fn check_node(root: NodeId, seen: &mut HashSet<u32>, found: &Found) {
     let mut open = vec![root];
     while let Some(node) = open.pop() {

@@ -86,7 +86,8 @@ fn k4_a_page_that_cannot_be_split_is_unmapped_whole() {
     world.map(1, GIB, 3, GIB, 21, RWX);
     injection::fail_nth(1);
     world.unmap(1, GIB + 0x5000, 12, Rights::WRITE, false);
-    // The page that was visited first is gone, with what was derived from it; the other lost what was to be revoked.
+    // The page that was visited first is gone, with what was derived from it; the other lost what
+    // was to be revoked.
     let gone =
         [(2, 0), (3, GIB)].into_iter().filter(|&(space, base)| world.at(space, base).is_none()).count();
     assert_eq!(gone, 1);
@@ -124,8 +125,9 @@ fn k4_the_mapper_pays_for_nodes_and_the_holder_for_tables() {
     world.end();
 }
 
-/// What the book says ("What a process costs the kernel"): the space of a Unix process with its program, its stack, the pages
-/// that the server maps beside the kernel interface page, and its UTCBs.
+/// What the book says ("What a process costs the kernel"): the space of a Unix process with its
+/// program, its stack, the pages that the server maps beside the kernel interface page, and its
+/// UTCBs.
 #[test]
 fn tables_of_a_process_have_shadows_only_where_its_pages_are() {
     const TABLE: u64 = 4096;

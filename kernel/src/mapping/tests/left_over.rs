@@ -1,4 +1,5 @@
-//! Removals that are given up half-way: what is derived from a page that is gone goes, too, in pieces.
+//! Removals that are given up half-way: what is derived from a page that is gone goes, too, in
+//! pieces.
 use super::check::check;
 use super::*;
 
@@ -57,7 +58,8 @@ fn k12_what_a_given_up_walk_leaves_is_finished_in_pieces() {
         let mut cursor = pin!(Cursor::new());
         give_up_half_way(&world, cursor.as_mut());
         if leaf_goes_first {
-            // From the end up to where the walk stands, each by itself; then nothing is below it any more.
+            // From the end up to where the walk stands, each by itself; then nothing is below it
+            // any more.
             for step in (1..=DEPTH).rev() {
                 let (space, address) = place(step);
                 if world.at(space, address).is_some() {

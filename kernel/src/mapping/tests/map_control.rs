@@ -109,7 +109,8 @@ fn status_is_the_owners_and_is_cleared_bit_by_bit() {
     world.end();
 }
 
-/// Space 1 acts on what is derived from its own pages, of which the server's pool of frames may be one large one.
+/// Space 1 acts on what is derived from its own pages, of which the server's pool of frames may be
+/// one large one.
 /// Rules: EXT 4.7.
 #[test]
 fn what_is_derived_from_own_pages_can_be_queried_and_reduced() {

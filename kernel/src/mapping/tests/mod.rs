@@ -1,4 +1,5 @@
-//! Tests of the mapping rules, each named by its rule, and of random operations against a plain model.
+//! Tests of the mapping rules, each named by its rule, and of random operations against a plain
+//! model.
 mod check;
 mod exhaustion;
 mod inspect;

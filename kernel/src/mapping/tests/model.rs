@@ -1,5 +1,6 @@
-//! A plain model of the mapping rules: for every page of every space the memory, the rights, the page it was derived
-//! from, and what has been done to it since its holder last asked. Nothing in it knows page sizes.
+//! A plain model of the mapping rules: for every page of every space the memory, the rights, the
+//! page it was derived from, and what has been done to it since its holder last asked. Nothing in
+//! it knows page sizes.
 use x2::Rights;
 
 /// A mapping: an index into [`Model::mappings`].
@@ -196,7 +197,8 @@ impl Model {
         !self.map(owner, source, to, target, rights, false).is_none()
     }
 
-    /// One page of a MapControl query, protect or unmap. Returns the page's rights and status from before.
+    /// One page of a MapControl query, protect or unmap. Returns the page's rights and status from
+    /// before.
     pub(super) fn control(
         &mut self,
         space: usize,

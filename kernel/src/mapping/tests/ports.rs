@@ -1,4 +1,5 @@
-//! I/O ports (X.2 rules 7.41, 8.9, 8.10), against a plain model: which space has which port from whom.
+//! I/O ports (X.2 rules 7.41, 8.9, 8.10), against a plain model: which space has which port from
+//! whom.
 use proptest::prelude::*;
 
 use super::*;

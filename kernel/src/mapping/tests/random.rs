@@ -1,4 +1,5 @@
-//! Random operations: against the model, and for their invariants with interference and without memory.
+//! Random operations: against the model, and for their invariants with interference and without
+//! memory.
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -120,7 +121,8 @@ fn recreate(world: &mut World, space: usize) {
 fn step(world: &mut World, model: &mut Model, operation: &Operation, exact_status: bool) {
     match *operation {
         Operation::Map { from, source, to, target, bits, rights, grant } => {
-            // Larger fpages only downwards: else the order in which pages of one item are handled shows.
+            // Larger fpages only downwards: else the order in which pages of one item are handled
+            // shows.
             if from == to || (bits > 12 && from > to) {
                 return;
             }
@@ -241,7 +243,8 @@ fn run_against_model(operations: &[Operation], seed: u64, exact_status: bool) {
     world.end();
 }
 
-/// Operations under way at once, interfering at preemption points, while memory runs out: only the invariants hold.
+/// Operations under way at once, interfering at preemption points, while memory runs out: only the
+/// invariants hold.
 fn run_wild(operations: &[Operation], seed: u64) {
     let mut world = World::new(SPACES);
     world.machine.interrupts(seed, 2);
@@ -292,8 +295,8 @@ fn run_wild(operations: &[Operation], seed: u64) {
 /// Status, memory and rights at every page of every space, nodes.
 type Outcome = (Rights, Vec<Option<(u64, Rights)>>, u32);
 
-/// What operations on small pages come to: the status that each tells, what is where then, and how many nodes there are. They
-/// are done `at_once` where that can be, or in general.
+/// What operations on small pages come to: the status that each tells, what is where then, and how
+/// many nodes there are. They are done `at_once` where that can be, or in general.
 fn outcome(operations: &[Operation], at_once: bool) -> Vec<Outcome> {
     let world = World::new(SPACES);
     let mut outcome = Vec::new();

@@ -7,7 +7,8 @@ use crate::arch::page_entry::MemoryType;
 const PAGES: u64 = 100;
 const READ_WRITE: Rights = Rights::READ.or(Rights::WRITE);
 
-/// sigma0 has read its pages from 1 GiB on, and written to the last one. Interrupts come all the time.
+/// sigma0 has read its pages from 1 GiB on, and written to the last one. Interrupts come all the
+/// time.
 fn world() -> World {
     let world = World::new(1);
     for page in 0..PAGES {

@@ -14,7 +14,8 @@ fn world() -> World {
     world
 }
 
-/// Takes a small page of space 1's from whoever has it, `turns` times or until that is over. Returns whether it is.
+/// Takes a small page of space 1's from whoever has it, `turns` times or until that is over.
+/// Returns whether it is.
 fn take_a_page(world: &World, mut cursor: Pin<&mut Cursor>, flush: bool, turns: usize) -> bool {
     let fpage = Fpage::memory(PAGE + 5 * KIB4, 12).with_rights(RWX);
     (0..turns).any(|_| matches!(unmap(cursor.as_mut(), world.spaces[1], fpage, flush), Progress::Done(_)))

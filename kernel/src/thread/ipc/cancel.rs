@@ -1,7 +1,7 @@
 //! How IPC ends that does not come to its end: timeouts, cancellation, and partners that disappear.
 //!
-//! None of the threads concerned is current, except where a function says so: the current thread is doing something
-//! else, and its own IPC is not in progress.
+//! None of the threads concerned is current, except where a function says so: the current thread is
+//! doing something else, and its own IPC is not in progress.
 
 use x2::{IpcErrorKind, MessageTag, ThreadId};
 
@@ -30,7 +30,8 @@ pub fn expire(thread: ThreadRef) {
     end(thread, IpcErrorKind::Timeout, IpcErrorKind::Timeout);
 }
 
-/// ExchangeRegisters with S: ends a send in progress (X.2 rule 5.27). Returns whether there was one.
+/// ExchangeRegisters with S: ends a send in progress (X.2 rule 5.27). Returns whether there was
+/// one.
 pub fn cancel_send(thread: ThreadRef) -> bool {
     if transfer_fault::outer(thread).is_some() {
         return end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
@@ -54,14 +55,16 @@ pub fn cancel_receive(thread: ThreadRef) -> bool {
     if transfer_fault::outer(thread).is_some() {
         cancelled = end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }
-    // Twice for a thread that awaits its start, whose wait survives the end of a transfer: it runs where it stands.
+    // Twice for a thread that awaits its start, whose wait survives the end of a transfer: it runs
+    // where it stands.
     while thread.continuation().receiving().is_some() {
         cancelled |= end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }
     cancelled
 }
 
-/// Ends whatever IPC `thread` is in: its id changes, or it moves, or it is deleted (X.2 rules 5.14, 5.15, 5.18).
+/// Ends whatever IPC `thread` is in: its id changes, or it moves, or it is deleted (X.2 rules 5.14,
+/// 5.15, 5.18).
 ///
 /// A thread that awaits its start goes on waiting: it has nowhere to run to.
 pub fn leave_all(thread: ThreadRef) {
@@ -78,8 +81,9 @@ pub(super) fn refuse(sender: ThreadRef) {
     end(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
 }
 
-/// One of the threads that wait in `thread`'s queue to send to it as `id` learns that there is no such thread; one whose
-/// message goes to it as a redirector looks where it goes now. Returns whether there was one.
+/// One of the threads that wait in `thread`'s queue to send to it as `id` learns that there is no
+/// such thread; one whose message goes to it as a redirector looks where it goes now. Returns
+/// whether there was one.
 pub fn sender_disappears_from_queue(thread: ThreadRef, id: ThreadId) -> bool {
     let goes = |sender: &ThreadRef| sender.partner() == id || sender.has(flag::REDIRECTED);
     let Some(sender) = thread.senders.iter().find(goes) else { return false };
@@ -90,7 +94,8 @@ pub fn sender_disappears_from_queue(thread: ThreadRef, id: ThreadId) -> bool {
     end(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted)
 }
 
-/// `thread` learns, if it waits for a message from `id` or has one for it elsewhere, that there is no such thread.
+/// `thread` learns, if it waits for a message from `id` or has one for it elsewhere, that there is
+/// no such thread.
 pub fn partner_disappears(thread: ThreadRef, id: ThreadId) {
     let waits_for_it = match thread.continuation() {
         Continuation::Receive(kind) => kind != IpcKind::Start,
@@ -102,7 +107,8 @@ pub fn partner_disappears(thread: ThreadRef, id: ThreadId) {
     }
 }
 
-/// The redirector of `thread`'s space has changed: if it waits to send it looks where its message goes now (X.2 rule 6.16).
+/// The redirector of `thread`'s space has changed: if it waits to send it looks where its message
+/// goes now (X.2 rule 6.16).
 pub fn redirector_changes(thread: ThreadRef) {
     if matches!(thread.continuation(), Continuation::Send(_)) {
         send_again(thread);
@@ -116,7 +122,8 @@ fn send_again(sender: ThreadRef) {
     }
 }
 
-/// `sender`, if it waits to send, leaves the queue in which it does and is to send again. Returns whether it did.
+/// `sender`, if it waits to send, leaves the queue in which it does and is to send again. Returns
+/// whether it did.
 pub(super) fn stop_waiting_to_send(sender: ThreadRef) -> bool {
     let Continuation::Send(kind) = sender.continuation() else { return false };
     send_queue::leave(sender);
@@ -126,7 +133,8 @@ pub(super) fn stop_waiting_to_send(sender: ThreadRef) -> bool {
     true
 }
 
-/// Ends the IPC of `thread` with `before` if no transfer has begun, else ends it for both sides with `midway`.
+/// Ends the IPC of `thread` with `before` if no transfer has begun, else ends it for both sides
+/// with `midway`.
 fn end(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
     let timeouts = &processor::this().scheduler.timeouts;
     if transfer_fault::outer(thread).is_some() {
@@ -166,8 +174,8 @@ pub(super) fn forget_way(thread: ThreadRef) {
     thread.set_flag(flag::WAITS_AT_HOME, false);
 }
 
-/// Ends the transfer in the midst of which `thread` tells its pager of a missing page, because that ends with `cause`
-/// instead of an answer. Without a pager the thread is halted (X.2 rule 5.34).
+/// Ends the transfer in the midst of which `thread` tells its pager of a missing page, because that
+/// ends with `cause` instead of an answer. Without a pager the thread is halted (X.2 rule 5.34).
 pub(super) fn end_fault(thread: ThreadRef, cause: IpcErrorKind) {
     transfer_fault::leave(thread);
     if cause == IpcErrorKind::NonExistingPartner {
@@ -176,7 +184,8 @@ pub(super) fn end_fault(thread: ThreadRef, cause: IpcErrorKind) {
     end_transfer(thread, |sender| transfer_fault::failure(sender, cause));
 }
 
-/// Ends the transfer that `thread` is a side of for both; `failure` is the sender's, given the sender.
+/// Ends the transfer that `thread` is a side of for both; `failure` is the sender's, given the
+/// sender.
 fn end_transfer(thread: ThreadRef, failure: impl FnOnce(Option<ThreadRef>) -> Failure) {
     let peer = thread.transfer_record.get().and_then(|record| record.peer.take());
     peer.inspect(|peer| transfer_fault::leave(peer));

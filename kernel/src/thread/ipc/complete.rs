@@ -1,4 +1,5 @@
-//! How the phases of an IPC end, for each kind of IPC. These functions change only the thread they are given.
+//! How the phases of an IPC end, for each kind of IPC. These functions change only the thread they
+//! are given.
 
 use x2::protocol::{exception, start};
 use x2::{IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, utcb};
@@ -60,7 +61,8 @@ pub(super) fn received(
                     let tag = tag.with_cross_processor(origin.crosses_to(thread));
                     return_user(thread, tag.with_redirected(origin.instead_of.is_some()), from);
                     if let (Some(id), Some(block)) = (origin.instead_of, thread.utcb.get()) {
-                        // It is in another space than the redirector, which sees it by its global id.
+                        // It is in another space than the redirector, which sees it by its global
+                        // id.
                         block.write(utcb::INTENDED_RECEIVER, id.raw());
                     }
                 }
@@ -135,7 +137,8 @@ pub(super) fn sent(thread: ThreadRef, kind: IpcKind) {
     }
 }
 
-/// The send phase of `thread` fails. `tag` is that of the message after a partial transfer, else empty.
+/// The send phase of `thread` fails. `tag` is that of the message after a partial transfer, else
+/// empty.
 pub(super) fn send_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, tag: MessageTag) {
     if kind == IpcKind::PageFault && transfer_fault::outer(thread).is_some() {
         return cancel::end_fault(thread, failure.kind);

@@ -18,10 +18,11 @@ pub(super) fn deliver_interrupt(thread: ThreadRef, kind: IpcKind, interrupt: &'s
     complete::return_user(thread, x2::protocol::INTERRUPT_TAG, interrupt.id());
 }
 
-/// Ends `thread`'s receive phase with its pending notification, if there is one and it takes it: an open receive of the
-/// thread's own whose BR0 says so (K15).
+/// Ends `thread`'s receive phase with its pending notification, if there is one and it takes it: an
+/// open receive of the thread's own whose BR0 says so (K15).
 pub(super) fn take_notification(thread: ThreadRef, kind: IpcKind) -> bool {
-    // Relaxed: only the home processor takes bits; a bit that comes later finds the thread receiving.
+    // Relaxed: only the home processor takes bits; a bit that comes later finds the thread
+    // receiving.
     if thread.notification.load(Ordering::Relaxed) == 0
         || kind != IpcKind::User
         || !thread.partner().is_any()
@@ -43,8 +44,8 @@ pub(super) fn take_notification(thread: ThreadRef, kind: IpcKind) -> bool {
 /// The message of a notification: MR1 = the bits.
 const NOTIFICATION_TAG: MessageTag = MessageTag::new(extension::NOTIFICATION_LABEL, 1, 0);
 
-/// Bits were set in `thread`'s notification word: it goes on if it waits for them. (A thread that is about to look at
-/// what waits for it finds them itself.)
+/// Bits were set in `thread`'s notification word: it goes on if it waits for them. (A thread that
+/// is about to look at what waits for it finds them itself.)
 pub fn offer_notification(thread: ThreadRef) {
     let Some(kind) = thread.awaits_message() else { return };
     let scheduler = &processor::this().scheduler;

@@ -1,9 +1,11 @@
-//! The fast path (K10): a message of untyped words to a thread that waits for it, whose sender then waits itself. Both
-//! phases, the switch of threads and that of spaces are done in one go, without queues, timers and the scheduler.
+//! The fast path (K10): a message of untyped words to a thread that waits for it, whose sender then
+//! waits itself. Both phases, the switch of threads and that of spaces are done in one go, without
+//! queues, timers and the scheduler.
 //!
-//! What it needs of the receiver is summed up in its [`Offer`]. What it needs of the sender is checked here. If anything is
-//! missing nothing has changed, and the general path does the same with all cases; `docs/src/ipc-fast-path.md` lists the
-//! conditions. `fast_path.S` has the most frequent case once more, with the message in the processor's registers.
+//! What it needs of the receiver is summed up in its [`Offer`]. What it needs of the sender is
+//! checked here. If anything is missing nothing has changed, and the general path does the same
+//! with all cases; `docs/src/ipc-fast-path.md` lists the conditions. `fast_path.S` has the most
+//! frequent case once more, with the message in the processor's registers.
 
 pub mod crossing;
 
@@ -35,22 +37,24 @@ pub const MAP_ITEM: u64 = MessageTag::new(0, 0, 2).raw();
 /// What of a tag is not its label.
 const NO_LABEL: u64 = 0xffff;
 
-/// Whom the current thread's Ipc, whose registers are saved, names as receiver, wherever that is, if it is found at once.
+/// Whom the current thread's Ipc, whose registers are saved, names as receiver, wherever that is,
+/// if it is found at once.
 #[inline(always)]
 pub fn named_receiver(current: ThreadRef) -> Option<ThreadRef> {
     find(current, ThreadId::from_raw(current.registers.rsi.get()))
 }
 
-/// Whether that Ipc, to a receiver that is here, might go on the fast path: a first look, for the many that only wait, or send
-/// where nobody does.
+/// Whether that Ipc, to a receiver that is here, might go on the fast path: a first look, for the
+/// many that only wait, or send where nobody does.
 #[inline(always)]
 pub fn is_possible(current: ThreadRef, receiver: ThreadRef) -> bool {
     let tag = current.registers.message[0].get();
     receiver.offer() != Offer::NONE && (tag & TYPED_OR_FLAGS == 0 || tag & NO_LABEL == MAP_ITEM)
 }
 
-/// Does the Ipc of the current thread, whose registers are saved, to its [`named_receiver`], with both its phases. Returns the
-/// thread that has received its message and runs now; `None`: nothing has changed.
+/// Does the Ipc of the current thread, whose registers are saved, to its [`named_receiver`], with
+/// both its phases. Returns the thread that has received its message and runs now; `None`: nothing
+/// has changed.
 #[inline(never)]
 pub fn system_call(current: ThreadRef, receiver: ThreadRef) -> Option<ThreadRef> {
     let registers = &current.registers;
@@ -104,8 +108,8 @@ pub fn system_call(current: ThreadRef, receiver: ThreadRef) -> Option<ThreadRef>
     Some(receiver)
 }
 
-/// The current thread is about to do the whole of an Ipc on the fast path, and to wait as long as `timeout` says. Returns whether
-/// the fast path can; then its receive deadline is set.
+/// The current thread is about to do the whole of an Ipc on the fast path, and to wait as long as
+/// `timeout` says. Returns whether the fast path can; then its receive deadline is set.
 #[inline(always)]
 pub fn begin_receive_timeout(current: ThreadRef, timeout: Time) -> bool {
     let can = is_span(timeout);
@@ -135,8 +139,8 @@ pub(super) fn offer_of_wait(partner: ThreadId, deadline: Microseconds) -> Offer 
     if deadline == NEVER { Offer::message_from(partner) } else { Offer::timed_message_from(partner) }
 }
 
-/// Tells `to`, if it waits for that, what the current thread has done: `kind` is not an Ipc of its own. Returns the
-/// receiver, which runs now; `None`: nothing has changed.
+/// Tells `to`, if it waits for that, what the current thread has done: `kind` is not an Ipc of its
+/// own. Returns the receiver, which runs now; `None`: nothing has changed.
 pub(super) fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Option<ThreadRef> {
     let receiver = find(current, to).filter(|receiver| receiver.is_here() && current.is_home())?;
     let offered = offer_to(receiver, current)? == IpcKind::User;
@@ -190,14 +194,16 @@ fn offer_to(receiver: ThreadRef, sender: ThreadRef) -> Option<IpcKind> {
     (partner == sender.id() || partner.is_any()).then_some(kind)
 }
 
-/// Whether the receive phase of `current`, after a message to `receiver` as `to`, waits: nothing that it takes is there.
+/// Whether the receive phase of `current`, after a message to `receiver` as `to`, waits: nothing
+/// that it takes is there.
 #[inline]
 fn can_wait(current: ThreadRef, receiver: ThreadRef, to: ThreadId, from: ThreadId) -> bool {
     if current.senders.first().is_some() {
         return false;
     }
     if from == to {
-        // It is found, and in reach, as it was for the send phase; an answer to a foreign call is in order too.
+        // It is found, and in reach, as it was for the send phase; an answer to a foreign call is
+        // in order too.
         return !eq(current, receiver);
     }
     // Relaxed: what other processors set later finds the thread waiting.
@@ -207,7 +213,8 @@ fn can_wait(current: ThreadRef, receiver: ThreadRef, to: ThreadId, from: ThreadI
             && current.notification.load(Ordering::Relaxed) == 0
 }
 
-/// Whether nothing but the two threads has a say in a message of `kind` from `current` and the switch to `receiver`.
+/// Whether nothing but the two threads has a say in a message of `kind` from `current` and the
+/// switch to `receiver`.
 #[inline]
 fn can_switch(current: ThreadRef, receiver: ThreadRef, kind: IpcKind) -> bool {
     let this = processor::this();
@@ -219,7 +226,8 @@ fn can_switch(current: ThreadRef, receiver: ThreadRef, kind: IpcKind) -> bool {
                 && !current.space.get().is_some_and(Space::is_redirected))
 }
 
-/// Does the map item of these words, `pager`'s whole answer to the page fault of `thread`, if it can be done at once.
+/// Does the map item of these words, `pager`'s whole answer to the page fault of `thread`, if it
+/// can be done at once.
 #[inline]
 pub fn give_page(pager: ThreadRef, thread: ThreadRef, words: [u64; 2]) -> bool {
     let (Some(item), Some(from), Some(to)) =
@@ -256,8 +264,8 @@ fn return_message(receiver: ThreadRef, sender: ThreadRef, tag: MessageTag) {
     registers.rdi.set(receiver.local_id.get());
 }
 
-/// `current` waits until `deadline` for an answer or message from `partner`; `receiver`, which has got its message, runs on its
-/// time.
+/// `current` waits until `deadline` for an answer or message from `partner`; `receiver`, which has
+/// got its message, runs on its time.
 #[inline]
 fn wait_and_switch(
     current: ThreadRef,

@@ -1,8 +1,9 @@
 //! Where the words of a message come from and go to.
 //!
-//! A user's message lies in its saved registers (MR0..MR7) and its UTCB (MR8..MR63). What the kernel sends in a
-//! thread's name is made from the TCB and what it receives goes there, so that a page fault or an exception leaves the
-//! thread's UTCB and registers as they were (X.2 rules 11.6, 12.3) without saving anything.
+//! A user's message lies in its saved registers (MR0..MR7) and its UTCB (MR8..MR63). What the
+//! kernel sends in a thread's name is made from the TCB and what it receives goes there, so that a
+//! page fault or an exception leaves the thread's UTCB and registers as they were (X.2 rules 11.6,
+//! 12.3) without saving anything.
 
 use core::cell::Cell;
 
@@ -21,9 +22,9 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// The tag of the message to send, flags as given by the user. It is always well-formed: the sender's tag was
-    /// checked when it began to send, and one that an owner has written since then (K15), if it is none, stands for
-    /// an empty message.
+    /// The tag of the message to send, flags as given by the user. It is always well-formed: the
+    /// sender's tag was checked when it began to send, and one that an owner has written since then
+    /// (K15), if it is none, stands for an empty message.
     pub(super) fn tag(self) -> MessageTag {
         match self.kind {
             IpcKind::User => {
@@ -84,8 +85,8 @@ impl Message {
         }
     }
 
-    /// Receives the untyped words of `source`, whose tag is `tag`. A user's message registers behind them, as far as
-    /// they are the processor's, are 0 then.
+    /// Receives the untyped words of `source`, whose tag is `tag`. A user's message registers
+    /// behind them, as far as they are the processor's, are 0 then.
     pub(super) fn receive_untyped(self, source: Self, tag: MessageTag) {
         let count = tag.untyped();
         match (source.kind, self.kind) {
@@ -183,7 +184,8 @@ pub fn user_flags(value: u64) -> u64 {
     value & x2::control::USER_FLAGS | USER_FLAGS
 }
 
-/// The registers that words 1..=18 of an exception message carry, in their order: [`exception_register`] of all.
+/// The registers that words 1..=18 of an exception message carry, in their order:
+/// [`exception_register`] of all.
 #[inline]
 pub fn exception_registers(registers: &Registers) -> [&Cell<u64>; exception::REPLY_WORDS] {
     let Registers { rip, rcx, rdx, rsi, rdi, rbp, r8, r11, rsp, rflags, message, .. } = registers;

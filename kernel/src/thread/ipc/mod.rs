@@ -1,10 +1,12 @@
 //! IPC: the one way in which threads, interrupts and the kernel's own protocols talk (X.2 rules 7).
 //!
-//! An IPC is an optional send phase and an optional receive phase. Each phase is a step of the thread's
+//! An IPC is an optional send phase and an optional receive phase. Each phase is a step of the
+//! thread's
 //! [`Continuation`]: it runs to its end in one go, waits for a partner, or gives way to an interrupt between two pages
-//! of a map item. The current thread drives its own phases; when it serves a waiting sender it also ends that sender's
-//! send phase and puts it into its receive phase (the transition is atomic, rule 7.1), but whatever that thread then
-//! finds waiting it handles when it runs itself, so that no entry into the kernel chains through many threads.
+//! of a map item. The current thread drives its own phases; when it serves a waiting sender it also
+//! ends that sender's send phase and puts it into its receive phase (the transition is atomic, rule
+//! 7.1), but whatever that thread then finds waiting it handles when it runs itself, so that no
+//! entry into the kernel chains through many threads.
 //!
 //! | file | what |
 //! |------|------|
@@ -112,8 +114,8 @@ pub fn system_call(current: ThreadRef) -> Next {
     }
 }
 
-/// The current thread tells `to` of a page fault or exception and awaits the answer, without timeouts. The words of
-/// the report are in `current.fault`.
+/// The current thread tells `to` of a page fault or exception and awaits the answer, without
+/// timeouts. The words of the report are in `current.fault`.
 pub fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Next {
     if let Some(receiver) = fast::report(current, kind, to) {
         return Next::Switched(receiver);
@@ -123,15 +125,15 @@ pub fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Next {
     send(current, kind, to, Time::NEVER)
 }
 
-/// The current thread tells `to` something that needs no answer, waiting for it up to `timeout`. The word of the message is
-/// in `current.fault`.
+/// The current thread tells `to` something that needs no answer, waiting for it up to `timeout`.
+/// The word of the message is in `current.fault`.
 pub fn tell(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next {
     current.receive_from.set(ThreadId::NIL);
     send(current, kind, to, timeout)
 }
 
-/// Puts a thread that has just been activated into the wait for its start message (X.2 rule 5.12). It must be neither
-/// current nor ready.
+/// Puts a thread that has just been activated into the wait for its start message (X.2 rule 5.12).
+/// It must be neither current nor ready.
 pub fn await_start(thread: ThreadRef, pager: ThreadId) {
     thread.receive_from.set(pager);
     thread.receive_timeout.set(Time::NEVER.raw());
@@ -140,7 +142,8 @@ pub fn await_start(thread: ThreadRef, pager: ThreadId) {
     }
 }
 
-/// The same for a thread that has just been made for `pager`, a global id, and lives here: nobody can have sent anything yet.
+/// The same for a thread that has just been made for `pager`, a global id, and lives here: nobody
+/// can have sent anything yet.
 #[inline(always)]
 pub fn await_first_start(thread: ThreadRef, pager: ThreadId) {
     debug_assert!(pager.is_global() && thread.is_home());
@@ -153,7 +156,8 @@ pub fn await_first_start(thread: ThreadRef, pager: ThreadId) {
     thread.await_first_start();
 }
 
-/// Goes on with an IPC of the current thread that gave way to an interrupt, or whose receive phase was left to it.
+/// Goes on with an IPC of the current thread that gave way to an interrupt, or whose receive phase
+/// was left to it.
 pub fn resume(current: ThreadRef) -> Next {
     if current.continuation() == Continuation::ResumeTransfer {
         transfer_fault::restore(current);
@@ -182,7 +186,8 @@ pub fn transfer_continuation(thread: ThreadRef) -> Option<Continuation> {
     transfer_fault::outer(thread).map(|outer| outer.continuation)
 }
 
-/// The two threads of a transfer in which one is telling its pager of a missing page: that one's other side.
+/// The two threads of a transfer in which one is telling its pager of a missing page: that one's
+/// other side.
 pub fn transfer_peer(thread: ThreadRef) -> Option<ThreadRef> {
     transfer_fault::outer(thread).map(|outer| outer.peer)
 }
@@ -199,7 +204,8 @@ fn instant(time: Time) -> Microseconds {
     }
 }
 
-/// What runs after the current thread has done what it could; `woken` became runnable meanwhile and is in no queue.
+/// What runs after the current thread has done what it could; `woken` became runnable meanwhile and
+/// is in no queue.
 fn resume_or_switch(current: ThreadRef, woken: Option<ThreadRef>) -> Next {
     match woken {
         Some(woken) if current.is_runnable() || !woken.is_home() => {
@@ -320,7 +326,8 @@ fn send_until(
     Next::Schedule
 }
 
-/// The current thread waits for a redirector to whom it can send what is for `partner` (X.2 rule 6.15).
+/// The current thread waits for a redirector to whom it can send what is for `partner` (X.2 rule
+/// 6.15).
 fn wait_for_redirector(current: ThreadRef, kind: IpcKind, partner: ThreadId, deadline: Microseconds) -> Next {
     current.set_flag(flag::REDIRECTED, true);
     current.set_partner(partner);
@@ -372,8 +379,8 @@ fn receive(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next 
     if start_receive(current, kind) { look(current, kind, woken) } else { resume_or_switch(current, woken) }
 }
 
-/// The receive phase of a thread that is not current. Returns whether the thread is to be made ready: its phase is
-/// over, or something waits for it that it must look at itself.
+/// The receive phase of a thread that is not current. Returns whether the thread is to be made
+/// ready: its phase is over, or something waits for it that it must look at itself.
 fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     if !start_receive(thread, kind) {
         return thread.is_runnable();
@@ -421,7 +428,8 @@ fn wait(thread: ThreadRef, kind: IpcKind, deadline: Microseconds) {
     }
 }
 
-/// Enters the receive phase: from here on senders find the thread receiving. `false`: it failed at once.
+/// Enters the receive phase: from here on senders find the thread receiving. `false`: it failed at
+/// once.
 fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
     let from = thread.receive_from.get();
     let partner = if from.is_any() || from.is_any_local() {
@@ -477,8 +485,8 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
         && let Continuation::Send(sender_kind) = sender.continuation()
     {
         if sender_kind == IpcKind::User && !sender.has(flag::REDIRECTED) && !reaches(sender, current) {
-            // It was confined while it waited (rights are evaluated again, X.2 rule 7.2). One at a time, so that many
-            // such senders do not keep the kernel busy.
+            // It was confined while it waited (rights are evaluated again, X.2 rule 7.2). One at a
+            // time, so that many such senders do not keep the kernel busy.
             cancel::refuse(sender);
             woken.inspect(|woken| processor::this().scheduler.make_ready(woken));
             return Next::Interrupted;
@@ -584,7 +592,8 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
         this.scheduler.make_ready(sender.thread);
     }
     if again {
-        // It looks for the next start message when it is its turn, so that wrong ones cannot keep the kernel busy.
+        // It looks for the next start message when it is its turn, so that wrong ones cannot keep
+        // the kernel busy.
         this.scheduler.make_ready(receiver.thread);
     }
     resume_or_switch(receiver.thread, woken)
@@ -597,7 +606,8 @@ fn suspend(sender: Message, receiver: Message) {
         (receiver, sender, Continuation::ReceiveTransfer(receiver.kind)),
     ] {
         side.thread.set_continuation(continuation);
-        // Only the current thread goes on with it: the other may have been about to look for senders.
+        // Only the current thread goes on with it: the other may have been about to look for
+        // senders.
         processor::this().scheduler.ready.withdraw(side.thread);
         if let Some(record) = side.thread.transfer_record.get() {
             record.peer.set(Some(peer.thread));
@@ -605,7 +615,8 @@ fn suspend(sender: Message, receiver: Message) {
     }
 }
 
-/// X.2 rule 7.16: an originator that waits for the thread that propagated in its name now waits for the receiver.
+/// X.2 rule 7.16: an originator that waits for the thread that propagated in its name now waits for
+/// the receiver.
 fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
     let complete::Origin { sender, originator, .. } = origin;
     if eq(sender, originator) {
@@ -625,7 +636,8 @@ fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
     }
 }
 
-/// `thread`, which is not current, looks at the senders that wait for it once more, if it waits for a message.
+/// `thread`, which is not current, looks at the senders that wait for it once more, if it waits for
+/// a message.
 pub fn look_again(thread: ThreadRef) {
     if thread.awaits_message().is_some() && !thread.ready.is_queued() {
         stop_waiting(thread);
@@ -641,8 +653,9 @@ fn stop_waiting(thread: ThreadRef) {
     thread.search.set(None);
 }
 
-/// A thread has gone or moved, or its space has another redirector, in whose name `sender` may be waiting to send: the
-/// message may be `sender`'s own now (X.2 rule 7.14), which its receiver may be waiting for.
+/// A thread has gone or moved, or its space has another redirector, in whose name `sender` may be
+/// waiting to send: the message may be `sender`'s own now (X.2 rule 7.14), which its receiver may
+/// be waiting for.
 pub fn originator_changes(sender: ThreadRef) {
     if sender.has(flag::PROPAGATED)
         && let Some(receiver) = sender.senders_node.receiver()

@@ -1,5 +1,5 @@
-//! Who may meet whom: ids of partners, redirection, propagation, and which sender a receiver takes (X.2 rules 6.8-6.17,
-//! 7.2-7.7, 7.14).
+//! Who may meet whom: ids of partners, redirection, propagation, and which sender a receiver takes
+//! (X.2 rules 6.8-6.17, 7.2-7.7, 7.14).
 
 use core::ptr::eq;
 
@@ -49,8 +49,8 @@ fn resolve_any(thread: ThreadRef, id: ThreadId) -> Option<Partner> {
     found.map(|found| Partner::Thread(found.anywhere()))
 }
 
-/// Whether `thread`, in an IPC of kind `kind`, may have `partner` (K13): what the kernel does in a thread's name is not the
-/// program's doing, and an interrupt is only for its handler.
+/// Whether `thread`, in an IPC of kind `kind`, may have `partner` (K13): what the kernel does in a
+/// thread's name is not the program's doing, and an interrupt is only for its handler.
 fn may_meet(thread: ThreadRef, kind: IpcKind, partner: &Partner) -> bool {
     match partner {
         Partner::Thread(partner) => kind != IpcKind::User || reaches(thread, partner),
@@ -84,8 +84,8 @@ pub(super) enum Destination {
     Nowhere(ThreadId),
 }
 
-/// Where the message of `sender`, of kind `kind`, for `id` goes. `None`: there is nobody of this name, for all that the sender
-/// may know.
+/// Where the message of `sender`, of kind `kind`, for `id` goes. `None`: there is nobody of this
+/// name, for all that the sender may know.
 pub(super) fn destination(sender: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<Destination> {
     let partner = resolve_any(sender, id)?;
     // The redirector decides first, then confinement (K13).
@@ -101,7 +101,8 @@ pub(super) fn destination(sender: ThreadRef, kind: IpcKind, id: ThreadId) -> Opt
     }
 }
 
-/// Whether a message of `sender` for `partner` goes to a redirector, and to which, if there is one at present.
+/// Whether a message of `sender` for `partner` goes to a redirector, and to which, if there is one
+/// at present.
 #[allow(clippy::option_option, reason = "a redirector that has gone is not the same as none")]
 fn deflected(sender: ThreadRef, partner: &Partner) -> Option<Option<ThreadRef>> {
     let space = sender.space.get().filter(|space| space.is_redirected())?;
@@ -121,7 +122,8 @@ pub fn reaches_directly(thread: ThreadRef, partner: ThreadRef) -> bool {
     deflected(thread, &Partner::Thread(partner)).is_none() && reaches(thread, partner)
 }
 
-/// How many redirectors a message can pass, one after the other, and still be passed on in its sender's name.
+/// How many redirectors a message can pass, one after the other, and still be passed on in its
+/// sender's name.
 const LONGEST_CHAIN: usize = 16;
 
 /// Whether `thread` is the redirector of `originator`'s space, or of that one's, and so on.
@@ -139,8 +141,8 @@ pub fn reaches(thread: ThreadRef, partner: ThreadRef) -> bool {
     }
 }
 
-/// Whose message `sender` brings to `receiver`: the originator if the propagation is honoured, else the sender itself
-/// (X.2 rule 7.14; evaluated anew whenever a waiting send is served).
+/// Whose message `sender` brings to `receiver`: the originator if the propagation is honoured, else
+/// the sender itself (X.2 rule 7.14; evaluated anew whenever a waiting send is served).
 pub(super) fn originator(sender: ThreadRef, receiver: ThreadRef) -> ThreadRef {
     if !sender.has(flag::PROPAGATED) {
         return sender;
@@ -155,7 +157,8 @@ pub(super) fn originator(sender: ThreadRef, receiver: ThreadRef) -> ThreadRef {
         .unwrap_or(sender)
 }
 
-/// Whether `receiver`, which is in a receive phase, takes a message of `originator` (X.2 rules 7.3, 7.15).
+/// Whether `receiver`, which is in a receive phase, takes a message of `originator` (X.2 rules 7.3,
+/// 7.15).
 #[inline]
 pub(super) fn accepts(receiver: ThreadRef, originator: ThreadRef) -> bool {
     let from = receiver.partner();
@@ -202,8 +205,9 @@ const SEARCHED_AT_ONCE: u32 = arch::POLL_INTERVAL / 4;
 
 /// The waiting sender that `receiver`, which is current, takes next, if any.
 ///
-/// Preemption point. `receiver.search` is where an interrupted search goes on. A sender that comes meanwhile need not
-/// be found: what the receiver accepts is delivered to it at once, search or not.
+/// Preemption point. `receiver.search` is where an interrupted search goes on. A sender that comes
+/// meanwhile need not be found: what the receiver accepts is delivered to it at once, search or
+/// not.
 pub(super) fn find_sender(receiver: ThreadRef) -> Result<Option<ThreadRef>, Interrupted> {
     if let Known::Sender(sender) = known_sender(receiver) {
         return Ok(sender);
@@ -236,7 +240,8 @@ pub(super) fn id_seen_by(observer: ThreadRef, thread: ThreadRef) -> ThreadId {
     }
 }
 
-/// Whether `id` could be a thread's: neither an interrupt's nor one of the kernel's own numbers (X.2 rule 5.22).
+/// Whether `id` could be a thread's: neither an interrupt's nor one of the kernel's own numbers
+/// (X.2 rule 5.22).
 #[inline(always)]
 pub fn is_user_number(id: ThreadId) -> bool {
     // The number of anythread is none.

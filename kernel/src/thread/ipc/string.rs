@@ -1,8 +1,10 @@
-//! String items: moving bytes from the sender's memory to the receiver's buffers (X.2 rules 7.11, 7.13, 7.27-7.31).
+//! String items: moving bytes from the sender's memory to the receiver's buffers (X.2 rules 7.11,
+//! 7.13, 7.27-7.31).
 //!
-//! Both page tables are walked in software, page by page (K3); the bytes go through the direct map. Descriptors and
-//! pointers are the users' words, which other threads of theirs can change at any time: they are read again at each
-//! step, and nothing is believed of them but where the step looks next, within the message and buffer registers.
+//! Both page tables are walked in software, page by page (K3); the bytes go through the direct map.
+//! Descriptors and pointers are the users' words, which other threads of theirs can change at any
+//! time: they are read again at each step, and nothing is believed of them but where the step looks
+//! next, within the message and buffer registers.
 
 use x2::message::{BUFFER_REGISTERS, StringDescriptor, TypedItemKind};
 use x2::{IpcErrorKind, Rights, utcb};
@@ -103,7 +105,8 @@ fn buffer_descriptor(thread: ThreadRef, index: usize) -> Option<StringDescriptor
     }
 }
 
-/// The buffer register of the buffer behind the one at `buffer` (0: the first). `None`: there is none.
+/// The buffer register of the buffer behind the one at `buffer` (0: the first). `None`: there is
+/// none.
 fn next_buffer(buffer: u8, thread: ThreadRef) -> Option<u8> {
     if buffer == 0 {
         return buffer_descriptor(thread, usize::from(FIRST_BUFFER)).map(|_| FIRST_BUFFER);
@@ -128,8 +131,8 @@ struct Piece {
     pointer: usize,
 }
 
-/// What is at `place`, moved on to the next substring that is not at its end. `None`: the string ends here. Descriptors
-/// and pointers that `word` does not give end it too.
+/// What is at `place`, moved on to the next substring that is not at its end. `None`: the string
+/// ends here. Descriptors and pointers that `word` does not give end it too.
 fn piece(place: &mut Place, word: impl Fn(usize) -> Option<u64>) -> Option<Piece> {
     loop {
         let descriptor = StringDescriptor::from_raw(word(usize::from(place.descriptor))?);
@@ -181,14 +184,15 @@ fn copy(
         let to = reach(receiver.thread, target.address, Rights::WRITE).map_err(|missing| {
             missing.map_or(OVERFLOW, |page| Item::Missing(MissingPage { of_receiver: true, ..page }))
         })?;
-        // The pointer of a substring that is in one piece in the receiver's buffer says where (X.2 rule 7.30).
+        // The pointer of a substring that is in one piece in the receiver's buffer says where (X.2
+        // rule 7.30).
         if progress.source.done == 0 {
             receiver.set_word(source.pointer, target.address);
         } else if target.address != progress.expected {
             receiver.set_word(source.pointer, 0);
         }
-        // SAFETY: both lie within one page of memory that the direct map reaches, which the threads may read and write;
-        // no kernel object lies there.
+        // SAFETY: both lie within one page of memory that the direct map reaches, which the threads
+        // may read and write; no kernel object lies there.
         unsafe { arch::copy_user_memory(to, from, size as usize) };
         progress.expected = target.address + size;
         progress.source.done += size;
@@ -204,8 +208,8 @@ fn copy(
     }
 }
 
-/// Where the memory at `address` of the thread's space can be reached, for an access of the user's kind `access`, which is
-/// noted in the page's status. `Err(None)`: it is no memory, but a device.
+/// Where the memory at `address` of the thread's space can be reached, for an access of the user's
+/// kind `access`, which is noted in the page's status. `Err(None)`: it is no memory, but a device.
 fn reach(thread: ThreadRef, address: u64, access: Rights) -> Result<*mut u8, Option<MissingPage>> {
     let missing = MissingPage { of_receiver: false, address, access };
     let memory = thread.space.get().ok_or(Some(missing))?.memory;

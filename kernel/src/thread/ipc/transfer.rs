@@ -36,7 +36,8 @@ pub(super) struct MissingPage {
 
 /// Moves the message of `sender` to `receiver`.
 ///
-/// Preemption point, every few items, mapped pages and pages of strings. UTCBs are always present, but strings can fault.
+/// Preemption point, every few items, mapped pages and pages of strings. UTCBs are always present,
+/// but strings can fault.
 pub(super) fn start(sender: Message, receiver: Message) -> Transfer {
     let tag = sender.tag();
     trace::event(Event::IpcTransfer, receiver.thread.id().raw(), tag.raw());
@@ -70,7 +71,8 @@ pub(super) fn resume(sender: Message, receiver: Message) -> Transfer {
             Item::Missing(page) => return Transfer::Missing(page),
             Item::Failed(failure) => {
                 let failure = Failure { offset: record.string.get().moved, ..failure };
-                // The item may have been changed while it was under way: nothing of it is left to the next one.
+                // The item may have been changed while it was under way: nothing of it is left to
+                // the next one.
                 record.with_cursor(Cursor::cancel);
                 return Transfer::Ended(Some(failure));
             }

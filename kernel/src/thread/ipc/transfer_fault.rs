@@ -1,8 +1,10 @@
-//! Page faults in the midst of a transfer (X.2 rules 7.22, 1.15, 1.16): the side whose page is missing tells its pager, in an
-//! IPC of its own within the other, and then goes on with the transfer; the other side waits.
+//! Page faults in the midst of a transfer (X.2 rules 7.22, 1.15, 1.16): the side whose page is
+//! missing tells its pager, in an IPC of its own within the other, and then goes on with the
+//! transfer; the other side waits.
 //!
-//! While it does so its record keeps what it was doing ([`Outer`]), and its continuation is that of the inner IPC, or
-//! `RaiseFault` before and `ResumeTransfer` after it. Whatever ends the inner IPC otherwise ends the transfer.
+//! While it does so its record keeps what it was doing ([`Outer`]), and its continuation is that of
+//! the inner IPC, or `RaiseFault` before and `ResumeTransfer` after it. Whatever ends the inner IPC
+//! otherwise ends the transfer.
 
 use x2::{IpcErrorKind, Timeouts, utcb};
 
@@ -20,8 +22,8 @@ use crate::trace::{self, Event};
 /// Any point: the receive phase's deadline is set already.
 const RESOLVED: u16 = 1 << 15;
 
-/// A page is missing in a transfer. Both sides have a transfer as continuation. Returns the side that tells its pager,
-/// not ready yet; or the failure, if transfer timeouts do not allow that.
+/// A page is missing in a transfer. Both sides have a transfer as continuation. Returns the side
+/// that tells its pager, not ready yet; or the failure, if transfer timeouts do not allow that.
 pub(super) fn begin(sender: Message, receiver: Message, page: MissingPage) -> Result<ThreadRef, Failure> {
     let Some(record) = sender.thread.transfer_record.get() else {
         return Err(Failure::new(IpcErrorKind::Aborted));
@@ -61,7 +63,8 @@ fn limit(sender: ThreadRef, receiver: ThreadRef) -> Limit {
     Limit { deadline: deadlines[0].min(deadlines[1]), receivers: deadlines[1] < deadlines[0] }
 }
 
-/// The failure of a transfer whose faults take too long, for the sender. X.2 rule 7.24: error 5 for whose timeout it was.
+/// The failure of a transfer whose faults take too long, for the sender. X.2 rule 7.24: error 5 for
+/// whose timeout it was.
 fn timeout(limit: Limit, moved: u64) -> Failure {
     let kind = if limit.receivers { IpcErrorKind::XferTimeoutPartner } else { IpcErrorKind::XferTimeoutOwn };
     Failure { offset: moved, ..Failure::new(kind) }
@@ -108,7 +111,8 @@ pub(super) fn restore(thread: ThreadRef) {
     thread.set_continuation(outer.continuation);
 }
 
-/// Ends the inner IPC of `thread`, if it is in one, without a word to it: it is in the transfer again.
+/// Ends the inner IPC of `thread`, if it is in one, without a word to it: it is in the transfer
+/// again.
 pub(super) fn leave(thread: ThreadRef) {
     if outer(thread).is_none() {
         return;
@@ -131,7 +135,8 @@ pub(super) fn leave(thread: ThreadRef) {
     restore(thread);
 }
 
-/// How a transfer ends when the inner IPC of `thread` ends with `cause` instead of an answer: for the sender.
+/// How a transfer ends when the inner IPC of `thread` ends with `cause` instead of an answer: for
+/// the sender.
 pub(super) fn failure(sender: Option<ThreadRef>, cause: IpcErrorKind) -> Failure {
     let string = sender.and_then(|sender| sender.transfer_record.get()).map(|record| record.string.get());
     let moved = string.map_or(0, |string| string.moved);

@@ -1,5 +1,5 @@
-//! IPC between processors: what a thread does before it leaves, while it is away from home, and when it arrives (see
-//! `crate::thread::location`).
+//! IPC between processors: what a thread does before it leaves, while it is away from home, and
+//! when it arrives (see `crate::thread::location`).
 
 use core::ptr::eq;
 
@@ -28,9 +28,10 @@ pub(super) fn send_elsewhere(
     location::visit(current, processor, Continuation::SendAgain(kind))
 }
 
-/// Where the current thread goes next before it sends in the name of `originator`: where that is, and if it has left there,
-/// where it lives. If it waits for this to be done in its name, it comes along: its partner changes with the delivery (X.2 rule
-/// 7.16). If it comes to wait for that later, it does so at home, and finds that it is being done.
+/// Where the current thread goes next before it sends in the name of `originator`: where that is,
+/// and if it has left there, where it lives. If it waits for this to be done in its name, it comes
+/// along: its partner changes with the delivery (X.2 rule 7.16). If it comes to wait for that
+/// later, it does so at home, and finds that it is being done.
 pub(super) fn way_by(current: ThreadRef, originator: ThreadRef) -> Option<u16> {
     let is_first = !current.has(flag::SAW_ORIGINATOR);
     current.set_flag(flag::SAW_ORIGINATOR, true);
@@ -43,8 +44,9 @@ pub(super) fn way_by(current: ThreadRef, originator: ThreadRef) -> Option<u16> {
     Some(if is_first { originator.location.processor() } else { originator.home() })
 }
 
-/// Where `thread`, which is about to wait for `partner` at home, goes instead: to where that is, if that may be about to send in
-/// its name (see [`way_by`]). Not if it must look through its senders when its partner changes.
+/// Where `thread`, which is about to wait for `partner` at home, goes instead: to where that is, if
+/// that may be about to send in its name (see [`way_by`]). Not if it must look through its senders
+/// when its partner changes.
 #[inline]
 pub(super) fn way_to_propagating(thread: ThreadRef, kind: IpcKind) -> Option<u16> {
     if arch::cpu_count() == 1 { None } else { find_way_to_propagating(thread, kind) }
@@ -60,7 +62,8 @@ fn find_way_to_propagating(thread: ThreadRef, kind: IpcKind) -> Option<u16> {
     (!partner.is_here() && partner.has(flag::SAW_ORIGINATOR)).then(|| partner.processor())
 }
 
-/// `thread`, in its receive phase and away from home, waits here if it can, else goes home to look there.
+/// `thread`, in its receive phase and away from home, waits here if it can, else goes home to look
+/// there.
 pub fn wait_away(thread: ThreadRef, kind: IpcKind) {
     if !location::may_wait_away(thread, kind) {
         return processor::this().scheduler.make_ready(thread);
@@ -74,8 +77,8 @@ pub fn wait_away(thread: ThreadRef, kind: IpcKind) {
     }
 }
 
-/// The thread in whose name `thread` is about to send, if it is here and waits for that to be done: it stops waiting, to go
-/// where `thread` goes.
+/// The thread in whose name `thread` is about to send, if it is here and waits for that to be done:
+/// it stops waiting, to go where `thread` goes.
 pub fn take_originator_along(thread: ThreadRef) -> Option<ThreadRef> {
     if !thread.has(flag::PROPAGATED) || thread.continuation() != Continuation::SendAgain(IpcKind::User) {
         return None;
@@ -99,7 +102,8 @@ pub fn follow_receiver(sender: ThreadRef, processor: u16) {
     }
 }
 
-/// `thread`, which has been under way in its receive phase, learns if its partner has gone meanwhile.
+/// `thread`, which has been under way in its receive phase, learns if its partner has gone
+/// meanwhile.
 pub fn check_partner(thread: ThreadRef) {
     let from = thread.partner();
     if is_user_number(from) && threads().find(from).is_none() {

@@ -1,4 +1,5 @@
-//! A thread goes that has never run: at once where nobody knows it, and not without those who do (X.2 rule 5.15).
+//! A thread goes that has never run: at once where nobody knows it, and not without those who do
+//! (X.2 rule 5.15).
 use x2::{IpcError, IpcErrorKind, IpcPhase, ThreadId};
 
 use super::Register::*;

@@ -1,5 +1,5 @@
-//! Kernel memory that runs out: every allocation of a call fails in turn, and each time the call fails without a trace
-//! (K4).
+//! Kernel memory that runs out: every allocation of a call fails in turn, and each time the call
+//! fails without a trace (K4).
 
 use x2::{ErrorCode, ThreadId};
 
@@ -16,8 +16,8 @@ fn state() -> (u64, std::vec::Vec<(ThreadId, bool, u64)>) {
     (Account::KERNEL.used(), threads.collect())
 }
 
-/// Makes the call of `thread` with its 1st, 2nd.. allocation failing, until it does not need that many. Returns how
-/// many failed.
+/// Makes the call of `thread` with its 1st, 2nd.. allocation failing, until it does not need that
+/// many. Returns how many failed.
 fn fail_each(world: &World, thread: ThreadRef, call: Call, arguments: &[(super::Register, u64)]) -> u64 {
     for nth in 1.. {
         let before = state();

@@ -1,4 +1,5 @@
-//! The fast path gives the same answers as the general path: the same sequence of calls is made with and without it.
+//! The fast path gives the same answers as the general path: the same sequence of calls is made
+//! with and without it.
 
 use std::collections::hash_map::DefaultHasher;
 use std::format;
@@ -158,8 +159,8 @@ fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
     }
 }
 
-/// Makes random calls, with or without the fast path. Returns what could be seen after each, and how many of them took
-/// the fast path.
+/// Makes random calls, with or without the fast path. Returns what could be seen after each, and
+/// how many of them took the fast path.
 fn steps(seed: u64, count: usize, fast_path: bool) -> (Vec<u64>, usize) {
     let world = populated();
     processor::allow_fast_path(fast_path);

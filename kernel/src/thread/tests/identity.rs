@@ -1,5 +1,5 @@
-//! What an id names while threads come and go on other processors: a call finds a thread that is here, or none, or goes to
-//! where it is (X.2 rules 5.15, 5.23).
+//! What an id names while threads come and go on other processors: a call finds a thread that is
+//! here, or none, or goes to where it is (X.2 rules 5.15, 5.23).
 
 use x2::ErrorCode;
 use x2::control::ExchangeControl;
@@ -37,7 +37,8 @@ fn one_whose_end_has_begun_is_not_found_by_its_local_id() {
     assert_eq!(inspect(seeker), victim.id().raw());
     arch::select_processor(0);
     world.call(Call::ThreadControl, world.root(), &[(Rdi, victim.id().raw()), (R8, 0)]);
-    // The root task goes to where the thread is, begins its end, and sets out for the other processors.
+    // The root task goes to where the thread is, begins its end, and sets out for the other
+    // processors.
     arch::select_processor(1);
     world.attend();
     assert!(victim.id().is_nil() && threads().by_number(id(5, 1).number()).is_some());

@@ -44,7 +44,8 @@ impl World {
         self.attend();
     }
 
-    /// The initial servers, which are more urgent than others, wait, so that whoever is ready goes on.
+    /// The initial servers, which are more urgent than others, wait, so that whoever is ready goes
+    /// on.
     fn retire_servers(&self) {
         let (sigma0, root) = (self.thread(id(0, 1)), self.root());
         for (server, other) in [(sigma0, root), (root, sigma0)] {
@@ -55,7 +56,8 @@ impl World {
         self.settle();
     }
 
-    /// `thread`, at user level, sends an empty message to `to` (unless nil) and receives from `from`.
+    /// `thread`, at user level, sends an empty message to `to` (unless nil) and receives from
+    /// `from`.
     fn wait_for(&self, thread: ThreadRef, to: ThreadId, from: ThreadId) {
         arch::select_processor(thread.home().into());
         self.switch_to(thread);
@@ -175,14 +177,16 @@ fn the_last_message_is_never_lost() {
 /// A line of the machine.
 const LINE: u32 = 5;
 
-/// The handler's answer to the interrupt goes out, and it waits for the next; the device is content.
+/// The handler's answer to the interrupt goes out, and it waits for the next; the device is
+/// content.
 fn acknowledge(world: &World, handler: ThreadRef) {
     arch::assert_line(LINE, false);
     handler.registers.rsi.set(0);
     world.wait_for(handler, ThreadId::interrupt(LINE), ThreadId::interrupt(LINE));
 }
 
-/// The first interrupt after the handler has moved still comes to its old processor, the next to the new one.
+/// The first interrupt after the handler has moved still comes to its old processor, the next to
+/// the new one.
 /// Rules: 5.20.
 #[test]
 fn a_line_follows_its_handler() {
@@ -206,8 +210,8 @@ fn a_line_follows_its_handler() {
     }
 }
 
-/// A device that asserts its line until it is served, a handler that moves about, processors that pay attention late, and
-/// interrupts that the controller had sent before the line moved.
+/// A device that asserts its line until it is served, a handler that moves about, processors that
+/// pay attention late, and interrupts that the controller had sent before the line moved.
 fn line_storm(seed: u64, processors: u32) {
     let world = World::with_messages(processors, MESSAGES);
     let random = Random::new(seed);

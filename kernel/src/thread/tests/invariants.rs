@@ -164,7 +164,8 @@ fn check_ipc(thread: ThreadRef) {
     check_transfer(thread);
 }
 
-/// Who waits for a thread that waits to send in its name is at the same place, so that its partner changes with the delivery.
+/// Who waits for a thread that waits to send in its name is at the same place, so that its partner
+/// changes with the delivery.
 fn check_originator(sender: ThreadRef) {
     let Some(receiver) = sender.senders_node.receiver() else { return };
     let originator = ipc::resolve_thread(sender, sender.virtual_sender.get()).map(Found::anywhere);

@@ -1,4 +1,5 @@
-//! A thread is deleted in the midst of an Unmap: what is derived from the page goes all the same (X.2 rules 5.15, 8.2; K12).
+//! A thread is deleted in the midst of an Unmap: what is derived from the page goes all the same
+//! (X.2 rules 5.15, 8.2; K12).
 use core::pin::pin;
 use core::ptr::eq;
 
@@ -28,7 +29,8 @@ fn map(from: SpaceMemory, source: u64, to: SpaceMemory, target: u64) {
     while mapping::map(cursor.as_mut(), from, to, item, Fpage::COMPLETE) == Progress::Preempted {}
 }
 
-/// Threads in two spaces that mapped a page to and fro, and the first one is in the midst of an Unmap of it.
+/// Threads in two spaces that mapped a page to and fro, and the first one is in the midst of an
+/// Unmap of it.
 fn half_unmapped(world: &World) -> [ThreadRef; 2] {
     let both = [4, 5].map(|number| world.spawn(id(number, 1), id(number, 1)));
     // The first space outlives the thread: with the space all would go in any case.

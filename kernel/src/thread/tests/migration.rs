@@ -44,7 +44,8 @@ fn waits_at(thread: ThreadRef, processor: u16) -> bool {
         && !thread.ready.is_queued()
 }
 
-/// The server answers without leaving its processor, and the client is back where it lives, which is processor `home`.
+/// The server answers without leaving its processor, and the client is back where it lives, which
+/// is processor `home`.
 fn answer(world: &World, server: ThreadRef, client: ThreadRef, home: u16) {
     send_and_receive(world, server, client.id(), ThreadId::NIL);
     assert_eq!(server.continuation(), Continuation::ReturnToUser, "nobody has to be followed");
@@ -85,7 +86,8 @@ fn who_waits_for_an_answer_of_another_than_who_moves_it_goes_at_once() {
     assert!(server.location.is_at(0) && server.continuation() == Continuation::ReturnToUser);
 }
 
-/// A thread comes home to be moved on, together with another one that changes its priority before it is seen to.
+/// A thread comes home to be moved on, together with another one that changes its priority before
+/// it is seen to.
 /// Rules: 3.8, 3.16.
 #[test]
 fn one_that_has_just_come_home_moves_on_although_its_priority_changes() {

@@ -1,4 +1,5 @@
-//! The kernel above the machine, as a whole: threads make system calls, and the structures must agree.
+//! The kernel above the machine, as a whole: threads make system calls, and the structures must
+//! agree.
 
 mod arrival;
 mod deletion;
@@ -160,7 +161,8 @@ impl World {
         next
     }
 
-    /// Every second ThreadControl is done at once, as entry code does, if it can be. Returns whether it is done.
+    /// Every second ThreadControl is done at once, as entry code does, if it can be. Returns
+    /// whether it is done.
     fn control_at_once(&self, thread: ThreadRef) -> bool {
         let at_once = !self.at_once.replace(!self.at_once.get())
             && processor::this().fast_path.get()

@@ -12,7 +12,8 @@ use crate::scheduler::Next;
 use crate::syscall::Call;
 use crate::thread::{Continuation, IpcKind, ThreadRef};
 
-/// A map item of sigma0's that a receiver in another space takes, stopped by an interrupt in the middle.
+/// A map item of sigma0's that a receiver in another space takes, stopped by an interrupt in the
+/// middle.
 fn interrupted_transfer(world: &World) -> (ThreadRef, ThreadRef) {
     let sigma0 = world.thread(id(0, 1));
     let receiver = world.spawn(id(5, 1), id(5, 1));
@@ -298,7 +299,8 @@ fn only_one_side_drives_an_interrupted_transfer() {
     let receiver = world.spawn(id(5, 1), id(5, 1));
     receiver.utcb.get().expect("active").write(utcb::buffer_register(0), Fpage::COMPLETE.raw());
     let [other, waiting] = [id(6, 1), id(7, 1)].map(|id| world.spawn(id, super::id(2, 1)));
-    // The receiver comes from its send phase into a receive phase for which a sender waits: it is ready to look.
+    // The receiver comes from its send phase into a receive phase for which a sender waits: it is
+    // ready to look.
     let any = ThreadId::ANY.raw();
     world.call(Call::Ipc, receiver, &[(Rsi, other.id().raw()), (Rdx, any), (R8, 0), (R9, 0)]);
     world.call(Call::Ipc, waiting, &[(Rsi, receiver.id().raw()), (Rdx, 0), (R8, 0), (R9, 0)]);

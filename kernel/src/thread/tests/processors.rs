@@ -207,7 +207,8 @@ fn run(seed: u64, processors: u32, mut next: impl FnMut(&mut Random) -> Option<S
     assert!(Account::KERNEL.used() <= used, "seed {seed:#x}: memory is lost");
 }
 
-/// The root task makes threads that do not exist, starts those that were never started, and spreads them.
+/// The root task makes threads that do not exist, starts those that were never started, and spreads
+/// them.
 fn populate(world: &World, random: &mut Random) {
     let root = world.root();
     map_memory(memory_of(world.thread(id(0, 1))), memory_of(root));

@@ -1,5 +1,5 @@
-//! Meetings that come about because something else changes than sender and receiver (X.2 rules 7.14 to 7.16), and the
-//! search for one among many senders.
+//! Meetings that come about because something else changes than sender and receiver (X.2 rules 7.14
+//! to 7.16), and the search for one among many senders.
 
 use x2::{MessageTag, ThreadId, Time, Timeouts, utcb};
 
@@ -12,7 +12,8 @@ use crate::syscall::Call;
 use crate::thread::{Continuation, IpcKind, ThreadRef, ipc};
 use crate::{arch, processor};
 
-/// `sender` sends to `to`, in `originator`'s name if it is given, and waits until that thread receives.
+/// `sender` sends to `to`, in `originator`'s name if it is given, and waits until that thread
+/// receives.
 fn send(world: &World, sender: ThreadRef, to: ThreadRef, originator: Option<ThreadRef>) {
     let tag = MessageTag::new(9, 0, 0).with_propagated(originator.is_some());
     if let (Some(originator), Some(block)) = (originator, sender.utcb.get()) {
@@ -55,7 +56,8 @@ fn four(world: &World) -> [ThreadRef; 4] {
     [4, 5, 6, 7].map(|number| world.spawn(id(number, 1), id(2, 1)))
 }
 
-/// What `change` does to the originator makes the message the sender's own, and the receiver takes it.
+/// What `change` does to the originator makes the message the sender's own, and the receiver takes
+/// it.
 fn message_becomes_the_senders(change: impl FnOnce(&World, ThreadRef)) {
     let world = World::new();
     let [sender, originator, ..] = four(&world);

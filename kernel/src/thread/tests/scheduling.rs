@@ -13,7 +13,8 @@ use crate::syscall::Call;
 use crate::thread::{Continuation, IpcKind, ThreadRef, pending};
 use crate::{arch, processor};
 
-/// A thread that runs, one of higher priority that sleeps until 5 ms, and an exception handler of a priority in between.
+/// A thread that runs, one of higher priority that sleeps until 5 ms, and an exception handler of a
+/// priority in between.
 struct Scene {
     world: World,
     runner: ThreadRef,
@@ -76,7 +77,8 @@ impl Scene {
         (MessageTag::from_raw(registers.message[0].get()), registers.message[1].get(), from_runner)
     }
 
-    /// The preemptor waits; the runner goes on, and tells its handler of the preemption at `time`, or nobody.
+    /// The preemptor waits; the runner goes on, and tells its handler of the preemption at `time`,
+    /// or nobody.
     fn expect_fault(&self, time: Option<u64>) {
         let next = self.wait(self.preemptor);
         if let Some(time) = time {

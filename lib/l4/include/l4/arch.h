@@ -1,9 +1,10 @@
 /* The AMD64 binding: where virtual registers are, and how system calls are made (ABI 4, 5, 7).
  *
- * A call reaches its stub through the entry address in the kernel interface page. The page is found by the
- * KernelInterface instruction at the first call; its address is kept in one variable of the program, so every space
- * that runs the same program must have the page at the same address. RBP is saved here, and the red zone is left alone;
- * the arguments stand where the interface wants them, every other register is a clobber. */
+ * A call reaches its stub through the entry address in the kernel interface page. The page is found
+ * by the KernelInterface instruction at the first call; its address is kept in one variable of the
+ * program, so every space that runs the same program must have the page at the same address. RBP is
+ * saved here, and the red zone is left alone; the arguments stand where the interface wants them,
+ * every other register is a clobber. */
 #ifndef L4_ARCH_H
 #define L4_ARCH_H
 
@@ -253,8 +254,9 @@ L4_INLINE L4_Word_t L4_ProcessorControl(L4_Word_t ProcessorNo, L4_Word_t Interna
                            0);
 }
 
-/* Of the arguments only MR2 has no register left on the way in, and the entry address none at all: it is pushed, and
- * popped by returning to it, which leaves the stub with the return address that a call would have pushed. */
+/* Of the arguments only MR2 has no register left on the way in, and the entry address none at all:
+ * it is pushed, and popped by returning to it, which leaves the stub with the return address that a
+ * call would have pushed. */
 L4_INLINE L4_Word_t L4_MemoryControl(L4_Word_t control, const L4_Word_t *attributes)
 {
     L4_Word_t entry = l4_entry(l4_entry_memory_control);

@@ -1,6 +1,6 @@
-/* The extensions: ownership and confinement, MapControl, thread state, notification (docs: reference, "The
- * extensions"). Names that begin with L4_ here are ours, not the manual's. A function that can fail returns 1, or 0 with
- * the reason in L4_ErrorCode(). */
+/* The extensions: ownership and confinement, MapControl, thread state, notification (docs:
+ * reference, "The extensions"). Names that begin with L4_ here are ours, not the manual's. A
+ * function that can fail returns 1, or 0 with the reason in L4_ErrorCode(). */
 #ifndef L4_EXTENSION_H
 #define L4_EXTENSION_H
 
@@ -125,8 +125,8 @@ L4_INLINE L4_Word_t L4_MapControlOne(L4_ThreadId_t space, L4_MapControlItem_t *i
     return l4_extension_call(l4_entry_map_control, space.raw, &target, &control, &item->answer);
 }
 
-/* ThreadState. The message registers carry the integer registers: MR1 to MR18 as in an exception message, MR19 FS
- * base, MR20 GS base; MR21 the exception handler and MR22 the pager to set. */
+/* ThreadState. The message registers carry the integer registers: MR1 to MR18 as in an exception
+ * message, MR19 FS base, MR20 GS base; MR21 the exception handler and MR22 the pager to set. */
 
 enum {
     L4_ReadRegisters = 1 << 0,
@@ -162,7 +162,8 @@ L4_INLINE L4_Word_t L4_SetHandlers(L4_ThreadId_t thread, L4_ThreadId_t exception
 
 /* Notify. */
 
-/* BR0 with this bit lets an open receive end with a notification: label 0xffffffffff70, MR1 = the bits. */
+/* BR0 with this bit lets an open receive end with a notification: label 0xffffffffff70, MR1 = the
+ * bits. */
 enum { L4_AcceptNotifications = 1 << 2 };
 #define L4_NotificationLabel 0xffffffffff70UL
 

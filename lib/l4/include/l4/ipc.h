@@ -1,4 +1,5 @@
-/* Sending and receiving (manual: IPC). The message is in the message registers: see <l4/message.h>. */
+/* Sending and receiving (manual: IPC). The message is in the message registers: see
+ * <l4/message.h>. */
 #ifndef L4_IPC_H
 #define L4_IPC_H
 

@@ -96,8 +96,9 @@ L4_INLINE L4_Bool_t L4_IsGrantItem(L4_GrantItem_t g) { return l4_item_type(g.raw
 L4_INLINE L4_Fpage_t L4_GrantItemSndFpage(L4_GrantItem_t g) { return l4_fpage(g.raw[1]); }
 L4_INLINE L4_Word_t L4_GrantItemSndBase(L4_GrantItem_t g) { return g.raw[0] & ~(L4_Word_t)0x3ff; }
 
-/* String items. A simple string is one of these; a compound string is an array of words that begins like one: each of
- * its descriptors is a word followed by j + 1 pointers, and c says that another descriptor follows. */
+/* String items. A simple string is one of these; a compound string is an array of words that begins
+ * like one: each of its descriptors is a word followed by j + 1 pointers, and c says that another
+ * descriptor follows. */
 
 typedef union {
     L4_Word_t raw[2];
@@ -114,7 +115,8 @@ typedef union {
     } X;
 } L4_StringItem_t;
 
-/* A string item of any length as words: these may alias, the caller's object can be a union or an array. */
+/* A string item of any length as words: these may alias, the caller's object can be a union or an
+ * array. */
 typedef L4_Word_t __attribute__((may_alias)) l4_item_words_t;
 
 L4_INLINE L4_StringItem_t L4_StringItem(L4_Word_t size, const void *address)
@@ -156,7 +158,8 @@ L4_INLINE L4_Word_t l4_copy_string(l4_item_words_t *to, const l4_item_words_t *f
     return words;
 }
 
-/* Appends another descriptor (or string) to a string, which must have room for it behind its end. */
+/* Appends another descriptor (or string) to a string, which must have room for it behind its
+ * end. */
 L4_INLINE L4_StringItem_t *L4_AddSubstringTo(L4_StringItem_t *dest, L4_StringItem_t *substr)
 {
     l4_item_words_t *last = l4_last_descriptor((l4_item_words_t *)dest);
@@ -376,8 +379,9 @@ L4_INLINE L4_Acceptor_t L4_Accepted(void)
     return a;
 }
 
-/* Receive buffers: the words of BR1 and on. Bit C of a descriptor chains the next buffer. A cleared buffer is told from
- * one that holds a string of length 0 by its second word: no buffer is at address 0. */
+/* Receive buffers: the words of BR1 and on. Bit C of a descriptor chains the next buffer. A cleared
+ * buffer is told from one that holds a string of length 0 by its second word: no buffer is at
+ * address 0. */
 
 typedef union {
     L4_Word_t raw[L4_NUM_BRS - 1];

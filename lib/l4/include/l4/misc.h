@@ -1,4 +1,5 @@
-/* Memory attributes (manual: miscellaneous). ProcessorControl and MemoryControl are in <l4/arch.h>. */
+/* Memory attributes (manual: miscellaneous). ProcessorControl and MemoryControl are in
+ * <l4/arch.h>. */
 #ifndef L4_MISC_H
 #define L4_MISC_H
 

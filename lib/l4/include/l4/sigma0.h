@@ -5,7 +5,8 @@
 #include <l4/ipc.h>
 #include <l4/kip.h>
 
-/* Asks for `f`, to be mapped into `RcvWindow`; a nil `s0` means sigma0. Nilpage if refused. Changes the acceptor. */
+/* Asks for `f`, to be mapped into `RcvWindow`; a nil `s0` means sigma0. Nilpage if refused. Changes
+ * the acceptor. */
 L4_INLINE L4_Fpage_t L4_Sigma0_GetPage_RcvWindow(L4_ThreadId_t s0, L4_Fpage_t f, L4_Fpage_t RcvWindow)
 {
     L4_Msg_t msg;

@@ -8,7 +8,8 @@ L4_INLINE L4_Bool_t L4_WasReferenced(L4_Fpage_t f) { return (f.raw & L4_Readable
 L4_INLINE L4_Bool_t L4_WasWritten(L4_Fpage_t f) { return (f.raw & L4_Writable) != 0; }
 L4_INLINE L4_Bool_t L4_WaseXecuted(L4_Fpage_t f) { return (f.raw & L4_eXecutable) != 0; }
 
-/* Unmaps `n` fpages (1 to 64), or flushes them; they come back with the access status in their rights. */
+/* Unmaps `n` fpages (1 to 64), or flushes them; they come back with the access status in their
+ * rights. */
 L4_INLINE void l4_unmap_all(L4_Word_t n, L4_Fpage_t *fpages, L4_Word_t flush)
 {
     L4_Word_t i;

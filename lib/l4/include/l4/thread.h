@@ -164,7 +164,8 @@ L4_INLINE L4_ThreadState_t l4_stop(L4_ThreadId_t t, L4_Word_t abort, L4_Word_t *
     *flags = old.flags;
     return old.state;
 }
-/* The four ways to stop: each with and without the old SP, IP and FLAGS; in C++ both have one name. */
+/* The four ways to stop: each with and without the old SP, IP and FLAGS; in C++ both have one
+ * name. */
 #define L4_DEFINE_STOP(name, abort)                                                                          \
     L4_INLINE L4_ThreadState_t name##_SpIpFlags(L4_ThreadId_t t, L4_Word_t *sp, L4_Word_t *ip, L4_Word_t *flags) \
     {                                                                                                        \

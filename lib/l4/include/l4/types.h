@@ -1,7 +1,8 @@
-/* Words, thread ids, fpages, clock, time: the types of the L4 X.2 generic programming interface for C and C++.
+/* Words, thread ids, fpages, clock, time: the types of the L4 X.2 generic programming interface for
+ * C and C++.
  *
- * Every type is a union: `raw` is the word (or words) of the interface, the other members are its fields. Names that
- * begin with `l4_` belong to these headers and are not part of the interface. */
+ * Every type is a union: `raw` is the word (or words) of the interface, the other members are its
+ * fields. Names that begin with `l4_` belong to these headers and are not part of the interface. */
 #ifndef L4_TYPES_H
 #define L4_TYPES_H
 
@@ -81,7 +82,8 @@ L4_INLINE L4_Fpage_t L4_Fpage(L4_Word_t BaseAddress, L4_Word_t FpageSize)
 L4_INLINE L4_Bool_t L4_IsNilFpage(L4_Fpage_t f) { return f.raw == 0; }
 L4_INLINE L4_Word_t L4_SizeLog2(L4_Fpage_t f) { return f.raw >> 4 & 0x3f; }
 
-/* 0 for nilpage; the complete address space has no size in a word and gives 2, as its size field says. */
+/* 0 for nilpage; the complete address space has no size in a word and gives 2, as its size field
+ * says. */
 L4_INLINE L4_Word_t L4_Size(L4_Fpage_t f)
 {
     return L4_SizeLog2(f) == 0 ? 0 : (L4_Word_t)1 << L4_SizeLog2(f);
@@ -236,7 +238,8 @@ L4_INLINE L4_Time_t L4_TimePeriod(L4_Word64_t microseconds)
     return L4_Never;
 }
 
-/* The time point for `at`, seen from `now`; never if it is too far away (about 33.5 s) to be one. */
+/* The time point for `at`, seen from `now`; never if it is too far away (about 33.5 s) to be
+ * one. */
 L4_INLINE L4_Time_t l4_time_point(L4_Clock_t now, L4_Clock_t at)
 {
     L4_Word_t e;

@@ -1,7 +1,8 @@
 //! An `async` executor for servers: a blocked request is a future, not a stack (ARCHITECTURE U6).
 //!
-//! An [`Executor`] has one [`Worker`] per processor. A task has a home worker, and only that worker polls it; any
-//! processor may wake it. A wake-up puts the task into its home's queue and, if that worker sleeps, notifies it once.
+//! An [`Executor`] has one [`Worker`] per processor. A task has a home worker, and only that worker
+//! polls it; any processor may wake it. A wake-up puts the task into its home's queue and, if that
+//! worker sleeps, notifies it once.
 //!
 //! The worker's thread owns the loop, because its blocking operation is its server's IPC receive:
 //!
@@ -17,15 +18,17 @@
 //! }
 //! ```
 //!
-//! **No lost wake-up.** `prepare_sleep` sets `sleeping` under the queue's lock and only while the queue is empty; a
-//! wake-up pushes under the same lock and takes `sleeping`. So either the worker sees the task before it sleeps, or the
-//! waker sees `sleeping` and notifies. A notification that arrives between `prepare_sleep` and the receive is kept by
-//! the kernel (K15) and ends the receive at once. A timer that becomes the earliest is handled in the same way: the
-//! worker reads the earliest deadline after it has set `sleeping`.
+//! **No lost wake-up.** `prepare_sleep` sets `sleeping` under the queue's lock and only while the
+//! queue is empty; a wake-up pushes under the same lock and takes `sleeping`. So either the worker
+//! sees the task before it sleeps, or the waker sees `sleeping` and notifies. A notification that
+//! arrives between `prepare_sleep` and the receive is kept by the kernel (K15) and ends the receive
+//! at once. A timer that becomes the earliest is handled in the same way: the worker reads the
+//! earliest deadline after it has set `sleeping`.
 //!
-//! **Memory.** A spawned task is three allocations (task, future, result); a wake-up, a poll and a timer are none (room is reserved when a task
-//! is spawned; a timer that finds no memory polls instead of sleeping). [`RequestPool`] reuses the room of finished
-//! requests, so that a server that answers at once does not allocate at all.
+//! **Memory.** A spawned task is three allocations (task, future, result); a wake-up, a poll and a
+//! timer are none (room is reserved when a task is spawned; a timer that finds no memory polls
+//! instead of sleeping). [`RequestPool`] reuses the room of finished requests, so that a server
+//! that answers at once does not allocate at all.
 
 mod pool;
 mod queue;
@@ -57,9 +60,9 @@ pub trait Platform: Send + Sync + 'static {
     /// The monotonic clock, in microseconds.
     fn now(&self) -> Instant;
 
-    /// Ends the present or the next sleep of worker `worker`. Must not block, and must not be lost if the worker is
-    /// only about to sleep. May do nothing where the worker itself calls this, if it looks at [`Worker::is_sleeping`]
-    /// before it waits.
+    /// Ends the present or the next sleep of worker `worker`. Must not block, and must not be lost
+    /// if the worker is only about to sleep. May do nothing where the worker itself calls this, if
+    /// it looks at [`Worker::is_sleeping`] before it waits.
     fn notify(&self, worker: usize);
 }
 
@@ -131,14 +134,15 @@ impl<P: Platform> Executor<P> {
         &self.0.platform
     }
 
-    /// The loop driver of worker `index`. Each worker is to be driven by one thread; two drivers of one worker would
-    /// be safe, but would share its tasks.
+    /// The loop driver of worker `index`. Each worker is to be driven by one thread; two drivers of
+    /// one worker would be safe, but would share its tasks.
     pub fn worker(&self, index: usize) -> Worker<P> {
         assert!(index < self.workers(), "worker {index} of {}", self.workers());
         Worker { group: self.0.clone(), index }
     }
 
-    /// Starts `future` as a task at home on `worker`. The task runs on whether or not the handle is kept.
+    /// Starts `future` as a task at home on `worker`. The task runs on whether or not the handle is
+    /// kept.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the worker's queue cannot hold one more task.
@@ -147,7 +151,8 @@ impl<P: Platform> Executor<P> {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        // Room for every task of the server in every queue: a task may move, and a wake-up must not allocate.
+        // Room for every task of the server in every queue: a task may move, and a wake-up must not
+        // allocate.
         for (admitted, shared) in self.0.workers.iter().enumerate() {
             if let Err(error) = shared.queue.admit() {
                 self.0.workers[..admitted].iter().for_each(|shared| shared.queue.dismiss());
@@ -162,8 +167,8 @@ impl<P: Platform> Executor<P> {
         SleepUntil::new(self.clone(), worker, deadline)
     }
 
-    /// `future`, or [`Elapsed`] if it is not ready when the clock reaches `deadline`. The future is polled first: one
-    /// that is ready wins against a deadline that has passed.
+    /// `future`, or [`Elapsed`] if it is not ready when the clock reaches `deadline`. The future is
+    /// polled first: one that is ready wins against a deadline that has passed.
     pub fn timeout_at<F: Future>(&self, worker: usize, deadline: Instant, future: F) -> Timeout<F, P> {
         Timeout::new(future, self.sleep_until(worker, deadline))
     }
@@ -195,8 +200,8 @@ impl<P: Platform> Worker<P> {
         Executor(self.group.clone())
     }
 
-    /// Fires the timers that are due, then polls up to `budget` ready tasks. A task that gives way is not polled a second
-    /// time: messages come first. Returns how many were polled.
+    /// Fires the timers that are due, then polls up to `budget` ready tasks. A task that gives way
+    /// is not polled a second time: messages come first. Returns how many were polled.
     pub fn run(&mut self, mut budget: usize) -> usize {
         let shared = &self.group.workers[self.index];
         // The clock is a system call where it cannot be read at user level.

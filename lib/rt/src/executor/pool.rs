@@ -1,4 +1,5 @@
-//! Room for requests, reused: a server's request that completes at its first poll costs no allocation.
+//! Room for requests, reused: a server's request that completes at its first poll costs no
+//! allocation.
 
 use super::OutOfMemory;
 use alloc::boxed::Box;
@@ -11,7 +12,8 @@ use spin::Mutex;
 
 type Room<F> = Pin<Box<Option<F>>>;
 
-/// Free rooms for futures of one type (a server's request handler). A room is made on demand and kept for reuse.
+/// Free rooms for futures of one type (a server's request handler). A room is made on demand and
+/// kept for reuse.
 pub struct RequestPool<F>(Arc<Mutex<Vec<Room<F>>>>);
 
 impl<F> Clone for RequestPool<F> {
@@ -26,8 +28,9 @@ impl<F: Future> RequestPool<F> {
         RequestPool(Arc::new(Mutex::new((0..rooms).map(|_| Box::pin(None)).collect())))
     }
 
-    /// Puts `future` into a room. Poll the slot at once, with a no-op waker if need be: if it is ready, the request is
-    /// answered and the room is free again; if not, hand the slot to [`super::Executor::spawn`].
+    /// Puts `future` into a room. Poll the slot at once, with a no-op waker if need be: if it is
+    /// ready, the request is answered and the room is free again; if not, hand the slot to
+    /// [`super::Executor::spawn`].
     ///
     /// # Errors
     /// [`OutOfMemory`] if the list of free rooms cannot take this one back later.
@@ -52,7 +55,8 @@ impl<F: Future> RequestPool<F> {
     }
 }
 
-/// A request in its room; a future with the request's result. The room returns to the pool when this is dropped.
+/// A request in its room; a future with the request's result. The room returns to the pool when
+/// this is dropped.
 pub struct RequestSlot<F> {
     /// `None` only while being dropped.
     room: Option<Room<F>>,

@@ -8,12 +8,13 @@ struct State<T> {
     ready: VecDeque<T>,
     /// The worker found nothing to do and will sleep: whoever pushes next must notify it.
     sleeping: bool,
-    /// How many members may be in the queue at once, each at most once: `ready` has room for them all.
+    /// How many members may be in the queue at once, each at most once: `ready` has room for them
+    /// all.
     members: usize,
 }
 
-/// A queue that is pushed to by any processor and popped by one worker. Its lock is held for a few instructions and
-/// never across IPC; [`RunQueue::admit`] is the only operation that may allocate.
+/// A queue that is pushed to by any processor and popped by one worker. Its lock is held for a few
+/// instructions and never across IPC; [`RunQueue::admit`] is the only operation that may allocate.
 pub(super) struct RunQueue<T>(Mutex<State<T>>);
 
 impl<T> RunQueue<T> {

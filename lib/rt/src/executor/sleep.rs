@@ -39,7 +39,8 @@ impl<P: Platform> Future for SleepUntil<P> {
                         group.platform.notify(this.worker);
                     }
                 }
-                // No memory for a timer: poll again and again instead. Slow, but right, and it ends.
+                // No memory for a timer: poll again and again instead. Slow, but right, and it
+                // ends.
                 Err(_) => context.waker().wake_by_ref(),
             },
         }

@@ -16,7 +16,8 @@ type BoxedFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub(super) struct Task {
     state: TaskState,
-    /// The worker that polls this task. Read by any processor; a stale value only costs one more hop.
+    /// The worker that polls this task. Read by any processor; a stale value only costs one more
+    /// hop.
     home: AtomicUsize,
     aborted: AtomicBool,
     wakeups: Arc<dyn Wakeups>,
@@ -33,8 +34,8 @@ impl Task {
         self.home.store(worker, Ordering::Relaxed);
     }
 
-    /// Polls the task once. Called by its home worker, which has just taken it from its queue. True: it was woken
-    /// meanwhile and is in the queue again.
+    /// Polls the task once. Called by its home worker, which has just taken it from its queue.
+    /// True: it was woken meanwhile and is in the queue again.
     pub(super) fn run(self: Arc<Self>) -> bool {
         self.state.start();
         let waker = Waker::from(self.clone());
@@ -84,7 +85,8 @@ enum Outcome<T> {
     Ended(Option<T>),
 }
 
-/// Sets the outcome when the task's future is dropped: after its last poll, or without a result if it was aborted.
+/// Sets the outcome when the task's future is dropped: after its last poll, or without a result if
+/// it was aborted.
 struct Finish<T> {
     outcome: Arc<Mutex<Outcome<T>>>,
     value: Option<T>,
@@ -106,8 +108,9 @@ impl<T> Drop for Finish<T> {
 }
 
 pin_project! {
-    /// What a task polls: a future, and then its result. One structure, and not a future around the future, which would hold
-    /// it twice, as what it is made of and as what it waits for, and move it from there to there.
+    /// What a task polls: a future, and then its result. One structure, and not a future around the
+    /// future, which would hold it twice, as what it is made of and as what it waits for, and move
+    /// it from there to there.
     struct Finishing<F: Future> {
         // Dropped before `finish` tells of the end.
         #[pin]
@@ -125,7 +128,8 @@ impl<F: Future> Future for Finishing<F> {
     }
 }
 
-/// Makes a task of `future` and queues it at `worker`. The caller has reserved room for it in every queue.
+/// Makes a task of `future` and queues it at `worker`. The caller has reserved room for it in every
+/// queue.
 pub(super) fn spawn<F>(wakeups: Arc<dyn Wakeups>, worker: usize, future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
@@ -146,7 +150,8 @@ where
     JoinHandle { task, outcome }
 }
 
-/// Which worker polls a task. Keeps the task's memory, but not what it is made of once it has ended.
+/// Which worker polls a task. Keeps the task's memory, but not what it is made of once it has
+/// ended.
 #[derive(Clone)]
 pub struct TaskHome(Arc<Task>);
 
@@ -164,7 +169,8 @@ pub struct JoinHandle<T> {
 }
 
 impl<T> JoinHandle<T> {
-    /// Ends the task: its future is dropped at its home worker before it is polled again. No effect if it has ended.
+    /// Ends the task: its future is dropped at its home worker before it is polled again. No effect
+    /// if it has ended.
     pub fn abort(&self) {
         self.task.aborted.store(true, Ordering::Release);
         self.task.wake_by_ref();

@@ -1,4 +1,5 @@
-//! The state word of a task: who may queue it, and that no wake-up during a poll is lost. Model-checked with loom.
+//! The state word of a task: who may queue it, and that no wake-up during a poll is lost.
+//! Model-checked with loom.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -16,8 +17,8 @@ const WOKEN: u8 = 3;
 /// Finished; wake-ups have no effect.
 const DONE: u8 = 4;
 
-/// The state of a task. Every transition is one atomic operation; acquire and release order what the waker wrote
-/// before it woke the task before the poll that the wake-up causes.
+/// The state of a task. Every transition is one atomic operation; acquire and release order what
+/// the waker wrote before it woke the task before the poll that the wake-up causes.
 #[derive(Debug)]
 pub(super) struct TaskState(AtomicU8);
 
@@ -58,7 +59,8 @@ impl TaskState {
         if self.0.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             return false;
         }
-        // Only the poller leaves WOKEN, so this cannot race with anything but further (absorbed) wake-ups.
+        // Only the poller leaves WOKEN, so this cannot race with anything but further (absorbed)
+        // wake-ups.
         self.0.swap(QUEUED, Ordering::AcqRel);
         true
     }
@@ -75,12 +77,14 @@ mod loom_tests {
     use loom::sync::Arc;
     use loom::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Two wakers each publish one item and wake; one worker polls when queued. Whatever the interleaving, the last
-    /// poll has seen both items, and the task was never in two queues at once.
+    /// Two wakers each publish one item and wake; one worker polls when queued. Whatever the
+    /// interleaving, the last poll has seen both items, and the task was never in two queues at
+    /// once.
     #[test]
     fn no_wake_up_is_lost() {
         let mut model = loom::model::Builder::new();
-        // Three threads: more preemptions than this multiply the run time without adding a new kind of interleaving.
+        // Three threads: more preemptions than this multiply the run time without adding a new kind
+        // of interleaving.
         model.preemption_bound = Some(3);
         model.check(|| {
             let state = Arc::new(TaskState::queued());

@@ -227,8 +227,8 @@ impl Platform for Threads {
     }
 }
 
-/// Tokens travel a ring of tasks on four workers through hand-made mailboxes. A lost wake-up or a lost notification
-/// would leave a token where it is, and the test would not end.
+/// Tokens travel a ring of tasks on four workers through hand-made mailboxes. A lost wake-up or a
+/// lost notification would leave a token where it is, and the test would not end.
 #[test]
 fn wake_ups_across_workers_are_never_lost() {
     const WORKERS: usize = 4;

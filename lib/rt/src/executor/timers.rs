@@ -1,5 +1,5 @@
-//! The timers of one worker: an indexed binary heap, so that arming, firing and cancelling cost a logarithm and a
-//! cancelled timer leaves nothing behind.
+//! The timers of one worker: an indexed binary heap, so that arming, firing and cancelling cost a
+//! logarithm and a cancelled timer leaves nothing behind.
 
 use super::{Instant, OutOfMemory};
 use alloc::vec::Vec;
@@ -34,8 +34,8 @@ impl Timers {
         Timers(Mutex::new(Heap { heap: Vec::new(), slots: Vec::new(), free: NONE }))
     }
 
-    /// Arms a timer that wakes `waker` at `deadline`. Also says whether it is now the earliest, in which case a
-    /// sleeping worker must be notified.
+    /// Arms a timer that wakes `waker` at `deadline`. Also says whether it is now the earliest, in
+    /// which case a sleeping worker must be notified.
     pub(super) fn arm(&self, deadline: Instant, waker: &Waker) -> Result<(TimerId, bool), OutOfMemory> {
         let mut heap = self.0.lock();
         let slot = heap.arm(deadline, waker)?;
@@ -62,8 +62,8 @@ impl Timers {
         heap.heap.first().map(|&slot| heap.slots[slot].deadline)
     }
 
-    /// Wakes every timer whose deadline is not after `now`. A fired timer stays in its slot, out of the heap, until its
-    /// owner cancels it: so a `TimerId` never names another's timer.
+    /// Wakes every timer whose deadline is not after `now`. A fired timer stays in its slot, out of
+    /// the heap, until its owner cancels it: so a `TimerId` never names another's timer.
     pub(super) fn fire(&self, now: Instant) {
         loop {
             let waker = {
@@ -201,8 +201,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a sorted set: the same timers fire at the same step, in order of their deadlines, and slots are
-        /// reused.
+        /// Against a sorted set: the same timers fire at the same step, in order of their
+        /// deadlines, and slots are reused.
         #[test]
         fn behaves_as_a_sorted_set(steps in proptest::collection::vec(step(), 1..200)) {
             let timers = Timers::new();

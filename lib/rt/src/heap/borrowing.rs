@@ -1,4 +1,5 @@
-//! A heap that borrows memory when its own is used up, and gives back what it does not use any more.
+//! A heap that borrows memory when its own is used up, and gives back what it does not use any
+//! more.
 
 use super::{Keeping, Recycling};
 use core::alloc::Layout;
@@ -7,7 +8,8 @@ use talc::{OomHandler, Span, Talc};
 
 /// Has memory for a heap, in pieces of whole pages.
 pub trait Lender: Sync {
-    /// At least so many bytes; `None`: there is no piece like that. Called while the heap is locked: does not allocate.
+    /// At least so many bytes; `None`: there is no piece like that. Called while the heap is
+    /// locked: does not allocate.
     fn lend(&self, bytes: usize) -> Option<&'static mut [u8]>;
 
     /// Takes back a piece that it has lent. Called while the heap is locked: does not allocate.
@@ -44,7 +46,8 @@ struct Piece {
 #[allow(unsafe_code, reason = "an allocator")]
 unsafe impl Send for Borrowing {}
 
-/// The allocator behind a spin lock, which is held for the time of one allocation and of borrowing for it.
+/// The allocator behind a spin lock, which is held for the time of one allocation and of borrowing
+/// for it.
 pub type Locked = Recycling<talc::Talck<spin::Mutex<()>, Borrowing>>;
 
 /// What there is of a heap, in bytes.
@@ -95,7 +98,8 @@ impl OomHandler for Borrowing {
         let memory = talc.oom_handler.borrow(needed).ok_or(())?;
         let (piece, bytes) = (memory.as_mut_ptr().cast::<Piece>(), memory.len());
         let heap = Span::new(piece.wrapping_add(1).cast(), memory.as_mut_ptr_range().end);
-        // SAFETY: the lender has given the memory up; it is whole pages, so that a piece's beginning has room.
+        // SAFETY: the lender has given the memory up; it is whole pages, so that a piece's
+        // beginning has room.
         let heap = unsafe {
             let heap = talc.claim(heap)?;
             piece.write(Piece { next: talc.oom_handler.first, bytes, heap });
@@ -140,7 +144,8 @@ impl Keeping {
         let talc = &mut *self.heap().below().lock();
         let Some(lender) = talc.oom_handler.lender else { return };
         let mut link: *mut Option<NonNull<Piece>> = ptr::from_mut(&mut talc.oom_handler.first);
-        // SAFETY: the links are this heap's, which is locked; a piece is read before it is given back, and not after.
+        // SAFETY: the links are this heap's, which is locked; a piece is read before it is given
+        // back, and not after.
         unsafe {
             while let Some(piece) = *link {
                 let Piece { next, bytes, heap } = piece.read();

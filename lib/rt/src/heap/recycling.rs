@@ -1,6 +1,6 @@
-//! Small blocks that were given back, kept by size for whoever next asks for one of that size. Most of what a server allocates is
-//! of a size that it has just given back, and to take a block from a list costs a sixth of what finding a gap, cutting it and
-//! joining it again do.
+//! Small blocks that were given back, kept by size for whoever next asks for one of that size. Most
+//! of what a server allocates is of a size that it has just given back, and to take a block from a
+//! list costs a sixth of what finding a gap, cutting it and joining it again do.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr;
@@ -122,8 +122,8 @@ impl Kept {
     }
 }
 
-/// An allocator that keeps some small blocks which were given back; all others are those of the allocator below. What is kept goes
-/// back there when it has no more.
+/// An allocator that keeps some small blocks which were given back; all others are those of the
+/// allocator below. What is kept goes back there when it has no more.
 pub struct Recycling<A> {
     below: A,
     kept: Mutex<Kept>,
@@ -168,8 +168,8 @@ impl<A: GlobalAlloc> Recycling<A> {
     }
 }
 
-// SAFETY: a block is in a list or somebody's; all blocks are the allocator's below, with the layout of their kind, and everything
-// else is passed on.
+// SAFETY: a block is in a list or somebody's; all blocks are the allocator's below, with the layout
+// of their kind, and everything else is passed on.
 #[allow(unsafe_code, reason = "an allocator")]
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Recycling<A> {
     #[inline]
@@ -208,7 +208,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Recycling<A> {
         let Ok(larger_or_smaller) = Layout::from_size_align(size, layout.align()) else {
             return ptr::null_mut();
         };
-        // SAFETY: both have as many bytes as are copied, and the old is the caller's until it is given up.
+        // SAFETY: both have as many bytes as are copied, and the old is the caller's until it is
+        // given up.
         unsafe {
             let moved = self.alloc(larger_or_smaller);
             if !moved.is_null() {

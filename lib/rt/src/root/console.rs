@@ -20,7 +20,8 @@ impl Write for Console {
     }
 }
 
-/// What a server does on a panic: message and backtrace go to the console, then it exits with this status.
+/// What a server does on a panic: message and backtrace go to the console, then it exits with this
+/// status.
 pub const PANIC_STATUS: u64 = 101;
 
 /// Frames of a backtrace that are printed.

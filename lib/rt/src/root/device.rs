@@ -1,6 +1,8 @@
-//! What drivers need: interrupts and device memory, as far as the configuration gives them to this server.
+//! What drivers need: interrupts and device memory, as far as the configuration gives them to this
+//! server.
 //!
-//! I/O ports need no request: a server uses those of its configuration ([`l4::port`]); root gives them at the first use.
+//! I/O ports need no request: a server uses those of its configuration ([`l4::port`]); root gives
+//! them at the first use.
 
 use super::{Status, ask, order, request, word_in};
 use core::ops::RangeInclusive;
@@ -18,7 +20,8 @@ pub fn ports(index: usize) -> Option<RangeInclusive<u16>> {
     Some(u16::try_from(first).ok()?..=u16::try_from(last).ok()?)
 }
 
-/// Physical address and size in bytes of the `index`th device memory that the configuration gives this server.
+/// Physical address and size in bytes of the `index`th device memory that the configuration gives
+/// this server.
 pub fn device_memory(index: usize) -> Option<(u64, u64)> {
     resource(2, index)
 }
@@ -28,12 +31,13 @@ fn resource(kind: u64, index: usize) -> Option<(u64, u64)> {
     word_in(answer, 1).ok().zip(word_in(answer, 2).ok())
 }
 
-/// From now on interrupts of `line` are messages to `thread`, one of this server's, from thread number `line`
-/// ([`ThreadId::interrupt`]). Each must be answered by an empty message, or the next does not come.
+/// From now on interrupts of `line` are messages to `thread`, one of this server's, from thread
+/// number `line` ([`ThreadId::interrupt`]). Each must be answered by an empty message, or the next
+/// does not come.
 ///
 /// # Errors
-/// `NotFound`: the line is not this server's, or the machine has none. `InUse`: it is attached already.
-/// `InvalidArgument`: the thread is not this server's.
+/// `NotFound`: the line is not this server's, or the machine has none. `InUse`: it is attached
+/// already. `InvalidArgument`: the thread is not this server's.
 pub fn attach_interrupt(line: u32, thread: ThreadId) -> Result<(), Status> {
     order(request::INTERRUPT_ATTACH, &[line.into(), thread.raw()])
 }
@@ -46,11 +50,12 @@ pub fn detach_interrupt(line: u32) -> Result<(), Status> {
     order(request::INTERRUPT_DETACH, &[line.into()])
 }
 
-/// Maps `size` bytes of device memory from `physical` on at `address`, all whole pages, readable and writable.
+/// Maps `size` bytes of device memory from `physical` on at `address`, all whole pages, readable
+/// and writable.
 ///
 /// # Errors
-/// `NotFound`: not this server's. `Unsupported`: there is no such device memory. `InvalidArgument`: not whole pages, or
-/// something is at `address`. `NoMemory`.
+/// `NotFound`: not this server's. `Unsupported`: there is no such device memory. `InvalidArgument`:
+/// not whole pages, or something is at `address`. `NoMemory`.
 pub fn map_device(physical: u64, size: u64, address: u64) -> Result<(), Status> {
     order(request::DEVICE_MAP, &[physical, size, address])
 }

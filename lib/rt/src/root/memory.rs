@@ -6,8 +6,8 @@ use l4::ipc::Message;
 /// Bytes in a large page. Memory at a multiple of it is mapped by large pages as far as possible.
 pub const LARGE_PAGE: u64 = 2 << 20;
 
-/// How many bytes this server could still be given, within its quota and the machine's free memory. Fragments count, so
-/// an [`allocate`] of all of it works, in pages as small as need be.
+/// How many bytes this server could still be given, within its quota and the machine's free memory.
+/// Fragments count, so an [`allocate`] of all of it works, in pages as small as need be.
 ///
 /// # Errors
 /// None that a working root gives.
@@ -23,8 +23,8 @@ pub fn allocate(address: u64, size: u64) -> Result<(), Status> {
     order(request::MEMORY_ALLOCATE, &[address, size])
 }
 
-/// The same, but with whatever the memory holds (never another server's data), and executable: for pools of frames that
-/// are cleared when they are used, and mapped into the server's own spaces.
+/// The same, but with whatever the memory holds (never another server's data), and executable: for
+/// pools of frames that are cleared when they are used, and mapped into the server's own spaces.
 ///
 /// # Errors
 /// As [`allocate`].
@@ -32,15 +32,16 @@ pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
     order(request::MEMORY_POOL, &[address, size])
 }
 
-/// Zeroed memory of `size` bytes, a power of two, at `address`, for devices that read and write it themselves: in one physical
-/// piece below 2^`bits`, whose address is returned. It does not count against the quota of memory but against that of `dma`.
+/// Zeroed memory of `size` bytes, a power of two, at `address`, for devices that read and write it
+/// themselves: in one physical piece below 2^`bits`, whose address is returned. It does not count
+/// against the quota of memory but against that of `dma`.
 ///
-/// The device may write there as long as it likes: what is given back, or left behind, comes to nobody but this server, and what
-/// it is started as again.
+/// The device may write there as long as it likes: what is given back, or left behind, comes to
+/// nobody but this server, and what it is started as again.
 ///
 /// # Errors
-/// `NotFound`: the configuration gives this server none. `InvalidArgument`: size, address or bits. `QuotaExceeded`,
-/// `NoMemory`.
+/// `NotFound`: the configuration gives this server none. `InvalidArgument`: size, address or bits.
+/// `QuotaExceeded`, `NoMemory`.
 pub fn allocate_dma(address: u64, size: u64, bits: u32) -> Result<u64, Status> {
     word_in(ask(Message::with_words(request::MEMORY_DMA, &[address, size, bits.into()]))?, 1)
 }
@@ -57,9 +58,10 @@ pub unsafe fn free(address: u64, size: u64) -> Result<(), Status> {
     order(request::MEMORY_FREE, &[address, size])
 }
 
-/// Maps the boot module `name` (one that the configuration gives this server), not to be written, into `room`, a multiple of
-/// [`LARGE_PAGE`] behind which nothing is for the module's size and one large page more. The module does not begin at
-/// `room` exactly but where its large pages are large pages here, too. Asked again, the same module is where it was.
+/// Maps the boot module `name` (one that the configuration gives this server), not to be written,
+/// into `room`, a multiple of [`LARGE_PAGE`] behind which nothing is for the module's size and one
+/// large page more. The module does not begin at `room` exactly but where its large pages are large
+/// pages here, too. Asked again, the same module is where it was.
 ///
 /// # Errors
 /// `NotFound`: no such module, or not this server's. `InvalidArgument`: no room there. `NoMemory`.
@@ -70,6 +72,7 @@ pub fn module(name: &str, room: u64) -> Result<&'static [u8], Status> {
     }
     let answer = ask(with_text(Message::new(request::MODULE_MAP).word(room), name.as_bytes()))?;
     let (address, size) = (word_in(answer, 1)?, word_in(answer, 2)?);
-    // SAFETY: root has mapped the module there, never changes it, and lets it be as long as the server lives.
+    // SAFETY: root has mapped the module there, never changes it, and lets it be as long as the
+    // server lives.
     Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })
 }

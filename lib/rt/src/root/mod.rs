@@ -1,8 +1,9 @@
 //! Requests to root (`interfaces/root.defs`), by direct IPC with words in message registers.
 //!
-//! A request is an IPC to root's thread for the processor ([`start_page::root`]), its label the request's number. The answer has the label
-//! [`request::ANSWER`] and a [`Status`] in its first word. Root answers at once, except a [`lookup`](names::lookup) that
-//! waits for a name. Every function here uses the thread's message registers.
+//! A request is an IPC to root's thread for the processor ([`start_page::root`]), its label the
+//! request's number. The answer has the label [`request::ANSWER`] and a [`Status`] in its first
+//! word. Root answers at once, except a [`lookup`](names::lookup) that waits for a name. Every
+//! function here uses the thread's message registers.
 //!
 //! | module | subject |
 //! |---|---|
@@ -39,14 +40,17 @@ pub mod request {
     pub const MEMORY_ALLOCATE: u64 = 4002;
     /// Gives memory back: address and size as allocated.
     pub const MEMORY_FREE: u64 = 4003;
-    /// A thread in the server's space: instruction and stack pointer. The answer's second word is its id.
+    /// A thread in the server's space: instruction and stack pointer. The answer's second word is
+    /// its id.
     pub const THREAD_CREATE: u64 = 4004;
     /// Ends a thread of the server's, not its first: its id.
     pub const THREAD_DELETE: u64 = 4005;
-    /// A space of the server's with its first thread: kernel interface page, UTCB area, its size (log2), system-call
-    /// mode, emulation entry, quota of kernel memory, handler. Answered with the space and the thread.
+    /// A space of the server's with its first thread: kernel interface page, UTCB area, its size
+    /// (log2), system-call mode, emulation entry, quota of kernel memory, handler. Answered with
+    /// the space and the thread.
     pub const SPACE_CREATE: u64 = 4006;
-    /// A thread in a space of the server's: space, place in the UTCB area, handler. Answered with the thread.
+    /// A thread in a space of the server's: space, place in the UTCB area, handler. Answered with
+    /// the thread.
     pub const SPACE_THREAD_CREATE: u64 = 4007;
     /// Ends a thread of a space of the server's, not the last of its space: its id.
     pub const SPACE_THREAD_DELETE: u64 = 4008;
@@ -56,13 +60,13 @@ pub mod request {
     pub const MEMORY_AVAILABLE: u64 = 4010;
     /// Memory as it is, not zeroed: address and size in bytes.
     pub const MEMORY_POOL: u64 = 4011;
-    /// Maps a boot module: address from which on there is room, then its name (length, bytes). Answered with address and
-    /// size.
+    /// Maps a boot module: address from which on there is room, then its name (length, bytes).
+    /// Answered with address and size.
     pub const MODULE_MAP: u64 = 4012;
     /// From now on a thread of the server answers to the server's name: its id.
     pub const NAME_REGISTER: u64 = 4013;
-    /// Finds a server and opens the two spaces to each other: whether to wait until it registers, then its name (length,
-    /// bytes). Answered with a thread.
+    /// Finds a server and opens the two spaces to each other: whether to wait until it registers,
+    /// then its name (length, bytes). Answered with a thread.
     pub const NAME_LOOKUP: u64 = 4014;
     /// Attaches an interrupt line to a thread of the server: line, thread.
     pub const INTERRUPT_ATTACH: u64 = 4015;
@@ -72,23 +76,25 @@ pub mod request {
     pub const DEVICE_MAP: u64 = 4017;
     /// Ends the system: how, and a status. Not answered if it works.
     pub const SYSTEM_END: u64 = 4018;
-    /// One of the server's resources: kind (0 interrupt, 1 I/O ports, 2 device memory, 3 PCI function) and which. Answered
-    /// with two words: line and 0, first and last port, address and size, place and how many messages.
+    /// One of the server's resources: kind (0 interrupt, 1 I/O ports, 2 device memory, 3 PCI
+    /// function) and which. Answered with two words: line and 0, first and last port, address and
+    /// size, place and how many messages.
     pub const RESOURCE: u64 = 4019;
-    /// Memory for two servers: address, size, a thread of the other server. Answered with the share.
+    /// Memory for two servers: address, size, a thread of the other server. Answered with the
+    /// share.
     pub const SHARE_CREATE: u64 = 4020;
     /// Maps what another server shares: share, address. Answered with its size.
     pub const SHARE_MAP: u64 = 4021;
     /// A server of the system: which. Answered with what [`super::servers::Server`] holds.
     pub const SERVER: u64 = 4022;
-    /// Memory for devices: address, size in bytes, how many bits a physical address may have. Answered with the physical
-    /// address.
+    /// Memory for devices: address, size in bytes, how many bits a physical address may have.
+    /// Answered with the physical address.
     pub const MEMORY_DMA: u64 = 4023;
-    /// Registers of one of the server's PCI functions: which function, which base address. Answered with three words: 0
-    /// memory or 1 ports, the first, how many.
+    /// Registers of one of the server's PCI functions: which function, which base address. Answered
+    /// with three words: 0 memory or 1 ports, the first, how many.
     pub const PCI_REGION: u64 = 4024;
-    /// Attaches a message of a PCI function to a thread of the server: function, which message, thread. Answered with the
-    /// interrupt.
+    /// Attaches a message of a PCI function to a thread of the server: function, which message,
+    /// thread. Answered with the interrupt.
     pub const MESSAGE_ATTACH: u64 = 4025;
     /// Detaches such an interrupt.
     pub const MESSAGE_DETACH: u64 = 4026;
@@ -186,8 +192,8 @@ pub fn exit(status: u64) -> ! {
 /// How the whole system ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The machine is switched off. Under an emulator with the debug-exit device, this status (0..=127) becomes the
-    /// emulator's exit status 2 * status + 1.
+    /// The machine is switched off. Under an emulator with the debug-exit device, this status
+    /// (0..=127) becomes the emulator's exit status 2 * status + 1.
     PowerOff(u8),
     /// The machine starts anew.
     Reboot,
@@ -196,7 +202,8 @@ pub enum End {
 /// Ends the system; for servers whose configuration says `power yes`.
 ///
 /// # Errors
-/// Does not return if it works. `NotFound`: the server may not; `Unsupported`: the machine did not do it.
+/// Does not return if it works. `NotFound`: the server may not; `Unsupported`: the machine did not
+/// do it.
 pub fn end_system(end: End) -> Status {
     let words = match end {
         End::PowerOff(status) => [0, status.into()],

@@ -1,10 +1,12 @@
-//! Finding other servers. A server's name is the one in the configuration; nobody can take another's.
+//! Finding other servers. A server's name is the one in the configuration; nobody can take
+//! another's.
 
 use super::{Status, ask, order, request, thread_in, with_text};
 use l4::ipc::Message;
 use l4::x2::ThreadId;
 
-/// From now on `thread`, one of this server's, is found by the server's name; who waits for it is told.
+/// From now on `thread`, one of this server's, is found by the server's name; who waits for it is
+/// told.
 ///
 /// # Errors
 /// `InvalidArgument`: it is no thread of this server's.
@@ -12,12 +14,12 @@ pub fn register(thread: ThreadId) -> Result<(), Status> {
     order(request::NAME_REGISTER, &[thread.raw()])
 }
 
-/// The thread that the server `name` has registered. From then on the two servers can send to each other, until one
-/// ends.
+/// The thread that the server `name` has registered. From then on the two servers can send to each
+/// other, until one ends.
 ///
 /// # Errors
-/// `NotFound`: there is no such server, it has not registered, or it has ended. `NoMemory`: one of the two has as many
-/// partners as a space can have (8).
+/// `NotFound`: there is no such server, it has not registered, or it has ended. `NoMemory`: one of
+/// the two has as many partners as a space can have (8).
 pub fn lookup(name: &str) -> Result<ThreadId, Status> {
     find(name, false)
 }

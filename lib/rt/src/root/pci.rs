@@ -1,8 +1,10 @@
-//! PCI functions that the configuration gives this server: their registers, and their interrupts by messages.
+//! PCI functions that the configuration gives this server: their registers, and their interrupts by
+//! messages.
 //!
-//! Registers are used as those of any device: memory is mapped by [`map_device`](super::device::map_device), whole pages of it,
-//! ports are there at the first use. Configuration space is root's, and so are the pages of registers that hold the table of
-//! messages (MSI-X): they are not mapped. The function writes memory, and with it messages, from the first
+//! Registers are used as those of any device: memory is mapped by
+//! [`map_device`](super::device::map_device), whole pages of it, ports are there at the first use.
+//! Configuration space is root's, and so are the pages of registers that hold the table of messages
+//! (MSI-X): they are not mapped. The function writes memory, and with it messages, from the first
 //! [`Function::attach`] on until the server ends.
 
 use super::{Status, ask, order, request, word_in};
@@ -62,13 +64,15 @@ impl Function {
         })
     }
 
-    /// From now on the function's message `entry` (0 with MSI) is a message to `thread`, one of this server's, from the thread
-    /// that is returned. It must be answered by an empty message, or the next does not come. A device is not
-    /// masked meanwhile: what comes before the answer comes once, right after it.
+    /// From now on the function's message `entry` (0 with MSI) is a message to `thread`, one of
+    /// this server's, from the thread that is returned. It must be answered by an empty message, or
+    /// the next does not come. A device is not masked meanwhile: what comes before the answer comes
+    /// once, right after it.
     ///
     /// # Errors
-    /// `NotFound`: it has no such message. `InUse`: it is attached already. `InvalidArgument`: the thread is not this server's.
-    /// `NoMemory`: the kernel has no interrupt left (boot option `msi`).
+    /// `NotFound`: it has no such message. `InUse`: it is attached already. `InvalidArgument`: the
+    /// thread is not this server's. `NoMemory`: the kernel has no interrupt left (boot option
+    /// `msi`).
     pub fn attach(self, entry: u64, thread: ThreadId) -> Result<ThreadId, Status> {
         let words = [self.index, entry, thread.raw()];
         let number = word_in(ask(Message::with_words(request::MESSAGE_ATTACH, &words))?, 1)?;

@@ -1,4 +1,5 @@
-//! Memory that two servers share. It lives until both have ended, so that neither can take it from under the other.
+//! Memory that two servers share. It lives until both have ended, so that neither can take it from
+//! under the other.
 
 use super::{Status, ask, request, word_in};
 use l4::ipc::Message;
@@ -23,12 +24,12 @@ impl Share {
     }
 }
 
-/// Zeroed memory of `size` bytes, a power of two from 4096 to [`LARGEST`], at `address`, for this server and that of the
-/// thread `partner`. It counts against this server's quota until it ends.
+/// Zeroed memory of `size` bytes, a power of two from 4096 to [`LARGEST`], at `address`, for this
+/// server and that of the thread `partner`. It counts against this server's quota until it ends.
 ///
 /// # Errors
-/// `InvalidArgument`: size or address are wrong, or `partner` is no thread of another server. `QuotaExceeded`: of memory, or
-/// more than 16 shares. `NoMemory`.
+/// `InvalidArgument`: size or address are wrong, or `partner` is no thread of another server.
+/// `QuotaExceeded`: of memory, or more than 16 shares. `NoMemory`.
 pub fn create(address: u64, size: u64, partner: ThreadId) -> Result<Share, Status> {
     let message = Message::with_words(request::SHARE_CREATE, &[address, size, partner.raw()]);
     word_in(ask(message)?, 1).map(Share)
@@ -37,7 +38,8 @@ pub fn create(address: u64, size: u64, partner: ThreadId) -> Result<Share, Statu
 /// Maps what another server shares with this one at `address`. Returns its size in bytes.
 ///
 /// # Errors
-/// `NotFound`: there is no such share for this server. `InvalidArgument`: something is at `address`. `NoMemory`.
+/// `NotFound`: there is no such share for this server. `InvalidArgument`: something is at
+/// `address`. `NoMemory`.
 pub fn map(share: Share, address: u64) -> Result<u64, Status> {
     word_in(ask(Message::with_words(request::SHARE_MAP, &[share.0, address]))?, 1)
 }

@@ -1,7 +1,8 @@
 //! Address spaces that this server owns (ARCHITECTURE K13), and their threads.
 //!
-//! The kernel lets only root create and delete them; everything else about them is the server's own business, by
-//! MapControl, ThreadState and SpaceOptions ([`l4::extension`]). When the server ends, they end with it.
+//! The kernel lets only root create and delete them; everything else about them is the server's own
+//! business, by MapControl, ThreadState and SpaceOptions ([`l4::extension`]). When the server ends,
+//! they end with it.
 
 use super::{Status, ask, order, request, thread_in, word_in};
 use l4::extension;
@@ -26,18 +27,20 @@ pub struct Description {
     pub system_calls: SystemCallMode,
     /// Where bounce mode continues.
     pub emulation_entry: u64,
-    /// Kernel memory that the space may use, in bytes, out of the server's; `u64::MAX`: no limit of its own, which only a
-    /// server without limit can give.
+    /// Kernel memory that the space may use, in bytes, out of the server's; `u64::MAX`: no limit of
+    /// its own, which only a server without limit can give.
     pub kernel_memory: u64,
 }
 
-/// Creates a space with its first thread, which has place 0 of the UTCB area. `handler`, a thread of this server, is its
-/// pager, exception handler and scheduler. The thread has never run: it waits for a start message from `handler`, or for
-/// registers by ThreadState. Its priority is 100, or this server's if that is lower.
+/// Creates a space with its first thread, which has place 0 of the UTCB area. `handler`, a thread
+/// of this server, is its pager, exception handler and scheduler. The thread has never run: it
+/// waits for a start message from `handler`, or for registers by ThreadState. Its priority is 100,
+/// or this server's if that is lower.
 ///
 /// # Errors
-/// `InvalidArgument`: areas that overlap or lie outside the user area, an unknown handler. `QuotaExceeded`: as many spaces
-/// or threads, or as much kernel memory, as the configuration allows. `NoMemory`: of the kernel.
+/// `InvalidArgument`: areas that overlap or lie outside the user area, an unknown handler.
+/// `QuotaExceeded`: as many spaces or threads, or as much kernel memory, as the configuration
+/// allows. `NoMemory`: of the kernel.
 pub fn create(description: &Description, handler: ThreadId) -> Result<(Space, ThreadId), Status> {
     let Description { kernel_interface, utcb_area, utcb_area_log2, emulation_entry, .. } = *description;
     let words = [
@@ -57,11 +60,12 @@ pub fn create(description: &Description, handler: ThreadId) -> Result<(Space, Th
     }
 }
 
-/// Creates another thread in a space, like the first, at another `place` of the UTCB area (0.. below the number of threads
-/// that the area holds).
+/// Creates another thread in a space, like the first, at another `place` of the UTCB area (0..
+/// below the number of threads that the area holds).
 ///
 /// # Errors
-/// `InvalidArgument`: no such space of this server's or handler, or the place is taken. `QuotaExceeded`, `NoMemory`.
+/// `InvalidArgument`: no such space of this server's or handler, or the place is taken.
+/// `QuotaExceeded`, `NoMemory`.
 pub fn create_thread(space: Space, place: u32, handler: ThreadId) -> Result<ThreadId, Status> {
     let words = [space.0, place.into(), handler.raw()];
     let thread = thread_in(ask(Message::with_words(request::SPACE_THREAD_CREATE, &words))?, 1)?;

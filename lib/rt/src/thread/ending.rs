@@ -35,7 +35,8 @@ impl Ending {
 
     /// The thread has ended. What it has written is the handle's from now on, unless that is gone.
     pub(super) fn end(&self) -> Told {
-        // Release: what the thread has written is seen by whoever sees the end; acquire: by us what the handle's owner did.
+        // Release: what the thread has written is seen by whoever sees the end; acquire: by us what
+        // the handle's owner did.
         match self.0.swap(ENDED, Ordering::AcqRel) {
             RUNNING => Told::Nobody,
             ALONE => Told::Alone,

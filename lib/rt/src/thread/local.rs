@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::ptr;
 
-/// A value of which each thread has its own, made when the thread first asks for it, and dropped when it ends, the last
-/// made first. To be a static, whose address tells one from the other.
+/// A value of which each thread has its own, made when the thread first asks for it, and dropped
+/// when it ends, the last made first. To be a static, whose address tells one from the other.
 ///
-/// Found by a search among the thread's values: for a few, not for thousands. The thread's list of them hangs on its
-/// UTCB's user-defined handle, which programs that use this leave alone.
+/// Found by a search among the thread's values: for a few, not for thousands. The thread's list of
+/// them hangs on its UTCB's user-defined handle, which programs that use this leave alone.
 #[derive(Debug)]
 pub struct Local<T: 'static> {
     make: fn() -> T,
@@ -60,7 +60,8 @@ impl<T: 'static> Local<T> {
                 pointer
             }
         };
-        // SAFETY: made above, or by an earlier call, from a box of a `T`, which lives until this thread's end.
+        // SAFETY: made above, or by an earlier call, from a box of a `T`, which lives until this
+        // thread's end.
         Ok(look(unsafe { &*value.cast::<T>() }))
     }
 }
@@ -96,7 +97,8 @@ fn new_values() -> Result<&'static Values, OutOfMemory> {
     Ok(values)
 }
 
-/// Drops the values of the calling thread, which ends. What their destructors make anew is dropped, too.
+/// Drops the values of the calling thread, which ends. What their destructors make anew is dropped,
+/// too.
 #[allow(unsafe_code, reason = "the list hangs on a word of the UTCB")]
 pub(super) fn drop_all() {
     let Some(values) = values() else { return };

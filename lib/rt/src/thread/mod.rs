@@ -1,12 +1,12 @@
 //! Threads of a server that root has started, and what each has for itself ([`Local`]).
 //!
-//! A thread's stack lies in a slot of its own above an unmapped page: root ends a server whose thread runs over its stack,
-//! as for every wrong access. What the thread runs and what it returns lie at the stack's upper end, so that making a
-//! thread needs no other memory.
+//! A thread's stack lies in a slot of its own above an unmapped page: root ends a server whose
+//! thread runs over its stack, as for every wrong access. What the thread runs and what it returns
+//! lie at the stack's upper end, so that making a thread needs no other memory.
 //!
-//! Nothing of a thread can be freed while it might still run. [`JoinHandle::join`] waits until it has ended, lets root
-//! delete it, and frees its stack. A thread whose handle was dropped puts itself on a list when it has ended, and is freed
-//! when the next one is made.
+//! Nothing of a thread can be freed while it might still run. [`JoinHandle::join`] waits until it
+//! has ended, lets root delete it, and frees its stack. A thread whose handle was dropped puts
+//! itself on a list when it has ended, and is freed when the next one is made.
 
 mod ending;
 mod local;
@@ -71,7 +71,8 @@ unsafe impl<T: Send> Send for JoinHandle<T> {}
 #[allow(unsafe_code, reason = "see above")]
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
 
-/// Runs `main` in a new thread of this server, which lives where the caller does, with a stack of [`STACK_SIZE`].
+/// Runs `main` in a new thread of this server, which lives where the caller does, with a stack of
+/// [`STACK_SIZE`].
 ///
 /// # Errors
 /// As [`spawn_with_stack`].
@@ -86,8 +87,8 @@ where
 /// The same with another stack, in bytes; `main` and its result may take half of it.
 ///
 /// # Errors
-/// `InvalidArgument`: the stack is larger than [`STACK_MAXIMUM`], or too small. `QuotaExceeded`: as many threads, or as
-/// much memory, as the configuration allows. `NoMemory`.
+/// `InvalidArgument`: the stack is larger than [`STACK_MAXIMUM`], or too small. `QuotaExceeded`: as
+/// many threads, or as much memory, as the configuration allows. `NoMemory`.
 #[allow(unsafe_code, reason = "a stack is no Rust object")]
 pub fn spawn_with_stack<F, T>(stack: usize, main: F) -> Result<JoinHandle<T>, Status>
 where
@@ -106,7 +107,8 @@ where
         Header { ending: Ending::new(), slot, id: AtomicU64::new(0), next: AtomicPtr::new(ptr::null_mut()) };
     let packet = Packet { header, result: UnsafeCell::new(None) };
     let (start, words) = (place as *mut Start<F, T>, place - 16);
-    // SAFETY: both places lie in the slot, one below the other, and are aligned; root has just mapped it for us alone.
+    // SAFETY: both places lie in the slot, one below the other, and are aligned; root has just
+    // mapped it for us alone.
     unsafe {
         start.write(Start { packet, main: UnsafeCell::new(Some(main)) });
         (words as *mut [u64; 2]).write([place, run::<F, T> as *const () as u64]);
@@ -133,7 +135,8 @@ unsafe extern "C" fn enter() -> ! {
 #[allow(unsafe_code, reason = "what the thread runs is at the end of its stack")]
 extern "C" fn run<F: FnOnce() -> T, T>(start: *const Start<F, T>) -> ! {
     {
-        // SAFETY: the thread's maker has written it, and nobody frees it before the thread says that it has ended.
+        // SAFETY: the thread's maker has written it, and nobody frees it before the thread says
+        // that it has ended.
         let start = unsafe { &*start };
         // SAFETY: only the thread itself touches `main`.
         let main = unsafe { &mut *start.main.get() }.take();
@@ -143,8 +146,8 @@ extern "C" fn run<F: FnOnce() -> T, T>(start: *const Start<F, T>) -> ! {
         unsafe { *start.packet.result.get() = result };
         start.packet.header.id.store(utcb::my_global_id().raw(), Ordering::Relaxed);
     }
-    // SAFETY: as above. From here on the thread holds nothing that it would have to give back: it may be deleted at any
-    // moment once it has said that it has ended.
+    // SAFETY: as above. From here on the thread holds nothing that it would have to give back: it
+    // may be deleted at any moment once it has said that it has ended.
     let packet = unsafe { &(*start).packet };
     match packet.header.ending.end() {
         Told::Nobody => {}
@@ -179,7 +182,8 @@ fn push(header: &Header) {
 #[allow(unsafe_code, reason = "the headers lie on the threads' stacks")]
 fn bury() {
     let mut next = ENDED.swap(ptr::null_mut(), Ordering::Acquire);
-    // SAFETY: a thread on the list has ended, and whoever takes the list is the only one to free what is on it.
+    // SAFETY: a thread on the list has ended, and whoever takes the list is the only one to free
+    // what is on it.
     while let Some(header) = unsafe { next.as_ref() } {
         next = header.next.load(Ordering::Relaxed);
         free(header);
@@ -201,8 +205,8 @@ impl<T> JoinHandle<T> {
         self.id
     }
 
-    /// Lets the thread live on another processor from now on. Only the server's first thread, which is the scheduler of the
-    /// others, can do that.
+    /// Lets the thread live on another processor from now on. Only the server's first thread, which
+    /// is the scheduler of the others, can do that.
     ///
     /// # Errors
     /// `InvalidArgument`: the processor does not exist, or the caller is not the first thread.
@@ -211,8 +215,8 @@ impl<T> JoinHandle<T> {
         done.map(drop).map_err(|_| Status::InvalidArgument)
     }
 
-    /// Waits until the thread has ended: what it has returned. The caller receives nothing else meanwhile; what the thread
-    /// sends to it is lost.
+    /// Waits until the thread has ended: what it has returned. The caller receives nothing else
+    /// meanwhile; what the thread sends to it is lost.
     #[allow(unsafe_code, reason = "the result changes hands")]
     pub fn join(self) -> T {
         let this = ManuallyDrop::new(self);

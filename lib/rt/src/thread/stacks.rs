@@ -1,4 +1,5 @@
-//! Where threads have their stacks: slots of one MiB of the address space, a stack at each one's end.
+//! Where threads have their stacks: slots of one MiB of the address space, a stack at each one's
+//! end.
 
 use crate::root::{Status, memory};
 use spin::Mutex;
@@ -42,7 +43,8 @@ impl Slot {
     /// A slot with a stack of so many bytes, rounded up to pages, of zeros.
     ///
     /// # Errors
-    /// `InvalidArgument`: it is larger than [`LARGEST`], or nothing. Root's, for the memory; `QuotaExceeded`: no slot is free.
+    /// `InvalidArgument`: it is larger than [`LARGEST`], or nothing. Root's, for the memory;
+    /// `QuotaExceeded`: no slot is free.
     pub(super) fn take(size: u64) -> Result<Slot, Status> {
         if size == 0 || size > LARGEST {
             return Err(Status::InvalidArgument);

@@ -45,7 +45,8 @@ async fn send(servant: &Servant, tag: MessageTag, receive: bool) -> Outcome {
     servant.command(command::CALL, set).await
 }
 
-/// What a program has whose IPC is done: the tag, but for whether the answer came from another processor.
+/// What a program has whose IPC is done: the tag, but for whether the answer came from another
+/// processor.
 fn answered(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Done(tag) => Outcome::Done(MessageTag::from_raw(tag).with_cross_processor(false).raw()),
@@ -118,7 +119,8 @@ async fn flood(system: &System) -> TestResult {
         // Where its messages all go to this worker, and so come in order.
         servant.user.set_affinity(1)?;
         holds!(matches!(servant.load(crate::servant::CODE).await, Outcome::Done(_)));
-        // A message to itself by way of the loop: the same call again and again, without waiting for an answer.
+        // A message to itself by way of the loop: the same call again and again, without waiting
+        // for an answer.
         let tag = MessageTag::new(99, 1, 0);
         for _ in 0..20 {
             let me = utcb::my_global_id().raw();

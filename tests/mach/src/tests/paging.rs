@@ -1,4 +1,5 @@
-//! Paging: more memory in use than there is, pagers that are slow or do not answer, tasks that die meanwhile.
+//! Paging: more memory in use than there is, pagers that are slow or do not answer, tasks that die
+//! meanwhile.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -303,7 +304,8 @@ async fn use_is_noticed(system: &System) -> TestResult {
         same!(servant.check(HERE, HOT, 1).await, Outcome::Done(0));
         faults += servant.faults() - before;
     }
-    // Without knowledge of use they would be read from swap space again and again: 1200 pages are taken for the run.
+    // Without knowledge of use they would be read from swap space again and again: 1200 pages are
+    // taken for the run.
     holds!(faults < 10 * HOT as u32);
     servant.task.terminate().await;
     Ok(())

@@ -171,7 +171,8 @@ async fn spins_on(system: &System, servant: &Servant, count: u64) -> Result<bool
             return Ok(true);
         }
         servant.user.answer(machine::Resume::Continue);
-        // Longer and longer, beyond the time slice of whoever else runs: the machine itself may be slow.
+        // Longer and longer, beyond the time slice of whoever else runs: the machine itself may be
+        // slow.
         sleep(system, 500 * (1 + attempt)).await;
         servant.user.recall()?;
         if servant.serve(None).await != Outcome::Recalled {

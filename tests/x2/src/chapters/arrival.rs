@@ -1,6 +1,7 @@
-//! Many threads that come to a processor together. Only under instruction counting does a timer fire when it should, and do
-//! processors take turns, so that others come while one waits for its own. Here they come in small numbers at a time: that
-//! interrupts are looked for between two of many, the kernel's tests on the host show (`thread/tests/arrival.rs`).
+//! Many threads that come to a processor together. Only under instruction counting does a timer
+//! fire when it should, and do processors take turns, so that others come while one waits for its
+//! own. Here they come in small numbers at a time: that interrupts are looked for between two of
+//! many, the kernel's tests on the host show (`thread/tests/arrival.rs`).
 
 use super::processors::place;
 use crate::framework::fixture::spawn;
@@ -19,10 +20,12 @@ tests! {
 const VISITORS: usize = 96;
 /// Less than it takes to see to all of them.
 const TIMESLICE: u64 = 50;
-/// When it ends, nobody or one of them is seen to before the processor looks; the last microsecond counts as nothing, too.
+/// When it ends, nobody or one of them is seen to before the processor looks; the last microsecond
+/// counts as nothing, too.
 const FEW: usize = 4;
 
-/// Whoever asks for a thread's timeslice goes to where that is, so each visitor learns what was left of it when it was seen to.
+/// Whoever asks for a thread's timeslice goes to where that is, so each visitor learns what was
+/// left of it when it was seen to.
 fn timeslice_beside_arrivals() {
     static ROUNDS: AtomicU64 = AtomicU64::new(0);
     static LEFT: [AtomicU64; VISITORS] = [const { AtomicU64::new(0) }; VISITORS];

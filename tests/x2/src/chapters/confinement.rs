@@ -1,4 +1,5 @@
-//! Ownership and confinement (K13; extensions reference, "Ownership and confinement", "SpaceOptions").
+//! Ownership and confinement (K13; extensions reference, "Ownership and confinement",
+//! "SpaceOptions").
 
 use crate::framework::arena::{self, read_at};
 use crate::framework::confined;
@@ -95,7 +96,8 @@ fn reaches_owned() {
     });
     extension::set_owner(lowest.first, middle.first).unwrap();
     await_state(thread, ThreadState::Waiting);
-    // Nobody but the owner: the thread below waits for the test, and reaches only what is above and below itself.
+    // Nobody but the owner: the thread below waits for the test, and reaches only what is above and
+    // below itself.
     let attempt = move || outcome(ipc::send_timeout(thread, Message::new(0), Time::ZERO));
     let timeout = x2::IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout).raw();
     assert_eq!(attempt_in(&middle, attempt), timeout);
@@ -182,7 +184,8 @@ fn pager_chosen_before() {
         panic!("the thief got a message");
     });
     let thread = space.spawn(move || {
-        // The first time brings the pages of this code, so that the second raises no fault between its two steps.
+        // The first time brings the pages of this code, so that the second raises no fault between
+        // its two steps.
         for pager in [kip().root(), thief] {
             let values = syscall::ExchangedRegisters { pager: pager.raw(), ..Default::default() };
             // SAFETY: only the pager changes.
@@ -452,7 +455,8 @@ fn kernel_memory(space: &Space) -> [u64; 2] {
     extension::space_options(space.first, SpaceOption::Information, [0; 2]).unwrap()
 }
 
-/// Maps a page every 2 MiB, so that each needs a page table, until that fails; returns how many were mapped.
+/// Maps a page every 2 MiB, so that each needs a page table, until that fails; returns how many
+/// were mapped.
 fn map_sparsely(space: &Space) -> u64 {
     let page = arena::page().address;
     let map = |index: u64| {
@@ -510,7 +514,8 @@ fn openings_are_bounded() {
     extension::set_open(space.first, others[8].first, true).unwrap();
 }
 
-/// Answers page faults on the program with the page, and exceptions with the next instruction but one byte pair; counts both.
+/// Answers page faults on the program with the page, and exceptions with the next instruction but
+/// one byte pair; counts both.
 fn handle(faults: &AtomicU64, exceptions: &AtomicU64) -> ! {
     let mut request = ipc::wait().unwrap();
     loop {

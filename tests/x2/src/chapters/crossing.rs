@@ -1,5 +1,5 @@
-//! Calls and answers between processors: what the path that they have of their own leaves to the general one. With one
-//! processor the same, without company.
+//! Calls and answers between processors: what the path that they have of their own leaves to the
+//! general one. With one processor the same, without company.
 
 use super::processors::{are_apart, place};
 use crate::framework::fixture::{Space, await_state, call_as_pager, receive_as_pager, spawn};
@@ -30,7 +30,8 @@ fn nobody() -> u64 {
     x2::IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner).raw()
 }
 
-/// Sends as a server does that answers and waits for the next request, but for as long as that takes.
+/// Sends as a server does that answers and waits for the next request, but for as long as that
+/// takes.
 fn answer(to: ThreadId, label: u64) -> ipc::Result<Received> {
     ipc::ipc(to, ThreadId::ANY, Timeouts::NEVER, MessageTag::new(label, 0, 0))
 }
@@ -180,7 +181,8 @@ fn messages_alone() {
 /// Pairs of processors: of two threads that live there, or with one processor do not.
 const PAIRS: [(u64, u64); 4] = [(0, 0), (0, 1), (1, 0), (1, 1)];
 
-/// Calls `server` with `words` words, and `item`, and returns whether the request and the answer were marked.
+/// Calls `server` with `words` words, and `item`, and returns whether the request and the answer
+/// were marked.
 fn marks_of_call(server: ThreadId, words: usize, timeouts: Timeouts, item: bool) -> [bool; 2] {
     let message = Message::with_words(0, &[0; 60][..words]);
     let message = if item { message.map_item(MapItem::map(Fpage::NIL, 0)) } else { message };
@@ -197,7 +199,8 @@ fn calls_are_marked() {
                 loop {
                     let received = request.expect("a request");
                     let mark = u64::from(received.tag.is_cross_processor());
-                    // The receive timeout changes with each request: with one the answer takes another path.
+                    // The receive timeout changes with each request: with one the answer takes
+                    // another path.
                     let wait = if received.tag.label() == 0 { Time::NEVER } else { Time::period(1 << 30) };
                     let answer = Message::with_words(0, &[mark]).tag();
                     let timeouts = Timeouts::new(Time::ZERO, wait);

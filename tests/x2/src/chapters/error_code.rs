@@ -1,4 +1,5 @@
-//! The boot option `exception-error-code`: exceptions tell the processor's error code as a 20th word (X.2 rule 11.3).
+//! The boot option `exception-error-code`: exceptions tell the processor's error code as a 20th
+//! word (X.2 rule 11.3).
 
 use crate::framework::fixture::spawn;
 use crate::framework::tests;
@@ -51,7 +52,8 @@ fn error_codes() {
         assert_eq!(received.tag.untyped(), exception::WORDS_WITH_ERROR_CODE);
         assert_eq!(received.word(exception::NUMBER - 1), number);
         let told = received.word(exception::ERROR_CODE - 1);
-        // The emulator gives the place of the gate in the table in units of 8 bytes instead of its number.
+        // The emulator gives the place of the gate in the table in units of 8 bytes instead of its
+        // number.
         assert!(told == error || number == 13 && told == (error & !7) << 1 | 2, "{told:#x}, not {error:#x}");
     }
 }

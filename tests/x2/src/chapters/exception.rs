@@ -287,7 +287,8 @@ code! {
     old_entry: "sysenter";
 }
 
-/// Which instruction the pointer in the frame is at: the one that raised the exception, or, for traps, the next.
+/// Which instruction the pointer in the frame is at: the one that raised the exception, or, for
+/// traps, the next.
 fn all_vectors() {
     for (code, vector, trap_length) in [
         (x87_error as extern "C" fn() -> !, 16, None),
@@ -316,7 +317,8 @@ fn all_vectors() {
             None => assert!(ip >= begin && ip < begin + 32, "at {ip:#x}, the code is at {begin:#x}"),
         }
     }
-    // Where the emulator and processors differ in the vector, it is an exception of the thread all the same.
+    // Where the emulator and processors differ in the vector, it is an exception of the thread all
+    // the same.
     for code in [wide_jump as extern "C" fn() -> !, old_entry, debug_trap] {
         assert!(matches!(register(&exception_of(code), NUMBER), 1 | 6 | 13));
     }

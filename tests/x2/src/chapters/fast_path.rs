@@ -1,5 +1,6 @@
-//! Calls and answers between waiting threads, which the kernel's fast paths take, in all cases in which they must look closer:
-//! one test for each of their checks (docs/src/ipc-fast-path.md). Every case has the result of the general path.
+//! Calls and answers between waiting threads, which the kernel's fast paths take, in all cases in
+//! which they must look closer: one test for each of their checks (docs/src/ipc-fast-path.md).
+//! Every case has the result of the general path.
 
 use crate::framework::arena;
 use crate::framework::confined;
@@ -51,13 +52,15 @@ tests! {
 /// What ends a wait that has a timeout.
 pub(super) const RECEIVE_TIMEOUT: IpcError = IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout);
 
-/// Waits until `thread` waits, and makes it one that others have waited for: only such a thread is called on the fast path.
+/// Waits until `thread` waits, and makes it one that others have waited for: only such a thread is
+/// called on the fast path.
 pub(super) fn await_waiting(thread: ThreadId) {
     await_state(thread, ThreadState::Waiting);
     let _ = ipc::receive_timeout(thread, Time::ZERO);
 }
 
-/// A thread that answers every call with its word plus one, the word's sender and whether it was propagated.
+/// A thread that answers every call with its word plus one, the word's sender and whether it was
+/// propagated.
 pub(super) fn server() -> ThreadId {
     let server = spawn(serve);
     await_waiting(server);
@@ -133,7 +136,8 @@ fn call_with_timeout() {
     assert_eq!(error, RECEIVE_TIMEOUT);
 }
 
-/// Calls `to` with one word, `before` being executed before the call and `after` behind it. The stub's address is in R11.
+/// Calls `to` with one word, `before` being executed before the call and `after` behind it. The
+/// stub's address is in R11.
 macro_rules! raw_call {
     ($to:expr, $before:literal, $after:literal, $($operands:tt)*) => {
         asm!(
@@ -328,7 +332,8 @@ fn waiting_notification() {
 
 fn callee_deleted() {
     let me = utcb::my_global_id();
-    // It waits for nobody by name, not even for itself, and nobody has waited for it before: the call is what notes that.
+    // It waits for nobody by name, not even for itself, and nobody has waited for it before: the
+    // call is what notes that.
     let silent = spawn(|| {
         loop {
             let _ = ipc::wait();
@@ -507,7 +512,8 @@ fn no_leaks() {
     const SENT: u64 = 1;
     let me = utcb::my_global_id();
     let receiver = Space::new().spawn(move || {
-        // SAFETY: an open receive, after which the registers are stored and nothing else is done with them.
+        // SAFETY: an open receive, after which the registers are stored and nothing else is done
+        // with them.
         unsafe {
             asm!(
                 "push rbp",
@@ -541,8 +547,8 @@ fn no_leaks() {
     });
     await_waiting(receiver);
     spawn(move || {
-        // SAFETY: a call with one word, and the pattern in all registers that are no part of it, and in the timeouts but for that
-        // of the receive phase. It is not answered.
+        // SAFETY: a call with one word, and the pattern in all registers that are no part of it,
+        // and in the timeouts but for that of the receive phase. It is not answered.
         unsafe {
             asm!(
                 "mov rbx, rax",

@@ -1,5 +1,6 @@
-//! What the kernel tells handlers of foreign system calls, page faults and exceptions in threads' names, on its fast path, in all cases in
-//! which it must look closer: one test for each of its checks (docs/src/ipc-fast-path.md).
+//! What the kernel tells handlers of foreign system calls, page faults and exceptions in threads'
+//! names, on its fast path, in all cases in which it must look closer: one test for each of its
+//! checks (docs/src/ipc-fast-path.md).
 
 use super::fast_path::RECEIVE_TIMEOUT;
 use crate::framework::arena::{self, Page, read_at};
@@ -47,7 +48,8 @@ fn foreign_call(number: u64) -> u64 {
     result
 }
 
-/// A thread in a new owned space, whose foreign calls come to this thread, or to `handler`, that runs `body`.
+/// A thread in a new owned space, whose foreign calls come to this thread, or to `handler`, that
+/// runs `body`.
 fn program(handler: Option<ThreadId>, body: impl FnOnce() + 'static) -> (Space, ThreadId) {
     let space = confined::space();
     extension::set_system_call_mode(space.first, SystemCallMode::Exception).unwrap();
@@ -67,7 +69,8 @@ fn returning(word: u64) -> Message {
     Message::with_words(SystemCallAnswer::Return as u64, &[word])
 }
 
-/// Makes `thread`, which waits, one that others have waited for: only to such a thread reports go on the fast path.
+/// Makes `thread`, which waits, one that others have waited for: only to such a thread reports go
+/// on the fast path.
 fn name(thread: ThreadId) {
     await_state(thread, ThreadState::Waiting);
     let _ = ipc::receive_timeout(thread, Time::ZERO);
@@ -231,7 +234,8 @@ fn handler_waits_for_another() {
 }
 
 fn handler_goes() {
-    // It waits for nobody by name, not even for itself: the report is what notes that somebody waits for it.
+    // It waits for nobody by name, not even for itself: the report is what notes that somebody
+    // waits for it.
     let handler = spawn(|| {
         loop {
             let _ = ipc::wait();
@@ -287,7 +291,8 @@ fn handler_of_program() {
     assert_eq!([told.tag.label(), told.word(0)], [4, 2]);
 }
 
-/// A program that has told this thread that it has no page at `address`. When it has, it does `then`, given this thread.
+/// A program that has told this thread that it has no page at `address`. When it has, it does
+/// `then`, given this thread.
 fn faulted(address: u64, then: impl FnOnce(ThreadId) + 'static) -> (Space, ThreadId) {
     let me = utcb::my_global_id();
     let (space, program) = program(None, move || {
@@ -429,7 +434,8 @@ fn exception_registers() {
         assert_eq!(raised.word(NUMBER - 1), 6);
         seen = registers_of(&raised);
         assert_eq!(seen[..RFLAGS - 1], given[..RFLAGS - 1]);
-        // Interrupts on, I/O privilege 0, nothing nested, virtual or misaligned; the processor may say that it resumes.
+        // Interrupts on, I/O privilege 0, nothing nested, virtual or misaligned; the processor may
+        // say that it resumes.
         assert_eq!(seen[RFLAGS - 1] & !(1 << 16), x2::control::USER_FLAGS & !(1 << 8) | 1 << 9 | 1 << 1);
     }
 }
@@ -478,7 +484,8 @@ fn no_address() {
     assert_eq!(again.word(NUMBER - 1), 6);
 }
 
-/// Does `ask` in a space without owner while its handler, this thread, waits, which hears of nothing but its end.
+/// Does `ask` in a space without owner while its handler, this thread, waits, which hears of
+/// nothing but its end.
 fn unnoticed(ask: impl FnOnce() + 'static) {
     let me = utcb::my_global_id();
     let thread = spawn(move || {

@@ -1,5 +1,5 @@
-//! Calls and answers with receive timeouts, which the fast paths begin and forget: most never end. Every case has the result of
-//! the general path (docs/src/ipc-fast-path.md).
+//! Calls and answers with receive timeouts, which the fast paths begin and forget: most never end.
+//! Every case has the result of the general path (docs/src/ipc-fast-path.md).
 
 use super::fast_path::{self, RECEIVE_TIMEOUT, await_waiting, server};
 use crate::framework::fixture::spawn;
@@ -35,7 +35,8 @@ fn orphan() {
     fast_path::call_orphan(LONG);
 }
 
-/// A call to `to`, which answers if it is the server, with a receive timeout of `micros`; and how long it took.
+/// A call to `to`, which answers if it is the server, with a receive timeout of `micros`; and how
+/// long it took.
 fn timed_call(to: ThreadId, micros: u64) -> (Result<u64, IpcError>, u64) {
     let before = thread::system_clock();
     let timeouts = Timeouts::new(Time::NEVER, Time::period(micros));

@@ -30,7 +30,8 @@ tests! {
 /// Where nothing is mapped in a space made by a test.
 const FAR: u64 = 0x4000_0000_0000;
 
-/// Answers `fault` with `message` and receives the thread's next message that is no fault on the program.
+/// Answers `fault` with `message` and receives the thread's next message that is no fault on the
+/// program.
 fn answer(fault: Received, message: Message) -> Received {
     call_as_pager(fault.from, message)
 }

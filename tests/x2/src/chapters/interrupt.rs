@@ -1,5 +1,6 @@
-//! Interrupts as IPC (X.2 rules 5.19-5.21). The source is the interval timer as the firmware leaves it, which needs no
-//! I/O ports: on a machine without it the tests that wait for an interrupt are skipped.
+//! Interrupts as IPC (X.2 rules 5.19-5.21). The source is the interval timer as the firmware leaves
+//! it, which needs no I/O ports: on a machine without it the tests that wait for an interrupt are
+//! skipped.
 
 use crate::framework::fixture::{Space, await_state, new_id, spawn, with_version};
 use crate::framework::{failure, tests};
@@ -169,7 +170,8 @@ fn first_of_all() {
     thread::disassociate_interrupt(timer).unwrap();
 }
 
-/// It moves while its interrupt is not acknowledged, while it is open (the next comes by way of the old processor), and stays.
+/// It moves while its interrupt is not acknowledged, while it is open (the next comes by way of the
+/// old processor), and stays.
 fn moving_handler() {
     let me = utcb::my_global_id();
     let timer = first_interrupt();

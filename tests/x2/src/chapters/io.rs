@@ -1,4 +1,5 @@
-//! I/O ports (ABI 9.2; X.2 rules 7.41, 8.9, 8.10, 12.7, 12.8). The runner has all of them from sigma0.
+//! I/O ports (ABI 9.2; X.2 rules 7.41, 8.9, 8.10, 12.7, 12.8). The runner has all of them from
+//! sigma0.
 
 use crate::framework::fixture::{Space, await_state, call_as_pager, receive_as_pager, spawn};
 use crate::framework::{arena, confined, image, leaks, tests};
@@ -106,7 +107,8 @@ impl Form {
                 asm!($instruction, inout("ecx") 1 => _, in("dx") number, inout($index) at => _, options(nostack))
             };
         }
-        // SAFETY: the ports of these tests do nothing to memory, string instructions use the buffer.
+        // SAFETY: the ports of these tests do nothing to memory, string instructions use the
+        // buffer.
         unsafe {
             match self {
                 Self::In8 => buffer = port::read8(number).into(),
@@ -129,7 +131,8 @@ impl Form {
     }
 }
 
-/// A thread in a space of its own that uses ports as this thread says, which answers its faults on ports.
+/// A thread in a space of its own that uses ports as this thread says, which answers its faults on
+/// ports.
 #[derive(Clone, Copy)]
 struct Porter(ThreadId);
 
@@ -209,7 +212,8 @@ fn serve(master: ThreadId) -> ! {
         let answer = match order.tag.label() {
             ACCESS => {
                 let form = FORMS[word(0) as usize];
-                // The master answers for the ports, and only for them: it waits for one thread at a time.
+                // The master answers for the ports, and only for them: it waits for one thread at a
+                // time.
                 utcb::set_pager(master);
                 let value = form.perform(word(1) as u16, word(2));
                 utcb::set_pager(kip().root());
@@ -576,8 +580,8 @@ fn out_of_memory() {
     leaks::require();
     let me = utcb::my_global_id();
     let receiver = Space::new().spawn(move || {
-        // The first time it fails, and then it succeeds, so that later it needs no page of the program that it does not have: to
-        // map that takes memory too.
+        // The first time it fails, and then it succeeds, so that later it needs no page of the
+        // program that it does not have: to map that takes memory too.
         let mut patience = Time::ZERO;
         loop {
             // SAFETY: ports are not memory.

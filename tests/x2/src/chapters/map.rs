@@ -57,8 +57,8 @@ impl Worker {
         ipc::call(self.0, Message::with_words(label, words)).expect("the worker answers")
     }
 
-    /// Lets it accept `acceptor` in the IPC that follows; then the items go to it. Returns the tag and the fpage of the
-    /// first item that it got.
+    /// Lets it accept `acceptor` in the IPC that follows; then the items go to it. Returns the tag
+    /// and the fpage of the first item that it got.
     pub(crate) fn take(self, acceptor: Acceptor, items: &[MapItem]) -> (MessageTag, Fpage) {
         self.order(RECEIVE, &[acceptor.raw()]);
         let message = items.iter().fold(Message::new(0), |message, &item| message.map_item(item));
@@ -122,8 +122,8 @@ fn work(master: ThreadId) {
     }
 }
 
-/// Answers the order, then receives items from anybody and reports the tag and the first item's fpage to their sender:
-/// to the master by returning the report.
+/// Answers the order, then receives items from anybody and reports the tag and the first item's
+/// fpage to their sender: to the master by returning the report.
 fn receive_items(master: ThreadId, acceptor: Acceptor) -> Option<Message> {
     // SAFETY: the windows of these tests are where nothing of Rust's lies.
     unsafe { utcb::accept(acceptor) };
@@ -326,7 +326,8 @@ fn within_one_space() {
 fn protected_areas() {
     let worker = Worker::new();
     let page = arena::page();
-    // Over the worker's kernel interface page and its UTCBs: nothing happens, or it would not answer any more.
+    // Over the worker's kernel interface page and its UTCBs: nothing happens, or it would not
+    // answer any more.
     let utcbs = crate::framework::fixture::root_utcb_area();
     for area in [kip().base(), utcbs] {
         let window = Acceptor::new(Fpage::memory(area, 12), false);

@@ -58,8 +58,8 @@ fn query(space: &Space, address: u64) -> MapAnswer {
     MapAnswer(one(space, MapItem::new(MapOperation::Query, target(address, Rights::NONE), 1, 0)).unwrap())
 }
 
-/// A thread in `space` that carries out what it is told: label 1 reads, label 2 writes (MR1 address, MR2 value); it
-/// answers with the word that is there then.
+/// A thread in `space` that carries out what it is told: label 1 reads, label 2 writes (MR1
+/// address, MR2 value); it answers with the word that is there then.
 fn worker(space: &Space) -> ThreadId {
     let owner = utcb::my_global_id();
     let thread = confined::spawn(space, move || {
@@ -85,7 +85,8 @@ fn write(worker: ThreadId, address: u64, value: u64) {
     assert_eq!(ipc::call(worker, Message::with_words(2, &[address, value])).unwrap().word(0), value);
 }
 
-/// Lets the worker make an access that faults, to this thread as its pager; returns the access that it lacked.
+/// Lets the worker make an access that faults, to this thread as its pager; returns the access that
+/// it lacked.
 fn fault(worker: ThreadId, label: u64, address: u64) -> Rights {
     extension::set_handlers(worker, None, Some(utcb::my_global_id())).unwrap();
     let report = ipc::call(worker, Message::with_words(label, &[address, 1])).unwrap();
@@ -214,7 +215,8 @@ fn items_array() {
         assert_eq!((result, done), (0, 0), "{items:#x} {number}");
         assert_eq!(utcb::error_code(), Some(ErrorCode::InvalidParameter));
     }
-    // The first item lies in a page that is there, the second in one that has gone: neither is carried out.
+    // The first item lies in a page that is there, the second in one that has gone: neither is
+    // carried out.
     let pages = arena::block(13);
     let size = size_of::<MapItem>() as u64;
     let query = MapItem::new(MapOperation::Query, target(FAR, Rights::NONE), 1, 0);

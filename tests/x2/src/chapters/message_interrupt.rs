@@ -1,5 +1,6 @@
-//! Message-signalled interrupts (SpaceOptions 7; X.2 rules 5.19-5.21): a device interrupts by a message that the kernel
-//! names, and cannot be masked. The device is one of the emulator's; without it the tests are skipped.
+//! Message-signalled interrupts (SpaceOptions 7; X.2 rules 5.19-5.21): a device interrupts by a
+//! message that the kernel names, and cannot be masked. The device is one of the emulator's;
+//! without it the tests are skipped.
 
 use crate::framework::edu::Edu;
 use crate::framework::fixture::{Space, new_id, spawn, with_version};
@@ -226,8 +227,8 @@ fn handler_deleted() {
         device.raise();
         let read = thread::schedule(interrupt, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).map(drop);
         assert_eq!(read, Err(Some(ErrorCode::InvalidThread)), "nobody handles it");
-        // The processor to which the device's message goes has taken it when this thread has run there: no time would do, where
-        // that processor has to wait for a busy host's.
+        // The processor to which the device's message goes has taken it when this thread has run
+        // there: no time would do, where that processor has to wait for a busy host's.
         place(me, round % 4);
         place(me, 0);
         thread::associate_interrupt(interrupt, me).unwrap();
@@ -304,7 +305,8 @@ fn watcher(interrupt: ThreadId, processor: u32) -> ThreadId {
     handler
 }
 
-/// Raises `count` interrupts, some close together, and waits after some for the handler to have seen the last.
+/// Raises `count` interrupts, some close together, and waits after some for the handler to have
+/// seen the last.
 fn storm(device: Edu, count: u64, mut between: impl FnMut(u64)) {
     for number in 1..=count {
         RAISED.store(number, Ordering::SeqCst);

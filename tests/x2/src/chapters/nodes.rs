@@ -1,5 +1,5 @@
-//! Memory nodes: what the boot info says of them, and that kernel objects come from the right one. The suites say which machine
-//! it is; on one without nodes nothing can be asked.
+//! Memory nodes: what the boot info says of them, and that kernel objects come from the right one.
+//! The suites say which machine it is; on one without nodes nothing can be asked.
 
 use crate::framework::arena;
 use crate::framework::fixture::{Space, image_fault_answer, new_id, receive_as_pager, spawn};

@@ -1,4 +1,5 @@
-//! Owners that are deleted while threads of their spaces run, on any processor (K13; reference, "Ownership").
+//! Owners that are deleted while threads of their spaces run, on any processor (K13; reference,
+//! "Ownership").
 
 use crate::framework::fixture::{Space, await_state, receive_as_pager};
 use crate::framework::{arena, tests};
@@ -20,8 +21,8 @@ const ROUNDS: u64 = 12;
 /// Threads of the owned space.
 const THREADS: usize = 4;
 
-/// Puts a thread onto a processor. Those there take turns often: nobody waits long for the others, also where each instruction is
-/// counted.
+/// Puts a thread onto a processor. Those there take turns often: nobody waits long for the others,
+/// also where each instruction is counted.
 fn place(thread: ThreadId, processor: u64) {
     let processor = processor % u64::from(kip().processor_info().processors);
     let short = TimeControl::new(Some(Time::period(200)), None).raw();
@@ -74,8 +75,8 @@ fn running() {
     }
 }
 
-/// Lets threads of an owned space send reports of `label` to a thread of their owner, which answers with `answer`, until it is
-/// deleted, again and again. `choose` sets whom they report to.
+/// Lets threads of an owned space send reports of `label` to a thread of their owner, which answers
+/// with `answer`, until it is deleted, again and again. `choose` sets whom they report to.
 fn reporting(
     mode: SystemCallMode,
     body: fn(usize),

@@ -1,5 +1,6 @@
-//! Total quanta and preemption (X.2 rules 3.15, 3.18-3.23, 4.1-4.14). How long a delay lasts is tested in the kernel's own
-//! tests, with a clock that they set; here things happen in an order, whenever they do.
+//! Total quanta and preemption (X.2 rules 3.15, 3.18-3.23, 4.1-4.14). How long a delay lasts is
+//! tested in the kernel's own tests, with a clock that they set; here things happen in an order,
+//! whenever they do.
 
 use crate::framework::fixture::{await_state, spawn};
 use crate::framework::tests;
@@ -28,7 +29,8 @@ const LOW: u8 = 90;
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static SEEN: AtomicU64 = AtomicU64::new(0);
 
-/// A thread of low priority that runs `body` when it is told to, and whose scheduler and exception handler is this one.
+/// A thread of low priority that runs `body` when it is told to, and whose scheduler and exception
+/// handler is this one.
 fn low(body: impl FnOnce() + 'static) -> ThreadId {
     COUNT.store(0, Ordering::Relaxed);
     SEEN.store(0, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Several processors: threads that live on different ones do to each other whatever they do on one (K6, K12; X.2 rules 3.8,
-//! 5.15, 5.27, 7, 8). With one processor the same, without company.
+//! Several processors: threads that live on different ones do to each other whatever they do on one
+//! (K6, K12; X.2 rules 3.8, 5.15, 5.27, 7, 8). With one processor the same, without company.
 
 use super::thread_state::{Image, XMM3, expect_recall};
 use crate::framework::arena;
@@ -106,8 +106,9 @@ fn server(processor: u64) -> ThreadId {
 /// What the hardware calls each processor; nothing before a thread that lives there has said so.
 static HARDWARE: [AtomicU64; 64] = [const { AtomicU64::new(u64::MAX) }; 64];
 
-/// A thread runs where it lives, and nowhere else: what executes this is always the same for each processor's number, and
-/// differs from number to number. The thread lives where it does, or is moved once meanwhile.
+/// A thread runs where it lives, and nowhere else: what executes this is always the same for each
+/// processor's number, and differs from number to number. The thread lives where it does, or is
+/// moved once meanwhile.
 fn assert_at_home() {
     let home = utcb::processor_number();
     let hardware = u64::from(core::arch::x86_64::__cpuid(1).ebx >> 24);
@@ -257,7 +258,8 @@ fn await_growth(counter: &AtomicU64, more: u64) {
     }
 }
 
-/// Takes `page` from `reader`, which reads it and counts that, and returns its fault: it has not read the page since.
+/// Takes `page` from `reader`, which reads it and counts that, and returns its fault: it has not
+/// read the page since.
 fn take_from_reader(page: arena::Page, reader: ThreadId) -> ipc::Received {
     space::unmap_one(page.fpage(Rights::ALL));
     let seen = READS.load(Ordering::Relaxed);
@@ -568,7 +570,8 @@ fn timeout_beside_visitors() {
 }
 
 fn forwarding() {
-    // Client calls the dispatcher, which passes the request on in the client's name; the worker answers the client.
+    // Client calls the dispatcher, which passes the request on in the client's name; the worker
+    // answers the client.
     let worker = spawn(serve);
     let dispatcher = spawn(move || {
         loop {
@@ -632,7 +635,8 @@ fn halting() {
     }
 }
 
-/// A thread waits, and its processor has nothing else to do: that still has the thread's extended state then.
+/// A thread waits, and its processor has nothing else to do: that still has the thread's extended
+/// state then.
 fn held_elsewhere() {
     const SET: u64 = 1;
     const TELL: u64 = 2;

@@ -25,7 +25,8 @@ fn idle() -> ThreadId {
     spawn(|| l4::start::halt())
 }
 
-/// A thread of another space that receives from `from` and tells what it got: sender, propagated, actual sender, word.
+/// A thread of another space that receives from `from` and tells what it got: sender, propagated,
+/// actual sender, word.
 fn foreign_witness(from: ThreadId) -> ThreadId {
     let me = utcb::my_global_id();
     let witness = Space::new().spawn(move || {
@@ -102,7 +103,8 @@ fn receiver_waits_for_sender() {
     assert_eq!(told(witness)[3], 2);
 }
 
-/// A client of another space in a closed wait for this thread's answer; returns its id when its request has come.
+/// A client of another space in a closed wait for this thread's answer; returns its id when its
+/// request has come.
 fn client() -> ThreadId {
     let me = utcb::my_global_id();
     let client = spawn(move || {
@@ -152,7 +154,8 @@ fn any_local() {
     let me = utcb::my_global_id();
     let space = Space::new();
     let originator = space.spawn(|| l4::start::halt());
-    // The witness and the originator share a space; the sender has the right because it shares one with the originator.
+    // The witness and the originator share a space; the sender has the right because it shares one
+    // with the originator.
     let witness = space.spawn(move || {
         let received = ipc::receive(ThreadId::ANY_LOCAL).expect("a local thread's message");
         tell(me, received);

@@ -1,4 +1,5 @@
-//! Kernel memory that spaces share: one without a quota of its own is limited by its owner's (SpaceOptions 0, 1, 2; K4).
+//! Kernel memory that spaces share: one without a quota of its own is limited by its owner's
+//! (SpaceOptions 0, 1, 2; K4).
 
 use crate::framework::fixture::{Space, new_id};
 use crate::framework::tests;
@@ -168,7 +169,8 @@ fn most() {
         assert_eq!(refused, Err(Some(ErrorCode::InvalidParameter)), "{bytes:#x}");
     }
     extension::set_quota(first.first, MOST).unwrap();
-    // The owner has no limit, but what it and the others use leaves less than as much again of what is counted.
+    // The owner has no limit, but what it and the others use leaves less than as much again of what
+    // is counted.
     assert_eq!(extension::set_quota(second.first, MOST), Err(NO_MEMORY));
     let left = (1 << 48) - 1 - used(&owner);
     extension::set_quota(second.first, used(&second) + left).unwrap();

@@ -1,4 +1,5 @@
-//! Redirectors: spaces whose messages go to a thread that may answer, change or pass them on (X.2 rules 6.7-6.19).
+//! Redirectors: spaces whose messages go to a thread that may answer, change or pass them on (X.2
+//! rules 6.7-6.19).
 
 use crate::framework::arena;
 use crate::framework::confined;
@@ -39,7 +40,8 @@ fn space_redirected_here() -> Space {
     space
 }
 
-/// A thread in a space of its own that answers every message with a word more, its sender's id and the flags.
+/// A thread in a space of its own that answers every message with a word more, its sender's id and
+/// the flags.
 fn destination() -> ThreadId {
     let thread = Space::new().spawn(|| {
         utcb::set_virtual_sender(ThreadId::NIL);
@@ -58,7 +60,8 @@ fn destination() -> ThreadId {
     thread
 }
 
-/// A thread in `space` that calls `to` with a word and tells the test, by a thread that is in nobody's way, what came of it.
+/// A thread in `space` that calls `to` with a word and tells the test, by a thread that is in
+/// nobody's way, what came of it.
 fn caller(space: &Space, to: ThreadId) -> ThreadId {
     caller_until(space, to, Time::NEVER)
 }
@@ -195,7 +198,8 @@ fn redirector_goes() {
         await_state(before, ThreadState::PendingSend);
         thread::delete(redirector).unwrap();
         await_state(before, ThreadState::PendingSend);
-        // Another thread with the redirector's id is not the redirector: it waits for messages, and gets none.
+        // Another thread with the redirector's id is not the redirector: it waits for messages, and
+        // gets none.
         spawn_as(redirector, || {
             let _ = ipc::wait();
         });
@@ -214,8 +218,8 @@ fn redirector_goes() {
         }
         thread::delete(redirector).unwrap();
     }
-    // One that waits for a redirector times out: sooner or later one that sends in time does. What it does then, telling and
-    // perhaps a page fault, waits for a redirector too.
+    // One that waits for a redirector times out: sooner or later one that sends in time does. What
+    // it does then, telling and perhaps a page fault, waits for a redirector too.
     for attempt in 1.. {
         let from = caller_on_demand(&space, to, Time::period(2000));
         let redirector = spawn(|| l4::start::halt());

@@ -1,4 +1,5 @@
-//! What each thread has of the processor for itself (K5, K14), and what it keeps when it moves (X.2 rule 5.18).
+//! What each thread has of the processor for itself (K5, K14), and what it keeps when it moves (X.2
+//! rule 5.18).
 
 use crate::framework::fixture::{Space, await_state, new_id, spawn};
 use crate::framework::{confined, failure, tests};
@@ -26,7 +27,8 @@ fn extended_state() {
             for round in 0..20 {
                 let value = seed + round;
                 let mut memory = value;
-                // SAFETY: uses the registers that it names; the calls between are not compiled to use any of them.
+                // SAFETY: uses the registers that it names; the calls between are not compiled to
+                // use any of them.
                 unsafe {
                     asm!("movq xmm7, {}", "fninit", "fild qword ptr [{}]", in(reg) value, in(reg) &memory);
                 }
@@ -169,8 +171,8 @@ struct Answer {
     success: bool,
 }
 
-/// Calls the stub whose address is at `offset` in the kernel interface page, with these in RDI, RSI, RDX and R8. All other
-/// registers that a stub has to keep must be as they were.
+/// Calls the stub whose address is at `offset` in the kernel interface page, with these in RDI,
+/// RSI, RDX and R8. All other registers that a stub has to keep must be as they were.
 fn call_stub(offset: u64, arguments: [u64; 4]) -> Answer {
     let [mut rdi, mut rsi, mut rdx, mut r8] = arguments;
     let [mut r9, mut r10, mut r12, mut r13, mut r14, mut r15] = [0x109u64, 0x10a, 0x10c, 0x10d, 0x10e, 0x10f];

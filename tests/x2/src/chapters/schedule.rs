@@ -1,4 +1,5 @@
-//! Schedule, ThreadSwitch, priorities, interrupts' threads (ABI 12.4, 12.5; X.2 rules 3.1-3.17, 5.19-5.21).
+//! Schedule, ThreadSwitch, priorities, interrupts' threads (ABI 12.4, 12.5; X.2 rules 3.1-3.17,
+//! 5.19-5.21).
 
 use crate::framework::fixture::{Space, activate, await_state, new_id, new_root_utcb, spawn, state_of};
 use crate::framework::tests;
@@ -140,7 +141,8 @@ fn switch_to_lower() {
     TRACE.store(0, Ordering::Relaxed);
     let low = tracer(1, 50);
     ipc::send(low, Message::new(0)).unwrap();
-    // It runs on what is left of this thread's timeslice, which may be little: but never without a switch to it.
+    // It runs on what is left of this thread's timeslice, which may be little: but never without a
+    // switch to it.
     for _ in 0..100 {
         thread::yield_now();
     }
@@ -306,7 +308,8 @@ fn priority_above_own() {
     thread::set_priority(scheduler, OWN).unwrap();
     ipc::send(scheduler, Message::new(0)).unwrap();
     assert_eq!(ipc::receive(scheduler).unwrap().tag.label(), 1);
-    // The test is not in the scheduler's space, but in a privileged one. Its own priority is lower than this.
+    // The test is not in the scheduler's space, but in a privileged one. Its own priority is lower
+    // than this.
     thread::set_priority(other, u8::MAX).unwrap();
 }
 
@@ -337,7 +340,8 @@ fn new_thread() {
     assert_eq!(order, 42351);
 }
 
-/// Counters of two threads of priority 90, each of which has so long a timeslice that none ends in a test.
+/// Counters of two threads of priority 90, each of which has so long a timeslice that none ends in
+/// a test.
 fn two_counting() -> ([ThreadId; 2], &'static [AtomicU64; 2]) {
     static COUNTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
     COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));

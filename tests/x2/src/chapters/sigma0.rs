@@ -1,5 +1,6 @@
-//! sigma0 (ABI 14; X.2 rules 12.4-12.6) as its clients see it. The runner is the root task's first thread, so a test's
-//! own thread is a foreigner to sigma0, which then answers only if it serves everybody (`sigma0=open`).
+//! sigma0 (ABI 14; X.2 rules 12.4-12.6) as its clients see it. The runner is the root task's first
+//! thread, so a test's own thread is a foreigner to sigma0, which then answers only if it serves
+//! everybody (`sigma0=open`).
 
 use crate::framework::arena;
 use crate::framework::tests;

@@ -101,7 +101,8 @@ fn unconfigured() {
     assert!(matches!(result, Err(Some(ErrorCode::InvalidSpace | ErrorCode::InvalidUtcbArea))), "{result:?}");
 }
 
-/// A thread of its own code in a space whose areas are elsewhere: it sends what KernelInterface returns in RAX.
+/// A thread of its own code in a space whose areas are elsewhere: it sends what KernelInterface
+/// returns in RAX.
 #[unsafe(naked)]
 extern "C" fn send_page_address() -> ! {
     core::arch::naked_asm!(

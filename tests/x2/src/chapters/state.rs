@@ -1,4 +1,5 @@
-//! What belongs to one thread stays with it: extended state, flags, the GS segment (ARCHITECTURE K5, K14).
+//! What belongs to one thread stays with it: extended state, flags, the GS segment (ARCHITECTURE
+//! K5, K14).
 
 use crate::framework::fixture::{Space, spawn};
 use crate::framework::{leaks, tests};
@@ -19,7 +20,8 @@ tests! {
 /// Loads XMM0 and XMM15 with `value`, makes a system call that switches threads, and reads them.
 fn keep_in_sse(value: u64) -> [u64; 2] {
     let (first, last);
-    // SAFETY: moves between registers; the values are read before anything else uses these registers.
+    // SAFETY: moves between registers; the values are read before anything else uses these
+    // registers.
     unsafe { asm!("movq xmm0, {0}", "movq xmm15, {0}", in(reg) value) };
     for _ in 0..3 {
         thread::yield_now();
@@ -106,8 +108,8 @@ fn gs_word() {
 
 fn user_flags() {
     let mut flags: u64;
-    // SAFETY: the flags that are set here are cleared again before anything depends on them; the registers are those of
-    // the call's contract.
+    // SAFETY: the flags that are set here are cleared again before anything depends on them; the
+    // registers are those of the call's contract.
     unsafe {
         asm!(
             "push rbp",
@@ -176,7 +178,8 @@ fn selectors() {
 
 /// The processor has supervisor-mode access prevention, so the kernel uses it.
 fn has_smap() -> bool {
-    // Processors without the leaf answer with another's values; the first leaf says which there are.
+    // Processors without the leaf answer with another's values; the first leaf says which there
+    // are.
     core::arch::x86_64::__cpuid(0).eax >= 7 && core::arch::x86_64::__cpuid_count(7, 0).ebx >> 20 & 1 != 0
 }
 
@@ -185,7 +188,8 @@ fn kernel_flags() {
     const DIRECTION: u64 = 1 << 10;
     leaks::require();
     let flags: u64;
-    // SAFETY: the kernel sets RAX; the flags that are set here are cleared again before anything depends on them.
+    // SAFETY: the kernel sets RAX; the flags that are set here are cleared again before anything
+    // depends on them.
     unsafe {
         asm!(
             "pushfq",

@@ -1,5 +1,5 @@
-//! String items: simple and compound, buffers, overflow, page faults in the transfer, transfer timeouts, aborts (X.2 rules
-//! 1.15, 1.16, 7.11-7.13, 7.21-7.31; ABI 8, 11.6).
+//! String items: simple and compound, buffers, overflow, page faults in the transfer, transfer
+//! timeouts, aborts (X.2 rules 1.15, 1.16, 7.11-7.13, 7.21-7.31; ABI 8, 11.6).
 
 pub(super) mod boundaries;
 mod support;
@@ -69,7 +69,8 @@ fn simple() {
 
 fn compound() {
     let (from, to) = (Area::new().fill(2), Area::new());
-    // Two descriptors: three pieces of 100 bytes, two of 1000; they go to pieces of 50, 50, 2000 and 400 bytes.
+    // Two descriptors: three pieces of 100 bytes, two of 1000; they go to pieces of 50, 50, 2000
+    // and 400 bytes.
     let pieces = [0, 500, 1000, 2000, 4000].map(|offset| from.0 + offset);
     let send = [
         StringDescriptor::new(100, 3, true).raw(),
@@ -197,7 +198,8 @@ fn unknown_items() {
     }
 }
 
-/// Where strings of the fault tests begin and how long they are: five pages, neither end at a page's.
+/// Where strings of the fault tests begin and how long they are: five pages, neither end at a
+/// page's.
 const START: u64 = 300;
 const LENGTH: u64 = 4 * 4096 + 100;
 
@@ -331,7 +333,8 @@ fn whose_timeout() {
     let short = Time::period(10_000);
     let own = IpcErrorKind::XferTimeoutOwn;
     let partners = IpcErrorKind::XferTimeoutPartner;
-    // The sender faults; error 5 is for the thread whose timeout is smaller, for the sender if they are equal.
+    // The sender faults; error 5 is for the thread whose timeout is smaller, for the sender if they
+    // are equal.
     for (sends, receives, expected) in [
         (short, long, partners),
         (long, short, own),
@@ -359,7 +362,8 @@ fn await_faults(count: u64) {
 fn abort() {
     let (from, to) = (Area::new().fill(19), Area::new());
     let me = utcb::my_global_id();
-    // The receiver is of the test's space, so that the test can abort its side; the sender's pager is, too.
+    // The receiver is of the test's space, so that the test can abort its side; the sender's pager
+    // is, too.
     for abort_receiver in [false, true] {
         let silent = pager(1);
         let partner = spawn(move || {

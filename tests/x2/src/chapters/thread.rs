@@ -1,4 +1,5 @@
-//! Threads: ids, ThreadControl, ExchangeRegisters, deletion in every state (ABI 12.1, 12.2; X.2 rules 5.1-5.34).
+//! Threads: ids, ThreadControl, ExchangeRegisters, deletion in every state (ABI 12.1, 12.2; X.2
+//! rules 5.1-5.34).
 
 use crate::framework::fixture::{
     Space, activate, await_state, new_id, new_root_utcb, root_utcb_area, spawn, state_of, with_version,

@@ -1,4 +1,5 @@
-//! Timeouts of IPC: points, when a period begins, what is pending when it ends (X.2 rules 1.4-1.14).
+//! Timeouts of IPC: points, when a period begins, what is pending when it ends (X.2 rules
+//! 1.4-1.14).
 
 use crate::framework::fixture::{await_state, new_id, spawn, state_of};
 use crate::framework::tests;
@@ -101,7 +102,8 @@ fn late() {
         let receiver = ipc::receive(me).unwrap().word(0);
         ipc::send(ThreadId::from_raw(receiver), Message::with_words(1, &[7])).unwrap();
     });
-    // It sends to the test, and then receives with a short timeout; the test keeps the processor for longer than that.
+    // It sends to the test, and then receives with a short timeout; the test keeps the processor
+    // for longer than that.
     let receiver = spawn(move || {
         let timeouts = Timeouts::new(Time::NEVER, Time::period(100));
         let received = ipc::ipc(me, other, timeouts, MessageTag::new(1, 0, 0));

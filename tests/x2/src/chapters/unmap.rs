@@ -29,7 +29,8 @@ tests! {
 
 const FAR: u64 = 0x4000_0000_0000;
 
-/// A thread in a new space, paged by this one, that reads (or writes) the word at [`FAR`] whenever it is told to.
+/// A thread in a new space, paged by this one, that reads (or writes) the word at [`FAR`] whenever
+/// it is told to.
 fn toucher(write: bool) -> ThreadId {
     let me = utcb::my_global_id();
     Space::new().spawn_paged_by(me, move || {
@@ -46,7 +47,8 @@ fn toucher(write: bool) -> ThreadId {
 
 fn drop_value(_: u64) {}
 
-/// Lets it touch its page once more: returns whether that faulted, after mapping `page` with `rights` then.
+/// Lets it touch its page once more: returns whether that faulted, after mapping `page` with
+/// `rights` then.
 fn faults(thread: ThreadId, page: Page, rights: Rights, access: Rights) -> bool {
     let received = call_as_pager(thread, Message::new(0));
     if received.tag.label() == 1 {
@@ -97,7 +99,8 @@ fn unmap_is_recursive() {
     workers[0].map_to(workers[1], item);
     assert_eq!(workers[1].read(window), 3);
     space::unmap_one(page.fpage(Rights::ALL));
-    // The second worker's page is gone: what it maps on is nothing, and the third keeps what it had.
+    // The second worker's page is gone: what it maps on is nothing, and the third keeps what it
+    // had.
     let other = arena::page();
     other.write(0, 9);
     workers[2].take_in_window(MapItem::map(other.fpage(Rights::READ), 0));
@@ -128,7 +131,8 @@ fn flush_takes_own() {
     let page = arena::page();
     page.write(0, 3);
     let worker = Worker::new();
-    // SAFETY: the page is used as words only; the runner gets it from sigma0 again when this thread faults.
+    // SAFETY: the page is used as words only; the runner gets it from sigma0 again when this thread
+    // faults.
     unsafe { space::flush(&mut [page.fpage(Rights::ALL)]) };
     let delivered = worker.take_in_window(MapItem::map(page.fpage(Rights::READ), 0));
     assert!(delivered.is_nil(), "a flushed page cannot be mapped");

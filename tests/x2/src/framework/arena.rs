@@ -1,5 +1,5 @@
-//! Memory for tests: stacks, pages to map, message buffers. It comes from the program's own zeroed data, is handed out
-//! piece by piece, and returns as a whole when the test is over.
+//! Memory for tests: stacks, pages to map, message buffers. It comes from the program's own zeroed
+//! data, is handed out piece by piece, and returns as a whole when the test is over.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,8 @@ const PAGES: usize = 8 << 20;
 #[repr(C, align(0x200000))]
 struct Memory<const SIZE: usize>(UnsafeCell<[u8; SIZE]>, AtomicU64);
 
-// SAFETY: nothing forms a reference to the content; the pieces are accessed by `Page` and by the stacks' owners.
+// SAFETY: nothing forms a reference to the content; the pieces are accessed by `Page` and by the
+// stacks' owners.
 unsafe impl<const SIZE: usize> Sync for Memory<SIZE> {}
 
 static STACK_MEMORY: Memory<STACKS> = Memory::new();

@@ -1,5 +1,5 @@
-//! QEMU's device for teaching, `-device edu` (1234:11e8): a PCI device that interrupts when it is told to, by a message
-//! once it knows one. Its registers need sigma0 to serve the test.
+//! QEMU's device for teaching, `-device edu` (1234:11e8): a PCI device that interrupts when it is
+//! told to, by a message once it knows one. Its registers need sigma0 to serve the test.
 
 use super::failure;
 use l4::extension::InterruptMessage;
@@ -48,7 +48,8 @@ fn read(function: u32, register: u32) -> u32 {
 }
 
 fn write(function: u32, register: u32, value: u32) {
-    // SAFETY: only registers of the device of this module are written; it touches no memory but by messages that interrupt.
+    // SAFETY: only registers of the device of this module are written; it touches no memory but by
+    // messages that interrupt.
     unsafe {
         port::write32(ADDRESS, ENABLE | function | register);
         port::write32(DATA, value);

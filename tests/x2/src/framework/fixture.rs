@@ -57,7 +57,8 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// A new space with the kernel interface page where the root task has it and 256 UTCBs in the usual area.
+    /// A new space with the kernel interface page where the root task has it and 256 UTCBs in the
+    /// usual area.
     pub(crate) fn new() -> Self {
         let first = new_id();
         let arguments =
@@ -74,7 +75,8 @@ impl Space {
         self.spawn_paged_by(kip().root(), body)
     }
 
-    /// Starts a thread that runs `body` in this space, paged by `pager` after its start by the runner.
+    /// Starts a thread that runs `body` in this space, paged by `pager` after its start by the
+    /// runner.
     pub(crate) fn spawn_paged_by(&self, pager: ThreadId, body: impl FnOnce() + 'static) -> ThreadId {
         let slot = self.next_utcb.fetch_add(1, Ordering::Relaxed);
         let id = if slot == 0 { self.first } else { new_id() };
@@ -89,7 +91,8 @@ pub(crate) fn kip_area() -> Fpage {
     Fpage::memory(kip().base(), x2::kip::SIZE_LOG2)
 }
 
-/// Makes an active thread with the runner as pager and scheduler, in the space of thread `space`; it waits for its start.
+/// Makes an active thread with the runner as pager and scheduler, in the space of thread `space`;
+/// it waits for its start.
 pub(crate) fn activate(id: ThreadId, space: ThreadId, utcb: u64) -> thread::Result<()> {
     let root = kip().root();
     thread::control(id, ThreadControl { space, scheduler: root, pager: root, utcb: Some(utcb) })
@@ -140,12 +143,14 @@ pub(crate) fn clean_up() {
     NEXT_ROOT_UTCB.store(1, Ordering::Relaxed);
 }
 
-/// Deletes `thread`, if it still exists. A thread of the test may be deleting it on another processor at this moment; whoever
-/// comes second gets an error (X.2 leaves it open), until the thread has gone.
+/// Deletes `thread`, if it still exists. A thread of the test may be deleting it on another
+/// processor at this moment; whoever comes second gets an error (X.2 leaves it open), until the
+/// thread has gone.
 fn delete(thread: ThreadId) {
     while let Err(error) = thread::delete(thread) {
         assert_eq!(error, Some(ErrorCode::InvalidThread), "deletion fails only beside another");
-        // A break, not just a yield: the other can be of low priority, on the runner's own processor.
+        // A break, not just a yield: the other can be of low priority, on the runner's own
+        // processor.
         ipc::sleep(Time::period(1000));
     }
 }
@@ -163,12 +168,14 @@ pub(crate) fn state_of(thread: ThreadId) -> ThreadState {
     thread::schedule(thread, unchanged, unchanged, unchanged, unchanged).expect("the thread exists").0
 }
 
-/// Receives from `from`, meanwhile answering page faults on the program itself: what a test does that pages threads.
+/// Receives from `from`, meanwhile answering page faults on the program itself: what a test does
+/// that pages threads.
 pub(crate) fn receive_as_pager(from: ThreadId) -> ipc::Result<Received> {
     as_pager(ipc::receive(from)?, from)
 }
 
-/// Sends to `thread` and receives from it, meanwhile answering its page faults on the program itself.
+/// Sends to `thread` and receives from it, meanwhile answering its page faults on the program
+/// itself.
 pub(crate) fn call_as_pager(thread: ThreadId, message: Message) -> Received {
     let received = ipc::call(thread, message).expect("the thread goes on");
     as_pager(received, thread).expect("the thread goes on")
@@ -192,7 +199,8 @@ pub(crate) fn image_fault_answer(request: Received) -> Option<Message> {
     Some(Message::new(0).map_item(MapItem::map(page, address & !0xfff)))
 }
 
-/// A stack prepared for [`entry`]: the two words that it pops, above them `body`. Returns the stack pointer.
+/// A stack prepared for [`entry`]: the two words that it pops, above them `body`. Returns the stack
+/// pointer.
 fn new_stack<F: FnOnce() + 'static>(body: F) -> u64 {
     let top = arena::stack(STACK_LOG2) + (1 << STACK_LOG2);
     let body_at = (top - size_of::<F>() as u64) & !(align_of::<F>().max(16) as u64 - 1);

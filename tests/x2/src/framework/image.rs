@@ -1,4 +1,5 @@
-//! Where this program lies in memory: virtual = physical, the same in every space that its threads run in.
+//! Where this program lies in memory: virtual = physical, the same in every space that its threads
+//! run in.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -26,20 +27,23 @@ pub(crate) fn range() -> Range<u64> {
 /// Reads one byte, so that the page is there afterwards.
 pub(crate) fn touch(address: u64) {
     assert!(range().contains(&address), "only the program's own memory is touched");
-    // SAFETY: the address is within the program, where every byte can be read; nothing depends on the value.
+    // SAFETY: the address is within the program, where every byte can be read; nothing depends on
+    // the value.
     unsafe {
         (address as *const u8).read_volatile();
     }
 }
 
-/// Reads a byte, and writes it again as it is if that is what `access` asks for, so that the page is there afterwards with that
-/// right.
+/// Reads a byte, and writes it again as it is if that is what `access` asks for, so that the page
+/// is there afterwards with that right.
 pub(crate) fn touch_for(address: u64, access: Rights) {
     touch(address);
     if access.contains(Rights::WRITE) {
-        // SAFETY: the address is within the program; somebody was about to write there, and atomically nothing is lost.
+        // SAFETY: the address is within the program; somebody was about to write there, and
+        // atomically nothing is lost.
         let byte = unsafe { AtomicU8::from_ptr(address as *mut u8) };
-        // A compare-and-exchange writes in any case. (An operation that changes nothing becomes a load.)
+        // A compare-and-exchange writes in any case. (An operation that changes nothing becomes a
+        // load.)
         let value = byte.load(Ordering::Relaxed);
         let _ = byte.compare_exchange(value, value, Ordering::Relaxed, Ordering::Relaxed);
     }

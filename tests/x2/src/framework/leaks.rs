@@ -12,7 +12,8 @@ const COUNTED: [(u64, &str); 4] = [
     (statistic::MAP_NODES, "map nodes"),
 ];
 
-/// Whether the kernel's operations for tests may be used: without its boot option they raise exceptions.
+/// Whether the kernel's operations for tests may be used: without its boot option they raise
+/// exceptions.
 static ENABLED: AtomicBool = AtomicBool::new(false);
 
 /// Called when the command line asks for the leak check.

@@ -9,7 +9,8 @@ pub(crate) mod image;
 pub(crate) mod leaks;
 pub(crate) mod runner;
 
-/// One test: runs in a thread of its own in the root task's space and passes unless it panics, faults or hangs.
+/// One test: runs in a thread of its own in the root task's space and passes unless it panics,
+/// faults or hangs.
 #[derive(Clone, Copy)]
 pub(crate) struct Test {
     /// Stable id: chapter and four digits, never used for another test.
@@ -28,8 +29,8 @@ pub(crate) struct Chapter {
     pub(crate) tests: &'static [Test],
 }
 
-/// A list of tests: `tests! { ID [rules] "sentence" function; ... }`, where the rules are those of the book's index that the
-/// test shows: `[7.1, ABI 5, EXT 2.1]`.
+/// A list of tests: `tests! { ID [rules] "sentence" function; ... }`, where the rules are those of
+/// the book's index that the test shows: `[7.1, ABI 5, EXT 2.1]`.
 macro_rules! tests {
     ($($id:ident $([$($rules:tt)*])? $sentence:literal $run:path;)*) => {
         pub(crate) const TESTS: &[$crate::framework::Test] =

@@ -12,8 +12,8 @@ pub(crate) const PASSED: u64 = 0x700;
 pub(crate) const FAILED: u64 = 0x701;
 /// Label: the test cannot run here; the text says why.
 pub(crate) const SKIPPED: u64 = 0x702;
-/// Label: start thread MR1 at MR2 with stack MR3. The runner is the pager, whose message starts a thread. The answer's
-/// label is 1 if that worked.
+/// Label: start thread MR1 at MR2 with stack MR3. The runner is the pager, whose message starts a
+/// thread. The answer's label is 1 if that worked.
 pub(crate) const START: u64 = 0x703;
 
 /// A test of which nothing is heard for so long has hung.
@@ -177,8 +177,9 @@ fn serve(request: Received) -> Result<Message, Outcome> {
     }
 }
 
-/// Every space of a test sees this program at its place. A thread of the root task's own space that faults (because a
-/// test has flushed the page) gets it by the runner's accessing it in the same way.
+/// Every space of a test sees this program at its place. A thread of the root task's own space that
+/// faults (because a test has flushed the page) gets it by the runner's accessing it in the same
+/// way.
 fn page_fault(request: Received) -> Option<Message> {
     let (address, ip) = (request.word(0), request.word(1));
     let access = protocol::fault_access(request.tag);

@@ -28,8 +28,8 @@ struct BootMap;
 impl PhysicalMemory for BootMap {
     fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
         let end = address.checked_add(length as u64)?;
-        // SAFETY: the first 4 GiB are mapped, and reading them has no effect; nothing writes to the loader's structures
-        // while they are parsed.
+        // SAFETY: the first 4 GiB are mapped, and reading them has no effect; nothing writes to the
+        // loader's structures while they are parsed.
         (end <= REACHABLE).then(|| unsafe {
             core::slice::from_raw_parts(layout::phys_to_virt(PhysAddr::new(address)), length)
         })
@@ -42,7 +42,8 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     layout::set_displacement(u64::from(displacement));
     memory::init();
     idt::init();
-    // SAFETY: the table is filled. Until cpu_local::init no task state is loaded: a fault is reported on the boot stack.
+    // SAFETY: the table is filled. Until cpu_local::init no task state is loaded: a fault is
+    // reported on the boot stack.
     unsafe { idt::load() }
     serial::init();
     // SAFETY: nothing else runs yet, and no other reference exists.
@@ -81,8 +82,9 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
         stack_top
     };
     idt::use_fault_stack();
-    // SAFETY: the stack is fresh and mapped; nothing on the boot stack is needed any more, since `start` does not return
-    // and its argument is static. The zero ends the chain of frame pointers.
+    // SAFETY: the stack is fresh and mapped; nothing on the boot stack is needed any more, since
+    // `start` does not return and its argument is static. The zero ends the chain of frame
+    // pointers.
     unsafe {
         asm!("mov rsp, {stack}", "xor ebp, ebp", "call {start}", "ud2", stack = in(reg) stack_top,
              start = sym on_kernel_stack, options(noreturn))
@@ -95,7 +97,8 @@ pub fn nodes() -> &'static Nodes {
     TABLES.get().as_ref().map_or(&ONE, |tables| &tables.nodes)
 }
 
-/// Starts the other processors. Called once, when the kernel's allocator works; boot memory may still be taken.
+/// Starts the other processors. Called once, when the kernel's allocator works; boot memory may
+/// still be taken.
 pub fn start_processors(boot: &BootInformation) {
     if let Ok(tables) = TABLES.get() {
         processors::start(boot, tables);

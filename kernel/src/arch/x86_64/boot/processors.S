@@ -1,6 +1,7 @@
-// How another processor comes from real mode to the kernel. The first part is copied to a page below 1 MiB, whose number
-// is the vector of the start-up message; the rest runs in the image. Several processors may be on the way at once: they
-// share everything here and write nothing but their own element of candidate_states.
+// How another processor comes from real mode to the kernel. The first part is copied to a page
+// below 1 MiB, whose number is the vector of the start-up message; the rest runs in the image.
+// Several processors may be on the way at once: they share everything here and write nothing but
+// their own element of candidate_states.
 
 .set VIRTUAL, 0xffffffff80000000
 
@@ -87,7 +88,8 @@ processor_start_high:
     mov     es, ax
     mov     fs, ax
     mov     gs, ax
-    // Which candidate is this? Its local APIC id is in CPUID leaf 1; the table of ids says its place there.
+    // Which candidate is this? Its local APIC id is in CPUID leaf 1; the table of ids says its
+    // place there.
     mov     eax, 1
     cpuid
     shr     ebx, 24

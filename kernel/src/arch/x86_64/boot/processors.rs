@@ -1,8 +1,10 @@
-//! Starting the other processors (sending of the start-up messages: Intel SDM 3A, "MP Initialization Protocol").
+//! Starting the other processors (sending of the start-up messages: Intel SDM 3A, "MP
+//! Initialization Protocol").
 //!
-//! They come up in parallel: the first processor sends each candidate its messages, then waits for all. One that does not
-//! come in time is reported, reset again and left out. Those that came get the numbers from 1 on, and then the stacks and
-//! data of that number; with these they wait until [`release`].
+//! They come up in parallel: the first processor sends each candidate its messages, then waits for
+//! all. One that does not come in time is reported, reset again and left out. Those that came get
+//! the numbers from 1 on, and then the stacks and data of that number; with these they wait until
+//! [`release`].
 use core::arch::global_asm;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -36,7 +38,8 @@ const AWAITED: u32 = 1;
 /// It runs, without a stack, and waits for its number (the assembly sets this).
 const CAME: u32 = 2;
 
-// What the assembly reads. Candidates are in the order of the firmware's tables, without the first processor.
+// What the assembly reads. Candidates are in the order of the firmware's tables, without the first
+// processor.
 #[unsafe(no_mangle)]
 static candidate_count: AtomicU32 = AtomicU32::new(0);
 #[unsafe(no_mangle)]
@@ -63,7 +66,8 @@ static RUNNING: AtomicU32 = AtomicU32::new(1);
 static RELEASED: AtomicBool = AtomicBool::new(false);
 static TIME_STAMPS: Comparison = Comparison::new();
 
-/// Microseconds between the reset and the start-up message, and between the first of these and the second.
+/// Microseconds between the reset and the start-up message, and between the first of these and the
+/// second.
 const RESET_TIME: u64 = 10_000;
 const SECOND_MESSAGE: u64 = 200;
 /// Microseconds after which a processor is given up. An emulator on a busy machine takes its time.
@@ -80,8 +84,8 @@ pub fn local_apic_id(number: u32) -> u32 {
     LOCAL_APIC_IDS[number as usize].load(Ordering::Relaxed)
 }
 
-/// Starts the processors that the firmware's tables name, as many as are configured. Called once, by the first processor,
-/// when the kernel's allocator works; boot memory may still be taken.
+/// Starts the processors that the firmware's tables name, as many as are configured. Called once,
+/// by the first processor, when the kernel's allocator works; boot memory may still be taken.
 pub(in crate::arch::x86_64) fn start(boot: &BootInformation, tables: &Tables) {
     let own = LOCAL_APIC.id();
     LOCAL_APIC_IDS[0].store(own, Ordering::Relaxed);
@@ -99,7 +103,8 @@ pub(in crate::arch::x86_64) fn start(boot: &BootInformation, tables: &Tables) {
     processor_trampoline.store(page.value() as u32, Ordering::Relaxed);
     let copy = layout::phys_to_virt(page);
     let mut saved = [0; TRAMPOLINE_ROOM];
-    // SAFETY: the page is memory that nothing uses while this runs; the first megabyte is in the direct map.
+    // SAFETY: the page is memory that nothing uses while this runs; the first megabyte is in the
+    // direct map.
     unsafe {
         copy.copy_to_nonoverlapping(saved.as_mut_ptr(), TRAMPOLINE_ROOM);
         place_trampoline(copy, page);
@@ -164,7 +169,8 @@ fn trampoline_page(boot: &BootInformation) -> Option<PhysAddr> {
     ranges.filter_map(|range| last_page(range.start, range.end)).max()
 }
 
-// Offsets of the words of the trampoline to which the page's address or the image's displacement is added.
+// Offsets of the words of the trampoline to which the page's address or the image's displacement is
+// added.
 const TABLE_BASE: usize = 42;
 const ENTRY_32: usize = 48;
 const ENTRY_64: usize = 56;
@@ -298,9 +304,9 @@ impl Counter for TimeStampCounter {
     }
 
     fn advance(&self, ticks: u64) {
-        // By a difference nothing is lost of the time that the writing takes.
-        // SAFETY: CPUID says whether there is an adjustment; all processors have the other register. Nobody has used this processor's
-        // clock yet but for waiting.
+        // By a difference nothing is lost of the time that the writing takes. SAFETY: CPUID says
+        // whether there is an adjustment; all processors have the other register. Nobody has used
+        // this processor's clock yet but for waiting.
         unsafe {
             if features::has(Features::TSC_ADJUST) {
                 let adjustment = read_msr(msr::TIME_STAMP_ADJUSTMENT);

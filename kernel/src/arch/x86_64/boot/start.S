@@ -4,11 +4,13 @@
 //   EAX = 0x36d76289  Multiboot 2, EBX = its information structure
 //   anything else     Pistachio's kickstart: everything is in the kernel interface page (ABI 1.6)
 //
-// Leaves in 64-bit mode on a boot stack, in the image's linked virtual addresses, with the low 4 GiB mapped one to one
-// and at the direct map, and calls boot_entry(magic, information, displacement).
+// Leaves in 64-bit mode on a boot stack, in the image's linked virtual addresses, with the low 4
+// GiB mapped one to one and at the direct map, and calls boot_entry(magic, information,
+// displacement).
 //
-// EBP holds the displacement: how far from its link address the image was loaded (Multiboot 2 may relocate it, in
-// steps of 2 MiB; the others never do). Nothing here may use an absolute address without adding it.
+// EBP holds the displacement: how far from its link address the image was loaded (Multiboot 2 may
+// relocate it, in steps of 2 MiB; the others never do). Nothing here may use an absolute address
+// without adding it.
 
 .set VIRTUAL, 0xffffffff80000000
 
@@ -24,8 +26,8 @@ multiboot_header:
     .long boot_memory_end - VIRTUAL
     .long start - VIRTUAL
 
-// Multiboot 2: as above, in tags. The image may be put anywhere below 4 GiB on a 2 MiB boundary, preferably high, for
-// firmware that occupies the link address (UEFI often does).
+// Multiboot 2: as above, in tags. The image may be put anywhere below 4 GiB on a 2 MiB boundary,
+// preferably high, for firmware that occupies the link address (UEFI often does).
 .balign 8
 multiboot2_header:
     .long 0xe85250d6, 0, multiboot2_end - multiboot2_header
@@ -76,8 +78,9 @@ start:
     rdtsc
     mov     [ebp + boot_entry_time - VIRTUAL], eax
     mov     [ebp + boot_entry_time - VIRTUAL + 4], edx
-    // What the image does not contain is zero: every loader's protocol says so (Multiboot 1 and 2: the addresses in the
-    // headers; kickstart: ABI 1.3), and clearing 2 MiB of thread table again would be most of the way to the first line.
+    // What the image does not contain is zero: every loader's protocol says so (Multiboot 1 and 2:
+    // the addresses in the headers; kickstart: ABI 1.3), and clearing 2 MiB of thread table again
+    // would be most of the way to the first line.
     lea     esp, [ebp + boot_stack_end - VIRTUAL]
 
     // Long mode there? A processor without CPUID cannot toggle EFLAGS.ID.
@@ -103,7 +106,8 @@ start:
     jz      no_long_mode
     mov     edi, edx                    // EDI bit 20: no-execute is there
 
-    // Tables: PML4 0 and 256 -> low 4 GiB in 2 MiB pages; PML4 511 -> the image's 2 MiB pages at its link address.
+    // Tables: PML4 0 and 256 -> low 4 GiB in 2 MiB pages; PML4 511 -> the image's 2 MiB pages at
+    // its link address.
     lea     edx, [ebp + boot_tables - VIRTUAL]
     lea     eax, [edx + 0x1003]
     mov     [edx], eax

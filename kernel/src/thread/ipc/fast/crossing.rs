@@ -1,8 +1,9 @@
-//! The fast path between processors: calls and answers of untyped words, without receive timeouts, between threads that live at
-//! different processors. A call goes to where its receiver is and finds it waiting; the answer lets the caller go home.
+//! The fast path between processors: calls and answers of untyped words, without receive timeouts,
+//! between threads that live at different processors. A call goes to where its receiver is and
+//! finds it waiting; the answer lets the caller go home.
 //!
-//! Each step does what the general path would, without what cannot be the case; if anything else is the case it changes nothing
-//! and the general path does it.
+//! Each step does what the general path would, without what cannot be the case; if anything else is
+//! the case it changes nothing and the general path does it.
 
 use x2::{MessageTag, ThreadId};
 
@@ -103,15 +104,16 @@ fn tag(thread: ThreadRef) -> MessageTag {
     MessageTag::from_raw(thread.registers.message[0].get())
 }
 
-/// Whether a message of `sender` goes to `receiver`: that is in reach, and nobody else decides where it goes.
+/// Whether a message of `sender` goes to `receiver`: that is in reach, and nobody else decides
+/// where it goes.
 #[inline]
 fn goes_to(sender: ThreadRef, receiver: ThreadRef) -> bool {
     let space = sender.space.get();
     space.is_some_and(|space| space.is_unrestricted() || !space.is_redirected() && reaches(sender, receiver))
 }
 
-/// The current thread, which has come from elsewhere to send, gives its message to the receiver, and waits for the answer if it
-/// made a call.
+/// The current thread, which has come from elsewhere to send, gives its message to the receiver,
+/// and waits for the answer if it made a call.
 #[inline]
 pub(crate) fn deliver(current: ThreadRef) -> Option<Next> {
     let receiver = threads().find(current.partner())?.if_here()?;
@@ -140,7 +142,8 @@ pub(crate) fn deliver(current: ThreadRef) -> Option<Next> {
     Some(Next::SwitchTo(receiver))
 }
 
-/// Does the Ipc of the current thread to `receiver`, which waits for that away from its home, and waits itself.
+/// Does the Ipc of the current thread to `receiver`, which waits for that away from its home, and
+/// waits itself.
 #[inline(always)]
 pub fn answer(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     let from = ThreadId::from_raw(current.registers.rdx.get());

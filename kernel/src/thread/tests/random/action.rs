@@ -1,4 +1,5 @@
-//! What a random thread does, as data: a sequence of actions can be repeated, shortened and printed as a program.
+//! What a random thread does, as data: a sequence of actions can be repeated, shortened and printed
+//! as a program.
 
 use x2::{Fpage, MessageTag, ThreadId, Time};
 
@@ -223,7 +224,8 @@ pub(in super::super) enum Action {
     },
     /// If all wait: until the timer ends somebody's wait.
     Wait,
-    /// The root task makes a thread, or starts one, in the space of another, its own or a new one, with memory or without.
+    /// The root task makes a thread, or starts one, in the space of another, its own or a new one,
+    /// with memory or without.
     Spawn {
         number: u32,
         space: Name,

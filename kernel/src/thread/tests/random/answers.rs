@@ -1,7 +1,9 @@
-//! What each system call but Ipc may answer, by the rules of the interface and what the model knows.
+//! What each system call but Ipc may answer, by the rules of the interface and what the model
+//! knows.
 //!
-//! A call with several faults may name any of them, so an answer is foretold as the set of what is wrong: the call succeeds
-//! if and only if that is empty. Memory may run out in any call that needs some.
+//! A call with several faults may name any of them, so an answer is foretold as the set of what is
+//! wrong: the call succeeds if and only if that is empty. Memory may run out in any call that needs
+//! some.
 
 use std::vec::Vec;
 
@@ -292,7 +294,8 @@ pub(super) fn space_options(
             expected.wrong_if(!owner.is_nil() && new.is_none(), ErrorCode::InvalidSpace);
             let sigma0 = account.is_some_and(|space| space.memory.is_sigma0());
             expected.wrong_if(sigma0 && !owner.is_nil(), ErrorCode::InvalidSpace);
-            // Nobody owns itself, directly or not. One that is being destroyed may still be between.
+            // Nobody owns itself, directly or not. One that is being destroyed may still be
+            // between.
             let mut above = if owner.is_nil() { None } else { new };
             while let Some(one) = above {
                 expected.wrong_if(Some(one) == key, ErrorCode::InvalidSpace);
@@ -370,7 +373,8 @@ pub(super) fn map_control(
         let begins = source < control;
         let placed = target.is_multiple_of(size_of::<MapItem>() as u64);
         expected.wrong_if(!number.contains(&control) || !begins || !placed, ErrorCode::InvalidParameter);
-        // Whether the array is there, and that its items have no contents here, the model does not know.
+        // Whether the array is there, and that its items have no contents here, the model does not
+        // know.
         expected.possible.push(ErrorCode::InvalidParameter);
         return expected;
     }

@@ -1,4 +1,5 @@
-//! What the model knows: threads and spaces, as successful calls have made them. The kernel must agree after every step.
+//! What the model knows: threads and spaces, as successful calls have made them. The kernel must
+//! agree after every step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec::Vec;

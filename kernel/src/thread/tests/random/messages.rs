@@ -1,4 +1,5 @@
-//! What an Ipc may answer: which errors, from whom a message may come, and that it is what was sent (X.2 rules 7).
+//! What an Ipc may answer: which errors, from whom a message may come, and that it is what was sent
+//! (X.2 rules 7).
 
 use std::boxed::Box;
 
@@ -44,7 +45,8 @@ pub(super) struct Intent {
     acceptor: Acceptor,
     /// ExchangeRegisters, or a change of its own, may have ended it.
     cancelled: bool,
-    /// Whom it waits for may be another than it says: its message was passed on, or redirected (X.2 rules 6.12, 7.16).
+    /// Whom it waits for may be another than it says: its message was passed on, or redirected (X.2
+    /// rules 6.12, 7.16).
     turned: bool,
     /// An owner or redirector has a say.
     restricted: bool,
@@ -124,7 +126,8 @@ impl Intent {
         self.disturbed = true;
     }
 
-    /// After the call's own step: it must not wait where it does not want to, or has met its partner.
+    /// After the call's own step: it must not wait where it does not want to, or has met its
+    /// partner.
     pub(super) fn check_wait(&self, thread: ThreadRef) {
         if thread.ready.is_queued() {
             return;
@@ -143,8 +146,9 @@ impl Intent {
         }
     }
 
-    /// Compares what the Ipc of `thread`, which is over, has answered; `sent` are the last Ipcs of all threads. Returns the
-    /// threads whose messages were passed on: the originator of a propagated one, the sender of a redirected one.
+    /// Compares what the Ipc of `thread`, which is over, has answered; `sent` are the last Ipcs of
+    /// all threads. Returns the threads whose messages were passed on: the originator of a
+    /// propagated one, the sender of a redirected one.
     pub(super) fn check_answer(
         &self,
         facts: &Facts,

@@ -1,7 +1,8 @@
 //! Threads of several spaces do random things while interrupts come at random.
 //!
-//! A seed makes a [`Program`]: every system call and what else can happen, as data. While it runs, the kernel's structures are
-//! checked, and its answers against a model. One that fails is shortened and printed, to become a test of its own.
+//! A seed makes a [`Program`]: every system call and what else can happen, as data. While it runs,
+//! the kernel's structures are checked, and its answers against a model. One that fails is
+//! shortened and printed, to become a test of its own.
 //!
 //! | file | what |
 //! |---|---|
@@ -130,8 +131,8 @@ struct Summary {
 /// How many threads the root task makes before anything else.
 const POPULATION: usize = 8;
 
-/// Lets threads do `count` things from `source`. The kernel's structures are checked after every `check_every`th, the answers
-/// always. In the end everybody goes, and nothing must be left.
+/// Lets threads do `count` things from `source`. The kernel's structures are checked after every
+/// `check_every`th, the answers always. In the end everybody goes, and nothing must be left.
 fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_every: usize) -> Summary {
     let world = World::new();
     let (used, _) = prepare(&world, interrupts, |_, _| {});
@@ -175,7 +176,8 @@ fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_eve
     summary
 }
 
-/// What everybody has begun ends; then all but the first threads are deleted and nothing is left of them.
+/// What everybody has begun ends; then all but the first threads are deleted and nothing is left of
+/// them.
 fn end_all(world: &World, used: u64) {
     for number in 3..NUMBERS {
         if let Some(thread) = threads().by_number(interrupt::user_base() + number) {
@@ -204,8 +206,8 @@ pub(super) fn revive(root: ThreadRef) {
     }
 }
 
-/// The root task, which is made to be ready, makes thread `number` if there is none, in a space of its own or that of
-/// `space`, or starts it if it was never started, and gives it `memory`.
+/// The root task, which is made to be ready, makes thread `number` if there is none, in a space of
+/// its own or that of `space`, or starts it if it was never started, and gives it `memory`.
 fn spawn_thread(world: &World, number: u32, space: Name, memory: bool) {
     let root = world.root();
     revive(root);
@@ -264,8 +266,8 @@ pub(super) fn flush_all(memory: SpaceMemory) {
     assert!(mapping::unmap(cursor.as_mut(), memory, everything, true) != mapping::Progress::Preempted);
 }
 
-/// Makes everything that random calls act on, the threads by `populate`. Returns the kernel memory that is in use when all of that is gone again, and
-/// the source of chance.
+/// Makes everything that random calls act on, the threads by `populate`. Returns the kernel memory
+/// that is in use when all of that is gone again, and the source of chance.
 pub(super) fn prepare(world: &World, seed: u64, populate: impl FnOnce(&World, &mut Random)) -> (u64, Random) {
     processor::allow_fast_path(seed.is_multiple_of(2));
     // sigma0 keeps the tables of what it has touched; it touches the first GiB.
@@ -303,8 +305,8 @@ fn replay(program: &Program) -> Summary {
     run(program.fast, program.interrupts, &mut source, program.actions.len(), EVERY_STEP)
 }
 
-/// Lets the world do `count` things from each of the seeds. The first failure ends in a short program that fails in the same
-/// way.
+/// Lets the world do `count` things from each of the seeds. The first failure ends in a short
+/// program that fails in the same way.
 fn many(seeds: core::ops::Range<u64>, count: usize, check_every: usize) -> Summary {
     let mut sum = Summary::default();
     for seed in seeds {
@@ -333,8 +335,9 @@ fn many(seeds: core::ops::Range<u64>, count: usize, check_every: usize) -> Summa
 /// How many times as many seeds a test tries in a campaign in full.
 const FULL: u64 = 20;
 
-/// Which seeds a test tries, how much each does, and after how many steps each time the structures are checked: what is usual,
-/// more with `MAC_TEST_ALL`, or what the environment says: `RANDOM_SEEDS=FIRST..END`, `RANDOM_STEPS`, `RANDOM_CHECK`.
+/// Which seeds a test tries, how much each does, and after how many steps each time the structures
+/// are checked: what is usual, more with `MAC_TEST_ALL`, or what the environment says:
+/// `RANDOM_SEEDS=FIRST..END`, `RANDOM_STEPS`, `RANDOM_CHECK`.
 pub(super) fn chosen(seeds: core::ops::Range<u64>, steps: usize) -> (core::ops::Range<u64>, usize, usize) {
     let number = |name: &str, usual: usize| {
         std::env::var(name).map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text}")))

@@ -1,5 +1,5 @@
-//! A model of the kernel's answers, beside the kernel: it is told of every action, foretells what a call may answer, and
-//! compares.
+//! A model of the kernel's answers, beside the kernel: it is told of every action, foretells what a
+//! call may answer, and compares.
 
 use std::boxed::Box;
 use std::cell::Cell;
@@ -243,13 +243,14 @@ impl Model {
         }
     }
 
-    /// Owners, openings or redirectors have changed: what is under way may meet other limits now than when it began.
+    /// Owners, openings or redirectors have changed: what is under way may meet other limits now
+    /// than when it began.
     fn restrict_all(&mut self) {
         self.sent.iter_mut().flatten().for_each(|intent| intent.restrict());
     }
 
-    /// The effect of a successful ThreadControl on thread `number`. Its arguments are in the caller's registers, which the
-    /// call leaves as they are, but for the ids that it has changed.
+    /// The effect of a successful ThreadControl on thread `number`. Its arguments are in the
+    /// caller's registers, which the call leaves as they are, but for the ids that it has changed.
     fn thread_control(&mut self, caller: Caller, number: u32) {
         let registers = &caller.thread.registers;
         let [dest, space, scheduler, pager] = [&registers.rdi, &registers.r8, &registers.rdx, &registers.rsi]
@@ -421,8 +422,9 @@ impl Model {
         self.facts.agree();
     }
 
-    /// A deletion that gave way to interrupts before it began with its thread deletes whoever has the number when it comes to that:
-    /// somebody else may have deleted the thread meanwhile, and made another.
+    /// A deletion that gave way to interrupts before it began with its thread deletes whoever has
+    /// the number when it comes to that: somebody else may have deleted the thread meanwhile, and
+    /// made another.
     fn condemn_again(&mut self) {
         for number in 0..NUMBERS {
             let Some(Unfinished { call: Call::ThreadControl, action, .. }) = &self.calls[number as usize]
@@ -474,8 +476,9 @@ impl Model {
     }
 }
 
-/// Whether a SpaceControl of `thread` has done something and is not over: it has taken UTCBs and perhaps still flushes, or it has
-/// set areas and redirector, and has still to tell threads of that.
+/// Whether a SpaceControl of `thread` has done something and is not over: it has taken UTCBs and
+/// perhaps still flushes, or it has set areas and redirector, and has still to tell threads of
+/// that.
 fn has_configured(thread: ThreadRef) -> bool {
     let work = thread.transfer_record.get().map(|record| record.work.get());
     matches!(work, Some(Work::DropUtcbs(_) | Work::FlushAreas(_) | Work::Redirect { .. }))

@@ -17,7 +17,8 @@ use crate::thread::{ThreadRef, exception, fault};
 /// The fpages that `Unmap` and `MemoryControl` are about.
 const PAGES: usize = 11;
 
-/// `thread`, which is running, does `action`, one of those that threads do; what the kernel decides.
+/// `thread`, which is running, does `action`, one of those that threads do; what the kernel
+/// decides.
 pub(in super::super) fn perform(world: &World, thread: ThreadRef, action: Action) -> Next {
     match arguments(thread, action) {
         Some((call, arguments)) => world.enter(call, thread, &arguments),
@@ -45,7 +46,8 @@ pub(super) fn arguments(thread: ThreadRef, action: Action) -> Option<(Call, [(Re
                     item = map_item(&words);
                 }
                 let word = item[usize::from(!first)];
-                // Other types and rights; addresses stay in the first GiB (sigma0's trees stay for ever).
+                // Other types and rights; addresses stay in the first GiB (sigma0's trees stay for
+                // ever).
                 let word = if words.one_in(20) { word ^ words.below(16) } else { word };
                 set_message_register(thread, index, word);
             }

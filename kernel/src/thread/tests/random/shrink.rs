@@ -59,8 +59,8 @@ pub(in super::super) fn caught<T>(body: impl FnOnce() -> T) -> Result<T, Failure
     })
 }
 
-/// A shorter list that still makes `run` fail like `failure`: no single element of it can be left out. (Delta debugging:
-/// ever smaller parts are left out.)
+/// A shorter list that still makes `run` fail like `failure`: no single element of it can be left
+/// out. (Delta debugging: ever smaller parts are left out.)
 pub(in super::super) fn shortest<T: Clone>(list: Vec<T>, failure: &Failure, run: impl Fn(&[T])) -> Vec<T> {
     let fails = |list: &[T]| caught(|| run(list)).is_err_and(|other| other.is_like(failure));
     let mut list = list;

@@ -1,5 +1,5 @@
-//! Threads that are looked up on one processor while another makes and deletes them: a call finds a thread that there is, or
-//! none.
+//! Threads that are looked up on one processor while another makes and deletes them: a call finds a
+//! thread that there is, or none.
 
 use super::{await_growth, place};
 use crate::framework::fixture::{await_state, new_id, new_root_utcb, spawn, spawn_as};
@@ -17,7 +17,8 @@ extern "C" fn spin() -> ! {
     naked_asm!("2: pause", "jmp 2b")
 }
 
-/// Makes `id`, whose UTCB is at `location`, a thread that runs on `processor` when nothing else does.
+/// Makes `id`, whose UTCB is at `location`, a thread that runs on `processor` when nothing else
+/// does.
 fn make(id: ThreadId, location: u64, processor: u64) {
     let me = utcb::my_global_id();
     let arguments = ThreadControl { space: me, scheduler: me, pager: me, utcb: Some(location) };
@@ -30,7 +31,8 @@ fn make(id: ThreadId, location: u64, processor: u64) {
 
 static FOUND: AtomicU64 = AtomicU64::new(0);
 
-/// What is looked up by its local id runs on the processor of the thread that looks, and ends on another one.
+/// What is looked up by its local id runs on the processor of the thread that looks, and ends on
+/// another one.
 pub(super) fn lookups_of_the_deleted() {
     const ROUNDS: u64 = 40;
     let (id, location) = (new_id(), new_root_utcb());

@@ -11,7 +11,8 @@ use x2::{Acceptor, Fpage, MapItem, Rights};
 
 /// Makes the calling thread take strings of up to `size` bytes into `buffer`, nothing else.
 fn accept_string(size: u64, buffer: u64) {
-    // SAFETY: the buffers of these tests lie in the arena, where nobody keeps anything else; no mappings are accepted.
+    // SAFETY: the buffers of these tests lie in the arena, where nobody keeps anything else; no
+    // mappings are accepted.
     unsafe {
         utcb::accept(Acceptor::new(Fpage::NIL, true));
         utcb::set_buffer_register(1, StringDescriptor::new(size, 1, false).raw());
@@ -134,10 +135,12 @@ pub(super) fn string_of_lost_page() {
             core::hint::spin_loop();
             thread::yield_now();
         }
-        // A while that differs from round to round, without a pause: under instruction counting each would be another's turn.
+        // A while that differs from round to round, without a pause: under instruction counting
+        // each would be another's turn.
         (0..round * 37 % 1000).for_each(|step| _ = core::hint::black_box(step));
         space::unmap_one(page.fpage(Rights::ALL));
-        // Nobody else has the page now. A copy that still goes on would meet this from the other end.
+        // Nobody else has the page now. A copy that still goes on would meet this from the other
+        // end.
         (0..512).rev().for_each(|word| page.write(word, 1));
         (0..512).for_each(|word| page.write(word, 0));
     }

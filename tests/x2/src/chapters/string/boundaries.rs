@@ -1,5 +1,5 @@
-//! Strings in pieces that meet page boundaries in every way, with a fault at each, on either side and on both, under every
-//! form of transfer timeout (X.2 rules 1.16, 7.11, 7.22, 7.29).
+//! Strings in pieces that meet page boundaries in every way, with a fault at each, on either side
+//! and on both, under every form of transfer timeout (X.2 rules 1.16, 7.11, 7.22, 7.29).
 
 use super::support::*;
 use crate::framework::arena;
@@ -28,8 +28,8 @@ tests! {
 /// A piece of a string: offset in its area, and length.
 type Piece = (u64, u64);
 
-/// The last byte of a page, the first of the next, across a boundary, a whole page with a byte on each side, a page, and
-/// some bytes in the midst of one.
+/// The last byte of a page, the first of the next, across a boundary, a whole page with a byte on
+/// each side, a page, and some bytes in the midst of one.
 const SENT: [Piece; 6] =
     [(4095, 1), (4096, 1), (2 * 4096 - 7, 14), (3 * 4096 - 1, 4098), (5 * 4096, 4096), (7 * 4096 + 100, 50)];
 /// Buffers whose boundaries are elsewhere in the string; the last is too long.
@@ -193,7 +193,8 @@ fn check(to: Area, moved: u64, seed: u64, old: u64) {
     }
 }
 
-/// Whether the faults noted, of writes or reads, are those of these pieces from the page with number `first` on.
+/// Whether the faults noted, of writes or reads, are those of these pieces from the page with
+/// number `first` on.
 fn check_faults(area: Area, pieces: &[Piece], write: bool, first: usize, count: usize) {
     let (met, pages) = pages_met(pieces);
     assert_eq!(pages, PAGES, "as the tests say");
@@ -248,7 +249,8 @@ fn long_timeouts() {
     }
 }
 
-/// A transfer with this limit ends at each page in turn, of one side, because the pager answers no more.
+/// A transfer with this limit ends at each page in turn, of one side, because the pager answers no
+/// more.
 fn silent(limit: fn() -> Time, sender: bool) {
     let (from, to) = (Area::new().fill(39), Area::new());
     let (met, pages) = pages_met(if sender { &SENT } else { &TAKEN });
@@ -290,7 +292,8 @@ fn silent_receiver_point() {
     silent(point, false);
 }
 
-/// A transfer without patience ends at each page in turn, of one side, because the pages from there on are missing.
+/// A transfer without patience ends at each page in turn, of one side, because the pages from there
+/// on are missing.
 fn impatient(sender: bool) {
     let (from, to) = (Area::new().fill(41), Area::new());
     let (met, pages) = pages_met(if sender { &SENT } else { &TAKEN });

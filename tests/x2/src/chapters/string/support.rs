@@ -1,4 +1,5 @@
-//! What the tests of strings share: areas of memory, threads that send, receive and page, and what they note.
+//! What the tests of strings share: areas of memory, threads that send, receive and page, and what
+//! they note.
 
 use crate::framework::arena;
 use crate::framework::fixture::{Space, await_state, image_fault_answer, spawn};
@@ -79,7 +80,8 @@ pub(super) fn got_word(register: usize) -> u64 {
     got(1 + register)
 }
 
-/// Receives from `from` into `buffers`, notes what comes, and tells `from`, which must be a thread of the test.
+/// Receives from `from` into `buffers`, notes what comes, and tells `from`, which must be a thread
+/// of the test.
 pub(super) fn receive_and_note(from: ThreadId, buffers: &[u64], timeouts: Timeouts) {
     utcb::set_xfer_timeouts(timeouts);
     accept(buffers);
@@ -130,8 +132,8 @@ pub(super) fn faults() -> impl Iterator<Item = u64> {
     (0..FAULT_COUNT.load(Ordering::Relaxed) as usize).map(|index| FAULTS[index].load(Ordering::Relaxed))
 }
 
-/// A pager in the test's space, which maps what is asked for at its own address: of the arena the first `answers` pages.
-/// It notes faults in the arena: the address, bit 0 set for a write fault.
+/// A pager in the test's space, which maps what is asked for at its own address: of the arena the
+/// first `answers` pages. It notes faults in the arena: the address, bit 0 set for a write fault.
 pub(super) fn pager(answers: u64) -> ThreadId {
     FAULT_COUNT.store(0, Ordering::Relaxed);
     spawn(move || {
@@ -159,8 +161,8 @@ pub(super) fn pager(answers: u64) -> ThreadId {
     })
 }
 
-/// A thread in a space of its own that sends `message`, made by `make`, to the test, with transfer timeouts, and then its
-/// error word.
+/// A thread in a space of its own that sends `message`, made by `make`, to the test, with transfer
+/// timeouts, and then its error word.
 pub(super) fn sender(pager: ThreadId, timeouts: Timeouts, make: impl Fn() -> Message + 'static) -> ThreadId {
     let me = utcb::my_global_id();
     Space::new().spawn_paged_by(pager, move || {
