@@ -7,9 +7,9 @@ mod commands;
 mod mentioned;
 mod paths;
 
-use crate::{command, toolchain, tree};
 use anyhow::{Context, Result, bail};
 pub(crate) use commands::{check as check_commands, run as run_commands};
+use mac_build::{command, toolchain, tree};
 pub(crate) use mentioned::check as check_mentioned;
 pub(crate) use paths::check as check_paths;
 use std::fs;

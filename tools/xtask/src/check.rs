@@ -1,9 +1,11 @@
 //! `./mac check`: formatting and lints, for host code and for code of the bare machine.
 
-use crate::build::{FlagSet, UNIPROCESSOR};
-use crate::packages::{Kind, Package};
-use crate::{bench, book, command, documentation, mutations, packages, rules, toolchain, trace, words};
+use crate::{book, documentation, mutations, rules, words};
 use anyhow::Result;
+use mac_build::build::{FlagSet, UNIPROCESSOR};
+use mac_build::packages::{Kind, Package};
+use mac_build::{command, packages, toolchain};
+use mac_lab::{bench, trace};
 use std::path::Path;
 
 /// Runs every check; all of them, even if one fails, so that one run shows everything.

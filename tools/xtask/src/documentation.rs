@@ -1,8 +1,8 @@
 //! `./mac doc`: the documentation of the libraries, as rustdoc renders it. A link that leads nowhere
 //! is an error, also of `./mac check`.
 
-use crate::{command, toolchain, tree};
 use anyhow::Result;
+use mac_build::{command, toolchain, tree};
 
 /// The page that is named: it lists all libraries, and those that write programs begin there.
 const FIRST: &str = "doc/l4/index.html";

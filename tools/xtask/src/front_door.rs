@@ -1,9 +1,10 @@
 //! Tests of the script `./mac`, on a machine of their own: a copy of the script whose file system is
 //! a scratch directory, with programs that only note how they are called.
 
-use crate::scratch::Scratch;
-use crate::{Arguments, command, tree};
+use crate::Arguments;
 use clap::CommandFactory;
+use mac_build::scratch::Scratch;
+use mac_build::{command, tree};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Tests that run on the host: `cargo test`, counted.
 
-use crate::patience::Clock;
-use crate::{command, packages, toolchain, tree};
 use anyhow::{Context, Result};
+use mac_build::{command, packages, toolchain, tree};
+use mac_machine::patience::Clock;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};

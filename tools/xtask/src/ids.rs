@@ -4,10 +4,11 @@
 //! the tables and scripts themselves. Those of programs that report in TAP are found in the
 //! programs' sources.
 
-use crate::packages::{self, Package};
-use crate::suites::Suite;
-use crate::{guest, qemu, toolchain, tree};
 use anyhow::{Context, Result};
+use mac_build::packages::{self, Package};
+use mac_build::{toolchain, tree};
+use mac_machine::qemu;
+use mac_machine::suites::Suite;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ impl Sources {
         if suite.expect.iter().any(|expectation| expectation.id == id) {
             return Ok(true);
         }
-        for script in guest::ids(suite)? {
+        for script in mac_guest::ids(suite)? {
             if script == id {
                 return Ok(true);
             }
@@ -126,7 +127,7 @@ fn names(source: &str, id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suites;
+    use mac_machine::suites;
 
     fn with(id: &str) -> Vec<String> {
         let sources = Sources::find().unwrap();

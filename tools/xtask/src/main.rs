@@ -4,40 +4,18 @@
 //! error that says what is wrong and what to do; `main` prints it and exits with status 1.
 #![forbid(unsafe_code)]
 
-mod bench;
 mod book;
-mod boots;
-mod build;
 mod check;
-mod command;
 mod documentation;
 #[cfg(test)]
 mod front_door;
-mod guest;
-mod guests;
 mod host_tests;
 mod ids;
-mod image;
-mod kickstart;
-mod monitor;
 mod mutations;
-mod packages;
-mod patience;
-mod programs_c;
-mod qemu;
 mod rules;
 mod run;
-mod scratch;
 mod stress;
-mod suites;
-mod symbolise;
-mod systems;
-mod tap;
-mod terminal;
 mod test;
-mod toolchain;
-mod trace;
-mod tree;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -53,7 +31,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Verb {
     /// Build the kernel and every native program
-    Build(build::Options),
+    Build(mac_build::build::Options),
     /// Check formatting, lints (for host code and for code of the bare machine), the book's links
     /// and commands, words
     Check,
@@ -62,7 +40,7 @@ enum Verb {
     /// Boot suites about races again and again, with other random delays each time
     Stress(stress::Options),
     /// Measure: boot the benchmarks, count instructions, print a table
-    Bench(bench::Options),
+    Bench(mac_lab::bench::Options),
     /// Boot in QEMU with the console in this terminal (Ctrl-A X leaves)
     Run(run::RunOptions),
     /// Boot in QEMU stopped, waiting for gdb
@@ -76,42 +54,42 @@ enum Verb {
     /// Lower the counts of words that comments and prose should not use
     Words,
     /// Show what guest images consist of, or take the newest packages
-    Packages(guest::PackagesOptions),
+    Packages(mac_guest::PackagesOptions),
     /// Record what the guest tests print under Debian's own kernel
-    Record(guest::RecordOptions),
+    Record(mac_guest::RecordOptions),
     /// Type at a shell of Linux programs as a person would, by the scripts of tests/interactive
-    Interact(guest::InteractOptions),
+    Interact(mac_guest::InteractOptions),
     /// Show that the tests notice what they are there for: try each patch of tests/mutations
     Mutations(mutations::Options),
     /// Write which tests show which rule of the interface into the book
     Rules,
     /// Measure a person's work at the shell in instructions, compared with Debian's own kernel
-    Measure(guest::MeasureOptions),
+    Measure(mac_lab::measure::Options),
     /// Make a table of a trace that the kernel debugger dumped
-    Trace(trace::Options),
+    Trace(mac_lab::trace::Options),
 }
 
 fn main() -> ExitCode {
     let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     let result = match Arguments::parse().verb {
-        Verb::Build(options) => done(build::run(&options)),
+        Verb::Build(options) => done(mac_build::build::run(&options)),
         Verb::Check => done(check::run()),
         Verb::Test(options) => done(test::run(&options)),
         Verb::Stress(options) => done(stress::run(&options)),
-        Verb::Bench(options) => done(bench::run(&options)),
+        Verb::Bench(options) => done(mac_lab::bench::run(&options)),
         Verb::Run(options) => run::run(&options),
         Verb::Debug(options) => done(run::debug(&options)),
         Verb::Image(options) => done(run::image(&options)),
         Verb::Book(options) => done(book::run(&options)),
         Verb::Doc => done(documentation::run()),
         Verb::Words => done(words::lower()),
-        Verb::Packages(options) => done(guest::packages(&options)),
-        Verb::Record(options) => done(guest::record(&options)),
-        Verb::Interact(options) => done(guest::interact(&options)),
+        Verb::Packages(options) => done(mac_guest::packages(&options)),
+        Verb::Record(options) => done(mac_guest::record(&options)),
+        Verb::Interact(options) => done(mac_guest::interact(&options)),
         Verb::Rules => done(rules::update()),
         Verb::Mutations(options) => done(mutations::run(&options)),
-        Verb::Measure(options) => done(guest::measure(&options)),
-        Verb::Trace(options) => done(trace::run(&options)),
+        Verb::Measure(options) => done(mac_lab::measure::run(&options)),
+        Verb::Trace(options) => done(mac_lab::trace::run(&options)),
     };
     match result {
         Ok(code) => code,

@@ -11,9 +11,10 @@ mod patch;
 mod record;
 mod trial;
 
-use crate::{scratch, suites, tree};
 use anyhow::{Context, Result, bail};
 use copy::Copy;
+use mac_build::{scratch, tree};
+use mac_machine::suites;
 use patch::{Patch, Witness};
 use record::Record;
 use std::collections::{BTreeMap, BTreeSet};
@@ -251,7 +252,7 @@ const BOOK: &str = "docs/src/mutations.md";
 /// Everything that can define a test.
 fn test_sources() -> Result<String> {
     let mut text = String::new();
-    for place in ["tests", "kernel", "lib", "servers", "tools/xtask/src"] {
+    for place in ["tests", "kernel", "lib", "servers", "tools"] {
         append(&tree::root().join(place), &mut text)?;
     }
     Ok(text)

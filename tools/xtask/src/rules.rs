@@ -8,9 +8,9 @@
 //! Rules and clauses that no test cites are listed in the caveats, with the reason. What other
 //! chapters name as tests must be some.
 
-use crate::tap::is_id;
-use crate::{build, tree};
 use anyhow::{Context, Result, bail};
+use mac_build::{build, tree};
+use mac_machine::tap::is_id;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,12 +1,13 @@
 //! `./mac run`, `./mac debug` and `./mac image`: the system for people.
 
-use crate::qemu::{Accelerator, module_name};
-use crate::scratch::{Guard, Scratch};
-use crate::symbolise::Symboliser;
-use crate::systems::{Choice, Hardware};
-use crate::{build, guest, image, tree};
 use anyhow::{Context, Result, bail};
-use std::io::{ErrorKind, Read, Write};
+use mac_build::scratch::{Guard, Scratch, show};
+use mac_build::{build, tree};
+use mac_machine::image;
+use mac_machine::qemu::{Accelerator, module_name};
+use mac_machine::symbolise::Symboliser;
+use mac_machine::systems::{Choice, Hardware};
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -17,7 +18,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
-    guest: guest::RunOptions,
+    guest: mac_guest::RunOptions,
     #[command(flatten)]
     hardware: Hardware,
 }
@@ -56,12 +57,12 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
     // The system for people, unless another is named.
     let guest = options.choice.system.is_none();
     if guest {
-        if options.guest.kernel == guest::Kernel::Macadamia {
+        if options.guest.kernel == mac_guest::Kernel::Macadamia {
             build::guest_system()?;
         }
         let mut machine = options.hardware.machine();
         machine.arguments = format!("{} exit", options.choice.arguments).trim_start().to_string();
-        return guest::run(&options.guest, machine);
+        return mac_guest::run(&options.guest, machine);
     }
     if options.guest.wanted() {
         bail!("a system of systems.toml runs no command and has no image: leave out its name");
@@ -121,16 +122,6 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
         "It boots under BIOS and UEFI, from a CD or from a USB stick (dd if=IMAGE of=/dev/STICK bs=4M)."
     );
     Ok(())
-}
-
-/// Shows something; whether there is a reader for it. That of a pipe may have what it wanted, as
-/// `head -1`.
-pub(crate) fn show(terminal: &mut impl Write, shown: &[u8]) -> Result<bool> {
-    match terminal.write_all(shown).and_then(|()| terminal.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(error).context("writing to the terminal"),
-    }
 }
 
 fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {

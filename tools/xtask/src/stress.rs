@@ -1,12 +1,12 @@
 //! `./mac stress`: boots suites about races again and again, each time with other random delays in
 //! the kernel, for hours.
 
-use crate::boots::{self, Verdict};
-use crate::qemu::module_name;
-use crate::scratch::Scratch;
-use crate::suites::{self, Overrides, Run, Suite};
-use crate::{build, command, test, tree};
 use anyhow::{Context, Result, bail};
+use mac_build::scratch::Scratch;
+use mac_build::{build, command, tree};
+use mac_machine::boots::Verdict;
+use mac_machine::qemu::module_name;
+use mac_machine::suites::{self, Overrides, Run, Suite};
 use std::fs;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -139,14 +139,14 @@ fn seeded(run: &Run, seed: u64) -> Run {
 
 /// Boots once, and keeps the console's output only if something failed or `keep` is set.
 fn boot(run: &Run, keep: bool) -> Result<Verdict> {
-    let verdict = boots::run(run)?;
+    let verdict = mac_guest::boot(run)?;
     if verdict.failed() == 0 {
         if !keep {
             fs::remove_file(&verdict.log)?;
         }
         println!("ok - {} ({} tests, {:.1} s)", run.name, verdict.tests.len(), verdict.seconds);
     } else {
-        test::show(run, &verdict);
+        mac_machine::boots::show(run, &verdict);
     }
     Ok(verdict)
 }

@@ -1,19 +1,18 @@
 //! `./mac test`: builds, lints, tests on the host and in booted machines, and one closing line.
 
 mod again;
-mod parallel;
 mod selection;
 mod times;
 
-use crate::bench::{self, Verified};
-use crate::boots::{self, Verdict};
-use crate::qemu::Accelerator;
-use crate::suites::{Overrides, Run};
-use crate::tap::Outcome;
-use crate::{book, build, check, host_tests, mutations};
+use crate::{book, check, host_tests, mutations};
 use again::{Failed, Flaky};
 use anyhow::{Result, bail};
-pub(crate) use parallel::in_parallel;
+use mac_build::build;
+use mac_lab::bench::{self, Verified};
+use mac_machine::boots::{Verdict, show};
+use mac_machine::parallel::in_parallel;
+use mac_machine::qemu::Accelerator;
+use mac_machine::suites::{self, Overrides, Run};
 use selection::{Filter, Selection};
 use std::time::{Duration, Instant};
 use times::Times;
@@ -78,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             return score.close(options);
         }
         score.step("build", || match options.booted {
-            true => build::for_suites(&selection.suites),
+            true => suites::build(&selection.suites),
             false => build::everything(&build::Options::default()).map(drop),
         })?;
     }
@@ -207,7 +206,7 @@ impl Score {
                 result => failed.push(Failed { run: run.clone(), result }),
             }
         };
-        in_parallel(runs, |run| times.of(&run.name), report);
+        in_parallel(runs, mac_guest::boot, |run| times.of(&run.name), report);
         if failed.len() > again::MANY {
             println!("# {} suites have failed: none is run again", failed.len());
         }
@@ -236,7 +235,7 @@ impl Score {
     ) -> Result<()> {
         let boot = |run: &Run| {
             println!("# again: {}", run.name);
-            let result = boots::run(run);
+            let result = mac_guest::boot(run);
             if let Ok(verdict) = &result {
                 show(run, verdict);
             }
@@ -297,33 +296,11 @@ impl<'a> Reported<'a> {
     }
 }
 
-pub(crate) fn show(run: &Run, verdict: &Verdict) {
-    let word = if verdict.failed() == 0 { "ok" } else { "not ok" };
-    println!("{word} - {} ({} tests, {:.1} s)", run.name, verdict.tests.len(), verdict.seconds);
-    for test in &verdict.tests {
-        match &test.outcome {
-            Outcome::Passed => {}
-            Outcome::Failed => println!("    failed: {} {}", test.id, test.sentence),
-            Outcome::Skipped(reason) => println!("    skipped: {} {} ({reason})", test.id, test.sentence),
-        }
-    }
-    for failure in &verdict.failures {
-        println!("    failed: {failure}");
-    }
-    if verdict.failed() > 0 {
-        println!("    this suite: {}", run.suite.about);
-        println!("    the console's last lines (all of them: {}):", verdict.log.display());
-        for line in &verdict.tail {
-            println!("    | {line}");
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tap::Test;
     use clap::Parser;
+    use mac_machine::tap::{Outcome, Test};
 
     #[derive(Parser)]
     struct Line {

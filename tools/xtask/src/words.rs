@@ -2,8 +2,8 @@
 //! side by side: `tools/xtask/words.toml` says how many of each there may still be. More is an
 //! error of `./mac check`; `./mac words` writes a smaller number down, never a larger one.
 
-use crate::tree;
 use anyhow::{Context, Result, bail};
+use mac_build::tree;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;

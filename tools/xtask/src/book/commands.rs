@@ -3,10 +3,10 @@
 //! must end with status 0.
 
 use super::{prose, read, unfenced};
-use crate::{packages, toolchain, tree};
 use anyhow::{Result, bail};
 use clap::Parser;
 use clap::error::ErrorKind;
+use mac_build::{packages, toolchain, tree};
 use std::process::Command;
 
 /// How long a block may take: it boots a machine at most.

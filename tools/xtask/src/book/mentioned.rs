@@ -2,9 +2,9 @@
 //! options, commands of the debugger, keys of the boot configuration.
 
 use super::read;
-use crate::tree;
 use anyhow::{Result, bail};
 use clap::CommandFactory;
+use mac_build::tree;
 use std::collections::BTreeSet;
 
 /// The sources that compare with words, each in arms of a `match`, and their chapters.

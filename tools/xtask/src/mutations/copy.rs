@@ -1,7 +1,7 @@
 //! A copy of the tree in which patches are applied, with build results of its own.
 
-use crate::{build, tree};
 use anyhow::{Context, Result, bail};
+use mac_build::{build, tree};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ fn mirror(from: &Path, to: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use mac_build::scratch::Scratch;
 
     #[test]
     fn a_mirror_has_the_same_files_and_no_others() {

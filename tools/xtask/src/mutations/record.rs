@@ -1,7 +1,7 @@
 //! `tests/mutations/log`: what came of each patch when it was last tried.
 
-use crate::{build, command, tree};
 use anyhow::Result;
+use mac_build::{build, command, tree};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

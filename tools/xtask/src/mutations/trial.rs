@@ -2,13 +2,15 @@
 
 use super::copy::Copy;
 use super::patch::Witness;
-use crate::build::FlagSet;
-use crate::patience::Clock;
-use crate::suites::{self, Overrides, Run, Suite};
-use crate::tap::Outcome;
-use crate::toolchain::{TARGET, Toolchain};
-use crate::{boots, build, command, host_tests, qemu, toolchain, tree};
+use crate::host_tests;
 use anyhow::{Context, Result, bail};
+use mac_build::build::FlagSet;
+use mac_build::toolchain::{TARGET, Toolchain};
+use mac_build::{build, command, toolchain, tree};
+use mac_machine::patience::Clock;
+use mac_machine::qemu;
+use mac_machine::suites::{self, Overrides, Run, Suite};
+use mac_machine::tap::Outcome;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -79,7 +81,8 @@ impl Trials {
             Begun::Kernel(kernel) => kernel,
         };
         let suite = self.suites.iter().find(|suite| suite.name == witness.name());
-        let verdict = boots::run(&only(suite.context("no suite has that name")?, tests, &kernel, name)?)?;
+        let verdict =
+            mac_guest::boot(&only(suite.context("no suite has that name")?, tests, &kernel, name)?)?;
         fs::remove_file(kernel)?;
         let failures = verdict.failures.join(", ");
         let went = |test: &&str| match verdict.tests.iter().find(|result| result.id == *test) {

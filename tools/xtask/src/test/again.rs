@@ -1,10 +1,10 @@
 //! Suites that have failed are run again, alone: one that passes then is flaky, and its failure is
 //! kept.
 
-use crate::boots::Verdict;
-use crate::suites::Run;
-use crate::tree;
 use anyhow::{Context, Result};
+use mac_build::tree;
+use mac_machine::boots::Verdict;
+use mac_machine::suites::Run;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -94,7 +94,7 @@ fn is_listed(page: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::suites::{self, Overrides};
+    use mac_machine::suites::{self, Overrides};
 
     fn failed(result: Result<Verdict>) -> Failed {
         let suites = suites::read(suites::TESTS).unwrap();
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_passes_when_it_is_run_again_is_flaky_and_its_log_is_kept() {
-        let directory = crate::scratch::Scratch::new("again").unwrap();
+        let directory = mac_build::scratch::Scratch::new("again").unwrap();
         let log = directory.0.join("suite.log");
         fs::write(&log, "the failure").unwrap();
         let first = failed(Ok(Verdict { log: log.clone(), ..broken() }));

@@ -1,9 +1,9 @@
 //! Which suites a run of the tests boots.
 
 use crate::ids::Sources;
-use crate::suites::{self, Excluded, Overrides, Run, Suite};
-use crate::tap;
 use anyhow::Result;
+use mac_machine::suites::{self, Excluded, Overrides, Run, Suite};
+use mac_machine::tap;
 
 /// What the command line names.
 #[derive(Debug, PartialEq, Eq)]

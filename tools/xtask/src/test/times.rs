@@ -1,8 +1,8 @@
 //! How long each suite takes: kept in `target/test-times.json`, so that the next run begins with
 //! the longest.
 
-use crate::tree;
 use anyhow::{Context, Result};
+use mac_build::tree;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;

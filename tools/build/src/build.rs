@@ -1,0 +1,329 @@
+//! `./mac build`: the kernel and every native program, for the bare machine.
+//!
+//! Each flag set has its own target directory, so that no build invalidates another. Finished files
+//! are copied to `target/boot/NAME`, where everything that boots takes them from.
+
+use crate::packages::{Kind, Package};
+use crate::toolchain::{TARGET, Toolchain};
+use crate::{command, guests, kickstart, packages, programs_c, toolchain, tree};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Options of `./mac build`.
+#[derive(clap::Args, Default)]
+pub struct Options {
+    /// Show the compilers' command lines
+    #[arg(long, short)]
+    verbose: bool,
+    /// Only build the programs of this package outside the tree, into target/outside
+    #[arg(long, value_name = "DIR")]
+    program: Option<PathBuf>,
+}
+
+/// Builds and reports where the boot files are.
+pub fn run(options: &Options) -> Result<()> {
+    let built = match &options.program {
+        Some(directory) => outside(&std::path::absolute(directory)?, options.verbose)?,
+        None => everything(options)?,
+    };
+    let directory = built.first().and_then(|file| file.parent()).unwrap_or(Path::new("."));
+    println!("{} boot files in {}", built.len(), directory.display());
+    Ok(())
+}
+
+/// Builds the kernel and all programs; returns the boot files.
+pub fn everything(options: &Options) -> Result<Vec<PathBuf>> {
+    let profile = profile()?;
+    let toolchain = toolchain::find()?;
+    let packages = packages::all(&toolchain.cargo)?;
+    let mut files = Vec::new();
+    for set in [FlagSet::kernel(), FlagSet::user()?] {
+        let chosen: Vec<&Package> = packages.iter().filter(|package| package.kind == set.kind).collect();
+        // The kernel is always the release: it is what is measured.
+        let profile = if matches!(set.kind, Kind::Kernel) { RELEASE } else { profile };
+        files.extend(set.build(&toolchain, &chosen, profile, options.verbose)?);
+    }
+    let c_programs = programs_c::build(options.verbose)?.into_iter().chain(guests::build(options.verbose)?);
+    for program in c_programs {
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.push(install(&program, &name)?);
+    }
+    files.push(install(&kickstart::build(options.verbose)?, "kickstart")?);
+    for configuration in configurations()? {
+        let name = configuration.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.push(install(&configuration, &name)?);
+    }
+    remove_others(&files)?;
+    Ok(files)
+}
+
+/// Builds a package outside the tree, with the flags of the tree's programs.
+fn outside(directory: &Path, verbose: bool) -> Result<Vec<PathBuf>> {
+    let results = tree::target().join("outside");
+    let toolchain = toolchain::find()?;
+    let manifest = directory.join("Cargo.toml");
+    let packages = packages::of(&toolchain.cargo, &manifest)?;
+    let programs: Vec<&Package> = packages.iter().filter(|package| package.kind == Kind::Program).collect();
+    if programs.is_empty() {
+        bail!("{}: [package.metadata.macadamia] does not say kind = \"program\"", manifest.display());
+    }
+    let mut cargo = FlagSet::user()?.unlocked(&toolchain, "build", &results.join("build"));
+    cargo.args(["--profile", RELEASE, "--manifest-path"]).arg(&manifest);
+    if verbose {
+        cargo.arg("--verbose");
+    }
+    command::run(&mut cargo, &format!("building {}", directory.display()))?;
+    let built = results.join("build").join(TARGET).join(RELEASE);
+    let binaries = programs.iter().flat_map(|package| &package.binaries);
+    binaries.map(|binary| copy(&built.join(binary), &results.join(binary))).collect()
+}
+
+/// Builds those programs that the named boot files are of, and nothing else.
+pub fn programs(names: &[&str]) -> Result<()> {
+    let toolchain = toolchain::find()?;
+    named(&FlagSet::user()?, &toolchain, names, profile()?).map(drop)
+}
+
+/// Builds the kernel and those programs of ours that the named boot files are of; other names are
+/// left alone.
+pub fn kernel_and_programs(names: &[&str]) -> Result<()> {
+    let toolchain = toolchain::find()?;
+    named(&FlagSet::kernel(), &toolchain, &["kernel"], RELEASE)?;
+    named(&FlagSet::user()?, &toolchain, names, profile()?)?;
+    for configuration in configurations()? {
+        let name = configuration.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        install(&configuration, &name)?;
+    }
+    Ok(())
+}
+
+/// The feature of the kernel without what only several processors need.
+pub const UNIPROCESSOR: &str = "uniprocessor";
+
+/// Builds the kernel with a feature that only a benchmark has. Returns its file, which is not among
+/// those that are booted otherwise.
+pub fn kernel_with(feature: &str) -> Result<PathBuf> {
+    let results = tree::target().join(format!("kernel-{feature}"));
+    let mut cargo = FlagSet::kernel().cargo_into(&toolchain::find()?, "build", &results);
+    cargo.args(["--profile", RELEASE, "--package", "macadamia-kernel", "--features", feature]);
+    command::run(&mut cargo, &format!("building the kernel with {feature}"))?;
+    Ok(results.join(TARGET).join(RELEASE).join("kernel"))
+}
+
+/// Builds the packages of a set that the named boot files are of.
+fn named(set: &FlagSet, toolchain: &Toolchain, names: &[&str], profile: &str) -> Result<Vec<PathBuf>> {
+    let packages = packages::all(&toolchain.cargo)?;
+    let is_named = |package: &&Package| {
+        package.kind == set.kind && package.binaries.iter().any(|binary| names.contains(&binary.as_str()))
+    };
+    let chosen: Vec<&Package> = packages.iter().filter(is_named).collect();
+    set.build(toolchain, &chosen, profile, false)
+}
+
+/// Builds what runs guests, the kernel and its servers, and nothing else.
+pub fn guest_system() -> Result<()> {
+    kernel_and_programs(&["sigma0", "root", "console", "unix"])
+}
+
+/// The profile of the kernel, and of the programs that published figures are of.
+pub const RELEASE: &str = "release";
+
+/// The profile that the programs are built with: `MAC_PROFILE`, else [`RELEASE`].
+///
+/// # Errors
+/// It names no profile of ours.
+pub fn profile() -> Result<&'static str> {
+    match std::env::var("MAC_PROFILE").as_deref() {
+        Err(_) | Ok("" | RELEASE) => Ok(RELEASE),
+        Ok("quick") => Ok("quick"),
+        Ok(other) => bail!("MAC_PROFILE is {other}; it can be release (the default) or quick"),
+    }
+}
+
+/// Refuses to measure what another profile builds.
+///
+/// # Errors
+/// The profile is not [`RELEASE`].
+pub fn only_release() -> Result<()> {
+    match profile()? {
+        RELEASE => Ok(()),
+        other => bail!("MAC_PROFILE is {other}: only the release profile is measured"),
+    }
+}
+
+/// The boot configurations that tests boot root with.
+fn configurations() -> Result<Vec<PathBuf>> {
+    let directory = tree::root().join("tests/servers");
+    let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "conf")).collect())
+}
+
+/// Removes boot files of programs that no longer exist, so that nothing boots a stale one.
+fn remove_others(built: &[PathBuf]) -> Result<()> {
+    let Ok(present) = fs::read_dir(tree::boot()) else { return Ok(()) };
+    for path in present.flatten().map(|entry| entry.path()).filter(|path| !built.contains(path)) {
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// A set of compiler flags and the packages that are built with it.
+pub struct FlagSet {
+    kind: Kind,
+    what: &'static str,
+    flags: Vec<String>,
+}
+
+impl FlagSet {
+    /// The kernel runs in the top 2 GiB, at a fixed address; its linker script is its own build
+    /// script's business.
+    pub fn kernel() -> FlagSet {
+        let flags = ["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"];
+        FlagSet { kind: Kind::Kernel, what: "the kernel", flags: flags.map(String::from).to_vec() }
+    }
+
+    /// Programs run at a fixed low address, where the boot loader put them. Without `norelro` .data
+    /// and .bss would share a page across two segments, and pages must have one set of rights. The
+    /// code model is the target's own (kernel), as in the library that they are linked with: it
+    /// reaches the lowest 2 GiB as well as the highest, and link-time optimisation refuses to mix
+    /// models.
+    pub fn user() -> Result<FlagSet> {
+        let flags = [
+            "-Crelocation-model=static",
+            "-Cforce-frame-pointers=yes",
+            "-Clink-arg=-znorelro",
+            "-Clink-arg=--no-pie",
+        ];
+        let mut flags = flags.map(String::from).to_vec();
+        flags.push(format!("-Clink-arg=-T{}", program_script()?.display()));
+        Ok(FlagSet { kind: Kind::Program, what: "the native programs", flags })
+    }
+
+    /// A cargo call with these flags and this set's own target directory.
+    pub fn cargo(&self, toolchain: &Toolchain, verb: &str) -> std::process::Command {
+        self.cargo_into(toolchain, verb, &self.directory())
+    }
+
+    /// A cargo call with these flags, whose results go to that directory.
+    pub fn cargo_into(&self, toolchain: &Toolchain, verb: &str, results: &Path) -> std::process::Command {
+        let mut cargo = self.unlocked(toolchain, verb, results);
+        cargo.arg("--locked");
+        cargo
+    }
+
+    /// The same for packages that have a lock file of their own, or none yet.
+    fn unlocked(&self, toolchain: &Toolchain, verb: &str, results: &Path) -> std::process::Command {
+        let flags: Vec<&str> = toolchain.flags.iter().chain(&self.flags).map(String::as_str).collect();
+        let mut cargo = command::clean(&toolchain.cargo);
+        cargo.arg(verb).args(["--target", TARGET, "--target-dir"]).arg(results);
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
+        cargo
+    }
+
+    /// Builds these packages of the set; returns their boot files.
+    fn build(
+        &self,
+        toolchain: &Toolchain,
+        packages: &[&Package],
+        profile: &str,
+        verbose: bool,
+    ) -> Result<Vec<PathBuf>> {
+        if packages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut cargo = self.cargo(toolchain, "build");
+        cargo.args(["--profile", profile]);
+        for package in packages {
+            cargo.args(["--package", &package.name]);
+        }
+        if verbose {
+            cargo.arg("--verbose");
+        }
+        command::run(&mut cargo, &format!("building {}", self.what))?;
+        let binaries = packages.iter().flat_map(|package| &package.binaries);
+        let results = self.directory().join(TARGET).join(profile);
+        binaries.map(|binary| install(&results.join(binary), binary)).collect()
+    }
+
+    fn directory(&self) -> PathBuf {
+        tree::target().join(match self.kind {
+            Kind::Kernel => "kernel",
+            Kind::Program | Kind::Host => "user",
+        })
+    }
+}
+
+/// The linker script of native programs, under a name that changes with its content: linker
+/// arguments are part of cargo's fingerprint but the files that they name are not, and a changed
+/// script must relink every program.
+pub(crate) fn program_script() -> Result<PathBuf> {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    PROGRAM_SCRIPT.hash(&mut hasher);
+    let path = tree::target().join(format!("program-{:016x}.ld", hasher.finish()));
+    write_if_changed(&path, PROGRAM_SCRIPT.as_bytes())?;
+    Ok(path)
+}
+
+/// Segments with one set of rights each, page-aligned, physical = virtual.
+const PROGRAM_SCRIPT: &str = include_str!("program.ld");
+
+/// Puts a finished file into `target/boot` under that name, only if it differs: what boots it can
+/// trust time stamps.
+fn install(built: &Path, name: &str) -> Result<PathBuf> {
+    copy(built, &tree::boot().join(name))
+}
+
+/// Copies a finished file, only if it differs.
+fn copy(built: &Path, path: &Path) -> Result<PathBuf> {
+    let content = fs::read(built).with_context(|| format!("reading {}", built.display()))?;
+    write_if_changed(path, &content)?;
+    Ok(path.to_path_buf())
+}
+
+/// Replaces a file in one step, unless it already has that content.
+pub fn write_if_changed(path: &Path, content: &[u8]) -> Result<()> {
+    if fs::read(path).is_ok_and(|present| present == content) {
+        return Ok(());
+    }
+    let write = || {
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+        let partial = path.with_file_name(format!(".partial-{}", std::process::id()));
+        let result = fs::write(&partial, content).and_then(|()| fs::rename(&partial, path));
+        if result.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        result
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn a_failed_write_leaves_nothing_behind() {
+        let scratch = Scratch::new("write").unwrap();
+        fs::create_dir_all(scratch.0.join("occupied/by-a-directory")).unwrap();
+        assert!(write_if_changed(&scratch.0.join("occupied"), b"content").is_err());
+        let names: Vec<_> =
+            fs::read_dir(&scratch.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["occupied"]);
+    }
+
+    #[test]
+    fn an_unchanged_file_is_not_touched() {
+        let scratch = Scratch::new("unchanged").unwrap();
+        let path = scratch.0.join("file");
+        write_if_changed(&path, b"one").unwrap();
+        let before = fs::metadata(&path).unwrap().modified().unwrap();
+        write_if_changed(&path, b"one").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before);
+        write_if_changed(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+    }
+}

@@ -1,0 +1,111 @@
+//! Linux programs that are built here: for Linux, statically, by the machine's own compilers, with
+//! nothing of ours linked in. Some are booted as modules, all others are part of guest images.
+
+use crate::programs_c::{execute, newer_than};
+use crate::{command, tree};
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One program.
+struct Program {
+    name: &'static str,
+    /// Below the root of the tree.
+    source: &'static str,
+    compiler: &'static str,
+}
+
+const fn program(name: &'static str, source: &'static str, compiler: &'static str) -> Program {
+    Program { name, source, compiler }
+}
+
+/// What tests boot as modules.
+const MODULES: [Program; 3] = [
+    program("hello-musl", "tests/guests/hello.c", "musl-gcc"),
+    program("hello-glibc", "tests/guests/hello.c", "gcc"),
+    program("attack", "tests/guests/attack.c", "musl-gcc"),
+];
+
+/// What is in the images of guest tests, below /tests/bin.
+const TESTS: [Program; 16] = [
+    program("attack", "tests/guests/attack.c", "musl-gcc"),
+    program("generations", "tests/guests/generations.c", "musl-gcc"),
+    program("kernel-memory", "tests/guests/kernel_memory.c", "musl-gcc"),
+    program("limits", "tests/guests/limits.c", "gcc"),
+    program("memory", "tests/guests/memory.c", "musl-gcc"),
+    program("threads-musl", "tests/guests/threads.c", "musl-gcc"),
+    program("threads-glibc", "tests/guests/threads.c", "gcc"),
+    program("processes", "tests/guests/processes.c", "musl-gcc"),
+    program("fuzz", "tests/guests/fuzz.c", "musl-gcc"),
+    program("hammer", "tests/guests/hammer.c", "gcc"),
+    program("processors", "tests/guests/processors.c", "gcc"),
+    program("extremes", "tests/guests/extremes.c", "musl-gcc"),
+    program("killed", "tests/guests/killed.c", "musl-gcc"),
+    program("inspect", "tests/guests/inspect.c", "musl-gcc"),
+    program("rights", "tests/guests/rights.c", "musl-gcc"),
+    program("users", "tests/guests/users.c", "musl-gcc"),
+];
+
+/// What is measured, in the images of benchmarks.
+const BENCHMARKS: [Program; 5] = [
+    program("calls", "bench/guests/calls.c", "musl-gcc"),
+    program("file-calls", "bench/guests/file-calls.c", "musl-gcc"),
+    program("process-calls", "bench/guests/process-calls.c", "musl-gcc"),
+    program("lmbench", "bench/guests/lmbench.c", "musl-gcc"),
+    program("speedup", "bench/guests/speedup.c", "musl-gcc"),
+];
+
+/// The first process of every image.
+const INIT: Program = program("init", "guests/programs/init.c", "musl-gcc");
+
+/// Builds the modules whose sources have changed; returns all of them.
+pub fn build(verbose: bool) -> Result<Vec<PathBuf>> {
+    MODULES.iter().map(|program| program.build(verbose)).collect()
+}
+
+/// Builds what guest tests run; returns name and file of each.
+pub fn tests() -> Result<Vec<(String, PathBuf)>> {
+    TESTS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?))).collect()
+}
+
+/// Builds what benchmarks of guests run; returns name and file of each, and of the script that they
+/// run.
+pub fn benchmarks() -> Result<Vec<(String, PathBuf)>> {
+    let script = ("work.sh".to_string(), tree::root().join("bench/guests/work.sh"));
+    let programs = BENCHMARKS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?)));
+    programs.chain([Ok(script)]).collect()
+}
+
+/// Builds the first process of guests.
+pub fn init() -> Result<PathBuf> {
+    INIT.build(false)
+}
+
+/// Builds what measures guests.
+pub fn stopwatch() -> Result<PathBuf> {
+    program("stopwatch", "bench/guests/stopwatch.c", "musl-gcc").build(false)
+}
+
+impl Program {
+    fn build(&self, verbose: bool) -> Result<PathBuf> {
+        let out = tree::target().join("guests");
+        fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+        let program = out.join(self.name);
+        if !newer_than(&program, &inputs(&tree::root().join(self.source))?) {
+            let mut compile = command::clean(self.compiler);
+            compile.args(["-static", "-no-pie", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-o"]);
+            compile.arg(&program).arg(self.source);
+            execute(compile, verbose, &format!("building the Linux program {}", self.name))?;
+        }
+        Ok(program)
+    }
+}
+
+/// The source and the headers in the same directory.
+fn inputs(source: &Path) -> Result<Vec<PathBuf>> {
+    let directory = source.parent().unwrap_or(Path::new("."));
+    let near = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
+    let headers =
+        near.flatten().map(|entry| entry.path()).filter(|path| path.extension() == Some("h".as_ref()));
+    Ok(headers.chain([source.to_path_buf()]).collect())
+}

@@ -1,0 +1,139 @@
+//! The workspace's packages, and which of them are programs of the system.
+//!
+//! A package whose `Cargo.toml` says
+//!
+//! ```toml
+//! [package.metadata.macadamia]
+//! kind = "program"        # or "kernel"
+//! ```
+//!
+//! is built for the bare machine, each of its binaries a boot file of that binary's name.
+
+use crate::{command, tree};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// What a package is to the build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The microkernel itself.
+    Kernel,
+    /// Native user programs.
+    Program,
+    /// Libraries and host tools: not built for the bare machine on their own.
+    Host,
+}
+
+/// One package of the workspace.
+#[derive(Debug)]
+pub struct Package {
+    /// As its manifest has it.
+    pub name: String,
+    /// How it is built.
+    pub kind: Kind,
+    /// Where it is.
+    pub directory: PathBuf,
+    /// Names of its binaries.
+    pub binaries: Vec<String>,
+    /// Whether it has tests that are model-checked: it depends on loom.
+    pub model_checked: bool,
+}
+
+/// All packages of the workspace.
+pub fn all(cargo: &Path) -> Result<Vec<Package>> {
+    of(cargo, &tree::root().join("Cargo.toml"))
+}
+
+/// All packages of the workspace with this manifest.
+pub fn of(cargo: &Path, manifest: &Path) -> Result<Vec<Package>> {
+    let mut metadata = command::clean(cargo);
+    metadata.args(["metadata", "--no-deps", "--format-version=1", "--offline", "--manifest-path"]);
+    let said = command::output(metadata.arg(manifest)).context("reading the workspace")?;
+    parse(&said).with_context(|| format!("reading {}", manifest.display()))
+}
+
+#[derive(Deserialize)]
+struct RawMetadata {
+    packages: Vec<RawPackage>,
+}
+
+#[derive(Deserialize)]
+struct RawPackage {
+    name: String,
+    manifest_path: PathBuf,
+    targets: Vec<RawTarget>,
+    #[serde(default)]
+    dependencies: Vec<RawDependency>,
+    metadata: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct RawDependency {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct RawTarget {
+    name: String,
+    kind: Vec<String>,
+}
+
+fn parse(json: &str) -> Result<Vec<Package>> {
+    let raw: RawMetadata = serde_json::from_str(json)?;
+    raw.packages.into_iter().map(Package::try_from).collect()
+}
+
+impl TryFrom<RawPackage> for Package {
+    type Error = anyhow::Error;
+
+    fn try_from(raw: RawPackage) -> Result<Package> {
+        let ours = raw.metadata.as_ref().and_then(|metadata| metadata.get("macadamia"));
+        let kind = match ours.and_then(|ours| ours.get("kind")).and_then(|kind| kind.as_str()) {
+            None if ours.is_none() => Kind::Host,
+            Some("kernel") => Kind::Kernel,
+            Some("program") => Kind::Program,
+            other => {
+                bail!("package {}: metadata.macadamia.kind is {other:?}, not kernel or program", raw.name)
+            }
+        };
+        let binaries = raw
+            .targets
+            .into_iter()
+            .filter(|target| target.kind.iter().any(|kind| kind == "bin"))
+            .map(|target| target.name)
+            .collect();
+        let model_checked = raw.dependencies.iter().any(|dependency| dependency.name == "loom");
+        let directory = raw.manifest_path.parent().map(PathBuf::from).unwrap_or_default();
+        Ok(Package { name: raw.name, kind, directory, binaries, model_checked })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKAGE: &str = r#"{"packages":[{"name":"p","manifest_path":"/tree/p/Cargo.toml","metadata":METADATA,
+        "targets":[{"name":"one","kind":["bin"]},{"name":"p","kind":["lib"]}]}]}"#;
+
+    fn with(metadata: &str) -> Result<Vec<Package>> {
+        parse(&PACKAGE.replace("METADATA", metadata))
+    }
+
+    #[test]
+    fn kind_comes_from_the_metadata() {
+        let packages = with(r#"{"macadamia":{"kind":"program"}}"#).unwrap();
+        assert_eq!(packages[0].kind, Kind::Program);
+        assert_eq!(packages[0].binaries, ["one"]);
+        assert_eq!(packages[0].directory, PathBuf::from("/tree/p"));
+        assert_eq!(with("null").unwrap()[0].kind, Kind::Host);
+        assert_eq!(with(r#"{"docs":{}}"#).unwrap()[0].kind, Kind::Host);
+    }
+
+    #[test]
+    fn an_unknown_kind_is_refused_by_name() {
+        let error = with(r#"{"macadamia":{"kind":"programme"}}"#).unwrap_err().to_string();
+        assert!(error.contains("package p") && error.contains("programme"), "{error}");
+        assert!(with(r#"{"macadamia":{}}"#).is_err());
+    }
+}

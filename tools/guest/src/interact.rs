@@ -1,0 +1,431 @@
+//! Types at a guest's terminal as a person would, and waits for what should appear; never for a
+//! time.
+
+use super::script::{Script, comparable, recording};
+use super::session::{Kernel, Log, Printed, Session, Start};
+use super::{Request, make};
+use anyhow::{Context, Result, bail};
+use mac_build::scratch::file_name;
+use mac_build::{build, tree};
+use mac_machine::boots::Verdict;
+use mac_machine::suites::{self, Mode, Overrides, Run};
+use mac_machine::tap::{Outcome, Test};
+use mac_terminal::Screen;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+/// Options of `./mac interact`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Only suites and scripts whose name contains this
+    filter: Option<String>,
+    /// The kernel that the programs run on
+    #[arg(long, value_enum, default_value = "macadamia")]
+    kernel: Kernel,
+    /// How system calls are delivered; default: as the suite says
+    #[arg(long, value_enum)]
+    mode: Option<Mode>,
+    /// Write the pictures that scripts ask for into this directory
+    #[arg(long, value_name = "DIR")]
+    pictures: Option<PathBuf>,
+    /// Write a recording of each suite (asciicast version 2) into this directory
+    #[arg(long, value_name = "DIR")]
+    cast: Option<PathBuf>,
+}
+
+/// Size of the window at the beginning.
+const ROWS: u16 = 24;
+const COLUMNS: u16 = 80;
+/// What the shell shows when it waits for a command.
+const PROMPT: &str = "ready> ";
+/// How long the machine may take to its first prompt, and to its end.
+const PATIENCE: Duration = Duration::from_secs(180);
+/// How long a person tries each way back to the prompt.
+const RECOVERY: Duration = Duration::from_secs(10);
+/// How often a machine that rests is found at rest, and how long nothing is printed before each
+/// time.
+const RESTS: u32 = 5;
+const REST: Duration = Duration::from_millis(20);
+/// Memory for Debian's kernel, which unpacks the image into half of it.
+const LINUX_MEMORY: &str = "1G";
+
+/// How a suite is played.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Play {
+    /// Only scripts whose name, or whose suite's, contains this.
+    filter: Option<String>,
+    pictures: Option<PathBuf>,
+    cast: Option<PathBuf>,
+}
+
+/// What became of a script.
+pub(super) struct Played {
+    pub(super) name: String,
+    pub(super) script: Script,
+    /// The screen at its end, or why there is none. `None`: it was not played, for the reason that
+    /// is given.
+    pub(super) result: Option<Result<String>>,
+}
+
+/// Plays suites; an error if a script has failed.
+pub fn run(options: &Options) -> Result<()> {
+    if options.kernel == Kernel::Macadamia {
+        build::guest_system()?;
+    }
+    let play = Play {
+        filter: options.filter.clone(),
+        pictures: options.pictures.clone(),
+        cast: options.cast.clone(),
+    };
+    let (mut count, mut failed) = (0, 0);
+    for suite in suites::read(suites::GUESTS)? {
+        if !suite.interactive.iter().any(|name| play.wants(&suite.name, name)) {
+            continue;
+        }
+        let overrides = match options.kernel {
+            Kernel::Linux => Overrides { memory: Some(LINUX_MEMORY.into()), ..Overrides::default() },
+            Kernel::Macadamia => Overrides::default(),
+        };
+        for mut run in suite.runs(&overrides).map_err(|excluded| anyhow::anyhow!(excluded.reason))? {
+            if options.mode.is_some_and(|mode| mode != run.mode) {
+                continue;
+            }
+            if options.kernel == Kernel::Linux {
+                run.name = format!("{}-linux", suite.name);
+            }
+            let verdict = judge(&run, options.kernel, &play)?;
+            count += verdict.tests.len();
+            failed += verdict.failed();
+            mac_machine::boots::show(&run, &verdict);
+            if options.kernel == Kernel::Linux {
+                break;
+            }
+        }
+    }
+    match (count, failed) {
+        (0, _) => bail!("no script matches {:?}", options.filter.as_deref().unwrap_or_default()),
+        (_, 0) => Ok(()),
+        _ => bail!("{failed} failed"),
+    }
+}
+
+/// Plays a suite on Macadamia and compares the screens with those under Debian's own kernel.
+pub(crate) fn run_suite(run: &Run) -> Result<Verdict> {
+    judge(run, Kernel::Macadamia, &Play::default())
+}
+
+fn judge(run: &Run, kernel: Kernel, play: &Play) -> Result<Verdict> {
+    let started = Instant::now();
+    let (played, trouble, log) = play_suite(run, kernel, play)?;
+    let mut verdict =
+        Verdict { seconds: started.elapsed().as_secs_f64(), log, failures: trouble, ..Verdict::default() };
+    for Played { name, script, result } in played {
+        let outcome = match result {
+            None => Outcome::Skipped(script.only_here.clone().unwrap_or_default()),
+            Some(Err(error)) => {
+                verdict.tail.extend(format!("{name}: {error:#}").lines().map(String::from));
+                Outcome::Failed
+            }
+            Some(Ok(screen)) if script.is_compared() => {
+                let expected = fs::read_to_string(recording(&name))
+                    .unwrap_or_else(|error| format!("(not recorded: ./mac record; {error})\n"));
+                if screen == expected {
+                    Outcome::Passed
+                } else {
+                    let text = format!("{name}: the screen under Linux:\n{expected}\nand here:\n{screen}");
+                    verdict.tail.extend(text.lines().map(String::from));
+                    Outcome::Failed
+                }
+            }
+            Some(Ok(_)) => Outcome::Passed,
+        };
+        verdict.tests.push(Test { id: script.id, sentence: script.sentence, outcome });
+    }
+    Ok(verdict)
+}
+
+/// Boots, plays the scripts of a suite one after the other, and ends the system. Returns what
+/// became of each script, what else went wrong, and where everything that was shown is kept.
+pub(super) fn play_suite(
+    run: &Run,
+    kernel: Kernel,
+    play: &Play,
+) -> Result<(Vec<Played>, Vec<String>, PathBuf)> {
+    let log = tree::target().join("test-logs").join(format!("{}.log", file_name(&run.name)));
+    fs::create_dir_all(log.parent().unwrap_or(Path::new("/")))?;
+    let mut person = Person::sit_down(run, kernel, play, &log)?;
+    let mut played = Vec::new();
+    let mut stuck = person.first_prompt().err();
+    let mut ended = false;
+    for name in run.suite.interactive.iter().filter(|name| play.wants(&run.suite.name, name)) {
+        let script = Script::read(name)?;
+        let result = if kernel == Kernel::Linux && script.only_here.is_some() {
+            None
+        } else if let Some(error) = &stuck {
+            Some(Err(anyhow::anyhow!("not played: {error:#}")))
+        } else {
+            let result = person.play(name, &script);
+            ended |= script.ends;
+            if result.is_err() && person.recover().is_err() {
+                stuck = Some(anyhow::anyhow!("{name} has failed"));
+            }
+            Some(result)
+        };
+        played.push(Played { name: name.clone(), script, result });
+    }
+    let mut trouble = Vec::new();
+    if stuck.is_none() && !ended {
+        trouble.extend(person.leave().err().map(|error| format!("{error:#}")));
+    }
+    if let Some(directory) = &play.cast {
+        person.write_cast(&directory.join(format!("{}.cast", file_name(&run.name))))?;
+    }
+    Ok((played, trouble, log))
+}
+
+impl Play {
+    fn wants(&self, suite: &str, name: &str) -> bool {
+        self.filter.as_deref().is_none_or(|filter| suite.contains(filter) || name.contains(filter))
+    }
+}
+
+/// The person at the terminal: what was shown so far, and how much of it has been waited for.
+struct Person {
+    session: Session,
+    screen: Screen,
+    /// How much of what was ever shown has been waited for.
+    read: usize,
+    log: fs::File,
+    said: Log,
+    started: Instant,
+    /// When what was shown.
+    cast: Vec<(f64, Vec<u8>)>,
+    pictures: Option<PathBuf>,
+}
+
+impl Person {
+    fn sit_down(run: &Run, kernel: Kernel, play: &Play, log: &Path) -> Result<Person> {
+        let image =
+            make(&Request { name: run.suite.image.clone().unwrap_or_default(), ..Request::default() })?;
+        let size = [("ROWS", ROWS), ("COLUMNS", COLUMNS)];
+        let mut environment: Vec<_> =
+            size.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        environment.push(("TERM".into(), "xterm-256color".into()));
+        let start = Start {
+            kernel,
+            mode: run.mode,
+            image: image.path,
+            command: Vec::new(),
+            greet: true,
+            environment,
+            machine: run.machine.clone(),
+        };
+        Ok(Person {
+            session: start.start(&run.name)?,
+            screen: Screen::new(ROWS.into(), COLUMNS.into()),
+            read: 0,
+            log: fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?,
+            said: Log::default(),
+            started: Instant::now(),
+            cast: Vec::new(),
+            pictures: play.pictures.clone(),
+        })
+    }
+
+    /// Waits for the shell.
+    fn first_prompt(&mut self) -> Result<()> {
+        self.until(PATIENCE, "the first prompt", |person| person.waits_behind("#").then_some(()))?;
+        self.picture("boot.svg")
+    }
+
+    /// Keeps a picture of the screen, if pictures are wanted.
+    fn picture(&self, name: &str) -> Result<()> {
+        let Some(directory) = &self.pictures else { return Ok(()) };
+        fs::create_dir_all(directory)?;
+        fs::write(directory.join(name), mac_terminal::svg(&self.screen))
+            .with_context(|| format!("cannot write {name}"))
+    }
+
+    /// Plays a script: what the screen shows at its end.
+    fn play(&mut self, name: &str, script: &Script) -> Result<String> {
+        // Every script begins in an empty directory, with an empty history, on an empty screen.
+        let begin = format!(
+            "PS1='{PROMPT}' PS2='more> '; cd; rm -rf /tmp/play; mkdir /tmp/play; cd /tmp/play; history -c; clear; echo '# {name}'\r"
+        );
+        self.session.send(begin.as_bytes());
+        let title = format!("# {name}");
+        self.until(PATIENCE, "a fresh screen", |person| {
+            (person.screen.line(0) == title && person.waits_behind(PROMPT.trim_end())).then_some(())
+        })?;
+        self.read = self.screen.shown.len();
+        for (number, step) in script.steps.iter().enumerate() {
+            self.step(step).with_context(|| format!("step {}", number + 1))?;
+        }
+        if script.ends {
+            self.ended()?;
+            return Ok(String::new());
+        }
+        Ok(comparable(&self.screen.text()))
+    }
+
+    /// Goes back to the prompt after a script that has failed, if that can be done as a person
+    /// would.
+    fn recover(&mut self) -> Result<()> {
+        for keys in ["\x03", "q", "\x1b:q!\r", "\x18", "\x04"] {
+            let back = |person: &Person| person.waits_behind(PROMPT.trim_end()).then_some(());
+            if self.until(RECOVERY, "the prompt", back).is_ok() {
+                return Ok(());
+            }
+            self.session.send(keys.as_bytes());
+        }
+        bail!("the shell does not come back")
+    }
+
+    fn step(&mut self, step: &super::script::Step) -> Result<()> {
+        let patience = Duration::from_secs(step.patience);
+        if step.rested {
+            self.until_rested(patience)?;
+        }
+        if let Some([rows, columns]) = step.resize {
+            self.screen.resize(rows.into(), columns.into());
+            self.session.resize(rows, columns);
+        }
+        for _ in 0..step.times {
+            self.session.send(step.keys.as_bytes());
+        }
+        for text in &step.expect {
+            self.expect(text, patience)?;
+        }
+        for text in &step.screen {
+            self.until(patience, &format!("{text:?} on the screen"), |person| {
+                let all = |wanted: &String| person.screen.text().contains(wanted);
+                step.screen.iter().all(all).then_some(())
+            })?;
+        }
+        if step.prompt {
+            self.expect_prompt(patience)?;
+        }
+        if let Some(name) = &step.picture {
+            self.picture(name)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a text after those that were waited for before.
+    fn expect(&mut self, text: &str, patience: Duration) -> Result<()> {
+        let end = self.until(patience, &format!("{text:?}"), |person| {
+            person.screen.shown[person.read..].find(text).map(|at| person.read + at + text.len())
+        })?;
+        self.read = end;
+        Ok(())
+    }
+
+    /// Waits for a new prompt on which nothing has been typed.
+    fn expect_prompt(&mut self, patience: Duration) -> Result<()> {
+        let end = self.until(patience, "the prompt", |person| {
+            let at = person.screen.shown[person.read..].rfind(PROMPT)?;
+            person.waits_behind(PROMPT.trim_end()).then_some(person.read + at + PROMPT.len())
+        })?;
+        self.read = end;
+        Ok(())
+    }
+
+    /// Whether the cursor stands after a line that ends so, and a blank.
+    fn waits_behind(&self, end: &str) -> bool {
+        let (row, column) = self.screen.cursor();
+        let line = self.screen.line(row);
+        line.ends_with(end) && column == line.chars().count() + 1
+    }
+
+    /// Leaves the shell: the system ends.
+    fn leave(&mut self) -> Result<()> {
+        self.session.send(b"cd /; exit 0\r");
+        self.ended()
+    }
+
+    /// Waits for the end of the machine.
+    fn ended(&mut self) -> Result<()> {
+        let deadline = self.session.clock.elapsed() + PATIENCE;
+        while self.session.clock.elapsed() < deadline {
+            if !self.listen(deadline)? && self.session.clock.elapsed() < deadline {
+                return match self.session.status(&self.said)? {
+                    0 => Ok(()),
+                    status => bail!("the system ended with status {status}"),
+                };
+            }
+        }
+        bail!("the system did not end")
+    }
+
+    /// Listens until `found` finds what a person waits for.
+    fn until<T>(
+        &mut self,
+        patience: Duration,
+        what: &str,
+        mut found: impl FnMut(&Person) -> Option<T>,
+    ) -> Result<T> {
+        let deadline = self.session.clock.elapsed() + patience;
+        loop {
+            if let Some(value) = found(self) {
+                return Ok(value);
+            }
+            if !self.listen(deadline)? {
+                let why =
+                    if self.session.clock.elapsed() < deadline { ": the machine has ended" } else { "" };
+                bail!("{what} did not appear{why}; the screen:\n{}", self.screen.text());
+            }
+        }
+    }
+
+    /// Waits until the machine prints nothing and its processors are at rest, several times in a
+    /// row.
+    fn until_rested(&mut self, patience: Duration) -> Result<()> {
+        let mut monitor = self.session.monitor()?;
+        let deadline = self.session.clock.elapsed() + patience;
+        let mut rests = 0;
+        while rests < RESTS {
+            let silent = !self.listen(self.session.clock.elapsed() + REST)?;
+            rests = if silent && monitor.is_at_rest()? { rests + 1 } else { 0 };
+            if self.session.clock.elapsed() > deadline {
+                bail!("the machine did not come to rest; the screen:\n{}", self.screen.text());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what is printed next; false if nothing came until then on the machine's clock, or
+    /// nothing will.
+    fn listen(&mut self, deadline: Duration) -> Result<bool> {
+        let clock = &self.session.clock;
+        match clock.receive(&self.session.printed, deadline.saturating_sub(clock.elapsed())) {
+            Ok(Printed::Terminal(bytes)) => {
+                self.log.write_all(&bytes)?;
+                self.screen.write(&bytes);
+                let answers = std::mem::take(&mut self.screen.answers);
+                self.session.send(&answers);
+                self.cast.push((self.started.elapsed().as_secs_f64(), bytes));
+                Ok(true)
+            }
+            Ok(Printed::Log(bytes)) => {
+                self.log.write_all(&bytes)?;
+                self.said.take(&bytes);
+                Ok(true)
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(false),
+        }
+    }
+
+    /// Keeps the session as a recording that players of asciicasts play.
+    fn write_cast(&self, path: &Path) -> Result<()> {
+        let mut text = format!("{{\"version\": 2, \"width\": {COLUMNS}, \"height\": {ROWS}}}\n");
+        for (time, bytes) in &self.cast {
+            let event = serde_json::json!([time, "o", String::from_utf8_lossy(bytes)]);
+            text += &format!("{event}\n");
+        }
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+}

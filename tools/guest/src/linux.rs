@@ -1,0 +1,46 @@
+//! Debian's own kernel, taken from its package, as the kernel that a guest is compared with.
+
+use super::lock::Lock;
+use super::package::Package;
+use super::{apt, packages};
+use anyhow::{Context, Result};
+use mac_build::command;
+use mac_machine::qemu::Machine;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Puts Debian's kernel and the image on a machine.
+pub(super) fn on(machine: &mut Machine, image: PathBuf, environment: &[(String, String)]) -> Result<()> {
+    let (kernel, _) = kernel()?;
+    // An oops ends the machine immediately. On a busy host the kernel's check of its timer takes an
+    // emulated one for broken. The guest's init is told where its terminal is and where its end is
+    // told.
+    machine.arguments = format!(
+        "console=ttyS0 loglevel=4 panic=-1 oops=panic no_timer_check rdinit=/sbin/init LOG=/dev/ttyS0 TERMINAL=/dev/ttyS1{}",
+        environment.iter().map(|(name, value)| format!(" {name}={value}")).collect::<String>()
+    );
+    machine.foreign = Some((kernel, image));
+    Ok(())
+}
+
+/// The kernel's file and its package with its version.
+pub fn kernel() -> Result<(PathBuf, String)> {
+    let lock = Lock::read()?;
+    let locked = lock.set("linux")?;
+    let locked = locked.first().context("no package has Debian's kernel")?;
+    let file = |package: &Package| apt::cache().join(format!("{}_{}.vmlinuz", package.name, package.version));
+    let name = |package: &Package| format!("{} {}", package.name, package.version);
+    if file(locked).is_file() {
+        return Ok((file(locked), name(locked)));
+    }
+    let provided = packages::provide(&[locked])?;
+    let (package, archive) = &provided[0];
+    let partial = apt::cache().join(format!(".{}-vmlinuz", std::process::id()));
+    let script =
+        "dpkg-deb --fsys-tarfile \"$1\" | tar --extract --to-stdout --wildcards './boot/vmlinuz-*' >\"$2\"";
+    let mut extract = Command::new("sh");
+    extract.args(["-c", script, "sh"]).arg(archive).arg(&partial);
+    command::run(&mut extract, "taking the kernel out of its package")?;
+    std::fs::rename(&partial, file(package)).context("keeping the kernel")?;
+    Ok((file(package), name(package)))
+}

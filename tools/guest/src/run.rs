@@ -1,0 +1,296 @@
+//! `./mac run` for guests: a command or a shell, with its terminal in this one.
+
+use super::session::{Kernel, Log, Printed, Readiness, Session, Start, log_file};
+use super::terminal::{self, Terminal};
+use super::{Request, make};
+use anyhow::{Context, Result, bail};
+use mac_build::scratch::show;
+use mac_machine::qemu::Machine;
+use mac_machine::suites::Mode;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Options of `./mac run` that are about guests.
+#[derive(clap::Args)]
+pub struct Options {
+    /// The image of Debian's programs (guests/images.toml); default: base for a command, shell for
+    /// a person
+    #[arg(long, value_name = "NAME")]
+    image: Option<String>,
+    /// Put the contents of this directory of the host under /mnt
+    #[arg(long, value_name = "DIR")]
+    with: Option<PathBuf>,
+    /// Add these Debian packages and what they depend on to the image
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    packages: Vec<String>,
+    /// How system calls are delivered
+    #[arg(long, value_enum, default_value = "exception")]
+    mode: Mode,
+    /// The kernel that the programs run on
+    #[arg(long, value_enum, default_value = "macadamia")]
+    pub kernel: Kernel,
+    /// Show what the kernel and the servers say, too
+    #[arg(long, short)]
+    verbose: bool,
+    /// Show nothing but the shell: neither what starts nor what there is to try
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Run this command instead of a shell, and end with its status
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+impl Options {
+    /// Whether any of them says that a guest is to run.
+    pub fn wanted(&self) -> bool {
+        let Options { image, with, packages, kernel, command, .. } = self;
+        image.is_some()
+            || with.is_some()
+            || !packages.is_empty()
+            || *kernel == Kernel::Linux
+            || !command.is_empty()
+    }
+
+    /// The command that runs; none for a shell at a terminal. Without a terminal the shell takes
+    /// what is piped in for its script, and ends with it.
+    fn what_runs(&self, at_terminal: bool) -> Vec<String> {
+        match at_terminal || !self.command.is_empty() {
+            true => self.command.clone(),
+            false => ["sh", "-c", SCRIPT].map(String::from).to_vec(),
+        }
+    }
+}
+
+/// Runs the shell of the image, which must not read the script from its terminal: there it would
+/// prompt.
+const SCRIPT: &str = "cat | if [ -x /bin/bash ]; then exec bash; else exec sh; fi";
+
+/// Runs the command, or a shell; returns the status with which it ended.
+pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
+    let default = if options.command.is_empty() { "shell" } else { "base" };
+    let command = options.what_runs(terminal::is_there());
+    let interactive = command.is_empty();
+    let name = options.image.clone().unwrap_or_else(|| default.into());
+    let mut request = Request { name, packages: options.packages.clone(), ..Request::default() };
+    if let Some(directory) = &options.with {
+        // The tree is the working directory of everything that is started from here, not of the
+        // person.
+        let directory = std::path::absolute(directory)?;
+        if !directory.is_dir() {
+            bail!("--with {}: there is no such directory", directory.display());
+        }
+        request.directories.push(("mnt".into(), directory));
+    }
+    let image = make(&request)?;
+    let start = Start {
+        kernel: options.kernel,
+        mode: options.mode,
+        image: image.path,
+        command,
+        greet: interactive && !options.quiet,
+        environment: environment(options.quiet),
+        machine,
+    };
+    if interactive && !options.quiet {
+        eprintln!(
+            "mac: booting; Ctrl-A X leaves, `poweroff` ends it, {} has the system's log",
+            log_file().display()
+        );
+    }
+    let mut session = start.start("run")?;
+    let mut log = std::fs::File::create(log_file()).context("cannot write the log")?;
+    let terminal = Terminal::take(interactive);
+    let typed = read_keys(interactive);
+    let status = loop {
+        let readiness = Readiness::of(interactive);
+        let run = Run { session, log: Log::default(), readiness, verbose: options.verbose };
+        match run.pass_through(&typed, &mut log)? {
+            End::Restart if interactive => session = start.start("run")?,
+            End::Restart => bail!("the command has started the machine again"),
+            End::Status(status) => break status,
+        }
+    };
+    drop(terminal);
+    Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}
+
+/// What the guest is told about this terminal, for its init.
+fn environment(quiet: bool) -> Vec<(String, String)> {
+    let mut variables = Vec::new();
+    if quiet {
+        variables.push(("QUIET".to_string(), "1".to_string()));
+    }
+    // A terminal type that is no plain word would not survive the command line of the guest's
+    // kernel.
+    let plain =
+        |term: &String| term.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.+_".contains(&byte));
+    if let Some(term) = std::env::var("TERM").ok().filter(plain) {
+        variables.push(("TERM".to_string(), term));
+    }
+    if let Some((rows, columns)) = terminal::size() {
+        variables.push(("ROWS".to_string(), rows.to_string()));
+        variables.push(("COLUMNS".to_string(), columns.to_string()));
+    }
+    variables
+}
+
+struct Run {
+    session: Session,
+    log: Log,
+    /// A shell takes what is typed from the beginning.
+    readiness: Readiness,
+    verbose: bool,
+}
+
+/// How a guest ended.
+enum End {
+    /// With this status, or because the person has left.
+    Status(i32),
+    /// A program there wants the machine to start again.
+    Restart,
+}
+
+/// What the person has typed.
+enum Typed {
+    Bytes(Vec<u8>),
+    /// The end of the input.
+    End,
+    /// Ctrl-A X.
+    Leave,
+}
+
+/// The signal that ends a program whose output has no reader.
+const SIGPIPE: i32 = 13;
+
+/// The key before those that steer the emulator instead of the guest.
+const ESCAPE: u8 = 1;
+
+impl Run {
+    /// Passes everything through until the guest ends.
+    fn pass_through(mut self, typed: &Receiver<Typed>, file: &mut std::fs::File) -> Result<End> {
+        let mut terminal = std::io::stdout();
+        let mut leaving = false;
+        // What the guest has been told of this window; before it shows something, no program there
+        // listens.
+        let (mut told, mut listens) = (None, false);
+        loop {
+            match self.session.printed.recv_timeout(Duration::from_millis(20)) {
+                Ok(Printed::Terminal(bytes)) => {
+                    listens = true;
+                    let bytes = self.readiness.take(bytes);
+                    if !show(&mut terminal, &bytes)? {
+                        return Ok(End::Status(128 + SIGPIPE));
+                    }
+                }
+                Ok(Printed::Log(bytes)) => {
+                    self.log.take(&bytes);
+                    file.write_all(&bytes)?;
+                    if self.verbose {
+                        std::io::stderr().write_all(&bytes)?;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if let Some((rows, columns)) = terminal::size().filter(|&size| listens && told != Some(size)) {
+                self.session.resize(rows, columns);
+                told = Some((rows, columns));
+            }
+            // Before the command has its terminal, nothing would get what is typed.
+            while self.readiness.ready
+                && let Ok(typed) = typed.try_recv()
+            {
+                match typed {
+                    Typed::Bytes(bytes) => self.session.send(&bytes),
+                    // The character that ends the input of a terminal.
+                    Typed::End => self.session.send(b"\x04"),
+                    Typed::Leave => leaving = true,
+                }
+            }
+            if leaving {
+                eprint!("\r\nmac: left\r\n");
+                return Ok(End::Status(0));
+            }
+        }
+        if self.log.restarts {
+            return Ok(End::Restart);
+        }
+        let status = self.session.status(&self.log);
+        let status = status.with_context(|| {
+            format!("what the kernel and the servers said is in {}", log_file().display())
+        })?;
+        Ok(End::Status(status))
+    }
+}
+
+/// Reads what is typed, or what is piped in, on a thread of its own: it may never come.
+fn read_keys(interactive: bool) -> Receiver<Typed> {
+    let (sender, typed) = channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1024];
+        let mut escaped = false;
+        loop {
+            let count = match std::io::stdin().read(&mut buffer) {
+                Ok(count @ 1..) => count,
+                _ => {
+                    let _ = sender.send(Typed::End);
+                    return;
+                }
+            };
+            let mut bytes = Vec::new();
+            for byte in &buffer[..count] {
+                match (escaped, byte) {
+                    (true, b'x' | b'X') => {
+                        let _ = sender.send(Typed::Leave);
+                        return;
+                    }
+                    (false, &ESCAPE) if interactive => escaped = true,
+                    _ => {
+                        escaped = false;
+                        bytes.push(*byte);
+                    }
+                }
+            }
+            if sender.send(Typed::Bytes(bytes)).is_err() {
+                return;
+            }
+        }
+    });
+    typed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn what_runs(line: &[&str], at_terminal: bool) -> Vec<String> {
+        Line::parse_from([&["run"], line].concat()).options.what_runs(at_terminal)
+    }
+
+    #[test]
+    fn a_shell_without_a_terminal_runs_a_script_and_a_command_stays_as_it_is() {
+        assert!(what_runs(&[], true).is_empty());
+        for at_terminal in [true, false] {
+            assert_eq!(what_runs(&["--", "ls", "-l"], at_terminal), ["ls", "-l"]);
+        }
+        let command = what_runs(&[], false);
+        let mut shell = Command::new(&command[0]);
+        shell.args(&command[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        shell.stdin.take().unwrap().write_all(b"echo one\nexit 3\necho two\n").unwrap();
+        let output = shell.wait_with_output().unwrap();
+        assert_eq!((output.stdout.as_slice(), output.status.code()), (b"one\n".as_slice(), Some(3)));
+    }
+}

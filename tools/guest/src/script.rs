@@ -1,0 +1,158 @@
+//! Scripts of what a person types at a shell and what should appear then: `tests/interactive`.
+
+use anyhow::{Context, Result, bail};
+use mac_build::tree;
+use mac_machine::tap;
+use serde::Deserialize;
+use std::fs;
+use std::path::PathBuf;
+
+/// One script: a test.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Script {
+    pub(super) id: String,
+    pub(super) sentence: String,
+    pub(super) steps: Vec<Step>,
+    /// Whether the screen at the end is the same under Debian's own kernel; otherwise the reason.
+    #[serde(default)]
+    pub(super) differs: Option<String>,
+    /// Why the script cannot be played under Debian's own kernel at all.
+    #[serde(default)]
+    pub(super) only_here: Option<String>,
+    /// It ends the system instead of coming back to the prompt.
+    #[serde(default)]
+    pub(super) ends: bool,
+}
+
+/// What a person does, and then waits for. Everything that is given happens in this order.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Step {
+    /// Nothing is done before the machine rests. Programs may have a moment in which they miss what
+    /// is typed immediately after they have printed something, whatever system they run on.
+    #[serde(default)]
+    pub(super) rested: bool,
+    /// The window gets this size: rows and columns.
+    #[serde(default)]
+    pub(super) resize: Option<[u16; 2]>,
+    /// What is typed; \u0003 is Ctrl-C.
+    #[serde(default, rename = "type")]
+    pub(super) keys: String,
+    /// How often.
+    #[serde(default = "once")]
+    pub(super) times: usize,
+    /// Must appear after what was waited for before, as shown, without what steers the terminal.
+    #[serde(default)]
+    pub(super) expect: Vec<String>,
+    /// Lines with this in them must stand on the screen at the same time.
+    #[serde(default)]
+    pub(super) screen: Vec<String>,
+    /// The prompt must come back.
+    #[serde(default)]
+    pub(super) prompt: bool,
+    /// Seconds that a person waits for each of these.
+    #[serde(default = "patience")]
+    pub(super) patience: u64,
+    /// A picture of the screen then, for the documentation.
+    #[serde(default)]
+    pub(super) picture: Option<String>,
+}
+
+fn once() -> usize {
+    1
+}
+
+fn patience() -> u64 {
+    120
+}
+
+/// Where scripts are.
+fn directory() -> PathBuf {
+    tree::root().join("tests/interactive")
+}
+
+/// The file that holds what the screen shows at a script's end under Debian's own kernel.
+pub(super) fn recording(name: &str) -> PathBuf {
+    directory().join("expected").join(format!("{name}.txt"))
+}
+
+impl Script {
+    /// Reads the script of this name.
+    pub(super) fn read(name: &str) -> Result<Script> {
+        let path = directory().join(format!("{name}.toml"));
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let script: Script = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        if !tap::is_id(&script.id) {
+            bail!("{}: {:?} is not a test id like SHELL0001", path.display(), script.id);
+        }
+        Ok(script)
+    }
+
+    /// Whether its screen is compared with the one under Debian's own kernel.
+    pub(super) fn is_compared(&self) -> bool {
+        self.differs.is_none() && self.only_here.is_none() && !self.ends
+    }
+}
+
+/// A screen's text without what is another at each run: the process ids that a shell tells of its
+/// jobs.
+pub(super) fn comparable(text: &str) -> String {
+    let line = |line: &str| {
+        let job = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
+        match job {
+            Some((number, id)) if is_number(number) && is_number(id) => format!("[{number}] PID\n"),
+            _ => format!("{line}\n"),
+        }
+    };
+    text.lines().map(line).collect()
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mac_machine::suites;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_script_is_valid_belongs_to_one_suite_and_is_recorded_if_it_is_compared() {
+        let mut ids = HashSet::new();
+        let mut names = HashSet::new();
+        for suite in suites::read(suites::GUESTS).unwrap() {
+            for name in &suite.interactive {
+                let script = Script::read(name).unwrap();
+                assert!(ids.insert(script.id.clone()), "{} is not the only {}", name, script.id);
+                assert!(names.insert(format!("{name}.toml")), "{name} is in two suites");
+                let is_recorded = recording(name).is_file();
+                assert!(
+                    suite.pending.is_some() || is_recorded == script.is_compared(),
+                    "{name}: ./mac record"
+                );
+            }
+        }
+        for entry in fs::read_dir(directory()).unwrap().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            assert!(!name.ends_with(".toml") || names.contains(&name), "{name} belongs to no suite");
+        }
+    }
+
+    #[test]
+    fn the_book_compares_what_each_script_does_with_linux() {
+        let book = fs::read_to_string(tree::root().join("docs/src/at-the-shell.md")).unwrap();
+        for suite in suites::read(suites::GUESTS).unwrap() {
+            for name in &suite.interactive {
+                let row = format!("| `{name}` |");
+                assert!(book.contains(&row), "{name} is not in docs/src/at-the-shell.md");
+            }
+        }
+    }
+
+    #[test]
+    fn process_ids_are_not_compared() {
+        assert_eq!(comparable("[1] 312\n[2]+ Done  [3] 4\n[x] 3\n"), "[1] PID\n[2]+ Done  [3] 4\n[x] 3\n");
+    }
+}

@@ -1,0 +1,385 @@
+//! A guest on an emulated machine: what boots, its two serial ports, and how it ended.
+//!
+//! The first port carries what the kernel and the servers say, the second is the guest's terminal.
+
+use super::{linux, telnet};
+use anyhow::{Context, Result, bail};
+use mac_build::scratch::{Guard, Scratch, pass_on};
+use mac_build::tree;
+use mac_machine::boots;
+use mac_machine::monitor::{self, Monitor};
+use mac_machine::patience::Clock;
+use mac_machine::qemu::{self, Machine};
+use mac_machine::suites::Mode;
+use std::collections::VecDeque;
+use std::fs;
+use std::io::Write;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The kernel that the guest runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kernel {
+    /// Macadamia, with its Unix server
+    Macadamia,
+    /// Debian's own kernel, for comparison
+    Linux,
+}
+
+/// What is started.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// What it runs on.
+    pub kernel: Kernel,
+    /// How its system calls are delivered.
+    pub mode: Mode,
+    /// The root file system.
+    pub image: PathBuf,
+    /// The command and its arguments; none: the image's own init.
+    pub command: Vec<String>,
+    /// Whether the terminal says first what has been started.
+    pub greet: bool,
+    /// Variables for the command.
+    pub environment: Vec<(String, String)>,
+    /// The emulated machine; what boots on it is filled in here.
+    pub machine: Machine,
+}
+
+/// Something that a port printed.
+#[derive(Debug)]
+pub(crate) enum Printed {
+    /// What the kernel and the servers say.
+    Log(Vec<u8>),
+    /// What the guest writes to its terminal.
+    Terminal(Vec<u8>),
+}
+
+/// A running guest. It ends when this is dropped.
+pub(crate) struct Session {
+    child: Guard,
+    /// Disconnected once the machine has ended and everything has been read.
+    pub printed: Receiver<Printed>,
+    /// What is sent here is typed at the guest's terminal, by a thread of its own: the guest takes
+    /// it when it likes.
+    keyboard: Sender<Vec<u8>>,
+    /// Whether the line carries commands in addition to what is typed ([`telnet`]).
+    has_commands: bool,
+    /// Where QEMU's monitor listens.
+    monitor: PathBuf,
+    /// The machine's own time.
+    pub clock: Clock,
+    _scratch: Scratch,
+}
+
+impl Start {
+    /// Starts the machine.
+    pub(crate) fn start(&self, name: &str) -> Result<Session> {
+        let scratch = Scratch::new(name)?;
+        let socket = scratch.0.join("terminal");
+        let listener = UnixListener::bind(&socket).context("making the terminal's socket")?;
+        let mut machine = self.machine.clone();
+        let image = self.image(&scratch.0)?;
+        match self.kernel {
+            Kernel::Macadamia => self.macadamia(&mut machine, image, &scratch.0)?,
+            Kernel::Linux => linux::on(&mut machine, image, &self.environment)?,
+        }
+        let mut qemu = machine.command(&scratch.0)?;
+        qemu.args(["-serial", "stdio", "-chardev"]);
+        qemu.arg(format!("socket,id=terminal,path={}", qemu::value(&socket)?));
+        qemu.args(["-serial", "chardev:terminal"]);
+        let monitor = scratch.0.join("monitor");
+        monitor::listen(&mut qemu, &monitor)?;
+        let mut child =
+            Guard(qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot start QEMU")?);
+        let log = child.0.stdout.take().context("QEMU without standard output")?;
+        let (terminal, keyboard) = connect(&listener, &mut child)?;
+        let (sender, printed) = channel();
+        pass_on(log, sender.clone(), Printed::Log);
+        pass_on(terminal, sender, Printed::Terminal);
+        let has_commands = self.kernel == Kernel::Macadamia;
+        let (keyboard, clock) = (type_on(keyboard), Clock::of(child.0.id()));
+        Ok(Session { child, printed, keyboard, has_commands, monitor, clock, _scratch: scratch })
+    }
+
+    /// The image, for Linux with the command in it.
+    fn image(&self, scratch: &Path) -> Result<PathBuf> {
+        if self.kernel == Kernel::Macadamia || self.command.is_empty() {
+            return Ok(self.image.clone());
+        }
+        let mut words = Vec::new();
+        for word in &self.command {
+            words.extend_from_slice(word.as_bytes());
+            words.push(0);
+        }
+        let mut tree = super::tree::Tree::default();
+        tree.file("run/command", 0o644, words);
+        let mut both = fs::read(&self.image).with_context(|| format!("reading {}", self.image.display()))?;
+        both.extend(super::archive::pack(&tree));
+        let path = scratch.join(super::image::MODULE);
+        fs::write(&path, both).context("writing the image")?;
+        Ok(path)
+    }
+
+    fn macadamia(&self, machine: &mut Machine, image: PathBuf, scratch: &Path) -> Result<()> {
+        let configuration = scratch.join("boot.conf");
+        fs::write(&configuration, self.configuration()?).context("writing the boot configuration")?;
+        machine.modules = ["sigma0", "root", "boot.conf", "console", "unix", super::image::MODULE]
+            .map(String::from)
+            .to_vec();
+        machine.elsewhere =
+            [("boot.conf".to_string(), configuration), (super::image::MODULE.to_string(), image)].into();
+        Ok(())
+    }
+
+    /// What root starts.
+    fn configuration(&self) -> Result<String> {
+        let time =
+            SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?.as_secs();
+        let mut words =
+            vec![format!("mode={}", self.mode.name()), format!("time={time}"), "line=telnet".to_string()];
+        if self.greet {
+            words.push("greet".into());
+        }
+        words.extend(self.environment.iter().map(|(name, value)| format!("env={name}={}", escaped(value))));
+        if !self.command.is_empty() {
+            // The image's init sets the terminal for a command, whatever system it is.
+            words.push("-- /sbin/init --".into());
+            words.extend(self.command.iter().map(|word| escaped(word)));
+        }
+        Ok(CONFIGURATION.replace("ARGUMENTS", &words.join(" ")))
+    }
+}
+
+/// The servers that run guests.
+const CONFIGURATION: &str = include_str!("boot.conf");
+
+/// A word of the Unix server's arguments: no blank, nothing that the boot configuration takes for
+/// its own.
+fn escaped(word: &str) -> String {
+    if word.is_empty() {
+        return "\\e".into();
+    }
+    let escape = |byte: u8| match byte {
+        b'\\' | b'#' | 0..=b' ' | 0x7f.. => format!("\\x{byte:02x}"),
+        _ => char::from(byte).to_string(),
+    };
+    word.bytes().map(escape).collect()
+}
+
+/// Waits until QEMU has opened its end of the terminal, or has given up.
+fn connect(listener: &UnixListener, child: &mut Guard) -> Result<(UnixStream, UnixStream)> {
+    listener.set_nonblocking(true)?;
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                return Ok((stream.try_clone()?, stream));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                if let Some(status) = child.0.try_wait()? {
+                    bail!("QEMU ended with {status}");
+                }
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            Err(error) => return Err(error).context("waiting for QEMU"),
+        }
+    }
+}
+
+/// Writes what is to be typed as fast as it is taken, until no more is typed or taken.
+fn type_on(mut keyboard: UnixStream) -> Sender<Vec<u8>> {
+    let (sender, typed) = channel::<Vec<u8>>();
+    std::thread::spawn(move || {
+        while let Ok(bytes) = typed.recv() {
+            if keyboard.write_all(&bytes).and_then(|()| keyboard.flush()).is_err() {
+                break;
+            }
+        }
+    });
+    sender
+}
+
+impl Session {
+    /// Types at the guest's terminal. A machine that has ended takes nothing; that it has is
+    /// noticed elsewhere.
+    pub(crate) fn send(&self, bytes: &[u8]) {
+        let typed = if self.has_commands { telnet::text(bytes) } else { bytes.to_vec() };
+        let _ = self.keyboard.send(typed);
+    }
+
+    /// Tells the guest the size of the window in which its terminal is shown, if the line has a way
+    /// to say so.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        if self.has_commands {
+            let _ = self.keyboard.send(telnet::window_size(rows, columns));
+        }
+    }
+
+    /// A connection to QEMU's monitor.
+    pub(crate) fn monitor(&self) -> Result<Monitor> {
+        Monitor::connect(&self.monitor)
+    }
+
+    /// Whether a machine that prints nothing rests each time it is looked at.
+    pub(crate) fn stands_still(&self) -> bool {
+        monitor::stands_still(&self.monitor)
+    }
+
+    /// Asks a machine that hangs where it is; returns what it says on its log, and QEMU's
+    /// registers.
+    pub(crate) fn interrogate(&self) -> Vec<u8> {
+        let registers = monitor::interrogate(&self.monitor);
+        let mut said = Vec::new();
+        while let Ok(printed) = self.clock.receive(&self.printed, boots::ANSWER) {
+            if let Printed::Log(bytes) = printed {
+                said.extend(bytes);
+            }
+        }
+        said.extend(registers.bytes());
+        said
+    }
+
+    /// The status with which the guest ended, after the ports have been read to their ends.
+    ///
+    /// # Errors
+    /// The log names none: the machine has stopped by itself. The error has the last lines of the
+    /// log.
+    pub(crate) fn status(&mut self, log: &Log) -> Result<i32> {
+        let status = self.child.0.wait().context("waiting for QEMU")?;
+        log.status.with_context(|| {
+            format!(
+                "the machine stopped before the command had ended (QEMU: {status}):\n{}",
+                log.last_lines()
+            )
+        })
+    }
+}
+
+/// How many of the last lines of the log are kept.
+const LAST_LINES: usize = 16;
+
+/// The log's lines, and what they say about the guest's end.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    partial: Vec<u8>,
+    last: VecDeque<String>,
+    pub status: Option<i32>,
+    /// Whether the machine was to start again.
+    pub(crate) restarts: bool,
+}
+
+impl Log {
+    /// Takes what has been printed.
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            if *byte != b'\n' {
+                self.partial.push(*byte);
+                continue;
+            }
+            let line = String::from_utf8_lossy(&self.partial).trim_end().to_string();
+            let status = line.trim().strip_prefix("guest: status ").and_then(|status| status.parse().ok());
+            self.status = status.or(self.status);
+            self.restarts |= line.trim() == "unix: the machine starts anew";
+            if self.last.len() == LAST_LINES {
+                self.last.pop_front();
+            }
+            self.last.push_back(line);
+            self.partial.clear();
+        }
+    }
+
+    /// What was printed last, a line to a line.
+    fn last_lines(&self) -> String {
+        let partial = String::from_utf8_lossy(&self.partial);
+        let lines: Vec<&str> = self.last.iter().map(String::as_str).chain([partial.trim_end()]).collect();
+        format!("  {}", lines.join("\n  ").trim_end())
+    }
+}
+
+/// What the image's init writes to the terminal once it is as a command wants it: a control
+/// sequence that shows nothing.
+const READY: &[u8] = b"\x1b_guest ready\x1b\\";
+
+/// Waits for the moment from which on a command gets what is typed.
+#[derive(Debug)]
+pub(crate) struct Readiness {
+    pub ready: bool,
+    /// What may be the beginning of the sign.
+    kept: Vec<u8>,
+}
+
+impl Readiness {
+    /// For a shell there is nothing to wait for.
+    pub(crate) fn of(interactive: bool) -> Readiness {
+        Readiness { ready: interactive, kept: Vec::new() }
+    }
+
+    /// Takes what the terminal showed; returns it without the sign.
+    pub(crate) fn take(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        if self.ready {
+            return bytes;
+        }
+        self.kept.extend(bytes);
+        if let Some(at) = self.kept.windows(READY.len()).position(|part| part == READY) {
+            self.ready = true;
+            self.kept.drain(at..at + READY.len());
+            return std::mem::take(&mut self.kept);
+        }
+        let open =
+            (0..self.kept.len()).find(|&at| READY.starts_with(&self.kept[at..])).unwrap_or(self.kept.len());
+        self.kept.drain(..open).collect()
+    }
+}
+
+/// Where the log of a run for a person is kept.
+pub(crate) fn log_file() -> PathBuf {
+    tree::target().join("run.log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_escaped_for_the_server() {
+        assert_eq!(escaped("plain-word"), "plain-word");
+        assert_eq!(escaped(""), "\\e");
+        assert_eq!(escaped("a b#c\\"), "a\\x20b\\x23c\\x5c");
+    }
+
+    #[test]
+    fn the_sign_is_taken_out() {
+        let shown = [b"before ", READY, b"after"].concat();
+        for size in 1..shown.len() {
+            let mut readiness = Readiness::of(false);
+            let seen: Vec<u8> = shown.chunks(size).flat_map(|chunk| readiness.take(chunk.to_vec())).collect();
+            assert_eq!(seen, b"before after");
+            assert!(readiness.ready);
+        }
+    }
+
+    #[test]
+    fn the_status_is_found_in_the_log() {
+        let mut log = Log::default();
+        log.take(b"[ 1.0] up\r\nguest: sta");
+        log.take(b"tus 137\r\n[ 2.0] Power down\r\n");
+        assert_eq!((log.status, log.restarts), (Some(137), false));
+        log.take(b"unix: the machine starts anew\r\n");
+        assert!(log.restarts);
+    }
+
+    #[test]
+    fn the_last_lines_of_the_log_are_kept() {
+        let mut log = Log::default();
+        for line in 0..2 * LAST_LINES {
+            log.take(format!("line {line}\r\n").as_bytes());
+        }
+        log.take(b"panic: no mem");
+        let last = log.last_lines();
+        assert!(last.starts_with(&format!("  line {LAST_LINES}\n")), "{last}");
+        assert!(last.ends_with("\n  panic: no mem"), "{last}");
+    }
+}

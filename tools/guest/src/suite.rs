@@ -1,0 +1,221 @@
+//! Guest tests: scripts on an image, and what each printed compared with what it prints under
+//! Debian's own kernel.
+
+use super::script::Script;
+use super::session::{Kernel, Log, Printed, Session, Start};
+use super::{Request, go, make};
+use anyhow::{Context, Result, bail};
+use mac_build::scratch::file_name;
+use mac_build::{guests, tree};
+use mac_machine::boots::Verdict;
+use mac_machine::suites::{Run, Suite};
+use mac_machine::symbolise::Symboliser;
+use mac_machine::tap::{self, Outcome, Test};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Instant;
+
+/// How many lines of the log a failure report shows.
+const TAIL: usize = 60;
+
+/// Where scripts and recordings are.
+pub(super) fn directory() -> PathBuf {
+    tree::root().join("tests/guests")
+}
+
+/// The file that holds what a script prints under Debian's own kernel.
+pub(super) fn recording(image: &str, test: &str) -> PathBuf {
+    directory().join("expected").join(image).join(format!("{test}.txt"))
+}
+
+/// What came of one boot.
+pub(super) struct Outcomes {
+    /// Each script that has ended, in order, with what it printed and its status.
+    pub(super) ended: Vec<(String, String)>,
+    /// Why it stopped before all were done.
+    pub(super) trouble: Option<String>,
+    seconds: f64,
+    log: PathBuf,
+}
+
+/// Boots a suite on Macadamia and compares.
+pub(crate) fn run(run: &Run) -> Result<Verdict> {
+    let outcomes = boot(run, Kernel::Macadamia)?;
+    let image = run.suite.image.as_deref().unwrap_or_default();
+    let mut verdict = Verdict { seconds: outcomes.seconds, log: outcomes.log.clone(), ..Verdict::default() };
+    for name in &run.suite.guest {
+        let (id, sentence) = about(name)?;
+        let expected = fs::read_to_string(recording(image, name))
+            .with_context(|| format!("what {name} prints has not been recorded: ./mac record"))?;
+        let printed = outcomes.ended.iter().find(|(ended, _)| ended == name).map(|(_, printed)| printed);
+        let outcome = if printed == Some(&expected) { Outcome::Passed } else { Outcome::Failed };
+        if let Some(printed) = printed.filter(|_| outcome == Outcome::Failed) {
+            verdict.tail.push(format!("{name}: what Linux prints (-) and what was printed (+):"));
+            verdict.tail.extend(difference(run, name, image, printed)?);
+        }
+        verdict.tests.push(Test { id, sentence, outcome });
+    }
+    if let Some(trouble) = outcomes.trouble {
+        verdict.failures.push(trouble);
+        let log = fs::read(&outcomes.log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        let symboliser = Symboliser::new(
+            ["kernel", "root", "unix"].map(|name| tree::boot().join(name)).iter().map(PathBuf::as_path),
+        );
+        for line in &lines[lines.len().saturating_sub(TAIL)..] {
+            verdict.tail.push(line.trim_end().to_string());
+            verdict.tail.extend(symboliser.explain(line).into_iter().map(|more| format!("    {more}")));
+        }
+    }
+    Ok(verdict)
+}
+
+/// The first lines in which what was printed differs from the recording.
+fn difference(run: &Run, name: &str, image: &str, printed: &str) -> Result<Vec<String>> {
+    let file = tree::target().join("test-logs").join(format!("{}-{name}.txt", file_name(&run.name)));
+    fs::write(&file, printed).with_context(|| format!("cannot write {}", file.display()))?;
+    let mut diff = Command::new("diff");
+    let output = diff
+        .args(["-a", "-U1"])
+        .arg(recording(image, name))
+        .arg(&file)
+        .output()
+        .context("cannot start diff")?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().skip(2).take(30).map(String::from).collect())
+}
+
+/// A script's test id and sentence, from its second line: `# GUEST0001 what it shows`.
+fn about(name: &str) -> Result<(String, String)> {
+    let path = directory().join("scripts").join(format!("{name}.sh"));
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let line = text.lines().nth(1).and_then(|line| line.strip_prefix("# ")?.split_once(' '));
+    match line {
+        Some((id, sentence)) if tap::is_id(id) => Ok((id.to_string(), sentence.to_string())),
+        _ => bail!("{}: the second line is not `# GUEST0001 what it shows`", path.display()),
+    }
+}
+
+/// The ids of a suite's scripts.
+pub fn ids(suite: &Suite) -> Result<Vec<String>> {
+    let guests = suite.guest.iter().map(|name| Ok(about(name)?.0));
+    guests.chain(suite.interactive.iter().map(|name| Ok(Script::read(name)?.id))).collect()
+}
+
+/// The image of a suite, with the scripts and the programs that they run.
+fn image(name: &str) -> Result<PathBuf> {
+    let mut request = Request { name: name.into(), ..Request::default() };
+    request.directories.push(("tests".into(), directory().join("scripts")));
+    for (name, file) in guests::tests()?.into_iter().chain([("go-program".to_string(), go::program()?)]) {
+        request.files.push((format!("tests/bin/{name}"), file));
+    }
+    Ok(make(&request)?.path)
+}
+
+/// Boots a suite and collects what its scripts print.
+pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
+    let mut command = vec!["/tests/run".to_string()];
+    command.extend(run.suite.guest.iter().cloned());
+    let start = Start {
+        kernel,
+        mode: run.mode,
+        image: image(run.suite.image.as_deref().unwrap_or_default())?,
+        command,
+        greet: false,
+        environment: Vec::new(),
+        machine: run.machine.clone(),
+    };
+    let log = tree::target().join("test-logs").join(format!("{}.log", file_name(&run.name)));
+    fs::create_dir_all(log.parent().unwrap_or(Path::new("/")))?;
+    let started = Instant::now();
+    let mut session = start.start(&run.name)?;
+    let (printed, trouble) = watch(&mut session, run, &log)?;
+    drop(session);
+    Ok(Outcomes { ended: ended(&printed), trouble, seconds: started.elapsed().as_secs_f64(), log })
+}
+
+/// Reads both ports until the machine ends, keeping them in the log file; returns what the terminal
+/// showed, and why it was not enough.
+fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Option<String>)> {
+    let mut file = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    let mut said = Log::default();
+    let mut terminal = Vec::new();
+    loop {
+        match session.clock.receive(&session.printed, run.quiet) {
+            Ok(Printed::Terminal(bytes)) => {
+                file.write_all(&bytes)?;
+                terminal.extend_from_slice(&bytes);
+            }
+            Ok(Printed::Log(bytes)) => {
+                file.write_all(&bytes)?;
+                said.take(&bytes);
+            }
+            Err(RecvTimeoutError::Timeout) if session.stands_still() => {
+                file.write_all(&session.interrogate())?;
+                return Ok((terminal, Some(format!("hung: nothing printed for {} s", run.quiet.as_secs()))));
+            }
+            // A script may be at work for longer than that before it prints.
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if session.clock.elapsed() > run.limit {
+            file.write_all(&session.interrogate())?;
+            return Ok((terminal, Some(format!("still running after {} s", run.limit.as_secs()))));
+        }
+    }
+    let trouble = match session.status(&said) {
+        Ok(0) => None,
+        Ok(status) => Some(format!("the tests ended with status {status}")),
+        Err(error) => Some(format!("{error:#}")),
+    };
+    Ok((terminal, trouble))
+}
+
+/// What stands between the marks that `tests/guests/scripts/run` prints: name, and output with
+/// status.
+fn ended(terminal: &[u8]) -> Vec<(String, String)> {
+    let text = String::from_utf8_lossy(terminal).replace('\r', "");
+    let mut rest = text.as_str();
+    let mut ended = Vec::new();
+    while let Some((_, behind)) = rest.split_once("=== begin ") {
+        let Some((name, behind)) = behind.split_once('\n') else { break };
+        let Some((output, behind)) = behind.split_once(&format!("\n=== end {name} ")) else { break };
+        let Some((status, behind)) = behind.split_once('\n') else { break };
+        ended.push((name.to_string(), format!("{output}\nstatus {status}\n")));
+        rest = behind;
+    }
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mac_machine::suites;
+
+    #[test]
+    fn marks_divide_the_output() {
+        let printed = b"noise\r\n=== begin one\r\na\r\nb\r\n\r\n=== end one 0\r\n=== begin two\r\n=== not a mark\r\n\n=== end two 3\n";
+        let ended = ended(printed);
+        assert_eq!(ended[0], ("one".to_string(), "a\nb\n\nstatus 0\n".to_string()));
+        assert_eq!(ended[1], ("two".to_string(), "=== not a mark\n\nstatus 3\n".to_string()));
+        assert_eq!(ended.len(), 2);
+    }
+
+    #[test]
+    fn every_test_is_described_and_recorded() {
+        let mut names = std::collections::HashMap::new();
+        for suite in suites::read(suites::GUESTS).unwrap() {
+            for test in &suite.guest {
+                let (id, _) = about(test).unwrap();
+                let other = names.insert(id, test.clone());
+                assert!(other.is_none_or(|other| other == *test), "{test}: its id is another test's, too");
+                let recording = recording(suite.image.as_deref().unwrap(), test);
+                let is_there = suite.pending.is_some() || recording.is_file();
+                assert!(is_there, "{} is missing: ./mac record", recording.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What system calls cost programs of Linux: the same program and image under the Unix server, in
+//! each mode, and under Debian's own kernel.
+
+use super::series::{self, Measurement, Series};
+use super::{Report, empty_report, report::number};
+use anyhow::{Context, Result, anyhow, bail};
+use mac_build::guests;
+use mac_guest::Kernel;
+use mac_machine::suites::{Mode, Overrides, Suite};
+use std::fmt::Write;
+
+/// The counters: a mode's name, or this for Debian's kernel.
+const LINUX: &str = "linux";
+
+/// Boots the programs of `benchmark.guest` on each kernel and collects what they print.
+pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
+    let runs = benchmark
+        .runs(&Overrides::default())
+        .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
+    let first = runs.first().context("a benchmark without a machine")?.clone();
+    let request = request(benchmark)?;
+    let boots = runs
+        .into_iter()
+        .map(|run| (run.mode.name(), Kernel::Macadamia, run.mode, run.machine))
+        .chain([(LINUX, Kernel::Linux, Mode::Exception, first.machine)]);
+    let mut measurements = Vec::new();
+    for (counter, kernel, mode, machine) in boots {
+        for program in &benchmark.guest {
+            let command = [format!("/tests/bin/{program}")];
+            let printed = mac_guest::output(&request, kernel, mode, machine.clone(), &command)
+                .with_context(|| format!("{program}, {counter}"))?;
+            let found = parse(&printed, counter)?;
+            println!("{program}, {counter}: {} measurements", found.len());
+            measurements.extend(found);
+        }
+    }
+    Ok(Report { series: series::collect(&numbered(measurements)), ..empty_report()? })
+}
+
+/// The image with the programs that measure.
+pub(super) fn request(benchmark: &Suite) -> Result<mac_guest::Request> {
+    Ok(mac_guest::Request {
+        name: benchmark.image.clone().unwrap_or_default(),
+        files: guests::benchmarks()?
+            .into_iter()
+            .map(|(name, file)| (format!("tests/bin/{name}"), file))
+            .collect(),
+        ..mac_guest::Request::default()
+    })
+}
+
+/// The measurements with their order before their names: that of Linux, which has every call. Those
+/// that only we have follow.
+fn numbered(mut measurements: Vec<Measurement>) -> Vec<Measurement> {
+    let mut names: Vec<String> = Vec::new();
+    let (linux, ours): (Vec<_>, Vec<_>) = measurements.iter().partition(|found| found.counter == LINUX);
+    for measurement in linux.into_iter().chain(ours) {
+        if !names.contains(&measurement.test) {
+            names.push(measurement.test.clone());
+        }
+    }
+    for measurement in &mut measurements {
+        let index = names.iter().position(|name| *name == measurement.test).unwrap_or(names.len());
+        measurement.test = format!("{index:03} {}", measurement.test);
+    }
+    measurements
+}
+
+/// Lines of a name, spaces, and a number.
+pub(super) fn parse(printed: &str, counter: &str) -> Result<Vec<Measurement>> {
+    let mut found = Vec::new();
+    for line in printed.lines().filter(|line| !line.trim().is_empty()) {
+        let (name, value) =
+            line.trim().rsplit_once(' ').with_context(|| format!("{line:?} is no measurement"))?;
+        let value: f64 = value.parse().with_context(|| format!("{line:?} is no measurement"))?;
+        let test = name.trim_end().to_string();
+        found.push(Measurement { test, parameter: 0.0, counter: counter.into(), value });
+    }
+    if found.is_empty() {
+        bail!("nothing was measured");
+    }
+    Ok(found)
+}
+
+/// The table in Markdown.
+pub(super) fn table(report: &Report) -> String {
+    let mut table = String::from(
+        "| operation | exception mode | bounce mode | Linux | exception mode / Linux |\n|---|---|---|---|---|\n",
+    );
+    let value = |test: &str, counter: &str| {
+        let is = |series: &&Series| series.test == test && series.counter == counter;
+        report.series.iter().find(is).map(|series| series.smallest().value)
+    };
+    let mut tests: Vec<&str> = report.series.iter().map(|series| series.test.as_str()).collect();
+    tests.dedup();
+    for test in tests {
+        let shown = |counter| value(test, counter).map_or_else(|| "-".into(), |value| number(value.round()));
+        let ratio =
+            value(test, Mode::Exception.name()).zip(value(test, LINUX)).map(|(ours, theirs)| ours / theirs);
+        let name = test.split_once(' ').map_or(test, |(_, name)| name);
+        let (exception, bounce) = (shown(Mode::Exception.name()), shown(Mode::Bounce.name()));
+        let ratio = ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.1}"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(table, "| {name} | {exception} | {bounce} | {} | {ratio} |", shown(LINUX));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_program_prints_becomes_the_table() {
+        let parsed = |text, counter| parse(text, counter).unwrap();
+        let mut measurements = parsed("getpid       1000\nstat /        8000\n", "exception");
+        measurements.extend(parsed("getpid        500\nsemop      900\nstat /       16000\n", LINUX));
+        let report = Report { series: series::collect(&numbered(measurements)), ..Report::default() };
+        let table = table(&report);
+        let rows: Vec<&str> = table.lines().skip(2).collect();
+        let semop = "| semop | - | - | 900 | - |";
+        assert_eq!(
+            rows,
+            ["| getpid | 1000 | - | 500 | 2.0 |", semop, "| stat / | 8000 | - | 16 000 | 0.5 |"]
+        );
+        assert!(parse("", LINUX).is_err() && parse("oops", LINUX).is_err() && parse("a b", LINUX).is_err());
+    }
+}

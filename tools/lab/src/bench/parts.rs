@@ -1,0 +1,219 @@
+//! In which parts of the system a profile's instructions are: for each operation a bar, stacked of
+//! the parts.
+
+use super::chart::{self, Bar};
+use super::profile::Profiled;
+use super::report::number;
+use super::series::{self, Measurement};
+use super::{Report, empty_report, published};
+use anyhow::Result;
+use mac_build::{build, tree};
+use mac_machine::symbolise::Place;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Parts with less than this share of every operation are one, called [`REST`].
+const LEAST: f64 = 0.02;
+const REST: &str = "everything else";
+
+/// Which part of the system an instruction belongs to: of the kernel what it works on, of the
+/// others the library.
+fn part(place: &Place) -> String {
+    let outer = place.functions.first().map_or("?", String::as_str);
+    let path = outer.trim_start_matches(['<', '&']);
+    let crate_name = path.split([':', ' ']).next().unwrap_or(path);
+    match place.image.as_str() {
+        "kernel" => match path {
+            // What entry code calls has a plain name, too.
+            "map_page" | "unmap_page" => "kernel: mappings and memory".into(),
+            "read_registers" | "read_schedule" => "kernel: the rest".into(),
+            _ if !path.contains("::") && !["memcpy", "memset", "memmove", "memcmp"].contains(&path) => {
+                "kernel: entry, exit and fast path".into()
+            }
+            _ if path.starts_with("kernel::mapping") || path.starts_with("kernel::memory") => {
+                "kernel: mappings and memory".into()
+            }
+            _ if !path.contains("::") => "kernel: copying and clearing".into(),
+            _ => "kernel: the rest".into(),
+        },
+        "?" => "kernel: entry, exit and fast path".into(),
+        "unix" => match crate_name {
+            "machine" | "l4" | "x2" => "server: machine layer (messages, events, threads)".into(),
+            "mach" => "server: Mach library (memory, tasks)".into(),
+            "memcpy" | "memset" | "memmove" | "memcmp" | "compiler_builtins" => {
+                "server: copying and clearing".into()
+            }
+            "rt" | "alloc" | "talc" => "server: executor and heap".into(),
+            _ => "server: Unix".into(),
+        },
+        "root" => "root".into(),
+        image => format!("program {image}"),
+    }
+}
+
+/// The parts of each operation, in instructions an operation.
+fn report(profiles: &[Profiled]) -> Result<Report> {
+    let mut sums: Vec<BTreeMap<String, f64>> = Vec::new();
+    for (name, profile) in profiles {
+        let mut parts = BTreeMap::new();
+        for (place, count) in profile {
+            *parts.entry(part(place)).or_default() += *count as f64 / name.operations.max(1) as f64;
+        }
+        sums.push(parts);
+    }
+    let matters = |part: &String| {
+        sums.iter().any(|parts| {
+            let total: f64 = parts.values().sum();
+            parts.get(part).is_some_and(|value| *value >= LEAST * total)
+        })
+    };
+    let mut measurements = Vec::new();
+    for (index, ((name, _), parts)) in profiles.iter().zip(&sums).enumerate() {
+        let mut shown: BTreeMap<String, f64> = BTreeMap::new();
+        for (part, value) in parts {
+            *shown.entry(if matters(part) { part.clone() } else { REST.into() }).or_default() += value;
+        }
+        measurements.extend(shown.into_iter().map(|(part, value)| Measurement {
+            test: format!("{index:02} {}", name.region),
+            parameter: 0.0,
+            counter: part,
+            value: (value * 10.0).round() / 10.0,
+        }));
+    }
+    Ok(Report { series: series::collect(&measurements), ..empty_report()? })
+}
+
+/// The operations in their order, each with its parts.
+fn operations(report: &Report) -> Vec<(&str, BTreeMap<&str, f64>)> {
+    let mut operations: Vec<(&str, BTreeMap<&str, f64>)> = Vec::new();
+    for series in &report.series {
+        if operations.last().is_none_or(|(test, _)| *test != series.test) {
+            operations.push((&series.test, BTreeMap::new()));
+        }
+        if let Some((_, parts)) = operations.last_mut() {
+            parts.insert(&series.counter, series.smallest().value);
+        }
+    }
+    for (test, _) in &mut operations {
+        *test = test.split_once(' ').map_or(*test, |(_, name)| name);
+    }
+    operations
+}
+
+/// The parts' names, those of the kernel first.
+fn names<'a>(operations: &[(&str, BTreeMap<&'a str, f64>)]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = operations.iter().flat_map(|(_, parts)| parts.keys().copied()).collect();
+    names.sort_unstable_by_key(|name| (*name == REST, *name));
+    names.dedup();
+    names
+}
+
+/// A row for each part, a column for each operation.
+pub(super) fn table(report: &Report) -> String {
+    let operations = operations(report);
+    let headings: Vec<&str> = operations.iter().map(|(name, _)| *name).collect();
+    let mut table = format!("| part | {} |\n|---|{}\n", headings.join(" | "), "---|".repeat(headings.len()));
+    for part in names(&operations) {
+        let cell = |(_, parts): &(&str, BTreeMap<&str, f64>)| {
+            parts.get(part).map_or_else(String::new, |value| number(value.round()))
+        };
+        let cells: Vec<String> = operations.iter().map(cell).collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(table, "| {part} | {} |", cells.join(" | "));
+    }
+    let total = |(_, parts): &(&str, BTreeMap<&str, f64>)| number(parts.values().sum::<f64>().round());
+    let totals: Vec<String> = operations.iter().map(total).collect();
+    let _ = writeln!(table, "| **all** | {} |", totals.join(" | "));
+    table
+}
+
+/// The picture.
+fn svg(report: &Report) -> String {
+    let operations = operations(report);
+    let names = names(&operations);
+    let bars: Vec<Bar<'_>> = operations
+        .iter()
+        .map(|(name, parts)| Bar {
+            name,
+            parts: names.iter().map(|part| parts.get(part).copied().unwrap_or(0.0)).collect(),
+        })
+        .collect();
+    chart::stacked(&bars, &names, "instructions")
+}
+
+/// Writes the parts of a profile to `target/bench`, or into the book.
+pub(super) fn write(name: &str, profiles: &[Profiled], publish: bool) -> Result<()> {
+    let (report, name) = (report(profiles)?, format!("{name}-parts"));
+    let mut directory = tree::target().join("bench");
+    if publish {
+        published::write(&name, &report)?;
+        directory = tree::root().join("docs/src/pictures");
+    }
+    let picture = directory.join(format!("{name}.svg"));
+    build::write_if_changed(&picture, svg(&report).as_bytes())?;
+    println!("\n{}{}", table(&report), picture.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::profile::Profile;
+    use crate::bench::regions::Name;
+
+    fn place(image: &str, function: &str) -> Place {
+        Place { image: image.into(), functions: vec![function.into(), "core::ptr::read".into()] }
+    }
+
+    #[test]
+    fn functions_belong_to_parts() {
+        for (image, function, expected) in [
+            ("kernel", "fast_ipc", "kernel: entry, exit and fast path"),
+            ("kernel", "map_page", "kernel: mappings and memory"),
+            ("kernel", "memcpy", "kernel: copying and clearing"),
+            ("kernel", "kernel::mapping::map::map", "kernel: mappings and memory"),
+            ("kernel", "kernel::dispatch::dispatch", "kernel: the rest"),
+            (
+                "unix",
+                "<machine::Worker as core::ops::Drop>::drop",
+                "server: machine layer (messages, events, threads)",
+            ),
+            ("unix", "unix_server::calls::read", "server: Unix"),
+            ("calls", "syscall", "program calls"),
+        ] {
+            assert_eq!(part(&place(image, function)), expected);
+        }
+    }
+
+    #[test]
+    fn the_table_has_every_part_and_the_sum() {
+        let profile = Profile::from([
+            (place("kernel", "fast_ipc"), 700),
+            (place("unix", "unix::read"), 300),
+            (place("root", "root::run"), 5),
+        ]);
+        let name = Name { region: "read".into(), operations: 10 };
+        let report = report(&[(name, profile)]).unwrap();
+        let rows: Vec<String> = table(&report).lines().skip(2).map(String::from).collect();
+        assert_eq!(
+            rows,
+            [
+                "| kernel: entry, exit and fast path | 70 |",
+                "| server: Unix | 30 |",
+                "| everything else | 1 |",
+                "| **all** | 101 |"
+            ]
+        );
+        assert!(svg(&report).contains("server: Unix"));
+    }
+
+    #[test]
+    fn the_books_picture_is_that_of_the_results() {
+        let picture = tree::root().join("docs/src/pictures/guests-parts.svg");
+        let of_the_results = svg(&published::read("guests-parts").unwrap());
+        assert!(
+            std::fs::read_to_string(picture).unwrap() == of_the_results,
+            "./mac bench guests --profile --publish"
+        );
+    }
+}

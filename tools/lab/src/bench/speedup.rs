@@ -1,0 +1,172 @@
+//! What several processors are good for: the same work on machines with one, two and four, under
+//! the Unix server and under Debian's own kernel, counted on each processor by the plugin.
+//!
+//! Not under instruction counting: several processors that take turns do not share work as they
+//! would (docs/src/measuring.md). So a time says nothing. What is compared is what the processor
+//! does that has most to do, with what the one does that has everything to do.
+
+use super::guests::{self, parse};
+use super::person::column;
+use super::regions::{self, Region};
+use super::report::number;
+use super::{Report, empty_report, plugin};
+use anyhow::{Context, Result, anyhow};
+use mac_build::tree;
+use mac_guest::Kernel;
+use mac_machine::qemu;
+use mac_machine::suites::{Overrides, Suite};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+
+/// How the values were counted.
+const METHOD: &str =
+    "QEMU TCG, no instruction counting: instructions that the plugin sees each processor execute";
+
+/// Boots the programs of `benchmark.guest` on each kernel and each number of processors.
+pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
+    let runs = benchmark
+        .runs(&Overrides::default())
+        .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
+    let (request, plugin) = (guests::request(benchmark)?, plugin()?);
+    let directory = tree::target().join("bench/counts");
+    fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
+    let out = directory.join(format!("{}.jsonl", benchmark.name));
+    let mut report = Report { method: METHOD.into(), ..empty_report()? };
+    for run in &runs {
+        for kernel in [Kernel::Macadamia, Kernel::Linux] {
+            for program in &benchmark.guest {
+                let mut machine = run.machine.clone();
+                let option = format!("{plugin},work=on,out={}", qemu::value(&out)?);
+                machine.extra.extend(["-plugin".into(), option]);
+                let (command, cpus) = ([format!("/tests/bin/{program}")], machine.cpus);
+                let what = || format!("{program}, {}, {cpus} processors", column(kernel));
+                let printed =
+                    mac_guest::output(&request, kernel, run.mode, machine, &command).with_context(what)?;
+                let counted =
+                    fs::read_to_string(&out).with_context(|| format!("reading {}", out.display()))?;
+                report.regions.extend(named(&printed, &counted, kernel, cpus).with_context(what)?);
+                println!("{}: counted", what());
+            }
+        }
+    }
+    // Order of the pieces of work, which the names begin with.
+    report.regions.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(report)
+}
+
+/// What the plugin counted of each piece of work; a region's name is that of the work, the kernel
+/// and the number of processors.
+fn named(printed: &str, counted: &str, kernel: Kernel, cpus: u32) -> Result<Vec<Region>> {
+    let names: Vec<regions::Name> = parse(printed, "parts")?
+        .into_iter()
+        .enumerate()
+        .map(|(index, part)| regions::Name {
+            region: format!("{index:02} {}/{cpus}/{}", part.test, column(kernel)),
+            operations: part.value as u64,
+        })
+        .collect();
+    regions::join(&names, counted)
+}
+
+/// One piece of work on one machine: what its processors did.
+struct Run<'a> {
+    work: &'a str,
+    cpus: &'a str,
+    kernel: &'a str,
+    processors: Vec<&'a Region>,
+}
+
+impl Run<'_> {
+    fn most(&self) -> u64 {
+        self.processors.iter().map(|region| sum(region, "instructions")).max().unwrap_or(0)
+    }
+}
+
+/// A count of kernel and user together.
+fn sum(region: &Region, counter: &str) -> u64 {
+    let of = |mode: &BTreeMap<String, u64>| mode.get(counter).copied().unwrap_or(0);
+    of(&region.user) + of(&region.kernel)
+}
+
+/// Millions, as a person reads them.
+fn millions(count: u64) -> String {
+    number((count as f64 / 1e5).round() / 10.0)
+}
+
+fn runs(report: &Report) -> Vec<Run<'_>> {
+    let mut runs: Vec<Run<'_>> = Vec::new();
+    let mut last = "";
+    for region in &report.regions {
+        let mut words = region.name.rsplitn(3, '/');
+        let (Some(kernel), Some(cpus), Some(work)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
+        if region.name != last {
+            runs.push(Run { work, cpus, kernel, processors: Vec::new() });
+            last = &region.name;
+        }
+        if let Some(run) = runs.last_mut() {
+            run.processors.push(region);
+        }
+    }
+    runs
+}
+
+/// The table in Markdown: for each piece of work and number of processors what each processor did,
+/// and the speed-ups.
+pub(super) fn table(report: &Report) -> String {
+    let mut table = String::from(
+        "| work | processors | Macadamia, each | speed-up | Linux, each | speed-up |\n|---|---|---|---|---|---|\n",
+    );
+    let runs = runs(report);
+    let find = |work: &str, cpus: &str, kernel: Kernel| {
+        runs.iter().find(|run| run.work == work && run.cpus == cpus && run.kernel == column(kernel))
+    };
+    for run in runs.iter().filter(|run| run.kernel == column(Kernel::Macadamia)) {
+        let cells = [Kernel::Macadamia, Kernel::Linux].map(|kernel| {
+            let Some(here) = find(run.work, run.cpus, kernel) else { return "- | -".into() };
+            let each: Vec<String> =
+                here.processors.iter().map(|region| millions(sum(region, "instructions"))).collect();
+            let speedup = find(run.work, "1", kernel)
+                .map(|alone| format!("{:.2}", alone.most() as f64 / here.most().max(1) as f64));
+            format!("{} | {}", each.join(" / "), speedup.unwrap_or_else(|| "-".into()))
+        });
+        let name = run.work.split_once(' ').map_or(run.work, |(_, name)| name);
+        // Writing to a string cannot fail.
+        let _ = writeln!(table, "| {name} | {} | {} |", run.cpus, cells.join(" | "));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_processor_says_how_much_is_won() {
+        let line = |processor, user, kernel| {
+            format!(
+                "{{\"region\":0,\"processor\":{processor},\"user\":{{\"instructions\":{user},\"polling\":9}},\
+                 \"kernel\":{{\"instructions\":{kernel}}}}}\n"
+            )
+        };
+        let mut report = Report::default();
+        for (kernel, cpus, counted) in [
+            (Kernel::Macadamia, 1, line(0, 5_000_000, 1_000_000)),
+            (Kernel::Macadamia, 2, line(0, 2_500_000, 1_500_000) + &line(1, 2_000_000, 500_000)),
+            (Kernel::Linux, 1, line(0, 8_000_000, 0)),
+        ] {
+            report.regions.extend(named("a sort, of 7 things 8\n", &counted, kernel, cpus).unwrap());
+        }
+        let rows: Vec<String> = table(&report).lines().skip(2).map(String::from).collect();
+        assert_eq!(
+            rows,
+            [
+                "| a sort, of 7 things | 1 | 6 | 1.00 | 8 | 1.00 |",
+                "| a sort, of 7 things | 2 | 4 / 2.5 | 1.50 | - | - |"
+            ]
+        );
+        assert!(named("a 1\nb 2\n", &line(0, 1, 1), Kernel::Linux, 1).is_err());
+    }
+}

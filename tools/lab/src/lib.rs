@@ -1,0 +1,6 @@
+//! The lab: what is measured and counted, how it is kept and compared, and the charts of it.
+#![forbid(unsafe_code)]
+
+pub mod bench;
+pub mod measure;
+pub mod trace;

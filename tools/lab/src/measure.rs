@@ -1,0 +1,155 @@
+//! `./mac measure`: what a person's work at the shell costs on Macadamia and under Debian's own
+//! kernel.
+
+use crate::bench::{self, Measurement};
+use anyhow::{Context, Result, bail};
+use mac_build::{build, guests, tree};
+use mac_guest::{Kernel, Request, Start, linux, make};
+use mac_machine::suites::Mode;
+use mac_machine::systems::Hardware;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Options of `./mac measure`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Put the results into docs/results and the table of the book
+    #[arg(long)]
+    publish: bool,
+}
+
+/// KiB of memory of the machine.
+const MEMORY: u64 = 512 << 10;
+/// Boots of which the fastest counts where seconds of the host are measured.
+const BOOTS: usize = 3;
+/// What the shell does instead of asking for its first command.
+const AT_THE_PROMPT: &str = "PROMPT_COMMAND='/bench/stopwatch now \"power-on to the prompt\"; \
+     sed -n \"s/^MemFree: */free at the prompt\\t/p\" /proc/meminfo >&2; exit 0'\n";
+/// The name of the results.
+const RESULTS: &str = "shell";
+
+/// Boots both systems, prints the table, and publishes it if that is wanted.
+pub fn run(options: &Options) -> Result<()> {
+    let profile = build::profile()?;
+    if options.publish && profile != build::RELEASE {
+        bail!("MAC_PROFILE is {profile}: only the release profile is published");
+    }
+    build::guest_system()?;
+    let image = image()?;
+    let mut measurements = Vec::new();
+    for kernel in [Kernel::Macadamia, Kernel::Linux] {
+        for (index, (name, value)) in measure(kernel, &image)?.into_iter().enumerate() {
+            let counter = bench::column(kernel).to_string();
+            measurements.push(Measurement {
+                test: format!("{index:02} {name}"),
+                parameter: 0.0,
+                counter,
+                value,
+            });
+        }
+    }
+    print!("{}", bench::person(RESULTS, &measurements, options.publish)?);
+    Ok(())
+}
+
+/// A name with its unit, and what was measured.
+type Figures = Vec<(String, f64)>;
+
+/// The image for both systems, with what measures in it.
+fn image() -> Result<PathBuf> {
+    let mut request = Request { name: "shell".into(), ..Request::default() };
+    request.files.push(("bench/stopwatch".into(), guests::stopwatch()?));
+    request.files.push(("bench/shell.sh".into(), tree::root().join("bench/guests/shell.sh")));
+    let profile = tree::target().join("guests/measure.bash_profile");
+    build::write_if_changed(&profile, AT_THE_PROMPT.as_bytes())?;
+    request.files.push(("root/.bash_profile".into(), profile));
+    Ok(make(&request)?.path)
+}
+
+/// What one system takes for everything.
+fn measure(kernel: Kernel, image: &Path) -> Result<Figures> {
+    let mut figures = vec![
+        ("kernel and servers, as they are loaded, KiB".into(), kibibytes(&system_files(kernel)?)?),
+        ("root file system, KiB".into(), kibibytes(&[image.to_path_buf()])?),
+    ];
+    let (shown, _) = boot(kernel, image, &[], true)?;
+    figures.extend(lines(&shown));
+    let mut seconds = f64::INFINITY;
+    for _ in 0..BOOTS {
+        seconds = seconds.min(boot(kernel, image, &[], false)?.1);
+    }
+    let place = figures.len().min(3);
+    figures.insert(
+        place,
+        ("power-on to the prompt and off again, seconds of the host".into(), (seconds * 10.0).round() / 10.0),
+    );
+    let (shown, _) = boot(kernel, image, &["/bench/shell.sh".into()], true)?;
+    figures.extend(lines(&shown));
+    Ok(figures)
+}
+
+/// What is loaded in addition to the image.
+fn system_files(kernel: Kernel) -> Result<Vec<PathBuf>> {
+    let ours =
+        || ["kernel", "sigma0", "root", "console", "unix"].map(|name| tree::boot().join(name)).to_vec();
+    Ok(match kernel {
+        Kernel::Macadamia => ours(),
+        Kernel::Linux => vec![linux::kernel()?.0],
+    })
+}
+
+fn kibibytes(files: &[PathBuf]) -> Result<f64> {
+    let mut bytes = 0;
+    for file in files {
+        bytes += std::fs::metadata(file).with_context(|| format!("{} is missing", file.display()))?.len();
+    }
+    Ok((bytes >> 10) as f64)
+}
+
+/// Boots, with instructions counted if that is wanted; returns what the terminal has shown when the
+/// machine has ended, and the seconds until then.
+fn boot(kernel: Kernel, image: &Path, command: &[String], icount: bool) -> Result<(String, f64)> {
+    let mut machine = Hardware::plain().machine();
+    machine.icount = icount;
+    machine.arguments = "exit".into();
+    let mut environment = vec![("TERM", "xterm-256color"), ("ROWS", "24"), ("COLUMNS", "80")];
+    if kernel == Kernel::Linux {
+        // Ours has no such mitigations either.
+        environment.push(("mitigations", "off"));
+    }
+    let environment = environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    let (image, command) = (image.to_path_buf(), command.to_vec());
+    let start = Start { kernel, mode: Mode::Exception, image, command, greet: true, environment, machine };
+    let begin = Instant::now();
+    let shown = start.output("measure")?;
+    Ok((shown, begin.elapsed().as_secs_f64()))
+}
+
+/// The lines of a name, a tabulator and a number, as figures with their units.
+fn lines(shown: &str) -> Figures {
+    let line = |line: &str| {
+        let (name, number) = line.trim_end().split_once('\t')?;
+        let number: u64 = number.split(' ').next()?.parse().ok()?;
+        Some(match name {
+            "free at the prompt" => {
+                ("memory in use at the prompt, KiB".to_string(), MEMORY.saturating_sub(number) as f64)
+            }
+            name => (format!("{name}, instructions"), number as f64),
+        })
+    };
+    shown.lines().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_terminal_shows_becomes_figures() {
+        let shown = "noise\na thing\t1234567\nfree at the prompt\t523288 kB\nno number\tx\n";
+        let figures = lines(shown);
+        assert_eq!(figures[0], ("a thing, instructions".to_string(), 1234567.0));
+        assert_eq!(figures[1], ("memory in use at the prompt, KiB".to_string(), 1000.0));
+        assert_eq!(figures.len(), 2);
+    }
+}

@@ -1,0 +1,452 @@
+//! Boots a suite on one machine and judges what it prints.
+
+use crate::patience::Clock;
+use crate::suites::{Expectation, Run};
+use crate::symbolise::Symboliser;
+use crate::tap::{Outcome, Report, Test};
+use crate::{image, monitor};
+use anyhow::{Context, Result};
+use mac_build::scratch::{Guard, Scratch, file_name, pass_on};
+use mac_build::tree;
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// What came of one boot.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// In the order in which they were reported.
+    pub tests: Vec<Test>,
+    /// Whether the plan of the tests was printed: the machine came as far as running them.
+    pub announced: bool,
+    /// The JSON lines that the programs printed.
+    pub records: Vec<Value>,
+    /// What is wrong beyond single tests: hung, ended early, fewer tests than announced. Each
+    /// counts as a failure.
+    pub failures: Vec<String>,
+    /// The console's last lines with the backtraces explained, and the machine's state if it hung.
+    pub tail: Vec<String>,
+    /// How long it took.
+    pub seconds: f64,
+    /// Where the whole console output is kept.
+    pub log: PathBuf,
+}
+
+impl Verdict {
+    /// How many tests failed, and how much else is wrong.
+    pub fn failed(&self) -> usize {
+        self.failures.len() + self.tests.iter().filter(|test| test.outcome == Outcome::Failed).count()
+    }
+
+    /// How many tests passed.
+    pub fn passed(&self) -> usize {
+        self.tests.iter().filter(|test| test.outcome == Outcome::Passed).count()
+    }
+}
+
+/// How many console lines a failure report shows.
+const TAIL: usize = 40;
+
+/// How long a machine may go on printing after its last test, so that a crash just after it is
+/// seen.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// How long a machine that was asked where it is may be silent before its answer counts as
+/// complete.
+pub const ANSWER: Duration = Duration::from_secs(2);
+
+/// Boots a suite of native programs, watches, stops the machine and judges. An error means that the
+/// machine could not even be started.
+pub fn run(run: &Run) -> Result<Verdict> {
+    let scratch = Scratch::new(&run.name)?;
+    let mut machine = run.machine.clone();
+    if !machine.boot.imageless() {
+        machine.image = Some(image::cached(&machine)?);
+    }
+    let socket = scratch.0.join("monitor");
+    let mut command = machine.command(&scratch.0)?;
+    command.args(["-serial", "stdio"]);
+    monitor::listen(&mut command, &socket)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let log = tree::target().join("test-logs").join(format!("{}.log", file_name(&run.name)));
+    let started = Instant::now();
+    let mut child = Guard(command.spawn().context("cannot start QEMU")?);
+    let console = Console::attach(&mut child.0, &log, socket)?;
+    let symboliser = Symboliser::new(machine.files().iter().map(PathBuf::as_path).collect::<Vec<_>>());
+    let mut verdict = console.watch(run, &symboliser);
+    drop(child);
+    verdict.seconds = started.elapsed().as_secs_f64();
+    verdict.log = log;
+    Ok(verdict)
+}
+
+/// Prints what came of a run: each test that did not pass, and the end of the console if one
+/// failed.
+pub fn show(run: &Run, verdict: &Verdict) {
+    let word = if verdict.failed() == 0 { "ok" } else { "not ok" };
+    println!("{word} - {} ({} tests, {:.1} s)", run.name, verdict.tests.len(), verdict.seconds);
+    for test in &verdict.tests {
+        match &test.outcome {
+            Outcome::Passed => {}
+            Outcome::Failed => println!("    failed: {} {}", test.id, test.sentence),
+            Outcome::Skipped(reason) => println!("    skipped: {} {} ({reason})", test.id, test.sentence),
+        }
+    }
+    for failure in &verdict.failures {
+        println!("    failed: {failure}");
+    }
+    if verdict.failed() > 0 {
+        println!("    this suite: {}", run.suite.about);
+        println!("    the console's last lines (all of them: {}):", verdict.log.display());
+        for line in &verdict.tail {
+            println!("    | {line}");
+        }
+    }
+}
+
+/// The console of a running machine.
+struct Console {
+    output: Receiver<Heard>,
+    /// The machine's own time.
+    clock: Clock,
+    input: ChildStdin,
+    log: fs::File,
+    socket: PathBuf,
+    /// The lines that are not complete yet: the machine's and QEMU's own.
+    partial: Vec<u8>,
+    complaint: Vec<u8>,
+    lines: Vec<String>,
+}
+
+/// What can be heard of a machine.
+enum Heard {
+    /// Its console.
+    Console(Vec<u8>),
+    /// QEMU itself, at any moment: also in the midst of a line of the console.
+    Emulator(Vec<u8>),
+}
+
+/// Why watching stopped.
+enum Stop {
+    /// Everything announced and expected has been seen.
+    Complete,
+    /// Nothing was printed for too long, and its processors rest.
+    Hung,
+    /// QEMU ended.
+    Ended,
+    /// It went on, printing or at work, for longer than any suite takes.
+    GivenUp,
+}
+
+impl Console {
+    fn attach(child: &mut Child, log: &std::path::Path, socket: PathBuf) -> Result<Console> {
+        fs::create_dir_all(log.parent().unwrap_or(log))?;
+        let log = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+        let input = child.stdin.take().context("QEMU without standard input")?;
+        let (sender, output) = channel();
+        let stdout = child.stdout.take().context("QEMU without standard output")?;
+        let stderr = child.stderr.take().context("QEMU without standard error")?;
+        pass_on(stdout, sender.clone(), Heard::Console);
+        pass_on(stderr, sender, Heard::Emulator);
+        Ok(Console {
+            output,
+            clock: Clock::of(child.id()),
+            input,
+            log,
+            socket,
+            partial: Vec::new(),
+            complaint: Vec::new(),
+            lines: Vec::new(),
+        })
+    }
+
+    fn watch(mut self, run: &Run, symboliser: &Symboliser) -> Verdict {
+        let mut judge = Judge::new(run);
+        let mut read = 0;
+        let stop = loop {
+            let patience = if judge.complete() { GRACE } else { run.quiet };
+            match self.clock.receive(&self.output, patience) {
+                Ok(heard) => self.hear(heard),
+                Err(RecvTimeoutError::Timeout) if judge.complete() => break Stop::Complete,
+                Err(RecvTimeoutError::Timeout) if monitor::stands_still(&self.socket) => break Stop::Hung,
+                // It is at work, and may be for longer than that before it prints.
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break Stop::Ended,
+            }
+            let mut keys = String::new();
+            while read < self.lines.len() {
+                keys += &judge.line(&self.lines[read]);
+                read += 1;
+            }
+            // A prompt has no newline: what is expected may stand in the line that is not complete
+            // yet.
+            keys += &judge.partial_line(&String::from_utf8_lossy(&self.partial));
+            // A machine that stopped reading is noticed by what it fails to print.
+            let _ = self.input.write_all(keys.as_bytes()).and_then(|()| self.input.flush());
+            for command in std::mem::take(&mut judge.commands) {
+                let answer =
+                    monitor::Monitor::connect(&self.socket).and_then(|mut monitor| monitor.ask(&command));
+                match answer.as_deref() {
+                    Ok("") => {}
+                    Ok(answer) => judge.failures.push(format!("QEMU answers {command:?}: {answer}")),
+                    Err(error) => judge.failures.push(format!("QEMU was told {command:?}: {error:#}")),
+                }
+            }
+            if self.clock.elapsed() > run.limit {
+                judge.failures.push(format!("still running after {} s", run.limit.as_secs()));
+                break Stop::GivenUp;
+            }
+        };
+        if !self.partial.is_empty() {
+            self.take(b"\n");
+            judge.line(&self.lines[self.lines.len() - 1].clone());
+        }
+        match stop {
+            Stop::Hung => {
+                judge.failures.push(format!("hung: nothing on the console for {} s", run.quiet.as_secs()));
+                self.interrogate();
+            }
+            Stop::Ended if !judge.complete() => judge.failures.push("the machine stopped early".into()),
+            Stop::GivenUp => self.interrogate(),
+            Stop::Complete | Stop::Ended => {}
+        }
+        let mut verdict = judge.verdict(run);
+        if verdict.failed() > 0 {
+            let from = self.lines.len().saturating_sub(TAIL);
+            for line in &self.lines[from..] {
+                verdict.tail.push(without_control_sequences(line));
+                verdict.tail.extend(symboliser.explain(line).into_iter().map(|more| format!("    {more}")));
+            }
+        }
+        verdict
+    }
+
+    /// Asks a hung machine where it is, and notes what it and QEMU say.
+    fn interrogate(&mut self) {
+        let registers = monitor::interrogate(&self.socket);
+        while let Ok(heard) = self.clock.receive(&self.output, ANSWER) {
+            self.hear(heard);
+            if self.lines.len() > 100_000 {
+                break;
+            }
+        }
+        if !self.partial.is_empty() {
+            self.take(b"\n");
+        }
+        self.take(registers.as_bytes());
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Console(bytes) => self.take(&bytes),
+            Heard::Emulator(bytes) => {
+                let _ = self.log.write_all(&bytes);
+                split(&bytes, &mut self.complaint, &mut self.lines);
+            }
+        }
+    }
+
+    /// Appends output of the console: to the log as it is, and split into lines.
+    fn take(&mut self, bytes: &[u8]) {
+        let _ = self.log.write_all(bytes);
+        split(bytes, &mut self.partial, &mut self.lines);
+    }
+}
+
+/// Appends the lines that `bytes` complete, of which `partial` was there before.
+fn split(bytes: &[u8], partial: &mut Vec<u8>, lines: &mut Vec<String>) {
+    for byte in bytes {
+        match byte {
+            b'\n' => {
+                lines.push(String::from_utf8_lossy(partial).trim_end_matches('\r').to_string());
+                partial.clear();
+            }
+            _ => partial.push(*byte),
+        }
+    }
+}
+
+/// The line without cursor movements, colours and what else steers a terminal.
+pub(crate) fn without_control_sequences(line: &str) -> String {
+    let mut plain = String::new();
+    let mut characters = line.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\x1b' if characters.next_if_eq(&'[').is_some() => {
+                while characters.next_if(|c| !c.is_ascii_alphabetic()).is_some() {}
+                characters.next();
+            }
+            '\t' => plain.push(' '),
+            _ if character.is_control() => {}
+            _ => plain.push(character),
+        }
+    }
+    plain
+}
+
+/// Keeps the score of one run.
+struct Judge<'a> {
+    tap: Option<Report>,
+    expected: &'a [Expectation],
+    /// What must not appear.
+    never: &'a [String],
+    /// How many expectations have been met.
+    met: usize,
+    /// How much of the current line has met expectations already.
+    consumed: usize,
+    /// What QEMU's monitor is to be told now.
+    commands: Vec<String>,
+    records: Vec<Value>,
+    failures: Vec<String>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(run: &'a Run) -> Judge<'a> {
+        Judge {
+            tap: run.suite.tests.map(|_| Report::default()),
+            expected: &run.suite.expect,
+            never: &run.suite.never,
+            met: 0,
+            consumed: 0,
+            commands: Vec::new(),
+            records: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Reads a finished line; returns what is to be typed now.
+    fn line(&mut self, line: &str) -> String {
+        if let Some(report) = &mut self.tap {
+            report.line(line);
+        }
+        if line.starts_with('{') {
+            match serde_json::from_str(line) {
+                Ok(record) => self.records.push(record),
+                Err(error) => self.failures.push(format!("not a JSON line ({error}): {line}")),
+            }
+        }
+        if let Some(text) = self.never.iter().find(|text| line.contains(*text)) {
+            self.failures.push(format!("{text:?} must not appear: {line}"));
+        }
+        let keys = self.partial_line(line);
+        self.consumed = 0;
+        keys
+    }
+
+    /// Reads the line as far as it has been printed, for prompts; returns what is to be typed now.
+    fn partial_line(&mut self, text: &str) -> String {
+        let mut keys = String::new();
+        while let Some(next) = self.expected.get(self.met) {
+            let Some(place) = text.get(self.consumed..).and_then(|rest| rest.find(&next.text)) else { break };
+            self.consumed += place + next.text.len();
+            self.met += 1;
+            keys += next.send.as_deref().unwrap_or_default();
+            self.commands.extend(next.monitor.clone());
+        }
+        keys
+    }
+
+    fn complete(&self) -> bool {
+        self.met == self.expected.len() && self.tap.as_ref().is_none_or(Report::complete)
+    }
+
+    fn verdict(self, run: &Run) -> Verdict {
+        let mut verdict = Verdict { failures: self.failures, records: self.records, ..Verdict::default() };
+        for (index, expectation) in self.expected.iter().enumerate() {
+            verdict.tests.push(Test {
+                id: expectation.id.clone(),
+                sentence: expectation.sentence.clone(),
+                outcome: if index < self.met { Outcome::Passed } else { Outcome::Failed },
+            });
+        }
+        if let Some(report) = self.tap {
+            verdict.announced = report.announced();
+            verdict.failures.extend(report.shortcomings(run.suite.tests));
+            verdict.tests.extend(report.tests);
+        }
+        verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_emulator_says_does_not_cut_a_line_in_two() {
+        let (mut console, mut complaint, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+        split(b"ok 1 - a\r\nok 2", &mut console, &mut lines);
+        split(b"qemu: warning\n", &mut complaint, &mut lines);
+        split(b" - b\n", &mut console, &mut lines);
+        assert_eq!(lines, ["ok 1 - a", "qemu: warning", "ok 2 - b"]);
+    }
+
+    #[test]
+    fn terminal_control_is_not_shown() {
+        assert_eq!(without_control_sequences("\x1b[2J\x1b[01;01Ha\tb\x07\x1b[0mc"), "a bc");
+        assert_eq!(without_control_sequences("\x1b["), "");
+    }
+
+    fn expectations(texts: &[(&str, &str)]) -> Vec<Expectation> {
+        let expectation = |(text, send): &(&str, &str)| Expectation {
+            id: "A0001".into(),
+            sentence: String::new(),
+            text: (*text).into(),
+            send: Some((*send).into()),
+            monitor: None,
+        };
+        texts.iter().map(expectation).collect()
+    }
+
+    fn judge(expected: &[Expectation]) -> Judge<'_> {
+        Judge {
+            tap: None,
+            expected,
+            never: &[],
+            met: 0,
+            consumed: 0,
+            commands: Vec::new(),
+            records: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_prompt_is_answered_once() {
+        let expected = expectations(&[("$ ", "ls\n"), ("$ ", "exit\n")]);
+        let mut judge = judge(&expected);
+        assert_eq!(judge.partial_line("$"), "");
+        assert_eq!(judge.partial_line("$ "), "ls\n");
+        assert_eq!(judge.partial_line("$ l"), "");
+        assert_eq!(judge.line("$ ls"), "");
+        assert_eq!(judge.line("files"), "");
+        assert!(!judge.complete());
+        assert_eq!(judge.partial_line("$ "), "exit\n");
+        assert!(judge.complete());
+    }
+
+    #[test]
+    fn what_must_not_appear_is_a_failure() {
+        let never = ["kdb>".into()];
+        let mut judge = Judge { never: &never, ..judge(&[]) };
+        judge.line("the kernel has stopped");
+        assert!(judge.failures.is_empty());
+        judge.line("kdb> ");
+        assert_eq!(judge.failures.len(), 1);
+    }
+
+    #[test]
+    fn texts_are_expected_in_order() {
+        let expected = expectations(&[("first", ""), ("second", "")]);
+        let mut judge = judge(&expected);
+        judge.line("second");
+        judge.line("first");
+        assert_eq!(judge.met, 1);
+        judge.line("second");
+        assert!(judge.complete());
+    }
+}

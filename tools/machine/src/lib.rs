@@ -1,0 +1,13 @@
+//! The emulated machine: its QEMU, what boots on it, and the suites that are booted and judged.
+#![forbid(unsafe_code)]
+
+pub mod boots;
+pub mod image;
+pub mod monitor;
+pub mod parallel;
+pub mod patience;
+pub mod qemu;
+pub mod suites;
+pub mod symbolise;
+pub mod systems;
+pub mod tap;

@@ -1,0 +1,85 @@
+//! Machines side by side, as many as the host has processors for.
+
+use crate::boots::Verdict;
+use crate::suites::Run;
+use anyhow::Result;
+use std::sync::mpsc::channel;
+
+/// Boots machines on as many host processors as there are; reports each as it ends. `seconds` says
+/// what a run took when it was made before.
+pub fn in_parallel(
+    runs: Vec<Run>,
+    boot: fn(&Run) -> Result<Verdict>,
+    seconds: impl Fn(&Run) -> Option<f64>,
+    mut report: impl FnMut(&Run, Result<Verdict>),
+) {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut waiting = in_order(runs, processors, seconds);
+    let mut free = processors;
+    std::thread::scope(|scope| {
+        let (sender, done) = channel();
+        let mut running = 0;
+        while running > 0 || !waiting.is_empty() {
+            if let Some(next) = waiting.iter().position(|run| width(run, processors) <= free) {
+                let run = waiting.remove(next);
+                free -= width(&run, processors);
+                running += 1;
+                let sender = sender.clone();
+                scope.spawn(move || {
+                    let result = boot(&run);
+                    // The receiver outlives every runner: it waits for all of them.
+                    let _ = sender.send((run, result));
+                });
+                continue;
+            }
+            if let Ok((run, result)) = done.recv() {
+                running -= 1;
+                free += width(&run, processors);
+                report(&run, result);
+            }
+        }
+    });
+}
+
+/// How many processors of the host a machine takes: as many as it has itself, all of the host's at
+/// most. One where instructions are counted, for there its processors take turns, and one with
+/// guests, whose scripts run one program after the other, so that most of its processors rest most
+/// of the time.
+fn width(run: &Run, processors: usize) -> usize {
+    let is_narrow = run.machine.icount || run.suite.image.is_some();
+    if is_narrow { 1 } else { (run.machine.cpus as usize).min(processors) }
+}
+
+/// The wide ones first, so that they do not wait at the end for a gap, and of those of one width
+/// the longest first.
+fn in_order(mut runs: Vec<Run>, processors: usize, seconds: impl Fn(&Run) -> Option<f64>) -> Vec<Run> {
+    let tenths = |run: &Run| seconds(run).map_or(0, |seconds| (seconds * 10.0) as u64);
+    runs.sort_by_key(|run| std::cmp::Reverse((width(run, processors), tenths(run))));
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suites::{self, Overrides};
+
+    #[test]
+    fn the_wide_and_the_long_are_first() {
+        let suites = suites::read(suites::TESTS).unwrap();
+        let named = |name: &str| suites.iter().find(|suite| suite.name == name).unwrap();
+        let runs = |name: &str| named(name).runs(&Overrides::default()).unwrap();
+        let all = [runs("x2/kip"), runs("x2/string"), runs("x2/smp"), runs("x2/smp-icount")].concat();
+        let seconds = |run: &Run| (run.suite.name == "x2/string").then_some(9.5);
+        let order: Vec<_> = in_order(all, 2, seconds).into_iter().map(|run| run.name).collect();
+        assert_eq!(order[..3], ["x2/smp[2 cpus]", "x2/smp[4 cpus]", "x2/string"]);
+        let counted = &runs("x2/smp-icount")[1];
+        assert_eq!((counted.machine.cpus, width(counted, 2)), (4, 1), "its processors take turns");
+        let guests = suites::read(suites::GUESTS).unwrap();
+        assert!(
+            guests
+                .iter()
+                .flat_map(|suite| suite.runs(&Overrides::default()).unwrap())
+                .all(|run| width(&run, 2) == 1)
+        );
+    }
+}

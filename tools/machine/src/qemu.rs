@@ -1,0 +1,350 @@
+//! One emulated machine: what it consists of, and the QEMU command line that makes it.
+
+use anyhow::{Context, Result, bail};
+use mac_build::{command, kickstart, tree};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The oldest QEMU that the tree is tested with.
+const OLDEST: (u32, u32) = (7, 2);
+
+/// The processor of emulated machines, feature by feature: the same under every QEMU, and without
+/// what TCG lacks (it would warn about each). Without ERMS and FSRM: where instructions are
+/// counted, a string instruction counts each of its elements, and a kernel that copies by bytes
+/// because the processor says that this is fast would seem eight times as expensive as one that
+/// copies by words. With KVM the processor is the host's own.
+const PROCESSOR: &str =
+    "Haswell,+fsgsbase,+xsave,+pdpe1gb,-erms,-fsrm,-pcid,-invpcid,-x2apic,-tsc-deadline,-hle,-rtm,-spec-ctrl";
+
+/// What executes the guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accelerator {
+    /// QEMU's own translator: runs everywhere and repeats
+    Tcg,
+    /// The host's processor: fast, needs a working /dev/kvm
+    Kvm,
+}
+
+impl fmt::Display for Accelerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Accelerator::Tcg => "tcg",
+            Accelerator::Kvm => "kvm",
+        })
+    }
+}
+
+/// How the kernel gets into the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Boot {
+    /// QEMU's `-kernel` and `-initrd`: Multiboot 1
+    Direct,
+    /// QEMU's `-kernel` with the loader of `tests/kickstart`, which loads the kernel as Pistachio's
+    /// does
+    Kickstart,
+    /// GRUB from a CD under BIOS: Multiboot 2
+    BiosCd,
+    /// GRUB from a USB stick under BIOS
+    BiosUsb,
+    /// GRUB from a CD under UEFI
+    UefiCd,
+    /// GRUB from a USB stick under UEFI
+    UefiUsb,
+}
+
+impl Boot {
+    /// Whether QEMU loads the files itself, without an image.
+    pub fn imageless(self) -> bool {
+        matches!(self, Boot::Direct | Boot::Kickstart)
+    }
+
+    /// Whether the firmware is UEFI.
+    pub fn uefi(self) -> bool {
+        matches!(self, Boot::UefiCd | Boot::UefiUsb)
+    }
+
+    fn usb(self) -> bool {
+        matches!(self, Boot::BiosUsb | Boot::UefiUsb)
+    }
+}
+
+impl fmt::Display for Boot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Boot::Direct => "direct",
+            Boot::Kickstart => "kickstart",
+            Boot::BiosCd => "bios-cd",
+            Boot::BiosUsb => "bios-usb",
+            Boot::UefiCd => "uefi-cd",
+            Boot::UefiUsb => "uefi-usb",
+        })
+    }
+}
+
+/// One emulated machine and what boots on it.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// QEMU's machine type: `pc` or `q35`.
+    pub model: String,
+    /// How many processors it has.
+    pub cpus: u32,
+    /// As QEMU writes it: `128M`, `2G`.
+    pub memory: String,
+    /// What executes its instructions.
+    pub accelerator: Accelerator,
+    /// How the kernel gets into it.
+    pub boot: Boot,
+    /// The kernel's command line.
+    pub arguments: String,
+    /// Module names (files in `target/boot`), each with its arguments after a space.
+    pub modules: Vec<String>,
+    /// Modules (or `kernel`) whose files are not in `target/boot`: name and file.
+    pub elsewhere: BTreeMap<String, PathBuf>,
+    /// Another system's kernel and initial root file system, which boot instead of ours.
+    pub foreign: Option<(PathBuf, PathBuf)>,
+    /// The ISO image, unless the boot is direct.
+    pub image: Option<PathBuf>,
+    /// One virtual nanosecond per instruction, without any relation to the wall clock.
+    pub icount: bool,
+    /// Further QEMU arguments.
+    pub extra: Vec<String>,
+}
+
+impl Machine {
+    /// The files that run in the machine: the kernel and its modules.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let names = self.modules.iter().map(|module| module_name(module));
+        std::iter::once("kernel").chain(names).map(|name| self.file(name)).collect()
+    }
+
+    /// The file of a module or of the kernel.
+    fn file(&self, name: &str) -> PathBuf {
+        self.elsewhere.get(name).cloned().unwrap_or_else(|| tree::boot().join(name))
+    }
+
+    /// The QEMU command line, without console and monitor. `scratch` is a private directory for
+    /// this run.
+    pub fn command(&self, scratch: &Path) -> Result<Command> {
+        let mut qemu = command::clean(binary()?);
+        qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-net", "none"]);
+        // Shadow stacks of firmware menus and option ROM prompts only cost time.
+        qemu.args(["-machine", &self.model, "-m", &self.memory, "-smp", &self.cpus.to_string()]);
+        match self.accelerator {
+            Accelerator::Tcg if self.icount => {
+                qemu.args(["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", PROCESSOR]);
+            }
+            Accelerator::Tcg => {
+                let threads = if self.cpus > 1 { "tcg,thread=multi" } else { "tcg" };
+                qemu.args(["-accel", threads, "-cpu", PROCESSOR]);
+            }
+            Accelerator::Kvm => {
+                if self.icount {
+                    bail!("counting instructions needs --accel tcg: KVM cannot");
+                }
+                check_kvm()?;
+                qemu.args(["-accel", "kvm", "-cpu", "host"]);
+            }
+        }
+        qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        match (&self.foreign, &self.image) {
+            (Some((kernel, root)), _) => {
+                qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(root).args(["-append", &self.arguments]);
+            }
+            (None, None) => self.direct(&mut qemu)?,
+            (None, Some(image)) => self.disk(&mut qemu, image, scratch)?,
+        }
+        qemu.args(&self.extra);
+        Ok(qemu)
+    }
+
+    fn direct(&self, qemu: &mut Command) -> Result<()> {
+        let (first, arguments, mut modules) = match self.boot {
+            Boot::Kickstart => ("kickstart", "", vec![format!("kernel {}", self.arguments)]),
+            _ => ("kernel", self.arguments.as_str(), Vec::new()),
+        };
+        modules.extend(self.modules.iter().cloned());
+        qemu.arg("-kernel").arg(present(self.file(first))?);
+        qemu.args(["-append", arguments]);
+        if modules.is_empty() {
+            return Ok(());
+        }
+        let mut list = Vec::new();
+        for module in &modules {
+            let name = module_name(module);
+            let mut path = present(self.file(name))?;
+            if self.boot == Boot::Kickstart {
+                path = kickstart::stripped(&path)?;
+            }
+            list.push(module_option(&path, &module[name.len()..])?);
+        }
+        qemu.args(["-initrd", &list.join(",")]);
+        Ok(())
+    }
+
+    fn disk(&self, qemu: &mut Command, image: &Path, scratch: &Path) -> Result<()> {
+        if self.boot.uefi() {
+            let (code, variables) = firmware()?;
+            let fresh = scratch.join("uefi-variables.fd");
+            std::fs::copy(variables, &fresh).context("copying the firmware's variables")?;
+            let flash = |file: &Path, more: &str| {
+                Ok::<_, anyhow::Error>(format!("if=pflash,format=raw,file={}{more}", value(file)?))
+            };
+            qemu.args(["-drive", &flash(&code, ",readonly=on")?, "-drive", &flash(&fresh, "")?]);
+        }
+        let drive = format!("if=none,id=boot,format=raw,readonly=on,file={}", value(image)?);
+        qemu.args(["-drive", &drive]);
+        if self.boot.usb() {
+            qemu.args(["-device", "qemu-xhci", "-device", "usb-storage,drive=boot,bootindex=0"]);
+        } else {
+            qemu.args(["-device", "ide-cd,drive=boot,bootindex=0"]);
+        }
+        Ok(())
+    }
+}
+
+/// The name of a module without its arguments.
+pub fn module_name(module: &str) -> &str {
+    module.split_once(' ').map_or(module, |(name, _)| name)
+}
+
+/// A path as a value in one of QEMU's options: these are separated by commas, and a comma inside a
+/// value is doubled.
+pub fn value(path: &Path) -> Result<String> {
+    let path = path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
+    Ok(path.replace(',', ",,"))
+}
+
+/// A module in QEMU's list: its file, and its arguments, which begin with a blank. QEMU takes
+/// everything after the first blank for arguments, so that the path must have none. It is started
+/// in the root of the tree: a file of the tree goes by its path there, which never has one.
+fn module_option(file: &Path, arguments: &str) -> Result<String> {
+    let file = value(file.strip_prefix(tree::root()).unwrap_or(file))?;
+    if file.contains(' ') {
+        bail!("QEMU loads no module whose path has a blank: {file:?} (is TMPDIR such a path?)");
+    }
+    Ok(file + &arguments.replace(',', ",,"))
+}
+
+fn present(file: PathBuf) -> Result<PathBuf> {
+    if !file.is_file() {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        bail!("no program of the tree is called {name:?} (looked for {})", file.display());
+    }
+    Ok(file)
+}
+
+/// The emulator, if it is there and new enough. Asked once per process.
+fn binary() -> Result<&'static Path> {
+    use std::sync::OnceLock;
+    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let name = std::env::var_os("MAC_QEMU").unwrap_or_else(|| "qemu-system-x86_64".into());
+        let path = PathBuf::from(name);
+        let path = if path.is_absolute() { Some(path) } else { command::find(&path.to_string_lossy()) };
+        let path =
+            path.ok_or("qemu-system-x86_64 is not installed (Debian: apt-get install qemu-system-x86)")?;
+        let said =
+            command::output(Command::new(&path).arg("--version")).map_err(|error| format!("{error:#}"))?;
+        match version(&said) {
+            Some(version) if version >= OLDEST => Ok(path),
+            Some((major, minor)) => Err(format!(
+                "{} is version {major}.{minor}; at least {}.{} is needed",
+                path.display(),
+                OLDEST.0,
+                OLDEST.1
+            )),
+            None => Err(format!("{} does not say its version: {said:?}", path.display())),
+        }
+    });
+    found.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+/// What the emulator calls itself, in one line.
+pub fn version_line() -> Result<String> {
+    let said = command::output(Command::new(binary()?).arg("--version"))?;
+    Ok(said.lines().next().unwrap_or_default().to_string())
+}
+
+/// Major and minor from `QEMU emulator version 7.2.22 (...)`.
+fn version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.split_once("version ")?.1.split(['.', ' ', '(']);
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Whether KVM can be opened; the reason if not.
+fn check_kvm() -> Result<()> {
+    let device = "/dev/kvm";
+    match std::fs::OpenOptions::new().read(true).write(true).open(device) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            bail!(
+                "--accel kvm: there is no {device} (no virtualisation here, or the kvm module is not loaded)"
+            )
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            bail!("--accel kvm: no right to open {device}: add yourself to its group (usually kvm)")
+        }
+        Err(error) => bail!("--accel kvm: cannot open {device}: {error}"),
+    }
+}
+
+/// The UEFI firmware: code and empty variables.
+fn firmware() -> Result<(PathBuf, PathBuf)> {
+    let places = [
+        ("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"),
+        ("/usr/share/OVMF/OVMF_CODE.fd", "/usr/share/OVMF/OVMF_VARS.fd"),
+        ("/usr/share/edk2/ovmf/OVMF_CODE.fd", "/usr/share/edk2/ovmf/OVMF_VARS.fd"),
+        ("/usr/share/edk2/x64/OVMF_CODE.4m.fd", "/usr/share/edk2/x64/OVMF_VARS.4m.fd"),
+    ];
+    let found = places
+        .into_iter()
+        .find(|(code, variables)| Path::new(code).is_file() && Path::new(variables).is_file());
+    let Some((code, variables)) = found else {
+        bail!("no UEFI firmware for QEMU found (Debian: apt-get install ovmf)");
+    };
+    Ok((code.into(), variables.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_qemu_says() {
+        assert_eq!(version("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7)"), Some((7, 2)));
+        assert_eq!(version("QEMU emulator version 10.0.0"), Some((10, 0)));
+        assert_eq!(version("something else"), None);
+    }
+
+    #[test]
+    fn a_module_of_a_tree_with_blanks_and_commas_in_its_path_is_loaded() {
+        let option = |file: &Path| module_option(file, " a=1,2 b");
+        assert_eq!(option(&tree::boot().join("root")).unwrap(), "target/boot/root a=1,,2 b");
+        assert_eq!(option(Path::new("/x,y/z")).unwrap(), "/x,,y/z a=1,,2 b");
+        assert!(option(Path::new("/x y/z")).is_err());
+    }
+
+    #[test]
+    fn a_comma_in_a_path_does_not_end_an_option() {
+        let mut machine = crate::systems::Hardware::plain().machine();
+        machine.boot = Boot::UefiCd;
+        let mut qemu = Command::new("qemu");
+        let scratch = mac_build::scratch::Scratch::new("a, comma").unwrap();
+        let scratch = scratch.0.join("a, b");
+        std::fs::create_dir_all(&scratch).unwrap();
+        machine.disk(&mut qemu, Path::new("/x, y/image.iso"), &scratch).unwrap();
+        let options: Vec<_> = qemu.get_args().map(|option| option.to_string_lossy().into_owned()).collect();
+        assert!(options.iter().any(|option| option.ends_with(",file=/x,, y/image.iso")), "{options:?}");
+        assert!(options.iter().any(|option| option.ends_with("/a,, b/uefi-variables.fd")), "{options:?}");
+    }
+
+    #[test]
+    fn a_module_is_named_by_its_first_word() {
+        assert_eq!(module_name("sigma0"), "sigma0");
+        assert_eq!(module_name("root a=1,2 b"), "root");
+    }
+}

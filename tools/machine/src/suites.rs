@@ -1,0 +1,485 @@
+//! The tables of booted suites, `tests/suites.toml` and `bench/benchmarks.toml`, and the machines
+//! that they ask for.
+//!
+//! A suite is a kernel command line and a list of modules; it is booted once for every combination
+//! of its machine models, boot paths and processor counts. Its verdict comes from the TAP lines
+//! that a program prints, from texts that must appear on the console, or from both.
+
+use crate::qemu::{self, Accelerator, Boot, Machine};
+use crate::tap;
+use anyhow::{Context, Result, bail};
+use mac_build::{build, tree};
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+/// One entry of the table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Suite {
+    /// Unique; what the filter of `./mac test` and the reports name.
+    pub name: String,
+    /// What the suite shows, in a sentence.
+    pub about: String,
+    /// The kernel's command line.
+    #[serde(default)]
+    arguments: String,
+    /// Programs in `target/boot`, each with its arguments after a space, in boot order.
+    #[serde(default)]
+    modules: Vec<String>,
+    #[serde(default = "default_machines")]
+    machines: Vec<String>,
+    #[serde(default = "default_boots")]
+    boots: Vec<Boot>,
+    #[serde(default = "default_cpus")]
+    cpus: Vec<u32>,
+    #[serde(default = "default_memory")]
+    memory: String,
+    /// Further QEMU arguments.
+    #[serde(default)]
+    qemu: Vec<String>,
+    /// Count instructions instead of following the clock. Never for races: processors take turns.
+    #[serde(default)]
+    icount: bool,
+    /// Of a benchmark: functions of its program whose size is measured, too.
+    #[serde(default)]
+    pub code: Vec<String>,
+    /// Of a benchmark: measure for how long the kernel does not look for interrupts, instead of
+    /// counting.
+    #[serde(default)]
+    pub latency: bool,
+    /// Of a benchmark: add up what all processors do, polling apart, and the interrupts that they
+    /// take.
+    #[serde(default)]
+    pub work: bool,
+    /// Of a benchmark: the feature with which the kernel is built for it, instead of the usual one.
+    #[serde(default)]
+    pub kernel: Option<String>,
+    /// Of a benchmark with guests: count what each processor does.
+    #[serde(default)]
+    pub speedup: bool,
+    /// How many times each machine is booted, for suites about races.
+    #[serde(default = "one")]
+    repeat: u32,
+    /// Seconds without any console output after which the machine counts as hung.
+    #[serde(default = "default_quiet")]
+    quiet: u64,
+    /// Seconds after which the machine is stopped even if it goes on printing.
+    #[serde(default = "default_limit")]
+    limit: u64,
+    /// The number of tests that the suite has at least; a run that announces fewer has failed.
+    /// Absent: the suite prints no TAP and is judged by `expect` alone.
+    #[serde(default)]
+    pub tests: Option<usize>,
+    /// What must appear on the console, in this order.
+    #[serde(default)]
+    pub expect: Vec<Expectation>,
+    /// What must not appear on the console.
+    #[serde(default)]
+    pub never: Vec<String>,
+    /// The image of guest programs that the suite boots with; then it consists of the scripts in
+    /// `guest` or `interactive`.
+    #[serde(default)]
+    pub image: Option<String>,
+    /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under
+    /// Debian's own kernel.
+    #[serde(default)]
+    pub guest: Vec<String>,
+    /// Scripts of `tests/interactive`, each a test that a person at the shell plays, one after the
+    /// other.
+    #[serde(default)]
+    pub interactive: Vec<String>,
+    /// The ways of delivering system calls in which guests run.
+    #[serde(default = "default_modes")]
+    modes: Vec<Mode>,
+    /// Of a suite with guests: processor counts with which it runs in bounce mode, if not all of
+    /// `cpus`.
+    #[serde(default)]
+    bounce_cpus: Option<Vec<u32>>,
+    /// Why the suite is not run yet, though it is recorded: said, and counted as skipped.
+    #[serde(default)]
+    pub pending: Option<String>,
+    /// Whether it is a campaign in full, which only `./mac test --all` runs.
+    #[serde(default)]
+    pub campaign: bool,
+    /// Accelerators that cannot run the suite, each with the reason.
+    #[serde(default)]
+    not_under: BTreeMap<String, String>,
+}
+
+/// A text that must appear on the console; a test of its own when it has an id.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Expectation {
+    /// The stable id of the test.
+    pub id: String,
+    /// What it shows.
+    pub sentence: String,
+    /// A part of one console line.
+    pub text: String,
+    /// What is typed into the console once the text has appeared.
+    #[serde(default)]
+    pub send: Option<String>,
+    /// What QEMU's monitor is told then.
+    #[serde(default)]
+    pub monitor: Option<String>,
+}
+
+fn default_machines() -> Vec<String> {
+    vec!["q35".into()]
+}
+
+fn default_boots() -> Vec<Boot> {
+    vec![Boot::Direct]
+}
+
+fn default_modes() -> Vec<Mode> {
+    vec![Mode::Exception, Mode::Bounce]
+}
+
+fn default_cpus() -> Vec<u32> {
+    vec![1]
+}
+
+fn default_memory() -> String {
+    "256M".into()
+}
+
+fn default_quiet() -> u64 {
+    60
+}
+
+fn default_limit() -> u64 {
+    600
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// How Macadamia delivers system calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// As messages of the kernel to the server
+    Exception,
+    /// To an emulation library in the program's own space
+    Bounce,
+}
+
+impl Mode {
+    /// As the command line and the tables have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Exception => "exception",
+            Mode::Bounce => "bounce",
+        }
+    }
+}
+
+/// What the command line changes about every suite.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// How many processors each machine has.
+    pub cpus: Option<u32>,
+    /// How much memory, as QEMU writes it.
+    pub memory: Option<String>,
+    /// What executes the instructions.
+    pub accelerator: Option<Accelerator>,
+    /// Whether each boots through UEFI.
+    pub uefi: bool,
+}
+
+/// One boot of a suite on one machine.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What is booted.
+    pub suite: Suite,
+    /// The suite's name and what distinguishes this run: `ipc[pc,2 cpus]`.
+    pub name: String,
+    /// Where.
+    pub machine: Machine,
+    /// How system calls of guests are delivered.
+    pub mode: Mode,
+    /// How long the console may be silent.
+    pub quiet: Duration,
+    /// How long the whole run may take.
+    pub limit: Duration,
+}
+
+/// A suite that is not run, with the reason.
+#[derive(Clone, Debug)]
+pub struct Excluded {
+    /// The suite's name.
+    pub name: String,
+    /// Why this machine cannot run it.
+    pub reason: String,
+}
+
+/// What distinguishes the runs of a suite.
+struct Variant<'a> {
+    model: &'a str,
+    boot: Boot,
+    cpus: u32,
+    mode: Mode,
+    round: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    #[serde(default)]
+    suite: Vec<Suite>,
+}
+
+/// The tests of `./mac test`.
+pub const TESTS: &str = "tests/suites.toml";
+/// The tests that are unmodified Linux programs.
+pub const GUESTS: &str = "tests/guests/suites.toml";
+/// The benchmarks of `./mac bench`.
+pub const BENCHMARKS: &str = "bench/benchmarks.toml";
+
+/// Reads a table of the tree.
+pub fn read(table: &str) -> Result<Vec<Suite>> {
+    let path = tree::root().join(table);
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&text).with_context(|| path.display().to_string())
+}
+
+/// Builds what these suites boot: everything, unless all of them run guests.
+pub fn build(suites: &[Suite]) -> Result<()> {
+    match suites.iter().all(|suite| suite.image.is_some()) && !suites.is_empty() {
+        true => build::guest_system(),
+        false => build::everything(&build::Options::default()).map(drop),
+    }
+}
+
+fn parse(text: &str) -> Result<Vec<Suite>> {
+    let table: Table = toml::from_str(text)?;
+    let mut names = HashSet::new();
+    for suite in &table.suite {
+        suite.check().with_context(|| format!("suite {:?}", suite.name))?;
+        if !names.insert(&suite.name) {
+            bail!("two suites are called {:?}", suite.name);
+        }
+    }
+    Ok(table.suite)
+}
+
+impl Suite {
+    /// Refuses a suite that could not fail, or that could never run.
+    fn check(&self) -> Result<()> {
+        let has_scripts = !self.guest.is_empty() || !self.interactive.is_empty();
+        if self.image.is_some() != has_scripts || !self.guest.is_empty() && !self.interactive.is_empty() {
+            bail!("`image` belongs to either `guest` or `interactive`");
+        }
+        if has_scripts && (self.tests.is_some() || !self.expect.is_empty()) {
+            bail!("the tests of a suite with guests are its scripts");
+        }
+        if self.tests.is_none() && self.expect.is_empty() && !has_scripts {
+            bail!("neither `tests` nor `expect`: it could not fail");
+        }
+        if self.tests == Some(0) {
+            bail!("`tests = 0`: it could not fail");
+        }
+        if self.machines.is_empty()
+            || self.boots.is_empty()
+            || self.cpus.is_empty()
+            || self.modes.is_empty()
+            || self.repeat == 0
+        {
+            bail!("an empty list of machines, boots, cpus or modes: it would never run");
+        }
+        if let Some(cpus) = &self.bounce_cpus
+            && (self.image.is_none() || !self.modes.contains(&Mode::Bounce) || cpus.is_empty())
+        {
+            bail!("`bounce-cpus` belongs to a suite with guests that runs in bounce mode");
+        }
+        if let Some(bad) = self.expect.iter().find(|expectation| !tap::is_id(&expectation.id)) {
+            bail!("{:?} is not a test id like BOOT0001", bad.id);
+        }
+        if let Some(bad) = self.not_under.keys().find(|name| !["tcg", "kvm"].contains(&name.as_str())) {
+            bail!("not-under: there is no accelerator {bad:?}");
+        }
+        Ok(())
+    }
+
+    /// Whether the filter of the command line means this suite.
+    pub fn matches(&self, filter: &str) -> bool {
+        self.name.contains(filter)
+            || self.expect.iter().any(|expectation| expectation.id.contains(filter))
+            || self.guest.iter().chain(&self.interactive).any(|test| test.contains(filter))
+            || self.modules.iter().any(|module| module.contains(filter))
+    }
+
+    /// Its modules with their arguments.
+    pub fn modules(&self) -> impl Iterator<Item = &str> {
+        self.modules.iter().map(String::as_str)
+    }
+
+    /// The names of its modules.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        self.modules.iter().map(|module| qemu::module_name(module))
+    }
+
+    /// The machines that the suite is to be booted on, or why it cannot be.
+    pub fn runs(&self, overrides: &Overrides) -> Result<Vec<Run>, Excluded> {
+        let accelerator = overrides.accelerator.unwrap_or(Accelerator::Tcg);
+        let excluded = |reason: String| Err(Excluded { name: self.name.clone(), reason });
+        if let Some(reason) = self.not_under.get(&accelerator.to_string()) {
+            return excluded(reason.clone());
+        }
+        if self.icount && accelerator == Accelerator::Kvm {
+            return excluded("counts instructions, which KVM cannot".into());
+        }
+        let boots = if overrides.uefi { vec![Boot::UefiCd] } else { self.boots.clone() };
+        let mut runs = Vec::new();
+        // The mode matters to guests only.
+        let modes = if self.image.is_none() { &self.modes[..1] } else { &self.modes };
+        for model in &self.machines {
+            for &boot in &boots {
+                for &mode in modes {
+                    let cpus = overrides.cpus.map_or_else(|| self.cpus_in(mode).to_vec(), |cpus| vec![cpus]);
+                    for cpus in cpus {
+                        for round in 1..=self.repeat {
+                            let variant = Variant { model, boot, cpus, mode, round };
+                            runs.push(self.run(&variant, accelerator, overrides));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The processor counts with which it runs in a mode.
+    fn cpus_in(&self, mode: Mode) -> &[u32] {
+        self.bounce_cpus.as_ref().filter(|_| mode == Mode::Bounce).unwrap_or(&self.cpus)
+    }
+
+    fn run(&self, variant: &Variant<'_>, accelerator: Accelerator, overrides: &Overrides) -> Run {
+        let &Variant { model, boot, cpus, mode, round } = variant;
+        let mut marks = Vec::new();
+        if self.machines.len() > 1 {
+            marks.push(model.to_string());
+        }
+        if self.boots.len() > 1 || overrides.uefi {
+            marks.push(boot.to_string());
+        }
+        if self.cpus.len() > 1 || cpus != 1 {
+            marks.push(if cpus == 1 { "1 cpu".into() } else { format!("{cpus} cpus") });
+        }
+        if self.image.is_some() && self.modes.len() > 1 {
+            marks.push(mode.name().to_string());
+        }
+        if self.repeat > 1 {
+            marks.push(format!("round {round}"));
+        }
+        let marks = if marks.is_empty() { String::new() } else { format!("[{}]", marks.join(", ")) };
+        Run {
+            suite: self.clone(),
+            name: format!("{}{marks}", self.name),
+            machine: Machine {
+                model: model.into(),
+                cpus,
+                memory: overrides.memory.clone().unwrap_or_else(|| self.memory.clone()),
+                accelerator,
+                boot,
+                // A panic ends the machine immediately instead of being noticed by the silence
+                // after it.
+                arguments: format!("{} exit", self.arguments).trim_start().to_string(),
+                modules: self.modules.clone(),
+                elsewhere: BTreeMap::new(),
+                foreign: None,
+                image: None,
+                icount: self.icount,
+                extra: self.qemu.clone(),
+            },
+            mode,
+            quiet: Duration::from_secs(self.quiet),
+            limit: Duration::from_secs(self.limit),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUITE: &str = "[[suite]]\nname = \"a\"\nabout = \"It boots.\"\n";
+
+    fn suites(more: &str) -> Result<Vec<Suite>> {
+        parse(&format!("{SUITE}{more}\n"))
+    }
+
+    #[test]
+    fn the_tables_of_the_tree_are_valid() {
+        read(TESTS).unwrap();
+        assert!(read(GUESTS).unwrap().iter().all(|suite| suite.image.is_some()));
+        assert!(read(BENCHMARKS).unwrap().iter().all(|benchmark| benchmark.icount != benchmark.speedup));
+    }
+
+    #[test]
+    fn a_suite_that_cannot_fail_or_cannot_run_is_refused() {
+        for bad in [
+            "",
+            "tests = 0",
+            "tests = 1\nmachines = []",
+            "tests = 1\nrepeat = 0",
+            "tests = 1\nnot-under = { xen = \"?\" }",
+            "image = \"base\"",
+            "guest = [\"x\"]",
+            "image = \"base\"\nguest = [\"x\"]\ntests = 1",
+            "image = \"base\"\nguest = [\"x\"]\nmodes = []",
+            "image = \"base\"\nguest = [\"x\"]\nbounce-cpus = []",
+            "image = \"base\"\nguest = [\"x\"]\nmodes = [\"exception\"]\nbounce-cpus = [1]",
+            "tests = 1\nbounce-cpus = [1]",
+            "tests = 1\nmemroy = \"1G\"",
+            "expect = [{ id = \"boots\", sentence = \"s\", text = \"t\" }]",
+        ] {
+            assert!(suites(bad).is_err(), "{bad}");
+        }
+        assert!(parse(&format!("{SUITE}tests = 1\n{SUITE}tests = 1\n")).is_err(), "two of one name");
+    }
+
+    #[test]
+    fn a_suite_is_booted_in_every_combination() {
+        let suites = suites("tests = 1\nmachines = [\"pc\", \"q35\"]\ncpus = [1, 2, 4]\nrepeat = 2").unwrap();
+        let runs = suites[0].runs(&Overrides::default()).unwrap();
+        assert_eq!(runs.len(), 12);
+        assert_eq!(runs[0].name, "a[pc, 1 cpu, round 1]");
+        assert_eq!(runs.iter().map(|run| &run.name).collect::<HashSet<_>>().len(), 12);
+    }
+
+    #[test]
+    fn a_suite_with_guests_may_run_in_bounce_mode_with_fewer_processors() {
+        let names = |more: &str| {
+            let suite =
+                &suites(&format!("image = \"base\"\nguest = [\"x\"]\ncpus = [1, 4]\n{more}")).unwrap()[0];
+            let runs = suite.runs(&Overrides::default()).unwrap();
+            runs.into_iter().map(|run| run.name).collect::<Vec<_>>()
+        };
+        let all = ["a[1 cpu, exception]", "a[4 cpus, exception]", "a[1 cpu, bounce]", "a[4 cpus, bounce]"];
+        assert_eq!(names(""), all);
+        assert_eq!(names("bounce-cpus = [1]"), all[..3]);
+    }
+
+    #[test]
+    fn the_command_line_overrides_the_table() {
+        let suites = suites("tests = 1\ncpus = [1, 2, 4]").unwrap();
+        let overrides =
+            Overrides { cpus: Some(3), memory: Some("1G".into()), uefi: true, ..Overrides::default() };
+        let runs = suites[0].runs(&overrides).unwrap();
+        assert_eq!(runs.len(), 1);
+        assert_eq!((runs[0].machine.cpus, runs[0].machine.memory.as_str()), (3, "1G"));
+        assert_eq!(runs[0].machine.boot, Boot::UefiCd);
+    }
+
+    #[test]
+    fn what_an_accelerator_cannot_run_is_named_with_the_reason() {
+        let suites = suites("tests = 1\nnot-under = { tcg = \"TCG has no PCID\" }").unwrap();
+        assert_eq!(suites[0].runs(&Overrides::default()).unwrap_err().reason, "TCG has no PCID");
+        let kvm = Overrides { accelerator: Some(Accelerator::Kvm), ..Overrides::default() };
+        assert_eq!(suites[0].runs(&kvm).unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,122 @@
+//! A screen as a picture.
+
+use super::screen::{Cell, Screen, Style};
+use std::fmt::Write;
+
+/// Size of a cell, in pixels.
+const WIDTH: f64 = 8.4;
+const HEIGHT: f64 = 18.0;
+const MARGIN: f64 = 14.0;
+const PAPER: &str = "#16181d";
+const INK: &str = "#d6d9e0";
+/// The first sixteen colours.
+const PALETTE: [&str; 16] = [
+    "#2b2e37", "#e06c75", "#98c379", "#d7b26d", "#6aa8f0", "#c678dd", "#56b6c2", "#c8ccd4", "#737987",
+    "#ff7b86", "#b5e890", "#f0cd86", "#8cc2ff", "#dd9af0", "#7fd6e0", "#ffffff",
+];
+
+/// The screen as a picture in SVG.
+pub fn svg(screen: &Screen) -> String {
+    let rows = screen.rows();
+    let columns = rows.first().map_or(0, Vec::len);
+    let (width, height) = (columns as f64 * WIDTH + 2.0 * MARGIN, rows.len() as f64 * HEIGHT + 2.0 * MARGIN);
+    let mut picture = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"14\">\n\
+         <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{PAPER}\"/>\n"
+    );
+    for (row, cells) in rows.iter().enumerate() {
+        draw_row(&mut picture, row, cells);
+    }
+    let (row, column) = screen.cursor();
+    let (x, y) = place(row, column);
+    let _ = writeln!(
+        picture,
+        "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{INK}\" fill-opacity=\"0.5\"/>",
+        y - 14.0
+    );
+    picture + "</svg>\n"
+}
+
+/// Where the text of a cell stands: left end, base line.
+fn place(row: usize, column: usize) -> (f64, f64) {
+    (MARGIN + column as f64 * WIDTH, MARGIN + row as f64 * HEIGHT + 14.0)
+}
+
+/// Draws what looks alike in one piece. Writing to a string cannot fail.
+fn draw_row(picture: &mut String, row: usize, cells: &[Cell]) {
+    let mut column = 0;
+    while column < cells.len() {
+        let style = cells[column].style;
+        let end = cells[column..].iter().position(|cell| cell.style != style);
+        let end = end.map_or(cells.len(), |length| column + length);
+        let text: String = cells[column..end].iter().map(|cell| cell.character).collect();
+        let (ink, paper) = colours(style);
+        let (x, y) = place(row, column);
+        let length = (end - column) as f64 * WIDTH;
+        if paper != PAPER {
+            let _ = writeln!(
+                picture,
+                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{length:.1}\" height=\"{HEIGHT}\" fill=\"{paper}\"/>",
+                y - 14.0
+            );
+        }
+        let shown = text.trim_end();
+        if !shown.is_empty() {
+            let weight = if style.bold { " font-weight=\"bold\"" } else { "" };
+            let line = if style.underlined { " text-decoration=\"underline\"" } else { "" };
+            let length = shown.chars().count() as f64 * WIDTH;
+            let _ = writeln!(
+                picture,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{ink}\"{weight}{line} textLength=\"{length:.1}\" \
+                 xml:space=\"preserve\">{}</text>",
+                shown.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+            );
+        }
+        column = end;
+    }
+}
+
+/// Ink and paper of a style.
+fn colours(style: Style) -> (String, String) {
+    let ink = style.foreground.map_or(INK.to_string(), colour);
+    let paper = style.background.map_or(PAPER.to_string(), colour);
+    if style.reversed { (paper, ink) } else { (ink, paper) }
+}
+
+/// A colour of the palette of 256: sixteen, a cube of 6 x 6 x 6, and greys.
+fn colour(number: u8) -> String {
+    let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
+    match number {
+        0..16 => PALETTE[usize::from(number)].to_string(),
+        16..232 => {
+            let cube = number - 16;
+            format!("#{:02x}{:02x}{:02x}", level(cube / 36), level(cube / 6 % 6), level(cube % 6))
+        }
+        _ => format!("#{0:02x}{0:02x}{0:02x}", 8 + 10 * (number - 232)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_have_their_colours_and_places() {
+        let mut screen = Screen::new(2, 10);
+        screen.write(b"a<b\r\n\x1b[1;34mdir\x1b[0;7m x\x1b[m");
+        let picture = svg(&screen);
+        for part in [
+            ">a&lt;b</text>",
+            "fill=\"#6aa8f0\" font-weight=\"bold\" textLength=\"25.2\"",
+            ">dir</text>",
+            "fill=\"#16181d\"",
+        ] {
+            assert!(picture.contains(part), "{part}: {picture}");
+        }
+        assert_eq!(
+            (colour(196), colour(232), colour(16)),
+            ("#ff0000".into(), "#080808".into(), "#000000".into())
+        );
+    }
+}
