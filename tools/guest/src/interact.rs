@@ -260,7 +260,7 @@ impl Person {
         self.until(PATIENCE, "a fresh screen", |person| {
             (person.screen.line(0) == title && person.waits_behind(PROMPT.trim_end())).then_some(())
         })?;
-        self.read = self.screen.shown.len();
+        self.read = self.screen.shown().len();
         for (number, step) in script.steps.iter().enumerate() {
             self.step(step).with_context(|| format!("step {}", number + 1))?;
         }
@@ -317,7 +317,7 @@ impl Person {
     /// Waits for a text after those that were waited for before.
     fn expect(&mut self, text: &str, patience: Duration) -> Result<()> {
         let end = self.until(patience, &format!("{text:?}"), |person| {
-            person.screen.shown[person.read..].find(text).map(|at| person.read + at + text.len())
+            person.screen.shown()[person.read..].find(text).map(|at| person.read + at + text.len())
         })?;
         self.read = end;
         Ok(())
@@ -326,7 +326,7 @@ impl Person {
     /// Waits for a new prompt on which nothing has been typed.
     fn expect_prompt(&mut self, patience: Duration) -> Result<()> {
         let end = self.until(patience, "the prompt", |person| {
-            let at = person.screen.shown[person.read..].rfind(PROMPT)?;
+            let at = person.screen.shown()[person.read..].rfind(PROMPT)?;
             person.waits_behind(PROMPT.trim_end()).then_some(person.read + at + PROMPT.len())
         })?;
         self.read = end;

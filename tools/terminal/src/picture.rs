@@ -1,7 +1,8 @@
 //! A screen as a picture.
 
-use super::screen::{Cell, Screen, Style};
+use super::screen::{Screen, text};
 use std::fmt::Write;
+use vt100::{Cell, Color};
 
 /// Size of a cell, in pixels.
 const WIDTH: f64 = 8.4;
@@ -17,16 +18,15 @@ const PALETTE: [&str; 16] = [
 
 /// The screen as a picture in SVG.
 pub fn svg(screen: &Screen) -> String {
-    let rows = screen.rows();
-    let columns = rows.first().map_or(0, Vec::len);
-    let (width, height) = (columns as f64 * WIDTH + 2.0 * MARGIN, rows.len() as f64 * HEIGHT + 2.0 * MARGIN);
+    let (rows, columns) = screen.size();
+    let (width, height) = (columns as f64 * WIDTH + 2.0 * MARGIN, rows as f64 * HEIGHT + 2.0 * MARGIN);
     let mut picture = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
          font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"14\">\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{PAPER}\"/>\n"
     );
-    for (row, cells) in rows.iter().enumerate() {
-        draw_row(&mut picture, row, cells);
+    for row in 0..rows {
+        draw_row(&mut picture, row, &screen.cells(row).collect::<Vec<_>>());
     }
     let (row, column) = screen.cursor();
     let (x, y) = place(row, column);
@@ -44,14 +44,14 @@ fn place(row: usize, column: usize) -> (f64, f64) {
 }
 
 /// Draws what looks alike in one piece. Writing to a string cannot fail.
-fn draw_row(picture: &mut String, row: usize, cells: &[Cell]) {
+fn draw_row(picture: &mut String, row: usize, cells: &[&Cell]) {
     let mut column = 0;
     while column < cells.len() {
-        let style = cells[column].style;
-        let end = cells[column..].iter().position(|cell| cell.style != style);
+        let first = cells[column];
+        let end = cells[column..].iter().position(|cell| style(cell) != style(first));
         let end = end.map_or(cells.len(), |length| column + length);
-        let text: String = cells[column..end].iter().map(|cell| cell.character).collect();
-        let (ink, paper) = colours(style);
+        let text: String = cells[column..end].iter().map(|cell| text(cell)).collect();
+        let (ink, paper) = colours(first);
         let (x, y) = place(row, column);
         let length = (end - column) as f64 * WIDTH;
         if paper != PAPER {
@@ -63,8 +63,8 @@ fn draw_row(picture: &mut String, row: usize, cells: &[Cell]) {
         }
         let shown = text.trim_end();
         if !shown.is_empty() {
-            let weight = if style.bold { " font-weight=\"bold\"" } else { "" };
-            let line = if style.underlined { " text-decoration=\"underline\"" } else { "" };
+            let weight = if first.bold() { " font-weight=\"bold\"" } else { "" };
+            let line = if first.underline() { " text-decoration=\"underline\"" } else { "" };
             let length = shown.chars().count() as f64 * WIDTH;
             let _ = writeln!(
                 picture,
@@ -77,24 +77,34 @@ fn draw_row(picture: &mut String, row: usize, cells: &[Cell]) {
     }
 }
 
-/// Ink and paper of a style.
-fn colours(style: Style) -> (String, String) {
-    let ink = style.foreground.map_or(INK.to_string(), colour);
-    let paper = style.background.map_or(PAPER.to_string(), colour);
-    if style.reversed { (paper, ink) } else { (ink, paper) }
+/// What cells must have in common to be drawn in one piece.
+fn style(cell: &Cell) -> (Color, Color, bool, bool, bool) {
+    (cell.fgcolor(), cell.bgcolor(), cell.bold(), cell.underline(), cell.inverse())
 }
 
-/// A colour of the palette of 256: sixteen, a cube of 6 x 6 x 6, and greys.
-fn colour(number: u8) -> String {
+/// Ink and paper of a cell.
+fn colours(cell: &Cell) -> (String, String) {
+    let (ink, paper) = (colour(cell.fgcolor(), INK), colour(cell.bgcolor(), PAPER));
+    if cell.inverse() { (paper, ink) } else { (ink, paper) }
+}
+
+/// A colour; of the palette of 256 these are sixteen, a cube of 6 x 6 x 6, and greys.
+fn colour(colour: Color, default: &str) -> String {
     let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
-    match number {
-        0..16 => PALETTE[usize::from(number)].to_string(),
-        16..232 => {
+    let (red, green, blue) = match colour {
+        Color::Default => return default.into(),
+        Color::Idx(number @ 0..16) => return PALETTE[usize::from(number)].into(),
+        Color::Idx(number @ 16..232) => {
             let cube = number - 16;
-            format!("#{:02x}{:02x}{:02x}", level(cube / 36), level(cube / 6 % 6), level(cube % 6))
+            (level(cube / 36), level(cube / 6 % 6), level(cube % 6))
         }
-        _ => format!("#{0:02x}{0:02x}{0:02x}", 8 + 10 * (number - 232)),
-    }
+        Color::Idx(number) => {
+            let grey = 8 + 10 * (number - 232);
+            (grey, grey, grey)
+        }
+        Color::Rgb(red, green, blue) => (red, green, blue),
+    };
+    format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
 #[cfg(test)]
@@ -114,9 +124,7 @@ mod tests {
         ] {
             assert!(picture.contains(part), "{part}: {picture}");
         }
-        assert_eq!(
-            (colour(196), colour(232), colour(16)),
-            ("#ff0000".into(), "#080808".into(), "#000000".into())
-        );
+        let colours = [196, 232, 16].map(|number| colour(Color::Idx(number), INK));
+        assert_eq!(colours, ["#ff0000", "#080808", "#000000"]);
     }
 }
