@@ -36,7 +36,7 @@ static void fork_and_wait(void)
     waitpid(child, 0, 0);
 }
 
-/* The same beside so many processes that only wait. */
+/* The same while `others` processes exist, which only wait. */
 static void fork_beside(int others)
 {
     char name[40], byte;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What a person's work costs: `./mac measure` runs this and reads its lines, a name, a tabulator and
-# a number.
+# What an interactive session costs: `./mac measure` runs this and reads its lines, a name, a
+# tabulator and a number.
 mkdir /tmp/measure && cd /tmp/measure || exit 1
 watch=/bench/stopwatch
 for directory in {1..100}; do

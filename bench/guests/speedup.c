@@ -1,6 +1,7 @@
-/* What several processors are good for: three pieces of work for many at once, each between marks
- * that are NOPs to everybody else but the counting plugin. `./mac bench speedup` boots it with 1, 2
- * and 4 processors. A line for each piece: its name and the number of its parts. */
+/* How much faster several processors are: three pieces of work, each for many processes at the same
+ * time, and each between two marks, which are NOPs except to the emulator's plugin that counts
+ * instructions. `./mac bench speedup` boots it with 1, 2 and 4 processors. A line for each piece:
+ * its name and the number of its parts. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -110,7 +111,7 @@ static void parallel_sort(void)
     must(sum == 0, "other numbers than before");
 }
 
-/* Runs `work` in so many processes at once, and waits for all. */
+/* Runs `work` in so many processes at the same time, and waits for all. */
 static void processes(void (*work)(void))
 {
     fflush(0);

@@ -1,4 +1,4 @@
-/* The first process of a guest: makes the usual file systems visible where nobody has done so, runs
+/* The first process of a guest: mounts the usual file systems unless they are mounted already, runs
  * one command or else a login shell on the console, waits for it and for every orphan, and ends the
  * system.
  *
@@ -10,9 +10,9 @@
  * gives the variables LOG and TERMINAL, the command's status is written to LOG as "guest: status N"
  * before the machine is switched off, and the command runs on TERMINAL.
  *
- * A command's output is to arrive unchanged, and its input is not to be shown: before it begins,
- * the terminal is set so, and a control sequence that shows nothing is written there for whoever
- * types. */
+ * A command's output is to arrive unchanged, and its input is not to be shown. So before it begins
+ * the terminal is set accordingly, and a control sequence that shows nothing is written there: it
+ * tells the program at the other end that it may begin to send the input. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -145,8 +145,8 @@ static void execute(const char *program, char **arguments)
     _exit(error == ENOENT ? 127 : 126);
 }
 
-/* Where a line for whoever started the system goes, or -1. It is open from the start: the command
- * may remove all files. */
+/* The file for the line that tells the host the command's status, or -1. It is open from the start:
+ * the command may remove all files. */
 static int open_log(void)
 {
     const char *log = getenv("LOG");

@@ -35,7 +35,7 @@ static word call(int entry, word rdi, word rsi, word rdx, word r8_, word r9_, wo
     return entry == IPC ? r9 : rax;
 }
 
-/* Sends an empty message without waiting; returns whether anybody took it. */
+/* Sends an empty message without waiting; returns whether a thread received it. */
 static int reaches(word to)
 {
     word tag = call(IPC, (word)mr, to, 0, 0x0400 << 16, 0, 0);

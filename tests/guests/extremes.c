@@ -1,7 +1,7 @@
 /* extremes TEST: what no sensible program asks for, each thing of one kind after the other: damaged
  * programs, pointers that are none in every argument of every call, and requests as long as they
- * may be. What the one who asks gets is right or its own affair; that everybody else goes on
- * meanwhile is the test. */
+ * may be. What the caller itself gets does not matter where no result is required; the test is that
+ * all other processes go on meanwhile. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"

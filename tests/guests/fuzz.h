@@ -101,7 +101,7 @@ static const struct {
 enum { TABLE = sizeof table / sizeof *table, PAGE = 4096, PAGES = 12, STACK_WORDS = 512 };
 
 /* Memory for arguments. Its pages are those of a file, any of which may be elsewhere, or without
- * rights, or gone at times; behind them is nothing, and in front of them a page that can only be
+ * rights, or gone at times. The page after them is not mapped, and the page before them can only be
  * read. The threads write them at a second place, where they stay. */
 static char *arena, *shadow;
 static int arena_file;

@@ -172,7 +172,7 @@ static void try_read(pid_t pid, const char *name)
 }
 
 /* Whether stat, open as `file`, shows addresses: fields 26 to 29 and 45 to 51 of proc(5), counted
- * behind the name. */
+ * from the end of the name. */
 static int shows_addresses(int file)
 {
     char text[1024] = "";

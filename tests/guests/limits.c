@@ -33,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Four thousand threads at once. */
+/* Four thousand threads at the same time. */
 enum { MANY = 4000 };
 static int gate;
 static volatile int arrived;
@@ -410,7 +410,7 @@ static int exhaust(void)
     return 0;
 }
 
-/* The processor time of one who computes is seen, and limited. */
+/* The processor time of a process that computes is counted, and limited. */
 static int processor_time(void)
 {
     pid_t child = fork();
@@ -491,7 +491,7 @@ static void busy(unsigned seed)
     }
 }
 
-/* Processes that are killed wherever they are leave nothing behind. */
+/* All memory of processes is freed when they are killed, whatever they are doing. */
 static int leaks(void)
 {
     enum { ROUNDS = 4, EACH = 40 };

@@ -1,5 +1,5 @@
-/* memory TEST: who ends when memory runs out, and that nobody else notices. Prints what does not
- * depend on how much there is. */
+/* memory TEST: which process ends when memory runs out, and that no other process is affected.
+ * Prints what does not depend on how much memory there is. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -74,14 +74,14 @@ static int stand_by(int pipe)
         failed += child < 0 || ended(child) != 1;
         munmap(own, 65536);
         munmap(read_into, 65536);
-        /* Who takes all memory is to come to that. */
+        /* Gives the process that takes all memory time to do it. */
         usleep(5000);
     }
     return failed != 0;
 }
 
-/* The biggest ends, whoever it is that finds no memory: one, then two, with others at work that
- * need some all the time. */
+/* The biggest process ends, whichever process it is that finds no memory: first one, then two big
+ * ones, with others at work that need some memory all the time. */
 static int bystanders(void)
 {
     int open_until[2], right = 0;
@@ -103,7 +103,8 @@ static int bystanders(void)
     return 0;
 }
 
-/* One that is not the biggest, but wants to be the first, ends; who takes the memory goes on. */
+/* A process that is not the biggest, but has asked to be killed first (oom_score_adj), ends; the
+ * one that takes the memory goes on. */
 static int wishes(void)
 {
     int ready[2];

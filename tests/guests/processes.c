@@ -97,7 +97,7 @@ static int signals(void)
     return 0;
 }
 
-/* Five hundred processes at once, each with memory and a pipe of its own content. */
+/* Five hundred processes at the same time, each with its own content of memory and of a pipe. */
 static int forks(void)
 {
     int gate[2], answers[2];
@@ -138,8 +138,8 @@ static int forks(void)
     return 0;
 }
 
-/* A user who may have 60 processes forks as fast as it can: it gets EAGAIN, everybody else goes
- * on. */
+/* A process of a user with a limit of 60 processes forks as fast as it can: it gets EAGAIN, and all
+ * other users' processes go on. */
 static int bomb(void)
 {
     pid_t child = fork();
@@ -234,8 +234,8 @@ static int memory(void)
     fflush(stdout);
     child = fork();
     if (child == 0) {
-        /* A system that chooses whom to end is to choose this one; where there is no such choice,
-         * nothing is lost. */
+        /* If the system kills a process because memory is short, it shall be this one. A system
+         * without an OOM killer has no such file, and then nothing is lost. */
         int file = open("/proc/self/oom_score_adj", O_WRONLY);
         ssize_t unimportant = write(file, "1000", 4);
         (void)unimportant;

@@ -131,7 +131,7 @@ static int is_pinned(void)
     return count != 1 || sched_getcpu() != processors[0];
 }
 
-/* Nobody says where; all are used. */
+/* Threads without an affinity are spread over all processors. */
 static int spread(void)
 {
     pthread_t threads[MOST];

@@ -1,6 +1,6 @@
 /* Threads: creation, join, mutexes, condition variables, thread-local storage, barriers,
- * cancellation, many at once, signals to one thread, futexes by hand. Prints what does not depend
- * on their order. */
+ * cancellation, many threads at the same time, signals to one thread, futexes by hand. Prints what
+ * does not depend on their order. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>

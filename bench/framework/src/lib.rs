@@ -12,8 +12,8 @@ use l4::{mark, println, thread};
 use x2::control::{TimeControl, UNCHANGED};
 use x2::{ThreadId, Time};
 
-/// Gives a thread an hour at a time: no measurement contains the end of its timeslice. An endless
-/// one would be cheaper than what threads have otherwise: nobody had to look how much of it is
+/// Gives a thread a timeslice of an hour: no measurement contains the end of it. An endless one
+/// would be cheaper than the usual kind, since the kernel would not have to look how much of it is
 /// left.
 pub fn lengthen_timeslice(thread: ThreadId) {
     let hour = TimeControl::new(Some(Time::period(3_600_000_000)), None);

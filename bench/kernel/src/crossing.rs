@@ -22,7 +22,7 @@ pub(crate) const LONG: u64 = 1000;
 /// What partners' processors do when a message comes, and the rounds after which that is so.
 pub(crate) const STATES: [(&str, u64); 2] = [("poll", 0), ("sleep", LONG)];
 const WORDS: Range = Range::linear(0, 63, 1);
-/// Of messages that nobody answers.
+/// Numbers of words of messages without an answer.
 const WORDS_SENT: Range = Range::linear(0, 63, 21);
 const MOST_PAGES_LOG2: u64 = 8;
 
@@ -109,7 +109,7 @@ fn ping_pong() {
     place(utcb::my_global_id(), 0);
 }
 
-/// Messages that nobody answers: the sender comes home by itself.
+/// Messages without an answer: the sender returns to its processor by itself.
 fn send() {
     let receiver = fixture::elsewhere(receive);
     place(receiver, 1);
@@ -138,7 +138,7 @@ fn shoot_down(processors: u64) {
     let start = PAGES.0.get() as u64;
     let area = |log2: u64| Fpage::memory(start, 12 + log2 as u32).with_rights(Rights::ALL);
     // Partners in other spaces have these pages, too, until then.
-    // SAFETY: nobody has references to the area, and its next use brings pages again.
+    // SAFETY: there are no references to the area, and its next use brings pages again.
     unsafe { space::flush(&mut [area(MOST_PAGES_LOG2)]) };
     for others in 0..processors {
         if others > 0 {
@@ -148,7 +148,7 @@ fn shoot_down(processors: u64) {
         for log2 in (0..=MOST_PAGES_LOG2).step_by(2) {
             let pages = 1 << log2;
             for page in (start..start + pages * 0x1000).step_by(0x1000) {
-                // SAFETY: within the area, which nobody else uses.
+                // SAFETY: within the area, which nothing else uses.
                 unsafe { (page as *mut u8).write_volatile(1) };
             }
             pause(LONG);

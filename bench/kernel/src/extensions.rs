@@ -45,7 +45,7 @@ extern "C" fn caller() -> ! {
     }
 }
 
-/// The emulation entry: answers at once.
+/// The emulation entry: answers without calling a server.
 #[unsafe(naked)]
 extern "C" fn answer_here() -> ! {
     core::arch::naked_asm!("mov eax, 7", "jmp rcx")
@@ -71,13 +71,13 @@ fn foreign_calls() {
     report("foreign-null-call-bounce-mode", AVERAGED, MEASURED.load(Ordering::Relaxed) / AVERAGED);
 }
 
-/// Raises 64 exceptions. (Where it has an owner, that has said who the handler is.)
+/// Raises 64 exceptions. (If its space has an owner, the owner has chosen the handler.)
 extern "C" fn raiser() -> ! {
     utcb::set_exception_handler(l4::kip().root());
     loop {
         let start = now();
         for _ in 0..AVERAGED {
-            // SAFETY: the handler goes on behind the instruction.
+            // SAFETY: the handler lets the thread go on after the instruction.
             unsafe { asm!("ud2", options(nostack, nomem)) };
         }
         MEASURED.store(now() - start, Ordering::Relaxed);

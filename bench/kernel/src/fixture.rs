@@ -64,8 +64,8 @@ fn own_utcb(index: u32) -> u64 {
     first_utcb() + (4 + u64::from(index)) * x2::utcb::SIZE
 }
 
-/// Place for a UTCB in the frame of this thread's, which nobody else has: no frame has to be made
-/// for it, as for three of four.
+/// Place for a UTCB in the frame of this thread's UTCB, which holds no others. So no frame has to
+/// be allocated for it: four UTCBs share a frame, and only the first of them needs a new one.
 pub(crate) fn utcb_beside_own() -> u64 {
     first_utcb() + x2::utcb::SIZE
 }

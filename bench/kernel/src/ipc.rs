@@ -93,7 +93,8 @@ fn partner_with_ports() -> ThreadId {
     partner
 }
 
-/// Answers `R9` as a whole message to whoever has sent one, as a server: it waits for anybody.
+/// Answers each message with the whole message `R9` (its tag), as a server: it receives from any
+/// thread.
 #[unsafe(naked)]
 extern "C" fn bare_server() -> ! {
     naked_asm!(

@@ -28,8 +28,7 @@ impl Write for Place {
         for byte in text.bytes() {
             if self.row < ROWS && self.column < self.end && PRESENT.load(Ordering::Relaxed) {
                 let cell = (ADDRESS as usize + 2 * (self.row * COLUMNS + self.column)) as *mut u16;
-                // SAFETY: within the screen's memory, which sigma0 has given; it belongs to nobody
-                // else.
+                // SAFETY: within the screen's memory, which sigma0 has given to this program alone.
                 unsafe { cell.write_volatile(COLOUR | u16::from(byte)) };
                 self.column += 1;
             }

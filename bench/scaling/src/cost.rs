@@ -1,5 +1,5 @@
-//! What must not grow with the number of others: timeouts with those who sleep, switches with those
-//! who are ready.
+//! Costs that must not grow with the number of other threads: those of timeouts with the threads
+//! that sleep, those of switches with the threads that are ready.
 
 use crate::world::{RUNNING, delete, id, make_program_space, start};
 use crate::{AVERAGED, time};

@@ -3,7 +3,7 @@
 //! the longest operations, whose stretches without a look for interrupts the plugin measures.
 //!
 //! `bytes` are those of kernel memory in use beyond what was in use before; `instructions` are from
-//! user level to user level. What should not grow is measured with nobody else there and with many.
+//! user level to user level. What should not grow is measured without other threads and with many.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod cost;

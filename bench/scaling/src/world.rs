@@ -53,12 +53,12 @@ pub(crate) fn kernel_memory() -> u64 {
     kernel_statistic(statistic::MEMORY).expect("booted with kdb=test")
 }
 
-/// The id of the user thread with this number, counted from the first that nobody has.
+/// The id of the user thread with this number, counted from the first number that is free at boot.
 pub(crate) fn id(number: u64) -> ThreadId {
     ThreadId::global(kip().thread_info().user_base + 8 + number as u32, 1).expect("a global id")
 }
 
-/// How many numbers are beyond the first that nobody has.
+/// How many thread numbers there are from the first one that is free at boot.
 pub(crate) fn numbers() -> u64 {
     let info = kip().thread_info();
     (1 << info.number_bits) - u64::from(info.user_base) - 8

@@ -23,8 +23,8 @@ __asm__(".section .text.entry, \"ax\", @progbits\n"
         ".text\n");
 char stack[16384] __attribute__((aligned(16)));
 
-/* Sends words, and behind them a text, if there is one: its length in bytes, then its bytes, eight
- * a word. */
+/* Sends words, and after them a text, if there is one: its length in bytes, then its bytes, eight
+ * in a word. */
 static L4_Word_t call(L4_ThreadId_t to, L4_Word_t label, const L4_Word_t *words, int count, const char *text,
                       L4_Msg_t *answer)
 {

@@ -135,7 +135,7 @@ static int sleeps(void)
     return simple_call(kip(KIP_SYSTEM_CLOCK)) - before >= 5 << 10;
 }
 
-/* A word that nobody has touched, in conventional memory above the program. */
+/* A word that has not been used before, in conventional memory above the program. */
 static volatile word *const scratch = (volatile word *)0x4000000;
 
 static int pages_come_by_faults(void)
@@ -162,7 +162,7 @@ static int pages_come_by_request(void)
         return 0;
     utcb()[-16] = 0;
     *(volatile word *)0x5008000 = 1;
-    /* Its status says so; unmapping from nobody takes nothing away. */
+    /* Unmap reports that the page was written. No other space has it, so nothing is unmapped. */
     utcb()[0] = fpage | 7;
     unmap(kip(KIP_UNMAP), 0);
     return (utcb()[0] & 2) && *(volatile word *)0x5008000 == 1;

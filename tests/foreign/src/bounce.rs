@@ -6,7 +6,7 @@ use core::arch::naked_asm;
 
 /// Bytes of the library's code, at most.
 const CODE_SIZE: usize = 512;
-/// Where the library's page of data and stack lies behind the code.
+/// Distance of the library's page of data and stack from the start of its code.
 pub(crate) const DATA: u64 = 4096;
 /// Offset in the data page: the server's id.
 pub(crate) const SERVER: usize = 0;
@@ -24,9 +24,9 @@ pub(crate) fn code() -> &'static [u8] {
     unsafe { core::slice::from_raw_parts(entry as *const u8, CODE_SIZE) }
 }
 
-/// Entered at a page boundary, the data page behind it, as SYSCALL leaves the registers: RCX =
-/// where to go on, R11 = flags. The number travels in MR1 (RAX), the six arguments in MR2..MR7; the
-/// result comes back in MR1.
+/// The code begins at a page boundary, and the data page follows it. The registers are as SYSCALL
+/// leaves them: RCX = where to go on, R11 = flags. The number travels in MR1 (RAX), the six
+/// arguments in MR2..MR7; the result comes back in MR1.
 #[unsafe(naked)]
 extern "C" fn entry() -> ! {
     naked_asm!(

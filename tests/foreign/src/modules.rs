@@ -22,6 +22,6 @@ fn bytes(start: u64, size: u64) -> Option<&'static [u8]> {
         // SAFETY: boot info and modules lie outside this program.
         unsafe { sigma0::request(Fpage::memory(page, 12)) }.ok().filter(|&mapped| mapped)?;
     }
-    // SAFETY: the memory is mapped, stays so, and nobody writes to it.
+    // SAFETY: the memory is mapped, stays so, and no program writes to it.
     Some(unsafe { slice::from_raw_parts(start as *const u8, size as usize) })
 }

@@ -1,4 +1,4 @@
-//! Who is there, and what memory there is. The program lies at the same addresses in every space.
+//! Which threads there are, and what memory. The program lies at the same addresses in every space.
 //! Attackers can read and execute it, and write only what is theirs: the pool, the records and the
 //! stacks.
 
@@ -16,7 +16,8 @@ pub(crate) const SPACES: u64 = 4;
 pub(crate) const ATTACKERS: u64 = 8;
 /// UTCBs in each area.
 pub(crate) const UTCBS: u64 = 16;
-/// Thread numbers of attackers; those behind the supervisor's are the controller's to use.
+/// How many thread numbers there are for attackers. The supervisor uses the lower ones, the
+/// controller those from `FREE_NUMBERS` on.
 pub(crate) const NUMBERS: u64 = 40;
 /// Numbers left to the initial servers, the heartbeat and the controller.
 const FIRST_NUMBER: u32 = 16;

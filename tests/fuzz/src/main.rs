@@ -1,9 +1,9 @@
 //! Hostile threads in three spaces, one of which belongs to another, make random system calls of
 //! the X.2 interface and of the extensions, and other things that programs had better not do. A
 //! thread with all privileges makes random calls about them. The root task supervises, deletes them
-//! at random moments, and reports in TAP: that it goes on and so does a thread beside it, that
-//! every call has been made and each of its errors has come, and that in the end everything is
-//! given back.
+//! at random moments, and reports in TAP that it goes on and so does a heartbeat thread, that every
+//! call has been made and each of its errors has come, and that in the end everything is given
+//! back.
 //!
 //! The arguments on its command line are `seed=NUMBER`, by which the random numbers begin, and
 //! `calls=NUMBER`, how many are made altogether. The kernel's boot option `kdb=test` is needed.

@@ -72,13 +72,13 @@ macro_rules! holds {
 }
 pub(crate) use holds;
 
-/// Prints a line, in one request, so that nobody else's text comes in between.
+/// Prints a line, in one request, so that no other program's text comes in between.
 pub(crate) fn say(line: fmt::Arguments<'_>) {
     // A console that does not work cannot be told so.
     let _ = Console.write_str(&format!("{line}\n"));
 }
 
-/// Runs all tests, one after the other; each is to leave nothing behind.
+/// Runs all tests, one after the other. Each has to free everything that it has used.
 pub(crate) async fn run(system: System, modules: &[&[Test]]) {
     let count: usize = modules.iter().map(|tests| tests.len()).sum();
     say(format_args!("1..{count}"));

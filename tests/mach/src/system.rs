@@ -18,7 +18,7 @@ use crate::servant::{self, Servant, TOP};
 /// Bytes of frames: few, so that they are soon used up.
 const FRAMES: u64 = 8 << 20;
 const HEAP: u64 = 48 << 20;
-/// How often `usage` is looked at before something counts as left behind.
+/// How often `usage` is read before what is still in use counts as leaked.
 const PATIENCE: usize = 200;
 
 /// Everything that tests use.
@@ -71,8 +71,8 @@ impl System {
         }
     }
 
-    /// Waits until the usage is as `before`, for a while: what takes time is done behind a test's
-    /// back.
+    /// Waits for a while until the usage is the same as `before`: the server frees some things
+    /// only after the call that released them has returned.
     pub(crate) async fn settled_usage(&self, before: Usage) -> Usage {
         for _ in 0..PATIENCE {
             if self.usage() == before {

@@ -62,7 +62,7 @@ fn write(register: u64, value: u32) {
     unsafe { (register as *mut u32).write_volatile(value) }
 }
 
-/// Maps so many bytes of the registers behind a function's base address.
+/// Maps `size` bytes of the memory to which a base address register of the function leads.
 fn map(function: Function, number: u64, offset: u64, size: u64, address: u64) -> Result<(), Status> {
     match function.region(number)? {
         Region::Memory { base, .. } => device::map_device(base + offset, size, address),
@@ -159,7 +159,7 @@ impl Driver {
         let Driver { edu, card, .. } = *self;
         let Ok(Region::Memory { base, size }) = edu.region(0) else { return 0 };
         let ports = matches!(card.region(2), Ok(Region::Ports { count: 32, .. }));
-        // What lies beside them may be the card's.
+        // The memory next to these registers may be the other card's.
         let outside = [(base + size - 4096, 8192), (0xfed0_0000, 4096), (0, 4096), (base + 1, 4095)];
         let outside = outside.iter().all(|&(address, size)| {
             let refused = device::map_device(address, size, ELSEWHERE);

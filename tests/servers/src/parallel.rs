@@ -1,4 +1,5 @@
-//! Requests from all processors at once, long ones, and ends in the midst of them.
+//! Requests to root from all processors at the same time, long ones, and threads that are deleted
+//! while root serves them.
 
 use crate::report::Report;
 use alloc::vec::Vec;
@@ -128,7 +129,8 @@ fn own_root() -> bool {
 fn every_kind(number: u64) -> bool {
     let here = AREA + number * PART;
     (0..12).all(|round| {
-        // Some are cleared at once, some in pieces; some lie so that they are many small pages.
+        // Root clears the short ones in one step, the long ones in several; some lie so that they
+        // are many small pages.
         let (address, size) = (here + (round % 3) * 4096, 4096 << (round % 11));
         let cleared = || {
             let (first, last) = (address as *mut u64, (address + size - 8) as *mut u64);
@@ -247,7 +249,7 @@ fn deleted_while_served(processor: u64) -> bool {
     let asked =
         wait_until(|| ASKS.load(Ordering::SeqCst) && memory::available().is_ok_and(|left| left < LARGE));
     let deleted = rt::root::delete_thread(asker).is_ok();
-    // As long as root is at it, nobody else can give it back.
+    // While root works at the request, no other thread can give the memory back.
     placed && told && asked && deleted && wait_until(|| free(AREA, LARGE))
 }
 

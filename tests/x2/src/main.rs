@@ -8,8 +8,8 @@
 //!
 //! * `framework` is how tests run: [`framework::runner`] is the root task's first thread, which
 //!   supervises one test at a time and pages every thread; a test is a function that runs in a
-//!   thread of its own and makes threads, spaces and memory with [`framework::fixture`]. Whatever
-//!   it leaves behind is taken away.
+//!   thread of its own and makes threads, spaces and memory with [`framework::fixture`]. What still
+//!   exists of these when the test ends, the framework deletes.
 //! * `chapters` are the tests, one file for each chapter of the interface.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 

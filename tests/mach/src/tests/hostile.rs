@@ -1,4 +1,4 @@
-//! Programs that send the server what they like: nothing of it reaches anybody else.
+//! Programs that send the server arbitrary messages: no other task is affected.
 
 use alloc::vec::Vec;
 

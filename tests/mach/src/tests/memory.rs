@@ -52,7 +52,8 @@ async fn zero_fill(system: &System) -> TestResult {
     Ok(())
 }
 
-/// The screen's text, which the configuration gives this server; the page behind it is nobody's.
+/// The page of the screen's text, which the configuration gives this server. No server has the page
+/// after it.
 const SCREEN: u64 = 0xb_8000;
 
 async fn device_memory(system: &System) -> TestResult {

@@ -162,7 +162,7 @@ async fn pager_that_never_answers(system: &System) -> TestResult {
     pause(system).await;
     holds!(!ended.is_set());
     task.terminate().await;
-    // Whoever serves it gives up when it learns of the end.
+    // The async task that serves the program gives up when it learns that the program has ended.
     serving.abort();
     let _ = serving.await;
     Ok(())
@@ -212,7 +212,7 @@ async fn pager_asks(system: &System) -> TestResult {
         LockRequest { returned: ReturnPages::Dirty, flush: false, prohibited: Some(Protection::WRITE) };
     object.lock_request(0, PAGED * PAGE_SIZE, forbid).await?;
     same!(now(), (1, 0));
-    // The program may read without anybody being asked, and its first store is asked for.
+    // The program may read without a request to the pager; its first store makes one.
     let faults = servant.faults();
     same!(servant.load(HERE).await, Outcome::Done(1));
     same!((now(), servant.faults() - faults), ((1, 0), 0));

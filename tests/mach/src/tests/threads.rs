@@ -171,8 +171,8 @@ async fn spins_on(system: &System, servant: &Servant, count: u64) -> Result<bool
             return Ok(true);
         }
         servant.user.answer(machine::Resume::Continue);
-        // Longer and longer, beyond the time slice of whoever else runs: the machine itself may be
-        // slow.
+        // Each attempt waits longer, beyond the timeslices of other threads that run: the machine
+        // itself may be slow.
         sleep(system, 500 * (1 + attempt)).await;
         servant.user.recall()?;
         if servant.serve(None).await != Outcome::Recalled {
@@ -291,7 +291,8 @@ async fn extended_state(system: &System) -> TestResult {
     same!(servant.user.set_extended_state(&image[..size]), Err(KernError::InvalidArgument));
     servant.user.set_extended_state(&[])?;
     same!(servant.command(command::VECTOR, |_| {}).await, Outcome::Done(1));
-    // The next thread of the task begins anew, although the machine may give it this one's.
+    // The next thread of the task begins with clean registers, although it may be the same L4
+    // thread, used again.
     servant.thread.terminate();
     let next = Servant::start(&other.task).await?;
     let state = next.user.state()?;

@@ -1,7 +1,8 @@
-//! Many threads that come to a processor together. Only under instruction counting does a timer
-//! fire when it should, and do processors take turns, so that others come while one waits for its
-//! own. Here they come in small numbers at a time: that interrupts are looked for between two of
-//! many, the kernel's tests on the host show (`thread/tests/arrival.rs`).
+//! Many threads whose system calls take them to another processor at the same time. Only under
+//! instruction counting do timers fire at the right instant, and do processors take turns, so that
+//! threads arrive while one waits for its own processor. Here only a few arrive at a time. That the
+//! kernel looks for interrupts between two of many arrivals is shown by its tests on the host
+//! (`thread/tests/arrival.rs`).
 
 use super::processors::place;
 use crate::framework::fixture::spawn;
@@ -16,16 +17,17 @@ tests! {
     SMP0024 [3.4] "a timeslice ends on a processor to which many come together" timeslice_beside_arrivals;
 }
 
-/// How many come together.
+/// How many threads ask at the same time.
 const VISITORS: usize = 96;
-/// Less than it takes to see to all of them.
+/// Microseconds: less than the processor takes to serve all of them.
 const TIMESLICE: u64 = 50;
-/// When it ends, nobody or one of them is seen to before the processor looks; the last microsecond
-/// counts as nothing, too.
+/// How many threads may find that nothing is left of the timeslice. After its end the processor
+/// serves at most one more thread before it looks for the timer's interrupt; and a thread that is
+/// served in the last microsecond reads 0, too.
 const FEW: usize = 4;
 
-/// Whoever asks for a thread's timeslice goes to where that is, so each visitor learns what was
-/// left of it when it was seen to.
+/// A thread that asks with Schedule for the timeslice of another goes to that one's processor. So
+/// each of the threads learns how much of the timeslice was left when its request was served.
 fn timeslice_beside_arrivals() {
     static ROUNDS: AtomicU64 = AtomicU64::new(0);
     static LEFT: [AtomicU64; VISITORS] = [const { AtomicU64::new(0) }; VISITORS];

@@ -67,7 +67,7 @@ fn nobody(phase: IpcPhase) -> u64 {
     x2::IpcError::new(phase, IpcErrorKind::NonExistingPartner).raw()
 }
 
-/// A thread of a third space that waits for anybody.
+/// A thread of a third space, which receives from any thread.
 fn stranger() -> ThreadId {
     let thread = Space::new().spawn(|| {
         let _ = ipc::receive(ThreadId::ANY);
@@ -96,8 +96,8 @@ fn reaches_owned() {
     });
     extension::set_owner(lowest.first, middle.first).unwrap();
     await_state(thread, ThreadState::Waiting);
-    // Nobody but the owner: the thread below waits for the test, and reaches only what is above and
-    // below itself.
+    // The owner's send times out, because the thread waits for the test: so the owner may send to
+    // it. For a thread of another owned space the same partner does not exist.
     let attempt = move || outcome(ipc::send_timeout(thread, Message::new(0), Time::ZERO));
     let timeout = x2::IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout).raw();
     assert_eq!(attempt_in(&middle, attempt), timeout);
@@ -254,7 +254,7 @@ fn switch_reaches_nobody() {
     while RUNS.load(Ordering::Relaxed) == 0 {
         thread::yield_now();
     }
-    // From here on it runs only if it is given the processor, or nobody else wants it.
+    // From here on it runs only if it is given the processor, or if no other thread is ready.
     thread::set_priority(other, 50).unwrap();
     let switch = move || {
         let before = RUNS.load(Ordering::Relaxed);
@@ -438,7 +438,7 @@ fn deleted_space_closes() {
     let victim = new_id();
     let arguments =
         ThreadControl { space: victim, scheduler: kip().root(), pager: ThreadId::NIL, utcb: None };
-    // More often than there can be openings at once.
+    // More often than there can be openings at the same time.
     for _ in 0..20 {
         thread::control(victim, arguments).unwrap();
         extension::set_open(space.first, victim, true).unwrap();
@@ -552,7 +552,7 @@ fn reports_reach_anybody() {
     let thread = space.spawn(move || {
         ipc::receive(me).expect("the test lets the thread go");
         read_at(arena::page().address);
-        // SAFETY: the handler continues behind the instruction.
+        // SAFETY: the handler lets the thread continue after the instruction.
         unsafe { core::arch::asm!("ud2") };
         let refused = outcome(ipc::send(handler, Message::new(1)));
         ipc::send(me, Message::with_words(1, &[refused])).expect("the owner is in reach");

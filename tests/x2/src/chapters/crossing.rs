@@ -36,7 +36,7 @@ fn answer(to: ThreadId, label: u64) -> ipc::Result<Received> {
     ipc::ipc(to, ThreadId::ANY, Timeouts::NEVER, MessageTag::new(label, 0, 0))
 }
 
-/// A thread on the first processor that calls whom the test names.
+/// A thread on the first processor that calls the thread that the test names to it.
 fn caller() -> ThreadId {
     let me = utcb::my_global_id();
     let caller = spawn(move || {
@@ -88,7 +88,7 @@ fn answer_of_another() {
     let intruder = place(
         spawn(move || {
             ipc::receive(me).expect("the test tells");
-            // A server's answer to somebody who has not asked.
+            // A server's answer to a thread that has not called it.
             let _ = answer(early, OTHER);
         }),
         1,

@@ -27,9 +27,9 @@ const LARGE_WINDOW_LOG2: u32 = 37;
 
 const NO_MEMORY: Option<ErrorCode> = Some(ErrorCode::NoMemory);
 
-/// Calls `operation` with the first, the second, ... allocation failing until none fails any more.
-/// A failed call must leave nothing behind. `undo` takes back what the successful call did. Returns
-/// how many failed.
+/// Calls `operation` with its first, its second, ... allocation failing, until none fails any more.
+/// A failed call must free all kernel memory that it has allocated. `undo` takes back what the
+/// successful call did. Returns how many calls failed.
 fn fail_each<T>(mut operation: impl FnMut() -> thread::Result<T>, mut undo: impl FnMut(T)) -> u64 {
     leaks::require();
     // What is made once and kept is made now.

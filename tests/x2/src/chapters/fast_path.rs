@@ -136,8 +136,8 @@ fn call_with_timeout() {
     assert_eq!(error, RECEIVE_TIMEOUT);
 }
 
-/// Calls `to` with one word, `before` being executed before the call and `after` behind it. The
-/// stub's address is in R11.
+/// Calls `to` with one word. The instructions `before` are executed before the call, `after` after
+/// it. The stub's address is in R11.
 macro_rules! raw_call {
     ($to:expr, $before:literal, $after:literal, $($operands:tt)*) => {
         asm!(
@@ -332,8 +332,8 @@ fn waiting_notification() {
 
 fn callee_deleted() {
     let me = utcb::my_global_id();
-    // It waits for nobody by name, not even for itself, and nobody has waited for it before: the
-    // call is what notes that.
+    // It receives from any thread, never from one id (a sleep would name its own), and no thread
+    // has waited for it before: so it is the call that notes that a thread waits for it.
     let silent = spawn(|| {
         loop {
             let _ = ipc::wait();
@@ -482,7 +482,7 @@ pub(super) fn call_orphan(timeout: Time) {
     RUNS.store(0, Ordering::Relaxed);
     let (owner, owned) = (Space::new(), Space::new());
     let server = owned.spawn(|| {
-        // The page is there: what comes after the wait needs nobody.
+        // This store brings the page, so that what follows the wait needs no pager.
         RUNS.store(1, Ordering::Relaxed);
         let _ = ipc::wait();
         RUNS.store(2, Ordering::Relaxed);

@@ -234,8 +234,8 @@ fn handler_waits_for_another() {
 }
 
 fn handler_goes() {
-    // It waits for nobody by name, not even for itself: the report is what notes that somebody
-    // waits for it.
+    // It receives from any thread, never from one id (a sleep would name its own): so it is the
+    // report that notes that a thread waits for it.
     let handler = spawn(|| {
         loop {
             let _ = ipc::wait();
@@ -255,7 +255,7 @@ fn handler_is_orphan() {
     RUNS.store(0, Ordering::Relaxed);
     let (owner, owned) = (Space::new(), Space::new());
     let handler = owned.spawn(|| {
-        // The page is there: what comes after the wait needs nobody.
+        // This store brings the page, so that what follows the wait needs no pager.
         RUNS.store(1, Ordering::Relaxed);
         let _ = ipc::wait();
         RUNS.store(2, Ordering::Relaxed);
@@ -309,7 +309,8 @@ fn faulted(address: u64, then: impl FnOnce(ThreadId) + 'static) -> (Space, Threa
     (space, program)
 }
 
-/// Answers the fault of `program` with `page`, and waits for anybody as long as `timeout` says.
+/// Answers the fault of `program` with `page`, and receives from any thread as long as `timeout`
+/// says.
 fn give(program: ThreadId, page: &Page, timeout: Time) -> ipc::Result<Received> {
     let answer = Message::new(0).map_item(MapItem::map(page.fpage(Rights::READ), page.address));
     let timeouts = Timeouts::new(Time::NEVER, timeout);

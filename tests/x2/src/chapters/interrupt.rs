@@ -25,7 +25,7 @@ tests! {
     IRQ0010 [5.20, EXT 7.2bc] "of what waits for a thread interrupts come first, then notifications, then messages" first_of_all;
 }
 
-/// Line of the interval timer behind an I/O APIC.
+/// Line of the interval timer at the I/O APIC.
 const TIMER_LINE: u32 = 2;
 
 /// Longer than the timer's period, whatever the firmware has set.
@@ -69,7 +69,7 @@ fn masked_until_acknowledged() {
     let timer = first_interrupt();
     let error = ipc::receive_timeout(timer, LONG).expect_err("it is masked");
     assert_eq!(error, IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout));
-    // Pending while nobody receives, then delivered at once.
+    // Pending while the handler does not receive, then delivered without waiting.
     ipc::send(timer, Message::new(0)).unwrap();
     ipc::sleep(LONG);
     let message = ipc::receive_timeout(ThreadId::ANY, Time::ZERO).expect("it is pending");

@@ -563,7 +563,7 @@ fn owned_space() {
     let me = utcb::my_global_id();
     let space = confined::space();
     let thread = confined::spawn(&space, move || {
-        // Nobody asks it.
+        // This pager gets no message.
         utcb::set_pager(kip().root());
         ipc::receive(me).expect("the owner has chosen");
         let value = Form::In8.perform(SCRATCH, 0);

@@ -91,7 +91,7 @@ fn words_between_spaces() {
     check_63(ipc::receive(sender).expect("a message"), 2000);
 }
 
-/// A thread that waits for somebody else than the test.
+/// A thread that waits for another thread than the test's.
 fn busy_thread() -> ThreadId {
     let nobody_sends = spawn(|| l4::start::halt());
     let busy = spawn(move || {
@@ -115,7 +115,7 @@ fn receive_zero_timeout() {
     }
 }
 
-/// Ids that nobody can have.
+/// Ids that no thread can have.
 fn nobody() -> [ThreadId; 7] {
     let info = kip().thread_info();
     let me = utcb::my_global_id();

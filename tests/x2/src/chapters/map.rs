@@ -122,7 +122,7 @@ fn work(master: ThreadId) {
     }
 }
 
-/// Answers the order, then receives items from anybody and reports the tag and the first item's
+/// Answers the order, then receives items from any thread and reports the tag and the first item's
 /// fpage to their sender: to the master by returning the report.
 fn receive_items(master: ThreadId, acceptor: Acceptor) -> Option<Message> {
     // SAFETY: the windows of these tests are where nothing of Rust's lies.

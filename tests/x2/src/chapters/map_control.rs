@@ -118,7 +118,7 @@ fn rights() {
     unsafe { space::flush(&mut [limited.fpage(Rights::WRITE)]) };
     map(&space, limited, FAR + 4096, Rights::READ_WRITE);
     assert_eq!(query(&space, FAR + 4096).rights(), Rights::READ.bits(), "the owner may not write either");
-    // SAFETY: nobody uses the page any more; whoever gets it next finds all of it.
+    // SAFETY: the page is not used any more; the next test that gets it finds it with all rights.
     unsafe { space::flush(&mut [limited.fpage(Rights::ALL)]) };
 }
 

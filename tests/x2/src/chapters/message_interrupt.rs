@@ -136,7 +136,7 @@ fn delivery() {
 fn pending() {
     let (device, interrupt) = attached(1);
     device.raise();
-    // Asleep, the test receives from nobody.
+    // While the test sleeps, it receives from no thread.
     ipc::sleep(SHORT);
     let message = ipc::receive_timeout(ThreadId::ANY, Time::ZERO).expect("it is pending");
     assert_eq!(message.from, interrupt);

@@ -31,7 +31,7 @@ const FAR_LOG2: u32 = 30;
 fn nodes() -> Nodes<'static> {
     let address = kip().word(x2::kip::BOOT_INFO);
     let size = (PAGE - address % PAGE) as usize;
-    // SAFETY: boot info lies outside this program; nobody changes it.
+    // SAFETY: boot info lies outside this program, and no program changes it.
     let bytes = unsafe { slice::from_raw_parts(address as *const u8, size) };
     let info = BootInfo::new(bytes).expect("there is boot info, of one page");
     let found = info.records().find_map(|record| match record {

@@ -21,8 +21,8 @@ const ROUNDS: u64 = 12;
 /// Threads of the owned space.
 const THREADS: usize = 4;
 
-/// Puts a thread onto a processor. Those there take turns often: nobody waits long for the others,
-/// also where each instruction is counted.
+/// Puts a thread onto a processor, with a short timeslice: so no thread there waits long for the
+/// others, also where each instruction is counted.
 fn place(thread: ThreadId, processor: u64) {
     let processor = processor % u64::from(kip().processor_info().processors);
     let short = TimeControl::new(Some(Time::period(200)), None).raw();
@@ -76,7 +76,8 @@ fn running() {
 }
 
 /// Lets threads of an owned space send reports of `label` to a thread of their owner, which answers
-/// with `answer`, until it is deleted, again and again. `choose` sets whom they report to.
+/// with `answer`, until it is deleted, again and again. `choose` sets the thread that gets their
+/// reports.
 fn reporting(
     mode: SystemCallMode,
     body: fn(usize),
@@ -133,7 +134,7 @@ fn reporting(
 }
 
 fn faulting() {
-    // What nobody maps.
+    // Addresses at which no page is mapped.
     let body = |index| {
         arena::read_at(0x4000_0000_0000 + ((index as u64) << 12));
     };

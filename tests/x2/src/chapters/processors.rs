@@ -241,7 +241,7 @@ fn timeouts() {
         let called =
             ipc::call_timeouts(swallow, Message::new(0), Timeouts::new(Time::NEVER, Time::ZERO)).map(drop);
         assert_eq!(kind(called), Err(IpcErrorKind::Timeout));
-        // To who waits, time to wait is not needed.
+        // A send timeout of zero is enough if the receiver waits already.
         await_state(swallow, ThreadState::Waiting);
         ipc::send_timeout(swallow, Message::new(0), Time::ZERO).expect("it waits");
     }
@@ -561,7 +561,7 @@ fn timeout_beside_visitors() {
     });
     place(sleeper, 1);
     ipc::receive(sleeper).expect("it is about to sleep");
-    // Whoever asks about a thread goes to where that is.
+    // A thread that asks about another with Schedule goes to that one's processor.
     let has_ended = || {
         thread::schedule(visited, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).expect("it lives");
         ENDED.load(Ordering::Relaxed) != 0

@@ -30,9 +30,9 @@ tests! {
     RDR0016 [EXT 5.6] "UD2 elsewhere, in other modes, or with a return address that is no user's is exception 6" not_handed_on;
 }
 
-/// Executes SYSCALL with `number` and six arguments as a Linux program would. Returns (RAX, RCX -
-/// address behind the instruction, R11 without the flags that arithmetic changes, whether the other
-/// registers kept their values).
+/// Executes SYSCALL with `number` and six arguments as a Linux program would. Returns (RAX, RCX
+/// minus the address of the next instruction, R11 without the flags that arithmetic changes,
+/// whether the other registers kept their values).
 fn foreign_call(number: u64, arguments: [u64; 6]) -> [u64; 4] {
     let [mut a, mut b, mut c, mut d, mut e, mut f] = arguments;
     let (result, behind, flags, address): (u64, u64, u64, u64);
@@ -227,8 +227,8 @@ fn handed_on() {
     };
     let (_space, thread) = caller();
     expect_call(ipc::receive(thread).unwrap());
-    // Whoever looks sees the call, not the library: RIP and RCX are the same address in the
-    // program.
+    // ThreadState shows the system call, not the emulation library that handed it on: RIP and RCX
+    // are the same address in the program.
     let registers = extension::read_registers(thread).unwrap();
     assert_eq!((registers.get(exception::RAX), registers.get(exception::R9)), (39, 6));
     assert_eq!(registers.rip(), registers.get(exception::RCX));

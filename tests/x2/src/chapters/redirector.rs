@@ -60,8 +60,7 @@ fn destination() -> ThreadId {
     thread
 }
 
-/// A thread in `space` that calls `to` with a word and tells the test, by a thread that is in
-/// nobody's way, what came of it.
+/// A thread in `space` that calls `to` with a word and then sends the test what came of it.
 fn caller(space: &Space, to: ThreadId) -> ThreadId {
     caller_until(space, to, Time::NEVER)
 }
@@ -103,7 +102,7 @@ fn take(from: ThreadId, to: ThreadId) -> Received {
     received
 }
 
-/// What a caller tells: error, answer's words, who answered.
+/// What a caller tells: the error, the answer's words, and the thread that answered.
 fn told(caller: ThreadId) -> [u64; 6] {
     let received = ipc::receive(caller).expect("the caller tells");
     assert_eq!(received.tag.label(), 9);
@@ -315,7 +314,8 @@ fn page_fault() {
     assert_eq!(fault.word(0), 0x1234);
 }
 
-/// A redirector in a space of its own, that passes on what comes from `from` to whom it was for.
+/// A redirector in a space of its own, which passes each message from `from` on to its intended
+/// receiver.
 fn relay(space: &Space, from: ThreadId) -> ThreadId {
     let me = utcb::my_global_id();
     space.spawn(move || {

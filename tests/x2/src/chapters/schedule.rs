@@ -88,7 +88,7 @@ fn invalid_parameters() {
     assert_eq!(thread::schedule(other, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).unwrap(), before);
 }
 
-/// A trace of who ran, a digit for each.
+/// A trace of the threads that ran, in order: a digit for each.
 static TRACE: AtomicU64 = AtomicU64::new(0);
 
 fn trace(digit: u64) {

@@ -1,6 +1,6 @@
 //! sigma0 (ABI 14; X.2 rules 12.4-12.6) as its clients see it. The runner is the root task's first
-//! thread, so a test's own thread is a foreigner to sigma0, which then answers only if it serves
-//! everybody (`sigma0=open`).
+//! thread, so a test's own thread is a foreigner to sigma0, which answers it only if it serves all
+//! threads (`sigma0=open`).
 
 use crate::framework::arena;
 use crate::framework::tests;
@@ -118,7 +118,7 @@ fn attributes() {
         let region = ask_with(sigma0::any(12), attribute).region().expect("a page");
         arena::write_at(region.base, 0x55 + attribute);
         assert_eq!(arena::read_at(region.base), 0x55 + attribute);
-        // The page goes back to no one: the next test does not meet it as it is.
+        // The page is not given back, so no later test gets it with this memory type.
         assert!(!ask_with(Fpage::memory(region.base, 12), 7).is_nil());
     }
     for attribute in [3, 4, 8, u64::MAX] {

@@ -128,7 +128,8 @@ fn page_elsewhere() {
     configure(id, Fpage::memory(base, 12), UTCBS).unwrap();
     let control = ThreadControl { space: id, scheduler: kip().root(), pager: me, utcb: Some(0x2000_0c00) };
     thread::control(id, control).unwrap();
-    // A pager may read and write its clients' registers: the handle tells the code whom to send to.
+    // A pager may read and write its clients' registers: the handle tells the code to which thread
+    // to send.
     let values = l4::syscall::ExchangedRegisters { handle: me.raw(), ..Default::default() };
     // SAFETY: the thread has not started.
     unsafe { thread::exchange_registers(id, x2::control::ExchangeControl::HANDLE, values) }.unwrap();

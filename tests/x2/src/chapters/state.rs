@@ -1,5 +1,5 @@
-//! What belongs to one thread stays with it: extended state, flags, the GS segment (ARCHITECTURE
-//! K5, K14).
+//! No thread sees or changes another's extended state, flags or GS segment
+//! (docs/src/architecture.md, K5 and K14).
 
 use crate::framework::fixture::{Space, spawn};
 use crate::framework::{leaks, tests};

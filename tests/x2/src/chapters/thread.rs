@@ -493,7 +493,7 @@ fn reads_and_writes() {
     };
     // SAFETY: the thread is halted and will be deleted.
     let before = unsafe { thread::exchange_registers(other, control, values) }.unwrap();
-    // It is in a system call, so it goes on behind the SYSCALL instruction of a stub.
+    // It is in a system call, so its IP is after the SYSCALL instruction of a stub.
     assert_eq!(before.ip & !0xfff, kip().word(x2::kip::IPC) & !0xfff);
     assert!(crate::framework::image::range().contains(&before.sp));
     assert_eq!((before.handle, before.pager), (0, kip().root()));
@@ -585,7 +585,8 @@ fn start_message() {
         ipc::reply(id, Message::with_words(0, wrong)).expect("it takes its pager's messages");
         await_state(id, ThreadState::Waiting);
     }
-    // Where nothing is mapped: it faults there at once, with what the message says.
+    // Nothing is mapped there: the thread faults at its first instruction, with the IP and SP of
+    // the message.
     ipc::reply(id, Message::with_words(0, &[0x1000, 0x2000])).expect("it still waits");
     let fault = ipc::receive(id).expect("its page fault");
     assert_eq!((fault.word(0), fault.word(1)), (0x1000, 0x1000));
@@ -600,7 +601,7 @@ fn pointer_after_ipc() {
     await_state(other, ThreadState::Waiting);
     let control = ExchangeControl::SP.with(ExchangeControl::IP).with(ExchangeControl::PAGER);
     let values = ExchangedRegisters { sp: 0x2000, ip: 0x1000, pager: me.raw(), ..Default::default() };
-    // SAFETY: the thread faults there at once, and is deleted.
+    // SAFETY: the thread faults at its first instruction there, and is deleted.
     unsafe { thread::exchange_registers(other, control, values) }.unwrap();
     assert_eq!(state_of(other), ThreadState::Waiting, "the IPC goes on");
     ipc::send(other, Message::new(1)).expect("it receives");

@@ -81,7 +81,7 @@ fn write_faulted() {
     let me = utcb::my_global_id();
     let thread = confined::spawn(&confined::space(), move || {
         let value: u64;
-        // SAFETY: the handler goes on behind the instruction with a value in RAX.
+        // SAFETY: the handler lets the thread go on after the instruction, with a value in RAX.
         unsafe { asm!("ud2", out("rax") value) };
         ipc::send(me, Message::with_words(1, &[value])).expect("the owner is in reach");
     });
@@ -91,7 +91,7 @@ fn write_faulted() {
     assert_eq!(registers.0[..18], frame, "the same as in the message");
     registers.set(exception::RIP, registers.rip() + 2);
     registers.set(exception::RAX, 31);
-    // SAFETY: it goes on behind the instruction.
+    // SAFETY: the thread goes on after the instruction.
     let state = unsafe { extension::write_registers(thread, &registers) }.unwrap();
     assert!(state.awaits_answer() && !state.is_halted());
     // The answer itself sets the registers again.
@@ -301,7 +301,7 @@ fn recall_waiting() {
 
 fn recall_answered() {
     let thread = confined::spawn(&confined::space(), || {
-        // SAFETY: the handler goes on behind the instruction.
+        // SAFETY: the handler lets the thread go on after the instruction.
         unsafe { asm!("ud2") };
         panic!("the thread ran");
     });
@@ -423,7 +423,7 @@ fn malformed_tag() {
     let mut registers = extension::read_registers(thread).unwrap();
     // MR0: 63 untyped and 63 typed words.
     registers.set(exception::R9, 7 << 16 | 63 << 6 | 63);
-    // SAFETY: the program does not use R9 behind the call.
+    // SAFETY: the program does not use R9 after the call.
     unsafe { extension::write_registers(thread, &registers) }.unwrap();
     let received = ipc::receive(thread).unwrap();
     assert_eq!((received.tag.label(), received.tag.untyped(), received.tag.typed()), (0, 0, 0));
@@ -435,7 +435,7 @@ fn exchange() {
     let me = utcb::my_global_id();
     let thread = confined::spawn(&confined::space(), move || {
         let value: u64;
-        // SAFETY: the handler goes on behind the instruction with a value in RAX.
+        // SAFETY: the handler lets the thread go on after the instruction, with a value in RAX.
         unsafe { asm!("mov eax, 7", "ud2", out("rax") value) };
         ipc::send(me, Message::with_words(1, &[value])).expect("the owner is in reach");
     });

@@ -109,7 +109,8 @@ impl Page {
         (0..512).for_each(|index| self.write(index, 0));
     }
 
-    /// A word of the page: of the arena, which nobody has a reference to, and used as words only.
+    /// A word of the page. The page belongs to the arena, to which there are no Rust references,
+    /// and is used as words only.
     fn word(self, index: usize) -> *mut u64 {
         assert!(index < 512, "a page has 512 words");
         (self.address as *mut u64).wrapping_add(index)

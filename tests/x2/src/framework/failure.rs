@@ -57,7 +57,7 @@ pub(crate) fn skip(reason: &str) -> ! {
 
 /// Ends the test for the runner; the thread is deleted in time.
 pub(crate) fn end(label: u64) -> ! {
-    // The runner waits for everybody; if it does not any more, the test is already over.
+    // The runner receives from all threads; if it does not any more, the test is already over.
     let _ = ipc::send(kip().root(), Message::new(label));
     start::halt()
 }

@@ -35,7 +35,7 @@ pub(crate) fn with_version(number: u32, version: u32) -> ThreadId {
 
 /// Base of the UTCB area of the root task; the first UTCB there is the runner's.
 pub(crate) fn root_utcb_area() -> u64 {
-    // The runner's UTCB is the first of the area; other threads of the space have theirs behind it.
+    // The runner's UTCB is the first of the area; those of other threads of the space follow it.
     utcb::pointer() & !(UTCBS * x2::utcb::SIZE - 1)
 }
 
@@ -144,8 +144,8 @@ pub(crate) fn clean_up() {
 }
 
 /// Deletes `thread`, if it still exists. A thread of the test may be deleting it on another
-/// processor at this moment; whoever comes second gets an error (X.2 leaves it open), until the
-/// thread has gone.
+/// processor at this moment. Then the second of the two calls fails until the thread has gone (X.2
+/// says nothing about this case).
 fn delete(thread: ThreadId) {
     while let Err(error) = thread::delete(thread) {
         assert_eq!(error, Some(ErrorCode::InvalidThread), "deletion fails only beside another");
@@ -225,7 +225,7 @@ extern "C" fn entry() -> ! {
 /// Runs the body at `body`, then sleeps.
 ///
 /// # Safety
-/// `body` points to an `F` that nobody else will use.
+/// `body` points to an `F` that is not used again.
 unsafe extern "C" fn run_body<F: FnOnce()>(body: *mut F) -> ! {
     utcb::set_exception_handler(kip().root());
     // SAFETY: the caller's promise.

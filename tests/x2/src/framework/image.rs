@@ -39,8 +39,8 @@ pub(crate) fn touch(address: u64) {
 pub(crate) fn touch_for(address: u64, access: Rights) {
     touch(address);
     if access.contains(Rights::WRITE) {
-        // SAFETY: the address is within the program; somebody was about to write there, and
-        // atomically nothing is lost.
+        // SAFETY: the address is within the program, at a place that was about to be written; an
+        // atomic operation loses no other thread's store.
         let byte = unsafe { AtomicU8::from_ptr(address as *mut u8) };
         // A compare-and-exchange writes in any case. (An operation that changes nothing becomes a
         // load.)

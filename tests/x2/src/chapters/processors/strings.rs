@@ -11,7 +11,7 @@ use x2::{Acceptor, Fpage, MapItem, Rights};
 
 /// Makes the calling thread take strings of up to `size` bytes into `buffer`, nothing else.
 fn accept_string(size: u64, buffer: u64) {
-    // SAFETY: the buffers of these tests lie in the arena, where nobody keeps anything else; no
+    // SAFETY: the buffers of these tests lie in the arena, which holds nothing of Rust's; no
     // mappings are accepted.
     unsafe {
         utcb::accept(Acceptor::new(Fpage::NIL, true));
@@ -139,8 +139,8 @@ pub(super) fn string_of_lost_page() {
         // each would be another's turn.
         (0..round * 37 % 1000).for_each(|step| _ = core::hint::black_box(step));
         space::unmap_one(page.fpage(Rights::ALL));
-        // Nobody else has the page now. A copy that still goes on would meet this from the other
-        // end.
+        // No other space has the page now. A copy that still went on, from the first word to the
+        // last, would meet these stores, which begin at the last word.
         (0..512).rev().for_each(|word| page.write(word, 1));
         (0..512).for_each(|word| page.write(word, 0));
     }

@@ -154,7 +154,7 @@ fn transfer(from: Area, to: Area, sends: Side, takes: Side) -> [u64; 2] {
     results()
 }
 
-/// Starts both sides; the receiver waits to be told who sends.
+/// Starts both sides; the receiver waits for the id of the sender.
 fn begin(me: ThreadId, from: Area, to: Area, sends: Side, takes: Side) -> (ThreadId, ThreadId) {
     let error = |result: ipc::Result<()>| result.map_or_else(|error| error.raw(), |()| 0);
     let receiving = takes.start(move || {

@@ -29,7 +29,7 @@ impl Area {
     }
 
     pub(super) fn read(self, index: u64) -> u8 {
-        // SAFETY: of the arena, which nobody has a reference to.
+        // SAFETY: the address is in the arena, to which there are no Rust references.
         unsafe { self.at(index).read_volatile() }
     }
 
