@@ -16,7 +16,7 @@
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
 //! | `kdb=break` | a break on the first serial line, or Escape, enters the kernel debugger, which takes the line's interrupt |
-//! | `kdb=off` | nobody enters the kernel debugger, not even a kernel that stops; INT3 is an exception |
+//! | `kdb=off` | nothing enters the debugger, not even a kernel that stops; INT3 is an exception |
 //! | `exception-error-code` | exception messages carry the error code as a 20th word |
 //! | `quota=SIZE` | kernel memory that each space other than the initial servers' may use; default: no limit |
 //! | `sigma0=open` | passed on to sigma0, which then serves every thread (K13); not by kickstart |
@@ -81,7 +81,7 @@ pub struct Config {
     pub memory_limit: Option<u64>,
     /// The most processors to use.
     pub processors: u32,
-    /// Which processors to use beside the first, if not those that the firmware reports.
+    /// Which processors to use in addition to the first, if not those that the firmware reports.
     pub apic_ids: Option<ApicIds>,
     /// How many message-signalled interrupts there are, if there are vectors for them.
     pub messages: u32,
@@ -103,7 +103,7 @@ pub struct Config {
     pub exception_error_code: bool,
     /// Bytes of kernel memory that a space may use, if limited.
     pub space_quota: Option<Quota>,
-    /// sigma0 is to serve everybody.
+    /// sigma0 is to serve every thread, not only the initial servers.
     pub sigma0_open: bool,
     /// Events to record.
     pub trace: EventSet,

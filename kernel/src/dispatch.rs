@@ -59,8 +59,8 @@ pub fn dispatch(next: Next) -> Outcome {
                 Next::Schedule
             }
             Continuation::ReturnToUser if thread.is_orphaned() => {
-                // Its system calls and faults wait with it until it has an owner who resumes it
-                // (K13). The one that has recalled it is gone.
+                // Its system calls and faults wait with it until its space has an owner, which
+                // resumes it (K13). The one that has recalled it is gone.
                 thread.set_flag(flag::HALTED, true);
                 thread.set_flag(flag::RECALLED, false);
                 Next::Schedule
@@ -71,7 +71,7 @@ pub fn dispatch(next: Next) -> Outcome {
             }
             Continuation::ReturnToUser if thread.has(flag::HALTED) => Next::Schedule,
             Continuation::ReturnToUser if !arch::is_canonical(thread.registers.rip.get()) => {
-                // Whoever set it, it is the thread that cannot go there (K14).
+                // Whichever thread set the instruction pointer, this one cannot go on there (K14).
                 exception::report(thread, exception::GENERAL_PROTECTION, 0)
             }
             Continuation::ReturnToUser if thread.pending.get() != 0 => attend(thread),
@@ -117,8 +117,8 @@ fn send_home() {
     }
 }
 
-/// Other processors have asked for attention. Threads that have come do at once what they came for;
-/// the current thread, if it can, goes on afterwards.
+/// Other processors have sent cross-processor requests. Threads that have come do immediately what
+/// they came for; the current thread, if it can, goes on afterwards.
 pub fn receive_mail() -> Next {
     let this = processor::this();
     arch::serve_requests();
@@ -169,8 +169,8 @@ fn receive_letters(interrupted: Option<ThreadRef>) -> Next {
     if run_on(interrupted) { Next::ReturnFromEvent } else { Next::Schedule }
 }
 
-/// `interrupted`, who waits in the ready queue while others are seen to, is the current thread
-/// again, if it still runs. Returns whether it does.
+/// `interrupted`, which waits in the ready queue while the requests are served, is the current
+/// thread again, if it still runs. Returns whether it does.
 fn run_on(interrupted: Option<ThreadRef>) -> bool {
     let this = processor::this();
     let runs = |thread: &ThreadRef| {
@@ -182,9 +182,9 @@ fn run_on(interrupted: Option<ThreadRef>) -> bool {
     thread.is_some()
 }
 
-/// A handler has given way to interrupts ([`Outcome::TakeInterrupts`]), of which `take` serves one,
-/// if there is one, leaving mail where it is. If it was the arrival of others that gave way, that
-/// goes on.
+/// The handler of cross-processor requests has given way to interrupts
+/// ([`Outcome::TakeInterrupts`]). `take` serves one of these, if there is one, and leaves the
+/// request queue alone. If the handler was letting in threads when it gave way, that goes on.
 pub fn take_interrupts(take: impl FnOnce() -> Option<Next>) -> Next {
     let this = processor::this();
     // As if the interrupt had come just before the others: the timeslice may end, or a delay of its
@@ -196,7 +196,8 @@ pub fn take_interrupts(take: impl FnOnce() -> Option<Next>) -> Next {
     receive_letters(interrupted)
 }
 
-/// Other processors have asked for attention, and this one is about to look at its mail anyway.
+/// Other processors have sent cross-processor requests, and this one is about to look at its
+/// request queue anyway.
 pub fn attend_before_mail() -> Next {
     arch::serve_requests();
     processor::this().update_fast_path();
@@ -209,8 +210,8 @@ const LETTERS_AT_ONCE: usize = arch::POLL_INTERVAL as usize / 2;
 /// How many threads do what they came for between two looks for interrupts.
 const ADMITTED_AT_ONCE: usize = 2;
 
-/// Lets in what has been posted: interrupts do what they came for, threads stand in the ring of
-/// those who have arrived. Returns whether that is all: else an interrupt is pending.
+/// Takes in the cross-processor requests: interrupts are delivered, threads go into the ring of
+/// arrived threads. Returns whether that is all; `false`: an interrupt is pending.
 fn let_in() -> bool {
     let Processor { arriving, public, .. } = processor::this();
     loop {
@@ -233,7 +234,8 @@ fn let_in() -> bool {
     }
 }
 
-/// The same of interrupts.
+/// Takes in the interrupts among the cross-processor requests. Returns whether that is all, as
+/// [`let_in`].
 fn let_interrupts_in() -> bool {
     let Processor { arriving, public, .. } = processor::this();
     let mut letters = arriving.interrupts.take();
@@ -251,7 +253,8 @@ fn let_interrupts_in() -> bool {
     }
 }
 
-/// The same of these threads. Those that are not let in stay under way.
+/// Takes in these threads. Returns whether that is all, as [`let_in`]. Threads that it has not
+/// reached stay on their way.
 fn let_threads_in(threads: &mut Letters) -> bool {
     while !threads.put_in_order(LETTERS_AT_ONCE) {
         if arch::interrupt_pending() {
@@ -269,8 +272,8 @@ fn let_threads_in(threads: &mut Letters) -> bool {
     true
 }
 
-/// Those who have arrived do what they came for: all are here before one of them does anything.
-/// Returns whether that is all: else an interrupt is pending.
+/// The threads that have arrived do what they came for: all are here before one of them does
+/// anything. Returns whether that is all; `false`: an interrupt is pending.
 fn admit_all() -> bool {
     delay::at(Point::Admit);
     let Processor { scheduler: Scheduler { ready, .. }, followers, .. } = processor::this();
@@ -289,8 +292,8 @@ fn admit_all() -> bool {
     }
 }
 
-/// `thread`, which has come, goes where it belongs or does what it came for. Returns who can run
-/// then, and is not in the ready queue yet.
+/// `thread`, which has come, goes where it belongs or does what it came for. Returns the thread
+/// that can run then, and is not in the ready queue yet.
 fn admit(thread: ThreadRef) -> Option<ThreadRef> {
     match location::admit(thread) {
         Arrival::Acts => serve_visitor(thread),
@@ -303,7 +306,8 @@ fn admit(thread: ThreadRef) -> Option<ThreadRef> {
     }
 }
 
-/// `woken`, who can run, waits for that in the ready queue; whoever has to go home goes.
+/// Puts `woken`, which can run, into the ready queue, and sends threads home that belong to other
+/// processors.
 fn settle(woken: Option<ThreadRef>) {
     let scheduler = &processor::this().scheduler;
     woken.inspect(|woken| scheduler.make_ready(woken));
@@ -312,8 +316,8 @@ fn settle(woken: Option<ThreadRef>) {
     }
 }
 
-/// `thread`, which has just come, does what it came for. Returns who can run then, and is not in
-/// the ready queue yet.
+/// `thread`, which has just come, does what it came for. Returns the thread that can run then, and
+/// is not in the ready queue yet.
 fn serve_visitor(thread: ThreadRef) -> Option<ThreadRef> {
     let this = processor::this();
     trace::event(Event::Serve, thread.id().raw(), u64::from(thread.home()));
@@ -370,8 +374,8 @@ pub fn switching(thread: ThreadRef) -> Option<ThreadRef> {
     })
 }
 
-/// `thread`, which is in no queue, if it runs now, since nobody does or is ready, and there is
-/// nothing to do before: what `dispatch` finds for [`Next::Start`] nearly always.
+/// `thread`, which is in no queue, if it can run immediately: no thread runs or is ready, and there
+/// is nothing to do before. That is what `dispatch` finds for [`Next::Start`] nearly always.
 #[inline]
 pub fn starting(thread: ThreadRef) -> Option<ThreadRef> {
     let this = processor::this();

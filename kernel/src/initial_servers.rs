@@ -16,7 +16,7 @@ pub struct InitialServer {
     pub sp: u64,
     /// Lowest physical address of the image.
     pub low: u64,
-    /// First address behind it.
+    /// First address after it.
     pub high: u64,
 }
 

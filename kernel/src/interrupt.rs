@@ -4,7 +4,8 @@
 //!
 //! A line is masked from its interrupt until the handler acknowledges it, so each has at most one
 //! message under way. A device that interrupts by messages cannot be masked: what comes before the
-//! acknowledgement is remembered, as one more, and delivered after it. What nobody handles is lost.
+//! acknowledgement is remembered, as one more, and delivered after it. An interrupt without a
+//! handler is lost.
 //!
 //! Each interrupt has a *source*, the processor that it interrupts: for message-signalled interrupt
 //! n number n modulo how many there are, for a line the first, and from then on its handler's home
@@ -27,7 +28,7 @@ use crate::thread::{Found, Tcb, ThreadRef, ipc, mark};
 use crate::trace::{self, Event};
 use crate::{arch, kdb, processor};
 
-/// Where lines interrupt that nobody has handled yet.
+/// The processor to which lines interrupt before they have a handler.
 const FIRST_PROCESSOR: u16 = 0;
 
 /// The most interrupts that the kernel can serve.
@@ -308,7 +309,7 @@ impl Interrupt {
         }
     }
 
-    /// Nobody handles the interrupt any more: it goes back to its source.
+    /// The interrupt has no handler any more: it goes back to its source.
     fn become_free(&self) {
         self.again.take();
         self.state.set(State::Free);
@@ -345,7 +346,7 @@ impl Interrupt {
     }
 
     /// From now on it can occur, and is back at its source: the caller does not touch it any more.
-    /// If it has occurred again meanwhile, it is its handler's at once.
+    /// If it has occurred again meanwhile, it goes to its handler immediately.
     fn open(&'static self) {
         if self.again.take() {
             return self.arrive();

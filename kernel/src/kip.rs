@@ -30,8 +30,8 @@ const WORDS: usize = SIZE as usize / 8;
 const KERNEL_DESCRIPTOR: usize = PROCESSOR_DESCRIPTORS + MAX_PROCESSORS * PROCESSOR_DESCRIPTOR_SIZE;
 const VERSION_STRING: &[u8] =
     concat!("Macadamia ", env!("CARGO_PKG_VERSION"), ", L4 X.2 for AMD64").as_bytes();
-/// Behind the version string: its NUL and that of the empty list of feature strings, which must
-/// stay empty (K1).
+/// After the version string: its NUL and that of the empty list of feature strings, which must stay
+/// empty (K1).
 const MEMORY_DESCRIPTORS: usize =
     (KERNEL_DESCRIPTOR + kernel_descriptor::VERSION_STRING + VERSION_STRING.len() + 2).next_multiple_of(16);
 /// Room for memory descriptors.
@@ -231,8 +231,8 @@ pub unsafe fn describe(
     memory.into_iter().try_for_each(|descriptor| page.add_memory(descriptor))
 }
 
-/// Adds what only the kernel knows, and `memory` (what the kernel reserves) behind what is
-/// described already.
+/// Adds what only the kernel knows, and `memory` (what the kernel reserves) after what is described
+/// already.
 ///
 /// # Safety
 /// As for [`set_word`].

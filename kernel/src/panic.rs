@@ -22,7 +22,7 @@ pub fn set_exit(exit: bool) {
 }
 
 /// Notes that the kernel is ending, and stops the other processors. A second end while the first is
-/// reported stops at once.
+/// reported stops without a report.
 pub fn enter() {
     // Of several processors that come to an end, one reports.
     arch::stop_others();
@@ -58,7 +58,7 @@ pub fn leave() -> ! {
     kdb::show_others();
     kdb::overview();
     if !EXIT.load(Ordering::Relaxed) {
-        // The report is complete: what goes wrong now is reported anew.
+        // The report is complete: what goes wrong now is reported again.
         NESTED.store(0, Ordering::Relaxed);
         kdb::after_the_end();
     }

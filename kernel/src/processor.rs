@@ -112,7 +112,7 @@ pub struct Arriving {
     pub threads: Cell<Letters>,
     /// Interrupts.
     pub interrupts: Cell<Letters>,
-    /// Who ran when they came.
+    /// The thread that ran when they came.
     pub interrupted: Cell<Option<ThreadRef>>,
 }
 
@@ -136,12 +136,12 @@ pub struct Public {
     pub attention: Attention,
     /// Whether it does nothing, so that another may act in its place.
     pub idle: Idle,
-    /// The space's page table that is loaded: whoever changes the space's pages knows by it who may
-    /// remember them.
+    /// The root of the page table that is loaded. By it, a processor that changes a space's pages
+    /// finds the processors whose TLBs may hold them.
     pub active_root: ActiveRoot,
     /// Whether another processor has left a request to forget something, and waits.
     pub requested: Requested,
-    /// Whether the processor serves its mail: it has got as far as running threads.
+    /// Whether the processor serves cross-processor requests: it has got as far as running threads.
     pub runs: SharedFlag,
 }
 

@@ -21,12 +21,12 @@ use crate::{arch, config, kip};
 pub use ownership::{MAX_OPENINGS, Ownership};
 pub use redirection::Redirection;
 
-/// Held while a system call changes what threads and spaces there are, and who owns whom; never
-/// across a preemption point. Before every other lock.
+/// Held while a system call changes which threads and spaces there are, and which space owns which;
+/// never across a preemption point. Taken before every other lock.
 pub static CONTROL: SpinLock<()> = SpinLock::new(());
 
-/// How the kernel refers to a space. Whoever holds one keeps the space alive by a thread in it, or
-/// is destroying it.
+/// How the kernel refers to a space. The holder of a reference keeps the space alive by a thread in
+/// it, or is destroying it.
 pub type SpaceRef = &'static Space;
 
 /// An address space. It exists as long as it has threads.
@@ -62,8 +62,8 @@ pub struct Space {
     utcb_distance: Cell<u64>,
     utcb_slots: Cell<Option<&'static Cell<u16>>>,
     pub(crate) privileged: Cell<bool>,
-    /// Threads lately found by their local ids, for the fast path. Who is found here is asked
-    /// whether it still has that id.
+    /// Threads lately found by their local ids, for the fast path. A thread that is found here may
+    /// have got another id since: the fast path compares it.
     pub(crate) local_ids: [SharedRef<Tcb>; REMEMBERED],
     /// Owner and confinement (K13), and what a foreign system call does (K9).
     pub ownership: Ownership,
@@ -81,8 +81,8 @@ pub fn spaces_in_use() -> u32 {
     SPACES.slab().usage().0
 }
 
-/// Who pays for a space that ThreadControl creates: an account of its own, whose only reference the
-/// space takes over. Without a limit by boot option, SpaceOptions sets one.
+/// The account for a space that ThreadControl creates: an account of its own, whose only reference
+/// the space takes over. Without a limit by boot option, SpaceOptions sets one.
 fn account_of_new_space() -> Result<Account, OutOfMemory> {
     Account::create(config::get().space_quota.unwrap_or(Quota::UNLIMITED))
 }
@@ -203,7 +203,7 @@ impl Space {
         while self.destroy_memory(cursor.as_mut()) == Progress::Preempted {}
     }
 
-    /// Who pays for what the space needs.
+    /// The account that pays for what the space needs.
     pub fn account(&self) -> Account {
         self.account
     }
@@ -340,7 +340,7 @@ impl Space {
         let block = location.wrapping_add(self.utcb_distance.get()) as usize;
         // SAFETY: the location is a block's in the page at hand, whose frame is a UTCB frame; a
         // block is atomics that are valid whatever they hold. The frame stays while the UTCB is in
-        // use, and whoever frees it forgets the reference.
+        // use, and the code that frees it forgets the reference.
         let block = unsafe { &*core::ptr::with_exposed_provenance::<Utcb>(block) };
         Some(VacantUtcb { used, place, block })
     }
@@ -391,8 +391,9 @@ impl Space {
         thread
     }
 
-    /// The same, if the thread has been looked for lately. One whose end has begun keeps its local
-    /// id until its UTCB goes, on any processor: it is known by its global id, which it has lost.
+    /// The thread with this local id, if it has been looked for lately. A thread whose end has
+    /// begun keeps its local id until its UTCB goes, on any processor; it has lost its global id,
+    /// and is not found.
     #[inline]
     pub fn remembered_local_id(&self, id: ThreadId) -> Option<Found> {
         let thread = self.local_ids[place_of(id)].get()?;
@@ -460,7 +461,7 @@ fn slots(address: PhysAddr) -> &'static Cell<u16> {
 fn block_in(address: PhysAddr, location: u64) -> &'static Utcb {
     let offset = location % crate::memory::PAGE_SIZE;
     // SAFETY: the frame is a UTCB frame in the direct map, the offset a block's; a block is atomics
-    // that are valid whatever they hold. The frame stays while the UTCB is in use, and whoever
-    // frees it forgets the reference.
+    // that are valid whatever they hold. The frame stays while the UTCB is in use, and the code
+    // that frees it forgets the reference.
     unsafe { &*arch::phys_to_virt(address.offset(offset)).cast::<Utcb>() }
 }

@@ -35,7 +35,7 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
             .unwrap_or_else(|obstacle| panic!("cannot start the system: {obstacle}")),
     };
     // SAFETY: nothing else runs yet; the kernel's memory is direct-mapped, and `prepare` gave it to
-    // nobody else.
+    // no other user.
     unsafe {
         kernel_memory.pieces().iter().for_each(|(piece, _)| reserved::add(*piece));
         memory::init(&kernel_memory);

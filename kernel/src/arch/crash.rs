@@ -7,7 +7,7 @@ pub enum Crash {
     Panic,
     /// A read of an address that is not mapped.
     Fault,
-    /// The same where the stack pointer is no stack's.
+    /// A read of an unmapped address while the stack pointer points into no stack.
     Entry,
     /// The stack runs into its guard page.
     Stack,

@@ -185,7 +185,7 @@ impl PageEntry {
         Rights::READ.or(write).or(execute)
     }
 
-    /// The same page with other rights; its status stays.
+    /// This page with other rights; its status stays.
     #[inline]
     #[must_use]
     pub fn with_rights(self, rights: Rights) -> Self {
@@ -199,7 +199,7 @@ impl PageEntry {
         MemoryType((self.0 >> 3 & 3) as u8 | if self.0 & high != 0 { 4 } else { 0 })
     }
 
-    /// The same page of `level`, cached in another way.
+    /// This page, of `level`, cached in another way.
     #[inline]
     #[must_use]
     pub const fn with_memory_type(self, level: u32, memory_type: MemoryType) -> Self {
@@ -214,7 +214,7 @@ impl PageEntry {
         read.or(write)
     }
 
-    /// The same page with its status cleared.
+    /// This page with its status cleared.
     #[inline]
     #[must_use]
     pub const fn without_status(self) -> Self {

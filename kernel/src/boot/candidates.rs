@@ -1,10 +1,11 @@
-//! Which processors are to be started beside the first one.
+//! Which processors are to be started in addition to the first one.
 use crate::kip::MAX_PROCESSORS;
 
 /// Local APIC ids from here on cannot be read from CPUID leaf 1, nor be the destination of a line.
 const WIDE_ID: u32 = 255;
 
-/// The processors to start, each once: a start-up message resets who has come already.
+/// The processors to start, each once: a second start-up message would reset a processor that has
+/// come already.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Candidates {
     ids: [u32; MAX_PROCESSORS],

@@ -1,8 +1,8 @@
 //! What the boot loader tells: memory, modules, command line, firmware tables. One form, whatever
 //! the protocol.
 //!
-//! The parsers copy everything into fixed buffers at once, so that the loader's own structures can
-//! be overwritten.
+//! The parsers copy everything into fixed buffers immediately, so that the loader's own structures
+//! can be overwritten.
 pub mod acpi;
 pub mod candidates;
 pub mod kickstart;
@@ -23,7 +23,7 @@ pub const MAX_MODULES: usize = 32;
 /// Bytes for all command lines together (as kickstart, ABI 1.1).
 pub const TEXT_SIZE: usize = 4096;
 
-/// Who started the kernel.
+/// The protocol by which the kernel was started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
     /// Multiboot 1 (QEMU's `-kernel`, GRUB's `multiboot`).
@@ -89,7 +89,7 @@ pub struct Module {
 
 /// Everything that was told.
 pub struct BootInformation {
-    /// Who told it.
+    /// The protocol that the information came by.
     pub protocol: Protocol,
     /// Physical address of the ACPI root pointer, if the loader gave a copy of it.
     pub rsdp: Option<u64>,

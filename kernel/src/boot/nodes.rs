@@ -12,9 +12,9 @@ use crate::memory::{PhysAddr, PhysRange};
 
 /// Most ranges of memory noted.
 const MAX_RANGES: usize = 64;
-/// Where the SRAT's entries begin: behind the header, a number and reserved bytes.
+/// Where the SRAT's entries begin: after the header, a number and reserved bytes.
 const SRAT_ENTRIES: usize = 48;
-/// Where the SLIT's number of domains is, and behind it its distances.
+/// Where the SLIT's number of domains is; its distances follow.
 const SLIT_COUNT: usize = 36;
 const SLIT_DISTANCES: usize = 44;
 const ENABLED: u32 = 1 << 0;

@@ -13,8 +13,8 @@ use crate::memory::node::Layout;
 use crate::memory::{PhysAddr, PhysRange};
 use crate::{arch, boot_info, config, kip, log};
 
-/// What stands in the way of starting the system. Nothing can go on; the message is for the person
-/// at the console.
+/// What stands in the way of starting the system. Nothing can go on; the message is for the user at
+/// the console.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Obstacle {
     /// Fewer than two modules.
@@ -50,7 +50,7 @@ impl From<NoRoom> for Obstacle {
 ///
 /// # Safety
 /// Boot only: nothing else runs; the modules and the free memory of `boot` are direct-mapped and
-/// used by nobody. `image` covers everything of the kernel's so far.
+/// unused. `image` covers everything of the kernel's so far.
 pub unsafe fn prepare(
     boot: &mut BootInformation,
     image: PhysRange,
@@ -74,7 +74,7 @@ pub unsafe fn prepare(
     boot.modules().iter().for_each(|module| free.remove(extent(module)));
     let [sigma0_file, root_file] = [0, 1].map(|index| {
         let module = &boot.modules()[index];
-        // SAFETY: the module's memory is direct-mapped and belongs to nobody else; it is not
+        // SAFETY: the module's memory is direct-mapped and belongs to nothing else; it is not
         // written to below, because it is not free.
         unsafe { core::slice::from_raw_parts(arch::phys_to_virt(PhysAddr::new(module.start)), size(module)) }
     });
@@ -144,7 +144,7 @@ fn memory_descriptors(boot: &BootInformation, limit: u64) -> impl Iterator<Item 
 /// Moves every module that lies below [`QUIET`] or not on a page boundary.
 ///
 /// # Safety
-/// The modules and the free memory are direct-mapped, used by nobody, and do not overlap.
+/// The modules and the free memory are direct-mapped and unused, and do not overlap.
 unsafe fn move_modules(boot: &mut BootInformation, free: &mut FreeMemory) -> Result<(), NoRoom> {
     for module in boot.modules_mut() {
         let from = extent(module);

@@ -55,7 +55,7 @@ fn tag(kind: u32, content: &[u8]) -> Vec<u8> {
     tag
 }
 
-/// The same machine, as tags, with an ACPI root pointer.
+/// The machine of `multiboot1_information`, described by tags, with an ACPI root pointer.
 fn multiboot2_information() -> Memory {
     let module = |start: u32, end: u32, text: &[u8]| {
         let mut content = [start.to_le_bytes(), end.to_le_bytes()].concat();

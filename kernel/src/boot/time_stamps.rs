@@ -1,5 +1,5 @@
 //! One time for all processors: their time-stamp counters are compared when they have started, and
-//! set forward where they are behind. No counter is ever set back.
+//! set forward where they lag. No counter is ever set back.
 
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,8 +13,8 @@ pub trait Counter {
     fn advance(&self, ticks: u64);
 }
 
-/// By how many ticks some counter was behind another: at least, as what a processor has read is
-/// known to another later.
+/// By how many ticks some counter lagged another, at least: a reading of one processor becomes
+/// known to another only later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Differences {
     /// At first.
@@ -34,7 +34,7 @@ pub struct Comparison {
     latest: AtomicU64,
     /// How often a processor has come to a point where all meet.
     arrivals: AtomicU32,
-    /// The farthest that any was behind, in each round.
+    /// The most that any counter lagged, in each round.
     behind: [AtomicU64; ROUNDS],
 }
 
@@ -81,7 +81,7 @@ impl Comparison {
         differences
     }
 
-    /// By how much this counter was behind what other processors had read before, while all read in
+    /// By how much this counter lagged what other processors had read before, while all read in
     /// turn.
     fn own_difference(&self, counter: &impl Counter) -> u64 {
         let mut behind = 0;

@@ -1,6 +1,6 @@
 //! With the boot option `kdb=break` the kernel takes the first serial port's interrupt: a break on
-//! the line, or Escape, enters the debugger whatever runs. Other bytes wait for whoever reads the
-//! console.
+//! the line, or Escape, enters the debugger whatever runs. Other bytes wait for a program that
+//! reads the console.
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::breakpoints;
@@ -44,7 +44,7 @@ pub fn takes(line: u32) -> bool {
     line == LINE && serves_serial_port()
 }
 
-/// Whether the serial port interrupts, so that nobody else may ask it for bytes.
+/// Whether the serial port interrupts, so that no other code may ask it for bytes.
 pub fn serves_serial_port() -> bool {
     TAKEN.load(Ordering::Relaxed)
 }
@@ -81,8 +81,8 @@ pub(super) fn toggle() {
     HEEDED.fetch_xor(true, Ordering::Relaxed);
 }
 
-/// A byte that came with the interrupt. None while another processor is at them: whoever asks asks
-/// again.
+/// A byte that came with the interrupt. `None` while another processor holds the lock: the caller
+/// asks again later.
 pub fn take() -> Option<u8> {
     let mut waiting = WAITING.try_lock()?;
     if waiting.count == 0 {

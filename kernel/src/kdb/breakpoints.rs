@@ -145,7 +145,7 @@ fn reason(who: u32) -> Option<Reason> {
     }
 }
 
-/// What stopped whoever is named behind it.
+/// What stopped the thread that is named after it.
 enum Reason {
     Breakpoint(usize),
     Step,

@@ -22,13 +22,13 @@ pub(super) enum Command {
     Queues,
     /// Kernel memory.
     Memory,
-    /// Kernel memory by who pays for it.
+    /// Kernel memory by the account that pays for it.
     Accounts,
     /// The pages of a thread's space: number, first address.
     Pages(u32, u64),
     /// The page-table entries for an address in a thread's space.
     Entries(u32, u64),
-    /// Who has the memory at a physical address, from whom.
+    /// Which spaces have the memory at a physical address, and from which space.
     Frame(u64),
     /// Interrupts that have handlers.
     Interrupts,

@@ -15,7 +15,7 @@ use crate::thread::table::threads;
 use crate::thread::{Continuation, IpcKind, ThreadRef, flag, user_memory};
 use crate::{arch, interrupt, processor, trace};
 
-/// Threads in an overview, which nobody can scroll.
+/// Threads in an overview, which cannot be scrolled.
 const OVERVIEW: usize = 24;
 /// Links followed in one queue.
 const LONGEST_QUEUE: usize = 64;

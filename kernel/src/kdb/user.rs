@@ -18,14 +18,14 @@ use crate::{arch, config, console, kip, mapping, processor};
 const COMPARE_AL: u8 = 0x3c;
 /// `jmp` over a message.
 const JUMP: u8 = 0xeb;
-/// A NOP behind INT3 means: go on.
+/// A NOP after INT3 means: go on.
 const NOP: u8 = 0x90;
 const BREAKPOINT: u64 = 3;
-/// Longest string that is printed at once.
+/// Longest string that is printed in one call.
 const LONGEST: usize = 256;
 
-/// The current thread has executed INT3; its RIP is behind the instruction. It may use the
-/// debugger.
+/// The current thread has executed INT3; its RIP points to the next instruction. The thread may use
+/// the debugger.
 pub fn breakpoint(current: ThreadRef) -> Next {
     let registers = &current.registers;
     let Some(space) = current.space.get() else { return Next::Return };
@@ -107,7 +107,7 @@ fn node_of(which: u64) -> Option<u8> {
     Some(memory::node::of(object))
 }
 
-/// `mov $message, %rax` or `mov $message, %eax` at `address`, behind the jump.
+/// `mov $message, %rax` or `mov $message, %eax` at `address`, where the jump leads.
 fn message(space: &Space, address: u64) {
     let mut code = [0; 7];
     let length = user_memory::read(space, address, &mut code);

@@ -116,7 +116,7 @@ pub fn take_message() -> Option<u32> {
     (number < u64::BITS).then_some(number)
 }
 
-/// Nobody waits for anybody in the model.
+/// The model has one processor, which has no requests to serve.
 pub fn serve_requests() {}
 
 /// The system clock, which tests advance.

@@ -30,7 +30,7 @@ pub(super) fn script(seed: u64, one_in: u64) {
     SEED.store(seed, Ordering::Relaxed);
 }
 
-/// The address and the data of a device's message: in the model, nobody writes there.
+/// The address and the data of a device's message. In the model, no device writes there.
 pub fn interrupt_message(number: u32, processor: u32) -> (u64, u64) {
     (u64::from(processor), u64::from(number))
 }

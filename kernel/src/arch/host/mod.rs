@@ -79,7 +79,7 @@ pub fn stop_others() -> bool {
 /// The others execute when the test says so.
 pub fn resume_others() {}
 
-/// Nobody stops.
+/// The model has no other processors to stop.
 pub fn stopped_others() -> impl Iterator<Item = (u32, Option<u64>)> {
     core::iter::empty()
 }
@@ -99,7 +99,8 @@ pub fn ask_seldom(function: extern "C" fn(u64, u64) -> u64, first: u64, second: 
     function(first, second)
 }
 
-/// All accesses behind it come after all before it; called next to an atomic exchange of any kind.
+/// All accesses after it come after all accesses before it; called next to an atomic exchange of
+/// any kind.
 pub fn fence_after_exchange() {
     core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
 }
@@ -117,7 +118,7 @@ pub fn stop() -> ! {
     unreachable!("the processor was stopped")
 }
 
-/// The model has no stacks of its own, so a backtrace ends at once.
+/// The model has no stacks of its own, so a backtrace ends immediately.
 pub fn is_stack_word(_address: u64) -> bool {
     false
 }

@@ -38,7 +38,7 @@ pub fn unload(space: &'static Space) {
     super::unload(space);
 }
 
-/// A walk through page tables: nobody else runs meanwhile.
+/// A walk through page tables: nothing else runs meanwhile.
 pub struct Walk(());
 
 impl Walk {

@@ -26,7 +26,7 @@ pub struct CpuLocal {
     pub stack_top: u64,
     /// Room for entry code to keep one register (the user's stack pointer on SYSCALL).
     pub scratch: Cell<u64>,
-    /// The same for another register.
+    /// A second scratch word, for another register.
     pub scratch2: Cell<u64>,
     /// Where SYSCALL returns to if it is an Ipc.
     pub ipc_return: Cell<u64>,
@@ -110,7 +110,8 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
     let entry_top = stacks::map(number, 0, &mut page);
     let stack_top = entry_top - ENTRY_ROOM;
     let area: *mut ProcessorArea = stacks::map_area(number, &mut page);
-    // SAFETY: freshly mapped, aligned memory for one ProcessorArea, which nobody else knows of.
+    // SAFETY: freshly mapped, aligned memory for one ProcessorArea, to which there is no other
+    // reference.
     let area = unsafe {
         area.write(ProcessorArea {
             local: CpuLocal {

@@ -41,7 +41,7 @@ system_call_entry:
     movzx   esp, cl
     jmp     [rsp + system_calls]
 
-// The same where no call takes a fast path.
+// The entry where no call takes a fast path.
 .balign 64
 .global plain_system_call_entry
 plain_system_call_entry:

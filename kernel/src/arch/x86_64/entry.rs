@@ -334,7 +334,7 @@ extern "C" fn map_page(
 /// What [`create_thread`] and [`delete_thread`] did not do.
 const NOT_DONE: u32 = 2;
 
-/// Called by `short_calls.S`: a ThreadControl with a space, by who has the privilege, of which only
+/// Called by `short_calls.S`: a ThreadControl with a space, by a caller with the privilege; only
 /// registers that a function may change are saved. Returns what the caller gets, 1: it is done, or
 /// 0: it has failed; or [`NOT_DONE`]: nothing was done.
 #[unsafe(no_mangle)]
@@ -351,7 +351,8 @@ extern "C" fn create_thread(
     answer(current, syscall::create_thread(current, &new))
 }
 
-/// The same without a space: a deletion.
+/// ThreadControl without a space, which deletes the thread. It returns what [`create_thread`]
+/// returns.
 #[unsafe(no_mangle)]
 extern "C" fn delete_thread(id: u64, current: &'static Tcb) -> u32 {
     answer(current, syscall::delete_thread(current, ThreadId::from_raw(id)))
@@ -379,8 +380,8 @@ extern "C" fn unmap_page(current: &'static Tcb, fpage: u64) -> u64 {
     syscall::unmap_page(current, Fpage::from_raw(fpage), false).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
-/// The same with flush: a function of its own, as the registers do not suffice for both in one; nor
-/// for what becomes of a page that goes and of one that can still be read.
+/// As [`unmap_page`], with flush. It is a function of its own, as the registers do not suffice for
+/// both in one; nor do they for both a page that goes and one that can still be read.
 #[unsafe(no_mangle)]
 extern "C" fn flush_page(current: &'static Tcb, fpage: u64) -> u64 {
     let fpage = Fpage::from_raw(fpage);
@@ -424,7 +425,7 @@ fn serve(vector: u8) -> Next {
     serve_with(vector, receive_mail)
 }
 
-/// The same; others who have asked for attention get it by `attend`.
+/// As [`serve`]; cross-processor requests are served by `attend`.
 #[inline(always)]
 fn serve_with(vector: u8, attend: fn() -> Next) -> Next {
     match take_interrupt(vector) {
@@ -445,12 +446,12 @@ fn serve_with(vector: u8, attend: fn() -> Next) -> Next {
     }
 }
 
-/// How long an idle processor looks for mail before it sleeps, in microseconds: about as long as an
-/// interrupt takes. (By the clock, not by rounds: an emulator in which processors take turns lets
-/// the others run in every round.)
+/// How long an idle processor looks for cross-processor requests before it sleeps, in microseconds:
+/// about as long as an interrupt takes. (By the clock, not by rounds: an emulator in which
+/// processors take turns lets the others run in every round.)
 const POLL_TIME: u64 = 3;
 
-/// Looks for mail for so long. Returns whether some has come.
+/// Looks for cross-processor requests for [`POLL_TIME`]. Returns whether one has come.
 #[inline]
 fn poll(public: &Public) -> bool {
     if public.has_mail() {
@@ -469,7 +470,7 @@ fn poll(public: &Public) -> bool {
     }
 }
 
-/// Waits for interrupts and mail.
+/// Waits for interrupts and cross-processor requests.
 fn idle() -> Next {
     if cpu_count() == 1 {
         return serve(wait_for_interrupt());
@@ -509,7 +510,7 @@ fn leave(next: Next) -> ! {
     }
 }
 
-/// The same, if there may be a shorter way than by dispatch.
+/// As [`leave`], without the dispatcher if there is a shorter way.
 #[inline(never)]
 fn leave_soon(next: Next) -> ! {
     let thread = match next {

@@ -94,8 +94,8 @@ pub(super) fn init() {
     }
 }
 
-/// Enables the components on this processor; its registers hold the initial state then, and nobody
-/// may use them.
+/// Enables the components on this processor; its registers hold the initial state then, and no
+/// thread may use them.
 pub(super) fn enable() {
     let components = COMPONENTS.load(Ordering::Relaxed);
     if components != 0 {
@@ -142,7 +142,8 @@ fn area_size() -> usize {
 pub fn read_extended_state(state: &'static ExtendedState) -> ExtendedImage {
     let mut image = ExtendedImage::new();
     let size = area_size();
-    // SAFETY: the area has `area_size` bytes, and nobody writes it while its thread is not loaded.
+    // SAFETY: the area has `area_size` bytes, and nothing writes to it while its thread is not
+    // loaded.
     let area = unsafe { core::slice::from_raw_parts(state.0.get().cast::<u8>(), size) };
     image.bytes_mut()[..size].copy_from_slice(area);
     if size == LEGACY as usize {
@@ -155,7 +156,7 @@ pub fn read_extended_state(state: &'static ExtendedState) -> ExtendedImage {
 /// here.
 pub fn write_extended_state(state: &'static ExtendedState, image: &ExtendedImage) {
     let size = area_size();
-    // SAFETY: the area has `area_size` bytes, and nobody else uses it while its thread is not
+    // SAFETY: the area has `area_size` bytes, and nothing else uses it while its thread is not
     // loaded.
     let area = unsafe { core::slice::from_raw_parts_mut(state.0.get().cast::<u8>(), size) };
     area.copy_from_slice(&image.bytes()[..size]);

@@ -30,7 +30,7 @@
 .macro find_receiver id, other
     mov     rcx, \id
     shr     rcx, 32
-    and     ecx, {last_number}              // who has another number has another id
+    and     ecx, {last_number}              // another number is another id
     mov     rcx, [{threads} + rcx * 8]
     cmp     [rcx + {id}], \id
     jne     \other
@@ -51,7 +51,7 @@
     ja      \other
 .endm
 
-// The same, whether it is named or not.
+// As check_receiver, for a receiver that is named or not.
 .macro check_unnamed_receiver other
     .if {several}
     mov     esp, [rcx + {where}]
@@ -100,7 +100,7 @@ fast_ipc:
     mov     [rdi + {rflags}], r11
     mov     [rdi + {rsp}], rsp
     find_receiver rsi, fast_local
-    // The current thread waits for its partner, or for anybody.
+    // The current thread waits for its partner, or for any sender.
     cmp     rdx, rsi
     jne     fast_open_wait
     // The receiver takes this message. RSI is the sender's id from here on: the receiver has the
@@ -131,7 +131,7 @@ fast_reaches:
     // POINT OF NO RETURN.
 fast_enter:
     .if {several}
-    mov     gs:[{active_root}], r11         // before CR3: who changes the space's pages must know
+    mov     gs:[{active_root}], r11         // before CR3: shoot-downs look at it
     .endif
     mov     cr3, r11
 fast_switch:
@@ -148,8 +148,8 @@ fast_bases:
     swapgs
     mov     rdx, [rcx + {gs_base}]
     wrgsbase rdx
-    // Message registers behind the message are 0. RBP is the number of words, which the receiver
-    // has in the tag.
+    // Message registers after the last one of the message are 0. RBP is the number of words, which
+    // the receiver has in the tag.
     movzx   ebp, r9w
     jmp     [fast_end + rbp * 8]
 fast_clear_1:
@@ -187,7 +187,7 @@ fast_copy:
     mov     rsi, rsp
     jmp     fast_clear_none
 
-// The partner's id is no global one, or nobody's: perhaps it is a local id, the same for both
+// The partner's id is not the global id of a thread: perhaps it is a local id, the same for both
 // phases.
 fast_local:
     test    esi, 0x3f
@@ -222,8 +222,8 @@ fast_local:
     mov     rdx, rsi
     jmp     not_fast_local
 
-// The receiver does not wait for a message of this sender's alone, but perhaps for anybody's, or
-// for an answer. R9 becomes how it goes on with that.
+// The receiver does not wait for a message of this sender alone, but perhaps for one of any sender,
+// or for an answer. R9 becomes how the receiver goes on then.
 fast_other_offer:
     mov     rbp, [rcx + {offer}]
     cmp     rbp, -1
@@ -247,8 +247,8 @@ fast_other_offer:
 3:  cmp     rdx, -1
     jne     fast_partner
     jmp     fast_waits                      // an open wait, whose receiver has been checked
-    // It waits until some time, for this sender or for anybody. Nobody stops the timeout: it ends
-    // without consequence.
+    // The receiver waits until some time, for this sender or for any. The timeout is not stopped:
+    // it ends without consequence.
 4:  btr     rbp, 62
     jnc     not_fast
     test    rbp, rbp

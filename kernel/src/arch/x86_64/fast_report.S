@@ -23,7 +23,7 @@ foreign:
 2:  cmp     dword ptr [rsp + {system_call_mode}], {exception}
     mov     rsp, gs:[{current}]
     jne     general_entry
-    // All registers, as whoever answers may want to see them.
+    // All registers are saved, as the handler that answers may want to see them.
     save_words rsp
     btr     r11, 10
     mov     [rsp + {rip}], rcx
@@ -273,8 +273,8 @@ fast_fault:
 2:  mov     rdx, rsi
     bts     rdx, 63
     jmp     fast_report_to
-// Whom the program says; not so if its space has an owner, or a redirector, or is sigma0's, whose
-// faults are the kernel's.
+// A fault goes to the pager that the program names in its UTCB. The general path is taken if the
+// space has an owner or a redirector, or is that of sigma0, whose faults the kernel handles.
 fault_without_owner:
     mov     rsi, [rdi + {utcb}]
     mov     rsi, [rsi + {utcb_pager}]
@@ -289,9 +289,9 @@ general_fault:
     jmp     saved_interrupt
 
 // A message with typed items or flags: perhaps the answer to a page fault, one map item and nothing
-// else. RDI points to the current thread, everything else is as at system_call_entry. Everything
-// that could stand in the way is looked at first, as in fast_path.S; then a function maps the page,
-// if it can do so at once.
+// else. RDI points to the current thread, everything else is as at system_call_entry. Every
+// condition is checked first, as in fast_path.S; then a function maps the page, if that needs no
+// preemption point.
 fast_item:
     cmp     r9w, {map_item}
     jne     not_fast_yet

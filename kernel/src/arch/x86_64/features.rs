@@ -40,7 +40,7 @@ bitflags! {
         /// Indirect branches of user programs do not steer the kernel's while one bit is set for
         /// good (Intel).
         const ENHANCED_IBRS = 1 << 13;
-        /// The same, as AMD has it.
+        /// Automatic IBRS, AMD's form of the same protection.
         const AUTOMATIC_IBRS = 1 << 14;
         /// Not vulnerable to Meltdown, by its own word or by its maker.
         const NO_MELTDOWN = 1 << 15;

@@ -59,7 +59,7 @@ pub struct TaskState {
     reserved3: u16,
     bitmap_offset: u16,
     closed: [u64; PORT_WORDS],
-    /// The byte of ones that the processor demands behind the bitmap.
+    /// The byte of ones that the processor demands after the bitmap.
     end: u8,
 }
 
@@ -67,7 +67,8 @@ impl TaskState {
     /// Where entry code finds the stack pointer for entries from user mode.
     pub const ENTRY_STACK_OFFSET: usize = offset_of!(Self, rsp0);
 
-    /// Where the bitmap is, and where it is not: behind the segment's limit.
+    /// Where the bitmap is while it is used, and where it is while it is not: beyond the segment's
+    /// limit.
     pub const BITMAP: u16 = offset_of!(Self, closed) as u16;
     /// See [`TaskState::BITMAP`].
     pub const NO_BITMAP: u16 = size_of::<Self>() as u16;

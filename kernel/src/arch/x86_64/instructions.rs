@@ -51,7 +51,7 @@ pub unsafe fn clear_words(words: *mut u64, count: usize) {
     }
 }
 
-/// Copies `count` words, each in one access, whoever writes them meanwhile.
+/// Copies `count` words, each in one access, also while another thread or processor writes them.
 ///
 /// # Safety
 /// They are the caller's to read, and to write. They do not overlap.
@@ -86,9 +86,9 @@ pub fn ask_seldom(function: extern "C" fn(u64, u64) -> u64, first: u64, second: 
     result
 }
 
-/// All accesses behind it come after all before it; called next to an atomic exchange of any kind,
-/// which has a LOCK prefix and does that itself. So this is no instruction, and only the compiler
-/// is told.
+/// All accesses after it come after all accesses before it; called next to an atomic exchange of
+/// any kind, which has a LOCK prefix and does that itself. So this is no instruction, and only the
+/// compiler is told.
 #[inline(always)]
 pub fn fence_after_exchange() {
     compiler_fence(Ordering::SeqCst);
@@ -97,7 +97,8 @@ pub fn fence_after_exchange() {
 /// Writes a byte to an I/O port.
 ///
 /// # Safety
-/// The device behind the port must belong to the caller and accept the write in its present state.
+/// The device that the port belongs to must be the caller's and accept the write in its present
+/// state.
 #[inline]
 pub unsafe fn out8(port: u16, value: u8) {
     // SAFETY: the caller's promise; the instruction touches no memory that Rust knows.

@@ -134,7 +134,7 @@ fn map(root: PhysAddr, virtual_address: u64, physical: PhysAddr, size: u64, flag
         };
         let mut here = root.value();
         for step in (level + 1..4).rev() {
-            // SAFETY: `here` is a table made by this function, in the direct map; nobody else
+            // SAFETY: `here` is a table made by this function, in the direct map; nothing else
             // changes it.
             unsafe {
                 let entry = table(here).add(index(at, step));

@@ -4,8 +4,9 @@
 //! The bitmap is to ports what a TLB is to memory: it caches, for one space at a time, part of what
 //! the mapping database says, 64 ports at a time, filled by the handler of the exception that a
 //! forbidden access raises. The bitmap counts only while the space that it was filled for is
-//! active, and is never copied. Who leaves that space closes it: with one store, in entry code only
-//! if the space is one that has used ports. Closed too often it is opened by the next access.
+//! active, and is never copied. A processor that leaves that space closes the bitmap, with one
+//! store; entry code does so only if the space has used ports. If it is closed too often, the next
+//! access opens it again.
 use core::cell::Cell;
 use core::mem::offset_of;
 
@@ -16,7 +17,8 @@ use crate::memory::PhysAddr;
 /// No space's root table.
 const NOBODY: u64 = 0;
 
-/// For whom the bitmap is filled, and which words of it are not all ones.
+/// The space for which the bitmap is filled, by its root table, and which words of it are not all
+/// ones.
 pub(super) struct Owner {
     root: Cell<u64>,
     first: Cell<usize>,
@@ -24,7 +26,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Where entry code finds for whom.
+    /// Where entry code finds the space for which the bitmap is filled.
     pub(super) const ROOT: usize = offset_of!(Self, root);
 
     pub(super) const fn new() -> Self {
@@ -65,7 +67,7 @@ pub fn forget(root: PhysAddr) {
     shoot_down::forget_ports(root);
 }
 
-/// The same for the executing processor.
+/// Forgets the ports of the space with this root table on the executing processor.
 pub(super) fn forget_here(root: PhysAddr) {
     let local = cpu_local();
     if local.ports.root.get() == root.value() {

@@ -27,7 +27,7 @@ const CACHES: u8 = 5;
 
 static SHOOT_DOWN: ShootDown = ShootDown::new();
 
-/// The request. Written by its sender before anybody is asked, so that a relaxed access does.
+/// The request. Its sender writes it before it asks any processor, so that a relaxed access does.
 struct Request {
     action: AtomicU8,
     count: AtomicU32,

@@ -1,5 +1,5 @@
-// System calls other than Ipc that are done at once: the shortest by themselves, others by a
-// function that changes few registers. The user's stack pointer is in the scratch word; what does
+// System calls other than Ipc that need no preemption point: the shortest by themselves, others by
+// a function that changes few registers. The user's stack pointer is in the scratch word; what does
 // not qualify goes on in entry.S, with RSP pointing to the current thread.
 
 // Saves what a function may change, but RAX unless it is named, so that the call can go on as any.
@@ -152,15 +152,15 @@ fast_schedule:
     mov     rsp, gs:[{current}]
     jmp     general_entry
 
-// ThreadControl that makes a thread, or deletes one that concerns nobody else. What a function may
-// change is saved, so that everything else goes on as usual, with a constant in RAX, which is no
-// argument.
+// ThreadControl that makes a thread, or deletes one that concerns no other thread. What a function
+// may change is saved, so that everything else goes on as usual, with a constant in RAX, which is
+// no argument.
 fast_control:
     mov     rsp, gs:[{current}]
     save_for_function
     mov     r10, [rsp + {space}]
     cmp     byte ptr [r10 + {privileged}], 0
-    je      4f                              // who has no privilege is refused
+    je      4f                              // a caller without privilege is refused
     mov     rcx, rsp
     mov     rsp, gs:[{stack_top}]
     test    r8, r8

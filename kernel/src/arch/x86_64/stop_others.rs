@@ -48,8 +48,8 @@ fn await_others(here: u32, wanted: impl Fn(&AtomicU64) -> bool) {
 /// stopped them before. Of two that stop each other, one goes on.
 pub fn stop_others() -> bool {
     let here = here();
-    // Acquire and release: who stops others sees what they did before, and they see what it has
-    // done.
+    // Acquire and release: a processor that stops others sees what they did before, and they see
+    // what it has done.
     while let Err(who) = STOPPED_BY.compare_exchange(NOBODY, here, Ordering::AcqRel, Ordering::Relaxed) {
         if who == here {
             return false;
@@ -67,7 +67,7 @@ pub fn stop_others() -> bool {
 /// Lets the others go on.
 pub fn resume_others() {
     STOPPED_BY.store(NOBODY, Ordering::Release);
-    // Who has not noticed yet would miss that it is stopped again.
+    // A processor that has not noticed yet would miss that it is stopped again.
     await_others(here(), |stopped_at| stopped_at.load(Ordering::Acquire) == 0);
 }
 

@@ -1,5 +1,5 @@
-//! What a thread has in the processor beside its integer registers: FS base, GS base (K5) and the
-//! extended state.
+//! What a thread has in the processor in addition to its integer registers: FS base, GS base (K5)
+//! and the extended state.
 use core::arch::asm;
 
 use super::extended_state::switch_extended_state;

@@ -150,7 +150,7 @@ impl Reference for IntervalTimer {
     }
 }
 
-/// The three clocks read as nearly at once as can be.
+/// The three clocks, read as close together as possible.
 #[derive(Clone, Copy)]
 struct Sample {
     reference: u64,

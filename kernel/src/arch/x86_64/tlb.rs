@@ -2,7 +2,7 @@
 //! and elsewhere.
 //!
 //! Without PCIDs only the active space's translations are remembered, and switching forgets them.
-//! What else needs PCIDs goes behind this same interface.
+//! Support for PCIDs would keep this interface.
 use core::arch::asm;
 use core::mem::MaybeUninit;
 
@@ -33,15 +33,14 @@ pub fn unload(space: &'static Space) {
     shoot_down::unload(space.memory.page_table_root());
 }
 
-/// The same for the executing processor, and the space with this root table.
+/// The executing processor stops using the page table with this root, if it uses it.
 pub(super) fn unload_here(root: PhysAddr) {
     if read_cr3() == root.value() {
         unload_any();
     }
 }
 
-/// The executing processor uses no space's page tables any more: nobody need tell it what changes
-/// there.
+/// The executing processor uses no space's page tables any more: shoot-downs need not reach it.
 pub fn unload_any() {
     let this = &cpu_local().processor;
     let load = || {
@@ -81,7 +80,8 @@ pub(super) fn forget(pages: Option<impl Iterator<Item = Page>>) {
     }
 }
 
-/// Makes known at once what [`Flush::page`] and [`Flush::finish`] do of one page.
+/// Makes a change of one page known immediately, as [`Flush::page`] and [`Flush::finish`] do
+/// together.
 #[inline(always)]
 pub fn invalidate(root: PhysAddr, address: VirtAddr) {
     if cpu_count() > 1 {
@@ -150,8 +150,8 @@ impl Default for Flush {
 }
 
 /// A walk through page tables in software, and the use of the memory found, without the lock on
-/// mappings: while it lasts nobody gives away what it may have found. It is short, and waits for
-/// nobody.
+/// mappings. While it lasts, memory that it may have found is given to no other user. It is short,
+/// and never waits.
 pub struct Walk(());
 
 impl Walk {

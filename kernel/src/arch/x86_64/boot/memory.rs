@@ -23,7 +23,7 @@ pub(in crate::arch::x86_64) fn allocate(pages: u64) -> PhysAddr {
         address.value() + size <= END.load(Ordering::Relaxed),
         "boot memory is used up: is `maxmem=` needed?"
     );
-    // SAFETY: the pages lie between the image and the end of boot memory, which no one else uses,
+    // SAFETY: the pages lie between the image and the end of boot memory, which nothing else uses,
     // and were handed out just now. Boot and final page tables both have them in the direct map.
     unsafe { layout::phys_to_virt(address).write_bytes(0, size as usize) }
     address

@@ -1,7 +1,7 @@
 // How another processor comes from real mode to the kernel. The first part is copied to a page
 // below 1 MiB, whose number is the vector of the start-up message; the rest runs in the image.
-// Several processors may be on the way at once: they share everything here and write nothing but
-// their own element of candidate_states.
+// Several processors may execute it at the same time. They share everything here and write nothing
+// but their own element of candidate_states.
 
 .set VIRTUAL, 0xffffffff80000000
 
@@ -99,7 +99,7 @@ processor_start_high:
     js      4f
     cmp     [rdx + rcx * 4], ebx
     jne     2b
-    // Only who is waited for goes on: 1 (waited for) becomes 2 (came).
+    // Only a processor that is waited for goes on: 1 (waited for) becomes 2 (came).
     lea     rdx, [rip + candidate_states]
     mov     eax, 1
     mov     ebx, 2

@@ -58,7 +58,7 @@ static processor_trampoline: AtomicU32 = AtomicU32::new(0);
 
 /// The local APIC ids of processors, by number.
 static LOCAL_APIC_IDS: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(0) }; MAX_PROCESSORS];
-/// How many processors have everything they need, beside the first.
+/// How many processors have everything they need, not counting the first.
 static READY: AtomicU32 = AtomicU32::new(0);
 /// Processors that run, with numbers below; 0 while others are being started.
 static RUNNING: AtomicU32 = AtomicU32::new(1);
@@ -111,7 +111,7 @@ pub(in crate::arch::x86_64) fn start(boot: &BootInformation, tables: &Tables) {
     }
     RUNNING.store(0, Ordering::Relaxed);
     for state in &candidate_states[..candidates] {
-        // Release: who sees itself awaited sees all of the above.
+        // Release: a processor that sees that it is awaited sees all of the above.
         state.store(AWAITED, Ordering::Release);
     }
     send_messages(candidates, page);
@@ -129,7 +129,7 @@ pub(in crate::arch::x86_64) fn start(boot: &BootInformation, tables: &Tables) {
     }
 }
 
-/// Notes whom to start, and returns how many.
+/// Chooses the processors to start, and returns how many there are.
 fn choose_candidates(own: u32, tables: &Tables) -> usize {
     let wanted = (config::get().processors as usize).min(MAX_PROCESSORS);
     let (listed, beyond) = match &config::get().apic_ids {
@@ -177,7 +177,7 @@ const ENTRY_64: usize = 56;
 const DISPLACEMENT: usize = 64;
 
 /// # Safety
-/// `copy` is where the memory at `page` is reached, and nobody else uses it.
+/// `copy` is where the memory at `page` is reached, and nothing else uses it.
 unsafe fn place_trampoline(copy: *mut u8, page: PhysAddr) {
     let start = &raw const trampoline_start;
     let size = &raw const trampoline_end as usize - start as usize;
@@ -230,7 +230,7 @@ fn await_all(candidates: usize) {
         while is_awaited(candidate) && time::clock() < end {
             spin_loop();
         }
-        // Who comes after this finds that nobody waits for it, and stops.
+        // A processor that comes after this finds that it is not waited for, and stops.
         let late = state.compare_exchange(AWAITED, ABSENT, Ordering::AcqRel, Ordering::Acquire);
         if late.is_ok() {
             let id = id_of(candidate);
@@ -254,7 +254,7 @@ fn number_all(candidates: usize, tables: &Tables) -> u32 {
         let prepare = || unsafe { cpu_local::prepare(number, allocate_page) };
         let top = node::from(node::of_processor(number), prepare);
         processor_stacks[number as usize].store(top, Ordering::Relaxed);
-        // Release: who sees its number sees what is made for it.
+        // Release: a processor that sees its number sees what is made for it.
         candidate_numbers[candidate].store(number, Ordering::Release);
         running += 1;
     }
@@ -304,9 +304,9 @@ impl Counter for TimeStampCounter {
     }
 
     fn advance(&self, ticks: u64) {
-        // By a difference nothing is lost of the time that the writing takes. SAFETY: CPUID says
-        // whether there is an adjustment; all processors have the other register. Nobody has used
-        // this processor's clock yet but for waiting.
+        // Where a difference can be added, the time that the writing takes is not lost. SAFETY:
+        // CPUID says whether there is an adjustment; all processors have the other register. Until
+        // now this processor's clock was used only for waiting.
         unsafe {
             if features::has(Features::TSC_ADJUST) {
                 let adjustment = read_msr(msr::TIME_STAMP_ADJUSTMENT);
