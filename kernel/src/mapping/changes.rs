@@ -1,4 +1,4 @@
-//! Changes to page tables that processors do not know of yet: collected, made known at once.
+//! Changes to page tables that processors do not know of yet: collected, then made known together.
 use core::mem;
 
 use super::space::SpaceMemory;
@@ -13,7 +13,7 @@ use crate::memory::{PhysAddr, VirtAddr};
 /// Translations to be invalidated.
 ///
 /// Must be finished before the operation ends or yields, and before removed memory is given to
-/// somebody else.
+/// another user.
 pub(super) trait Noted {
     /// The translation of `address` in `space` was removed or reduced.
     fn invalidate(&mut self, space: SpaceMemory, address: VirtAddr);
@@ -88,7 +88,7 @@ impl Noted for Changes {
     #[inline]
     fn invalidate(&mut self, space: SpaceMemory, address: VirtAddr) {
         if space.is_ports() {
-            // Whole, and at once: ports are few.
+            // The whole bitmap is forgotten, immediately: ports change rarely.
             return arch::ports::forget(space.memory_of_ports().page_table_root());
         }
         self.flush.page(space.root().address(), address);

@@ -85,7 +85,7 @@ impl Cursor {
     /// none, stays as it is.
     ///
     /// # Safety
-    /// It is nobody's, and is in no list of suspended walks.
+    /// No operation uses the cursor, and it is in no list of suspended walks.
     #[inline(always)]
     pub unsafe fn renew(cursor: *mut Self) {
         // SAFETY: the caller's promise: every field is written, but for the walk, which zeros are,

@@ -76,7 +76,7 @@ pub fn tree(address: PhysAddr) -> impl Iterator<Item = Holding> {
     .take(MOST_STEPS)
 }
 
-/// The node behind `node` in depth-first order, among those that hold `address`.
+/// The node after `node` in depth-first order, among those that hold `address`.
 fn following(mut node: NodeId, mut depth: usize, address: PhysAddr) -> (NodeId, usize) {
     let parts = |node: NodeId| {
         let below = node.level() - 1;
@@ -94,7 +94,7 @@ fn following(mut node: NodeId, mut depth: usize, address: PhysAddr) -> (NodeId, 
         if parent.is_none() {
             break;
         }
-        // Behind the children come the parts.
+        // After the children come the parts.
         let list = if parent.level() == node.level() { parts(parent) } else { NodeId::NONE };
         if !list.is_none() {
             return (list, depth);

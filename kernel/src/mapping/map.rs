@@ -481,9 +481,9 @@ impl Transfer {
     }
 }
 
-/// [`map`] at once, with all of `to` as the window, where `item` maps one small page to an empty
-/// place. Returns whether it is done; anything else, also if there is no memory for it: nothing is.
-/// The caller holds [`super::lock()`].
+/// [`map`] without a preemption point, with all of `to` as the window, where `item` maps one small
+/// page to an empty place. Returns whether it is done. In any other case, also if there is no
+/// memory for it, nothing is changed. The caller holds [`super::lock()`].
 #[inline(always)]
 pub fn map_page(from: SpaceMemory, to: SpaceMemory, item: MapItem) -> bool {
     const SMALL: u32 = page_bits(1);

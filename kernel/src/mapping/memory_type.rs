@@ -1,10 +1,10 @@
 //! Memory types: how processors cache physical memory (X.2 rules 9.1 to 9.4).
 //!
 //! A type belongs to the memory, not to a mapping of it: two mappings of one page with different
-//! types are not allowed on this machine. So MemoryControl by whoever holds a page changes the
-//! entries of everybody who has it, and the type is kept for mappings to come: an entry that is
-//! derived from another one takes its type over, and for sigma0, which has no entries for what it
-//! gives away, there is a list of the ranges whose type is not the usual one.
+//! types are not allowed on this machine. So MemoryControl by any holder of a page changes the
+//! entries of all holders, and the type is kept for mappings to come: an entry that is derived from
+//! another one takes its type over, and for sigma0, which has no entries for what it gives away,
+//! there is a list of the ranges whose type is not the usual one.
 use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -110,8 +110,8 @@ impl List {
     }
 }
 
-/// Gives the memory that `space` has in `region` the type: for everybody, now and for mappings to
-/// come. Holes are skipped. A large page of somebody else's that cannot be split for want of memory
+/// Gives the memory that `space` has in `region` the type: in all spaces, now and for mappings to
+/// come. Holes are skipped. A large page of another space that cannot be split for want of memory
 /// changes as a whole. Preemption point.
 ///
 /// [`OutOfMemory`]: too many ranges have types of their own; what was done stays.
@@ -147,8 +147,8 @@ pub(super) fn set_memory_type(
             }
         };
         if of(physical, bits) != Some(memory_type) {
-            // Also where somebody else has set another one while this gave way: then all is to be
-            // done again.
+            // This is reached also if another call has set another type while this one gave way:
+            // then all is to be done again.
             cursor.looked_at = 0;
             let last = physical.value() + ((1 << bits) - 1);
             if let Err(error) = LIST.lock().set(physical.value(), last, memory_type) {
@@ -190,8 +190,8 @@ fn block_at(space: SpaceMemory, address: VirtAddr, left: u64) -> Result<(PhysAdd
     Ok((place.entry.address().align_down(bits).offset(offset), fits.min(bits)))
 }
 
-/// Removes sigma0's own pages that reach into a block of memory: it gets them anew, with their
-/// type. Returns false if it was preempted meanwhile.
+/// Removes sigma0's own pages that reach into a block of memory: it gets them again later, with
+/// their type. Returns false if it was preempted meanwhile.
 fn forget_sigma0s_pages(cursor: &mut Cursor, physical: PhysAddr, bits: u32, turn: &mut Turn) -> bool {
     let Some(sigma0) = SpaceMemory::sigma0() else { return true };
     let begin = cursor.looked_at;

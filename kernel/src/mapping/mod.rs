@@ -1,5 +1,5 @@
-//! Address spaces' memory: page tables, and the database of who mapped what to whom (X.2 rules 7.32
-//! to 7.40, 8.1 to 8.8, K7, K12).
+//! Address spaces' memory: page tables, and the mapping database, which records which page was
+//! mapped from which (X.2 rules 7.32 to 7.40, 8.1 to 8.8, K7, K12).
 //!
 //! | file | what |
 //! |------|------|

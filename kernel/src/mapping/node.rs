@@ -44,9 +44,9 @@ pub(super) struct Node {
     /// Mapped: where the page-table entry is ([`table::EntryRef`]). Otherwise: the block's first
     /// frame number.
     place: Cell<u32>,
-    /// Who pays for the node: who mapped it.
+    /// The account that pays for the node: that of the space that mapped the page.
     account: Cell<Account>,
-    /// Who pays for the array.
+    /// The account that pays for the array.
     parts_account: Cell<Account>,
     /// Parts' lists that are not empty.
     parts_used: Cell<u16>,
@@ -234,7 +234,7 @@ impl NodeId {
         Ok(id)
     }
 
-    /// The node `number` nodes behind this one in its group.
+    /// The node that is `number` nodes after this one in its group.
     #[inline]
     pub(super) fn later(self, number: u32) -> NodeId {
         Self(self.0 + number)
@@ -468,7 +468,7 @@ impl NodeId {
 
     /// Puts this node, whose block begins at `address`, into `parent`'s list for it: among its
     /// children if it is as large, else into the list of its piece (which must exist). As a part it
-    /// goes first, otherwise behind a part.
+    /// goes first, otherwise after a part.
     #[inline]
     pub(super) fn link(self, parent: NodeId, address: PhysAddr, part: bool) {
         let node = self.node();
@@ -599,7 +599,7 @@ impl NodeId {
         parent
     }
 
-    /// The node's status, with `status` of its page, of which nobody knows.
+    /// The node's status, with `status` of its page, which has not been reported yet.
     #[inline(always)]
     pub(super) fn status_with(self, status: Rights) -> Status {
         Status(self.status().0 | Status::fresh(status).0)
@@ -642,7 +642,7 @@ impl NodeId {
         node.status.set(node.status.get() & !Status::UP);
         let parent = node.parent.get();
         if self.is_part() {
-            // The same holder: only its parent needs to hear.
+            // A part belongs to the same holder: only its parent needs to hear.
             parent.add_status(Status(news.0 & Status::UP));
         } else if parent.level() == self.level() {
             parent.add_status(news);

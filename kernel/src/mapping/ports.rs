@@ -73,8 +73,8 @@ pub(super) fn map(
     }
 }
 
-/// Takes the ports of `fpage` from everybody who has them from `space`, and from itself if `flush`.
-/// Ports have no status. Preemption point.
+/// Takes the ports of `fpage` from all spaces that have them from `space`, and from `space` itself
+/// if `flush`. Ports have no status. Preemption point.
 pub(super) fn unmap(cursor: &mut Cursor, space: SpaceMemory, fpage: Fpage, flush: bool) -> Progress<()> {
     let (Some(range), Some(space)) = (fpage.ports(), space.ports()) else { return cursor.finish(()) };
     let (start, last) = addresses(range);

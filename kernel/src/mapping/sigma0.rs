@@ -31,7 +31,7 @@ pub(super) fn sigma0_fault(space: SpaceMemory, address: VirtAddr) -> Result<bool
         let start = address.align_down(bits);
         let block = x2::Region { base: start.value(), size_log2: bits };
         let physical = PhysAddr::new(start.value());
-        // Smaller pages may be there already, beside an area.
+        // Smaller pages may be there already, next to an area.
         if present.level < level
             || space.area_in(block).is_some()
             || tree::reserved_in(physical, bits).is_some()

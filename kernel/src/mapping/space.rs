@@ -1,5 +1,5 @@
-//! The memory of an address space: its page tables, who pays for them, and what in it is not
-//! mappable.
+//! The memory of an address space: its page tables, the account that pays for them, and what in it
+//! is not mappable.
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -234,7 +234,7 @@ impl SpaceMemory {
         let root = self.root();
         debug_assert!(root.used() == 0);
         if !self.is_ports() {
-            // Without ports of its own it may have those that everybody has.
+            // Without ports of its own it may have those that all spaces have.
             arch::ports::forget(root.address());
             root.clear_kernel_half();
         }
@@ -320,7 +320,8 @@ impl SpaceMemory {
         self.state().lock.lock()
     }
 
-    /// Who pays for the page tables, and for the nodes of what this space maps to others.
+    /// The account that pays for the page tables, and for the nodes of what this space maps to
+    /// others.
     #[inline]
     pub fn account(self) -> Account {
         self.state().account
@@ -349,8 +350,8 @@ impl SpaceMemory {
         self.root().address()
     }
 
-    /// The same as [`Self::lookup`] for an access that the kernel makes for a user who may make it,
-    /// `access` being one right: it shows in the page's status. `None`: the user may not.
+    /// As [`Self::lookup`], for an access that the kernel makes on behalf of a user. `access` is
+    /// one right; the access shows in the page's status. `None`: the user does not have the right.
     pub fn access(self, address: VirtAddr, access: Rights) -> Option<Translation> {
         // One look: what is noted is noted of the page that was found, or of none if that goes
         // meanwhile.
@@ -472,7 +473,8 @@ impl KernelPage {
     /// Maps `frame` for the user with `rights`.
     pub fn commit(self, frame: PhysAddr, rights: Rights) {
         let _lock = self.space.lock();
-        // The status bits are set already: the processor need not write them, nobody reads them.
+        // The status bits are set already: the processor need not write them, and the kernel does
+        // not read them.
         let page = PageEntry::page(frame, 1, rights).touched(true);
         self.entry.install(page);
     }

@@ -4,7 +4,7 @@
 //! table. So the last table of a space that has become empty stays in place, with those above that
 //! only lead to it, still paid by the space (K4): the next page there finds it. At most [`MOST`]
 //! spaces have one. It goes when another table of the space becomes empty, when a larger page is to
-//! be mapped in its place, with the space, and when anybody lacks kernel memory
+//! be mapped in its place, with the space, and when any allocation of kernel memory fails otherwise
 //! ([`or_from_spare`]).
 //!
 //! Spare tables are never ports' or sigma0's.

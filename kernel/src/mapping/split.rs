@@ -1,10 +1,10 @@
 //! Large pages become small ones (X.2 rules 7.39, 8.4).
 //!
 //! That takes a table of 512 entries and as many nodes. They are made beforehand, a group at a time
-//! between looks for interrupts, and nobody knows of them until they are put in their place in one
-//! go: so a split that gives way has changed nothing. What is made depends on nothing but what the
-//! large page is; if that is not so any more when the operation goes on, because the page is gone
-//! or another, it is thrown away.
+//! between looks for interrupts, and nothing refers to them until they are put in their place in
+//! one step: so a split that gives way has changed nothing. What is made depends on nothing but
+//! what the large page is; if that is not so any more when the operation goes on, because the page
+//! is gone or another, it is thrown away.
 use x2::Rights;
 
 use super::changes::Noted;
@@ -25,7 +25,7 @@ const PREPARE: Work = 40;
 pub(super) struct Prepared {
     /// 0 = none.
     table: u32,
-    /// Who pays for the table: the space may be gone.
+    /// The account that pays for the table: the space may be gone.
     account: Account,
 }
 

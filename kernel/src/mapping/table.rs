@@ -8,14 +8,14 @@
 //!
 //! A table gets a shadow of its own with its first page that has a node ([`EntryRef::for_node`]),
 //! and keeps it. Before that, and in tables that only lead to others for ever, its shadow is the
-//! one that all such tables have in common, which holds only zeros. So whoever reads a shadow need
-//! not ask; only a [`NodeEntry`] is filled for a node.
+//! one that all such tables have in common, which holds only zeros. So code that reads a shadow
+//! need not ask whether there is one; only a [`NodeEntry`] is filled for a node.
 //!
 //! A table exists only while it has an entry, or is the spare one of its space ([`super::spare`]);
 //! when it is freed, it is known to be zero.
 //!
 //! Locks: a space's lock covers which tables it has and how many entries they use; the entries that
-//! map pages, and the shadow words beside them, change only under the tree lock of the memory that
+//! map pages, and the shadow words next to them, change only under the tree lock of the memory that
 //! they map (K12).
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -54,7 +54,7 @@ pub(super) struct EntryRef(u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NodeEntry(EntryRef);
 
-/// An entry, the record of its table, and the word beside it in the shadow.
+/// An entry, the record of its table, and its word in the shadow.
 pub(super) struct Described {
     at: EntryRef,
     record: &'static frame::Record,
@@ -71,9 +71,9 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Where the walk ended at an empty entry: how many empty entries there are behind it in its
-    /// table, of some at most, so that whoever looks for pages goes over large holes in few steps.
-    /// What is behind the end of a group of entries that is not empty is not looked at.
+    /// If the walk ended at an empty entry: how many empty entries follow in its table, up to a
+    /// limit. With it a search for pages steps over large holes quickly. The count stops at the end
+    /// of a group of entries that is not empty.
     #[inline]
     pub(super) fn empty_behind(&self) -> u32 {
         const GROUP: usize = 8;
@@ -134,7 +134,7 @@ impl Table {
     pub(super) fn fill_kernel_half(self) {
         let half = arch::kernel_half();
         let entries = arch::phys_to_virt(self.address()).cast::<u64>();
-        // SAFETY: a table has room for both halves, and nobody else uses this one yet.
+        // SAFETY: a table has room for both halves, and nothing else uses this one yet.
         unsafe { entries.add(ENTRIES - half.len()).copy_from_nonoverlapping(half.as_ptr(), half.len()) };
     }
 
@@ -154,8 +154,8 @@ impl Table {
         (0..GROUP as u32).fold(0, |all, number| all | first.later(number).load().raw()) == 0
     }
 
-    /// Frees a table that nobody can reach any more, not even a processor. `zeroed`: it holds only
-    /// zeros.
+    /// Frees a table that can no longer be reached, not even by a processor. `zeroed`: it holds
+    /// only zeros.
     pub(super) fn free(self, zeroed: bool) {
         debug_assert!(self.used() == 0);
         self.give_back(self.space().memory().account(), zeroed);
@@ -316,7 +316,7 @@ impl EntryRef {
         Table(self.0 >> 9)
     }
 
-    /// The entry `number` entries behind this one in the same table.
+    /// The entry that is `number` entries after this one in the same table.
     pub(super) fn later(self, number: u32) -> Self {
         debug_assert!(self.index() + (number as usize) < ENTRIES);
         Self(self.0 + number)
@@ -365,7 +365,7 @@ impl EntryRef {
         Ok(NodeEntry(self))
     }
 
-    /// Gives the entry of a table that nobody uses yet the status of `page`, which has some.
+    /// Gives the entry of a table that is not in use yet the status of `page`, which has some.
     #[inline]
     pub(super) fn set_status_of(self, page: PageEntry) {
         self.store(self.load().touched(page.status().contains(x2::Rights::WRITE)));
@@ -455,7 +455,7 @@ impl NodeEntry {
         self.0.store(page);
     }
 
-    /// Fills an entry of a table that nobody uses yet.
+    /// Fills an entry of a table that is not in use yet.
     #[inline]
     pub(super) fn prepare(self, page: PageEntry, node: NodeId) {
         self.0.table().shadow()[self.0.index()].set(node.raw());

@@ -19,7 +19,8 @@ pub(super) const LOOK: Work = 2;
 /// As much as may be done between two looks.
 pub(super) const LONG_STEP: Work = arch::POLL_INTERVAL;
 
-/// An empty table is taken out, and freed: at once if that comes to much, and not at the end.
+/// An empty table is taken out and freed. If there are many, that is done on the way, and not at
+/// the end.
 const EMPTIED: Work = 12;
 
 /// What an operation does between its call and its end, or the interrupt that it gives way to.

@@ -76,9 +76,9 @@ fn revocation(space: SpaceMemory, fpage: Fpage, flush: bool) -> Revoke {
     Revoke { rights: fpage.rights(), flush, forget, own_use: true }
 }
 
-/// [`unmap`] at once, where `fpage` is one small page from which nothing is derived, and not the
-/// last one of its table. Anything else: `None`, nothing is done. The caller holds
-/// [`super::lock()`].
+/// [`unmap`] without a preemption point, where `fpage` is one small page from which nothing is
+/// derived, and not the last one of its table. In any other case the result is `None`, and nothing
+/// is done. The caller holds [`super::lock()`].
 #[inline(always)]
 pub fn unmap_page(space: SpaceMemory, fpage: Fpage, flush: bool) -> Option<Rights> {
     if fpage.size_field() != page_bits(1) {
@@ -139,7 +139,7 @@ fn plain_page_at(
 
 /// Removes all mappings of a space with everything derived from them, then frees it; the name is
 /// invalid from then on. Kernel frames in it are no longer mapped, but not freed. The space must
-/// not be active on any processor, and nobody may map to it any more. Preemption point.
+/// not be active on any processor, and no operation may map to it any more. Preemption point.
 pub(super) fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
     let cursor = cursor.project();
     spare::end(space);

@@ -1,9 +1,9 @@
 //! Walks through a holding and everything derived from it, to revoke rights and to collect status.
 //!
-//! A walk visits the nodes below its *top* in depth-first order: a node, its children, its parts'
-//! lists. It revokes on the way down and tells status upwards and frees on the way up, without
-//! recursion. Because it revokes before it goes deeper, a visited page cannot pass on more than it
-//! still has: nobody can keep a walk busy by mapping on.
+//! A walk goes through the nodes below its *top* in depth-first order: a node, its children, the
+//! lists of its parts. It revokes on the way down; on the way up it reports status and frees,
+//! without recursion. Because it revokes before it goes deeper, a page that it has passed cannot
+//! pass on more than it still has: a program cannot keep a walk busy by mapping on.
 //!
 //! A walk may be restricted to a range of the memory: then large pages below the top are split, so
 //! that only the range is affected; if there is no memory to split a page, it is removed whole
@@ -43,7 +43,7 @@ enum Step {
     Children,
     /// Before the list of a part.
     Part(u16),
-    /// Behind everything below, where that takes long: there is an array.
+    /// After everything below, where that takes long: there is an array.
     Leave,
 }
 
@@ -333,7 +333,7 @@ impl Walk {
         }
     }
 
-    /// Moves behind `node`, at which the walk stands and which is not the top.
+    /// Moves on past `node`, at which the walk stands and which is not the top.
     fn leave_to_next(&mut self, node: NodeId) {
         let next = node.next();
         let parent = node.parent();

@@ -1,8 +1,8 @@
 //! Accounts: how many bytes of kernel memory a space, or several that share a quota, may use (K4).
 //!
 //! An [`Account`] is a 16-bit name, small enough for every map node to carry its payer. Its state
-//! lives in a table that grows by frames of kernel memory. It disappears when nobody holds a
-//! reference any more and everything charged to it has been returned. Accounts can share the quota
+//! lives in a table that grows by frames of kernel memory. It disappears when there are no
+//! references any more and everything charged to it has been returned. Accounts can share the quota
 //! of another ([`Account::share`]).
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -133,7 +133,7 @@ impl Account {
     /// present one `kept` stay taken. Fails without any change if `upper`, or the present one for
     /// what is kept, has not so much left. One such call at a time for an account.
     ///
-    /// The kernel's own account shares nothing, and nobody shares its.
+    /// The kernel's own account shares no other account's quota, and no account shares its.
     pub fn share(self, upper: Option<Self>, prepaid: u64, kept: u64) -> Result<(), OutOfMemory> {
         debug_assert!(self != Self::KERNEL && upper != Some(self));
         let upper = upper.map_or(counters::NONE, |upper| upper.0);
@@ -157,15 +157,15 @@ impl Account {
         Accounts.credit(self.0, bytes);
     }
 
-    /// As [`Self::charge`], for who calls nothing else: no register is to be saved for an account
-    /// that shares no quota. Returns whether the bytes were left.
+    /// As [`Self::charge`], for callers that call nothing else: no register is to be saved for an
+    /// account that shares no quota. Returns whether that many bytes were left.
     #[inline(always)]
     pub fn charge_apart(self, bytes: u64) -> bool {
         let charged = Accounts.charge_alone(self.0, bytes);
         charged.unwrap_or_else(|_| arch::ask_seldom(charge_seldom, self.0.into(), bytes) != 0)
     }
 
-    /// As [`Self::credit`], for who calls nothing else.
+    /// As [`Self::credit`], for callers that call nothing else.
     #[inline(always)]
     pub fn credit_apart(self, bytes: u64) {
         let (upper, unused) = Accounts.credit_alone(self.0, bytes);

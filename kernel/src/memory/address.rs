@@ -76,7 +76,7 @@ address! {
 pub struct PhysRange {
     /// First byte.
     pub start: PhysAddr,
-    /// First byte behind the range.
+    /// First byte after the range.
     pub end: PhysAddr,
 }
 

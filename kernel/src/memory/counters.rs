@@ -1,18 +1,18 @@
 //! What processors share of accounts: limits, what is used of them, which counts at which other,
-//! and who refers to them. Model-checked with loom.
+//! and how many references there are. Model-checked with loom.
 //!
 //! What an account uses can count at another, too, its *upper* one, and there at that one's upper
 //! one and so on: it shares their limits (K4). That can change at any time. So an account's number
 //! of bytes and its upper account are one word: what is added to it is at the upper account
-//! already, and who moves the account moves exactly what is in the word.
+//! already, and code that moves the account moves exactly what is in the word.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The counters of one account. With no references and nothing used it can be freed, by whoever
-/// [claims](Self::claim) it.
+/// The counters of one account. With no references and nothing used it can be freed, by the caller
+/// that [claims](Self::claim) it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Counters {
@@ -68,8 +68,8 @@ impl Counters {
     }
 
     /// Makes them those of an account with one reference. Nothing is used: the memory is zero, or
-    /// was [claimed](Self::claim). (Somebody late may count at the account that was here before,
-    /// and takes that back at once.)
+    /// was [claimed](Self::claim). (Another processor may still add to the account that was here
+    /// before; it takes that back immediately.)
     pub fn reset(&self, limit: u64) {
         self.set_limit(limit);
         self.references.store(1, Ordering::Relaxed);
@@ -158,7 +158,8 @@ impl Counters {
         self.references.fetch_sub(1, Ordering::AcqRel) == 1 && self.used.fetch_add(0, Ordering::AcqRel) == 0
     }
 
-    /// Whether the account is unused, and the caller is the one who frees it. One caller at a time.
+    /// Whether the account is unused, and this caller is the one that frees it. Only one caller at
+    /// a time may ask.
     pub fn claim(&self) -> bool {
         self.word() == Word::new(0, NONE)
             && self.references.compare_exchange(0, FREE, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -178,7 +179,7 @@ pub trait Table {
     /// The counters of the account with this number, which exists or has existed.
     fn counters(&self, number: u16) -> &Counters;
 
-    /// The account may be unused: whoever can [claim](Counters::claim) it frees it.
+    /// The account may be unused: the caller that can [claim](Counters::claim) it frees it.
     fn reclaim(&self, number: u16);
 
     /// Takes `bytes` out of the account's quota and those above: all or nothing.
@@ -200,8 +201,8 @@ pub trait Table {
         }
     }
 
-    /// The same for an account that lies `above` levels above the one in question, and has an upper
-    /// one itself.
+    /// Takes `bytes` out of the quota of account `number` and of those above it. `upper` is its
+    /// upper account; the account itself lies `above` levels above the one that is charged.
     #[inline(never)]
     fn charge_both(&self, number: u16, upper: u16, bytes: u64, above: u32) -> bool {
         let mut upper = upper;

@@ -72,8 +72,8 @@ pub(super) const RECORD_SIZE: u64 = size_of::<Record>() as u64;
 
 const _: () = assert!(RECORD_SIZE == 16);
 
-/// Of all frames one in so many is kept for what the kernel's own account pays: whoever has used up
-/// the rest cannot take it from the initial servers, which everybody needs.
+/// Of all frames one in so many is kept for what the kernel's own account pays. A program that has
+/// used up the rest cannot take it from the initial servers, which every program needs.
 const RESERVE: u32 = 64;
 
 /// The free frames of a node.
@@ -205,7 +205,7 @@ impl Frame {
     /// Takes ownership back.
     ///
     /// # Safety
-    /// `address` came from [`Frame::into_raw`] of a frame charged to `account`, and nobody else
+    /// `address` came from [`Frame::into_raw`] of a frame charged to `account`, and no other caller
     /// takes it.
     pub unsafe fn from_raw(address: PhysAddr, account: Account) -> Self {
         Self { number: (address.value() / PAGE_SIZE) as u32, account }

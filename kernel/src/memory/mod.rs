@@ -1,5 +1,5 @@
-//! Kernel memory (K4): frames, packed objects, who pays for them, and what happens when there is
-//! none.
+//! Kernel memory (K4): frames, packed objects, the accounts that pay for them, and what happens
+//! when there is none.
 //!
 //! | file | what |
 //! |------|------|
@@ -45,7 +45,7 @@ pub const REGION_LIMIT: u64 = 8 << 30;
 /// Makes the pieces of `layout` the kernel's memory.
 ///
 /// # Safety
-/// They are mapped writable in the direct map, nobody else uses them, and this is the first call
+/// They are mapped writable in the direct map, nothing else uses them, and this is the first call
 /// (on the host: the first since the machine was made).
 pub unsafe fn init(layout: &node::Layout) {
     // SAFETY: the caller's promise.

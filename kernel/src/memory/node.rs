@@ -22,7 +22,7 @@ pub const MAX_NODES: usize = 16;
 pub const MAX_PIECES: usize = 24;
 /// The distance of a node from itself (ACPI 6.5, 5.2.17).
 pub const LOCAL_DISTANCE: u8 = 10;
-/// That of different nodes, if nobody says.
+/// The distance of different nodes, if the firmware gives none.
 pub const REMOTE_DISTANCE: u8 = 20;
 /// No node.
 const NONE: u8 = u8::MAX;

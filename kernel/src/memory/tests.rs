@@ -276,7 +276,8 @@ fn accounts_share_the_quota_of_another() {
     drop(frame);
 }
 
-/// Nobody can build so many levels that charging them takes too long, or too much of the stack.
+/// Sharing is limited to so many levels that charging them takes neither too long nor too much of
+/// the stack.
 #[test]
 fn levels_of_sharing_are_bounded() {
     let _machine = Machine::new(256 * KIB);
@@ -351,7 +352,7 @@ fn two_nodes() -> Machine {
     let mut layout = node::Layout::new(2, distances);
     layout.add(PhysRange::new(start.offset(5 << 20), start.offset(8 << 20)), 1);
     layout.add(PhysRange::new(start, start.offset(1 << 20)), 0);
-    // SAFETY: the machine is new, and nobody has used its memory.
+    // SAFETY: the machine is new, and its memory has not been used.
     unsafe { init(&layout) };
     machine
 }
@@ -415,8 +416,7 @@ fn objects_come_from_the_wanted_node_and_return_there() {
     account.release();
 }
 
-/// What the kernel makes for a thread comes from the node of the processor where it works for
-/// nobody.
+/// What the kernel allocates while it works for no thread comes from the node of the processor.
 #[test]
 fn without_a_thread_the_processor_says_the_node() {
     let _machine = two_nodes();

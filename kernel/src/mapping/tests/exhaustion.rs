@@ -9,7 +9,7 @@ fn used(world: &World) -> Vec<u64> {
     world.spaces.iter().map(|space| space.account().used()).collect()
 }
 
-/// Fails each allocation of an item in turn; nothing is left behind by a failure.
+/// Fails each allocation of an item in turn; a failure leaves nothing allocated.
 fn each_failure(prepare: impl Fn(&World), from: usize, source: u64, to: usize, target: u64, bits: u32) {
     let mut failures = 0;
     for nth in 1.. {
@@ -98,7 +98,7 @@ fn k4_a_page_that_cannot_be_split_is_unmapped_whole() {
     }
     assert_eq!(world.at(3, 0x3000).is_some(), world.at(2, 0).is_some());
     assert_eq!(world.page_bits(1, GIB), 21);
-    // The same for a page of one's own, when there are no spare tables left.
+    // Flush of the space's own page, too, fails when there are no spare tables left.
     assert!(give_back());
     injection::fail_nth(1);
     world.unmap(1, GIB + 0x5000, 12, RWX, true);
@@ -126,7 +126,7 @@ fn k4_the_mapper_pays_for_nodes_and_the_holder_for_tables() {
 }
 
 /// What the book says ("What a process costs the kernel"): the space of a Unix process with its
-/// program, its stack, the pages that the server maps beside the kernel interface page, and its
+/// program, its stack, the pages that the server maps next to the kernel interface page, and its
 /// UTCBs.
 #[test]
 fn tables_of_a_process_have_shadows_only_where_its_pages_are() {
@@ -210,7 +210,7 @@ fn k12_a_cancelled_removal_leaves_nothing_behind() {
                 break;
             }
         }
-        // As if its owner went, and nobody finished it.
+        // As if the operation's thread was deleted, and the operation never finished.
         cursor.as_mut().end();
         check(&world.spaces, &[GIB]);
         for _ in 0..3 {

@@ -80,7 +80,7 @@ impl World {
         self.try_map(from, to, item, Fpage::COMPLETE).unwrap()
     }
 
-    /// As a system call: what can be done at once is.
+    /// As a system call: without a preemption point if that is possible.
     fn unmap(&self, space: usize, address: u64, bits: u32, revoke: Rights, flush: bool) -> Rights {
         let fpage = Fpage::memory(address, bits).with_rights(revoke);
         self.unmap_at_once(space, fpage, flush).unwrap_or_else(|| self.unmap_in_general(space, fpage, flush))
@@ -122,7 +122,7 @@ impl World {
         self.machine.forget(root);
     }
 
-    /// Destroys all spaces but sigma0's and checks that nothing is left behind.
+    /// Destroys all spaces but sigma0's and checks that nothing remains allocated.
     fn end(mut self) {
         while self.spaces.len() > 1 {
             self.destroy(1);

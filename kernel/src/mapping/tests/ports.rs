@@ -1,5 +1,5 @@
-//! I/O ports (X.2 rules 7.41, 8.9, 8.10), against a plain model: which space has which port from
-//! whom.
+//! I/O ports (X.2 rules 7.41, 8.9, 8.10), against a plain model: which space has which port, and
+//! from which space.
 use proptest::prelude::*;
 
 use super::*;
@@ -118,7 +118,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Who has each port from whom; a space has a port at most once.
+/// Which space has each port, and from which space; a space has a port at most once.
 #[derive(Default)]
 struct Model {
     parent: [[Option<usize>; SPACES]; PORTS],

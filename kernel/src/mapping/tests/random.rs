@@ -243,8 +243,8 @@ fn run_against_model(operations: &[Operation], seed: u64, exact_status: bool) {
     world.end();
 }
 
-/// Operations under way at once, interfering at preemption points, while memory runs out: only the
-/// invariants hold.
+/// Several operations under way at the same time, interfering at preemption points, while memory
+/// runs out: only the invariants hold.
 fn run_wild(operations: &[Operation], seed: u64) {
     let mut world = World::new(SPACES);
     world.machine.interrupts(seed, 2);

@@ -628,8 +628,8 @@ fn destruction_revokes_everything_derived() {
     world.end();
 }
 
-/// A page from which another is derived is not unmapped at once: what is derived goes, too.
-/// Rules: 8.1, 8.3.
+/// A page from which another is derived is not unmapped by the short form: what is derived goes,
+/// too. Rules: 8.1, 8.3.
 #[test]
 fn unmap_at_once_leaves_derived_pages_to_the_general_way() {
     let world = World::new(2);
@@ -648,7 +648,7 @@ fn unmap_at_once_leaves_derived_pages_to_the_general_way() {
     world.end();
 }
 
-/// The last page of a table is flushed at once only if the table then stays.
+/// The last page of a table is flushed by the short form only if the table then stays.
 #[test]
 fn flush_at_once_leaves_tables_that_go_to_the_general_way() {
     let world = World::new(1);

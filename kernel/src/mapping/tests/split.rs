@@ -14,7 +14,7 @@ fn world() -> World {
     world
 }
 
-/// Takes a small page of space 1's from whoever has it, `turns` times or until that is over.
+/// Takes a small page of space 1 from all spaces that have it, `turns` times or until that is over.
 /// Returns whether it is.
 fn take_a_page(world: &World, mut cursor: Pin<&mut Cursor>, flush: bool, turns: usize) -> bool {
     let fpage = Fpage::memory(PAGE + 5 * KIB4, 12).with_rights(RWX);
@@ -140,7 +140,8 @@ fn k12_a_page_moves_while_it_is_split() {
         assert_eq!((world.at(2, PAGE), world.at(3, 2 * PAGE + 5 * KIB4)), (None, None));
         assert_eq!(world.at(3, 2 * PAGE + 6 * KIB4), Some((PAGE + 6 * KIB4, RWX)));
     });
-    // And back, to another place: who pays, and what the pieces are, is the same again.
+    // The page is granted back, to another place: the paying accounts and the pieces are the same
+    // again.
     let there_and_back = |world: &mut World| {
         grant(world);
         assert!(!world.grant(3, 2 * PAGE, 2, 2 * PAGE, 21, RWX).is_nil());

@@ -8,7 +8,7 @@ use crate::sync::BelowGuard;
 use crate::sync::SpinLock;
 
 /// A slab of small objects that are made and freed often: their size is known to the compiler, they
-/// are not cleared, and one lock is held by everybody who uses it ([`SpinLock::lock_below`]).
+/// are not cleared, and all its users hold one and the same lock ([`SpinLock::lock_below`]).
 pub(crate) struct FastSlab<const SIZE: u32>(Slab);
 
 impl<const SIZE: u32> FastSlab<SIZE> {
@@ -18,14 +18,14 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     };
 
     /// # Safety
-    /// Whoever uses the slab holds a lock, always the same one.
+    /// Every user of the slab holds a lock, always the same one.
     pub(crate) const unsafe fn new(usage: Use) -> Self {
         Self(Slab::new(usage, SIZE))
     }
 
     #[inline(always)]
     fn lock(&self) -> BelowGuard<'_, State> {
-        // SAFETY: who made the slab has promised it.
+        // SAFETY: the creator of the slab has promised it.
         unsafe { self.0.lock_below() }
     }
 
@@ -38,7 +38,7 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     /// Returns an object.
     ///
     /// # Safety
-    /// It came from this slab, charged to `account`, and nobody uses it any more.
+    /// It came from this slab, charged to `account`, and is not in use any more.
     #[inline]
     pub(crate) unsafe fn free(&self, object: PhysAddr, account: Account) {
         self.0.free_raw(self.lock(), Self::LAYOUT, object);
@@ -51,11 +51,11 @@ impl<const SIZE: u32> FastSlab<SIZE> {
         self.0.alloc_frame(self.lock(), Self::LAYOUT, account)
     }
 
-    /// Returns them, all at once.
+    /// Returns all objects of a frame together.
     ///
     /// # Safety
-    /// They came from [`Self::alloc_frame`], charged to `account`, none was freed, and nobody uses
-    /// them any more.
+    /// They came from [`Self::alloc_frame`], charged to `account`, none was freed, and none is in
+    /// use any more.
     pub(crate) unsafe fn free_frame(&self, first: PhysAddr, account: Account) {
         // SAFETY: the caller's promise.
         unsafe { self.0.free_frame(self.lock(), Self::LAYOUT, first, account) };

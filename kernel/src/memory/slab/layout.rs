@@ -19,7 +19,7 @@ pub(super) struct Layout {
     /// Where in a free object its link lies.
     link_at: u32,
     pub(super) stable: bool,
-    /// Objects are cleared when they are freed, so that whoever gets one finds zeros.
+    /// Objects are cleared when they are freed, so that the next user finds zeros.
     pub(super) cleared: bool,
 }
 

@@ -7,10 +7,10 @@
 //! list. A frame whose last object is freed goes back to the frame pool, except one that is kept
 //! for the next allocation.
 //!
-//! A *stable* slab (thread control blocks) never gives frames back and never clears objects:
-//! whoever holds an old pointer finds an object of the same type there (K12). As no frame has to
-//! become empty, what is freed is *at hand*: a list of its own, last in, first out, linked through
-//! a word inside each, for which the frames count it as in use.
+//! A *stable* slab (thread control blocks) never gives frames back and never clears objects: a
+//! holder of an old pointer finds an object of the same type there (K12). As no frame has to become
+//! empty, what is freed is *at hand*: a list of its own, last in, first out, linked through a word
+//! inside each, for which the frames count it as in use.
 //!
 //! *Nodes* (see `node`): each has its frames. The slab has the list of one node at hand, and
 //! changes it when an object of another is wanted. A frame's record says in whose list it is: the
@@ -92,7 +92,8 @@ impl Slab {
         self.alloc_with::<false>(account)
     }
 
-    /// As [`alloc`](Self::alloc), for whoever has charged the account for it already, with more.
+    /// As [`alloc`](Self::alloc), for a caller that has charged the account for it already, with
+    /// more.
     pub fn alloc_paid(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
         self.alloc_with::<true>(account)
     }
@@ -169,8 +170,8 @@ impl Slab {
     /// Returns an object.
     ///
     /// # Safety
-    /// The object came from this slab, charged to `account`, and nobody uses it any more (of a
-    /// stable slab: but to find out that it is gone).
+    /// The object came from this slab, charged to `account`, and is not in use any more. (An object
+    /// of a stable slab may still be read, to find out that it is gone.)
     pub unsafe fn free(&self, object: PhysAddr, account: Account) {
         let state = self.lock();
         let layout = state.layout;
@@ -198,7 +199,7 @@ impl Slab {
         account.credit(u64::from(layout.size));
     }
 
-    /// As [`free`](Self::free), for whoever puts what was charged back, with more.
+    /// As [`free`](Self::free), for a caller that puts what was charged back, with more.
     ///
     /// # Safety
     /// As for [`free`](Self::free); and the object holds zeros.
@@ -258,7 +259,7 @@ impl Slab {
     /// Returns all objects of a full frame.
     ///
     /// # Safety
-    /// They came from this slab, charged to `account`, and nobody uses them any more.
+    /// They came from this slab, charged to `account`, and are not in use any more.
     #[cold]
     unsafe fn free_frame(
         &self,
