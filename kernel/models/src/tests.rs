@@ -15,14 +15,14 @@ use loom::thread;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A value whose accesses loom watches: two at once, or one that does not see an earlier one, fail
-/// the model.
+/// A value whose accesses loom watches. The model fails if two accesses overlap, or if one does not
+/// see an earlier one.
 struct Watched(UnsafeCell<u64>);
 
 impl Watched {
     fn add(&self) -> u64 {
         self.0.with_mut(|value| {
-            // SAFETY: loom fails the model if anybody else accesses the value meanwhile.
+            // SAFETY: loom fails the model if another thread accesses the value meanwhile.
             unsafe {
                 *value += 1;
                 *value
@@ -31,7 +31,7 @@ impl Watched {
     }
 
     fn get(&self) -> u64 {
-        // SAFETY: loom fails the model if anybody changes the value meanwhile.
+        // SAFETY: loom fails the model if another thread changes the value meanwhile.
         self.0.with(|value| unsafe { *value })
     }
 }
@@ -95,8 +95,8 @@ fn loom_the_end_of_a_redirector_does_not_take_another_away() {
 }
 
 /// Two processors that run threads of one space, with two pages. Memory that was taken out of a
-/// page table is its taker's. (Those who share this do so by the ordinary `Arc`: what a processor
-/// is to serve by outlives a model that fails.)
+/// page table belongs to the thread that took it out. (The threads of a model share this by the
+/// ordinary `Arc`: what a processor serves requests with outlives a model that fails.)
 struct Shared {
     shoot_down: ShootDown,
     processors: [(ActiveRoot, Requested); 2],
@@ -224,7 +224,7 @@ fn freed_while_left(leave: fn(&ActiveRoot, &dyn Fn())) {
                 shared.end();
             })
         };
-        // The space has no thread any more, so that nobody begins to use its table.
+        // The space has no thread any more, so that no processor begins to use its table.
         shared.entries[0].store(0, Ordering::Relaxed);
         shared.tell_other(0, ActiveRoot::is_held);
         shared.table.add();
@@ -243,8 +243,8 @@ fn loom_who_goes_idle_does_not_use_its_page_table_freed() {
     freed_while_left(|root, load| root.leave(load));
 }
 
-/// Who holds a lock may wait for an answer of who waits for the lock, as with shoot-downs within
-/// changes of mappings.
+/// A thread that holds a lock may wait for an answer from a thread that waits for the lock, as with
+/// shoot-downs within changes of mappings.
 #[test]
 fn loom_who_waits_for_a_spin_lock_serves_requests() {
     loom::model(|| {
@@ -267,8 +267,8 @@ fn loom_who_waits_for_a_spin_lock_serves_requests() {
     });
 }
 
-/// Memory that a walk has found in a page table is nobody else's before the walk has ended; later
-/// walks do not find it.
+/// Memory that a walk has found in a page table is not given to another user before the walk has
+/// ended; later walks do not find it.
 #[test]
 fn loom_what_a_walk_finds_is_not_given_away_before_its_end() {
     loom::model(|| {
@@ -344,14 +344,14 @@ impl Table for Accounts {
     }
 
     fn reclaim(&self, number: u16) {
-        // The kernel holds a lock here, which orders those who claim.
+        // The kernel holds a lock here, which orders the threads that claim.
         if self.counters(number).claim() {
             self.freed.fetch_add(1, Ordering::AcqRel);
         }
     }
 }
 
-/// Does both at once and returns what the first has.
+/// Runs both at the same time and returns the result of the first.
 fn race<R: 'static>(
     accounts: &Arc<Accounts>,
     first: fn(&Accounts) -> R,
@@ -430,7 +430,8 @@ fn loom_accounts_move_with_what_they_use() {
     );
 }
 
-/// The same for an account that leaves the shared quota and keeps a part of it for itself.
+/// Like the test above, for an account that leaves the shared quota and keeps a part of it for
+/// itself.
 #[test]
 fn loom_accounts_leave_with_a_part() {
     loom::model(|| {

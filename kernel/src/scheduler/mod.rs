@@ -28,12 +28,12 @@ use crate::thread::{PriorityCell, ThreadRef};
 pub enum Next {
     /// The current thread goes on, unless one of higher priority is ready, by what it did itself.
     Return,
-    /// The same, and nothing has changed for the current thread, nor any deadline: it can go on as
-    /// it came.
+    /// As `Return`, and nothing has changed for the current thread, nor any deadline: it can go on
+    /// as it came.
     Unchanged,
-    /// The same after something that the current thread has nothing to do with, or that it did as a
-    /// scheduler: if it loses the processor, that is a preemption which it can be told of (X.2 rule
-    /// 4.1).
+    /// As `Return`, after something that the current thread has nothing to do with, or that it did
+    /// as a scheduler. If it loses the processor, that is a preemption of which it can be told (X.2
+    /// rule 4.1).
     ReturnFromEvent,
     /// The current thread cannot go on, or waits in the ready queue already: `0` runs on its
     /// timeslice.
@@ -43,7 +43,7 @@ pub enum Next {
     DonateTo(ThreadRef),
     /// The current thread cannot go on, or waits in the ready queue already: pick a ready thread.
     Schedule,
-    /// Nobody runs, and `0`, which is in no queue, is the one ready thread: see
+    /// No thread runs, and `0`, which is in no queue, is the one ready thread: see
     /// [`Scheduler::starts`].
     Start(ThreadRef),
     /// The current thread was interrupted in a long operation: it goes on after the interrupt.
@@ -90,7 +90,7 @@ impl Scheduler {
     /// -1 = none).
     pub const HIGHEST_READY: usize = offset_of!(Self, ready) + ReadyQueue::HIGHEST;
 
-    /// Where entry code finds whose timeslice is being used up (0 = nobody's).
+    /// Where entry code finds the thread whose timeslice is being used up (0 = none).
     pub const SLICE_OWNER: usize = offset_of!(Self, slice_owner);
     /// And when it ends.
     pub const SLICE_END: usize = offset_of!(Self, slice_end);
@@ -208,7 +208,7 @@ impl Scheduler {
     }
 
     /// Whether `thread` runs instead of the current one, if that gives it its timeslice, with
-    /// nothing to be metered and nobody who would have to be told.
+    /// nothing to be metered and no thread that would have to be told.
     #[inline]
     pub fn switches_to(&self, thread: ThreadRef) -> bool {
         self.ready.has_none_above(thread.priority.get())
@@ -234,8 +234,8 @@ impl Scheduler {
         self.begin(self.ready.pop())
     }
 
-    /// Whether `thread`, which has become ready and would go into a queue, can be started without,
-    /// if nobody runs.
+    /// Whether `thread`, which has become ready, can be started without going into a queue, if no
+    /// thread runs.
     #[inline]
     pub fn starts(&self, thread: ThreadRef) -> bool {
         thread.is_home()
@@ -324,7 +324,7 @@ impl Scheduler {
         let slice = current.timeslice.get();
         current.timeslice_left.set(slice);
         if self.ready.has_none_above(current.priority.get().saturating_sub(1)) && current.priority.get() > 0 {
-            // Nobody would run instead: it goes on with a new timeslice.
+            // No other thread would run instead: it goes on with a new timeslice.
             self.slice_owner.set(Some(current));
             self.slice_end.set(if slice == NEVER { NEVER } else { arch::clock().saturating_add(slice) });
             self.running_priority.set(current.priority.get());
@@ -370,8 +370,8 @@ impl Scheduler {
         over
     }
 
-    /// Whether the present timeslice is over. If so its owner gets a new one behind the others of
-    /// its priority, and the current thread waits behind those of its own.
+    /// Whether the present timeslice is over. If so, its owner gets a new one and waits after the
+    /// other threads of its priority; so does the current thread after those of its own.
     pub fn end_timeslice(&self, now: Microseconds, current: Option<ThreadRef>) -> bool {
         if now < self.slice_end.get() {
             return false;

@@ -1,5 +1,5 @@
-//! How a running thread loses the processor to another: at once, later, silently, or with a message
-//! to its exception handler (X.2 rules 4.1 to 4.14). The program says what it wants in its
+//! How a running thread loses the processor to another: immediately, later, silently, or with a
+//! message to its exception handler (X.2 rules 4.1 to 4.14). The program says what it wants in its
 //! preemption flags, which are read when it happens.
 
 use core::ptr::eq;
@@ -60,7 +60,7 @@ impl Scheduler {
         signal(thread, wanted, now, asynchronous)
     }
 
-    /// Whether the running thread's delay is over at `now`, and somebody waits for that.
+    /// Whether the running thread's delay is over at `now`, and another thread waits for that.
     pub(super) fn delay_is_over(&self, now: Microseconds) -> bool {
         if self.delayed.get().is_none() || now < self.delay_end.get() {
             return false;

@@ -1,6 +1,6 @@
-//! Total quanta (X.2 rules 3.18 to 3.23): the time that a thread may use at all. It is used up by
-//! the thread that runs, whoever's timeslice that is. Only threads with a finite quantum cost
-//! anything.
+//! Total quanta (X.2 rules 3.18 to 3.23): the time that a thread may use at all. The thread that
+//! runs uses it up, also while it runs on the timeslice of another. Only threads with a finite
+//! quantum cost anything.
 
 use core::ptr::eq;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -25,7 +25,7 @@ pub(crate) fn reset() {
 }
 
 impl Scheduler {
-    /// `thread` (nobody: the processor idles) runs from now on.
+    /// `thread` (`None`: the processor idles) runs from now on.
     #[inline]
     pub fn meter(&self, thread: Option<ThreadRef>) {
         if thread.map_or(self.metered.get().is_some(), |thread| self.meters(thread)) {
@@ -116,7 +116,7 @@ impl Scheduler {
     /// Gives `thread` a new total quantum, more than 0, in place of the rest of the old one.
     pub fn set_quantum(&self, thread: ThreadRef, quantum: Microseconds) {
         if self.metered.get().is_some_and(|metered| eq(metered, thread)) {
-            // It is metered anew when it goes on.
+            // Its metering begins again when it goes on.
             self.metered.set(None);
             self.update_special();
         }

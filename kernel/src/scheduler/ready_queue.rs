@@ -86,7 +86,7 @@ impl ReadyQueue {
         }
     }
 
-    /// Adds `thread`, which must not be queued, behind the threads of its priority.
+    /// Adds `thread`, which must not be queued, after the threads of its priority.
     pub fn push_back(&self, thread: ThreadRef) {
         self.link(thread, Ring::Priority, false);
     }
@@ -96,7 +96,7 @@ impl ReadyQueue {
         self.link(thread, Ring::Priority, true);
     }
 
-    /// Adds `thread`, which must not be queued, behind those of the ring, which is not one of the
+    /// Adds `thread`, which must not be queued, at the end of the ring, which is not one of the
     /// priorities'.
     pub fn push_to(&self, ring: Ring, thread: ThreadRef) {
         self.link(thread, ring, false);
@@ -115,13 +115,13 @@ impl ReadyQueue {
         Some(first)
     }
 
-    /// Whether somebody goes home.
+    /// Whether a thread is to go home.
     #[inline]
     pub fn has_outbound(&self) -> bool {
         SEVERAL && self.outbound.get().is_some()
     }
 
-    /// Whether somebody has come who was not seen to yet.
+    /// Whether a thread has come that has not been served yet.
     pub fn has_arrived(&self) -> bool {
         SEVERAL && self.arrived.get().is_some()
     }

@@ -1,5 +1,5 @@
-//! Who owns a space, and what follows from it (K13): whom its threads can reach, what a foreign
-//! system call in it does, and what becomes of it when its owner dies.
+//! Which space owns a space, and what follows from it (K13): which threads it can reach, what a
+//! foreign system call in it does, and what becomes of it when its owner dies.
 //!
 //! Owner and owned spaces are linked both ways, so that neither outlives what the other knows of
 //! it: a space that is destroyed leaves its owner's list, and its own owned spaces become
@@ -23,7 +23,7 @@ use crate::{arch, processor};
 /// Whose a space is, as one processor finds it.
 #[derive(Clone, Copy)]
 pub(super) enum Owner {
-    /// Nobody's: an ordinary X.2 space.
+    /// It has no owner: an ordinary X.2 space.
     Nobody,
     /// This space's.
     Space(SpaceRef),
@@ -51,7 +51,7 @@ pub const MAX_OPENINGS: usize = 8;
 /// ([`super::CONTROL`]); what confines messages is read at any time.
 pub struct Ownership {
     owner: SharedRef<Space>,
-    /// There was an owner who has gone. Set before `owner` is cleared.
+    /// There was an owner, which has gone. Set before `owner` is cleared.
     orphaned: SharedFlag,
     /// First of the spaces that this one owns.
     owned: SharedRef<Space>,
@@ -79,7 +79,8 @@ impl Ownership {
     /// Where entry code finds the emulation entry.
     pub const EMULATION_ENTRY: usize = offset_of!(Self, emulation_entry);
 
-    /// Where entry code finds whether threads report to whom the kernel keeps for them (a byte).
+    /// Where entry code finds whether threads report to the handlers that the kernel keeps for them
+    /// (a byte).
     pub const KEEPS_HANDLERS: usize = offset_of!(Self, keeps_handlers);
 
     pub(super) const fn new() -> Self {
@@ -173,9 +174,9 @@ impl Space {
         }
     }
 
-    /// Tells the fast path in assembly how it may leave and enter the space, and whom threads
-    /// report to. A restriction is the owner, or the space itself where nothing may just so be left
-    /// or entered.
+    /// Tells the fast path in assembly how it may leave and enter the space, and to which handlers
+    /// threads report. A restriction is the owner; or the space itself where the fast path may not
+    /// leave or enter without a check.
     pub(super) fn tell_entry_code(&'static self) {
         let root = self.memory.page_table_root().value();
         let (restriction, root) = match self.ownership.owner() {
@@ -209,9 +210,9 @@ impl Space {
         }
     }
 
-    /// Gives the space to `owner`, or to nobody. Fails without any change if the space would own
-    /// itself ([`InvalidSpace`]), or if the quota of the owner, which it shares, has not enough
-    /// left for what it uses ([`NoMemory`]).
+    /// Makes `owner` the owner of the space; `None`: it has none any more. Fails without any change
+    /// if the space would own itself ([`InvalidSpace`]), or if the quota of the owner, which it
+    /// shares, has not enough left for what it uses ([`NoMemory`]).
     ///
     /// [`InvalidSpace`]: ErrorCode::InvalidSpace
     /// [`NoMemory`]: ErrorCode::NoMemory
@@ -374,7 +375,7 @@ impl Space {
         let owner = self.ownership.owner.get();
         self.set_owner_word(Owner::Nobody);
         if let Some(owner) = owner {
-            // The limit stays; from here on it is nobody's.
+            // The limit stays; from here on the space has no owner.
             owner.account().credit(self.ownership.reserved.take());
             unlink(&owner.ownership.owned, |space| eq(space, self), |space| &space.ownership.next);
         }

@@ -11,7 +11,7 @@ use crate::thread::table::threads;
 /// Where a space's messages to others go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Redirector {
-    /// To whom they are for.
+    /// Messages go to the thread that they are for.
     None,
     /// To the thread with this id.
     Thread(ThreadId),
@@ -56,7 +56,8 @@ impl Space {
     }
 
     /// Sets the redirector, a thread's global id, or `None` for none. Returns whether it was
-    /// another: then who waits to send must be told ([`crate::thread::ipc::redirector_changes`]).
+    /// another: then threads that wait to send must be told
+    /// ([`crate::thread::ipc::redirector_changes`]).
     pub fn set_redirector(&'static self, redirector: Option<ThreadId>) -> bool {
         let changed = self.redirection.0.set(redirector.map_or(NONE, ThreadId::raw));
         self.tell_entry_code();

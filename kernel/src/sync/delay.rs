@@ -37,8 +37,7 @@ pub enum Point {
 /// The longest delay, in rounds of a loop; most are far shorter.
 const LONGEST: u64 = 1 << 14;
 
-/// State of the generator; 0: no delays. All processors use it, and nobody minds what races do to
-/// it.
+/// State of the generator; 0: no delays. All processors use it, and races to it do no harm.
 static STATE: SharedWord = SharedWord::new(0);
 
 /// Delays from now on, chosen by `seed`; 0 = none.

@@ -5,8 +5,8 @@ use super::{SpinLock, SpinLockGuard};
 
 /// A lock that only holders of another one take, always the same one, so that it is always free.
 ///
-/// Builds with debug assertions, as all tests on the host are, take it nevertheless: who takes it
-/// twice never ends.
+/// Builds with debug assertions, as all tests on the host are, take it nevertheless: code that
+/// takes it twice never ends.
 pub struct InnerLock {
     #[cfg(debug_assertions)]
     lock: SpinLock<()>,

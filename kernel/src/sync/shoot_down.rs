@@ -1,5 +1,5 @@
-//! Shoot-downs: who changes page tables tells the processors that may remember what was there, and
-//! waits for their answers. Model-checked with loom.
+//! Shoot-downs: a processor that changes page tables tells the processors that may remember what
+//! was there, and waits for their answers. Model-checked with loom.
 use super::SpinLock;
 #[cfg(not(loom))]
 use core::{
@@ -14,7 +14,7 @@ use loom::{
 
 /// What a processor lets others see of the page table that it uses, by the address of the root; 0 =
 /// the kernel's own. Only that processor changes it. The fast path in assembly changes the first
-/// word alone: its sender is at this processor, so nobody frees the table that it leaves.
+/// word alone: its sender is at this processor, so the table that it leaves is not freed meanwhile.
 #[repr(C)]
 pub struct ActiveRoot {
     active: AtomicU64,
@@ -48,8 +48,8 @@ impl ActiveRoot {
     /// yet.
     #[inline]
     pub fn is_held(&self, root: u64) -> bool {
-        // Acquire: whoever is seen to use another one has either left this one, or says in the
-        // other word that it has not. In this order, which is not that of the writes.
+        // Acquire: a processor that is seen to use another one has either left this one, or says in
+        // the other word that it has not. In this order, which is not that of the writes.
         self.active.load(Ordering::Acquire) == root || self.leaving.load(Ordering::Acquire) == root
     }
 
@@ -63,8 +63,9 @@ impl ActiveRoot {
     #[inline]
     pub fn change(&self, root: u64, load: impl FnOnce()) {
         self.leaving.store(self.active.load(Ordering::Relaxed), Ordering::Relaxed);
-        // Release: whoever sees this sees that the old one is still used. Before the table is
-        // loaded: whoever does not see it has changed the table before.
+        // Release: a processor that sees this sees that the old one is still used. The store comes
+        // before the table is loaded: a processor that does not see it has changed the table before
+        // that.
         self.active.store(root, Ordering::Release);
         load();
         // Release: the old one is not used any more.
@@ -117,9 +118,9 @@ impl Default for Requested {
     }
 }
 
-/// One request at a time: its sender holds the lock, interrupts whom it concerns and waits for all
-/// of them. Who waits for the lock carries out the requests of others meanwhile ([`SpinLock`]), so
-/// nobody waits in a circle.
+/// One request at a time: its sender holds the lock, interrupts the processors that it concerns and
+/// waits for all of them. A processor that waits for the lock carries out the requests of others
+/// meanwhile ([`SpinLock`]), so there is no circle of waiting processors.
 pub struct ShootDown {
     sending: SpinLock<()>,
     /// How many processors have not answered.
@@ -150,7 +151,8 @@ impl ShootDown {
         asked: impl Fn(P) -> &'a Requested,
         interrupt: impl Fn(P),
     ) -> u32 {
-        // What has changed comes before the look at who may remember it (`ActiveRoot::change`).
+        // What has changed comes before the look at which processors may remember it
+        // (`ActiveRoot::change`).
         fence(Ordering::SeqCst);
         if !others.clone().any(&concerns) {
             return 0;

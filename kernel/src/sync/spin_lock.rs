@@ -54,7 +54,7 @@ impl<T> SpinLock<T> {
                 self.wait();
             }
         } else {
-            // For who tries it in the midst of what the holder does: the debugger.
+            // This is for code that may interrupt the holder of the lock: the debugger.
             self.locked.store(true, Ordering::Relaxed);
         }
         SpinLockGuard { lock: self }
@@ -65,8 +65,8 @@ impl<T> SpinLock<T> {
     /// [`InnerLock`](super::InnerLock).
     ///
     /// # Safety
-    /// The caller holds that other lock, or nothing else happens, while the guard exists; so does
-    /// everybody who takes this one.
+    /// The caller holds that other lock, or nothing else happens, while the guard exists; this is
+    /// so for every caller that takes this one.
     #[inline(always)]
     pub unsafe fn lock_below(&self) -> BelowGuard<'_, T> {
         BelowGuard {

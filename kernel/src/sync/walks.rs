@@ -1,5 +1,5 @@
-//! Walks through page tables in software, without the lock on mappings: who changes the tables
-//! waits for those that may have found what was there. Model-checked with loom.
+//! Walks through page tables in software, without the lock on mappings: code that changes the
+//! tables waits for the walks that may have found what was there. Model-checked with loom.
 #[cfg(not(loom))]
 use core::{
     hint::spin_loop,
@@ -44,7 +44,7 @@ impl Walks {
 
     /// Waits until all of these processors have ended the walks that they had begun before now.
     pub fn await_ends<'a>(processors: impl Iterator<Item = &'a Self>) {
-        // Pairs with the fence of `begin`: whoever begins later finds the changes.
+        // Pairs with the fence of `begin`: a walk that begins later finds the changes.
         fence(Ordering::SeqCst);
         for Self(walks) in processors {
             let seen = walks.load(Ordering::Acquire);

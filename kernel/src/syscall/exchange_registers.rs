@@ -32,9 +32,9 @@ pub struct Values {
     pub pager: u64,
 }
 
-/// Whom a call reads that changes nothing, and what that thread is doing: the rest of the results
-/// entry code takes out of its control block and its UTCB. `None`: the whole call has to be made to
-/// know.
+/// The thread that a call reads that changes nothing, and what that thread is doing. Entry code
+/// takes the other results out of its control block and its UTCB. `None`: the whole call has to be
+/// made to know.
 #[inline]
 pub fn find_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, ExchangeState)> {
     if !id.has_version()
@@ -144,7 +144,7 @@ fn decode<'entry>(
 }
 
 /// Whether `current` may use the call on `thread`: one of its own space, of a space that its space
-/// owns, or, where nobody is owned, one whose pager is in its space (the behaviour called
+/// owns, or, where neither space is owned, one whose pager is in its space (the behaviour called
 /// "pagerexregs").
 fn may_control(current: ThreadRef, thread: ThreadRef) -> bool {
     let (Some(own), Some(space)) = (current.space.get(), thread.space.get()) else { return false };
@@ -157,10 +157,10 @@ fn is_paged_from(thread: ThreadRef, current: ThreadRef) -> bool {
     ipc::resolve_thread(thread, thread.pager()).is_some_and(|pager| pager.shares_space_with(current))
 }
 
-/// Whether `current` decides whom `thread` reports to, and whether it runs: in an owned space only
-/// the owner (K13). A program that could stop its threads could keep the owner from ending them;
-/// one that could resume them, or end what the kernel does in their names, would let those run
-/// which the owner has stopped or not yet started.
+/// Whether `current` decides to which handlers `thread` reports, and whether it runs: in an owned
+/// space only the owner does (K13). A program that could stop its threads could keep the owner from
+/// ending them. One that could resume them, or end what the kernel does in their names, would make
+/// threads run that the owner has stopped or not yet started.
 fn governs(current: ThreadRef, thread: ThreadRef) -> bool {
     thread.space.get().is_some_and(|space| {
         !space.is_owned() || current.space.get().is_some_and(|own| space.is_owned_by(own))

@@ -47,9 +47,9 @@ fn has_one_item(current: ThreadRef) -> bool {
     current.registers.rdx.get() & ONE_MAP_ITEM != 0
 }
 
-/// One item of the current thread's on the space of `thread`, if it is one that can be done at once
-/// ([`mapping::control_page`]): the answer, or that there is no memory for it. `None`: nothing was
-/// done. What entry code tries first.
+/// Applies one item of the current thread's to the space of `thread`, if that needs no preemption
+/// point ([`mapping::control_page`]). Returns the answer, or that there is no memory for it.
+/// `None`: nothing was done. Entry code tries this first.
 #[inline]
 pub fn at_once(current: ThreadRef, thread: ThreadId, item: &MapItem) -> Option<Result<u64, ErrorCode>> {
     // The space that the call names stays as long as the lock is held.
@@ -132,7 +132,7 @@ fn decode_spaces(current: ThreadRef) -> Result<(SpaceRef, SpaceRef), ErrorCode> 
     spaces(current, named(current))
 }
 
-/// The same, if it is the space of `thread`.
+/// The space of the caller and the space of `thread`, if the caller may control that.
 #[inline]
 fn spaces(current: ThreadRef, thread: ThreadId) -> Result<(SpaceRef, SpaceRef), ErrorCode> {
     let own = current.space.get().ok_or(ErrorCode::NoPrivilege)?;

@@ -108,7 +108,7 @@ impl Call {
         self as u64 * STUB_SPACING
     }
 
-    /// Offset behind the stub's SYSCALL instruction. MemoryControl's moves RCX and R11 out of the
+    /// Offset after the stub's SYSCALL instruction. MemoryControl's moves RCX and R11 out of the
     /// way first.
     pub(crate) const fn return_offset(self) -> u64 {
         let prefix = if matches!(self, Self::MemoryControl) { MEMORY_CONTROL_PREFIX } else { 0 };
@@ -158,7 +158,7 @@ impl Call {
     ];
 }
 
-/// The current thread has executed SYSCALL, and would return to `offset` bytes behind the beginning
+/// The current thread has executed SYSCALL, and would return to `offset` bytes after the beginning
 /// of the stub page.
 #[inline]
 pub fn entered(current: ThreadRef, offset: u64) -> Next {
@@ -170,12 +170,12 @@ pub fn entered(current: ThreadRef, offset: u64) -> Next {
             trace::event(Event::SystemCall, call as u64, current.registers.rdi.get());
             call.handler()(current)
         }
-        // Somebody else's operating system (K9).
+        // A system call of a foreign operating system (K9).
         None => redirect::system_call(current),
     }
 }
 
-/// Ipc and Lipc: at once if that is possible, else in steps.
+/// Ipc and Lipc: without blocking if that is possible, else in steps.
 fn ipc_system_call(current: ThreadRef) -> Next {
     if let Some(receiver) = ipc::fast::named_receiver(current) {
         if !receiver.is_here() {
@@ -195,7 +195,7 @@ fn ipc_system_call(current: ThreadRef) -> Next {
     ipc::system_call(current)
 }
 
-/// The current thread makes `call` anew, here where it has gone for that.
+/// The current thread makes `call` again, here where it has gone for that.
 pub fn call_again(current: ThreadRef, call: Call) -> Next {
     call.handler()(current)
 }

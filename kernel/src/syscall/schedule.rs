@@ -158,7 +158,7 @@ fn perform(current: ThreadRef, request: &Request<'_>) {
             thread.continuation(),
             Continuation::Send(IpcKind::Quantum) | Continuation::SendAgain(IpcKind::Quantum)
         ) {
-            // Nobody has heard yet that it had none left (X.2 rule 3.22).
+            // The message that the quantum was used up is not delivered yet (X.2 rule 3.22).
             ipc::cancel_send(thread);
         } else if thread.is_runnable() && !eq(thread, current) {
             scheduler.make_ready(thread);

@@ -80,10 +80,10 @@ pub(super) fn go_on_telling(current: ThreadRef, work: Work) -> Next {
 }
 
 /// Threads of a space whose redirector has changed that wait to send look where their messages go
-/// now (X.2 rule 6.16), and what others were passing on for them may be their own message now (rule
-/// 7.14): those that are here, then those on other processors. Who is under way looks when it
-/// arrives. `work`, of kind `Redirect`, is what remains of that. An error is what happens before
-/// the rest.
+/// now (X.2 rule 6.16). What others were passing on for them may be their own message now (rule
+/// 7.14). The threads that are here look first, then those on other processors; a thread that is
+/// under way looks when it arrives. `work`, of kind `Redirect`, is what remains of that. An error
+/// is what happens before the rest.
 ///
 /// Preemption point, after every sixteenth thread.
 pub(super) fn tell(current: ThreadRef, work: Work) -> Result<(), Next> {
@@ -110,8 +110,8 @@ pub(super) fn tell(current: ThreadRef, work: Work) -> Result<(), Next> {
     Err(location::visit(current, location::next_processor(), Continuation::SystemCall))
 }
 
-/// Makes sure that the areas can be set: nobody has a UTCB in the present area if that changes (X.2
-/// rule 6.4), and nothing is mapped in the new ones.
+/// Makes sure that the areas can be set: no thread has a UTCB in the present area if that changes
+/// (X.2 rule 6.4), and nothing is mapped in the new ones.
 fn prepare(current: ThreadRef, request: &Request, next: u32, first: u8) -> Progress<()> {
     let moves = request.utcbs.is_some_and(|area| request.space.utcb_area() != Some(area));
     if moves && let Err(next) = lifecycle::drop_utcbs_of(request.space, next) {
@@ -134,8 +134,8 @@ fn flush(current: ThreadRef, request: &Request, first: u8) -> Progress<()> {
             return Progress::Preempted;
         }
     }
-    // An area that has been set by somebody else meanwhile leaves its walk unfinished: the next one
-    // starts anew.
+    // If another call has set an area meanwhile, its walk is left unfinished: the next walk starts
+    // from the beginning.
     record.cancel();
     Progress::Done(())
 }

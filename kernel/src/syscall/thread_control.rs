@@ -94,10 +94,11 @@ pub struct NewThread {
     pub location: u64,
 }
 
-/// The most frequent creations at once, for `current`, which has the privilege and is at home: a
-/// new thread, in a space that there is, with all its memory at hand. It calls nothing but seldom,
-/// so that few registers are to be saved; what is rare or wrong is left to [`system_call`]. Entry
-/// code's ways alone lead here: they are closed while events are recorded.
+/// The most frequent creations, without a preemption point, for `current`, which has the privilege
+/// and is at home: a new thread, in a space that exists, with all its memory at hand. Out of line
+/// it calls only what is seldom needed, so that few registers are to be saved; what is rare or
+/// wrong is left to [`system_call`]. Only the fast paths of entry code lead here: they are closed
+/// while events are recorded.
 #[inline(always)]
 pub fn create_at_once(current: ThreadRef, new: &NewThread) -> AtOnce {
     let &NewThread { id, pager, scheduler, specifier, location } = new;
@@ -109,8 +110,8 @@ pub fn create_at_once(current: ThreadRef, new: &NewThread) -> AtOnce {
         return None;
     }
     let own_id = current.id();
-    // Most often a thread makes another one beside itself, and has it scheduled by itself. Where it
-    // is active itself, others can be.
+    // Most often a thread makes another one in its own space, and is its scheduler. Where the
+    // creator is active, others can be.
     let space = if specifier == own_id {
         current.space.get()
     } else {
@@ -138,8 +139,8 @@ pub fn create_at_once(current: ThreadRef, new: &NewThread) -> AtOnce {
     Some(Ok(()))
 }
 
-/// The most frequent deletions at once, in the same way: the end of the thread concerns nobody else
-/// ([`lifecycle::goes_unnoticed`]).
+/// The most frequent deletions, without a preemption point, as in [`create_at_once`]: the end of
+/// the thread concerns no other thread ([`lifecycle::goes_unnoticed`]).
 #[inline(always)]
 pub fn delete_at_once(current: ThreadRef, id: ThreadId) -> AtOnce {
     if !ipc::is_user_number(id) {
@@ -391,7 +392,7 @@ fn space_of(specifier: ThreadId) -> Result<SpaceRef, ErrorCode> {
     threads().find(specifier).and_then(Found::space).ok_or(ErrorCode::InvalidSpace)
 }
 
-/// The scheduler; `None` if it is not to change. Most often it is who asks.
+/// The scheduler; `None` if it is not to change. Most often it is the caller itself.
 fn decode_scheduler(current: ThreadRef, scheduler: ThreadId) -> Result<Option<Found>, ErrorCode> {
     if scheduler == current.id() {
         return Ok(Some(Found::new(current)));
@@ -512,7 +513,8 @@ fn modify(
         lifecycle::retire_id(thread, id);
         lifecycle::relations_to_end(thread, before, false, left)
     } else if move_to.is_some() {
-        // A thread that has moved has left the partners behind in whose name others sent.
+        // A thread that has moved has left the originators of propagated messages in its old space:
+        // they are no longer its partners.
         lifecycle::relations_to_end(thread, ThreadId::NIL, false, left)
     } else {
         Work::Idle

@@ -14,9 +14,9 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     resume(current, 0)
 }
 
-/// Unmap of `fpage` alone, with `flush` or not, if it can be done at once
-/// ([`mapping::unmap_page`]): what becomes of MR0. `None`: nothing was done. What entry code tries
-/// first.
+/// Unmap of `fpage` alone, with `flush` or not, if it needs no preemption point
+/// ([`mapping::unmap_page`]). Returns what becomes of MR0. `None`: nothing was done. Entry code
+/// tries this first.
 #[inline(always)]
 pub fn at_once(current: ThreadRef, fpage: Fpage, flush: bool) -> Option<Fpage> {
     let space = current.space.get()?;

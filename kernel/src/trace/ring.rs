@@ -27,7 +27,7 @@ impl Wanted {
     /// The set.
     #[inline]
     pub fn get(&self) -> u64 {
-        // Acquire: who finds an event wanted finds its ring's memory too.
+        // Acquire: a reader that finds an event wanted finds its ring's memory too.
         self.0.load(Ordering::Acquire)
     }
 
