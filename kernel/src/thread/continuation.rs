@@ -3,7 +3,8 @@
 
 use crate::syscall::Call;
 
-/// Who performs an IPC, and therefore where its words come from, where they go, and what follows.
+/// What kind of IPC a thread performs, and therefore where its words come from, where they go, and
+/// what follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum IpcKind {
@@ -63,7 +64,7 @@ pub enum Continuation {
     /// Looks once more where its message goes, which it was waiting to send: the redirector has
     /// changed; or it has gone to the processor where its partner is.
     SendAgain(IpcKind),
-    /// Makes a system call anew, on the processor where it has gone for that.
+    /// Makes a system call again, on the processor where the thread has gone for that.
     Call(Call),
 }
 

@@ -1,5 +1,5 @@
 //! Processor exceptions of user code (X.2 rules 11): a few have a meaning of their own, the rest is
-//! reported to the thread's exception handler, who answers with the registers to go on with.
+//! reported to the thread's exception handler, which answers with the registers to go on with.
 
 use x2::kip;
 

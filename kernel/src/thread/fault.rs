@@ -1,4 +1,4 @@
-//! Page faults of user code: reported to the pager, who answers with a mapping (X.2 rules 12.2,
+//! Page faults of user code: reported to the pager, which answers with a mapping (X.2 rules 12.2,
 //! 12.3).
 
 use x2::Rights;
@@ -38,7 +38,7 @@ pub fn report(current: ThreadRef, kind: IpcKind) -> Next {
     }
 }
 
-/// Nobody is responsible for the thread's fault or exception: it stops (X.2 rule 5.34).
+/// The thread's fault or exception has no handler: the thread stops (X.2 rule 5.34).
 pub(super) fn halt(current: ThreadRef) -> Next {
     current.set_flag(flag::HALTED, true);
     Next::Schedule

@@ -49,8 +49,8 @@ fn create_server(
     let block = space.allocate_utcb(UTCB_AREA.base)?.ok_or(OutOfMemory)?;
     lifecycle::set_utcb(thread, block, UTCB_AREA.base);
     lifecycle::activate(thread, pager);
-    // No start message, so the wait for one ends at once: where it begins stands in the kernel
-    // interface page.
+    // No start message comes, so the wait for one ends immediately: where the server begins stands
+    // in the kernel interface page.
     thread.registers.rip.set(server.ip);
     thread.registers.rsp.set(server.sp);
     ipc::cancel_receive(thread);

@@ -78,7 +78,8 @@ fn begin(place: NonNull<Memory>, account: Account, pager: ThreadId, here: u16) -
 
 /// Returns a TCB that is in no table, queue or space. Under [`CONTROL`].
 fn release(thread: ThreadRef) {
-    // SAFETY: it came from this slab; whoever still refers to it re-checks its id, which is nil.
+    // SAFETY: it came from this slab; code that still refers to it checks its id again, which is
+    // nil.
     unsafe { THREADS.free_below(NonNull::from(thread).cast(), thread.account.get()) };
 }
 
@@ -163,8 +164,8 @@ pub fn set_scheduler(thread: ThreadRef, scheduler: Found) {
 #[inline(always)]
 fn make_record(thread: ThreadRef) -> &'static TransferRecord {
     let memory = core::ptr::from_ref(thread).cast::<Memory>();
-    // SAFETY: `allocate` makes TCBs in such memory only; the thread has no record, so nobody refers
-    // to what is there: zeros, or the record of the last thread there.
+    // SAFETY: `allocate` makes TCBs in such memory only; the thread has no record, so there is no
+    // reference to what is there: zeros, or the record of the last thread there.
     unsafe {
         let record = (*memory).record.get().cast::<TransferRecord>();
         TransferRecord::renew(record);
@@ -178,7 +179,7 @@ pub fn set_utcb(thread: ThreadRef, block: &'static Utcb, location: u64) {
     forget_loaded(thread);
 }
 
-/// The same for a thread that has never run, with this id and home.
+/// [`set_utcb`] for a thread that has never run, with this id and home processor.
 #[inline(always)]
 pub fn set_first_utcb(thread: ThreadRef, id: ThreadId, home: u16, block: &'static Utcb, location: u64) {
     let pointer = location + utcb::MR0_OFFSET;
@@ -209,8 +210,8 @@ pub fn activate(thread: ThreadRef, pager: ThreadId) {
     ipc::await_start(thread, pager);
 }
 
-/// The same for a thread that has just been made for `pager`, in `space`, with `block`. `AT_ONCE`:
-/// its creator is at home, and the pager's id is a global one.
+/// [`activate`] for a thread that has just been made for `pager`, in `space`, with `block`.
+/// `AT_ONCE`: its creator is at home, and the pager's id is a global one.
 #[inline(always)]
 pub fn activate_new<const AT_ONCE: bool>(
     thread: ThreadRef,
@@ -232,7 +233,7 @@ pub fn activate_new<const AT_ONCE: bool>(
 /// Moves `thread` to `space`, where its UTCB, if it has one, will be `block` at `location`. Returns
 /// the old space if the thread was its last.
 pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb, u64)>) -> Option<SpaceRef> {
-    // A mapping operation under way starts anew, in the new space.
+    // A mapping operation under way starts again, in the new space.
     thread.transfer_record.get().inspect(|record| record.with_cursor(Cursor::cancel));
     let old = thread.space.get();
     let contents = thread.utcb.get();
@@ -257,7 +258,7 @@ pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb
     old.filter(|old| old.remove_thread())
 }
 
-/// The processor no longer holds this thread's registers, or must load them anew.
+/// The processor no longer holds this thread's registers, or must load them again.
 pub fn forget_loaded(thread: ThreadRef) {
     let this = processor::this();
     if this.loaded_thread.get().is_some_and(|loaded| eq(loaded, thread)) {
@@ -266,8 +267,8 @@ pub fn forget_loaded(thread: ThreadRef) {
     }
 }
 
-/// The first step of an id's end: nobody finds the thread by it any more. For a deletion the thread
-/// stops for good.
+/// The first step of an id's end: no call finds the thread by it any more. For a deletion the
+/// thread stops for good.
 pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) {
     let id = thread.id();
     ipc::leave_all(thread);
@@ -296,7 +297,7 @@ pub fn relations_to_end(thread: ThreadRef, id: ThreadId, delete: bool, left: Opt
     Work::EndRelations { thread, id, next: 0, delete, left, processors: other_processors() }
 }
 
-/// How many processors there are beside this one.
+/// How many processors there are, not counting this one.
 pub fn other_processors() -> u16 {
     (arch::cpu_count() - 1) as u16
 }
@@ -306,8 +307,9 @@ pub fn other_processors() -> u16 {
 /// Returns the number of the thread to look at next if it was interrupted. A thread that is under
 /// way sees to it itself when it arrives.
 ///
-/// If somebody has the id again, by another call meanwhile, nobody is told that it is gone: who
-/// waits for it waits for a thread that there is, and may have begun after its end.
+/// Another call may have given the id to a thread again meanwhile. Then no thread is told that the
+/// id is gone: a thread that waits for it waits for one that exists, and may have begun after the
+/// end of the first.
 ///
 /// Preemption point, once per thread that is told, and after every sixteenth that is looked at.
 pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u32> {
@@ -349,8 +351,8 @@ pub fn finish_walk(thread: ThreadRef) -> Progress<()> {
     thread.transfer_record.get().map_or(Progress::Done(()), TransferRecord::finish_walk)
 }
 
-/// Whether nothing is left for [`end_relations`] and [`finish_walk`] to do, on any processor:
-/// nobody knows the thread, nobody sends to it, and there is no other processor where somebody
+/// Whether nothing is left for [`end_relations`] and [`finish_walk`] to do, on any processor: the
+/// thread is not named anywhere, no thread sends to it, and there is no other processor where one
 /// could be about to.
 #[inline(always)]
 pub fn has_no_relations(thread: ThreadRef) -> bool {
@@ -361,8 +363,8 @@ pub fn has_no_relations(thread: ThreadRef) -> bool {
         && thread.transfer_record.get().is_none_or(|record| !record.has_walk())
 }
 
-/// Whether the end of the thread, which has not started and lives in `space`, concerns nobody else,
-/// and is short: nobody knows it, and its space has other threads.
+/// Whether the end of the thread, which has not started and lives in `space`, concerns no other
+/// thread, and is short: it is not named anywhere, and its space has other threads.
 #[inline(always)]
 pub fn goes_unnoticed(thread: ThreadRef, space: SpaceRef) -> bool {
     thread.has_not_started()
@@ -434,9 +436,9 @@ pub fn has_unfinished(thread: ThreadRef) -> bool {
 }
 
 /// What `thread`, which is about to be deleted, leaves undone of a ThreadControl or SpaceControl of
-/// its own that gave way to an interrupt: whoever deletes it must do that first, or what it was
-/// deleting would stay half deleted for ever, and messages would wait for a redirector that is none
-/// any more.
+/// its own that gave way to an interrupt. The caller that deletes it must do that first. Otherwise
+/// what it was deleting would stay half deleted for ever, and messages would wait for a redirector
+/// that is none any more.
 pub fn take_unfinished(thread: ThreadRef) -> Option<Work> {
     let record = thread.transfer_record.get()?;
     match record.work.get() {

@@ -2,14 +2,14 @@
 //!
 //! A thread's state belongs to the processor where the thread is *located*, and no other reads or
 //! writes it, but for a few words that say so. A thread that has to do with another one which is
-//! elsewhere goes there: it leaves with a continuation that begins the system call or IPC anew, and
-//! comes back home, where alone it runs at user level, when that is done. `lib/handover` has the
-//! protocol; this module what goes with a thread.
+//! elsewhere goes there: it leaves with a continuation that begins the system call or IPC again,
+//! and comes back home, where alone it runs at user level, when that is done. `lib/handover` has
+//! the protocol; this module what goes with a thread.
 //!
 //! A thread is away from home only while it sends or makes a system call, and in a closed receive
 //! from a thread that was located at the same place when the receive began (the answer comes from
-//! there). For anything else it goes home first. So its home has all that anybody may bring it at
-//! any time: the queue of senders, and interrupts.
+//! there). For anything else it goes home first. So its home processor has all that others may
+//! bring it at any time: the queue of senders, and interrupts.
 
 use core::mem::offset_of;
 use core::sync::atomic::Ordering;
@@ -50,14 +50,15 @@ impl Tcb {
     /// The thread's home processor.
     #[inline]
     pub fn home(&self) -> u16 {
-        // Acquire: who finds itself the home finds the queues as the last one left them.
+        // Acquire: a processor that finds itself the home processor finds the queues as the last
+        // one left them.
         self.home.load(Ordering::Acquire)
     }
 
     /// Sets the home of a thread that has just been made, and has no UTCB yet.
     #[inline]
     pub(super) fn set_first_home(&self, home: u16) {
-        // Relaxed: nobody finds the thread yet.
+        // Relaxed: no other code finds the thread yet.
         self.home.store(home, Ordering::Relaxed);
     }
 
@@ -80,7 +81,7 @@ pub unsafe fn of_mail(node: &'static Node) -> ThreadRef {
     unsafe { &*core::ptr::from_ref(node).byte_sub(offset_of!(Tcb, mail)).cast::<Tcb>() }
 }
 
-/// The processor behind this one, in a circle: for who visits all.
+/// The processor after this one, in a circle: for threads that go to all processors in turn.
 pub fn next_processor() -> u16 {
     ((arch::cpu_number() + 1) % arch::cpu_count()) as u16
 }
@@ -94,14 +95,14 @@ pub fn visit(current: ThreadRef, processor: u16, continuation: Continuation) -> 
 }
 
 /// The current thread goes to where `thread` is. If that is under way to here, the current thread
-/// waits behind it.
+/// waits in the request queue after it.
 #[cold]
 pub fn follow(current: ThreadRef, thread: ThreadRef, continuation: Continuation) -> Next {
     visit(current, thread.location.processor(), continuation)
 }
 
 /// Sends `thread`, which is here, in no queue of senders and in no timeout that it still needs, to
-/// `processor`. It must not be touched afterwards. Whoever depends on being at the same place goes
+/// `processor`. It must not be touched afterwards. A thread that must be at the same place goes
 /// with it.
 pub fn depart(thread: ThreadRef, processor: u16) {
     let Some(companion) = companion(thread) else { return depart_alone(thread, processor) };
@@ -112,8 +113,8 @@ pub fn depart(thread: ThreadRef, processor: u16) {
     processor::post(processor, |public| &public.threads, &[&companion.mail, &thread.mail]);
 }
 
-/// The same of a thread on which nobody depends: in no transfer, and not about to send in another's
-/// name.
+/// [`depart`] of a thread that no other thread goes with: it is in no transfer, and not about to
+/// send in another's name.
 #[inline]
 pub fn depart_alone(thread: ThreadRef, processor: u16) {
     debug_assert!(ipc::transfer_peer(thread).is_none());
@@ -134,8 +135,8 @@ fn leave(thread: ThreadRef, processor: u16) {
     thread.location.leave(processor);
 }
 
-/// Who has to go where `thread` goes: the other side of its transfer, or the thread in whose name
-/// it sends, if that waits for it to do so.
+/// The thread that has to go where `thread` goes: the other side of its transfer, or the originator
+/// in whose name it sends, if that waits for it to do so.
 fn companion(thread: ThreadRef) -> Option<ThreadRef> {
     if let Some(peer) = ipc::transfer_peer(thread) {
         return Some(peer);
@@ -145,7 +146,7 @@ fn companion(thread: ThreadRef) -> Option<ThreadRef> {
 
 /// What a thread does when it has arrived.
 pub enum Arrival {
-    /// What it came for, at once, as current thread.
+    /// It does what it came for, immediately, as current thread.
     Acts,
     /// It can run, and is not in the ready queue.
     Ready,
@@ -189,8 +190,8 @@ pub fn admit(thread: ThreadRef) -> Arrival {
     }
 }
 
-/// Whether `thread`, which has arrived in its receive phase, finds that nobody can answer any more.
-/// Then that is over.
+/// Whether `thread`, which has arrived in its receive phase, finds that no partner can answer any
+/// more. Then the receive phase is over.
 fn partner_has_gone(thread: ThreadRef) -> bool {
     ipc::check_partner(thread);
     thread.awaits_message().is_none()
@@ -203,9 +204,9 @@ fn awaits_caller(thread: ThreadRef) -> bool {
 }
 
 /// Moves `thread`, which is here, to live at `processor` (X.2 "Schedule", processor number). A
-/// thread that is away from home moves when it comes back. One that waits for an answer of who
-/// moves it takes the answer along, instead of being followed by who gives it. Its senders are left
-/// to [`send_followers`].
+/// thread that is away from home moves when it comes back. One that waits for an answer of the
+/// thread that moves it takes the answer along; otherwise that thread would have to follow it. Its
+/// senders are left to [`send_followers`].
 pub fn migrate(thread: ThreadRef, processor: u16) {
     if node::are_several()
         && let Some(space) = thread.space.get()
@@ -224,8 +225,9 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
         return;
     }
     trace::event(Event::Migrate, thread.id().raw(), u64::from(processor));
-    // The queues of senders and of interrupts belong to the home: they are empty before the other
-    // processor may touch them. Who is there too early comes back and finds the way.
+    // The queues of senders and of interrupts belong to the home processor: they are empty before
+    // the other processor may touch them. A thread that is there too early comes back and finds the
+    // way.
     interrupt::move_pending(thread, processor);
     processor::this().followers.take_from(thread, processor);
     let queued = thread.ready.is_queued();
@@ -236,7 +238,7 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
         Continuation::Inactive => {}
         Continuation::Receive(_) if queued => processor::this().scheduler.make_ready(thread),
         Continuation::Receive(kind) if awaits_caller(thread) && may_wait_away(thread, kind) => {
-            // It is away from home now, where nobody takes the fast path to it.
+            // It is away from home now, where the fast path does not reach it.
             thread.withdraw_offer();
         }
         Continuation::Receive(_) => ipc::look_again(thread),
@@ -273,8 +275,8 @@ pub fn send_followers() -> bool {
 }
 
 /// Whether `thread`, which begins a closed receive, can wait for its partner here although its home
-/// is elsewhere: the partner is here, so that it does not stand in the queue at home, and nobody
-/// there stands in for it.
+/// is elsewhere. The partner must be here, so that it does not stand in the queue at home; and no
+/// thread at home may send in the partner's name.
 pub fn may_wait_away(thread: ThreadRef, kind: IpcKind) -> bool {
     let from = thread.partner();
     kind != IpcKind::Start

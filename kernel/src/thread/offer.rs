@@ -1,6 +1,6 @@
-//! What a waiting thread lets others see so that they reach it on the fast path (K10): in one word,
-//! whom it waits for, and that nothing stands in the way of delivering that one's message and
-//! switching to it.
+//! What a waiting thread lets others see so that they reach it on the fast path (K10). One word
+//! says which thread it waits for, and that nothing stands in the way of delivering that thread's
+//! message and switching to it.
 
 use x2::ThreadId;
 
@@ -17,20 +17,20 @@ use super::IpcKind;
 pub struct Offer(u64);
 
 impl Offer {
-    /// Nobody's.
+    /// No message: the general path decides.
     pub const NONE: Self = Self(0);
-    /// Anybody's, in an Ipc.
+    /// The message of any sender, in an Ipc.
     pub const MESSAGE_FROM_ANY: Self = Self::message_from(ThreadId::ANY);
     /// Tells the answer to a page fault from messages.
     pub const FAULT: u64 = 1 << 63;
-    /// The same of the answer to an exception; the lower of the two bits tells it from that to a
-    /// page fault.
+    /// Tells the answer to an exception from messages; the lower of the two bits tells it from the
+    /// answer to a page fault.
     pub const EXCEPTION: u64 = Self::FAULT | 1 << 61;
     /// Tells the answer to a foreign system call from that to a page fault.
     const CALL: u64 = 1 << 62;
     /// Tells an Ipc with a receive timeout from others.
     const TIMED: u64 = 1 << 62;
-    /// Anybody's, in an Ipc with a receive timeout.
+    /// The message of any sender, in an Ipc with a receive timeout.
     const TIMED_FROM_ANY: u64 = Self::TIMED;
 
     /// That of `sender` (or anythread), in an Ipc.
@@ -38,7 +38,8 @@ impl Offer {
         Self(sender.raw())
     }
 
-    /// The same, until the waiting thread's receive deadline.
+    /// The message of `sender` (or anythread), in an Ipc, until the waiting thread's receive
+    /// deadline.
     pub const fn timed_message_from(sender: ThreadId) -> Self {
         Self(if sender.is_any() { Self::TIMED_FROM_ANY } else { sender.raw() | Self::TIMED })
     }
@@ -83,7 +84,7 @@ impl Offer {
         self.kind().map(|kind| !matches!(kind, IpcKind::PageFault | IpcKind::Exception))
     }
 
-    /// Whom the thread waits for, if it waits.
+    /// The thread that the thread waits for, if it waits.
     #[inline]
     pub const fn partner(self) -> ThreadId {
         ThreadId::from_raw(match self.0 {

@@ -1,5 +1,5 @@
 //! Accesses to I/O ports: the processor's permission bitmap is filled on demand, and what a program
-//! must not access is reported to its pager, who answers with ports (X.2 rule 12.8).
+//! must not access is reported to its pager, which answers with ports (X.2 rule 12.8).
 use x2::Rights;
 
 use super::{IpcKind, ThreadRef, fault, user_memory};

@@ -21,7 +21,7 @@ pub const FORWARDED_FLAGS: u64 = USER_FLAGS;
 /// Length of the SYSCALL instruction.
 const SYSCALL_LENGTH: u64 = 2;
 
-/// The current thread has executed SYSCALL outside the stubs; RIP is behind the instruction.
+/// The current thread has executed SYSCALL outside the stubs; RIP points to the next instruction.
 #[inline(never)]
 pub fn system_call(current: ThreadRef) -> Next {
     let registers = &current.registers;
@@ -126,8 +126,8 @@ pub fn set_base(thread: ThreadRef, index: usize, value: u64) {
     }
 }
 
-/// Whom `thread` has told of its system call, or was about to, is gone: if it is resumed, it makes
-/// the call again, unless it was given other registers meanwhile.
+/// The handler that `thread` has told of its system call, or was about to, is gone. If the thread
+/// is resumed, it makes the call again, unless it was given other registers meanwhile.
 pub(super) fn make_again(thread: ThreadRef) {
     if thread.returns_by_sysret() {
         back_to_instruction(thread);

@@ -127,7 +127,7 @@ impl SendQueue {
         self.first.get()
     }
 
-    /// Adds `thread`, which must be in no such queue, behind the senders of its priority. The queue
+    /// Adds `thread`, which must be in no such queue, after the senders of its priority. The queue
     /// is `receiver`'s.
     pub fn insert(&self, receiver: ThreadRef, thread: ThreadRef) {
         debug_assert!(eq(self, &receiver.senders) && thread.senders_node.receiver.get().is_none());

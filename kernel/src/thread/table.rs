@@ -33,10 +33,10 @@ pub struct ThreadTable {
     words: [AtomicU64; WORDS / BITS],
 }
 
-/// Who is in the table where no thread is: entry code compares ids without looking for null.
+/// What the table holds where there is no thread: entry code compares ids without looking for null.
 struct Nobody(Tcb);
 
-// SAFETY: it has no id by which anybody could find it, so nothing in it ever changes.
+// SAFETY: it has no id by which it could be found, so nothing in it ever changes.
 unsafe impl Sync for Nobody {}
 
 static NOBODY: Nobody = Nobody(Tcb::new());
@@ -80,7 +80,7 @@ impl ThreadTable {
         if !id.has_version() {
             return None;
         }
-        // Nobody is no obstacle: it has no id. Acquire: as in `by_number`.
+        // `NOBODY` is no obstacle: it has no id. Acquire: as in `by_number`.
         let thread = self.threads.get(id.number() as usize)?.load(Ordering::Acquire);
         // SAFETY: as in `by_number`.
         let thread = unsafe { thread.as_ref() }?;
@@ -93,8 +93,8 @@ impl ThreadTable {
         let pointer = core::ptr::from_ref(thread.unwrap_or(&NOBODY.0)).cast_mut();
         // Release: see `by_number`.
         self.threads[number as usize].store(pointer, Ordering::Release);
-        // Relaxed, and in two steps: who walks meanwhile may or may not see the thread, as before;
-        // `set` itself is never called by two.
+        // Relaxed, and in two steps: a walk at the same time may or may not see the thread, as
+        // before. `set` itself is never called twice at the same time.
         let (word, bit) = (number as usize / BITS, 1 << (number as usize % BITS));
         let used = self.used[word].load(Ordering::Relaxed);
         let now = if thread.is_some() { used | bit } else { used & !bit };
@@ -166,7 +166,7 @@ extern "C" fn note_bits(words: u64, bit: u64) {
     note(words, |before| before | bit);
 }
 
-/// The same of a word that has none.
+/// Notes in the word at this address that the word with this bit has no bits.
 #[cold]
 extern "C" fn note_no_bits(words: u64, bit: u64) {
     note(words, |before| before & !bit);

@@ -1,7 +1,7 @@
 //! The thread control block: 512 bytes that hold everything the kernel keeps of a thread (K4).
 //!
 //! TCB memory is type-stable: a TCB is only ever reused as a TCB, so a reference stays usable for
-//! ever and whoever follows one re-checks the id (K12). The fields are grouped by use. Unless
+//! ever and code that follows one checks the id again (K12). The fields are grouped by use. Unless
 //! marked otherwise a field belongs to the processor where the thread is located, with interrupts
 //! off; hence cells. (See `location` for how threads move.)
 
@@ -39,11 +39,11 @@ pub mod flag {
     /// Its send has found the receiver not waiting, where that is located: it now goes to wait at
     /// the receiver's home.
     pub const WAITS_AT_HOME: u8 = 1 << 2;
-    /// Its propagated send has set out for where the originator is located. Others read it, who
-    /// have met it there.
+    /// Its propagated send has set out for where the originator is located. Threads that have met
+    /// it there read this.
     pub const SAW_ORIGINATOR: u8 = 1 << 5;
-    /// The same send need not look for its originator any more: it has met it, or was where it
-    /// lives.
+    /// The propagated send need not look for its originator any more: it has met it, or was where
+    /// it lives.
     pub const SAW_ITS_HOME: u8 = 1 << 7;
     /// Some thread in the queue of senders may be propagating: a closed receive must look through
     /// the queue.
@@ -106,7 +106,8 @@ impl Default for PriorityCell {
 /// A thread control block.
 #[repr(C, align(64))]
 pub struct Tcb {
-    // Line 0: identity and IPC state, all that a fast path reads of a partner beside its registers.
+    // Line 0: identity and IPC state, all that a fast path reads of a partner in addition to its
+    // registers.
     /// The global id; nil while the TCB is not in use. Any processor may read it.
     pub(crate) id: Identity,
     /// 0 to 255, 255 is the most urgent.
@@ -120,7 +121,7 @@ pub struct Tcb {
     /// The processor on which the thread runs at user level, and which has its queue of senders and
     /// its pending interrupts. Any processor may read it (K12).
     pub(super) home: AtomicU16,
-    /// `Send`: whom to; `Receive`: whom from, unless `offer` says that.
+    /// `Send`: the destination; `Receive`: the source, unless `offer` says that.
     partner: Cell<ThreadId>,
     /// The address space. `None` only while the TCB is not in use. Any processor may read it.
     pub space: SharedRef<Space>,
@@ -155,10 +156,10 @@ pub struct Tcb {
     pub flags: SharedByte,
     /// Where the thread is going to live when it is back at home; [`NOWHERE`] = it stays.
     pub(super) moves_to: Cell<u16>,
-    /// Whom the receive phase that follows the present send phase will be from; nil = none.
+    /// The source of the receive phase that follows the present send phase; nil = none.
     pub receive_from: Cell<ThreadId>,
-    /// When the receive phase ends: clock value, 0 = at once, `NEVER`; unless `offer` says that it
-    /// does not.
+    /// When the receive phase ends: clock value, 0 = immediately, `NEVER`; unless `offer` says that
+    /// it does not.
     pub receive_deadline: Cell<Microseconds>,
     /// The originator of a propagated send.
     pub virtual_sender: Cell<ThreadId>,
@@ -176,7 +177,7 @@ pub struct Tcb {
     pub timeslice: Cell<Microseconds>,
     /// What is left of the present one while the thread does not run.
     pub timeslice_left: Cell<Microseconds>,
-    /// Who pays for the TCB and what hangs on it, wherever the thread moves.
+    /// The account that pays for the TCB and what hangs on it, wherever the thread moves.
     pub account: Cell<Account>,
     /// The scheduler's global id.
     pub scheduler: Cell<ThreadId>,
@@ -306,9 +307,10 @@ impl Tcb {
 
     /// Brings the fields of a TCB that is free into the state of [`Tcb::new`], one by one: another
     /// processor may be reading the id. The thread lives and is `here`, on this processor, and will
-    /// wait for its start from `pager` (nil: nobody). Not those fields that are so while it is
-    /// free, in zeroed memory and as [`lifecycle::remove`](super::lifecycle::remove) leaves them,
-    /// nor those that [`lifecycle::install`](super::lifecycle::install) sets.
+    /// wait for its start from `pager` (nil: no start). It does not write the fields that have
+    /// these values while the TCB is free, in zeroed memory and as
+    /// [`lifecycle::remove`](super::lifecycle::remove) leaves them, nor those that
+    /// [`lifecycle::install`](super::lifecycle::install) sets.
     #[inline(always)]
     pub fn reset(&self, pager: ThreadId, here: u16) {
         debug_assert!(self.id().is_nil() && self.offer.get() == Offer::NONE && !self.is_active());
@@ -349,8 +351,8 @@ impl Tcb {
         self.continuation.set(Continuation::Receive(IpcKind::Start));
     }
 
-    /// Whether the thread is inactive or awaits its start: so it is in no IPC that anybody else
-    /// could notice the end of.
+    /// Whether the thread is inactive or awaits its start: then it is in no IPC whose end another
+    /// thread could notice.
     #[inline(always)]
     pub fn has_not_started(&self) -> bool {
         let continuation = self.continuation.get();
@@ -414,7 +416,7 @@ impl Tcb {
         self.continuation.set(continuation);
     }
 
-    /// `Send`: whom to; `Receive`: whom from, as given but with local ids made global.
+    /// `Send`: the destination; `Receive`: the source, as given but with local ids made global.
     #[inline]
     pub fn partner(&self) -> ThreadId {
         match self.offer.get() {
@@ -423,7 +425,7 @@ impl Tcb {
         }
     }
 
-    /// Sets whom the thread sends to or receives from.
+    /// Sets the thread that this one sends to or receives from.
     #[inline]
     pub fn set_partner(&self, partner: ThreadId) {
         self.withdraw_offer();
@@ -549,8 +551,8 @@ impl Tcb {
     /// Notes a [`mark`].
     #[inline]
     pub fn mark(&self, mark: u8) {
-        // Relaxed: whoever acts on it has an order with the thread's own processor. Most often it
-        // is set already.
+        // Relaxed: a processor that acts on it has an order with the thread's own processor. Most
+        // often it is set already.
         let marks = self.marks_with(mark);
         if !SEVERAL {
             marks.store(marks.load(Ordering::Relaxed) | mark, Ordering::Relaxed);
@@ -618,12 +620,13 @@ impl Tcb {
         }
     }
 
-    /// Whom page faults are reported to. In an owned space that is not the program's to say (K13).
+    /// The thread that page faults are reported to. In an owned space the program cannot choose it
+    /// (K13).
     pub fn pager(&self) -> ThreadId {
         self.kernel_copy(&self.owned_pager, utcb::PAGER)
     }
 
-    /// Whom exceptions and foreign system calls are reported to.
+    /// The thread that exceptions and foreign system calls are reported to.
     pub fn exception_handler(&self) -> ThreadId {
         self.kernel_copy(&self.owned_exception_handler, utcb::EXCEPTION_HANDLER)
     }

@@ -52,7 +52,7 @@ pub enum Work {
         next: u32,
         /// How many other processors are still to be visited.
         processors: u16,
-        /// Who began it was deleted, and ThreadControl goes on with it.
+        /// The thread that began it was deleted, and ThreadControl goes on with it.
         inherited: bool,
     },
     /// ThreadControl destroys a space that has lost its last thread.
@@ -164,7 +164,7 @@ impl TransferRecord {
     /// before a transfer has begun, which sets it, stays.
     ///
     /// # Safety
-    /// It is nobody's.
+    /// The record is in no use.
     #[inline(always)]
     pub unsafe fn renew(record: *mut Self) {
         // SAFETY: the caller's promise. What is not written is valid, as zeros are for these types.

@@ -19,7 +19,7 @@ pub fn read(space: &Space, address: u64, buffer: &mut [u8]) -> usize {
         let Some((source, size)) = piece(space, address, done, buffer.len(), Rights::READ) else { break };
         let target = buffer[done..done + size].as_mut_ptr();
         // SAFETY: the source lies within one page that is mapped in the space, hence memory that
-        // the direct map reaches; reading it disturbs nobody. The target is borrowed.
+        // the direct map reaches; reading it disturbs no program. The target is borrowed.
         unsafe { copy(target, source, size) };
         done += size;
     }

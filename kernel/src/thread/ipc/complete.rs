@@ -19,7 +19,7 @@ pub(super) struct Origin {
     pub sender: ThreadRef,
     /// The thread whose message it is, which differs if it was propagated.
     pub originator: ThreadRef,
-    /// Whom it was for, if it was redirected.
+    /// The thread that the message was for, if it was redirected.
     pub instead_of: Option<ThreadId>,
 }
 
@@ -152,7 +152,7 @@ pub(super) fn send_failed(thread: ThreadRef, kind: IpcKind, failure: Failure, ta
             let tag = tag.without_flags().with_error(true);
             fail_user(thread, IpcPhase::Send, failure, tag);
         }
-        // A preemption that nobody hears of is forgotten (X.2 rule 4.9).
+        // A preemption that cannot be reported is forgotten (X.2 rule 4.9).
         IpcKind::Preemption | IpcKind::Start => {}
         _ if failure.kind == IpcErrorKind::NonExistingPartner => thread.set_flag(flag::HALTED, true),
         _ => {}

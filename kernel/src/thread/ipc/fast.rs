@@ -37,15 +37,15 @@ pub const MAP_ITEM: u64 = MessageTag::new(0, 0, 2).raw();
 /// What of a tag is not its label.
 const NO_LABEL: u64 = 0xffff;
 
-/// Whom the current thread's Ipc, whose registers are saved, names as receiver, wherever that is,
-/// if it is found at once.
+/// The thread that the current thread's Ipc, whose registers are saved, names as receiver, wherever
+/// that is, if it is found without a search.
 #[inline(always)]
 pub fn named_receiver(current: ThreadRef) -> Option<ThreadRef> {
     find(current, ThreadId::from_raw(current.registers.rsi.get()))
 }
 
-/// Whether that Ipc, to a receiver that is here, might go on the fast path: a first look, for the
-/// many that only wait, or send where nobody does.
+/// Whether that Ipc, to a receiver that is here, might go on the fast path. This is a first look,
+/// for the many calls that only wait, or send to a thread that does not wait.
 #[inline(always)]
 pub fn is_possible(current: ThreadRef, receiver: ThreadRef) -> bool {
     let tag = current.registers.message[0].get();
@@ -119,7 +119,7 @@ pub fn begin_receive_timeout(current: ThreadRef, timeout: Time) -> bool {
     can
 }
 
-/// Whether a wait of this length ends by itself, but not at once.
+/// Whether a wait of this length ends by itself, but not immediately.
 #[inline]
 fn is_span(timeout: Time) -> bool {
     timeout.micros().is_some_and(|length| length > 0)
@@ -172,7 +172,7 @@ pub(super) fn offer_of_report(current: ThreadRef, kind: IpcKind, partner: Thread
     }
 }
 
-/// The thread that `to` names for `current`, wherever it is, if it is found at once.
+/// The thread that `to` names for `current`, wherever it is, if it is found without a search.
 #[inline]
 fn find(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
     let found = if to.is_global() {
@@ -227,7 +227,7 @@ fn can_switch(current: ThreadRef, receiver: ThreadRef, kind: IpcKind) -> bool {
 }
 
 /// Does the map item of these words, `pager`'s whole answer to the page fault of `thread`, if it
-/// can be done at once.
+/// needs no preemption point.
 #[inline]
 pub fn give_page(pager: ThreadRef, thread: ThreadRef, words: [u64; 2]) -> bool {
     let (Some(item), Some(from), Some(to)) =

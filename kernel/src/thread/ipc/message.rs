@@ -85,8 +85,8 @@ impl Message {
         }
     }
 
-    /// Receives the untyped words of `source`, whose tag is `tag`. A user's message registers
-    /// behind them, as far as they are the processor's, are 0 then.
+    /// Receives the untyped words of `source`, whose tag is `tag`. A user's message registers after
+    /// them, as far as they are the processor's, are 0 then.
     pub(super) fn receive_untyped(self, source: Self, tag: MessageTag) {
         let count = tag.untyped();
         match (source.kind, self.kind) {

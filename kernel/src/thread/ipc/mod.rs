@@ -10,7 +10,7 @@
 //!
 //! | file | what |
 //! |------|------|
-//! | `rendezvous` | which ids name whom, who accepts whom |
+//! | `rendezvous` | which ids name which threads, and which threads accept which |
 //! | `message` | where words come from and go to |
 //! | `transfer` | moving them, with typed items |
 //! | `string` | string items |
@@ -142,8 +142,8 @@ pub fn await_start(thread: ThreadRef, pager: ThreadId) {
     }
 }
 
-/// The same for a thread that has just been made for `pager`, a global id, and lives here: nobody
-/// can have sent anything yet.
+/// [`await_start`] for a thread that has just been made for `pager`, a global id, and lives here:
+/// no message can have been sent yet.
 #[inline(always)]
 pub fn await_first_start(thread: ThreadRef, pager: ThreadId) {
     debug_assert!(pager.is_global() && thread.is_home());
@@ -192,7 +192,7 @@ pub fn transfer_peer(thread: ThreadRef) -> Option<ThreadRef> {
     transfer_fault::outer(thread).map(|outer| outer.peer)
 }
 
-/// When a timeout given as `time` ends: 0 = at once.
+/// When a timeout given as `time` ends: 0 = immediately.
 fn instant(time: Time) -> Microseconds {
     if time.is_never() {
         return NEVER;
@@ -282,7 +282,7 @@ fn send_until(
     if propagated && let Some(processor) = travel::way_by(current, originator) {
         return send_elsewhere(current, kind, partner, deadline(()), processor);
     }
-    // Who has asked a receiver where it is may wait at its home while it is away.
+    // A thread that has asked a receiver where it is may wait at its home while it is away.
     let may_wait =
         waits_at_home && receiver.is_home() && (!propagated || receiver.has(flag::PROPAGATED_SENDERS));
     if !receiver.is_here() && !may_wait {
@@ -326,7 +326,7 @@ fn send_until(
     Next::Schedule
 }
 
-/// The current thread waits for a redirector to whom it can send what is for `partner` (X.2 rule
+/// The current thread waits for a redirector to which it can send what is for `partner` (X.2 rule
 /// 6.15).
 fn wait_for_redirector(current: ThreadRef, kind: IpcKind, partner: ThreadId, deadline: Microseconds) -> Next {
     current.set_flag(flag::REDIRECTED, true);
@@ -428,8 +428,8 @@ fn wait(thread: ThreadRef, kind: IpcKind, deadline: Microseconds) {
     }
 }
 
-/// Enters the receive phase: from here on senders find the thread receiving. `false`: it failed at
-/// once.
+/// Enters the receive phase: from here on senders find the thread receiving. `false`: it failed
+/// immediately.
 fn start_receive(thread: ThreadRef, kind: IpcKind) -> bool {
     let from = thread.receive_from.get();
     let partner = if from.is_any() || from.is_any_local() {
@@ -649,7 +649,7 @@ pub fn look_again(thread: ThreadRef) {
 fn stop_waiting(thread: ThreadRef) {
     processor::this().scheduler.timeouts.remove(thread);
     thread.withdraw_offer();
-    // It waits, so it has found nobody; the fast path does not say so.
+    // It waits, so its search has found no sender; the fast path does not say so.
     thread.search.set(None);
 }
 

@@ -1,5 +1,5 @@
-//! Who may meet whom: ids of partners, redirection, propagation, and which sender a receiver takes
-//! (X.2 rules 6.8-6.17, 7.2-7.7, 7.14).
+//! Which threads may meet: ids of partners, redirection, propagation, and which sender a receiver
+//! takes (X.2 rules 6.8-6.17, 7.2-7.7, 7.14).
 
 use core::ptr::eq;
 
@@ -12,7 +12,7 @@ use crate::sync::delay::{self, Point};
 use crate::thread::table::{self, threads};
 use crate::thread::{Found, IpcKind, ThreadRef, flag};
 
-/// Whom an id names, as destination of a send or source of a receive.
+/// What an id names, as destination of a send or source of a receive.
 pub(super) enum Partner {
     /// A thread.
     Thread(ThreadRef),
@@ -61,7 +61,7 @@ fn may_meet(thread: ThreadRef, kind: IpcKind, partner: &Partner) -> bool {
     }
 }
 
-/// Whom `id` names as the source of a receive phase.
+/// What `id` names as the source of a receive phase.
 pub(super) fn source(thread: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<Partner> {
     // A redirector answers in its own name, whomever the program reaches (X.2 rule 6.12).
     let is_redirector = |partner: &Partner| match partner {
@@ -76,7 +76,7 @@ pub(super) fn source(thread: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<P
 
 /// Where a message goes.
 pub(super) enum Destination {
-    /// To whom it is for.
+    /// To the thread or interrupt that it is for.
     Direct(Partner),
     /// Instead of the thread or interrupt with this id, to the redirector of the sender's space.
     Redirected(ThreadId, ThreadRef),
@@ -84,8 +84,8 @@ pub(super) enum Destination {
     Nowhere(ThreadId),
 }
 
-/// Where the message of `sender`, of kind `kind`, for `id` goes. `None`: there is nobody of this
-/// name, for all that the sender may know.
+/// Where the message of `sender`, of kind `kind`, for `id` goes. `None`: there is no thread with
+/// this id, as far as the sender may know.
 pub(super) fn destination(sender: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<Destination> {
     let partner = resolve_any(sender, id)?;
     // The redirector decides first, then confinement (K13).
@@ -141,8 +141,9 @@ pub fn reaches(thread: ThreadRef, partner: ThreadRef) -> bool {
     }
 }
 
-/// Whose message `sender` brings to `receiver`: the originator if the propagation is honoured, else
-/// the sender itself (X.2 rule 7.14; evaluated anew whenever a waiting send is served).
+/// The thread whose message `sender` brings to `receiver`: the originator if the propagation is
+/// honoured, else the sender itself (X.2 rule 7.14; evaluated again whenever a waiting send is
+/// served).
 pub(super) fn originator(sender: ThreadRef, receiver: ThreadRef) -> ThreadRef {
     if !sender.has(flag::PROPAGATED) {
         return sender;
@@ -206,7 +207,7 @@ const SEARCHED_AT_ONCE: u32 = arch::POLL_INTERVAL / 4;
 /// The waiting sender that `receiver`, which is current, takes next, if any.
 ///
 /// Preemption point. `receiver.search` is where an interrupted search goes on. A sender that comes
-/// meanwhile need not be found: what the receiver accepts is delivered to it at once, search or
+/// meanwhile need not be found: what the receiver accepts is delivered to it immediately, search or
 /// not.
 pub(super) fn find_sender(receiver: ThreadRef) -> Result<Option<ThreadRef>, Interrupted> {
     if let Known::Sender(sender) = known_sender(receiver) {

@@ -105,7 +105,7 @@ fn buffer_descriptor(thread: ThreadRef, index: usize) -> Option<StringDescriptor
     }
 }
 
-/// The buffer register of the buffer behind the one at `buffer` (0: the first). `None`: there is
+/// The buffer register of the buffer after the one at `buffer` (0: the first). `None`: there is
 /// none.
 fn next_buffer(buffer: u8, thread: ThreadRef) -> Option<u8> {
     if buffer == 0 {

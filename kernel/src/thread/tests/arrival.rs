@@ -21,7 +21,7 @@ use crate::{arch, processor};
 const VISITORS: u32 = 9;
 
 /// A thread that runs on processor 0, another that lives there, too, and others that are on their
-/// way there from processor 1, to look at who runs.
+/// way there from processor 1, to see which of them runs.
 struct Scene {
     world: World,
     runner: ThreadRef,
@@ -82,8 +82,8 @@ impl Scene {
         count
     }
 
-    /// Sees to all of them; `interrupt` is what comes whenever there may be an interrupt. Returns
-    /// who runs in the end, and how often the processor gave way.
+    /// Serves all of them; `interrupt` is what comes whenever there may be an interrupt. Returns
+    /// the thread that runs in the end, and how often the processor gave way.
     fn see_to_all(&self, interrupt: impl Fn() -> Option<Next>) -> (Option<ThreadRef>, usize) {
         let mut next = receive_mail();
         let (mut turns, mut seen_to) = (0, 0);

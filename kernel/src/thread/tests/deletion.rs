@@ -1,5 +1,5 @@
-//! A thread goes that has never run: at once where nobody knows it, and not without those who do
-//! (X.2 rule 5.15).
+//! A thread goes that has never run: by the short form if it is named nowhere, otherwise together
+//! with its relations to others (X.2 rule 5.15).
 use x2::{IpcError, IpcErrorKind, IpcPhase, ThreadId};
 
 use super::Register::*;
@@ -9,7 +9,7 @@ use crate::thread::ThreadRef;
 use crate::thread::table::threads;
 use crate::{arch, interrupt};
 
-/// A line, and who handles it.
+/// A line, and the thread that handles it.
 const LINE: u32 = 7;
 
 fn victim() -> ThreadId {
@@ -32,7 +32,7 @@ fn create(world: &World, thread: ThreadId, scheduler: ThreadId, active: bool) {
     assert_eq!(root.registers.rax().get(), 1, "ThreadControl fails: {}", error(root));
 }
 
-/// Root deletes the victim, at once if that can be. Returns whether it was done so.
+/// Root deletes the victim, by the short form if that can be. Returns whether it was done so.
 fn delete(world: &World) -> bool {
     let root = world.root();
     world.at_once.set(false);

@@ -30,7 +30,7 @@ const LINES_WITH_HANDLERS: u32 = 4;
 /// Division, invalid opcode, alignment: exceptions that are reported.
 const VECTORS: [u64; 3] = [0, 6, 17];
 
-/// What programs can see of all threads, and who runs, as one number.
+/// What programs can see of all threads, and which one runs, as one number.
 fn digest(running: Option<ThreadRef>) -> u64 {
     let mut hasher = DefaultHasher::new();
     running.map(|thread| thread.id().raw()).hash(&mut hasher);
@@ -84,7 +84,7 @@ fn some_thread(random: &mut Random) -> ThreadId {
 }
 
 fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
-    // Even numbers are servers, which answer whoever was last; odd ones call them. Mostly.
+    // Even numbers are servers, which answer the last caller; odd ones call them. Mostly.
     let server = thread.id().number().is_multiple_of(2);
     let to = match random.below(8) {
         0..=4 if server => ThreadId::from_raw(thread.registers.rsi.get()),

@@ -44,8 +44,8 @@ impl World {
         self.attend();
     }
 
-    /// The initial servers, which are more urgent than others, wait, so that whoever is ready goes
-    /// on.
+    /// The initial servers, which are more urgent than others, wait, so that another ready thread
+    /// goes on.
     fn retire_servers(&self) {
         let (sigma0, root) = (self.thread(id(0, 1)), self.root());
         for (server, other) in [(sigma0, root), (root, sigma0)] {

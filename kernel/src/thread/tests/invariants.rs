@@ -59,7 +59,7 @@ fn pending_works() -> impl Iterator<Item = Work> {
     threads().iter().filter_map(|thread| thread.transfer_record.get()).map(|record| record.work.get())
 }
 
-/// Away from home a thread waits only for somebody who is at the same place, or to send.
+/// Away from home a thread waits only for a thread that is at the same place, or to send.
 fn check_place(thread: ThreadRef, at: u16) {
     if let Some(receiver) = thread.senders_node.receiver() {
         assert_eq!(at, receiver.home(), "{:?} waits where its receiver does not live", thread.id());
@@ -164,8 +164,8 @@ fn check_ipc(thread: ThreadRef) {
     check_transfer(thread);
 }
 
-/// Who waits for a thread that waits to send in its name is at the same place, so that its partner
-/// changes with the delivery.
+/// A thread that waits for another one, which waits to send in its name, is at the same place, so
+/// that its partner changes with the delivery.
 fn check_originator(sender: ThreadRef) {
     let Some(receiver) = sender.senders_node.receiver() else { return };
     let originator = ipc::resolve_thread(sender, sender.virtual_sender.get()).map(Found::anywhere);

@@ -50,7 +50,7 @@ fn id(number: u32, version: u32) -> ThreadId {
 /// A machine with sigma0 and the root task.
 pub(crate) struct World {
     machine: Machine,
-    /// Whether the last ThreadControl was done at once, if that could be.
+    /// Whether the last ThreadControl was tried by the short form.
     at_once: Cell<bool>,
 }
 
@@ -161,8 +161,8 @@ impl World {
         next
     }
 
-    /// Every second ThreadControl is done at once, as entry code does, if it can be. Returns
-    /// whether it is done.
+    /// Every second ThreadControl is done by the short form, as entry code does, if it can be.
+    /// Returns whether it is done.
     fn control_at_once(&self, thread: ThreadRef) -> bool {
         let at_once = !self.at_once.replace(!self.at_once.get())
             && processor::this().fast_path.get()
@@ -187,7 +187,7 @@ impl World {
         true
     }
 
-    /// `thread`, made current, makes a system call; who runs then.
+    /// `thread`, made current, makes a system call. Returns the thread that runs then.
     fn call(&self, call: Call, thread: ThreadRef, arguments: &[(Register, u64)]) -> Option<ThreadRef> {
         self.switch_to(thread);
         self.run(self.enter(call, thread, arguments))

@@ -155,8 +155,8 @@ fn who_deletes_a_deleter_finishes_its_work() {
     invariants::check();
 }
 
-/// A version that comes back while its end is under way: who waits for it then waits for somebody.
-/// Rules: 5.14e.
+/// A version that comes back while its end is under way: a thread that waits for it then waits for
+/// an existing thread. Rules: 5.14e.
 #[test]
 fn an_id_that_is_back_ends_nobodys_wait() {
     let world = World::new();

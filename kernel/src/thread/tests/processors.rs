@@ -43,7 +43,8 @@ impl World {
         asked || message.is_some() || line.is_some()
     }
 
-    /// All processors serve each other until nobody asks any more, and what is ready goes on.
+    /// All processors serve each other until there are no requests any more, and what is ready goes
+    /// on.
     pub(super) fn settle(&self) {
         for _ in 0..PATIENCE {
             let mut busy = false;
@@ -110,7 +111,7 @@ enum Step {
 }
 
 impl Step {
-    /// `late`: mail is left for so long.
+    /// `late`: one in how many looks serves the cross-processor requests.
     fn any(random: &mut Random, processors: u32, late: u64) -> Self {
         let processor = random.below(processors.into()) as u32;
         arch::select_processor(processor);
@@ -162,17 +163,17 @@ impl Step {
     }
 }
 
-/// Everybody does one random thing after another; they are noted in `program`.
+/// All threads do one random thing after another; what they do is noted in `program`.
 fn steps(seed: u64, count: usize, processors: u32, program: &mut Vec<Step>) {
     let mut idle = 0;
-    // Some machines look at their mail so late that there is much of it.
+    // Some machines look at their request queues so late that there is much in them.
     let late = [2, 20, 200][(seed >> 8) as usize % 3];
     run(seed, processors, |random| {
         if program.len() == count {
             return None;
         }
         let step = if idle > 20 * processors {
-            // Everybody waits.
+            // All threads wait.
             Step::Populate(random.next() | 1)
         } else {
             Step::any(random, processors, late)
@@ -183,7 +184,7 @@ fn steps(seed: u64, count: usize, processors: u32, program: &mut Vec<Step>) {
     });
 }
 
-/// Takes steps until there are none. In the end everybody goes, and nothing must be left.
+/// Takes steps until there are none. In the end all threads are deleted, and nothing must be left.
 fn run(seed: u64, processors: u32, mut next: impl FnMut(&mut Random) -> Option<Step>) {
     let world = World::with_processors(processors);
     let (used, mut random) = prepare(&world, seed, populate);

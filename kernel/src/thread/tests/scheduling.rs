@@ -51,12 +51,12 @@ impl Scene {
         scene
     }
 
-    /// `thread` waits for anybody; who runs then.
+    /// `thread` waits for any sender. Returns the thread that runs then.
     fn wait(&self, thread: ThreadRef) -> Option<ThreadRef> {
         self.world.call(Call::Ipc, thread, &[(Rsi, 0), (Rdx, ThreadId::ANY.raw()), (R8, 0)])
     }
 
-    /// The timer fires at `now`; who runs then.
+    /// The timer fires at `now`. Returns the thread that runs then.
     fn tick(&self, now: u64) -> Option<ThreadRef> {
         arch::set_clock(now);
         let next = self.world.run(dispatch::timer_interrupt());
@@ -77,12 +77,13 @@ impl Scene {
         (MessageTag::from_raw(registers.message[0].get()), registers.message[1].get(), from_runner)
     }
 
-    /// The preemptor waits; the runner goes on, and tells its handler of the preemption at `time`,
-    /// or nobody.
+    /// The preemptor waits; the runner goes on. Its handler is told of the preemption at `time`;
+    /// `None`: it is not told.
     fn expect_fault(&self, time: Option<u64>) {
         let next = self.wait(self.preemptor);
         if let Some(time) = time {
-            // The handler is more urgent; whether it may run at once is again the runner's say.
+            // The handler is more urgent; whether it may run immediately is again the runner's
+            // choice.
             assert!(same(next, self.handler) || self.flags() & PENDING != 0);
             assert_eq!(self.heard(self.handler), (protocol::PREEMPTION_TAG, time, true));
             assert!(same(self.wait(self.handler), self.runner));

@@ -99,7 +99,7 @@ fn expect_new(thread: ThreadRef, pager: ThreadId) {
     }
 }
 
-/// Makes a thread, at once or not, active if it has a pager.
+/// Makes a thread, by the short form or not, active if it has a pager.
 fn make(world: &World, at_once: bool, pager: ThreadId) -> ThreadRef {
     let root = world.root();
     let location = if pager.is_nil() { u64::MAX } else { LOCATION };

@@ -104,8 +104,8 @@ fn tag(thread: ThreadRef) -> MessageTag {
     MessageTag::from_raw(thread.registers.message[0].get())
 }
 
-/// Whether a message of `sender` goes to `receiver`: that is in reach, and nobody else decides
-/// where it goes.
+/// Whether a message of `sender` goes to `receiver`: the receiver is in reach, and no redirector or
+/// owner decides where the message goes.
 #[inline]
 fn goes_to(sender: ThreadRef, receiver: ThreadRef) -> bool {
     let space = sender.space.get();

@@ -26,7 +26,7 @@ pub(in super::super) enum Name {
     Interrupt(u32),
     /// The thread with this number, by its present id (version 1 if there is none).
     Global(u32),
-    /// The same by its local id.
+    /// The thread with this number, by its local id.
     Local(u32),
     /// Number and version, whatever there is.
     Version(u32, u32),
@@ -222,7 +222,7 @@ pub(in super::super) enum Action {
         microseconds: u64,
         line: u32,
     },
-    /// If all wait: until the timer ends somebody's wait.
+    /// If all wait: until the timer ends the wait of one of them.
     Wait,
     /// The root task makes a thread, or starts one, in the space of another, its own or a new one,
     /// with memory or without.

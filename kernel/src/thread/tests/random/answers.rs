@@ -44,7 +44,7 @@ impl Expected {
         Self { errors: [error].into(), ..Self::default() }
     }
 
-    /// The same for a call that may need memory.
+    /// Allows `NoMemory` in addition, for a call that may need memory.
     fn or_no_memory(mut self) -> Self {
         self.possible.push(ErrorCode::NoMemory);
         self
@@ -65,7 +65,7 @@ impl Expected {
     }
 }
 
-/// Who calls.
+/// The thread that calls, and its space.
 #[derive(Clone, Copy)]
 pub(super) struct Caller {
     pub thread: ThreadRef,
@@ -232,14 +232,14 @@ pub(super) fn schedule(
     let no_length = lengths.into_iter().flatten().any(|time| !is_length(time));
     expected.wrong_if(no_length, ErrorCode::InvalidParameter);
     if caller.is_restricted() {
-        // Who is out of reach does not exist for it.
+        // A thread that is out of reach does not exist for it.
         expected.vague = true;
         expected.possible.push(ErrorCode::InvalidThread);
     }
     expected
 }
 
-/// X.2 rule 5.23 and the reference: whom ExchangeRegisters may be about.
+/// X.2 rule 5.23 and the reference: which threads ExchangeRegisters may be about.
 pub(super) fn exchange_registers(facts: &Facts, caller: Caller, dest: ThreadId) -> Expected {
     let found = facts.resolve(caller.space, dest).filter(|(_, thread)| thread.active);
     let Some((number, thread)) = found else { return Expected::only(ErrorCode::InvalidThread) };
@@ -294,7 +294,7 @@ pub(super) fn space_options(
             expected.wrong_if(!owner.is_nil() && new.is_none(), ErrorCode::InvalidSpace);
             let sigma0 = account.is_some_and(|space| space.memory.is_sigma0());
             expected.wrong_if(sigma0 && !owner.is_nil(), ErrorCode::InvalidSpace);
-            // Nobody owns itself, directly or not. One that is being destroyed may still be
+            // No space owns itself, directly or not. One that is being destroyed may still be
             // between.
             let mut above = if owner.is_nil() { None } else { new };
             while let Some(one) = above {
@@ -451,7 +451,7 @@ pub(super) fn thread_state(facts: &Facts, caller: Caller, of: ThreadId, control:
     expected
 }
 
-/// EXT 4: whom Notify reaches.
+/// EXT 4: which threads Notify reaches.
 pub(super) fn notify(facts: &Facts, caller: Caller, of: ThreadId) -> Expected {
     let found = facts.resolve(caller.space, of).filter(|(_, thread)| thread.active);
     let mut expected = Expected::default();

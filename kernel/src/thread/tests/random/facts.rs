@@ -76,7 +76,7 @@ pub(super) struct Facts {
     pub spaces: BTreeMap<SpaceKey, SpaceFacts>,
     /// How often each thread's id has ended, or the thread has moved.
     pub changes: [u64; NUMBERS as usize],
-    /// Whose deletion somebody has begun.
+    /// Threads whose deletion has begun.
     pub condemned: [bool; NUMBERS as usize],
     /// Ids that have ended, which schedulers' roles end with.
     retired: BTreeSet<u64>,

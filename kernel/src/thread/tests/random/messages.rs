@@ -1,5 +1,5 @@
-//! What an Ipc may answer: which errors, from whom a message may come, and that it is what was sent
-//! (X.2 rules 7).
+//! What an Ipc may answer: which errors, which sender a message may come from, and that it is what
+//! was sent (X.2 rules 7).
 
 use std::boxed::Box;
 
@@ -14,7 +14,7 @@ use crate::arch;
 use crate::interrupt;
 use crate::thread::{Continuation, Found, IpcKind, ThreadRef, ipc};
 
-/// Whom an id named when the call began.
+/// What an id named when the call began.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Partner {
     /// No phase.
@@ -26,7 +26,7 @@ enum Partner {
     Interrupt(u32),
     /// The thread with this number, and how often it had changed.
     Thread(u32, u64),
-    /// Nobody.
+    /// No thread.
     Nobody,
 }
 
@@ -34,7 +34,7 @@ enum Partner {
 pub(super) struct Intent {
     to: Partner,
     from: Partner,
-    /// FromSpecifier itself: whom it names counts when the receive phase begins.
+    /// FromSpecifier itself: what it names counts when the receive phase begins.
     from_id: ThreadId,
     send: Limit,
     receive: Limit,
@@ -45,14 +45,14 @@ pub(super) struct Intent {
     acceptor: Acceptor,
     /// ExchangeRegisters, or a change of its own, may have ended it.
     cancelled: bool,
-    /// Whom it waits for may be another than it says: its message was passed on, or redirected (X.2
-    /// rules 6.12, 7.16).
+    /// The thread that it waits for may be another than it says: its message was passed on, or
+    /// redirected (X.2 rules 6.12, 7.16).
     turned: bool,
     /// An owner or redirector has a say.
     restricted: bool,
     /// Its words are no more what they were.
     disturbed: bool,
-    /// Its destination was waiting for anybody: the send phase succeeds at once.
+    /// Its destination was waiting for any sender: the send phase succeeds immediately.
     meets: bool,
 }
 
@@ -116,12 +116,12 @@ impl Intent {
         self.restricted = true;
     }
 
-    /// It may wait for somebody else now.
+    /// It may wait for another thread now.
     pub(super) fn turn(&mut self) {
         self.turned = true;
     }
 
-    /// Somebody has written its message registers (K15).
+    /// Another thread has written its message registers (K15).
     pub(super) fn disturb(&mut self) {
         self.disturbed = true;
     }

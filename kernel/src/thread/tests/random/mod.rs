@@ -70,7 +70,8 @@ impl Random {
     }
 }
 
-/// What the threads of a world do, one after the other: whoever is running does the next thing.
+/// What the threads of a world do, one after the other: the thread that is running does the next
+/// thing.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Program {
     /// Whether the fast path may be taken.
@@ -132,7 +133,8 @@ struct Summary {
 const POPULATION: usize = 8;
 
 /// Lets threads do `count` things from `source`. The kernel's structures are checked after every
-/// `check_every`th, the answers always. In the end everybody goes, and nothing must be left.
+/// `check_every`th, the answers always. In the end all threads are deleted, and nothing must be
+/// left.
 fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_every: usize) -> Summary {
     let world = World::new();
     let (used, _) = prepare(&world, interrupts, |_, _| {});
@@ -161,7 +163,7 @@ fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_eve
             // sigma0 would keep the tables that this splits for ever.
             (Action::MemoryControl { .. }, Some(thread)) if memory_of(thread).is_sigma0() => Next::Return,
             (_, Some(thread)) => model.perform(&world, thread, action),
-            // Nobody is there to do it.
+            // No thread is there to do it.
             (_, None) => continue,
         };
         running = world.run(next);
@@ -176,8 +178,8 @@ fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_eve
     summary
 }
 
-/// What everybody has begun ends; then all but the first threads are deleted and nothing is left of
-/// them.
+/// What all threads have begun ends; then all but the first threads are deleted and nothing is left
+/// of them.
 fn end_all(world: &World, used: u64) {
     for number in 3..NUMBERS {
         if let Some(thread) = threads().by_number(interrupt::user_base() + number) {
@@ -252,7 +254,8 @@ pub(super) fn leave_nothing(world: &World) {
         flush_all(space.memory);
         spaces.iter().for_each(|other| space.close(other));
     }
-    // What has become empty may have stayed as a spare table, which is there for who lacks memory.
+    // What has become empty may have stayed as a spare table, which an allocation takes when memory
+    // is short.
     let _ = mapping::or_from_spare(|| Err::<(), _>(OutOfMemory));
 }
 

@@ -1,5 +1,5 @@
-//! A model of the kernel's answers, beside the kernel: it is told of every action, foretells what a
-//! call may answer, and compares.
+//! A model of the kernel's answers, which runs next to the kernel: it is told of every action,
+//! foretells what a call may answer, and compares.
 
 use std::boxed::Box;
 use std::cell::Cell;
@@ -37,7 +37,7 @@ pub(super) struct Model {
     sent: [Option<Box<Intent>>; NUMBERS as usize],
     /// Whether it is under way.
     in_ipc: [bool; NUMBERS as usize],
-    /// Who made an Ipc in this step.
+    /// The thread that made an Ipc in this step.
     fresh: Option<u32>,
     calls: [Option<Unfinished>; NUMBERS as usize],
     /// How many answers of each system call were compared, good ones and errors.
@@ -315,7 +315,7 @@ impl Model {
         self.facts.leave(before.space);
     }
 
-    /// What a successful call has answered, beside that it was.
+    /// Compares the results of a successful call.
     fn check_results(
         &self,
         thread: ThreadRef,
@@ -371,7 +371,7 @@ impl Model {
     /// Compares what has come to its end since the last step.
     pub(super) fn observe(&mut self) {
         let mut turned = [false; NUMBERS as usize];
-        // Somebody's SpaceControl may have done its work, and is not over.
+        // A thread's SpaceControl may have done its work, and is not over.
         let mut configured = false;
         self.condemn_again();
         self.facts.bury();
@@ -422,9 +422,9 @@ impl Model {
         self.facts.agree();
     }
 
-    /// A deletion that gave way to interrupts before it began with its thread deletes whoever has
-    /// the number when it comes to that: somebody else may have deleted the thread meanwhile, and
-    /// made another.
+    /// A deletion may give way to interrupts before it begins with its thread. It then deletes the
+    /// thread that has the number when it goes on: another call may have deleted the first thread
+    /// meanwhile, and made another.
     fn condemn_again(&mut self) {
         for number in 0..NUMBERS {
             let Some(Unfinished { call: Call::ThreadControl, action, .. }) = &self.calls[number as usize]
@@ -468,7 +468,7 @@ impl Model {
         }
     }
 
-    /// What has happened beside the model: the root task has done something.
+    /// What has happened without the model: the root task has done something.
     pub(super) fn start_anew(&mut self) {
         self.in_ipc[ROOT as usize] = false;
         self.calls[ROOT as usize] = None;
