@@ -34,14 +34,14 @@ impl Again {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether it has happened. Of those who ask one is told, and sees to it.
+    /// Whether it has happened. Of several callers one is told, and handles it.
     pub fn take(&self) -> bool {
-        // Acquire and release: who is told comes behind what was done before it was noted, and
-        // before it was asked.
+        // Acquire and release: the caller that is told comes after what was done before it was
+        // noted, and before it was asked.
         self.noted.swap(false, Ordering::AcqRel)
     }
 
-    /// The same, by who has just given the object back.
+    /// [`Self::take`] for the owner, which has just given the object back.
     pub fn take_after_return(&self) -> bool {
         // After the return, see `note`.
         fence(Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Whether a processor must be interrupted to look at its mail: not while it polls.
+//! Whether a processor must be interrupted to look at its mailbox: not while it polls.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicBool, Ordering, fence};

@@ -50,7 +50,7 @@ impl Identity {
     /// been set before.
     #[inline]
     pub fn set(&self, id: u64) {
-        // Release: the location that was set before is seen by who finds the id.
+        // Release: a processor that finds the id sees the location that was set before.
         self.0.store(id, Ordering::Release);
     }
 }

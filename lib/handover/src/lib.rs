@@ -7,12 +7,12 @@
 //! that finds an object *here* keeps it for as long as it wants, and whatever another location says
 //! is only a hint of where to ask next.
 //!
-//! | what happens at the same time | who decides |
+//! | what happens at the same time | how it is resolved |
 //! |---|---|
 //! | two want the same object | both go to its location; the second to arrive finds what the first has left |
-//! | one wants it, it moves away | who finds it gone follows it; it stays in one mailbox until it has arrived |
-//! | it is cancelled, or deleted, while somebody brings it a message | both act where it is, one after the other |
-//! | the target goes to sleep while it gets mail | [`Attention`]: one of the two sees the other |
+//! | one wants it, it moves away | the one follows it; it stays in one mailbox until it has arrived |
+//! | it is cancelled, or deleted, while a message comes | both act where it is, one after the other |
+//! | the target goes to sleep while one posts to it | [`Attention`]: one of the two sees the other |
 //! | something happens again to an object that is on its way back | [`Again`]: one of the two sees the other |
 //! | its processor is idle, and another one acts there | [`Idle`]: one of the two at a time |
 //! | it is looked up while it ends, and its memory is used for another | [`Identity`], read before the location |
@@ -66,8 +66,8 @@ impl Location {
         self.0.load(Ordering::Relaxed) == processor
     }
 
-    /// The same at `processor` for an object that others [assign](Self::assign) to it: their work
-    /// on it is seen.
+    /// Whether the object is at `processor`, for an object that others [assign](Self::assign) to
+    /// it: their work on it is seen.
     #[inline]
     pub fn has_come_to(&self, processor: u16) -> bool {
         self.0.load(Ordering::Acquire) == processor
@@ -83,7 +83,8 @@ impl Location {
     /// [`Mailbox::post`]. The holder of a [`Claim`] gives an object of the idle processor to that
     /// processor, so that it hears of it.
     pub fn leave(&self, to: u16) {
-        // Relaxed: the mailbox publishes the object; who reads this early waits at `to` for it.
+        // Relaxed: the mailbox publishes the object; a thread that reads this early waits at `to`
+        // for it.
         self.0.store(to | IN_TRANSIT, Ordering::Relaxed);
     }
 
@@ -93,10 +94,10 @@ impl Location {
         self.0.store(processor, Ordering::Relaxed);
     }
 
-    /// The owner, or the creator of an object that nobody knows of yet, gives an idle object to
-    /// `processor`, which learns of it in another way that orders what was done before.
+    /// The owner, or the creator of an object that has not been published yet, gives an idle object
+    /// to `processor`, which learns of it in another way that orders what was done before.
     pub fn assign(&self, processor: u16) {
-        // Release: for whoever finds the object by this.
+        // Release: for a processor that finds the object by this.
         self.0.store(processor, Ordering::Release);
     }
 }

@@ -1,4 +1,4 @@
-//! A processor's mailbox: anybody posts, one takes; lock-free, and without memory of its own.
+//! A processor's mailbox: any processor posts, one takes; lock-free, and without memory of its own.
 
 use core::ptr::{self, null_mut};
 
@@ -55,8 +55,8 @@ impl Mailbox {
     }
 
     /// Posts objects that the caller owns, together: they arrive in this order with nothing between
-    /// them. Returns whether the mailbox was empty: then its processor may not know that there is
-    /// mail.
+    /// them. Returns whether the mailbox was empty: then its processor may not know that something
+    /// was posted.
     pub fn post(&self, nodes: &[&'static Node]) -> bool {
         let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return false };
         for pair in nodes.windows(2) {
@@ -74,7 +74,7 @@ impl Mailbox {
         }
     }
 
-    /// Whether there is mail now.
+    /// Whether something is in the mailbox now.
     #[inline]
     pub fn has_mail(&self) -> bool {
         // Relaxed: `Mailbox::take` orders.
@@ -129,8 +129,8 @@ impl Letters {
         })
     }
 
-    /// Puts up to `count` letters in order: who has many does not do so in one go. Returns whether
-    /// all are.
+    /// Puts up to `count` letters in order. A caller with many letters does not put all in order in
+    /// one go. Returns whether all are.
     pub fn put_in_order(&mut self, count: usize) -> bool {
         for _ in 0..count {
             // SAFETY: nodes are 'static, and those taken are ours.

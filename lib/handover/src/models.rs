@@ -104,7 +104,7 @@ impl Machine {
             Work::Cancel if target.state().delivered > 0 => {}
             Work::Cancel => target.change(|state| state.cancelled += 1),
             Work::Delete => target.change(|state| state.dead = true),
-            // Who is moved to where it is stays.
+            // An object that is moved to where it is stays.
             Work::Migrate(to) if to == here => target.change(|state| state.moves += 1),
             Work::Migrate(to) => {
                 target.change(|state| state.moves += 1);
@@ -116,7 +116,7 @@ impl Machine {
         self.left.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// A processor: it serves its mail until all visitors are done.
+    /// A processor: it serves its mailbox until all objects that came to it are done.
     fn run(&self, here: u16, first: Option<&'static Object>) {
         if let Some(visitor) = first {
             self.visit(here, visitor);
@@ -125,15 +125,16 @@ impl Machine {
             let letters: Vec<_> = self.mailboxes[usize::from(here)].take().map(object_of).collect();
             letters.iter().for_each(|object| object.location.arrive(here));
             letters.iter().for_each(|object| self.visit(here, object));
-            // The other processor makes progress, also when one visitor here waits for what is
+            // The other processor makes progress, also when an object here waits for one that is
             // under way to here.
             thread::yield_now();
         }
     }
 }
 
-/// Explores two processors with a visitor each, the target being at the second. Both ways to begin:
-/// from the one alone loom has been seen to miss what the other leads to at once.
+/// Explores two processors, each with an object that has work to do at the target, which is at the
+/// second. Each of them begins once: with only one order of beginning, loom has been seen to miss
+/// what the other order leads to.
 fn race(first: Work, second: Work, check: fn(State, State, State)) {
     for second_begins in [false, true] {
         let mut model = loom::model::Builder::new();
@@ -211,7 +212,8 @@ fn loom_migration_against_migration() {
     }
 }
 
-/// An object goes to and fro: its state is never touched by two at once, and nothing is lost.
+/// An object goes to and fro: its state is never touched by two threads at the same time, and
+/// nothing is lost.
 #[test]
 fn loom_an_object_has_one_owner() {
     loom::model(|| {
@@ -383,8 +385,8 @@ fn loom_an_object_that_was_ended_here_is_not_found_in_what_its_memory_is_used_fo
     });
 }
 
-/// The second of two processors is idle and looks for mail; `others` find that and act there, on
-/// the one object, or fail and go there.
+/// The second of two processors is idle and looks at its mailbox; `others` find that and act there,
+/// on the one object, or fail and go there.
 fn claims(others: usize) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);

@@ -6,7 +6,7 @@ use x2::kdebug;
 
 /// Prints one byte.
 pub fn print_byte(byte: u8) {
-    // SAFETY: the kernel prints AL and changes no register or memory; the comparison behind INT3
+    // SAFETY: the kernel prints AL and changes no register or memory; the comparison after INT3
     // changes only flags.
     unsafe {
         core::arch::asm!("int3", "cmp al, {operation}", operation = const kdebug::PRINT_CHARACTER,

@@ -26,7 +26,7 @@ impl Message {
         words.iter().fold(Self::new(label), |message, &word| message.word(word))
     }
 
-    /// Adds an untyped word. Panics behind a typed item and when the registers are full.
+    /// Adds an untyped word. Panics after a typed item and when the registers are full.
     pub fn word(self, word: u64) -> Self {
         assert!(self.tag.typed() == 0, "untyped words come before typed items");
         utcb::set_message_register(self.tag.end(), word);
@@ -121,8 +121,8 @@ fn through(
     for (index, register) in registers.iter_mut().enumerate().skip(1) {
         *register = utcb::message_register(index);
     }
-    // SAFETY: the UTCB pointer is this thread's; whoever set the buffer registers answers for the
-    // receive window.
+    // SAFETY: the UTCB pointer is this thread's; the code that set the buffer registers answers for
+    // the receive window.
     let (from, registers) =
         unsafe { stub(to.raw(), from_specifier.raw(), timeouts.raw(), registers, utcb::pointer()) };
     for (index, &register) in registers.iter().enumerate() {
@@ -167,7 +167,7 @@ pub fn receive_timeout(from: ThreadId, timeout: Time) -> Result<Received> {
     ipc(ThreadId::NIL, from, Timeouts::new(Time::NEVER, timeout), MessageTag::EMPTY)
 }
 
-/// Receives from anybody.
+/// Receives from any thread.
 pub fn wait() -> Result<Received> {
     receive(ThreadId::ANY)
 }
@@ -182,8 +182,8 @@ pub fn call_timeouts(to: ThreadId, message: Message, timeouts: Timeouts) -> Resu
     ipc(to, to, timeouts, message.tag)
 }
 
-/// Replies to `to` without waiting for it, then receives from anybody. An error of the send phase
-/// means that the receive phase has not taken place.
+/// Replies to `to` without waiting for it, then receives from any thread. An error of the send
+/// phase means that the receive phase has not taken place.
 pub fn reply_wait(to: ThreadId, message: Message) -> Result<Received> {
     ipc(to, ThreadId::ANY, Timeouts::new(Time::ZERO, Time::NEVER), message.tag)
 }

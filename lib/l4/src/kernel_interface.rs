@@ -42,9 +42,9 @@ pub(crate) fn init() {
     init_at(kernel_interface().base);
 }
 
-/// The same for a page whose address is known.
+/// [`init`] for a page whose address is known.
 pub(crate) fn init_at(base: u64) {
-    // Relaxed: one thread runs, and whoever starts another one orders memory by that.
+    // Relaxed: one thread runs, and the code that starts another one orders memory by that.
     BASE.store(base, Ordering::Relaxed);
     syscall::entry::set_all(|offset| kip().word(offset));
 }

@@ -1,5 +1,5 @@
-//! Marks for the plugin that counts (docs, "Measuring"): NOPs that it knows, and nothing to
-//! everybody else.
+//! Marks for the plugin that counts (docs, "Measuring"): NOPs that it knows, and that mean nothing
+//! otherwise.
 
 use core::arch::asm;
 

@@ -24,8 +24,8 @@ pub fn ipc(
 ) -> ipc::Result<(ThreadId, RegisterMessage)> {
     let [a, b, c, d, e, f, g] = words;
     let registers = [tag.raw(), a, b, c, d, e, f, g];
-    // SAFETY: the UTCB pointer is this thread's; whoever set the buffer registers answers for the
-    // receive window.
+    // SAFETY: the UTCB pointer is this thread's; the code that set the buffer registers answers for
+    // the receive window.
     let (from, [tag, a, b, c, d, e, f, g]) =
         unsafe { syscall::ipc(to.raw(), from_specifier.raw(), timeouts.raw(), registers, utcb::pointer()) };
     let tag = MessageTag::from_raw(tag);
@@ -53,7 +53,7 @@ pub fn receive(from: ThreadId) -> ipc::Result<(ThreadId, RegisterMessage)> {
     ipc(ThreadId::NIL, from, Timeouts::NEVER, (MessageTag::EMPTY, [0; WORDS]))
 }
 
-/// Replies to `to` without waiting for it, then receives from anybody.
+/// Replies to `to` without waiting for it, then receives from any thread.
 #[inline(always)]
 pub fn reply_wait(to: ThreadId, message: RegisterMessage) -> ipc::Result<(ThreadId, RegisterMessage)> {
     ipc(to, ThreadId::ANY, Timeouts::new(Time::ZERO, Time::NEVER), message)

@@ -18,7 +18,7 @@ pub unsafe fn request(fpage: Fpage) -> ipc::Result<bool> {
 /// where it is, or nothing when sigma0 has none left.
 pub fn request_any(size_log2: u32) -> ipc::Result<Option<Region>> {
     // SAFETY: sigma0 gives out every piece of memory once and maps it at its own address, so the
-    // memory was nobody's.
+    // memory was in no other use.
     unsafe { map(sigma0::any(size_log2), Acceptor::COMPLETE) }
 }
 
@@ -33,7 +33,7 @@ pub fn request_ports(fpage: Fpage) -> ipc::Result<bool> {
 }
 
 /// Has sigma0 serve `thread`, of the root task's space, as it serves the root task's first thread,
-/// who asks for this.
+/// which asks for this.
 pub fn announce(thread: ThreadId) -> ipc::Result<()> {
     let label = x2::protocol::label(x2::protocol::SIGMA0_EXTENDED, 0);
     ipc::call(kip().sigma0(), ipc::Message::with_words(label, &[ANNOUNCE_THREAD, thread.raw()])).map(drop)

@@ -19,15 +19,15 @@ pub fn control(
     thread::check(result).map(|()| old)
 }
 
-/// Revokes rights (those in each fpage's rights bits) from all who got the fpages from this space,
-/// directly or not. The fpages come back with the access status in the rights bits. At most 64
+/// Revokes rights (those in each fpage's rights bits) from all spaces that got the fpages from this
+/// one, directly or not. The fpages come back with the access status in the rights bits. At most 64
 /// fpages.
 pub fn unmap(fpages: &mut [Fpage]) {
     // SAFETY: own mappings stay as they are.
     unsafe { unmap_raw(fpages, false) }
 }
 
-/// The same for a single fpage.
+/// [`unmap`] of a single fpage.
 pub fn unmap_one(fpage: Fpage) -> Fpage {
     let mut fpages = [fpage];
     unmap(&mut fpages);

@@ -70,8 +70,8 @@ macro_rules! program {
         $crate::program!($main, kip = $kip, stack = $crate::start::STACK_SIZE);
     };
     ($main:path, kip = $kip:expr, stack = $stack:expr) => {
-        // SAFETY: whoever makes the spaces for this program puts the page there; the program says
-        // so.
+        // SAFETY: the program that makes the spaces for this one puts the page there; this program
+        // says so.
         $crate::program!(@entry $main, $stack, unsafe { $crate::start::run_with_kip($main, $kip) });
     };
     (@entry $main:path, $stack:expr, $run:expr) => {

@@ -10,8 +10,8 @@ const LARGEST_FRAME: u64 = 2 << 20;
 /// The frames of the calling thread, the innermost first.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames {
-    /// Address of the next frame: the word there is the caller's frame pointer, the one behind it
-    /// the return address.
+    /// Address of the next frame: the word there is the caller's frame pointer, the next one the
+    /// return address.
     frame: u64,
     /// What the iterator yields next.
     address: u64,

@@ -145,8 +145,8 @@ impl OomHandler for Growing {
     }
 }
 
-/// Asks root for memory. The message registers stay as they are: whoever allocates may be writing
-/// or reading a message.
+/// Asks root for memory. The message registers stay as they are: the code that allocates may be
+/// writing or reading a message.
 fn allocate(address: u64, size: u64) -> bool {
     let registers: [u64; MESSAGE_REGISTERS] = core::array::from_fn(utcb::message_register);
     let error = utcb::error_word();
@@ -158,11 +158,11 @@ fn allocate(address: u64, size: u64) -> bool {
     given
 }
 
-/// A growing allocator behind a spin lock, which is held while root is asked for memory.
+/// A growing allocator with a spin lock, which is held while root is asked for memory.
 pub type LockedGrowing = Recycling<talc::Talck<spin::Mutex<()>, Growing>>;
 
-/// Adds memory to a heap; [`heap!`](crate::heap!) defines who calls it. Less than a few words are
-/// not worth it and lost.
+/// Adds memory to a heap; [`heap!`](crate::heap!) defines the function that calls it. Less than a
+/// few words are not worth it and lost.
 #[allow(unsafe_code, reason = "the allocator takes memory over")]
 pub fn grow(heap: &Locked, memory: &'static mut [u8]) {
     // SAFETY: no other code uses this memory, for ever.
@@ -171,7 +171,7 @@ pub fn grow(heap: &Locked, memory: &'static mut [u8]) {
 
 pub use talc;
 
-/// The allocator behind a spin lock, which is held for the time of one allocation.
+/// The allocator with a spin lock, which is held for the time of one allocation.
 pub type Locked = Recycling<talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>>;
 
 /// From how many bytes on an allocation is large.

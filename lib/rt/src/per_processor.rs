@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 ///
 /// A thread may be preempted by another of the same processor, and moved to another processor,
 /// between any two instructions; so parts are shared, and only *likely* to be used by one processor
-/// at a time: `T` is an atomic, or has a lock, which nobody else wants as a rule.
+/// at a time: `T` is an atomic, or has a lock that is rarely contended.
 #[derive(Debug)]
 pub struct PerProcessor<T>(Box<[Part<T>]>);
 

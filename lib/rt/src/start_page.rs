@@ -2,7 +2,7 @@
 //! and root's threads.
 //!
 //! Three words: the length of name and arguments in bytes each, and how many threads of root's
-//! there are; the id of root's thread for each processor; then the name, and behind it the
+//! there are; the id of root's thread for each processor; then the name, and after it the
 //! arguments, both UTF-8.
 
 use alloc::vec::Vec;

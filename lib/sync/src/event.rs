@@ -17,9 +17,9 @@ impl Event {
         Self { set: AtomicBool::new(false), queue: WaitQueue::new() }
     }
 
-    /// Sets the flag and wakes all who wait for it.
+    /// Sets the flag and wakes all tasks that wait for it.
     pub fn set(&self) {
-        // Release: who sees the flag sees what came before it.
+        // Release: a task that sees the flag sees what came before it.
         self.set.store(true, Ordering::Release);
         self.queue.wake_all();
     }

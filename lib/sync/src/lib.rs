@@ -1,5 +1,5 @@
-//! Asynchronous synchronisation primitives for servers (ARCHITECTURE U6): a blocked request is a
-//! future, not a stack.
+//! Asynchronous synchronisation primitives for servers (U6 in `docs/src/architecture.md`): a
+//! blocked request is a future, not a stack.
 //!
 //! | module | what it gives |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | [`wait`] | [`WaitQueue`]: wait until a condition holds; the base of everything below |
 //! | [`mutex`] | [`Mutex`]: exclusive access across awaits, first come, first served |
 //! | [`rwlock`] | [`RwLock`]: shared or exclusive access across awaits, first come, first served |
-//! | [`event`] | [`Event`]: a flag that wakes everybody when it is set |
+//! | [`event`] | [`Event`]: a flag that wakes all waiting tasks when it is set |
 //! | [`oneshot`] | one value from one sender to one receiver |
 //! | [`channel`] | a bounded queue of values between any number of senders and receivers |
 //! | [`turn`] | [`give_turn`]: long work lets others run in between |

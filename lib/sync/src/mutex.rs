@@ -11,9 +11,9 @@ use core::task::{Context, Poll};
 use crate::SpinLock;
 use crate::wait::{Line, Ticket};
 
-/// Nobody holds the lock.
+/// The lock is free.
 const FREE: u8 = 0;
-/// Held, and nobody waits.
+/// Held, and no task waits.
 const HELD: u8 = 1;
 /// Held, and the line may not be empty: the holder must look. Changes only under the line's spin
 /// lock.
@@ -57,7 +57,7 @@ impl<T> Mutex<T> {
         Self { state: AtomicU8::new(FREE), line: SpinLock::new(Line::new()), value: UnsafeCell::new(value) }
     }
 
-    /// The value, when nobody needs the lock any more.
+    /// The value, when the lock is not needed any more.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
@@ -79,7 +79,7 @@ impl<T: ?Sized> Mutex<T> {
             .then(|| self.guard())
     }
 
-    /// Whether somebody holds the lock now; for assertions and statistics.
+    /// Whether the lock is held now; for assertions and statistics.
     pub fn is_locked(&self) -> bool {
         self.state.load(Ordering::Relaxed) != FREE
     }
@@ -218,7 +218,7 @@ mod tests {
         let (mut first, mut second) = (Task::new(mutex.lock()), Task::new(mutex.lock()));
         assert!(first.poll().is_pending() && second.poll().is_pending());
         drop(held);
-        // The lock is first's already: nobody overtakes.
+        // The lock is first's already: no task overtakes.
         assert!(mutex.try_lock().is_none());
         assert!(first.woken() && !second.woken());
         assert!(second.poll().is_pending());

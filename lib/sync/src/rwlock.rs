@@ -18,7 +18,7 @@ enum Kind {
     Write,
 }
 
-/// Who has the lock, and who waits for it.
+/// Which tasks have the lock, and which wait for it.
 struct State {
     readers: usize,
     writer: bool,
@@ -63,7 +63,8 @@ impl State {
 
 /// A value that many tasks may read or one may change, also across awaits.
 ///
-/// A reader that comes after a waiting writer waits behind it: writers are not starved.
+/// A reader that comes after a waiting writer waits until that has had the lock: writers are not
+/// starved.
 pub struct RwLock<T: ?Sized> {
     state: SpinLock<State>,
     value: UnsafeCell<T>,
@@ -84,20 +85,20 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// The value, when nobody needs the lock any more.
+    /// The value, when the lock is not needed any more.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Takes the lock for reading, waiting behind those who came before.
+    /// Takes the lock for reading, after the tasks that came before.
     pub async fn read(&self) -> ReadGuard<'_, T> {
         Acquire { lock: self, kind: Kind::Read, ticket: None }.await;
         ReadGuard { lock: self }
     }
 
-    /// Takes the lock for writing, waiting behind those who came before.
+    /// Takes the lock for writing, after the tasks that came before.
     pub async fn write(&self) -> WriteGuard<'_, T> {
         Acquire { lock: self, kind: Kind::Write, ticket: None }.await;
         WriteGuard { lock: self, value: core::marker::PhantomData }
@@ -179,7 +180,7 @@ impl<T: ?Sized> Drop for Acquire<'_, T> {
             if !state.line.leave(ticket) {
                 state.release(self.kind);
             }
-            // Leaving may have uncovered others: readers behind a writer that gave up.
+            // Leaving may let others go on: readers that waited for a writer that gave up.
             state.admit_waiting()
         };
         woken.into_iter().for_each(Waker::wake);

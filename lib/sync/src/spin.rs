@@ -40,7 +40,7 @@ impl<T> SpinLock<T> {
         Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
-    /// The value, when nobody needs the lock any more.
+    /// The value, when the lock is not needed any more.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }

@@ -85,7 +85,7 @@ impl<K> Line<K> {
 /// state. A waiter joins the queue *before* its deciding look and the waker looks at the queue
 /// *after* its change, so no wake-up is lost, whatever the order of the processors.
 pub struct WaitQueue {
-    /// How many wait; lets a waker skip the lock when nobody does.
+    /// How many wait; lets a waker skip the lock when none does.
     waiting: AtomicUsize,
     line: SpinLock<Line<()>>,
 }

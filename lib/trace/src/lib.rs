@@ -1,5 +1,5 @@
-//! The kernel's trace events (ARCHITECTURE K11): one list for the kernel that writes them, the
-//! debugger that prints them and the host tool that makes tables of them.
+//! The kernel's trace events (K11 in `docs/src/architecture.md`): one list for the kernel that
+//! writes them, the debugger that prints them and the host tool that makes tables of them.
 //!
 //! A [`Record`] is 32 bytes: when, where, which [`Event`], which thread, and two words whose
 //! meaning the event names. The debugger prints records as [lines](Record::line) that a serial
@@ -233,7 +233,7 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// The words of a record with their names, for a person.
+/// The words of a record with their names, for a reader.
 pub struct Words<'a>(pub &'a Record);
 
 impl fmt::Display for Words<'_> {

@@ -328,7 +328,7 @@ impl<'a> Writer<'a> {
         self.end
     }
 
-    /// Adds a record with `body` behind its three header words; the command line follows the body,
+    /// Adds a record with `body` after its three header words; the command line follows the body,
     /// whose last word is its offset (cleared when it is empty).
     fn record(&mut self, kind: u64, body: &[u64], command_line: &[u8]) -> Result<(), OutOfSpace> {
         let body_end = 0x18 + body.len() * 8;
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(modules, [(0x18_2000, 0x400, &b"data one two"[..]), (0x18_3000, 0x10, &b""[..])]);
     }
 
-    /// Also behind what was finished before.
+    /// Node records are added also after what was finished before.
     ///
     /// Rules: EXT 10.1.
     #[test]

@@ -1,6 +1,7 @@
 //! The extensions to X.2: option numbers, message labels and the layout of MapControl's items.
 //!
-//! The reference is `docs/src/reference/extensions.md`; ARCHITECTURE K1, K8, K9, K13, K15 say why.
+//! The reference is `docs/src/reference/extensions.md`; `docs/src/architecture.md` (K1, K8, K9,
+//! K13, K15) says why.
 
 use crate::Fpage;
 
@@ -10,8 +11,8 @@ pub const VERSION: u64 = 1;
 /// Label of a redirected system call.
 pub const SYSTEM_CALL_LABEL: u64 = 0xffff_ffff_ff90;
 
-/// So far behind the emulation entry an undefined instruction (UD2) hands a bounced system call on
-/// to the exception handler.
+/// An undefined instruction (UD2) at this distance after the emulation entry hands a bounced system
+/// call on to the exception handler.
 pub const FORWARD: u64 = 16;
 
 /// Label of a delivered notification.
@@ -214,7 +215,7 @@ impl MapItem {
         MapItem { target: target.raw(), control, source, answer: 0 }
     }
 
-    /// The same item that also clears status bits: [`MapItem::CLEAR_REFERENCED`],
+    /// This item, but it also clears status bits: [`MapItem::CLEAR_REFERENCED`],
     /// [`MapItem::CLEAR_DIRTY`].
     pub const fn clearing(mut self, status: u64) -> MapItem {
         self.control |= status & (Self::CLEAR_REFERENCED | Self::CLEAR_DIRTY);

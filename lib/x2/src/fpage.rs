@@ -265,7 +265,7 @@ impl Fpage {
         Rights::from_bits(self.0)
     }
 
-    /// The same fpage with other rights.
+    /// This fpage with other rights.
     pub const fn with_rights(self, rights: Rights) -> Self {
         Self(self.0 & !7 | rights.bits())
     }

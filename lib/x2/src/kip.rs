@@ -102,7 +102,7 @@ pub mod server {
     pub const IP: usize = 8;
     /// Lowest address of the loaded image.
     pub const LOW: usize = 16;
-    /// First address behind the loaded image.
+    /// First address after the loaded image.
     pub const HIGH: usize = 24;
 }
 
@@ -162,13 +162,13 @@ impl MemoryInfo {
 /// Type of memory that a memory descriptor tells of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MemoryKind {
-    /// Conventional memory: RAM for anybody who asks.
+    /// Conventional memory: RAM for any thread that asks.
     Conventional,
     /// Reserved by the kernel.
     Reserved,
-    /// Dedicated: given only to who asks for the address.
+    /// Dedicated: given only to a thread that asks for the address.
     Dedicated,
-    /// Shared: given to everybody who asks for the address (device memory).
+    /// Shared: given to every thread that asks for the address (device memory).
     Shared,
     /// Boot loader: images, modules, boot info.
     BootLoader,

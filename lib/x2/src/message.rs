@@ -93,37 +93,37 @@ impl MessageTag {
         self.0 & Self::E != 0
     }
 
-    /// The same tag with all four flags off.
+    /// This tag with all four flags off.
     pub const fn without_flags(self) -> Self {
         Self(self.0 & !Self::FLAGS)
     }
 
-    /// The same tag with P as given.
+    /// This tag with P as given.
     pub const fn with_propagated(self, on: bool) -> Self {
         self.with(Self::P, on)
     }
 
-    /// The same tag with R as given.
+    /// This tag with R as given.
     pub const fn with_redirected(self, on: bool) -> Self {
         self.with(Self::R, on)
     }
 
-    /// The same tag with X as given.
+    /// This tag with X as given.
     pub const fn with_cross_processor(self, on: bool) -> Self {
         self.with(Self::X, on)
     }
 
-    /// The same tag with E as given.
+    /// This tag with E as given.
     pub const fn with_error(self, on: bool) -> Self {
         self.with(Self::E, on)
     }
 
-    /// The same tag with another label.
+    /// This tag with another label.
     pub const fn with_label(self, label: u64) -> Self {
         Self(self.0 & 0xffff | label << 16)
     }
 
-    /// The same tag with other numbers of words.
+    /// This tag with other numbers of words.
     pub const fn with_words(self, untyped: usize, typed: usize) -> Self {
         Self(self.0 & !0xfff | Self::new(0, untyped, typed).0)
     }
@@ -262,7 +262,7 @@ impl StringDescriptor {
         self.0 >> 10
     }
 
-    /// c: the string goes on in another descriptor behind this one's pointers.
+    /// c: the string goes on in another descriptor after this one's pointers.
     pub const fn compound_continues(self) -> bool {
         self.0 & 1 << 9 != 0
     }
@@ -272,7 +272,7 @@ impl StringDescriptor {
         self.0 & CONTINUES != 0
     }
 
-    /// The same descriptor with C as given.
+    /// This descriptor with C as given.
     pub const fn with_continues(self, continues: bool) -> Self {
         Self(self.0 & !CONTINUES | continues as u64)
     }
@@ -322,7 +322,7 @@ impl Acceptor {
         self.0 & Self::NOTIFICATIONS != 0
     }
 
-    /// The same acceptor that also accepts notifications.
+    /// This acceptor, but it also accepts notifications.
     pub const fn with_notifications(self) -> Self {
         Self(self.0 | Self::NOTIFICATIONS)
     }

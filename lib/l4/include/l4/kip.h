@@ -214,7 +214,7 @@ L4_INLINE char *L4_KernelVersionString(void *KernelInterface)
     return (char *)l4_kernel_descriptor(KernelInterface, 4);
 }
 
-/* Feature string `num`, counted from 0; null behind the last. */
+/* Feature string `num`, counted from 0; null after the last. */
 L4_INLINE char *L4_Feature(void *KernelInterface, L4_Word_t num)
 {
     char *string = L4_KernelVersionString(KernelInterface);

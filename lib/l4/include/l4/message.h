@@ -158,7 +158,7 @@ L4_INLINE L4_Word_t l4_copy_string(l4_item_words_t *to, const l4_item_words_t *f
     return words;
 }
 
-/* Appends another descriptor (or string) to a string, which must have room for it behind its
+/* Appends another descriptor (or string) to a string, which must have room for it after its
  * end. */
 L4_INLINE L4_StringItem_t *L4_AddSubstringTo(L4_StringItem_t *dest, L4_StringItem_t *substr)
 {
@@ -225,7 +225,7 @@ L4_INLINE L4_Word_t L4_MsgLabel(const L4_Msg_t *msg) { return L4_Label(msg->tag)
 L4_INLINE void L4_Set_MsgLabel(L4_Msg_t *msg, L4_Word_t label) { L4_Set_Label(&msg->tag, label); }
 L4_INLINE void L4_MsgClear(L4_Msg_t *msg) { msg->raw[0] = 0; }
 
-/* Index of the first typed word of a message, and of the first behind it. */
+/* Index of the first typed word of a message, and of the first after it. */
 L4_INLINE L4_Word_t l4_typed_index(const L4_Msg_t *msg) { return 1 + L4_UntypedWords(msg->tag); }
 L4_INLINE L4_Word_t l4_end_index(const L4_Msg_t *msg) { return l4_typed_index(msg) + L4_TypedWords(msg->tag); }
 

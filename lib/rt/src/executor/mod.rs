@@ -1,4 +1,5 @@
-//! An `async` executor for servers: a blocked request is a future, not a stack (ARCHITECTURE U6).
+//! An `async` executor for servers: a blocked request is a future, not a stack (U6 in
+//! `docs/src/architecture.md`).
 //!
 //! An [`Executor`] has one [`Worker`] per processor. A task has a home worker, and only that worker
 //! polls it; any processor may wake it. A wake-up puts the task into its home's queue and, if that
@@ -14,7 +15,7 @@
 //!         Sleep::Until(deadline) => receive until a message, a notification or the deadline,
 //!     }
 //!     worker.awake();
-//!     ... turn a received message into a task or answer it at once ...
+//!     ... turn a received message into a task or answer it immediately ...
 //! }
 //! ```
 //!
@@ -22,13 +23,13 @@
 //! queue is empty; a wake-up pushes under the same lock and takes `sleeping`. So either the worker
 //! sees the task before it sleeps, or the waker sees `sleeping` and notifies. A notification that
 //! arrives between `prepare_sleep` and the receive is kept by the kernel (K15) and ends the receive
-//! at once. A timer that becomes the earliest is handled in the same way: the worker reads the
+//! immediately. A timer that becomes the earliest is handled in the same way: the worker reads the
 //! earliest deadline after it has set `sleeping`.
 //!
 //! **Memory.** A spawned task is three allocations (task, future, result); a wake-up, a poll and a
 //! timer are none (room is reserved when a task is spawned; a timer that finds no memory polls
 //! instead of sleeping). [`RequestPool`] reuses the room of finished requests, so that a server
-//! that answers at once does not allocate at all.
+//! that answers without blocking does not allocate at all.
 
 mod pool;
 mod queue;

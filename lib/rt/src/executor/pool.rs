@@ -28,8 +28,8 @@ impl<F: Future> RequestPool<F> {
         RequestPool(Arc::new(Mutex::new((0..rooms).map(|_| Box::pin(None)).collect())))
     }
 
-    /// Puts `future` into a room. Poll the slot at once, with a no-op waker if need be: if it is
-    /// ready, the request is answered and the room is free again; if not, hand the slot to
+    /// Puts `future` into a room. Poll the slot immediately, with a no-op waker if need be: if it
+    /// is ready, the request is answered and the room is free again; if not, hand the slot to
     /// [`super::Executor::spawn`].
     ///
     /// # Errors

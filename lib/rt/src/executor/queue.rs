@@ -6,10 +6,10 @@ use spin::Mutex;
 
 struct State<T> {
     ready: VecDeque<T>,
-    /// The worker found nothing to do and will sleep: whoever pushes next must notify it.
+    /// The worker found nothing to do and will sleep: the next caller that pushes must notify it.
     sleeping: bool,
-    /// How many members may be in the queue at once, each at most once: `ready` has room for them
-    /// all.
+    /// How many members may be in the queue at the same time, each at most once: `ready` has room
+    /// for them all.
     members: usize,
 }
 

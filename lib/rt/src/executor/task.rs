@@ -176,7 +176,7 @@ impl<T> JoinHandle<T> {
         self.task.wake_by_ref();
     }
 
-    /// The task's home, to be changed by others than who waits for it.
+    /// The task's home, for others to change than the holder of this handle.
     pub fn home(&self) -> TaskHome {
         TaskHome(self.task.clone())
     }

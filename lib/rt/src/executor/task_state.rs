@@ -1,4 +1,4 @@
-//! The state word of a task: who may queue it, and that no wake-up during a poll is lost.
+//! The state word of a task: which waker may queue it, and that no wake-up during a poll is lost.
 //! Model-checked with loom.
 
 #[cfg(not(loom))]
@@ -78,8 +78,8 @@ mod loom_tests {
     use loom::sync::atomic::{AtomicUsize, Ordering};
 
     /// Two wakers each publish one item and wake; one worker polls when queued. Whatever the
-    /// interleaving, the last poll has seen both items, and the task was never in two queues at
-    /// once.
+    /// interleaving, the last poll has seen both items, and the task was never in two queues at the
+    /// same time.
     #[test]
     fn no_wake_up_is_lost() {
         let mut model = loom::model::Builder::new();

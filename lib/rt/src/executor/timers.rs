@@ -1,5 +1,5 @@
 //! The timers of one worker: an indexed binary heap, so that arming, firing and cancelling cost a
-//! logarithm and a cancelled timer leaves nothing behind.
+//! logarithm and nothing remains of a cancelled timer.
 
 use super::{Instant, OutOfMemory};
 use alloc::vec::Vec;

@@ -46,7 +46,7 @@ struct Piece {
 #[allow(unsafe_code, reason = "an allocator")]
 unsafe impl Send for Borrowing {}
 
-/// The allocator behind a spin lock, which is held for the time of one allocation and of borrowing
+/// The allocator with a spin lock, which is held for the time of one allocation and of borrowing
 /// for it.
 pub type Locked = Recycling<talc::Talck<spin::Mutex<()>, Borrowing>>;
 

@@ -1,6 +1,6 @@
-//! Small blocks that were given back, kept by size for whoever next asks for one of that size. Most
-//! of what a server allocates is of a size that it has just given back, and to take a block from a
-//! list costs a sixth of what finding a gap, cutting it and joining it again do.
+//! Small blocks that were given back, kept by size for the next request of that size. Most of what
+//! a server allocates is of a size that it has just given back, and to take a block from a list
+//! costs a sixth of what finding a gap, cutting it and joining it again do.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr;
@@ -80,7 +80,7 @@ struct Kept {
     bytes: usize,
 }
 
-// SAFETY: the blocks are nobody's but the lists'.
+// SAFETY: the blocks belong to the lists alone.
 #[allow(unsafe_code, reason = "an allocator")]
 unsafe impl Send for Kept {}
 
@@ -95,7 +95,7 @@ impl Kept {
             return None;
         }
         let block = list.first;
-        // SAFETY: `keep` has made it a block, and nobody has had it since.
+        // SAFETY: `keep` has made it a block, and it has not been handed out since.
         list.first = unsafe { (*block).next };
         list.count -= 1;
         self.bytes -= kind.size() + TAG;
@@ -105,7 +105,7 @@ impl Kept {
     /// Keeps a block; false if there are enough.
     ///
     /// # Safety
-    /// It is a block of this kind, and nobody's.
+    /// It is a block of this kind, and not in use.
     #[inline]
     #[allow(unsafe_code, reason = "an allocator")]
     unsafe fn keep(&mut self, kind: Kind, block: *mut u8) -> bool {
@@ -168,8 +168,8 @@ impl<A: GlobalAlloc> Recycling<A> {
     }
 }
 
-// SAFETY: a block is in a list or somebody's; all blocks are the allocator's below, with the layout
-// of their kind, and everything else is passed on.
+// SAFETY: a block is in a list or belongs to its user; all blocks come from the allocator below,
+// with the layout of their kind, and everything else is passed on.
 #[allow(unsafe_code, reason = "an allocator")]
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Recycling<A> {
     #[inline]

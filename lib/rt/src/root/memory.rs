@@ -23,8 +23,9 @@ pub fn allocate(address: u64, size: u64) -> Result<(), Status> {
     order(request::MEMORY_ALLOCATE, &[address, size])
 }
 
-/// The same, but with whatever the memory holds (never another server's data), and executable: for
-/// pools of frames that are cleared when they are used, and mapped into the server's own spaces.
+/// [`allocate`], but with whatever the memory holds (never another server's data), and executable:
+/// for pools of frames that are cleared when they are used, and mapped into the server's own
+/// spaces.
 ///
 /// # Errors
 /// As [`allocate`].
@@ -36,8 +37,8 @@ pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
 /// themselves: in one physical piece below 2^`bits`, whose address is returned. It does not count
 /// against the quota of memory but against that of `dma`.
 ///
-/// The device may write there as long as it likes: what is given back, or left behind, comes to
-/// nobody but this server, and what it is started as again.
+/// The device may write there as long as it likes: what is given back, or left when the server
+/// ends, goes only to this server, or to the server that is started in its place.
 ///
 /// # Errors
 /// `NotFound`: the configuration gives this server none. `InvalidArgument`: size, address or bits.
@@ -59,9 +60,10 @@ pub unsafe fn free(address: u64, size: u64) -> Result<(), Status> {
 }
 
 /// Maps the boot module `name` (one that the configuration gives this server), not to be written,
-/// into `room`, a multiple of [`LARGE_PAGE`] behind which nothing is for the module's size and one
-/// large page more. The module does not begin at `room` exactly but where its large pages are large
-/// pages here, too. Asked again, the same module is where it was.
+/// into `room`, a multiple of [`LARGE_PAGE`]. The address space must be empty from there on, for
+/// the module's size and one large page more. The module does not begin at `room` exactly but where
+/// its large pages are large pages here, too. A second request for the same module gives the same
+/// place.
 ///
 /// # Errors
 /// `NotFound`: no such module, or not this server's. `InvalidArgument`: no room there. `NoMemory`.

@@ -2,8 +2,8 @@
 //!
 //! A request is an IPC to root's thread for the processor ([`start_page::root`]), its label the
 //! request's number. The answer has the label [`request::ANSWER`] and a [`Status`] in its first
-//! word. Root answers at once, except a [`lookup`](names::lookup) that waits for a name. Every
-//! function here uses the thread's message registers.
+//! word. Root answers without blocking, except a [`lookup`](names::lookup) that waits for a name.
+//! Every function here uses the thread's message registers.
 //!
 //! | module | subject |
 //! |---|---|
@@ -118,7 +118,7 @@ pub enum Status {
     NoMemory = 4,
     /// There is nothing of that name, or it is not for this server.
     NotFound = 5,
-    /// Somebody has it already.
+    /// It is in use already.
     InUse = 6,
     /// The machine cannot do it.
     Unsupported = 7,
@@ -141,12 +141,12 @@ pub fn call(label: u64, words: &[u64]) -> Status {
     ask(Message::with_words(label, words)).err().unwrap_or(Status::Done)
 }
 
-/// The same for requests whose answer is only a status.
+/// [`ask`] for requests whose answer is only a status.
 fn order(label: u64, words: &[u64]) -> Result<(), Status> {
     ask(Message::with_words(label, words)).map(drop)
 }
 
-/// Sends a request. The answer's words follow each other behind the status, word 0.
+/// Sends a request. The answer's words follow the status, which is word 0.
 ///
 /// # Errors
 /// Root's status; `UnknownRequest` if it did not answer as it should.
@@ -195,7 +195,7 @@ pub enum End {
     /// The machine is switched off. Under an emulator with the debug-exit device, this status
     /// (0..=127) becomes the emulator's exit status 2 * status + 1.
     PowerOff(u8),
-    /// The machine starts anew.
+    /// The machine starts again.
     Reboot,
 }
 

@@ -1,12 +1,12 @@
-//! Finding other servers. A server's name is the one in the configuration; nobody can take
+//! Finding other servers. A server's name is the one in the configuration; no server can take
 //! another's.
 
 use super::{Status, ask, order, request, thread_in, with_text};
 use l4::ipc::Message;
 use l4::x2::ThreadId;
 
-/// From now on `thread`, one of this server's, is found by the server's name; who waits for it is
-/// told.
+/// From now on `thread`, one of this server's, is found by the server's name; servers that wait for
+/// the name are told.
 ///
 /// # Errors
 /// `InvalidArgument`: it is no thread of this server's.

@@ -22,7 +22,7 @@ pub struct Function {
     pub messages: u64,
 }
 
-/// Registers behind a base address.
+/// The registers that a base address leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     /// Memory.
@@ -51,7 +51,7 @@ pub fn function(index: usize) -> Result<Function, Status> {
 }
 
 impl Function {
-    /// The registers behind base address 0 to 5.
+    /// The registers that base address 0 to 5 leads to.
     ///
     /// # Errors
     /// `NotFound`: it has none there.

@@ -1,4 +1,4 @@
-//! Address spaces that this server owns (ARCHITECTURE K13), and their threads.
+//! Address spaces that this server owns (K13 in `docs/src/architecture.md`), and their threads.
 //!
 //! The kernel lets only root create and delete them; everything else about them is the server's own
 //! business, by MapControl, ThreadState and SpaceOptions ([`l4::extension`]). When the server ends,

@@ -17,14 +17,14 @@ const ALONE: u64 = 2;
 /// One of the three, or the id of the thread that waits for the end: ids are larger.
 pub(super) struct Ending(AtomicU64);
 
-/// Who is to learn that the thread has ended.
+/// Which thread is to learn that the thread has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// Nobody yet: the handle is still there.
+    /// None yet: the handle is still there.
     Nobody,
     /// A thread that waits for a message.
     Joiner(ThreadId),
-    /// Nobody will ever ask.
+    /// None ever: the handle is gone.
     Alone,
 }
 
@@ -35,8 +35,8 @@ impl Ending {
 
     /// The thread has ended. What it has written is the handle's from now on, unless that is gone.
     pub(super) fn end(&self) -> Told {
-        // Release: what the thread has written is seen by whoever sees the end; acquire: by us what
-        // the handle's owner did.
+        // Release: a thread that sees the end sees what this thread has written. Acquire: this
+        // thread sees what the handle's owner did.
         match self.0.swap(ENDED, Ordering::AcqRel) {
             RUNNING => Told::Nobody,
             ALONE => Told::Alone,
@@ -125,7 +125,7 @@ mod models {
         (shared, ends)
     }
 
-    /// Whoever joins sees the result, and is never left waiting.
+    /// A thread that joins sees the result, and is never left waiting.
     #[test]
     fn loom_a_joiner_sees_the_result() {
         loom::model(|| {

@@ -97,8 +97,8 @@ fn new_values() -> Result<&'static Values, OutOfMemory> {
     Ok(values)
 }
 
-/// Drops the values of the calling thread, which ends. What their destructors make anew is dropped,
-/// too.
+/// Drops the values of the calling thread, which ends. What their destructors make again is
+/// dropped, too.
 #[allow(unsafe_code, reason = "the list hangs on a word of the UTCB")]
 pub(super) fn drop_all() {
     let Some(values) = values() else { return };

@@ -48,14 +48,14 @@ struct Packet<T> {
     result: UnsafeCell<Option<T>>,
 }
 
-/// The same, with what the thread runs, which it takes out first.
+/// A [`Packet`] with what the thread runs, which it takes out first.
 #[repr(C)]
 struct Start<F, T> {
     packet: Packet<T>,
     main: UnsafeCell<Option<F>>,
 }
 
-/// Threads that have ended and that nobody waits for.
+/// Threads that have ended and that no thread waits for.
 static ENDED: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 
 /// A thread. Dropping the handle lets it run on alone.
@@ -84,7 +84,7 @@ where
     spawn_with_stack(STACK_SIZE, main)
 }
 
-/// The same with another stack, in bytes; `main` and its result may take half of it.
+/// [`spawn`] with another stack, in bytes; `main` and its result may take half of it.
 ///
 /// # Errors
 /// `InvalidArgument`: the stack is larger than [`STACK_MAXIMUM`], or too small. `QuotaExceeded`: as
@@ -113,11 +113,11 @@ where
         start.write(Start { packet, main: UnsafeCell::new(Some(main)) });
         (words as *mut [u64; 2]).write([place, run::<F, T> as *const () as u64]);
     }
-    // SAFETY: `enter` takes the two words from this stack, which is nobody else's.
+    // SAFETY: `enter` takes the two words from this stack, which nothing else uses.
     match unsafe { root::create_thread(enter as *const () as u64, words) } {
         Ok(id) => Ok(JoinHandle { id, packet: start.cast() }),
         Err(error) => {
-            // SAFETY: no thread runs on the stack, and nobody else knows of it.
+            // SAFETY: no thread runs on the stack, and there is no other reference to it.
             unsafe { start.drop_in_place() };
             slot.give_back();
             Err(error)
@@ -135,14 +135,14 @@ unsafe extern "C" fn enter() -> ! {
 #[allow(unsafe_code, reason = "what the thread runs is at the end of its stack")]
 extern "C" fn run<F: FnOnce() -> T, T>(start: *const Start<F, T>) -> ! {
     {
-        // SAFETY: the thread's maker has written it, and nobody frees it before the thread says
+        // SAFETY: the thread's maker has written it, and it is not freed before the thread says
         // that it has ended.
         let start = unsafe { &*start };
         // SAFETY: only the thread itself touches `main`.
         let main = unsafe { &mut *start.main.get() }.take();
         let result = main.map(|main| main());
         local::drop_all();
-        // SAFETY: nobody else touches the result before the thread says that it has ended.
+        // SAFETY: nothing else touches the result before the thread says that it has ended.
         unsafe { *start.packet.result.get() = result };
         start.packet.header.id.store(utcb::my_global_id().raw(), Ordering::Relaxed);
     }
@@ -156,7 +156,7 @@ extern "C" fn run<F: FnOnce() -> T, T>(start: *const Start<F, T>) -> ! {
             let _ = ipc::send(joiner, Message::new(0));
         }
         Told::Alone => {
-            // SAFETY: whoever had the handle does not touch the result any more.
+            // SAFETY: the former owner of the handle does not touch the result any more.
             unsafe { *packet.result.get() = None };
             local::drop_all();
             push(&packet.header);
@@ -182,8 +182,8 @@ fn push(header: &Header) {
 #[allow(unsafe_code, reason = "the headers lie on the threads' stacks")]
 fn bury() {
     let mut next = ENDED.swap(ptr::null_mut(), Ordering::Acquire);
-    // SAFETY: a thread on the list has ended, and whoever takes the list is the only one to free
-    // what is on it.
+    // SAFETY: a thread on the list has ended, and the thread that takes the list is the only one to
+    // free what is on it.
     while let Some(header) = unsafe { next.as_ref() } {
         next = header.next.load(Ordering::Relaxed);
         free(header);
@@ -193,7 +193,8 @@ fn bury() {
 /// Deletes a thread that has ended, and frees its stack, where `header` lies.
 fn free(header: &Header) {
     let (id, slot) = (ThreadId::from_raw(header.id.load(Ordering::Relaxed)), header.slot);
-    // Root knows the thread, which nobody else deletes. If it did not, its stack would stay taken.
+    // Root knows the thread, and only this call deletes it. If root did not know it, its stack
+    // would stay taken.
     if root::delete_thread(id).is_ok() {
         slot.give_back();
     }
@@ -235,7 +236,7 @@ impl<T> JoinHandle<T> {
 impl<T> Drop for JoinHandle<T> {
     #[allow(unsafe_code, reason = "the result changes hands")]
     fn drop(&mut self) {
-        // SAFETY: the packet lives until the thread has ended and somebody frees it.
+        // SAFETY: the packet lives until the thread has ended and is freed.
         let packet = unsafe { &*self.packet };
         if packet.header.ending.leave() {
             // SAFETY: the thread has ended, and the result is ours.

@@ -55,10 +55,10 @@ impl Slot {
         Ok(slot)
     }
 
-    /// Frees stack and slot: nobody uses either any more.
+    /// Frees stack and slot: neither is in use any more.
     pub(super) fn give_back(self) {
         #[allow(unsafe_code, reason = "nothing refers to the stack")]
-        // SAFETY: the caller's promise: whoever ran on it is gone.
+        // SAFETY: the caller's promise: the thread that ran on it is gone.
         let freed = unsafe { memory::free(self.begin(), self.size()) };
         // Root gave it in one piece. If it did not take it back, the slot would stay taken.
         if freed.is_ok() {
@@ -71,7 +71,7 @@ impl Slot {
         self.end() - self.size()
     }
 
-    /// Behind the stack's last byte.
+    /// One past the stack's last byte.
     pub(super) fn end(self) -> u64 {
         BEGIN + (u64::from(self.number) + 1) * SLOT
     }
