@@ -38,11 +38,11 @@ use crate::sync::delay;
 /// The fast paths of IPC (K10), which give the same answers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FastPath {
-    /// None: for comparison.
+    /// No fast path: for comparison.
     Off,
     /// The one in Rust.
     Portable,
-    /// Also the one in assembly, before it.
+    /// The one in assembly first, then the one in Rust.
     Assembly,
 }
 

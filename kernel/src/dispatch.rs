@@ -59,8 +59,8 @@ pub fn dispatch(next: Next) -> Outcome {
                 Next::Schedule
             }
             Continuation::ReturnToUser if thread.is_orphaned() => {
-                // Its system calls and faults wait with it until its space has an owner, which
-                // resumes it (K13). The one that has recalled it is gone.
+                // The thread's system calls and faults wait with it until its space has an owner,
+                // which resumes it (K13). The owner that has recalled it is gone.
                 thread.set_flag(flag::HALTED, true);
                 thread.set_flag(flag::RECALLED, false);
                 Next::Schedule
@@ -124,7 +124,8 @@ pub fn receive_mail() -> Next {
     arch::serve_requests();
     this.update_fast_path();
     let interrupted = this.current.take();
-    // Threads first: what was posted before them is in the other mailbox then.
+    // The mailbox for threads is emptied first: interrupts that were posted before these threads
+    // are in the other mailbox then.
     let mut threads = this.public.threads.take();
     if interrupted.is_none()
         && !this.public.interrupts.has_mail()
@@ -149,18 +150,18 @@ pub fn receive_mail() -> Next {
     receive_letters(interrupted)
 }
 
-/// The thread that has come with this letter.
+/// The thread that has come with this node of the mailbox.
 #[inline]
 fn arrival(letter: &'static Node) -> ThreadRef {
-    // SAFETY: only threads are posted in the mailbox for them.
+    // SAFETY: only threads are posted in this mailbox.
     let thread = unsafe { location::of_mail(letter) };
     thread.location.arrive(arch::cpu_number() as u16);
     thread
 }
 
-/// Threads have come, or interrupts, while `interrupted` ran: all of them are seen to, before any
-/// thread that lives here. As they can be many, the processor gives way to pending interrupts in
-/// between, and goes on by [`take_interrupts`].
+/// Threads or interrupts have come while `interrupted` ran: all of them are served, before any
+/// thread that lives here runs. As they can be many, the processor gives way to pending interrupts
+/// in between, and goes on by [`take_interrupts`].
 fn receive_letters(interrupted: Option<ThreadRef>) -> Next {
     if !location::send_followers() || !let_in() || !admit_all() {
         processor::this().arriving.interrupted.set(interrupted);
@@ -204,7 +205,7 @@ pub fn attend_before_mail() -> Next {
     after_interrupt()
 }
 
-/// How many letters are put in order, and how many threads arrive, between two looks for
+/// How many nodes of a mailbox are put in order, and how many threads arrive, between two looks for
 /// interrupts: about 30 instructions each.
 const LETTERS_AT_ONCE: usize = arch::POLL_INTERVAL as usize / 2;
 /// How many threads do what they came for between two looks for interrupts.
@@ -219,7 +220,7 @@ fn let_in() -> bool {
         if threads.is_empty() && public.threads.has_mail() {
             threads = public.threads.take();
         }
-        // What was posted before these threads is in the other mailbox now.
+        // Interrupts that were posted before these threads are in the other mailbox now.
         let done = let_interrupts_in() && let_threads_in(&mut threads);
         arriving.threads.set(threads);
         if !done {
@@ -244,7 +245,7 @@ fn let_interrupts_in() -> bool {
             letters = public.interrupts.take();
         }
         let Some(letter) = letters.next() else { return true };
-        // SAFETY: only interrupts are posted in the mailbox for them.
+        // SAFETY: only interrupts are posted in this mailbox.
         unsafe { interrupt::of_mail(letter) }.arrive();
         if !letters.is_empty() && arch::interrupt_pending() {
             arriving.interrupts.set(letters);

@@ -49,7 +49,7 @@ pub struct Segment<'a> {
     pub physical: PhysRange,
     /// Where the program expects it.
     pub virtual_address: u64,
-    /// Its bytes in the file.
+    /// The segment's bytes in the file.
     pub content: &'a [u8],
     /// ELF flags: 1 execute, 2 write, 4 read.
     pub flags: u32,

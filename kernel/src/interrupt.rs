@@ -173,7 +173,7 @@ pub fn message_arrived(message: u32) {
     } else if !interrupt.is_here() || interrupt.state.get() != State::Free {
         delay::at(Point::Again);
         interrupt.again.note();
-        // Its handler may just have acknowledged it, elsewhere.
+        // The interrupt's handler may just have acknowledged it, on another processor.
         if interrupt.is_open() && interrupt.again.take() {
             interrupt.occur();
         }

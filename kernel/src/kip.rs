@@ -207,7 +207,7 @@ pub fn memory_descriptors() -> impl Iterator<Item = MemoryDescriptor> {
     (0..page.memory_info().count.min(CAPACITY)).map(|index| page.descriptor(index))
 }
 
-/// sigma0 and the root task as a loader (kickstart, or our own boot code) described them.
+/// sigma0 and the root task as a loader (kickstart, or the kernel's own boot code) described them.
 pub fn servers() -> (InitialServer, InitialServer) {
     (PAGE.get().server(SIGMA0), PAGE.get().server(ROOT))
 }

@@ -35,8 +35,8 @@ pub struct Processor {
     pub scheduler: Scheduler,
     /// What has come, and is not let in yet.
     pub arriving: Arriving,
-    /// Those that are still to go after a thread that has moved. As with what arrives, there are
-    /// none at user level.
+    /// Threads that are still to go after a thread that has moved. As with arriving threads, there
+    /// are none while the processor is at user level.
     pub followers: Followers,
 }
 
@@ -104,11 +104,11 @@ pub fn allow_fast_path(allowed: bool) {
     alert_others();
 }
 
-/// What a processor has taken out of its mailboxes and not seen to yet, because it gives way to an
-/// interrupt. At user level, and while the processor is idle, there is none of it.
+/// What a processor has taken out of its mailboxes and not served yet, because it gives way to an
+/// interrupt. It is empty at user level, and while the processor is idle.
 pub struct Arriving {
-    /// Threads: still under way, as if they lay in the mailbox. Those that have arrived stand in
-    /// the ready queue's ring.
+    /// Threads that are still under way, as if they lay in the mailbox. Threads that have arrived
+    /// stand in the ready queue's ring.
     pub threads: Cell<Letters>,
     /// Interrupts.
     pub interrupts: Cell<Letters>,
@@ -132,7 +132,7 @@ pub struct Public {
     pub threads: Mailbox,
     /// Interrupts on their way here.
     pub interrupts: Mailbox,
-    /// Whether it looks at its mailboxes by itself.
+    /// Whether the processor looks at its mailboxes by itself.
     pub attention: Attention,
     /// Whether it does nothing, so that another may act in its place.
     pub idle: Idle,

@@ -55,8 +55,8 @@ pub struct Space {
     active_threads: Cell<u32>,
     /// UTCBs in use.
     utcbs: Cell<u32>,
-    /// The page of UTCBs that was used last, or [`NO_PAGE`]: most often the next is there. It is at
-    /// hand.
+    /// The *page at hand*: the page of UTCBs that was used last, or [`NO_PAGE`]. Most often the
+    /// next UTCB is there.
     utcb_page: Cell<u64>,
     /// How far its frame, in the direct map, is from it, and which UTCBs there are in use.
     utcb_distance: Cell<u64>,
@@ -95,10 +95,10 @@ pub(crate) const REMEMBERED: usize = 8;
 /// it does with pointers.
 pub(crate) const NO_ENTRY: u64 = 1 << 63;
 
-/// The bit that, with the sign, says that entry code must see to the I/O permission bitmap when it
+/// The bit that, with the sign, says that entry code must update the I/O permission bitmap when it
 /// leaves or enters the space.
 pub(crate) const PORTS: u64 = 1 << 62;
-/// Both, to be added to the root table.
+/// Both bits, to be added to the root table.
 pub(crate) const PORTS_TOO: u64 = NO_ENTRY | PORTS;
 
 /// No page's address.
@@ -118,7 +118,8 @@ pub struct VacantUtcb {
 }
 
 impl Space {
-    /// Whether messages leave the space just so, to whomever: it has no owner and no redirector.
+    /// Whether messages leave the space without a check, to any thread: it has no owner and no
+    /// redirector.
     #[inline]
     pub fn is_unrestricted(&self) -> bool {
         self.restriction.get().is_none()
@@ -294,7 +295,7 @@ impl Space {
             && self.utcb_area.get().is_some_and(|area| area.contains(location))
     }
 
-    /// Has the UTCBs at `page`, whose frame is at `address`, at hand.
+    /// Makes `page` the page at hand; its frame is at `address`.
     fn keep_at_hand(&self, page: VirtAddr, address: PhysAddr) {
         self.utcb_page.set(page.value());
         let frame: *mut u8 = arch::phys_to_virt(address);
@@ -302,7 +303,7 @@ impl Space {
         self.utcb_slots.set(Some(slots(address)));
     }
 
-    /// Has the UTCBs at `page` at hand, if there are any. Their frame stays while the caller holds
+    /// Makes `page` the page at hand, if it has UTCBs. Their frame stays while the caller holds
     /// [`CONTROL`].
     fn find_utcb_page(&self, page: VirtAddr) -> bool {
         let _walk = arch::tlb::Walk::begin();
@@ -324,8 +325,8 @@ impl Space {
         Ok(self.utcb_at_hand(location).map(|utcb| self.take_utcb(utcb)))
     }
 
-    /// The place for a UTCB at `location`, if it is a valid location that is vacant, and its page
-    /// at hand. `None` says nothing.
+    /// The place for a UTCB at `location`, if it is a valid location that is vacant, and in the
+    /// page at hand. `None`: it has to be looked for in the general way.
     #[inline(always)]
     pub fn utcb_at_hand(&self, location: u64) -> Option<VacantUtcb> {
         // What is no multiple of a UTCB's size, or in another page, becomes large.

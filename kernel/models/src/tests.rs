@@ -188,8 +188,8 @@ fn bounded(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// Both take a page away at the same time: each waits until the other has forgotten it, and neither
-/// waits for ever.
+/// Two processors take a page away at the same time: each waits until the other has forgotten it,
+/// and neither waits for ever.
 #[test]
 fn loom_shoot_down_against_shoot_down() {
     bounded(|| {

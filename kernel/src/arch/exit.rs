@@ -8,7 +8,8 @@ pub enum Exit {
     Sysret,
     /// IRETQ, which loads everything.
     Iret,
-    /// Neither can: the address is not canonical, and the fault would come in kernel mode (K14).
+    /// Neither instruction can return: the address is not canonical, and the fault would come in
+    /// kernel mode (K14).
     Impossible,
 }
 

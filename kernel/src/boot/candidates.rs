@@ -15,8 +15,8 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Of the processors with the local APIC ids `listed` those that can be started by the
-    /// processor `own`, of at most `wanted` with it. The same id may be there several times:
+    /// Chooses, of the processors with the local APIC ids `listed`, those that the processor `own`
+    /// can start: at most `wanted`, counting `own`. The same id may be there several times:
     /// firmware lists a processor as one of xAPIC and as one of x2APIC. `skip` is told of ids that
     /// are too large.
     pub fn choose(own: u32, listed: &[u32], wanted: usize, mut skip: impl FnMut(u32)) -> Self {

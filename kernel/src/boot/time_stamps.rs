@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The time-stamp counter of the processor that asks.
 pub trait Counter {
-    /// Its value, read after everything that comes before in the program.
+    /// The counter's value, read after everything that comes before in the program.
     fn read(&self) -> u64;
 
     /// Sets it forward.

@@ -29,10 +29,11 @@ struct Run {
 /// item's answer word (reference, "MapControl"). The caller holds [`super::lock()`]. `physical`:
 /// the caller may see physical addresses. Preemption point.
 ///
-/// The space must have been declared owned ([`SpaceMemory::set_owned`]), or be the caller's own:
-/// then nothing can be mapped, and the other operations concern what is derived from its pages, by
-/// whomever, while these stay and their own use does not count. Referenced and dirty are kept per
-/// page of the space, apart from what the owner sees by Unmap of its own pages.
+/// The space must have been declared owned ([`SpaceMemory::set_owned`]), or be the caller's own. In
+/// the caller's own space nothing can be mapped; the other operations concern what any space has
+/// derived from its pages. These pages themselves stay, and the caller's use of them does not
+/// count. Referenced and dirty are kept per page of the space, apart from what the owner sees by
+/// Unmap of its own pages.
 ///
 /// Errors: invalid parameter (before any change); no memory (what is mapped so far stays).
 pub fn control(

@@ -59,7 +59,7 @@ struct Source {
     level: u32,
     rights: Rights,
     memory_type: MemoryType,
-    /// The page's node; none for sigma0, whose root may not exist yet.
+    /// The page's node; `NONE` for sigma0, whose root may not exist yet.
     node: NodeId,
 }
 

@@ -642,7 +642,7 @@ impl NodeId {
         node.status.set(node.status.get() & !Status::UP);
         let parent = node.parent.get();
         if self.is_part() {
-            // A part belongs to the same holder: only its parent needs to hear.
+            // A part belongs to the same holder: only its parent needs the news.
             parent.add_status(Status(news.0 & Status::UP));
         } else if parent.level() == self.level() {
             parent.add_status(news);
@@ -663,8 +663,9 @@ impl NodeId {
         }
     }
 
-    /// Collects the status kept for pieces `from..=last`: moves what the parent must hear into the
-    /// node, and returns what the holder has not seen, of which `forget` is forgotten.
+    /// Collects the status kept for pieces `from..=last`: moves what is to be reported to the
+    /// parent into the node, and returns what the holder has not seen, of which `forget` is
+    /// forgotten.
     pub(super) fn collect_parts(self, from: usize, last: usize, forget: Rights) -> Rights {
         let parts = self.node().parts.get();
         if parts == 0 {

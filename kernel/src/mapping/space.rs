@@ -162,7 +162,7 @@ impl SpaceMemory {
         }
         account.retain();
         let areas = [const { Area::none() }; AREAS];
-        // SAFETY: the memory is reserved for us, and becomes a State with this write.
+        // SAFETY: the memory is reserved for this space, and becomes a State with this write.
         unsafe {
             state.commit().write(State {
                 lock: InnerLock::new(),

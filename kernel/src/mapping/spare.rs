@@ -28,7 +28,7 @@ struct Spaces {
 static SPACES: SpinLock<Spaces> = SpinLock::new(Spaces { spaces: [None; MOST], next: 0 });
 
 impl Spaces {
-    /// Enters `space`. Returns the one whose place it gets.
+    /// Enters `space`. Returns the space whose place it gets.
     fn enter(&mut self, space: SpaceMemory) -> Option<SpaceMemory> {
         if self.spaces.contains(&Some(space)) {
             return None;

@@ -1,10 +1,10 @@
 //! Large pages become small ones (X.2 rules 7.39, 8.4).
 //!
-//! That takes a table of 512 entries and as many nodes. They are made beforehand, a group at a time
-//! between looks for interrupts, and nothing refers to them until they are put in their place in
-//! one step: so a split that gives way has changed nothing. What is made depends on nothing but
-//! what the large page is; if that is not so any more when the operation goes on, because the page
-//! is gone or another, it is thrown away.
+//! A split takes a table of 512 entries and as many nodes. They are made beforehand, a group at a
+//! time between looks for interrupts, and nothing refers to them until they are put in their place
+//! in one step: so a split that gives way has changed nothing. What is made depends on the large
+//! page alone. If the page is gone or another one when the operation goes on, what was made is
+//! thrown away.
 use x2::Rights;
 
 use super::changes::Noted;
@@ -20,8 +20,7 @@ use crate::memory::{Account, OutOfMemory};
 const PREPARE: Work = 40;
 
 /// The table that will take the place of a large page, with the nodes of its entries: as many as it
-/// has used, in groups. Apart from spaces and trees, so under no lock but that of the one whose it
-/// is.
+/// has used, in groups. No space or tree has it yet, so it is under no lock but its owner's.
 pub(super) struct Prepared {
     /// 0 = none.
     table: u32,

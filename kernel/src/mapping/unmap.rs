@@ -24,7 +24,7 @@ pub(super) struct Revocation {
     /// Last address, inclusive.
     pub(super) last: u64,
     pub(super) what: Revoke,
-    /// Also to kernel frames: the space is being destroyed.
+    /// Also revokes kernel frames: the space is being destroyed.
     pub(super) everything: bool,
 }
 

@@ -52,7 +52,7 @@ enum Step {
 pub(super) struct Revoke {
     /// Rights that are revoked from everything derived.
     pub(super) rights: Rights,
-    /// Also from the holder's own page.
+    /// Revokes also the holder's own page.
     pub(super) flush: bool,
     /// What status of the holder is reset: read, write.
     pub(super) forget: Rights,

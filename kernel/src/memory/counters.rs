@@ -57,8 +57,8 @@ impl Word {
 }
 
 impl Counters {
-    /// Those of an account with one reference, for models. (In the kernel they are memory that is
-    /// [reset](Self::reset).)
+    /// The counters of an account with one reference, for models. (In the kernel they are memory
+    /// that is [reset](Self::reset).)
     #[cfg(loom)]
     pub fn new(limit: u64) -> Self {
         let counters =

@@ -8,8 +8,8 @@
 //! Frames that are known to be zero when they come back (page tables, which empty before they are
 //! freed) are kept apart, so that the next table need not be cleared.
 //!
-//! With several nodes the pool has the lists of one of them at hand, and changes them when another
-//! is wanted.
+//! With several nodes the pool has the lists of one of them *at hand*, in `here`, and exchanges
+//! them when another node is wanted.
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -90,10 +90,10 @@ struct Free {
 
 /// The pool of free frames.
 struct Pool {
-    /// Those of `node`.
+    /// The lists of `node`.
     here: Free,
     node: u8,
-    /// Those of the other nodes; what stands here about `node` means nothing.
+    /// The lists of the other nodes; what stands here about `node` means nothing.
     others: [Free; MAX_NODES],
     /// Free frames that other accounts than the kernel's own must leave.
     reserve: u32,
@@ -151,7 +151,7 @@ impl Pool {
         if node == self.node { &mut self.here } else { &mut self.others[usize::from(node)] }
     }
 
-    /// Has the frames of `node` at hand.
+    /// Brings the lists of `node` to hand.
     fn turn_to(&mut self, node: u8) {
         if node != self.node {
             self.others[usize::from(self.node)] = self.here;
@@ -323,7 +323,7 @@ fn take(mut pool: SpinLockGuard<'_, Pool>, account: Account, usage: Use) -> Resu
     record.used.set(0);
     record.first.set(0);
     if zero {
-        // SAFETY: the frame was free, so it is ours alone; it lies in kernel memory, which is
+        // SAFETY: the frame was free, so only this call uses it; it lies in kernel memory, which is
         // mapped writable.
         unsafe { frame_ptr(number).write_bytes(0, PAGE_SIZE as usize) };
     }
@@ -396,7 +396,7 @@ pub(super) unsafe fn init(layout: &Layout) {
     FIRST.store(first, Ordering::Relaxed);
     let of_first = frame_ptr(first).expose_provenance();
     RECORDS.store(of_first.wrapping_sub(first as usize * size_of::<Record>()), Ordering::Relaxed);
-    // SAFETY: the memory is ours and mapped. All zero is a valid record: a free frame.
+    // SAFETY: the memory is the pool's and mapped. All zero is a valid record: a free frame.
     unsafe { frame_ptr(first).write_bytes(0, (behind - first) as usize * PAGE_SIZE as usize) };
     (first + 1..behind).for_each(|number| record(number).usage.set(Use::Records));
     let mut pool = Pool::EMPTY;
@@ -404,8 +404,8 @@ pub(super) unsafe fn init(layout: &Layout) {
     let mut last_end = first;
     for ((start, end), node) in pieces() {
         pool.total += end - start;
-        // Frames that lie between pieces, and are not ours, have records, too: what no other record
-        // shares a frame with is free.
+        // Frames that lie between pieces, and are not the kernel's, have records, too. A frame of
+        // records is free if it has only such records.
         let record_frame = |number: u32| {
             first as usize * PAGE_SIZE as usize + (number - first) as usize * size_of::<Record>()
         };

@@ -22,7 +22,7 @@ fn frames_are_zeroed_distinct_and_run_out_without_panic() {
     for _ in 0..2 {
         let mut frames = Vec::new();
         while let Ok(frame) = frame::alloc(Account::KERNEL, Use::Kernel) {
-            // SAFETY: the frame is ours.
+            // SAFETY: the frame belongs to the test.
             let bytes = unsafe { std::slice::from_raw_parts_mut(frame.as_ptr(), PAGE_SIZE as usize) };
             assert!(bytes.iter().all(|&byte| byte == 0));
             bytes.fill(0xa5);
@@ -106,7 +106,7 @@ fn slabs_pack_and_give_frames_back() {
     assert!(objects.iter().all(|object| object.is_aligned(5)));
     // Any order of freeing works, and what comes again is zero.
     for (index, &object) in objects.iter().enumerate().filter(|(index, _)| index % 3 == 0) {
-        // SAFETY: the object is ours.
+        // SAFETY: the object belongs to the test.
         unsafe { crate::arch::phys_to_virt(object).write_bytes(index as u8, 32) };
         // SAFETY: as above, and freed once.
         unsafe { SLAB.free(object, account) };
@@ -114,7 +114,7 @@ fn slabs_pack_and_give_frames_back() {
     for _ in 0..100 {
         let object = SLAB.alloc(account).unwrap();
         assert!(objects.contains(&object));
-        // SAFETY: the object is ours.
+        // SAFETY: the object belongs to the test.
         let bytes = unsafe { std::slice::from_raw_parts(crate::arch::phys_to_virt(object), 32) };
         assert!(bytes.iter().all(|&byte| byte == 0));
     }
@@ -136,7 +136,7 @@ fn stable_slabs_keep_contents_and_spread_over_cache_sets() {
     let first_lines: HashSet<_> = objects.iter().map(|object| object.as_ptr() as usize % 4096 / 64).collect();
     assert_eq!(first_lines.len(), 56, "eight frames of seven objects meet in no cache set of a 4 KiB way");
     for object in &objects {
-        // SAFETY: the memory is ours.
+        // SAFETY: the memory belongs to the test.
         unsafe { object.as_ptr().write(Block([7; 64])) };
     }
     for &object in &objects {

@@ -58,7 +58,7 @@ pub struct Scheduler {
     pub ready: ReadyQueue,
     /// Running timeouts of this processor's threads.
     pub timeouts: Timeouts,
-    /// Whose timeslice is being used up.
+    /// The thread whose timeslice is being used up.
     slice_owner: Cell<Option<ThreadRef>>,
     /// When it ends.
     slice_end: Cell<Microseconds>,
@@ -76,7 +76,7 @@ pub struct Scheduler {
     delay_end: Cell<Microseconds>,
     /// The earlier end of these two.
     special_end: Cell<Microseconds>,
-    /// Whose running was ended by the end of a timeslice, until another thread is picked.
+    /// The thread that the end of a timeslice stopped, until another thread is picked.
     slice_loser: Cell<Option<ThreadRef>>,
 }
 
@@ -92,9 +92,9 @@ impl Scheduler {
 
     /// Where entry code finds the thread whose timeslice is being used up (0 = none).
     pub const SLICE_OWNER: usize = offset_of!(Self, slice_owner);
-    /// And when it ends.
+    /// Where entry code finds when that timeslice ends.
     pub const SLICE_END: usize = offset_of!(Self, slice_end);
-    /// And which thread has delayed its preemption (0 = none).
+    /// Where entry code finds the thread that has delayed its preemption (0 = none).
     pub const DELAYED: usize = offset_of!(Self, delayed);
 
     /// A scheduler without threads.

@@ -116,7 +116,7 @@ impl Scheduler {
     /// Gives `thread` a new total quantum, more than 0, in place of the rest of the old one.
     pub fn set_quantum(&self, thread: ThreadRef, quantum: Microseconds) {
         if self.metered.get().is_some_and(|metered| eq(metered, thread)) {
-            // Its metering begins again when it goes on.
+            // The thread's metering begins again when it goes on.
             self.metered.set(None);
             self.update_special();
         }

@@ -193,8 +193,8 @@ impl ReadyQueue {
         }
     }
 
-    /// `thread` has this priority from now on, and waits after those that have it, too. One that
-    /// has just come, or goes home, stays among those that do: it is still to be seen to.
+    /// `thread` has this priority from now on, and waits after the threads that have it already. A
+    /// thread that has just come, or goes home, stays in its ring: it is still to be served.
     pub fn change_priority(&self, thread: ThreadRef, priority: u8) {
         let moves = self.is_ready(thread);
         if moves {

@@ -185,7 +185,7 @@ impl Timeouts {
         }
         let end = first.waits_until();
         if end > at {
-            // Not before others that end earlier.
+            // The thread waits again, as others end earlier.
             self.insert(first, end);
             return Some(None);
         }

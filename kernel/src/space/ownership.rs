@@ -1,9 +1,9 @@
 //! Which space owns a space, and what follows from it (K13): which threads it can reach, what a
 //! foreign system call in it does, and what becomes of it when its owner dies.
 //!
-//! Owner and owned spaces are linked both ways, so that neither outlives what the other knows of
-//! it: a space that is destroyed leaves its owner's list, and its own owned spaces become
-//! [`Owner::Gone`]. The same holds for openings.
+//! Owner and owned spaces are linked both ways, so that no link outlives its space: a space that is
+//! destroyed leaves its owner's list, and its own owned spaces become [`Owner::Gone`]. The same
+//! holds for openings.
 //!
 //! A space with a quota of its own has it out of its owner's; one without counts at its owner's
 //! account (K4).
@@ -20,7 +20,7 @@ use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
 use crate::sync::{SharedFlag, SharedHalf, SharedRef, SharedWord};
 use crate::{arch, processor};
 
-/// Whose a space is, as one processor finds it.
+/// Which space owns a space, as one processor finds it.
 #[derive(Clone, Copy)]
 pub(super) enum Owner {
     /// It has no owner: an ordinary X.2 space.
@@ -65,7 +65,7 @@ pub struct Ownership {
     emulation_entry: SharedWord,
     sees_physical: SharedFlag,
     /// Whether entry code reports to the pagers and exception handlers that the kernel keeps: there
-    /// is an owner, and nothing to see to.
+    /// is an owner, and nothing that needs the general path.
     keeps_handlers: SharedFlag,
     /// The part of the quota that is taken out of the owner's.
     reserved: Cell<u64>,
@@ -133,7 +133,7 @@ impl Ownership {
 }
 
 impl Ownership {
-    /// Whose the space is now.
+    /// The space's owner now.
     #[inline]
     fn owner(&self) -> Owner {
         match self.owner.get() {
@@ -163,9 +163,9 @@ impl Space {
         self.ownership.owner.get().is_some_and(|owner| eq(owner, space))
     }
 
-    /// The space uses I/O ports: from now on entry code sees to the permission bitmap whenever it
-    /// leaves or enters it, on every processor before the first that fills its bitmap returns here.
-    /// (The root is what is told last.)
+    /// The space uses I/O ports: from now on entry code updates the permission bitmap whenever it
+    /// leaves or enters the space. Every processor does so before the first one that fills its
+    /// bitmap returns from here. (The word with the root is written last.)
     pub fn uses_ports(&'static self) {
         if !self.has_used_ports.get() || self.entry_root.get() & NO_ENTRY == 0 {
             let _control = CONTROL.lock();

@@ -43,7 +43,7 @@ impl RedirectorWord {
     /// The redirector with this id has gone. One step: another processor may be setting another
     /// one.
     pub fn forget(&self, id: u64) {
-        // That it is another one is no error.
+        // If another redirector is set by now, that is no error.
         let _ = self.0.compare_exchange(id, GONE, Ordering::AcqRel, Ordering::Relaxed);
     }
 }

@@ -10,7 +10,7 @@ use super::{SEVERAL, SharedWord};
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Point {
-    /// An object has left, and is in no mailbox yet.
+    /// An object has left its processor, and is in no mailbox yet.
     Post = 1,
     /// Objects have been taken out of a mailbox, and wait to be admitted.
     Admit,

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, 
 pub struct SharedRef<T: 'static>(AtomicPtr<T>);
 
 impl<T> SharedRef<T> {
-    /// None.
+    /// An empty reference.
     pub const fn new() -> Self {
         Self(AtomicPtr::new(null_mut()))
     }

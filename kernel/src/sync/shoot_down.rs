@@ -49,7 +49,7 @@ impl ActiveRoot {
     #[inline]
     pub fn is_held(&self, root: u64) -> bool {
         // Acquire: a processor that is seen to use another one has either left this one, or says in
-        // the other word that it has not. In this order, which is not that of the writes.
+        // `leaving` that it has not. `leaving` is read after `active`, and written before it.
         self.active.load(Ordering::Acquire) == root || self.leaving.load(Ordering::Acquire) == root
     }
 

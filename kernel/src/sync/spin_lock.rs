@@ -45,7 +45,7 @@ impl<T> SpinLock<T> {
     #[inline]
     pub fn lock(&self) -> SpinLockGuard<'_, T> {
         if SEVERAL {
-            // Acquire: what the last holder wrote is visible to us.
+            // Acquire: what the last holder wrote is visible to this one.
             while self
                 .locked
                 .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
@@ -152,7 +152,7 @@ impl<T> DerefMut for SpinLockGuard<'_, T> {
 
 impl<T> Drop for SpinLockGuard<'_, T> {
     fn drop(&mut self) {
-        // Release: the next holder sees what we wrote.
+        // Release: the next holder sees what this one wrote.
         self.lock.locked.store(false, Ordering::Release);
     }
 }

@@ -15,13 +15,13 @@ use loom::{
 pub struct Walks(AtomicU32);
 
 impl Walks {
-    /// None.
+    /// No walk yet.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// None.
+    /// No walk yet.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(AtomicU32::new(0))

@@ -206,8 +206,8 @@ fn perform(current: ThreadRef, request: &Request<'_>) -> Next {
         if thread.space.get().is_some_and(Space::is_owned) {
             thread.set_pager(request.pager);
         } else {
-            // Not the kernel's copy: it must not hold a program's choice when the space is given an
-            // owner (K13).
+            // The kernel's copy is not set: it must not hold a program's choice when the space is
+            // given an owner (K13).
             block.write(utcb::PAGER, request.pager.raw());
         }
     }

@@ -175,8 +175,8 @@ fn read_item(own: &Space, address: u64) -> MapItem {
     MapItem { target, control, source, answer: 0 }
 }
 
-/// Keeps the item that gives way to an interrupt, as other threads can change what lies in memory:
-/// in the registers that the call destroys anyway.
+/// Keeps the item that gives way to an interrupt in the registers that the call destroys anyway, as
+/// other threads can change what lies in memory.
 fn keep_item(current: ThreadRef, item: &MapItem) {
     let registers = &current.registers;
     registers.rax().set(item.target);

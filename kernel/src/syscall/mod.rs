@@ -55,7 +55,7 @@ const CALLS: usize = 14;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Call {
-    /// Ipc and Lipc, whose stub is the same.
+    /// Ipc and Lipc, which have the same stub.
     Ipc,
     /// ExchangeRegisters.
     ExchangeRegisters,

@@ -12,7 +12,7 @@ use crate::thread::table::threads;
 use crate::thread::{Found, ThreadRef};
 use crate::{arch, interrupt, mapping};
 
-/// A call whose caller may make it and whose values are right.
+/// A valid call: the caller may make it, and its values are right.
 enum Request {
     Information(SpaceRef),
     Owner(SpaceRef, Option<SpaceRef>),

@@ -19,7 +19,7 @@ use crate::thread::{Continuation, Found, Here, ThreadRef, Utcb, Work, ipc, lifec
 /// UtcbLocation "unchanged".
 const UNCHANGED: u64 = u64::MAX;
 
-/// A call whose parameters are right.
+/// A valid call: its parameters are right.
 enum Request<'entry> {
     /// An interrupt gets a handler, or none.
     Associate(&'static Interrupt, Option<Found>),
@@ -287,7 +287,7 @@ fn decode_thread<'entry>(
         return decode_creation(current, id, specifier, scheduler, pager, location);
     };
     if thread.found_id().is_nil() {
-        // Its deletion is under way.
+        // The thread's deletion is under way.
         return Err(ErrorCode::InvalidThread);
     }
     let found = Found::new(thread);

@@ -132,7 +132,7 @@ fn decode_image(
     if thread.extended_state.get().is_none() {
         let state = mapping::or_from_spare(|| arch::allocate_extended_state(thread.account.get()));
         let state = state.map_err(|_| ErrorCode::NoMemory)?;
-        // Its registers hold the initial state; the processor must learn that there is an area now.
+        // The new area holds the initial state; the processor must learn that there is an area now.
         lifecycle::forget_loaded(thread);
         thread.extended_state.set(Some(state));
     }

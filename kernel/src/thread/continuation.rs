@@ -39,7 +39,7 @@ pub enum IpcKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Continuation {
-    /// Not activated: it has no UTCB and never runs.
+    /// The thread is not activated: it has no UTCB and never runs.
     Inactive,
     /// Runs at user level with the registers in its TCB.
     ReturnToUser,

@@ -57,7 +57,8 @@ pub fn allocate(account: Account, pager: ThreadId, here: u16) -> Result<ThreadRe
     Ok(begin(place, account, pager, here))
 }
 
-/// As [`allocate`], if a TCB is at hand and paid for just so. `None` says nothing.
+/// As [`allocate`], but other functions are called only where that is seldom needed. `None` does
+/// not mean that there is no memory: [`allocate`] may still succeed.
 #[inline(always)]
 pub fn allocate_at_hand(account: Account, pager: ThreadId, here: u16) -> Option<ThreadRef> {
     // SAFETY: as in `allocate`.
@@ -305,7 +306,7 @@ pub fn other_processors() -> u16 {
 /// Goes on with the end of an id (nil: it has only moved), on each processor in turn: partners
 /// learn of it, schedulers' roles end, and a thread that is deleted disappears with all it had.
 /// Returns the number of the thread to look at next if it was interrupted. A thread that is under
-/// way sees to it itself when it arrives.
+/// way looks for itself when it arrives.
 ///
 /// Another call may have given the id to a thread again meanwhile. Then no thread is told that the
 /// id is gone: a thread that waits for it waits for one that exists, and may have begun after the

@@ -234,7 +234,8 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
     processor::this().scheduler.ready.remove(thread);
     thread.set_home(processor);
     match thread.continuation() {
-        // Where it stands in a queue, or in the middle of something: it goes home from there.
+        // Elsewhere the thread stands in a queue, or is in the middle of something: it goes home
+        // from there.
         Continuation::Inactive => {}
         Continuation::Receive(_) if queued => processor::this().scheduler.make_ready(thread),
         Continuation::Receive(kind) if awaits_caller(thread) && may_wait_away(thread, kind) => {

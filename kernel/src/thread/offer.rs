@@ -6,8 +6,8 @@ use x2::ThreadId;
 
 use super::IpcKind;
 
-/// Whose message a waiting thread takes on the fast path. It may take others' too, on the general
-/// path.
+/// The sender whose message a waiting thread takes on the fast path. It may take messages of
+/// others, too, on the general path.
 ///
 /// The upper bits say in which IPC (no thread's id has them): the two highest are 0 in an Ipc, 1 in
 /// one whose wait ends by itself some time, 3 for the answer to a foreign system call, 2 for that
@@ -33,7 +33,7 @@ impl Offer {
     /// The message of any sender, in an Ipc with a receive timeout.
     const TIMED_FROM_ANY: u64 = Self::TIMED;
 
-    /// That of `sender` (or anythread), in an Ipc.
+    /// The message of `sender` (or anythread), in an Ipc.
     pub const fn message_from(sender: ThreadId) -> Self {
         Self(sender.raw())
     }

@@ -14,7 +14,7 @@ use crate::sync::SEVERAL;
 
 /// The part of a TCB that belongs to its partner's queue of senders.
 pub struct SendNode {
-    /// The thread whose queue this is.
+    /// The thread that this node's thread waits to send to.
     receiver: Cell<Option<ThreadRef>>,
     next: Cell<Option<ThreadRef>>,
     previous: Cell<Option<ThreadRef>>,
@@ -35,7 +35,7 @@ impl SendNode {
         }
     }
 
-    /// The thread in whose queue this one waits.
+    /// The thread that this one waits to send to.
     #[inline]
     pub fn receiver(&self) -> Option<ThreadRef> {
         self.receiver.get()

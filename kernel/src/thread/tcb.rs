@@ -36,11 +36,11 @@ pub mod flag {
     pub const HALTED: u8 = 1 << 0;
     /// The pending send is propagated: its originator is `virtual_sender`.
     pub const PROPAGATED: u8 = 1 << 1;
-    /// Its send has found the receiver not waiting, where that is located: it now goes to wait at
-    /// the receiver's home.
+    /// The thread's send has found the receiver not waiting, where that is located: the thread now
+    /// goes to wait at the receiver's home.
     pub const WAITS_AT_HOME: u8 = 1 << 2;
-    /// Its propagated send has set out for where the originator is located. Threads that have met
-    /// it there read this.
+    /// The thread's propagated send has set out for where the originator is located. Threads that
+    /// have met it there read this.
     pub const SAW_ORIGINATOR: u8 = 1 << 5;
     /// The propagated send need not look for its originator any more: it has met it, or was where
     /// it lives.
@@ -65,7 +65,7 @@ pub mod mark {
 
 /// What a thread has to attend to before it returns to user level.
 pub mod pending {
-    /// Its total quantum is used up: it tells its scheduler and stops (X.2 rule 3.19).
+    /// The thread's total quantum is used up: it tells its scheduler and stops (X.2 rule 3.19).
     pub const OUT_OF_QUANTUM: u8 = 1 << 0;
     /// It has told so: it waits for a new total quantum.
     pub const STOPPED: u8 = 1 << 1;
@@ -132,8 +132,8 @@ pub struct Tcb {
     pub utcb: SharedRef<Utcb>,
     /// Threads waiting to send to this one. The home processor's.
     pub senders: SendQueue,
-    /// Whose message the thread takes on the fast path. Withdrawn whenever anything changes that
-    /// the fast path relies on.
+    /// The sender whose message the thread takes on the fast path. Withdrawn whenever anything
+    /// changes that the fast path relies on.
     ///
     /// While there is one it stands for the continuation `Receive` (the field then says
     /// `ReturnToUser`), the partner, and how the thread entered: so a fast path changes one word of
@@ -432,7 +432,7 @@ impl Tcb {
         self.partner.set(partner);
     }
 
-    /// Whose message the thread takes on the fast path.
+    /// The sender whose message the thread takes on the fast path.
     #[inline]
     pub fn offer(&self) -> Offer {
         self.offer.get()

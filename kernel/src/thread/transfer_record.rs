@@ -15,7 +15,7 @@ use crate::space::Space;
 /// threads.)
 #[derive(Clone, Copy, Default)]
 pub enum Work {
-    /// None is interrupted.
+    /// No call is interrupted.
     #[default]
     Idle,
     /// Unmap: the message register whose fpage is half done.
@@ -40,7 +40,7 @@ pub enum Work {
         delete: bool,
         /// A space that the thread has left as its last one.
         left: Option<&'static Space>,
-        /// How many other processors are still to be visited.
+        /// How many other processors the thread has still to go to.
         processors: u16,
     },
     /// SpaceControl tells the threads of a space, which may be gone by now, that its redirector has
@@ -50,7 +50,7 @@ pub enum Work {
         space: &'static Space,
         /// First thread number not looked at yet.
         next: u32,
-        /// How many other processors are still to be visited.
+        /// How many other processors the thread has still to go to.
         processors: u16,
         /// The thread that began it was deleted, and ThreadControl goes on with it.
         inherited: bool,
@@ -110,13 +110,13 @@ impl StringProgress {
 /// What a thread was doing that tells its pager of a page missing in a transfer.
 #[derive(Clone, Copy)]
 pub struct Outer {
-    /// Its part in the transfer.
+    /// The thread's part in the transfer.
     pub continuation: Continuation,
-    /// The other side.
+    /// The other side of the transfer.
     pub peer: ThreadRef,
-    /// Its partner.
+    /// The thread's partner.
     pub partner: ThreadId,
-    /// Its receive phase.
+    /// The source of the thread's receive phase.
     pub receive_from: ThreadId,
     /// The receive phase's timeout.
     pub receive_timeout: u16,

@@ -12,13 +12,13 @@ use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub struct Wanted(AtomicU64);
 
 impl Wanted {
-    /// None.
+    /// No event is wanted.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// None.
+    /// No event is wanted.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self(AtomicU64::new(0))

@@ -4,8 +4,8 @@
 //! That processor gives it away by [`Location::leave`] and then [`Mailbox::post`]; the next one
 //! takes the whole mailbox and confirms each object with [`Location::arrive`]. Nothing else changes
 //! a location, except the holder of a [`Claim`] on an idle processor, in its place. So a processor
-//! that finds an object *here* keeps it for as long as it wants, and whatever another location says
-//! is only a hint of where to ask next.
+//! that finds an object *here* keeps it for as long as it wants, and a location that names another
+//! processor is only a hint of where to ask next.
 //!
 //! | what happens at the same time | how it is resolved |
 //! |---|---|
@@ -81,7 +81,7 @@ impl Location {
 
     /// The owner gives the object away: only its node may be touched from now on, by
     /// [`Mailbox::post`]. The holder of a [`Claim`] gives an object of the idle processor to that
-    /// processor, so that it hears of it.
+    /// processor, so that that processor learns of it.
     pub fn leave(&self, to: u16) {
         // Relaxed: the mailbox publishes the object; a thread that reads this early waits at `to`
         // for it.

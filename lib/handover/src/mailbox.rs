@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicPtr, Ordering};
 
-/// The part of an object with which it lies in a mailbox. An object is in one mailbox at a time.
+/// The part of an object that links it into a mailbox. An object is in one mailbox at a time.
 #[derive(Debug)]
 pub struct Node {
     /// In a mailbox: what was posted before. In [`Letters`] that are in order: what was posted
@@ -81,7 +81,7 @@ impl Mailbox {
         !self.latest.load(Ordering::Relaxed).is_null()
     }
 
-    /// Takes what is there. Only by the mailbox's processor.
+    /// Takes everything out of the mailbox. Only the mailbox's processor may do so.
     #[inline]
     pub fn take(&self) -> Letters {
         // Acquire: with it come the objects' states.
@@ -95,18 +95,19 @@ impl Default for Mailbox {
     }
 }
 
-/// What was taken out of a mailbox, and comes out of this in the order in which it was posted. A
+/// What was taken out of a mailbox. It comes out of this in the order in which it was posted. A
 /// node that has been handed out is in no list any more.
 #[derive(Debug)]
 pub struct Letters {
-    /// As in the mailbox, the latest first: not in order yet, and posted before those that are.
+    /// Nodes that are not in order yet, the latest first, as in the mailbox. They were posted
+    /// before those that are in order.
     stacked: *mut Node,
     /// In order.
     next: *mut Node,
 }
 
 impl Letters {
-    /// No letters.
+    /// No nodes.
     pub const fn new() -> Self {
         Self { stacked: null_mut(), next: null_mut() }
     }
@@ -117,7 +118,7 @@ impl Letters {
         self.stacked.is_null() && self.next.is_null()
     }
 
-    /// Takes the letter if it is the only one that was in the mailbox.
+    /// Takes the node if it is the only one that was in the mailbox.
     #[inline]
     pub fn take_only(&mut self) -> Option<&'static Node> {
         // SAFETY: nodes are 'static.
@@ -129,11 +130,11 @@ impl Letters {
         })
     }
 
-    /// Puts up to `count` letters in order. A caller with many letters does not put all in order in
-    /// one go. Returns whether all are.
+    /// Puts up to `count` nodes in order. A caller with many nodes does not put all in order in one
+    /// go. Returns whether all are in order.
     pub fn put_in_order(&mut self, count: usize) -> bool {
         for _ in 0..count {
-            // SAFETY: nodes are 'static, and those taken are ours.
+            // SAFETY: nodes are 'static, and those taken belong to this list.
             let Some(node) = (unsafe { self.stacked.as_ref() }) else { break };
             let earlier = node.next.load(Ordering::Relaxed);
             node.next.store(self.next, Ordering::Relaxed);
@@ -152,7 +153,7 @@ impl Default for Letters {
 impl Iterator for Letters {
     type Item = &'static Node;
 
-    /// The first of the letters, all of which are put in order if they are not yet.
+    /// The first of the nodes, all of which are put in order if they are not yet.
     fn next(&mut self) -> Option<&'static Node> {
         self.put_in_order(usize::MAX);
         // SAFETY: nodes are 'static.

@@ -72,7 +72,7 @@ impl Object {
     }
 }
 
-/// Processors, the one target, and how many visitors are not done.
+/// The processors, the one target, and how many objects have not done their work at it.
 struct Machine {
     mailboxes: Vec<Mailbox>,
     target: &'static Object,
@@ -231,7 +231,7 @@ fn loom_an_object_has_one_owner() {
                 thread::yield_now();
             }
         });
-        // After the other has begun, so that only the mailbox orders the two.
+        // This is done after the other thread has begun, so that only the mailbox orders the two.
         object.change(|state| state.moves = 1);
         object.location.leave(1);
         sent.post(&[&object.node]);
@@ -258,7 +258,7 @@ fn loom_two_post_at_once() {
     });
 }
 
-/// A processor that stops polling and goes to sleep is woken, or has seen the letter.
+/// A processor that stops polling and goes to sleep is woken, or has seen what was posted.
 #[test]
 fn loom_no_letter_is_slept_over() {
     loom::model(|| {
@@ -282,7 +282,7 @@ fn loom_no_letter_is_slept_over() {
 }
 
 /// Something that has happened to an object happens again while its owner is giving it back: it is
-/// seen to, once.
+/// handled, once.
 #[test]
 fn loom_what_happens_again_is_seen_to_once() {
     loom::model(|| {

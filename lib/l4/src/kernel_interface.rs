@@ -21,7 +21,7 @@ pub struct KernelInterface {
 /// Executes the KernelInterface instruction (`lock; nop`): a trap, so programs do it once.
 pub fn kernel_interface() -> KernelInterface {
     let (base, api_version, api_flags, kernel_id);
-    // SAFETY: the kernel changes only these four registers and reads no memory of ours.
+    // SAFETY: the kernel changes only these four registers and reads no memory of the program.
     unsafe {
         core::arch::asm!(
             ".byte 0xf0, 0x90",

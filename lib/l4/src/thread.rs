@@ -12,7 +12,7 @@ pub(crate) fn check(result: u64) -> Result<()> {
     if result == 0 { Err(utcb::error_code()) } else { Ok(()) }
 }
 
-/// Arguments of ThreadControl besides the thread itself; the default changes nothing.
+/// Arguments of ThreadControl in addition to the thread itself; the default changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadControl {
     /// A thread of the space that the thread shall be in; nil deletes.

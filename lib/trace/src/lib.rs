@@ -77,7 +77,7 @@ events! {
     20 Bounce "bounce" ("number", "ip");
     /// A device's interrupt.
     24 Interrupt "interrupt" ("line", "handler");
-    /// Its handler has acknowledged it.
+    /// The interrupt's handler has acknowledged it.
     25 Acknowledge "acknowledge" ("line", "");
     /// The timer was set.
     26 TimerSet "timer-set" ("deadline", "");

@@ -57,7 +57,7 @@ impl ExchangeControl {
         self.0
     }
 
-    /// Both sets of bits.
+    /// The bits of both sets.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -137,7 +137,7 @@ const fn half(word: u64, low: u32) -> Option<u16> {
 pub struct TimeControl(u64);
 
 impl TimeControl {
-    /// Neither is changed.
+    /// Neither of the two lengths is changed.
     pub const UNCHANGED: Self = Self(UNCHANGED);
 
     /// The control word with this raw value.

@@ -76,7 +76,7 @@ pub fn stop_others() -> bool {
     false
 }
 
-/// The others execute when the test says so.
+/// The other processors execute when the test says so.
 pub fn resume_others() {}
 
 /// The model has no other processors to stop.

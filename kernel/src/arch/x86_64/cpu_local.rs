@@ -47,7 +47,7 @@ pub struct CpuLocal {
     pub processor: Processor,
     /// The vector of the interrupt that ended the last [`super::wait_for_interrupt`]; 0 = none.
     pub(super) idle_vector: Cell<u32>,
-    /// Whose ports the task state's bitmap opens.
+    /// The space whose ports the task state's bitmap opens.
     pub(super) ports: ports::Owner,
 }
 

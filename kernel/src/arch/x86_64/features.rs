@@ -42,7 +42,7 @@ bitflags! {
         const ENHANCED_IBRS = 1 << 13;
         /// Automatic IBRS, AMD's form of the same protection.
         const AUTOMATIC_IBRS = 1 << 14;
-        /// Not vulnerable to Meltdown, by its own word or by its maker.
+        /// Not vulnerable to Meltdown, by CPUID or because of its maker.
         const NO_MELTDOWN = 1 << 15;
         /// The time-stamp counter can be set by a difference.
         const TSC_ADJUST = 1 << 16;

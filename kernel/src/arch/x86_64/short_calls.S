@@ -102,7 +102,7 @@ fast_exchange:
     mov     rsp, gs:[{current}]
     test    rax, rax
     jz      not_at_once
-    // The other form of its id.
+    // The other form of the thread's id.
     mov     rcx, [rax + {id}]
     test    byte ptr [rsp + {message} + 8], 0x3f
     cmovnz  rcx, [rax + {local_id}]
@@ -196,7 +196,7 @@ fast_map:
     mov     [rsp + {r8}], rdx
     return_result
 2:  mov     [rsp + {message} + 8], rax
-// The other registers are saved: the call goes on as any.
+// The other registers are saved: the call goes on like any other.
 not_at_once:
     mov     rax, gs:[{scratch}]
     mov     [rsp + {rsp}], rax

@@ -15,7 +15,7 @@ pub(super) const SIZE: u64 = 32 << 10;
 /// as the last its data.
 pub(super) const PER_PROCESSOR: u32 = 8;
 pub(super) const SLOT: u64 = 2 * SIZE;
-/// Above the top of a stack: whose it is.
+/// Above the top of a stack: the processor-local data of its processor.
 const HEADER: u64 = 16;
 
 /// End of the last mapped stack's slot; processors' stacks are mapped in the order of their
@@ -52,7 +52,7 @@ pub(super) fn area<T>(number: u32) -> *mut T {
     slot(number, PER_PROCESSOR - 1) as *mut T
 }
 
-/// Notes whose stack it is whose top is `top`.
+/// Notes that the stack with this top belongs to the processor with this local data.
 pub(super) fn set_owner(top: u64, owner: *const CpuLocal) {
     // SAFETY: the header above the top is mapped and used for nothing else.
     unsafe { (top as *mut *const CpuLocal).write(owner) }

@@ -71,7 +71,7 @@ pub fn resume_others() {
     await_others(here(), |stopped_at| stopped_at.load(Ordering::Acquire) == 0);
 }
 
-/// The other processors, and where each has been stopped, if it has.
+/// The other processors, and where each has been stopped, if it has stopped.
 pub fn stopped_others() -> impl Iterator<Item = (u32, Option<u64>)> {
     others(here()).map(|number| {
         let stopped_at = STOPPED_AT[number as usize].load(Ordering::Relaxed);

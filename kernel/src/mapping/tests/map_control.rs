@@ -50,7 +50,7 @@ fn runs_are_mapped_with_exact_rights_and_counted() {
     assert_eq!(world.item(MapOperation::Map, 0x5000, 12, RW, 3, GIB + 0x1000) >> 32, 3);
     assert_eq!(world.at(2, 0x7000), Some((GIB + 0x3000, RW)));
     assert_eq!(world.at(2, 0x8000), None);
-    // Again with fewer rights, and others: exactly these.
+    // The item again with fewer rights, and then with others: the page has exactly these.
     assert_eq!(world.item(MapOperation::Map, 0x6000, 12, R, 1, GIB + 0x2000) >> 32, 1);
     assert_eq!(world.at(2, 0x6000), Some((GIB + 0x2000, R)));
     world.item(MapOperation::Map, 0x6000, 12, Rights::READ_EXECUTE, 1, GIB + 0x2000);

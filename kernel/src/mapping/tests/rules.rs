@@ -79,7 +79,7 @@ fn rule_7_34_rights_are_those_of_both_and_add_up() {
     world.map(0, GIB, 1, GIB, 12, RX);
     assert_eq!(world.map(1, GIB, 2, 0x5000, 12, RW).rights(), R);
     assert_eq!(world.at(2, 0x5000), Some((GIB, R)));
-    // Again, with more, from the same parent: both.
+    // The item again, with more rights, from the same parent: the page has both sets.
     assert_eq!(world.map(1, GIB, 2, 0x5000, 12, RX).rights(), RX);
     assert_eq!(world.at(2, 0x5000), Some((GIB, RX)));
     // With less: nothing is taken away.
@@ -104,7 +104,7 @@ fn rule_7_34_more_rights_on_a_part_of_a_large_page() {
     assert_eq!(world.at(2, 0x20_3000), Some((GIB + 0x3000, RW)));
     assert_eq!(world.at(2, 0x20_4000), Some((GIB + 0x4000, R)));
     assert_eq!(world.page_bits(2, 0x20_3000), 12);
-    // And the other way round: the small page keeps its rights.
+    // The other way round: the small page keeps its rights.
     world.map(1, GIB, 2, 0x20_0000, 21, RX);
     assert_eq!(world.at(2, 0x20_3000), Some((GIB + 0x3000, RWX)));
     assert_eq!(world.at(2, 0x20_4000), Some((GIB + 0x4000, RX)));
@@ -502,7 +502,7 @@ fn rule_8_6_pieces_of_a_large_page_keep_their_own_status() {
     assert_eq!(world.status(1, GIB + 0x4000, 12), NONE);
     assert_eq!(world.status(1, GIB + 0x3000, 12), RW);
     assert_eq!(world.status(1, GIB, 21), NONE);
-    // Its own accesses are known of the whole page only.
+    // The holder's own accesses are known of the whole page only.
     world.touch(1, GIB + 0x9000, Rights::WRITE);
     assert_eq!(world.status(1, GIB + 0x4000, 12), RW);
     assert_eq!(world.status(1, GIB, 21), RW);
@@ -592,7 +592,7 @@ fn sigma0_has_everything_but_the_kernels_memory() {
     sigma0.set_areas(Some(Region { base: 0x7000_0000, size_log2: 12 }), None);
     assert_eq!(sigma0_fault(sigma0, VirtAddr::new(0x7000_0000)), Ok(false), "its KIP is not memory");
     assert_eq!(sigma0_fault(sigma0, VirtAddr::new(0x7000_1000)), Ok(true));
-    // Nor can it give it away.
+    // sigma0 cannot give the kernel's memory away, either.
     world.map(0, 0, 1, 0, 30, RWX);
     assert_eq!(world.at(1, KERNEL.start.value()), None);
     assert_eq!(world.at(1, KERNEL.end.value()), Some((KERNEL.end.value(), RWX)));

@@ -76,7 +76,7 @@ fn whoever_lacks_memory_gets_the_spare_tables() {
     world.map(0, GIB, 1, 600 * GIB, 12, RWX);
     assert_eq!(used(&world, 1), before + TABLES);
     check(&world.spaces, &[GIB]);
-    // Also another's.
+    // The spare table of another space is given back, too.
     map_and_unmap(&world, 2, PLACE);
     let other = used(&world, 2);
     assert!(or_from_spare(|| Err::<(), _>(OutOfMemory)).is_err() && !give_back());

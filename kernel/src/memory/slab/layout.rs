@@ -102,7 +102,7 @@ impl Layout {
         unsafe { &*word.cast::<AtomicU16>() }
     }
 
-    /// Where an object at hand says which is the next, in a stable slab.
+    /// Where an object at hand names the next one, in a stable slab.
     #[inline(always)]
     pub(super) fn next_at_hand(self, object: PhysAddr) -> &'static AtomicU64 {
         let word = arch::phys_to_virt(object.offset(u64::from(self.link_at)));

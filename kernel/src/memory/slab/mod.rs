@@ -13,8 +13,8 @@
 //! inside each, for which the frames count it as in use.
 //!
 //! *Nodes* (see `node`): each has its frames. The slab has the list of one node at hand, and
-//! changes it when an object of another is wanted. A frame's record says in whose list it is: the
-//! node for which it was taken, even if its memory is another's.
+//! changes it when an object of another is wanted. A frame's record says in which node's list it
+//! is: the node for which it was taken, even if its memory is another node's.
 //!
 //! *Colouring*: where objects do not fill a frame, frames start them at different cache lines; a
 //! stable slab of 512-byte objects uses seven per frame in order to have eight colours, so that the
@@ -55,7 +55,7 @@ struct State {
     /// The frames of `node`.
     here: Frames,
     node: u8,
-    /// Those of the other nodes; what stands here about `node` means nothing.
+    /// The frames of the other nodes; what stands here about `node` means nothing.
     others: [Frames; MAX_NODES],
     /// The first object at hand; 0 = none.
     at_hand: PhysAddr,
@@ -311,8 +311,8 @@ impl Slab {
         Ok(())
     }
 
-    /// The list at hand is empty: takes a frame, or if there is none has the list of another node
-    /// at hand.
+    /// The list at hand is empty: takes a frame, or if there is none brings the list of another
+    /// node to hand.
     #[cold]
     fn grow(&self, state: &mut State, account: Account) -> Result<(), OutOfMemory> {
         match frame::take_near(state.node, account, self.usage) {
@@ -407,7 +407,7 @@ impl State {
         object
     }
 
-    /// Has an object that is freed at hand.
+    /// Puts an object that is freed into the list at hand.
     #[inline(always)]
     fn keep_at_hand(&mut self, layout: Layout, object: PhysAddr) {
         layout.next_at_hand(object).store(self.at_hand.value(), Ordering::Relaxed);
@@ -429,7 +429,7 @@ impl State {
         if node == usize::from(self.node) { &mut self.here } else { &mut self.others[node] }
     }
 
-    /// Has the frames of `node` at hand.
+    /// Brings the frames of `node` to hand.
     fn turn_to(&mut self, node: u8) {
         if node != self.node {
             self.others[usize::from(self.node)] = self.here;

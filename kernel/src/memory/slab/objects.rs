@@ -1,4 +1,4 @@
-//! Slabs of objects of a type, and what a stable one of them has at hand.
+//! Slabs of objects of one type, and the list at hand of a stable one of them.
 
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -143,8 +143,8 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     }
 }
 
-/// Has an object of the stable slab at this address at hand, where none is, for `account`, which
-/// has paid for it. Returns 0 if there is no memory; what was paid is put back.
+/// Fills the list at hand of the stable slab at this address, which is empty, with an object for
+/// `account`, which has paid for it. Returns 0 if there is no memory; what was paid is put back.
 #[cold]
 extern "C" fn bring_to_hand(slab: u64, account: u64) -> u64 {
     let account = Account::numbered(account as u16);

@@ -1,7 +1,7 @@
 //! How IPC ends that does not come to its end: timeouts, cancellation, and partners that disappear.
 //!
-//! None of the threads concerned is current, except where a function says so: the current thread is
-//! doing something else, and its own IPC is not in progress.
+//! No thread that a function here is called for is current, except where the function says so: the
+//! current thread is doing something else, and its own IPC is not in progress.
 
 use x2::{IpcErrorKind, MessageTag, ThreadId};
 

@@ -36,7 +36,7 @@ impl Origin {
 
 /// What a receiver does after its message has arrived.
 pub(super) enum Received {
-    /// Its receive phase is over.
+    /// The receive phase is over.
     Over,
     /// It awaits another message (a wrong start message).
     Again,

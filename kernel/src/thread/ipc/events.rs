@@ -18,8 +18,8 @@ pub(super) fn deliver_interrupt(thread: ThreadRef, kind: IpcKind, interrupt: &'s
     complete::return_user(thread, x2::protocol::INTERRUPT_TAG, interrupt.id());
 }
 
-/// Ends `thread`'s receive phase with its pending notification, if there is one and it takes it: an
-/// open receive of the thread's own whose BR0 says so (K15).
+/// Ends `thread`'s receive phase with its pending notification, if there is one that the thread
+/// accepts: the receive must be an open one of the thread's own, and BR0 must say so (K15).
 pub(super) fn take_notification(thread: ThreadRef, kind: IpcKind) -> bool {
     // Relaxed: only the home processor takes bits; a bit that comes later finds the thread
     // receiving.

@@ -1,12 +1,11 @@
 //! IPC: the one way in which threads, interrupts and the kernel's own protocols talk (X.2 rules 7).
 //!
 //! An IPC is an optional send phase and an optional receive phase. Each phase is a step of the
-//! thread's
-//! [`Continuation`]: it runs to its end in one go, waits for a partner, or gives way to an interrupt between two pages
-//! of a map item. The current thread drives its own phases; when it serves a waiting sender it also
-//! ends that sender's send phase and puts it into its receive phase (the transition is atomic, rule
-//! 7.1), but whatever that thread then finds waiting it handles when it runs itself, so that no
-//! entry into the kernel chains through many threads.
+//! thread's [`Continuation`]: it runs to its end in one go, waits for a partner, or gives way to an
+//! interrupt between two pages of a map item. The current thread drives its own phases; when it
+//! serves a waiting sender it also ends that sender's send phase and puts it into its receive phase
+//! (the transition is atomic, rule 7.1), but senders that wait for that thread are served only when
+//! it runs itself, so that no entry into the kernel chains through many threads.
 //!
 //! | file | what |
 //! |------|------|
@@ -147,7 +146,7 @@ pub fn await_start(thread: ThreadRef, pager: ThreadId) {
 #[inline(always)]
 pub fn await_first_start(thread: ThreadRef, pager: ThreadId) {
     debug_assert!(pager.is_global() && thread.is_home());
-    // Its scheduler is marked already.
+    // The thread's scheduler is marked already.
     if pager != thread.scheduler.get()
         && let Some(pager) = threads().find(pager)
     {
@@ -157,7 +156,7 @@ pub fn await_first_start(thread: ThreadRef, pager: ThreadId) {
 }
 
 /// Goes on with an IPC of the current thread that gave way to an interrupt, or whose receive phase
-/// was left to it.
+/// is still to be done.
 pub fn resume(current: ThreadRef) -> Next {
     if current.continuation() == Continuation::ResumeTransfer {
         transfer_fault::restore(current);
@@ -186,8 +185,8 @@ pub fn transfer_continuation(thread: ThreadRef) -> Option<Continuation> {
     transfer_fault::outer(thread).map(|outer| outer.continuation)
 }
 
-/// The two threads of a transfer in which one is telling its pager of a missing page: that one's
-/// other side.
+/// The other side of `thread`'s transfer, if `thread` is telling its pager of a page that is
+/// missing in it.
 pub fn transfer_peer(thread: ThreadRef) -> Option<ThreadRef> {
     transfer_fault::outer(thread).map(|outer| outer.peer)
 }

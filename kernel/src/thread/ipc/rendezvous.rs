@@ -63,7 +63,7 @@ fn may_meet(thread: ThreadRef, kind: IpcKind, partner: &Partner) -> bool {
 
 /// What `id` names as the source of a receive phase.
 pub(super) fn source(thread: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<Partner> {
-    // A redirector answers in its own name, whomever the program reaches (X.2 rule 6.12).
+    // A redirector answers in its own name, whichever thread the program reaches (X.2 rule 6.12).
     let is_redirector = |partner: &Partner| match partner {
         Partner::Thread(partner) => {
             let redirector = thread.space.get().and_then(Space::redirector);
@@ -126,7 +126,8 @@ pub fn reaches_directly(thread: ThreadRef, partner: ThreadRef) -> bool {
 /// sender's name.
 const LONGEST_CHAIN: usize = 16;
 
-/// Whether `thread` is the redirector of `originator`'s space, or of that one's, and so on.
+/// Whether `thread` is the redirector of `originator`'s space, or the redirector of that
+/// redirector's space, and so on.
 fn redirects_for(thread: ThreadRef, originator: ThreadRef) -> bool {
     let next = |of: &Found| of.space().and_then(Space::redirector);
     let chain = core::iter::successors(next(&Found::new(originator)), next);

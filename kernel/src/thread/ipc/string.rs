@@ -3,8 +3,8 @@
 //!
 //! Both page tables are walked in software, page by page (K3); the bytes go through the direct map.
 //! Descriptors and pointers are the users' words, which other threads of theirs can change at any
-//! time: they are read again at each step, and nothing is believed of them but where the step looks
-//! next, within the message and buffer registers.
+//! time: they are read again at each step, and they decide nothing but where the step looks next,
+//! within the message and buffer registers.
 
 use x2::message::{BUFFER_REGISTERS, StringDescriptor, TypedItemKind};
 use x2::{IpcErrorKind, Rights, utcb};

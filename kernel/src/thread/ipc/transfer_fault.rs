@@ -64,7 +64,7 @@ fn limit(sender: ThreadRef, receiver: ThreadRef) -> Limit {
 }
 
 /// The failure of a transfer whose faults take too long, for the sender. X.2 rule 7.24: error 5 for
-/// whose timeout it was.
+/// the thread whose timeout it was.
 fn timeout(limit: Limit, moved: u64) -> Failure {
     let kind = if limit.receivers { IpcErrorKind::XferTimeoutPartner } else { IpcErrorKind::XferTimeoutOwn };
     Failure { offset: moved, ..Failure::new(kind) }

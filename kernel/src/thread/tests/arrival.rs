@@ -40,7 +40,7 @@ fn look_at(world: &World, visitor: ThreadRef, looked_at: ThreadRef) {
 }
 
 impl Scene {
-    /// The other one has the runner's priority, and is ready.
+    /// The scene in which the other thread has the runner's priority, and is ready.
     fn new() -> Self {
         Self::with(|_, _| ())
     }
@@ -74,7 +74,7 @@ impl Scene {
         Self { world, runner, other, visitors }
     }
 
-    /// How many have been seen to: they are on their way home.
+    /// How many threads have been served: they are on their way home.
     fn seen_to(&self) -> usize {
         let returning = |visitor: &&ThreadRef| visitor.location.processor() == 1;
         let count = self.visitors.iter().filter(returning).count();

@@ -101,7 +101,7 @@ fn a_scheduler_does_not_go_at_once() {
     }
 }
 
-/// Its interrupt is another's afterwards.
+/// The interrupt of a deleted handler belongs to another thread afterwards.
 #[test]
 fn a_handler_with_an_interrupt_does_not_go_at_once() {
     let world = World::new();

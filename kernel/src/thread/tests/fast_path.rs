@@ -203,7 +203,8 @@ fn a_wait_that_others_see_ends_in_time() {
         let timeouts = Timeouts::new(Time::NEVER, Time::period(LENGTH)).raw();
         let start = arch::clock();
         for to in [server.id(), ThreadId::NIL] {
-            // Its call, which the server does not answer; then a wait for the answer alone.
+            // The client's call, which the server does not answer; then a wait for the answer
+            // alone.
             world.switch_to(client);
             let arguments = [(R9, 0), (Rsi, to.raw()), (Rdx, server.id().raw()), (R8, timeouts)];
             let began = arch::clock();

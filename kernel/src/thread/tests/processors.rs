@@ -102,7 +102,7 @@ enum Step {
     Attend(u32),
     /// The running thread does something.
     Act(u32, Action),
-    /// Its timer has fired.
+    /// The processor's timer has fired.
     Timer(u32),
     /// It looks for something to do.
     Schedule(u32),

@@ -274,7 +274,7 @@ fn a_thread_that_has_used_its_quantum_tells_its_scheduler_and_stops() {
     assert!(same(scene.tick(3000), root), "the scheduler is more urgent");
     assert_eq!(scene.heard(root), (protocol::PREEMPTION_TAG, 3000, true));
     assert!(scene.wait(root).is_none(), "nobody can run");
-    // Neither a switch nor being resumed helps.
+    // Neither a switch to the thread nor resuming it helps.
     let resume = x2::control::ExchangeControl::RESUME.raw();
     super::super::ipc::cancel_receive(root);
     scene.world.call(Call::ExchangeRegisters, root, &[(Rax, scene.runner.id().raw()), (Rsi, resume)]);

@@ -10,7 +10,7 @@ pub const LARGE_PAGE: u64 = 2 << 20;
 /// Fragments count, so an [`allocate`] of all of it works, in pages as small as need be.
 ///
 /// # Errors
-/// None that a working root gives.
+/// A working root gives none.
 pub fn available() -> Result<u64, Status> {
     word_in(ask(Message::new(request::MEMORY_AVAILABLE))?, 1)
 }

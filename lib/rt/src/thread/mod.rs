@@ -108,7 +108,7 @@ where
     let packet = Packet { header, result: UnsafeCell::new(None) };
     let (start, words) = (place as *mut Start<F, T>, place - 16);
     // SAFETY: both places lie in the slot, one below the other, and are aligned; root has just
-    // mapped it for us alone.
+    // mapped it for this call alone.
     unsafe {
         start.write(Start { packet, main: UnsafeCell::new(Some(main)) });
         (words as *mut [u64; 2]).write([place, run::<F, T> as *const () as u64]);
@@ -226,7 +226,7 @@ impl<T> JoinHandle<T> {
         packet.header.ending.join(utcb::my_global_id(), || {
             let _ = ipc::receive(this.id);
         });
-        // SAFETY: the thread has ended, and the result is ours.
+        // SAFETY: the thread has ended, and the result belongs to the handle.
         let result = unsafe { &mut *packet.result.get() }.take();
         free(&packet.header);
         result.expect("a thread that has ended has a result")
@@ -239,7 +239,7 @@ impl<T> Drop for JoinHandle<T> {
         // SAFETY: the packet lives until the thread has ended and is freed.
         let packet = unsafe { &*self.packet };
         if packet.header.ending.leave() {
-            // SAFETY: the thread has ended, and the result is ours.
+            // SAFETY: the thread has ended, and the result belongs to the handle.
             unsafe { *packet.result.get() = None };
             free(&packet.header);
         }

@@ -81,7 +81,7 @@ fn send_to_idle(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
     take_words(receiver, current, tag(current).with_cross_processor(true));
     receiver.end_offered_wait();
-    // Its processor learns of it as of a thread that comes home.
+    // The receiver's processor learns of it as of a thread that comes home.
     receiver.location.leave(home);
     drop(claim);
     processor::post(home, |public| &public.threads, &[&receiver.mail]);

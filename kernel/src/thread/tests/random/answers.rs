@@ -138,7 +138,7 @@ pub(super) fn thread_control(
     let scheduler_exists = facts.resolve(caller.space, scheduler).is_some();
     let needs_scheduler = present.is_none() || !scheduler.is_nil();
     expected.wrong_if(needs_scheduler && !scheduler_exists, ErrorCode::InvalidScheduler);
-    // Its UTCB.
+    // The thread's UTCB.
     let utcb = present.map_or(0, |thread| thread.utcb);
     let given = (location != u64::MAX && (moves || utcb == 0 || location != utcb)).then_some(location);
     let kept = present.and_then(|thread| thread.kept).filter(|_| activates && !moves && utcb == 0);

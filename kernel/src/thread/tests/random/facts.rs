@@ -31,7 +31,7 @@ pub(super) struct Thread {
     /// Where it is to be once the thread is activated.
     pub kept: Option<u64>,
     pub scheduler: ThreadId,
-    /// Its id has ended and it is about to go.
+    /// The thread's id has ended and it is about to go.
     pub dying: bool,
 }
 

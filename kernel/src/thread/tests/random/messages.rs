@@ -50,7 +50,7 @@ pub(super) struct Intent {
     turned: bool,
     /// An owner or redirector has a say.
     restricted: bool,
-    /// Its words are no more what they were.
+    /// The message's words are no more what they were.
     disturbed: bool,
     /// Its destination was waiting for any sender: the send phase succeeds immediately.
     meets: bool,

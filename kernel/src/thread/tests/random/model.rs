@@ -178,7 +178,7 @@ impl Model {
             Action::ThreadControl { .. } => true,
             Action::ThreadState { control, .. } => {
                 if control & x2::extension::thread_state::WRITE_REGISTERS != 0 {
-                    // Its message is another now.
+                    // The thread's message is another one now.
                     if let Some(intent) = &mut self.sent[subject as usize] {
                         intent.disturb();
                     }
