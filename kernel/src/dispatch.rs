@@ -124,8 +124,8 @@ pub fn receive_mail() -> Next {
     arch::serve_requests();
     this.update_fast_path();
     let interrupted = this.current.take();
-    // The mailbox for threads is emptied first: interrupts that were posted before these threads
-    // are in the other mailbox then.
+    // The request queue for threads is emptied first: interrupts that were handed over before these
+    // threads are in the other request queue then.
     let mut threads = this.public.threads.take();
     if interrupted.is_none()
         && !this.public.interrupts.has_mail()
@@ -150,10 +150,10 @@ pub fn receive_mail() -> Next {
     receive_letters(interrupted)
 }
 
-/// The thread that has come with this node of the mailbox.
+/// The thread that this entry of the request queue has brought.
 #[inline]
 fn arrival(letter: &'static Node) -> ThreadRef {
-    // SAFETY: only threads are posted in this mailbox.
+    // SAFETY: only threads are in this request queue.
     let thread = unsafe { location::of_mail(letter) };
     thread.location.arrive(arch::cpu_number() as u16);
     thread
@@ -205,8 +205,8 @@ pub fn attend_before_mail() -> Next {
     after_interrupt()
 }
 
-/// How many nodes of a mailbox are put in order, and how many threads arrive, between two looks for
-/// interrupts: about 30 instructions each.
+/// How many entries of a request queue are put in order, and how many threads arrive, between two
+/// looks for interrupts: about 30 instructions each.
 const LETTERS_AT_ONCE: usize = arch::POLL_INTERVAL as usize / 2;
 /// How many threads do what they came for between two looks for interrupts.
 const ADMITTED_AT_ONCE: usize = 2;
@@ -220,7 +220,7 @@ fn let_in() -> bool {
         if threads.is_empty() && public.threads.has_mail() {
             threads = public.threads.take();
         }
-        // Interrupts that were posted before these threads are in the other mailbox now.
+        // Interrupts that were handed over before these threads are in the other request queue now.
         let done = let_interrupts_in() && let_threads_in(&mut threads);
         arriving.threads.set(threads);
         if !done {
@@ -245,7 +245,7 @@ fn let_interrupts_in() -> bool {
             letters = public.interrupts.take();
         }
         let Some(letter) = letters.next() else { return true };
-        // SAFETY: only interrupts are posted in this mailbox.
+        // SAFETY: only interrupts are in this request queue.
         unsafe { interrupt::of_mail(letter) }.arrive();
         if !letters.is_empty() && arch::interrupt_pending() {
             arriving.interrupts.set(letters);
@@ -418,8 +418,8 @@ pub fn returns_unchanged(current: ThreadRef) -> bool {
 }
 
 /// `thread`, which waited, runs now instead of the current thread, which waits: what `dispatch`
-/// does for [`Next::SwitchTo`] where nothing stands in its way. No timer has to be set, because no
-/// deadline has changed.
+/// does for [`Next::SwitchTo`] where nothing else has to be done. No timer has to be set, because
+/// no deadline has changed.
 #[inline]
 pub fn switch_directly(thread: ThreadRef) {
     let this = processor::this();

@@ -180,7 +180,7 @@ pub fn message_arrived(message: u32) {
     }
 }
 
-/// The interrupt that lies in a mailbox with this node.
+/// The interrupt that lies in a request queue with this node.
 ///
 /// # Safety
 /// The node is the `mail` of an interrupt.

@@ -29,7 +29,7 @@ pub struct Processor {
     /// Whether system calls may take the fast path. Off by boot option, while events are traced
     /// that it would miss, and while a thread has a finite total quantum, which it would not meter.
     pub fast_path: Cell<bool>,
-    /// Which one exactly.
+    /// Which fast path exactly.
     allowed: Cell<FastPath>,
     /// Ready threads, timeslices and timeouts.
     pub scheduler: Scheduler,
@@ -104,11 +104,11 @@ pub fn allow_fast_path(allowed: bool) {
     alert_others();
 }
 
-/// What a processor has taken out of its mailboxes and not served yet, because it gives way to an
-/// interrupt. It is empty at user level, and while the processor is idle.
+/// What a processor has taken out of its request queues and not served yet, because it gives way to
+/// an interrupt. It is empty at user level, and while the processor is idle.
 pub struct Arriving {
-    /// Threads that are still under way, as if they lay in the mailbox. Threads that have arrived
-    /// stand in the ready queue's ring.
+    /// Threads that are still under way, as if they lay in the request queue. Threads that have
+    /// arrived stand in the ready queue's ring.
     pub threads: Cell<Letters>,
     /// Interrupts.
     pub interrupts: Cell<Letters>,
@@ -132,7 +132,7 @@ pub struct Public {
     pub threads: Mailbox,
     /// Interrupts on their way here.
     pub interrupts: Mailbox,
-    /// Whether the processor looks at its mailboxes by itself.
+    /// Whether the processor looks at its request queues by itself.
     pub attention: Attention,
     /// Whether it does nothing, so that another may act in its place.
     pub idle: Idle,

@@ -40,10 +40,10 @@ pub struct Space {
     /// Page tables and mappings.
     pub memory: SpaceMemory,
     /// What entry code loads to enter the space: its root table, with [`PORTS_TOO`] if it uses I/O
-    /// ports, or [`NO_ENTRY`] if threads here may not run just so.
+    /// ports, or [`NO_ENTRY`] if the general path decides whether threads here may run.
     pub(crate) entry_root: SharedWord,
-    /// What entry code looks at before a message leaves the space: 0, or the only space that it may
-    /// go to just so.
+    /// What entry code looks at before a message leaves the space: 0, or the only space that the
+    /// message may go to without a check on the general path.
     pub(crate) restriction: SharedRef<Space>,
     has_used_ports: SharedFlag,
     /// Pays for the space's kernel memory.
@@ -91,8 +91,8 @@ fn account_of_new_space() -> Result<Account, OutOfMemory> {
 /// number.
 pub(crate) const REMEMBERED: usize = 8;
 
-/// No address of a root table: entry code sees by the sign that there is something in its way, as
-/// it does with pointers.
+/// Not the address of a root table: entry code sees by the sign that it has to take the general
+/// path, as it does with pointers.
 pub(crate) const NO_ENTRY: u64 = 1 << 63;
 
 /// The bit that, with the sign, says that entry code must update the I/O permission bitmap when it
@@ -110,9 +110,9 @@ const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
 /// A place for a UTCB, which is [taken](Space::take_utcb) into use before [`CONTROL`] is released,
 /// or not at all.
 pub struct VacantUtcb {
-    /// Of its frame, as [`slots`].
+    /// Which UTCBs of its frame are in use, as [`slots`].
     used: &'static Cell<u16>,
-    /// Which of its frame it is.
+    /// Its number in the frame.
     place: u32,
     block: &'static Utcb,
 }

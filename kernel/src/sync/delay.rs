@@ -10,11 +10,11 @@ use super::{SEVERAL, SharedWord};
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Point {
-    /// An object has left its processor, and is in no mailbox yet.
+    /// An object has left its processor, and is in no request queue yet.
     Post = 1,
-    /// Objects have been taken out of a mailbox, and wait to be admitted.
+    /// Objects have been taken out of a request queue, and wait to be admitted.
     Admit,
-    /// A processor has looked at its mailboxes for the last time before it sleeps.
+    /// A processor has looked at its request queues for the last time before it sleeps.
     Sleep,
     /// Page tables have changed, and no other processor knows.
     ShootDown,

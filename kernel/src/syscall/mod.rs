@@ -223,8 +223,8 @@ fn object<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId, call: 
     }
 }
 
-/// The thread here that `id` names for the current thread, if that is found without a search:
-/// `None` says nothing.
+/// The thread here that `id` names for the current thread, if that is found without a search.
+/// `None` does not mean that there is none.
 #[inline]
 fn find_here<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId) -> Option<Here<'entry>> {
     let thread = if id.has_version() {

@@ -72,7 +72,7 @@ impl Tcb {
     }
 }
 
-/// The thread that lies in a mailbox with this node.
+/// The thread that lies in a request queue with this node.
 ///
 /// # Safety
 /// The node is the `mail` of a TCB.

@@ -214,7 +214,7 @@ pub struct Tcb {
     /// When the send ends that a change of redirectors has interrupted, or that goes from processor
     /// to processor.
     pub send_deadline: Cell<Microseconds>,
-    /// The thread's place in a mailbox (K6).
+    /// The thread's place in a request queue (K6).
     pub(super) mail: Node,
     /// Unused.
     room: [u64; ROOM],

@@ -1,4 +1,5 @@
-//! Whether a processor must be interrupted to look at its mailbox: not while it polls.
+//! Whether a processor must be interrupted to look at its request queue ([`crate::Mailbox`]): not
+//! while it polls.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicBool, Ordering, fence};
@@ -24,7 +25,7 @@ impl Attention {
         Self { polling: AtomicBool::new(false) }
     }
 
-    /// The processor looks at its mailboxes by itself, until [`Attention::stop_polling`].
+    /// The processor looks at its request queues by itself, until [`Attention::stop_polling`].
     pub fn start_polling(&self) {
         self.polling.store(true, Ordering::Relaxed);
     }
@@ -37,7 +38,7 @@ impl Attention {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether a sender whose [`crate::Mailbox::post`] found the mailbox empty must interrupt the
+    /// Whether a sender whose [`crate::Mailbox::post`] found the queue empty must interrupt the
     /// processor.
     pub fn is_needed(&self) -> bool {
         // After the post, see `stop_polling`.

@@ -2,15 +2,15 @@
 //!
 //! An object has a [`Location`]: the processor that may touch its state, alone and without locks.
 //! That processor gives it away by [`Location::leave`] and then [`Mailbox::post`]; the next one
-//! takes the whole mailbox and confirms each object with [`Location::arrive`]. Nothing else changes
-//! a location, except the holder of a [`Claim`] on an idle processor, in its place. So a processor
-//! that finds an object *here* keeps it for as long as it wants, and a location that names another
-//! processor is only a hint of where to ask next.
+//! takes its whole request queue and confirms each object with [`Location::arrive`]. Nothing else
+//! changes a location, except the holder of a [`Claim`] on an idle processor, in its place. So a
+//! processor that finds an object *here* keeps it for as long as it wants, and a location that
+//! names another processor is only a hint of where to ask next.
 //!
 //! | what happens at the same time | how it is resolved |
 //! |---|---|
 //! | two want the same object | both go to its location; the second to arrive finds what the first has left |
-//! | one wants it, it moves away | the one follows it; it stays in one mailbox until it has arrived |
+//! | one wants it, it moves away | the one follows it; it stays in one queue until it has arrived |
 //! | it is cancelled, or deleted, while a message comes | both act where it is, one after the other |
 //! | the target goes to sleep while one posts to it | [`Attention`]: one of the two sees the other |
 //! | something happens again to an object that is on its way back | [`Again`]: one of the two sees the other |
@@ -83,13 +83,13 @@ impl Location {
     /// [`Mailbox::post`]. The holder of a [`Claim`] gives an object of the idle processor to that
     /// processor, so that that processor learns of it.
     pub fn leave(&self, to: u16) {
-        // Relaxed: the mailbox publishes the object; a thread that reads this early waits at `to`
-        // for it.
+        // Relaxed: the request queue publishes the object; a thread that reads this early waits at
+        // `to` for it.
         self.0.store(to | IN_TRANSIT, Ordering::Relaxed);
     }
 
-    /// The object has been taken out of the mailbox of `processor`, the executing one, which owns
-    /// it from now on.
+    /// The object has been taken out of the request queue of `processor`, the executing one, which
+    /// owns it from now on.
     pub fn arrive(&self, processor: u16) {
         self.0.store(processor, Ordering::Relaxed);
     }

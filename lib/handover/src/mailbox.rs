@@ -1,4 +1,5 @@
-//! A processor's mailbox: any processor posts, one takes; lock-free, and without memory of its own.
+//! A processor's request queue: any processor posts, one takes; lock-free, and without memory of
+//! its own.
 
 use core::ptr::{self, null_mut};
 
@@ -7,22 +8,22 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicPtr, Ordering};
 
-/// The part of an object that links it into a mailbox. An object is in one mailbox at a time.
+/// The part of an object that links it into a request queue. An object is in one queue at a time.
 #[derive(Debug)]
 pub struct Node {
-    /// In a mailbox: what was posted before. In [`Letters`] that are in order: what was posted
+    /// In a [`Mailbox`]: what was posted before. In [`Letters`] that are in order: what was posted
     /// next.
     next: AtomicPtr<Node>,
 }
 
 impl Node {
-    /// A node that is in no mailbox.
+    /// A node that is in no queue.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self { next: AtomicPtr::new(null_mut()) }
     }
 
-    /// A node that is in no mailbox.
+    /// A node that is in no queue.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self { next: AtomicPtr::new(null_mut()) }
@@ -42,20 +43,20 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// An empty mailbox.
+    /// An empty request queue.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self { latest: AtomicPtr::new(null_mut()) }
     }
 
-    /// An empty mailbox.
+    /// An empty request queue.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self { latest: AtomicPtr::new(null_mut()) }
     }
 
     /// Posts objects that the caller owns, together: they arrive in this order with nothing between
-    /// them. Returns whether the mailbox was empty: then its processor may not know that something
+    /// them. Returns whether the queue was empty: then its processor may not know that something
     /// was posted.
     pub fn post(&self, nodes: &[&'static Node]) -> bool {
         let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return false };
@@ -74,14 +75,14 @@ impl Mailbox {
         }
     }
 
-    /// Whether something is in the mailbox now.
+    /// Whether something is in the queue now.
     #[inline]
     pub fn has_mail(&self) -> bool {
         // Relaxed: `Mailbox::take` orders.
         !self.latest.load(Ordering::Relaxed).is_null()
     }
 
-    /// Takes everything out of the mailbox. Only the mailbox's processor may do so.
+    /// Takes everything out of the queue. Only the queue's processor may do so.
     #[inline]
     pub fn take(&self) -> Letters {
         // Acquire: with it come the objects' states.
@@ -95,11 +96,11 @@ impl Default for Mailbox {
     }
 }
 
-/// What was taken out of a mailbox. It comes out of this in the order in which it was posted. A
+/// What was taken out of a [`Mailbox`]. It comes out of this in the order in which it was posted. A
 /// node that has been handed out is in no list any more.
 #[derive(Debug)]
 pub struct Letters {
-    /// Nodes that are not in order yet, the latest first, as in the mailbox. They were posted
+    /// Nodes that are not in order yet, the latest first, as in the [`Mailbox`]. They were posted
     /// before those that are in order.
     stacked: *mut Node,
     /// In order.
@@ -118,7 +119,7 @@ impl Letters {
         self.stacked.is_null() && self.next.is_null()
     }
 
-    /// Takes the node if it is the only one that was in the mailbox.
+    /// Takes the node if it is the only one that was in the queue.
     #[inline]
     pub fn take_only(&mut self) -> Option<&'static Node> {
         // SAFETY: nodes are 'static.

@@ -116,7 +116,7 @@ impl Machine {
         self.left.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// A processor: it serves its mailbox until all objects that came to it are done.
+    /// A processor: it serves its request queue until all objects that came to it are done.
     fn run(&self, here: u16, first: Option<&'static Object>) {
         if let Some(visitor) = first {
             self.visit(here, visitor);
@@ -231,7 +231,8 @@ fn loom_an_object_has_one_owner() {
                 thread::yield_now();
             }
         });
-        // This is done after the other thread has begun, so that only the mailbox orders the two.
+        // This is done after the other thread has begun, so that only the request queue orders the
+        // two.
         object.change(|state| state.moves = 1);
         object.location.leave(1);
         sent.post(&[&object.node]);
@@ -385,8 +386,8 @@ fn loom_an_object_that_was_ended_here_is_not_found_in_what_its_memory_is_used_fo
     });
 }
 
-/// The second of two processors is idle and looks at its mailbox; `others` find that and act there,
-/// on the one object, or fail and go there.
+/// The second of two processors is idle and looks at its request queue; `others` find that and act
+/// there, on the one object, or fail and go there.
 fn claims(others: usize) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);

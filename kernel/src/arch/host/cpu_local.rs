@@ -15,7 +15,7 @@ pub struct CpuLocal {
     /// The portable part.
     pub processor: Processor,
     timer: Cell<u64>,
-    /// Another processor has asked for attention.
+    /// Another processor has sent a cross-processor request.
     attention: Cell<bool>,
     /// Messages of devices that have come and not been taken, one bit each.
     messages: Cell<u64>,
@@ -92,12 +92,12 @@ pub fn request_attention(number: u32) {
     local(number).attention.set(true);
 }
 
-/// Whether the executing processor was asked for attention, which it takes now.
+/// Whether the executing processor was sent a cross-processor request, which it takes now.
 pub fn take_attention() -> bool {
     cpu_local().attention.take()
 }
 
-/// Whether the executing processor was asked for attention, which it does not take yet.
+/// Whether the executing processor was sent a cross-processor request, which it does not take yet.
 pub fn attention_is_wanted() -> bool {
     cpu_local().attention.get()
 }

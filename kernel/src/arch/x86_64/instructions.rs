@@ -41,7 +41,7 @@ pub mod msr {
 /// Clears `count` words.
 ///
 /// # Safety
-/// They are the caller's to write.
+/// The caller may write the words.
 #[inline]
 pub unsafe fn clear_words(words: *mut u64, count: usize) {
     // SAFETY: the caller's promise; the direction flag is clear in the kernel.
@@ -54,7 +54,7 @@ pub unsafe fn clear_words(words: *mut u64, count: usize) {
 /// Copies `count` words, each in one access, also while another thread or processor writes them.
 ///
 /// # Safety
-/// They are the caller's to read, and to write. They do not overlap.
+/// The caller may read the words at `from` and write those at `to`. They do not overlap.
 #[inline]
 pub unsafe fn copy_words(to: *mut u64, from: *const u64, count: usize) {
     // SAFETY: the caller's promise; the direction flag is clear in the kernel.

@@ -44,13 +44,13 @@ const MESSAGE_DESTINATION_SHIFT: u32 = 12;
 pub enum Interrupt {
     /// The timer that [`super::set_timer`] set.
     Timer,
-    /// Another processor asks for attention.
+    /// Another processor has sent a cross-processor request.
     Request,
     /// A device on this line, which is masked now.
     Line(u32),
     /// A device, by the message of this number.
     Message(u32),
-    /// Nothing.
+    /// No interrupt that means anything.
     Spurious,
 }
 

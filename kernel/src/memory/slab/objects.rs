@@ -61,8 +61,8 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         Ok(unsafe { NonNull::new_unchecked(object.cast()) })
     }
 
-    /// As [`Self::alloc_below`], but no function is called on the way but seldom. `None` says
-    /// nothing.
+    /// As [`Self::alloc_below`], but other functions are called only where that is seldom needed.
+    /// `None` does not mean that there is no memory: [`Self::alloc_below`] may still succeed.
     ///
     /// # Safety
     /// As for [`SpinLock::lock_below`].

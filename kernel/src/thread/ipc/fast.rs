@@ -213,8 +213,8 @@ fn can_wait(current: ThreadRef, receiver: ThreadRef, to: ThreadId, from: ThreadI
             && current.notification.load(Ordering::Relaxed) == 0
 }
 
-/// Whether nothing but the two threads has a say in a message of `kind` from `current` and the
-/// switch to `receiver`.
+/// Whether a message of `kind` from `current` and the switch to `receiver` concern only these two
+/// threads.
 #[inline]
 fn can_switch(current: ThreadRef, receiver: ThreadRef, kind: IpcKind) -> bool {
     let this = processor::this();

@@ -125,7 +125,7 @@ fn what_comes_before_the_acknowledgement_comes_once_after_it() {
     }
 }
 
-/// A device, a handler that moves about, and processors that pay attention late.
+/// A device, a handler that moves about, and processors that serve cross-processor requests late.
 fn storm(seed: u64, processors: u32) {
     let world = World::with_messages(processors, MESSAGES);
     let random = Random::new(seed);
@@ -211,7 +211,8 @@ fn a_line_follows_its_handler() {
 }
 
 /// A device that asserts its line until it is served, a handler that moves about, processors that
-/// pay attention late, and interrupts that the controller had sent before the line moved.
+/// serve cross-processor requests late, and interrupts that the controller had sent before the line
+/// moved.
 fn line_storm(seed: u64, processors: u32) {
     let world = World::with_messages(processors, MESSAGES);
     let random = Random::new(seed);

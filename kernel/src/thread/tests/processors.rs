@@ -1,4 +1,5 @@
-//! Several processors: their kernel entries interleave at random, and attention is paid late.
+//! Several processors: their kernel entries interleave at random, and cross-processor requests are
+//! served late.
 
 use std::vec::Vec;
 
@@ -98,7 +99,7 @@ impl World {
 /// One thing that happens, on the processor with a number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Step {
-    /// It pays attention, if it was asked for.
+    /// It serves its cross-processor requests, if there are any.
     Attend(u32),
     /// The running thread does something.
     Act(u32, Action),

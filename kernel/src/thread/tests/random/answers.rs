@@ -81,7 +81,7 @@ impl Caller {
         facts.spaces.get(&self.space).is_some_and(|space| space.privileged)
     }
 
-    /// Whether a redirector or an owner has a say in what the caller reaches.
+    /// Whether a redirector or an owner decides what the caller reaches.
     fn is_restricted(self) -> bool {
         self.thread.space.get().is_none_or(|space| space.is_owned() || space.is_redirected())
     }

@@ -48,7 +48,7 @@ pub(super) struct Intent {
     /// The thread that it waits for may be another than it says: its message was passed on, or
     /// redirected (X.2 rules 6.12, 7.16).
     turned: bool,
-    /// An owner or redirector has a say.
+    /// An owner or redirector decides where the message goes.
     restricted: bool,
     /// The message's words are no more what they were.
     disturbed: bool,
@@ -111,7 +111,7 @@ impl Intent {
         self.cancelled = true;
     }
 
-    /// An owner or redirector may have, or have had, a say.
+    /// An owner or redirector may decide, or have decided, where the message goes.
     pub(super) fn restrict(&mut self) {
         self.restricted = true;
     }
