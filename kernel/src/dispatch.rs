@@ -105,8 +105,8 @@ fn go_on(thread: ThreadRef) -> Next {
     }
 }
 
-/// Lets threads go home whose home is elsewhere. One that has moved goes after its senders, so that
-/// it finds them there.
+/// Sends threads home that belong to other processors. A thread that has moved goes after the
+/// threads that wait to send to it, so that it finds them there.
 #[cold]
 fn send_home() {
     if processor::this().followers.are_left() {

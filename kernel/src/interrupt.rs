@@ -52,7 +52,8 @@ enum State {
     Delivered,
 }
 
-/// One interrupt. Touched where it is located only, but for what says otherwise.
+/// One interrupt. Only the processor where it is located touches it, except for fields that say
+/// otherwise.
 pub struct Interrupt {
     number: Cell<u32>,
     /// The processor that is interrupted. Any processor may read it.
@@ -326,7 +327,7 @@ impl Interrupt {
     pub fn associate(&'static self, handler: Found) {
         self.detach();
         handler.mark(mark::HANDLES_INTERRUPTS);
-        // What is sent to it goes to its home.
+        // What is sent to the interrupt goes to its home processor.
         self.handler.set(Some(handler.anywhere()));
         self.open();
     }

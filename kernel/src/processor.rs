@@ -134,7 +134,7 @@ pub struct Public {
     pub interrupts: Mailbox,
     /// Whether the processor looks at its request queues by itself.
     pub attention: Attention,
-    /// Whether it does nothing, so that another may act in its place.
+    /// Whether the processor is idle, so that another may act in its place.
     pub idle: Idle,
     /// The root of the page table that is loaded. By it, a processor that changes a space's pages
     /// finds the processors whose TLBs may hold them.

@@ -75,7 +75,7 @@ impl fmt::Display for Complaint {
 const NOTHING: PhysRange = PhysRange::new(PhysAddr::new(0), PhysAddr::new(0));
 
 impl Nodes {
-    /// One node that has everything.
+    /// One node that has all memory and processors.
     pub const ONE: Self = Self { count: 1, ..Self::NONE };
 
     const NONE: Self = Self {
@@ -201,7 +201,7 @@ impl Nodes {
         match self.processors[..self.processor_count].iter().find(|processor| processor.0 == id) {
             Some(processor) if processor.1 != node => return Err(Complaint::Processor(id)),
             Some(_) => {}
-            // There is no room for those that cannot run either.
+            // Processors that there is no room for cannot run either.
             None => {
                 if let Some(free) = self.processors.get_mut(self.processor_count) {
                     *free = (id, node);

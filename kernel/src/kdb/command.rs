@@ -38,7 +38,7 @@ pub(super) enum Command {
     Trace,
     /// Chooses what is recorded.
     Record(EventSet),
-    /// Makes the kernel go wrong, to see that it says so.
+    /// Makes the kernel go wrong, to see that it reports it.
     Crash(Crash),
     /// The breakpoints there are.
     Breakpoints,

@@ -590,7 +590,7 @@ fn prepare(
     let anchor = tree::anchor(parent, address, 1, mapper)?;
     let made = table::make_from(place, to, target, 1).and_then(|at| {
         let node = NodeId::alloc(mapper, 1)?;
-        // Last: a table that was there before would keep its shadow.
+        // This is done last: a table that was there before would keep its shadow.
         at.for_node().map(|at| (at, anchor, node)).inspect_err(|_| node.free())
     });
     made.inspect_err(|_| {

@@ -310,7 +310,7 @@ impl NodeId {
         let node = self.node();
         debug_assert!(node.child.get().is_none() && node.parts_used.get() == 0);
         if cfg!(debug_assertions) {
-            // Makes a use after this one fail.
+            // This makes a use of the node after its end fail.
             node.flags.set(0);
         }
         // SAFETY: nothing refers to the node any more.

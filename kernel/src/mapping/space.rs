@@ -370,7 +370,7 @@ impl SpaceMemory {
         self.page_at(address).map(|place| Translation::of(place, address))
     }
 
-    /// Where there is a page at `address`.
+    /// Where the page at `address` is, if there is one.
     fn page_at(self, address: VirtAddr) -> Option<Place> {
         if address.value() >= arch::USER_END {
             return None;

@@ -56,7 +56,7 @@ impl Prepared {
         self.table = 0;
     }
 
-    /// The table for the page that maps `node`: what there is of it, or a new one.
+    /// The table for the page that maps `node`: the part that exists already, or a new one.
     fn table_for(&mut self, node: NodeId) -> Result<Table, OutOfMemory> {
         let at = node.entry();
         let (space, start, level) = (at.table().space(), at.virtual_address(), node.level() - 1);

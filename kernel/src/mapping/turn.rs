@@ -23,7 +23,8 @@ pub(super) const LONG_STEP: Work = arch::POLL_INTERVAL;
 /// the end.
 const EMPTIED: Work = 12;
 
-/// What an operation does between its call and its end, or the interrupt that it gives way to.
+/// What an operation does from its call, or from where it goes on, until its end, or until it gives
+/// way to an interrupt.
 pub(super) struct Turn {
     /// What processors do not know yet. They do when the turn is dropped, if not before.
     pub(super) changes: Changes,

@@ -91,7 +91,7 @@ pub(super) struct Walk {
     prev: *mut Walk,
 }
 
-/// The walks that are suspended, so that nodes can tell them that they go.
+/// The walks that are suspended: a node that goes tells them.
 struct Suspended(*mut Walk);
 
 // SAFETY: the list is only used under its lock, and a walk in it is touched by others only under

@@ -140,7 +140,7 @@ impl Account {
         if Accounts.relink(self.0, upper, prepaid, kept) { Ok(()) } else { Err(OutOfMemory) }
     }
 
-    /// Bytes in use, with those of accounts that share this one.
+    /// Bytes in use, including those of accounts that share this one's quota.
     pub fn used(self) -> u64 {
         self.counters().used()
     }

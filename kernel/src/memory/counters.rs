@@ -191,7 +191,8 @@ pub trait Table {
         }
     }
 
-    /// [`Self::charge`] if there is no account above; else that one, and nothing has changed.
+    /// [`Self::charge`] if there is no account above. Otherwise returns the account above, and
+    /// nothing has changed.
     #[inline(always)]
     fn charge_alone(&self, number: u16, bytes: u64) -> Result<bool, u16> {
         match self.counters(number).add(bytes, NONE) {

@@ -53,13 +53,13 @@ pub struct Ownership {
     owner: SharedRef<Space>,
     /// There was an owner, which has gone. Set before `owner` is cleared.
     orphaned: SharedFlag,
-    /// First of the spaces that this one owns.
+    /// First of the spaces that this space owns.
     owned: SharedRef<Space>,
     /// Next space with the same owner.
     next: SharedRef<Space>,
-    /// Spaces that this one's threads may send to.
+    /// Openings: spaces that this space's threads may send to.
     openings: SharedRef<Opening>,
-    /// Openings of others to this one.
+    /// Openings of other spaces to this one.
     opened_by: SharedRef<Opening>,
     mode: SharedHalf,
     emulation_entry: SharedWord,

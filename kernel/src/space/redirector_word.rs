@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-/// To the threads that they are for.
+/// Messages go to the threads that they are for.
 pub const NONE: u64 = 0;
 /// To a thread that no longer exists: they wait (X.2 rule 6.15). No thread's id.
 pub const GONE: u64 = u64::MAX;

@@ -1,9 +1,10 @@
-//! Locks below another one: they say what depends on what, and cost nothing.
+//! Locks that are taken only under another lock: they say what depends on what, and cost nothing.
 
 #[cfg(debug_assertions)]
 use super::{SpinLock, SpinLockGuard};
 
-/// A lock that only holders of another one take, always the same one, so that it is always free.
+/// A lock that is taken only by holders of another lock, always the same one, so that it is always
+/// free.
 ///
 /// Builds with debug assertions, as all tests on the host are, take it nevertheless: code that
 /// takes it twice never ends.

@@ -1,5 +1,5 @@
 //! Words that one processor writes and others may read at any time, as hints or where something
-//! else orders them. They are used like cells; on this architecture they cost the same.
+//! else orders the accesses. They are used like cells; on this architecture they cost the same.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};

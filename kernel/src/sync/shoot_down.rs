@@ -36,11 +36,11 @@ impl ActiveRoot {
     }
 
     /// Whether the processor may remember what the page table with this root says: it has to be
-    /// told what changes there. One that leaves the table forgets that by itself, before it uses
-    /// any of it.
+    /// told what changes there. A processor that leaves the table forgets its content by itself,
+    /// before it uses it again.
     #[inline]
     pub fn is(&self, root: u64) -> bool {
-        // Acquire: what it did before it left is over.
+        // Acquire: what the processor did before it left is over.
         self.active.load(Ordering::Acquire) == root
     }
 

@@ -192,7 +192,7 @@ fn perform(current: ThreadRef, request: &Request<'_>) -> Next {
         registers.rsp.set(request.sp);
     }
     if control.contains(ExchangeControl::IP) {
-        // It may be one that SYSRET cannot return to.
+        // The new instruction pointer may be one that SYSRET cannot return to.
         thread.withdraw_offer();
         registers.rip.set(request.ip);
     }

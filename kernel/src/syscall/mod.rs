@@ -202,7 +202,7 @@ pub fn call_again(current: ThreadRef, call: Call) -> Next {
 
 /// What the thread is that a call is about.
 enum Object<'entry> {
-    /// One that is here: the handler may touch it.
+    /// A thread that is here: the handler may touch it.
     Here(Here<'entry>),
     /// The id names none.
     None,

@@ -36,7 +36,7 @@ enum Request<'entry> {
         pager: Option<ThreadId>,
         location: Option<u64>,
     },
-    /// What is `None` stays as it is.
+    /// Fields that are `None` stay as they are.
     Modify {
         thread: Here<'entry>,
         id: Option<ThreadId>,

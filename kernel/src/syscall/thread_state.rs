@@ -206,7 +206,7 @@ fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usiz
     if control & control::RECALL != 0 {
         trace::event(Event::Recall, thread.id().raw(), 0);
         thread.set_flag(flag::RECALLED, true);
-        // It tells so without running, if it is halted.
+        // If the thread is halted, it sends the message without running.
         if thread.is_runnable() {
             processor::this().scheduler.make_ready(thread);
         }

@@ -73,7 +73,7 @@ impl Found {
         self.0.is_here()
     }
 
-    /// Where it is located, or will be.
+    /// The processor where it is located, or will be.
     #[inline]
     pub fn processor(self) -> u16 {
         self.0.location.processor()

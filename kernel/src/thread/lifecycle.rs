@@ -126,7 +126,8 @@ pub fn drop_utcbs_of(space: SpaceRef, next: u32) -> Result<(), u32> {
     Ok(())
 }
 
-/// Where the current thread lives, as what it makes will, too. At boot it is the first processor.
+/// The home processor of the current thread, and so of threads that it makes. At boot it is the
+/// first processor.
 pub fn creators_home() -> u16 {
     processor::this().current.get().map_or(arch::cpu_number() as u16, |creator| creator.home())
 }

@@ -107,7 +107,7 @@ pub fn follow(current: ThreadRef, thread: ThreadRef, continuation: Continuation)
 pub fn depart(thread: ThreadRef, processor: u16) {
     let Some(companion) = companion(thread) else { return depart_alone(thread, processor) };
     trace::event(Event::Post, u64::from(processor), thread.id().raw());
-    // First, so that it is there when the thread goes on.
+    // The companion goes first, so that it is there when the thread goes on.
     leave(companion, processor);
     leave(thread, processor);
     processor::post(processor, |public| &public.threads, &[&companion.mail, &thread.mail]);
@@ -159,7 +159,8 @@ pub enum Arrival {
 
 /// `thread` has just arrived here and is in no queue: what it does now.
 pub fn admit(thread: ThreadRef) -> Arrival {
-    // Whatever it does then: nothing else asks for that before it comes home again.
+    // This comes first, whatever the thread does then: nothing else asks for the move before it
+    // comes home again.
     if thread.is_home() {
         let to = thread.moves_to.replace(NOWHERE);
         if to != NOWHERE {

@@ -94,7 +94,7 @@ impl Followers {
         SEVERAL && self.queue.first.get().is_some()
     }
 
-    /// The one that goes next, and where to.
+    /// The sender that goes next, and the processor that it goes to.
     pub fn first(&self) -> Option<(ThreadRef, u16)> {
         self.queue.first.get().map(|sender| (sender, self.to.get()))
     }

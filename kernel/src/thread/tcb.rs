@@ -67,7 +67,7 @@ pub mod mark {
 pub mod pending {
     /// The thread's total quantum is used up: it tells its scheduler and stops (X.2 rule 3.19).
     pub const OUT_OF_QUANTUM: u8 = 1 << 0;
-    /// It has told so: it waits for a new total quantum.
+    /// The thread has told its scheduler so: it waits for a new total quantum.
     pub const STOPPED: u8 = 1 << 1;
     /// It has lost the processor, and tells its exception handler (X.2 rule 4.9).
     pub const PREEMPTED: u8 = 1 << 2;

@@ -13,7 +13,8 @@ use loom::thread::yield_now as spin_loop;
 const BUSY: u8 = 0;
 /// It touches no object.
 const IDLE: u8 = 1;
-/// It touches none, and another processor may touch those that are located at it.
+/// The processor touches none of its objects, and another processor may touch those that are
+/// located at it.
 const CLAIMED: u8 = 2;
 
 /// What a processor says of itself. While it is idle it touches none of its objects; another one

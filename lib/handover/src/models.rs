@@ -401,7 +401,8 @@ fn claims(others: usize) {
                 let (machine, idle) = (machine.clone(), idle.clone());
                 thread::spawn(move || {
                     let claim = idle.claim();
-                    // In its place: the object is there, and goes to it.
+                    // The claimant acts in the processor's place: the object is there, and goes to
+                    // it.
                     if claim.is_some() && target.location.is_at(0) {
                         target.change(|state| state.delivered += 1);
                         target.location.leave(0);

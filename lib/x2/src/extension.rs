@@ -81,7 +81,7 @@ impl Quota {
         if word < Self::END || word == u64::MAX { Some(Quota(word)) } else { None }
     }
 
-    /// The word that means it.
+    /// The word that means this value.
     pub const fn word(self) -> u64 {
         self.0
     }

@@ -10,7 +10,7 @@ const MOST: usize = 64;
 /// One line of the controller.
 #[derive(Clone, Copy)]
 struct Line {
-    /// The processor that it interrupts.
+    /// The processor that the line interrupts.
     destination: u32,
     /// Whether it may.
     open: bool,

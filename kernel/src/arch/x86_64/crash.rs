@@ -7,7 +7,8 @@ use core::hint::black_box;
 use super::layout;
 use crate::arch::Crash;
 
-/// Does it. Returns only if the protection that it is about is not there.
+/// Makes the kernel go wrong in this way. Returns only if the protection that should stop it is
+/// missing.
 pub fn crash(how: Crash) {
     const UNMAPPED: *const u64 = 0x1000 as *const u64;
     let code = layout::image_start() as *mut u8;

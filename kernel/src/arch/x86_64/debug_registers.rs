@@ -10,7 +10,7 @@ const NONE: u64 = 1 << 10;
 const QUIET: u64 = 0xffff_0ff0;
 const SINGLE_STEP: u64 = 1 << 14;
 
-/// Makes these the processor's breakpoints, instead of those that were.
+/// Replaces the processor's breakpoints by these.
 pub fn load_breakpoints(breakpoints: &[Option<Breakpoint>; BREAKPOINTS]) {
     let mut control = NONE;
     for (index, breakpoint) in breakpoints.iter().enumerate() {

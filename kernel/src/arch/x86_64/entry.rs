@@ -409,7 +409,7 @@ extern "C" fn interrupt_entered(current: &'static Tcb, vector: u64, error_code: 
     })
 }
 
-/// One right: what the access that faulted lacked (X.2 rule 12.2).
+/// The one right that the access that faulted lacked (X.2 rule 12.2).
 fn faulting_access(error_code: u64) -> Rights {
     const WRITE: u64 = 1 << 1;
     const FETCH: u64 = 1 << 4;

@@ -64,8 +64,8 @@ pub unsafe fn copy_words(to: *mut u64, from: *const u64, count: usize) {
     }
 }
 
-/// Calls `function` where that is hardly ever done: nothing but RAX changes for the caller, so that
-/// what it has in registers can stay there, and its other ways need not save any.
+/// Calls `function` where that is hardly ever done. Only RAX changes for the caller: what it has in
+/// registers can stay there, and its frequent paths need not save any.
 #[inline(always)]
 pub fn call_seldom(function: extern "C" fn(u64, u64), first: u64, second: u64) {
     // SAFETY: `call_saving_registers` (entry.S) calls the function as the compiler would and leaves

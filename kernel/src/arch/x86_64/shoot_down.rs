@@ -27,7 +27,8 @@ const CACHES: u8 = 5;
 
 static SHOOT_DOWN: ShootDown = ShootDown::new();
 
-/// The request. Its sender writes it before it asks any processor, so that a relaxed access does.
+/// The request. Its sender writes it before it asks any processor, so that relaxed accesses
+/// suffice.
 struct Request {
     action: AtomicU8,
     count: AtomicU32,

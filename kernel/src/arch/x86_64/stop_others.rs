@@ -1,5 +1,5 @@
-//! Stopping the other processors while the kernel has stopped on one, or its debugger looks around
-//! there: by non-maskable interrupts, so that it does not matter what they do.
+//! Stopping the other processors while the kernel has stopped on one, or its debugger is used
+//! there. Non-maskable interrupts stop them, whatever they are doing.
 //!
 //! Works while anything may be broken: without locks, and without what belongs to one processor,
 //! but for its number.

@@ -82,8 +82,8 @@ pub(super) fn refuse(sender: ThreadRef) {
 }
 
 /// One of the threads that wait in `thread`'s queue to send to it as `id` learns that there is no
-/// such thread; one whose message goes to it as a redirector looks where it goes now. Returns
-/// whether there was one.
+/// such thread. If `thread` is only the redirector for its message, it looks where the message goes
+/// now. Returns whether there was a waiting thread.
 pub fn sender_disappears_from_queue(thread: ThreadRef, id: ThreadId) -> bool {
     let goes = |sender: &ThreadRef| sender.partner() == id || sender.has(flag::REDIRECTED);
     let Some(sender) = thread.senders.iter().find(goes) else { return false };

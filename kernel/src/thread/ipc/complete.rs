@@ -15,7 +15,7 @@ use crate::trace::{self, Event};
 /// Where a received message came from.
 #[derive(Clone, Copy)]
 pub(super) struct Origin {
-    /// The thread that sent it.
+    /// The thread that sent the message.
     pub sender: ThreadRef,
     /// The thread whose message it is, which differs if it was propagated.
     pub originator: ThreadRef,

@@ -386,7 +386,7 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     }
     if !thread.is_home() {
         if !location::may_wait_away(thread, kind) {
-            // It looks for what it wants at home.
+            // The receiver looks for what it wants at home.
             return true;
         }
     } else if kind == IpcKind::User && interrupt::is_pending_for(thread) {
@@ -591,8 +591,8 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
         this.scheduler.make_ready(sender.thread);
     }
     if again {
-        // It looks for the next start message when it is its turn, so that wrong ones cannot keep
-        // the kernel busy.
+        // The receiver looks for the next start message when it is its turn, so that wrong ones
+        // cannot keep the kernel busy.
         this.scheduler.make_ready(receiver.thread);
     }
     resume_or_switch(receiver.thread, woken)

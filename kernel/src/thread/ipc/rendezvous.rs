@@ -45,7 +45,7 @@ fn resolve_any(thread: ThreadRef, id: ThreadId) -> Option<Partner> {
     }
     let found = resolve_thread(thread, id);
     delay::between(Point::LookUp);
-    // Where it is, is looked at before it is touched.
+    // Callers look where the thread is before they touch it.
     found.map(|found| Partner::Thread(found.anywhere()))
 }
 
@@ -169,7 +169,7 @@ pub(super) fn accepts(receiver: ThreadRef, originator: ThreadRef) -> bool {
 
 /// What a receiver knows of its queue without a search.
 enum Known {
-    /// It takes this one next, or none.
+    /// The receiver takes this sender next, or none.
     Sender(Option<ThreadRef>),
     /// Senders of the own space, and propagated messages, must be looked for one by one.
     Search,

@@ -145,7 +145,7 @@ fn piece(place: &mut Place, word: impl Fn(usize) -> Option<u64>) -> Option<Piece
         place.substring += 1;
         if usize::from(place.substring) == descriptor.substrings() {
             if !descriptor.compound_continues() {
-                // It stays at its end.
+                // The place stays at the string's end.
                 (place.substring, place.done) = (place.substring - 1, descriptor.length());
                 return None;
             }
@@ -229,7 +229,7 @@ fn serve_sigma0(thread: ThreadRef, address: u64, access: Rights) {
         memory.access(place, access).is_some()
     };
     if !found {
-        // What is not its own stays missing.
+        // A page that is not sigma0's own stays missing.
         let _ = mapping::sigma0_fault(memory, place);
     }
 }

@@ -88,7 +88,7 @@ pub(super) enum Item {
     Interrupted,
     /// See [`Transfer::Missing`].
     Missing(MissingPage),
-    /// It is the last one.
+    /// The item has failed; it is the last one.
     Failed(Failure),
 }
 

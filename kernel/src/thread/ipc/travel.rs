@@ -28,10 +28,11 @@ pub(super) fn send_elsewhere(
     location::visit(current, processor, Continuation::SendAgain(kind))
 }
 
-/// Where the current thread goes next before it sends in the name of `originator`: where that is,
-/// and if it has left there, where it lives. If it waits for this to be done in its name, it comes
-/// along: its partner changes with the delivery (X.2 rule 7.16). If it comes to wait for that
-/// later, it does so at home, and finds that it is being done.
+/// Where the current thread goes next before it sends in the name of `originator`: to where the
+/// originator is located, and if that has left there, to its home. An originator that waits for
+/// this message to be sent comes along, because its partner changes with the delivery (X.2 rule
+/// 7.16). If it begins to wait only later, it does so at home, and finds that the message is being
+/// sent.
 pub(super) fn way_by(current: ThreadRef, originator: ThreadRef) -> Option<u16> {
     let is_first = !current.has(flag::SAW_ORIGINATOR);
     current.set_flag(flag::SAW_ORIGINATOR, true);

@@ -137,7 +137,7 @@ where
 {
     let outcome = Arc::new(Mutex::new(Outcome::Running(None)));
     let finish = Finish { outcome: outcome.clone(), value: None };
-    // Written where it stays: futures are large.
+    // The future is written where it stays: futures are large.
     let future = Box::into_pin(Box::write(Box::new_uninit(), Finishing { future, finish }));
     let task = Arc::new(Task {
         state: TaskState::queued(),

@@ -119,7 +119,7 @@ impl Keeping {
         (talc.oom_handler.lender, talc.oom_handler.most) = (Some(lender), most);
     }
 
-    /// What there is of it.
+    /// How many bytes of the heap are in use, free, and borrowed.
     pub fn extent(&self) -> Extent {
         let kept = self.heap().kept();
         let talc = self.heap().below().lock();

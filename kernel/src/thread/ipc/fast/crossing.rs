@@ -161,7 +161,7 @@ pub fn answer(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     // Only the receiver is away from home.
     take_words(receiver, current, tag(current).with_cross_processor(true));
     receiver.set_continuation(Continuation::ReturnToUser);
-    // It leaves its timeout and the queue that it may be in.
+    // The thread leaves its timeout and the queue that it may be in.
     location::depart_alone(receiver, receiver.home());
     current.make_offer(Offer::MESSAGE_FROM_ANY);
     Some(Next::Schedule)
