@@ -2,5 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+mod chart;
 pub mod measure;
 pub mod trace;

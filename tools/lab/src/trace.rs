@@ -1,7 +1,7 @@
 //! `./mac trace`: the kernel's trace buffer, dumped by the debugger onto the console, as a table,
 //! or as a picture.
 
-mod chart;
+mod lanes;
 mod phases;
 
 use ::trace::{Event, EventSet, Record, Words};
@@ -36,6 +36,7 @@ pub struct Options {
 }
 
 pub use self::phases::check as check_phases;
+pub(crate) use self::phases::redraw as redraw_phases;
 
 /// Most events of a picture: more cannot be told apart.
 const MOST_SHOWN: usize = 200;
@@ -80,7 +81,7 @@ pub fn run(options: &Options) -> Result<()> {
     if records.len() > MOST_SHOWN {
         bail!("{} events are too many for a picture: choose some (--from, --to, --events)", records.len());
     }
-    std::fs::write(picture, chart::svg(&records)).with_context(|| format!("writing {}", picture.display()))
+    std::fs::write(picture, lanes::svg(&records)?).with_context(|| format!("writing {}", picture.display()))
 }
 
 /// The records of all processors on one time line, from `start` on; `since` is the time since the

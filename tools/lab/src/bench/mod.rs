@@ -10,7 +10,7 @@
 //! | `code_size` | how large functions are |
 //! | `references` | targets, relatives and papers that results are compared with |
 //! | `profile`, `parts` | in which functions the regions' instructions are, and in which parts of the system |
-//! | `report`, `chart` | JSON, Markdown, a page with charts |
+//! | `report` | JSON, Markdown, a page with charts |
 //! | `guests` | programs of Linux, under the Unix server and under Linux |
 //! | `speedup` | what several processors are good for |
 //! | `overhead` | what they cost one |
@@ -19,7 +19,6 @@
 //! | `published` | the committed results, their tables in the book, and that they are still true |
 
 mod budget;
-pub(crate) mod chart;
 mod code_size;
 mod compare;
 mod guests;
@@ -50,6 +49,7 @@ use std::path::{Path, PathBuf};
 pub use self::person::{column, person};
 pub use self::published::{Verified, check_budgets, check_tables, verify};
 pub use self::series::Measurement;
+pub(crate) use self::series::Point;
 
 /// Options of `./mac bench`.
 #[derive(clap::Args)]
@@ -62,6 +62,9 @@ pub struct Options {
     /// Run nothing: show what differs between two reports (report.json)
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = ["filter", "publish"])]
     compare: Option<Vec<PathBuf>>,
+    /// Run nothing: write the tables and pictures of the book again from docs/results
+    #[arg(long, conflicts_with_all = ["filter", "publish", "compare", "profile"])]
+    redraw: bool,
     /// Per cent by which a value may differ
     #[arg(long, value_name = "PERCENT", default_value = "2", requires = "compare", value_parser = per_cent)]
     threshold: f64,
@@ -83,6 +86,11 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<()> {
     if let Some([before, after]) = options.compare.as_deref() {
         return compare_files(before, after, options.threshold);
+    }
+    if options.redraw {
+        published::update_tables()?;
+        parts::redraw(parts::SHOWN)?;
+        return crate::trace::redraw_phases();
     }
     only_counting(options.accel)?;
     build::only_release()?;
@@ -112,7 +120,7 @@ pub fn run(options: &Options) -> Result<()> {
     for (name, content) in [
         ("report.json", serde_json::to_string_pretty(&whole)?),
         ("report.md", report::markdown(&whole, &references)),
-        ("report.html", report::html(&whole, &references)),
+        ("report.html", report::html(&whole, &references)?),
     ] {
         let path = directory.join(name);
         build::write_if_changed(&path, content.as_bytes()).context("publishing the report")?;

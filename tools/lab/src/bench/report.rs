@@ -1,9 +1,10 @@
 //! The published result of a run: as JSON, as Markdown, and as a page with charts.
 
-use super::chart::{self, Line, escape};
 use super::references::{Operation, References};
 use super::regions::Region;
 use super::series::{Point, Series};
+use crate::chart::{self, Line, escape};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
@@ -352,7 +353,7 @@ pub(crate) fn markdown(report: &Report, references: &References) -> String {
 }
 
 /// The whole report as a page that needs nothing else.
-pub(crate) fn html(report: &Report, references: &References) -> String {
+pub(crate) fn html(report: &Report, references: &References) -> Result<String> {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Macadamia: benchmarks</title>\n<style>\
          body{{font:15px/1.5 sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}}\
@@ -379,7 +380,7 @@ pub(crate) fn html(report: &Report, references: &References) -> String {
                 page,
                 "<h2>{}</h2>\n{}",
                 escape(&chart.title),
-                chart::svg(&lines, &chart.across, &chart.counter)
+                chart::lines(&lines, &chart.across, &chart.counter)?
             );
         }
     }
@@ -395,7 +396,7 @@ pub(crate) fn html(report: &Report, references: &References) -> String {
         let _ = write!(page, "<h2>{title}</h2>\n<p>{}</p>\n{}", escape(note), table_html(&table));
     }
     page.push_str("</body></html>\n");
-    page
+    Ok(page)
 }
 
 /// One of our Markdown tables as HTML.
@@ -488,7 +489,7 @@ mod tests {
     fn the_page_is_complete_and_escapes_what_it_shows() {
         let mut report = report();
         report.compiler = "<b>".into();
-        let page = html(&report, &references::read().unwrap());
+        let page = html(&report, &references::read().unwrap()).unwrap();
         assert!(page.contains("<svg") && page.ends_with("</html>\n") && page.contains("Compiler: &lt;b&gt;"));
     }
 

@@ -3,15 +3,13 @@
 //! the kernel's trace; `docs/results` keeps what is read out of that, and a picture of the book is
 //! made of it.
 
-use crate::bench::chart::{BACKGROUND, escape};
+use crate::chart::{self, Row};
 use ::trace::{Event, Record};
 use anyhow::{Context, Result, bail};
 use mac_build::{build, tree};
 use mac_machine::boots;
 use mac_machine::suites::{self, Overrides};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
@@ -71,17 +69,27 @@ pub(super) fn publish() -> Result<()> {
     let mut text = serde_json::to_string_pretty(&messages)?;
     text.push('\n');
     build::write_if_changed(&results(), text.as_bytes())?;
-    build::write_if_changed(&picture(), svg(&messages).as_bytes())?;
-    println!("{}\n{}", results().display(), picture().display());
+    println!("{}", results().display());
+    redraw()
+}
+
+/// The picture of the results.
+fn of_the_results() -> Result<String> {
+    let text = fs::read_to_string(results()).context("reading docs/results/crossing-phases.json")?;
+    svg(&serde_json::from_str::<Vec<Message>>(&text)?)
+}
+
+/// Draws the picture of the results again.
+pub(crate) fn redraw() -> Result<()> {
+    build::write_if_changed(&picture(), of_the_results()?.as_bytes())?;
+    println!("{}", picture().display());
     Ok(())
 }
 
 /// An error if the picture is not that of the results.
 pub fn check() -> Result<()> {
-    let text = fs::read_to_string(results()).context("reading docs/results/crossing-phases.json")?;
-    let messages: Vec<Message> = serde_json::from_str(&text)?;
-    if fs::read_to_string(picture()).ok().as_deref() != Some(&svg(&messages)) {
-        bail!("{} is not that of docs/results: ./mac trace --phases", picture().display());
+    if fs::read_to_string(picture()).ok() != Some(of_the_results()?) {
+        bail!("{} is not that of docs/results: ./mac bench --redraw", picture().display());
     }
     Ok(())
 }
@@ -153,15 +161,8 @@ fn name(event: Event) -> Option<&'static str> {
     })
 }
 
-const WIDTH: f64 = 960.0;
-const LEFT: f64 = 210.0;
-const RIGHT: f64 = 60.0;
-const ROW: f64 = 46.0;
-const BAR: f64 = 16.0;
-const COLOURS: [&str; 7] = ["#6f9fd0", "#b5432a", "#e0a96d", "#8d6bb1", "#3b7d3b", "#b79ad0", "#9a9a9a"];
-
-/// A row for each message on one scale, with a bar for each of the two processors.
-fn svg(messages: &[Message]) -> String {
+/// A row for each message on one scale, with a lane for each of the two processors.
+fn svg(messages: &[Message]) -> Result<String> {
     let total = |message: &Message| message.phases.iter().map(|phase| phase.ticks).sum::<u64>();
     let longest = messages.iter().map(total).max().unwrap_or(1).max(1) as f64;
     let mut names: Vec<&str> = Vec::new();
@@ -170,65 +171,19 @@ fn svg(messages: &[Message]) -> String {
             names.push(&phase.name);
         }
     }
-    let colours: BTreeMap<&str, &str> = names.iter().copied().zip(COLOURS.iter().copied().cycle()).collect();
-    let below = messages.len() as f64 * ROW + 24.0;
-    let height = below + 16.0 * names.len().div_ceil(2) as f64;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         font-family=\"sans-serif\" font-size=\"11\">\n{BACKGROUND}"
-    );
-    for (index, message) in messages.iter().enumerate() {
-        let top = index as f64 * ROW + 8.0;
-        // Writing to a string cannot fail.
-        let _ = writeln!(svg, "<text x=\"4\" y=\"{:.1}\">{}</text>", top + 20.0, escape(&message.name));
-        let mut x = LEFT;
-        for phase in &message.phases {
-            let width = phase.ticks as f64 / longest * (WIDTH - LEFT - RIGHT);
-            let lane = if phase.processor == message.from { 0.0 } else { BAR + 2.0 };
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{}\" stroke=\"#fff\" \
-                 stroke-width=\"0.5\"><title>{}, on processor {}: {}</title></rect>",
-                top + lane,
-                colours.get(phase.name.as_str()).copied().unwrap_or_default(),
-                escape(&phase.name),
-                phase.processor,
-                phase.ticks
-            );
-            if width > 26.0 {
-                let _ = writeln!(
-                    svg,
-                    "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"9\" fill=\"#fff\">{}</text>",
-                    x + 3.0,
-                    top + lane + 12.0,
-                    phase.ticks
-                );
-            }
-            x += width;
+    let row = |message: &Message| {
+        let piece = |phase: &Phase| {
+            let part = names.iter().position(|name| *name == phase.name).unwrap_or_default();
+            (usize::from(phase.processor != message.from), part, phase.ticks as f64)
+        };
+        Row {
+            name: message.name.clone(),
+            lanes: [message.from, message.to].map(|processor| processor.to_string()).to_vec(),
+            pieces: message.phases.iter().map(piece).collect(),
+            sum: total(message).to_string(),
         }
-        for (processor, lane) in [(message.from, 0.0), (message.to, BAR + 2.0)] {
-            let _ = writeln!(
-                svg,
-                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"9\" text-anchor=\"end\">{processor}</text>",
-                LEFT - 6.0,
-                top + lane + 12.0
-            );
-        }
-        let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", x + 5.0, top + 20.0, total(message));
-    }
-    for (index, name) in names.iter().enumerate() {
-        let (x, y) = (8.0 + (index % 2) as f64 * WIDTH / 2.0, below + 16.0 * (index / 2) as f64);
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"9\" height=\"9\" fill=\"{}\"/>\n<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
-            y - 9.0,
-            colours.get(name).copied().unwrap_or_default(),
-            x + 14.0,
-            escape(name)
-        );
-    }
-    svg.push_str("</svg>\n");
-    svg
+    };
+    chart::rows(&messages.iter().map(row).collect::<Vec<_>>(), &names, longest)
 }
 
 #[cfg(test)]
@@ -258,7 +213,8 @@ mod tests {
         assert_eq!(told, [(0, 10), (0, 20), (1, 10), (1, 10), (1, 25), (1, 25)]);
         assert_eq!(phases.iter().map(|phase| phase.ticks).sum::<u64>(), 100);
         let messages = [Message { name: "call".into(), from: 0, to: 1, phases }];
-        assert_eq!(svg(&messages).matches("<title>").count(), 6);
+        // The ground, the six phases, and their names below.
+        assert_eq!(svg(&messages).unwrap().matches("<rect").count(), 1 + 6 + 6);
     }
 
     #[test]
