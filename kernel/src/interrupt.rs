@@ -7,11 +7,12 @@
 //! acknowledgement is remembered, as one more, and delivered after it. An interrupt without a
 //! handler is lost.
 //!
-//! Each interrupt has a *source*, the processor that it interrupts: for message-signalled interrupt
-//! n number n modulo how many there are, for a line the first, and from then on its handler's home
-//! when it was opened last, so that a line follows its handler. It is located there until it
-//! occurs. Then it goes to its handler's home, like a thread (`lib/handover`), waits there until it
-//! is received, and comes back when it is acknowledged.
+//! Each interrupt has a *source*, the processor that it interrupts. For a message-signalled
+//! interrupt, number n, it is processor n modulo the number of processors. For a line it is the
+//! first processor; whenever a handler opens the line, the source becomes the handler's home, so
+//! that a line follows its handler. An interrupt is located at its source until it occurs. Then it
+//! goes to its handler's home, like a thread (`lib/handover`), waits there until it is received,
+//! and comes back when it is acknowledged.
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -296,8 +297,8 @@ impl Interrupt {
         processor::post(processor, |public| &public.interrupts, &[&self.mail]);
     }
 
-    /// It has occurred here, or come to this processor since: it is its handler's, here or
-    /// elsewhere.
+    /// The interrupt has occurred here, or has come to this processor since. It goes to its
+    /// handler, here or on another processor.
     pub fn arrive(&'static self) {
         self.location.arrive(arch::cpu_number() as u16);
         let Some(handler) = self.handler.get() else { return self.become_free() };

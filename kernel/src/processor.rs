@@ -13,8 +13,8 @@ use crate::sync::delay::{self, Point};
 use crate::sync::{ActiveRoot, Requested, SharedFlag};
 use crate::thread::{Followers, ThreadRef};
 
-/// One processor's part of the kernel. Only that processor touches it, with interrupts off, but for
-/// what is public.
+/// One processor's part of the kernel. Only that processor touches it, with interrupts off, except
+/// for the public part.
 pub struct Processor {
     /// What others see.
     pub public: Public,
@@ -126,7 +126,7 @@ impl Arriving {
     }
 }
 
-/// What other processors use of a processor, and see.
+/// The part of a processor that other processors use or read.
 pub struct Public {
     /// Threads on their way here (K6).
     pub threads: Mailbox,
@@ -165,7 +165,8 @@ impl Public {
     }
 }
 
-/// Posts to a processor: `mailbox` is one of its own. Wakes it if it may not know.
+/// Posts to a processor: `mailbox` is one of its own. Interrupts the processor if it would not look
+/// there by itself.
 pub fn post(number: u16, mailbox: impl Fn(&'static Public) -> &'static Mailbox, nodes: &[&'static Node]) {
     delay::at(Point::Post);
     let public = arch::processor(u32::from(number));

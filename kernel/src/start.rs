@@ -1,4 +1,4 @@
-//! The kernel's beginning, in order: what each step needs is there before it.
+//! The start of the kernel, in an order in which each step finds what it needs.
 use x2::Rights;
 use x2::kip::{MemoryDescriptor, MemoryKind as Kind};
 

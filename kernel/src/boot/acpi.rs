@@ -356,7 +356,7 @@ mod tests {
         );
     }
 
-    /// One that is whole is used, and a broken one is told of.
+    /// A table that is whole is used, and a broken one is reported.
     #[test]
     fn tables_of_nodes_are_read() {
         let mut srat = vec![0; 12];

@@ -108,7 +108,8 @@ pub(super) fn resume(how: Resume) {
 pub(super) fn stop_thread(thread: ThreadRef) {
     let step = enter(Stopped::Thread(thread)) == Resume::Step;
     let flags = thread.registers.rflags.get() & !STEP_FLAG;
-    // Where it stopped because of a breakpoint, it would stop again before it has done anything.
+    // If the thread stopped because of a breakpoint, it would stop again before it has done
+    // anything.
     thread.registers.rflags.set(flags | RESUME_FLAG | if step { STEP_FLAG } else { 0 });
     STEPPING.store(if step { thread.id().number() } else { NOBODY }, Ordering::Relaxed);
     thread.return_with_all_registers();

@@ -139,7 +139,8 @@ impl Cursor {
         if self.left_over { self.finish_walk() } else { Progress::Done(()) }
     }
 
-    /// Finishes the walk, if there is one, and gives up everything else. Preemption point.
+    /// Finishes the walk, if there is one, and gives up everything else that is unfinished.
+    /// Preemption point.
     #[cold]
     pub(super) fn finish_walk(&mut self) -> Progress<()> {
         if self.suspended && self.continue_walk(&mut Turn::new()).is_none() {
@@ -224,7 +225,8 @@ impl Cursor {
         self.run(turn)
     }
 
-    /// Continues a suspended walk: its result when it is over, else it is suspended again.
+    /// Continues a suspended walk. Returns its result when it is over; `None`: it is suspended
+    /// again.
     pub(super) fn continue_walk(&mut self, turn: &mut Turn) -> Option<Rights> {
         let _tree = tree::lock(self.walk.address());
         self.walk.resume();

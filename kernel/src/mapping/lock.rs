@@ -39,8 +39,8 @@ pub fn try_lock() -> Option<SpinLockGuard<'static, ()>> {
     Some(guard)
 }
 
-/// An operation, after what the one before it with the same cursor has left over
-/// ([`Cursor::cancel`]).
+/// Carries out an operation, after finishing what the operation before it with the same cursor has
+/// left over ([`Cursor::cancel`]).
 #[inline]
 fn settled<T>(
     mut cursor: Pin<&mut Cursor>,

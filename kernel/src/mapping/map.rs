@@ -369,9 +369,9 @@ impl Transfer {
         !source.is_none() && tree::is_derived(node, source)
     }
 
-    /// Removes what a table at the target maps and what is not from the same parent, or `all`.
-    /// `Advance`: the rest can stay. What comes, while this gives way, to where it has looked is
-    /// found when it is its turn.
+    /// Removes pages that a table at the target maps and that are not from the same parent, or,
+    /// with `all`, every page. `Advance`: the rest can stay. A page that is mapped, while this
+    /// gives way, where it has looked already is found in its turn.
     fn remove_smaller(
         &self,
         cursor: &mut Cursor,

@@ -31,7 +31,7 @@ struct Range {
     memory_type: MemoryType,
 }
 
-/// Ranges that do not overlap, and no two that could be one.
+/// Ranges that do not overlap. Neighbours that could be one range are one.
 struct List {
     ranges: [Range; RANGES],
     count: usize,

@@ -252,7 +252,7 @@ impl Table {
         EntryRef(self.0 << 9 | index as u32)
     }
 
-    /// Where `address` is in this table of small pages.
+    /// The place of `address` in this table of small pages.
     #[inline(always)]
     pub(super) fn small_place(self, address: VirtAddr) -> Place {
         let at = self.entry(index(address.value(), 1));
@@ -349,7 +349,7 @@ impl EntryRef {
         self.store(page);
     }
 
-    /// The entry as one for a page that has a node, if its table is ready for that.
+    /// The entry in the form for a page that has a node, if its table has a shadow of its own.
     #[inline(always)]
     pub(super) fn ready_for_node(self) -> Option<NodeEntry> {
         self.table().has_shadow().then_some(NodeEntry(self))

@@ -56,7 +56,7 @@ impl Account {
     /// The kernel's own account: unlimited, permanent.
     pub const KERNEL: Self = Self(0);
 
-    /// A new account that allows `limit`, with one reference.
+    /// A new account with this limit and one reference.
     pub fn create(limit: Quota) -> Result<Self, OutOfMemory> {
         let mut slots = SLOTS.lock();
         let id = if slots.first_free != 0 {
@@ -123,7 +123,7 @@ impl Account {
         self.counters().set_limit(limit.word());
     }
 
-    /// The account at which what is used counts, too.
+    /// The upper account, at which what this one uses counts, too.
     pub fn upper(self) -> Option<Self> {
         Some(self.counters().upper()).filter(|&upper| upper != counters::NONE).map(Self)
     }

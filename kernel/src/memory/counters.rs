@@ -1,10 +1,10 @@
 //! What processors share of accounts: limits, what is used of them, which counts at which other,
 //! and how many references there are. Model-checked with loom.
 //!
-//! What an account uses can count at another, too, its *upper* one, and there at that one's upper
-//! one and so on: it shares their limits (K4). That can change at any time. So an account's number
-//! of bytes and its upper account are one word: what is added to it is at the upper account
-//! already, and code that moves the account moves exactly what is in the word.
+//! What an account uses can count at another account, too: its *upper* account, and further at the
+//! upper account of that, and so on. So it shares their limits (K4). That can change at any time.
+//! So an account's number of bytes and its upper account are one word: what is added to it is at
+//! the upper account already, and code that moves the account moves exactly what is in the word.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -49,8 +49,8 @@ pub enum Use {
 /// How many variants [`Use`] has.
 pub const USES: usize = Use::Kernel as usize + 1;
 
-/// What the kernel knows about one of its frames. The general fields `link`.. mean what the frame's
-/// use says.
+/// What the kernel knows about one of its frames. The meaning of the general fields `link`..
+/// depends on the frame's use.
 #[repr(C)]
 pub(crate) struct Record {
     /// Free: next free frame. Slab: next frame with free objects. Table: the index of its shadow.
@@ -160,7 +160,8 @@ impl Pool {
         }
     }
 
-    /// Has those of the nearest other node that has any; `false` if none has.
+    /// Brings the lists of the nearest other node that has free frames to hand; `false` if none
+    /// has.
     #[cold]
     fn turn_away(&mut self) -> bool {
         let has = |node: u8| node != self.node && !self.others[usize::from(node)].is_empty();

@@ -317,7 +317,8 @@ impl Scheduler {
             // The postponed preemption takes place here (X.2 rule 4.8).
             self.end_delay();
         }
-        // What it gives up may be another thread's, which then starts afresh too.
+        // The timeslice that the current thread gives up may belong to another thread, which then
+        // starts with a new one, too.
         if let Some(owner) = self.slice_owner.take() {
             owner.timeslice_left.set(owner.timeslice.get());
         }

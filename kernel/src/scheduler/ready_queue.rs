@@ -214,8 +214,8 @@ impl ReadyQueue {
         }
     }
 
-    /// Whether `thread` stands among the threads of its priority: neither elsewhere, nor among
-    /// those that come or go.
+    /// Whether `thread` stands among the threads of its priority: it is queued, and neither
+    /// arriving nor going home.
     fn is_ready(&self, thread: ThreadRef) -> bool {
         thread.ready.is_queued() && thread.ring.get() == Ring::Priority
     }

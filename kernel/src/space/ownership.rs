@@ -5,8 +5,8 @@
 //! destroyed leaves its owner's list, and its own owned spaces become [`Owner::Gone`]. The same
 //! holds for openings.
 //!
-//! A space with a quota of its own has it out of its owner's; one without counts at its owner's
-//! account (K4).
+//! A space with a quota of its own has it taken out of its owner's quota; a space without one
+//! counts at its owner's account (K4).
 
 use core::cell::Cell;
 use core::mem::offset_of;

@@ -81,7 +81,8 @@ extern "C" fn wait(state: u64, point: u64) {
     }
 }
 
-/// What other processors do in the midst of what the selected one does, in tests on the host.
+/// What other processors do in the middle of an operation of the selected one, in tests on the
+/// host.
 #[cfg(test)]
 pub mod script {
     use std::boxed::Box;

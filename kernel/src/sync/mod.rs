@@ -1,9 +1,9 @@
 //! Locks. Everything else that processors share is atomics with a written ordering argument at the
 //! access.
 
-/// Whether there can be several processors. Not in the kernel of `./mac bench uniprocessor`: it
-/// shows what they cost, and what only they need is left out of it where that is on the way of
-/// frequent operations.
+/// Whether there can be several processors. The kernel of `./mac bench uniprocessor` is built for
+/// one: it shows what several processors cost. It leaves out what only they need, where frequent
+/// operations would execute it.
 pub const SEVERAL: bool = !cfg!(feature = "uniprocessor");
 
 pub mod delay;

@@ -141,8 +141,8 @@ impl ShootDown {
     }
 
     /// Asks those of the `others` that the request `concerns` to carry it out, and waits until they
-    /// have. `write` notes what the request is, `interrupt` lets a processor look at what it is
-    /// `asked`. Returns how many it were.
+    /// have. `write` notes what the request is; `interrupt` makes a processor look at its `asked`
+    /// flag. Returns how many processors were asked.
     pub fn send<'a, P: Copy>(
         &self,
         others: impl Iterator<Item = P> + Clone,

@@ -60,9 +60,9 @@ impl<T> SpinLock<T> {
         SpinLockGuard { lock: self }
     }
 
-    /// Takes the lock where only holders of another one take it, always the same one: it is free,
-    /// and that costs nothing. Builds with debug assertions take it nevertheless, as they do an
-    /// [`InnerLock`](super::InnerLock).
+    /// Takes the lock where only holders of another lock take it, always the same one: then it is
+    /// always free, and taking it costs nothing. Builds with debug assertions take it nevertheless,
+    /// as they do an [`InnerLock`](super::InnerLock).
     ///
     /// # Safety
     /// The caller holds that other lock, or nothing else happens, while the guard exists; this is

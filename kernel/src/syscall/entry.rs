@@ -2,9 +2,10 @@
 
 use core::marker::PhantomData;
 
-/// One entry into the kernel, in which its processor does nothing else: a handler runs to its end
-/// in one go, and no thread that is here goes meanwhile but by what the handler does. It holds
-/// nothing; what is borrowed from it ends with it. Only handlers of system calls have one.
+/// One entry into the kernel, in which its processor does nothing else. A handler runs to its end
+/// in one go: a thread that is here stays here meanwhile, unless the handler itself sends it away.
+/// The value holds no data; what is borrowed from it ends with it. Only handlers of system calls
+/// have one.
 pub struct Entry(PhantomData<*const ()>);
 
 impl Entry {

@@ -127,7 +127,7 @@ fn batch(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
     end(current, request.number, Ok(()))
 }
 
-/// The caller's space, and the one that it names and may arrange.
+/// The caller's space, and the space that it names and may control.
 fn decode_spaces(current: ThreadRef) -> Result<(SpaceRef, SpaceRef), ErrorCode> {
     spaces(current, named(current))
 }

@@ -33,7 +33,7 @@ fn check(current: ThreadRef) -> Result<(), ErrorCode> {
     (0..=control as usize).try_for_each(|index| item(current, index).map(drop))
 }
 
-/// The memory that message register `index` names, unless it is none, and its type.
+/// The memory that message register `index` names, and its type; `None` if it names none.
 fn item(current: ThreadRef, index: usize) -> Result<Option<(Region, MemoryType)>, ErrorCode> {
     let fpage = Fpage::from_raw(message_register(current, index));
     let region = match fpage.kind() {

@@ -3,10 +3,10 @@
 //! step of `decode`, ThreadControl, SpaceControl and SpaceOptions as the first of `perform`, which
 //! is where they can still fail.
 //!
-//! A call that is about a thread looks that up once (`object`), goes to where it is, and works on
-//! what is [`Here`]. Other threads that it names (pager, scheduler, handler, redirector, a thread
-//! of a space) are only [`Found`](crate::thread::Found): it uses what that says, which is the same
-//! for all processors.
+//! A call that is about a thread looks that thread up once (`object`), goes to where it is, and
+//! works on it as [`Here`]. Other threads that it names (pager, scheduler, handler, redirector, a
+//! thread of a space) are only [`Found`](crate::thread::Found): the call uses what a
+//! [`Found`](crate::thread::Found) says of them, which is the same for all processors.
 //!
 //! A call is identified by the address to which SYSCALL will return, which is the only thing that
 //! the kernel believes about the stub (K9). The stubs of [`Call`] lie [`STUB_SPACING`] bytes apart,
@@ -200,18 +200,19 @@ pub fn call_again(current: ThreadRef, call: Call) -> Next {
     call.handler()(current)
 }
 
-/// What the thread is that a call is about.
+/// The thread that a call is about.
 enum Object<'entry> {
     /// A thread that is here: the handler may touch it.
     Here(Here<'entry>),
     /// The id names none.
     None,
-    /// One that is elsewhere: the current thread is on its way there, and makes the call again.
+    /// A thread that is elsewhere: the current thread is on its way there, and makes the call
+    /// again.
     Elsewhere(Next),
 }
 
 /// The thread that `id` names for the current thread, which makes `call`. One look-up decides
-/// whether there is one, and where.
+/// whether it exists, and where it is.
 #[inline]
 fn object<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId, call: Call) -> Object<'entry> {
     let found = ipc::resolve_thread(current, id);

@@ -20,7 +20,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     };
     return_result(current, if thread.is_some() { Ok(()) } else { Err(ErrorCode::InvalidThread) });
     if let Some(thread) = thread {
-        // Relaxed: it is read where the thread is, and that is here now.
+        // Relaxed: the word is read where the thread is, and that is here now.
         thread.notification.fetch_or(current.registers.rsi.get(), Ordering::Relaxed);
         trace::event(Event::Notify, thread.id().raw(), current.registers.rsi.get());
         ipc::offer_notification(*thread);
@@ -32,8 +32,8 @@ fn may_be_notified(current: ThreadRef, thread: &Here<'_>) -> bool {
     thread.is_active() && ipc::reaches_directly(current, thread) && may_notify(current, thread)
 }
 
-/// A confined program notifies of its owner's threads only those that handle what it does: others
-/// may keep their own counsel with bits (K13).
+/// A confined program may notify only those threads of its owner that handle its faults and calls:
+/// others may use their bits among themselves (K13).
 fn may_notify(current: ThreadRef, thread: ThreadRef) -> bool {
     let (Some(own), Some(space)) = (current.space.get(), thread.space.get()) else { return false };
     let handles = || [current.exception_handler(), current.pager()].contains(&thread.id());

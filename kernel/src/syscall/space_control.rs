@@ -14,7 +14,7 @@ use crate::space::{CONTROL, SpaceRef};
 use crate::thread::table::threads;
 use crate::thread::{Continuation, Found, ThreadRef, Work, ipc, lifecycle, location, mark};
 
-/// Areas to set; `None` leaves one as it is.
+/// Areas to set; `None` leaves an area as it is.
 struct Request {
     space: SpaceRef,
     kip: Option<Region>,

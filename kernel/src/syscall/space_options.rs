@@ -74,7 +74,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         Some(SpaceOption::Owner) => {
             privileged?;
             let nobody = ThreadId::from_raw(values[0]).is_nil();
-            // What everything is mapped from has no place for what others map.
+            // sigma0's space, from which everything is mapped, has no place for what others map.
             if space.memory.is_sigma0() && !nobody {
                 return Err(ErrorCode::InvalidSpace);
             }

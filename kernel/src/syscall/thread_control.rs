@@ -26,7 +26,7 @@ enum Request<'entry> {
     /// Deletion of a thread that does not exist.
     Nothing,
     Delete(Here<'entry>),
-    /// It is about a thread that is elsewhere: the current thread goes there.
+    /// The call is about a thread that is elsewhere: the current thread goes there.
     Follow(Found),
     /// A new thread; `space` is `None` for a new space.
     Create {

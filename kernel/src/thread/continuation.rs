@@ -61,8 +61,8 @@ pub enum Continuation {
     /// Goes on with a system call that gave way to an interrupt; its state is in the transfer
     /// record.
     SystemCall,
-    /// Looks once more where its message goes, which it was waiting to send: the redirector has
-    /// changed; or it has gone to the processor where its partner is.
+    /// Looks once more where its message, which it was waiting to send, goes: the redirector has
+    /// changed, or the thread has gone to the processor where its partner is.
     SendAgain(IpcKind),
     /// Makes a system call again, on the processor where the thread has gone for that.
     Call(Call),

@@ -18,8 +18,8 @@ use crate::scheduler::Next;
 use crate::space::SpaceRef;
 use crate::syscall::Entry;
 
-/// What a look-up has found: a thread that had the id then, wherever it is. What it says itself is
-/// the same for all processors.
+/// The result of a look-up: a thread that had the id then, wherever it is. What this type gives of
+/// the thread is the same for all processors.
 #[derive(Clone, Copy)]
 pub struct Found(&'static Tcb);
 

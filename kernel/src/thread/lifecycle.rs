@@ -106,7 +106,7 @@ pub fn create_with_space(id: ThreadId, scheduler: Found, location: Option<u64>) 
 /// about to change: those from number `next` on, then, as some may have got theirs meanwhile, of
 /// all again. Returns the number of the thread to look at next if it was interrupted.
 ///
-/// Preemption point, after every sixteenth thread that there is.
+/// Preemption point, after every sixteenth thread.
 pub fn drop_utcbs_of(space: SpaceRef, next: u32) -> Result<(), u32> {
     let mut next = next;
     while space.has_utcbs() {

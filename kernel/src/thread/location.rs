@@ -150,7 +150,7 @@ pub enum Arrival {
     Acts,
     /// It can run, and is not in the ready queue.
     Ready,
-    /// It waits, for whatever it is; or it has been put into a queue.
+    /// It waits, or it has been put into a queue.
     Waits,
     /// An interrupt is pending, and threads that follow it to its new home come first: it is
     /// admitted again after them.
@@ -240,7 +240,7 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
         Continuation::Inactive => {}
         Continuation::Receive(_) if queued => processor::this().scheduler.make_ready(thread),
         Continuation::Receive(kind) if awaits_caller(thread) && may_wait_away(thread, kind) => {
-            // It is away from home now, where the fast path does not reach it.
+            // The thread is away from home now, where the fast path does not reach it.
             thread.withdraw_offer();
         }
         Continuation::Receive(_) => ipc::look_again(thread),

@@ -25,7 +25,8 @@ const SYSCALL_LENGTH: u64 = 2;
 #[inline(never)]
 pub fn system_call(current: ThreadRef) -> Next {
     let registers = &current.registers;
-    // What SYSCALL itself did to them; a thread that is resumed by IRETQ, or looked at, shows it.
+    // SYSCALL itself has changed these registers; a thread that is resumed by IRETQ, or read by
+    // another, shows it.
     registers.rcx.set(registers.rip.get());
     registers.r11.set(registers.rflags.get());
     let Some(space) = current.space.get() else { return Next::Schedule };

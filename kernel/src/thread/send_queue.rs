@@ -48,14 +48,15 @@ impl Default for SendNode {
     }
 }
 
-/// Takes `sender`, if it waits in a queue of senders, out of that. At the processor where it waits.
+/// Takes `sender` out of the queue of senders in which it waits, if it does. Called at the
+/// processor where it waits.
 pub fn leave(sender: ThreadRef) {
     if let Some(receiver) = sender.senders_node.receiver() {
         queue_of(receiver).remove(sender);
     }
 }
 
-/// Where the threads of this processor wait that wait to send to `receiver`.
+/// The queue in which threads of this processor wait to send to `receiver`.
 fn queue_of(receiver: ThreadRef) -> &'static SendQueue {
     let followers = &processor::this().followers;
     if followers.wait_for(receiver) { &followers.queue } else { &receiver.senders }
@@ -174,7 +175,8 @@ impl SendQueue {
         }
     }
 
-    /// Takes `thread`, which must be in this queue, out of it. A search that stands at it moves on.
+    /// Takes `thread`, which must be in this queue, out of it. A search that has come to it moves
+    /// on.
     pub fn remove(&self, thread: ThreadRef) {
         let node = &thread.senders_node;
         if let Some(receiver) = node.receiver.take() {

@@ -52,7 +52,7 @@ pub enum Work {
         next: u32,
         /// How many other processors the thread has still to go to.
         processors: u16,
-        /// The thread that began it was deleted, and ThreadControl goes on with it.
+        /// The thread that began the call was deleted, and ThreadControl goes on with the call.
         inherited: bool,
     },
     /// ThreadControl destroys a space that has lost its last thread.

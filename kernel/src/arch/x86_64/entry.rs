@@ -264,7 +264,8 @@ extern "C" fn asks_for_kernel_interface(current: &'static Tcb) -> bool {
     exception::asks_for_kernel_interface(current)
 }
 
-/// What [`find_readable`] finds, in RAX and RDX: the thread, if it does, and what that is doing.
+/// The result of [`find_readable`], in RAX and RDX: the thread, if there is one, and what it is
+/// doing.
 #[repr(C)]
 struct Readable {
     thread: Option<ThreadRef>,

@@ -162,8 +162,8 @@ pub fn write_extended_state(state: &'static ExtendedState, image: &ExtendedImage
     area.copy_from_slice(&image.bytes()[..size]);
 }
 
-/// Returns an area. Its thread is not the one whose registers this processor holds (switch away
-/// from it first).
+/// Returns an area. Its thread must not be the one whose registers this processor holds (switch
+/// away from it first).
 pub fn free_extended_state(state: &'static ExtendedState, account: Account) {
     let address: PhysAddr = arch::virt_to_phys(state);
     // SAFETY: the area came from the slab, and its thread gives up its only reference.

@@ -350,7 +350,8 @@ fast_same_space:
     switch_extended_registers
     jmp     2b
 
-// Something is not as usual: what it is, and whether it matters.
+// Some condition of the fast path does not hold: the code here finds which one, and whether it
+// matters.
 fast_unusual:
     cmp     qword ptr [rdi + {senders}], 0
     jne     not_fast

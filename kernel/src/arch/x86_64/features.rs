@@ -163,7 +163,7 @@ pub fn enable() {
     }
 }
 
-/// Prints the processor and what is used of it.
+/// Prints the processor and which of its features are used.
 pub fn report() {
     let mut name = [0u8; 48];
     if cpuid(0x8000_0000, 0).eax >= 0x8000_0004 {

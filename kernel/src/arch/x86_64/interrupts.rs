@@ -35,7 +35,7 @@ static MESSAGES: AtomicU32 = AtomicU32::new(0);
 /// a device can know one.
 static GROUPS_END: AtomicU32 = AtomicU32::new(2);
 
-/// Where a device writes what, to interrupt a processor.
+/// The address that a device writes to, to interrupt a processor.
 const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
 const MESSAGE_DESTINATION_SHIFT: u32 = 12;
 

@@ -93,7 +93,7 @@ fn send(action: u8, pages: &[Page], root: PhysAddr, concerns: impl Fn(&'static P
     }
 }
 
-/// Carries out the request of another processor, if there is one for this.
+/// Carries out the request of another processor, if there is one for this processor.
 #[inline]
 pub fn serve_requests() {
     if cpu_local().processor.public.requested.get() {

@@ -44,8 +44,8 @@ fn await_others(here: u32, wanted: impl Fn(&AtomicU64) -> bool) {
     }
 }
 
-/// Stops all other processors, and waits until they stand. `false`: the executing processor has
-/// stopped them before. Of two that stop each other, one goes on.
+/// Stops all other processors, and waits until they have stopped. `false`: the executing processor
+/// has stopped them before. Of two that stop each other, one goes on.
 pub fn stop_others() -> bool {
     let here = here();
     // Acquire and release: a processor that stops others sees what they did before, and they see

@@ -50,8 +50,8 @@ from_anywhere:
     jump_if_user entry_from_user
     cmp     dword ptr [rsp], {first_interrupt}
     jb      from_kernel
-    // The kernel opens interrupts only where it waits for one, or looks for one: it finds the
-    // vector, and interrupts off.
+    // The kernel opens interrupts only where it waits for one, or looks for one: afterwards it
+    // finds the vector, and interrupts are off.
     push    rax
     mov     eax, [rsp + 8]
     mov     gs:[{idle_vector}], eax

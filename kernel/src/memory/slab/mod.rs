@@ -334,7 +334,7 @@ impl Slab {
     }
 
     /// A frame has become empty: keeps it as the spare one, or frees it if there is one. `zeroed`:
-    /// its objects hold zeros but for their links, and this is how they lie.
+    /// its objects, in this layout, hold zeros except for their links.
     #[cold]
     fn release_empty(&self, state: &mut State, number: u32, zeroed: Option<Layout>) {
         let record = frame::record(number);
@@ -415,7 +415,8 @@ impl State {
         self.objects -= 1;
     }
 
-    /// In host tests statics outlive the machine that they describe: there may be another one.
+    /// In host tests statics outlive the machine that they describe: a new machine begins with
+    /// empty ones.
     #[inline(always)]
     fn renew(&mut self) {
         if arch::IS_MODEL && self.machine != arch::machine() {

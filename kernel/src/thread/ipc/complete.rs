@@ -17,7 +17,7 @@ use crate::trace::{self, Event};
 pub(super) struct Origin {
     /// The thread that sent the message.
     pub sender: ThreadRef,
-    /// The thread whose message it is, which differs if it was propagated.
+    /// The thread whose message it is: not the sender, if the message was propagated.
     pub originator: ThreadRef,
     /// The thread that the message was for, if it was redirected.
     pub instead_of: Option<ThreadId>,

@@ -32,7 +32,7 @@ use crate::thread::{Continuation, Found, IpcKind, Offer, ThreadRef, mark};
 
 /// Bits of a tag that the general path looks at: typed items and flags.
 const TYPED_OR_FLAGS: u64 = 0xffc0;
-/// Tag, but for its label, of a message that is one map item.
+/// The tag, without its label, of a message that is one map item.
 pub const MAP_ITEM: u64 = MessageTag::new(0, 0, 2).raw();
 /// What of a tag is not its label.
 const NO_LABEL: u64 = 0xffff;
@@ -133,7 +133,7 @@ fn begin_timeout(current: ThreadRef, timeout: Time) -> Microseconds {
     deadline
 }
 
-/// What a thread that waits for `partner`, in an Ipc of its own until `deadline`, lets others see.
+/// The offer of a thread that waits for `partner`, in an Ipc of its own until `deadline`.
 #[inline]
 pub(super) fn offer_of_wait(partner: ThreadId, deadline: Microseconds) -> Offer {
     if deadline == NEVER { Offer::message_from(partner) } else { Offer::timed_message_from(partner) }

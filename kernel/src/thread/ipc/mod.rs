@@ -302,7 +302,8 @@ fn send_until(
     }
     if !receiver.is_home() {
         if propagated {
-            // It must not wait away from home any more, where it would not see this sender.
+            // The receiver must not wait away from home any more, where it would not see this
+            // sender.
             receiver.set_flag(flag::PROPAGATED_SENDERS, true);
             look_again(receiver);
         }
@@ -336,8 +337,8 @@ fn wait_for_redirector(current: ThreadRef, kind: IpcKind, partner: ThreadId, dea
 }
 
 /// A message for `id` is about to wait in another queue than that of the thread with this id: its
-/// sender must be told if that thread goes. `false`: it has gone since it was looked up, and what
-/// ends its id looks for those that hold it only if it was named before.
+/// sender must be told if that thread goes. `false`: the thread has gone since it was looked up.
+/// The end of its id looks for threads that hold the id only if it was named before.
 fn name_redirected(id: ThreadId) -> bool {
     let found = threads().find(id);
     found.inspect(|partner| partner.mark(mark::NAMED));
@@ -364,7 +365,7 @@ fn send_anew(current: ThreadRef, kind: IpcKind) -> Next {
     send_until(current, kind, to, |()| if over { 0 } else { deadline })
 }
 
-/// The current thread's send phase was successful: its receive phase, if it has one.
+/// The current thread's send phase was successful: begins its receive phase, if it has one.
 fn after_send(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
     if current.receive_from.get().is_nil() {
         complete::sent(current, kind);
@@ -484,8 +485,8 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
         && let Continuation::Send(sender_kind) = sender.continuation()
     {
         if sender_kind == IpcKind::User && !sender.has(flag::REDIRECTED) && !reaches(sender, current) {
-            // It was confined while it waited (rights are evaluated again, X.2 rule 7.2). One at a
-            // time, so that many such senders do not keep the kernel busy.
+            // The sender was confined while it waited (rights are evaluated again, X.2 rule 7.2).
+            // One sender is refused at a time, so that many of them do not keep the kernel busy.
             cancel::refuse(sender);
             woken.inspect(|woken| processor::this().scheduler.make_ready(woken));
             return Next::Interrupted;
@@ -648,7 +649,7 @@ pub fn look_again(thread: ThreadRef) {
 fn stop_waiting(thread: ThreadRef) {
     processor::this().scheduler.timeouts.remove(thread);
     thread.withdraw_offer();
-    // It waits, so its search has found no sender; the fast path does not say so.
+    // The thread waits, so its search has found no sender; the fast path does not record that.
     thread.search.set(None);
 }
 

@@ -217,7 +217,7 @@ fn reach(thread: ThreadRef, address: u64, access: Rights) -> Result<*mut u8, Opt
     arch::user_memory_to_virt(translation.address).ok_or(None)
 }
 
-/// Gives sigma0's thread its page at `address`, if it has not touched it yet.
+/// Gives sigma0's thread its page at `address`, if sigma0 has not touched the page yet.
 fn serve_sigma0(thread: ThreadRef, address: u64, access: Rights) {
     let Some(memory) = thread.space.get().map(|space| space.memory).filter(|memory| memory.is_sigma0())
     else {

@@ -2,9 +2,9 @@
 //! missing tells its pager, in an IPC of its own within the other, and then goes on with the
 //! transfer; the other side waits.
 //!
-//! While it does so its record keeps what it was doing ([`Outer`]), and its continuation is that of
-//! the inner IPC, or `RaiseFault` before and `ResumeTransfer` after it. Whatever ends the inner IPC
-//! otherwise ends the transfer.
+//! While a thread tells its pager, its record keeps what it was doing ([`Outer`]). Its continuation
+//! is that of the inner IPC, or `RaiseFault` before and `ResumeTransfer` after it. If the inner IPC
+//! ends in another way, the transfer ends, too.
 
 use x2::{IpcErrorKind, Timeouts, utcb};
 
@@ -70,7 +70,7 @@ fn timeout(limit: Limit, moved: u64) -> Failure {
     Failure { offset: moved, ..Failure::new(kind) }
 }
 
-/// The current thread tells its pager what is missing.
+/// The current thread tells its pager which page is missing.
 pub fn raise(current: ThreadRef) -> Next {
     let Some(outer) = outer(current) else { return Next::Schedule };
     trace::event(Event::PageFault, current.fault[0].get(), current.registers.rip.get());

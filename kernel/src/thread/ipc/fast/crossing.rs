@@ -23,7 +23,7 @@ use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, flag, location, mar
 const RECEIVE_TIMEOUT: u64 = 0xffff;
 /// The send timeout there.
 const SEND_TIMEOUT: u64 = RECEIVE_TIMEOUT << 16;
-/// Flags that an Ipc clears in whose message there is nothing special.
+/// Flags that an Ipc with an ordinary message clears.
 const SPECIAL: u8 = flag::SAW_ORIGINATOR | flag::SAW_ITS_HOME | flag::REDIRECTED | flag::PROPAGATED;
 
 /// Does the Ipc of the current thread to `receiver`, which is elsewhere, as far as that can be done
@@ -64,8 +64,8 @@ fn send_to_idle(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     let to = ThreadId::from_raw(current.registers.rsi.get());
     let home = receiver.location.processor();
     let claim = arch::processor(u32::from(home)).idle.claim()?;
-    // What is there stays there, and nothing else touches it, as long as the claim is held. Nothing
-    // here waits for anything.
+    // Objects located there stay there, and nothing else touches them, as long as the claim is
+    // held. Nothing here waits.
     if !receiver.location.is_at(home)
         || receiver.id() != to
         || receiver.home() != home
