@@ -134,7 +134,7 @@ pub fn kernel_debug_exception(address: u64, frame: &impl fmt::Display, flags: u6
     Some(flags & !STEP_FLAG | RESUME_FLAG | if step { STEP_FLAG } else { 0 })
 }
 
-/// Why the debug exception came that `who` has caused, if it is the debugger's.
+/// Why `who` has caused a debug exception, if that is one of the debugger's.
 fn reason(who: u32) -> Option<Reason> {
     let DebugStatus { breakpoints, step } = arch::take_debug_status();
     let table = *TABLE.lock();

@@ -9,13 +9,13 @@
 //!
 //! | what happens at the same time | how it is resolved |
 //! |---|---|
-//! | two want the same object | both go to its location; the second to arrive finds what the first has left |
+//! | two want the same object | both go to its location; the second finds what the first has left |
 //! | one wants it, it moves away | the one follows it; it stays in one queue until it has arrived |
-//! | it is cancelled, or deleted, while a message comes | both act where it is, one after the other |
-//! | the target goes to sleep while one posts to it | [`Attention`]: one of the two sees the other |
-//! | something happens again to an object that is on its way back | [`Again`]: one of the two sees the other |
+//! | a message comes while it is cancelled or deleted | both act where it is, in turn |
+//! | one posts to a processor that goes to sleep | [`Attention`]: one sees the other |
+//! | something happens again to an object on its way back | [`Again`]: one sees the other |
 //! | its processor is idle, and another one acts there | [`Idle`]: one of the two at a time |
-//! | it is looked up while it ends, and its memory is used for another | [`Identity`], read before the location |
+//! | it is looked up while its memory is reused | [`Identity`], read before the location |
 #![cfg_attr(not(any(test, loom)), no_std)]
 
 mod again;
