@@ -176,7 +176,7 @@ impl<T> JoinHandle<T> {
         self.task.wake_by_ref();
     }
 
-    /// The task's home, for others to change than the holder of this handle.
+    /// A handle with which code that does not wait for the task changes the task's home.
     pub fn home(&self) -> TaskHome {
         TaskHome(self.task.clone())
     }
