@@ -1,9 +1,10 @@
-//! What the system keeps on behalf of each user, and how much of it a user may have: so one user's programs do not take
-//! from all others what the system has.
+//! What the system keeps on behalf of each user, and how much of it a user may have: so one user's
+//! programs do not take from all others what the system has.
 //!
-//! An [`Account`] is a real user id's. Whatever is kept for long holds a [`Charge`] against it, and the account lives as long as
-//! one does, also when the user has no process. How much there may be is set for all users together ([`Settings`]), except for
-//! descriptors in flight, whose limit is one of the process.
+//! An [`Account`] is a real user id's. Whatever is kept for long holds a [`Charge`] against it, and
+//! the account lives as long as one does, also when the user has no process. How much there may be
+//! is set for all users together ([`Settings`]), except for descriptors in flight, whose limit is
+//! one of the process.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -21,8 +22,8 @@ pub enum Kept {
     InotifyInstances,
     /// Files that they watch.
     InotifyWatches,
-    /// Bytes of the server's own memory, estimated: open files, contents of pipes and sockets, files of tmpfs, regions of
-    /// memory, record locks, events of inotify.
+    /// Bytes of the server's own memory, estimated: open files, contents of pipes and sockets,
+    /// files of tmpfs, regions of memory, record locks, events of inotify.
     ServerMemory,
 }
 
@@ -153,7 +154,8 @@ impl Account {
         is_charged.then(|| Charge { account: self.clone(), kept, amount })
     }
 
-    /// Counts `bytes` more of the server's memory; `None` if they would be more than a user may have. The superuser may have any.
+    /// Counts `bytes` more of the server's memory; `None` if they would be more than a user may
+    /// have. The superuser may have any.
     pub fn charge_memory(self: &Arc<Account>, bytes: u64) -> Option<Charge> {
         self.charge(Kept::ServerMemory, bytes, |sum| self.allows_memory(sum))
     }
@@ -162,7 +164,8 @@ impl Account {
         self.user == 0 || sum <= self.settings.server_memory
     }
 
-    /// Whether the user has so little of the server's memory that its programs go on where there is little left.
+    /// Whether the user has so little of the server's memory that its programs go on where there is
+    /// little left.
     pub fn has_little(&self) -> bool {
         self.amount(Kept::ServerMemory) <= self.settings.server_memory / LITTLE_PART
     }
@@ -197,7 +200,8 @@ impl Charge {
         &self.account
     }
 
-    /// Makes it another amount; false, and as it was, if that is more and `allows` does not accept what there is then.
+    /// Makes it another amount; false, and as it was, if that is more and `allows` does not accept
+    /// what there is then.
     pub fn change(&mut self, amount: u64, allows: impl Fn(u64) -> bool) -> bool {
         let changed = match amount.checked_sub(self.amount) {
             Some(more) => self.account.add(self.kept, more, allows),

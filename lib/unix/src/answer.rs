@@ -8,7 +8,8 @@ use core::task::{Context, Poll};
 /// A future behind a pointer, movable between processors.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a trait object's operation returns: the result itself, or a future where it has to wait. Await it either way.
+/// What a trait object's operation returns: the result itself, or a future where it has to wait.
+/// Await it either way.
 ///
 /// The operation has begun when the method returns; dropping a `Later` cancels it.
 #[must_use = "an answer may be a future that has to be awaited"]

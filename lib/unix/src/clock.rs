@@ -57,7 +57,8 @@ impl Clock {
         matches!(self, Clock::Realtime | Clock::Monotonic)
     }
 
-    /// The monotonic time at which a real clock will show what `when` says (in the past, if it has already).
+    /// The monotonic time at which a real clock will show what `when` says (in the past, if it has
+    /// already).
     pub fn deadline(
         self,
         environment: &dyn Environment,

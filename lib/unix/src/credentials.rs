@@ -1,7 +1,9 @@
-//! User and group ids of a process and the rules for changing them (credentials(7), setuid(2), setresuid(2)).
+//! User and group ids of a process and the rules for changing them (credentials(7), setuid(2),
+//! setresuid(2)).
 //!
-//! Privilege goes with the effective user id 0; the file-system ids follow the effective ones unless setfsuid changed
-//! them. Credentials are immutable: a change makes a new value, so that a check sees one consistent set.
+//! Privilege goes with the effective user id 0; the file-system ids follow the effective ones
+//! unless setfsuid changed them. Credentials are immutable: a change makes a new value, so that a
+//! check sees one consistent set.
 
 use crate::process::InspectAs;
 use crate::{Capability, Error, Identity, Result};
@@ -49,7 +51,8 @@ impl Ids {
         Ok(self)
     }
 
-    /// setreuid(2): the saved id follows if the real id is set or the effective one is set to another than the real.
+    /// setreuid(2): the saved id follows if the real id is set or the effective one is set to
+    /// another than the real.
     fn set_two(mut self, real: Option<u32>, effective: Option<u32>, privileged: bool) -> Result<Ids> {
         let old = self;
         if !privileged {
@@ -195,10 +198,11 @@ impl Credentials {
         Ok(Credentials { groups: copy.into(), ..self.clone() })
     }
 
-    /// What exec of a program makes of them: `user` and `group` are the file's owners where it has the set-user-id or
-    /// set-group-id bit (and its file system honours them). `is_shared` says whether another process could change
-    /// what the program relies on: then it acts for the real ids, as one that may not get privileges does. The second
-    /// value says whether privileges grew, so that the program must not trust its environment (AT_SECURE).
+    /// What exec of a program makes of them: `user` and `group` are the file's owners where it has
+    /// the set-user-id or set-group-id bit (and its file system honours them). `is_shared` says
+    /// whether another process could change what the program relies on: then it acts for the real
+    /// ids, as one that may not get privileges does. The second value says whether privileges grew,
+    /// so that the program must not trust its environment (AT_SECURE).
     pub fn for_exec(
         &self,
         user: Option<u32>,
@@ -244,13 +248,14 @@ impl Credentials {
         self.is_privileged() || (is_dumpable && !less && target.user.are(user) && target.group.are(group))
     }
 
-    /// Whether a process with these credentials may see and set the limits of one with `target`'s (prlimit(2)).
+    /// Whether a process with these credentials may see and set the limits of one with `target`'s
+    /// (prlimit(2)).
     pub fn may_limit(&self, target: &Credentials) -> bool {
         self.is_privileged() || (target.user.are(self.user.real) && target.group.are(self.group.real))
     }
 
-    /// Whether a process with these credentials may set the priority and the processors of one with `target`'s
-    /// (setpriority(2), sched_setaffinity(2)).
+    /// Whether a process with these credentials may set the priority and the processors of one with
+    /// `target`'s (setpriority(2), sched_setaffinity(2)).
     pub fn may_schedule(&self, target: &Credentials) -> bool {
         let ours = self.user.effective;
         let same_user = ours == target.user.real || ours == target.user.effective;

@@ -3,7 +3,8 @@
 use crate::BoxFuture;
 use core::time::Duration;
 
-/// A point in real time: seconds since 1970-01-01 00:00:00 UTC and nanoseconds (below 1,000,000,000) after them.
+/// A point in real time: seconds since 1970-01-01 00:00:00 UTC and nanoseconds (below
+/// 1,000,000,000) after them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
     /// Seconds since the epoch.
@@ -12,7 +13,8 @@ pub struct Timestamp {
     pub nanoseconds: u32,
 }
 
-/// Time and randomness. One instance serves the whole Unix server; tests use one with a clock they move.
+/// Time and randomness. One instance serves the whole Unix server; tests use one with a clock they
+/// move.
 pub trait Environment: Send + Sync {
     /// The wall clock (CLOCK_REALTIME).
     fn realtime(&self) -> Timestamp;
@@ -23,6 +25,7 @@ pub trait Environment: Send + Sync {
     /// Fills `bytes` from the system's random source; never blocks.
     fn fill_random(&self, bytes: &mut [u8]);
 
-    /// Completes when [`Environment::monotonic`] has reached `deadline`. Dropping it cancels the timer.
+    /// Completes when [`Environment::monotonic`] has reached `deadline`. Dropping it cancels the
+    /// timer.
     fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()>;
 }

@@ -7,7 +7,8 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 macro_rules! errors {
     ($($name:ident $text:literal,)*) => {
-        /// Why an operation failed, as the program is told. Named as POSIX and the manual pages name them.
+        /// Why an operation failed, as the program is told. Named as POSIX and the manual pages
+        /// name them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Error { $(#[doc = $text] $name,)* }
 
@@ -105,14 +106,16 @@ errors! {
     EXDEV "Cross-device link",
 }
 
-/// Why an attempt, which never waits, was not done. Nothing has changed in either of the last two cases.
+/// Why an attempt, which never waits, was not done. Nothing has changed in either of the last two
+/// cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotDone {
     /// It failed.
     Failed(Error),
     /// The object is not ready: wait on its queue, or tell the program `EAGAIN`.
     NotReady,
-    /// User memory is not resident: [`UserBuffer::resolve`](crate::UserBuffer::resolve), then try again.
+    /// User memory is not resident: [`UserBuffer::resolve`](crate::UserBuffer::resolve), then try
+    /// again.
     NotResident,
 }
 

@@ -10,7 +10,8 @@ pub enum Capability {
     Chown = 0,
     /// Ignore read, write and search permission (CAP_DAC_OVERRIDE).
     Override = 1,
-    /// Ignore read permission of files, read and search permission of directories (CAP_DAC_READ_SEARCH).
+    /// Ignore read permission of files, read and search permission of directories
+    /// (CAP_DAC_READ_SEARCH).
     ReadSearch = 2,
     /// Act as owner of any file (CAP_FOWNER).
     Owner = 3,
@@ -30,8 +31,8 @@ pub enum Capability {
     SetUser = 10,
 }
 
-/// The ids and privileges that permission checks use: the file-system ids of credentials, or the real ones for
-/// access(2). A snapshot; cheap to clone.
+/// The ids and privileges that permission checks use: the file-system ids of credentials, or the
+/// real ones for access(2). A snapshot; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Identity {
     /// User id.

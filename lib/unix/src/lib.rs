@@ -1,4 +1,5 @@
-//! Unix as a library: processes, signals, files and terminals over the Mach library (ARCHITECTURE U4).
+//! Unix as a library: processes, signals, files and terminals over the Mach library (ARCHITECTURE
+//! U4).
 //!
 //! Linux' interface (`abi/linux`) is a front end over this core; another Unix would be another one.
 //! Numbers and layouts of an interface (error numbers, flag bits, structures) stay in the front
@@ -7,31 +8,36 @@
 //! # Conventions
 //!
 //! - **Errors** are [`Error`], named as POSIX names them, without numbers.
-//! - **Blocking.** Whatever may block is a future, and may be dropped at every await: a killed process drops its
-//!   requests. At each await nothing is half-done and nothing has been taken that is not yet delivered.
-//! - **Signals** interrupt by dropping: the process layer races the operation against the arrival of a signal. File
-//!   code never looks at signals. What a transfer had moved by then stands in the caller's buffer
-//!   ([`UserBuffer::transferred`]): the process layer returns that count if it is not 0, otherwise `EINTR`.
-//! - **Attempts.** Streams (pipes, terminals, sockets) implement attempts that never wait ([`NotDone`] says what is
-//!   missing); one place (`file`) turns an attempt into waiting by the object's [`poll::PollQueue`], which poll,
-//!   select and epoll share.
-//! - **Answers.** Operations behind trait objects that are usually immediate return [`Answer`]: no allocation unless
-//!   they really wait.
+//! - **Blocking.** Whatever may block is a future, and may be dropped at every await: a killed
+//!   process drops its requests. At each await nothing is half-done and nothing has been taken that
+//!   is not yet delivered.
+//! - **Signals** interrupt by dropping: the process layer races the operation against the arrival
+//!   of a signal. File code never looks at signals. What a transfer had moved by then stands in the
+//!   caller's buffer ([`UserBuffer::transferred`]): the process layer returns that count if it is
+//!   not 0, otherwise `EINTR`.
+//! - **Attempts.** Streams (pipes, terminals, sockets) implement attempts that never wait
+//!   ([`NotDone`] says what is missing); one place (`file`) turns an attempt into waiting by the
+//!   object's [`poll::PollQueue`], which poll, select and epoll share.
+//! - **Answers.** Operations behind trait objects that are usually immediate return [`Answer`]: no
+//!   allocation unless they really wait.
 //! - **User memory** enters as byte slices or as [`UserBuffer`], never as pointers.
 //! - **Time and randomness** come through [`Environment`].
-//! - **Locks.** [`sync::SpinLock`] sections are short, contain no await and wake nobody; a future that holds an async
-//!   lock across an await is safe to drop.
-//! - **Memory** that a program can make large is allocated fallibly: `ENOMEM`, `ENOSPC` or `ENOBUFS`.
+//! - **Locks.** [`sync::SpinLock`] sections are short, contain no await and wake nobody; a future
+//!   that holds an async lock across an await is safe to drop.
+//! - **Memory** that a program can make large is allocated fallibly: `ENOMEM`, `ENOSPC` or
+//!   `ENOBUFS`.
 //!
 //! # Module map
 //!
-//! Conventions: `error`, `account` (what is kept for each user), `answer`, `environment`, `user_buffer`, `identity`, `sync`.
+//! Conventions: `error`, `account` (what is kept for each user), `answer`, `environment`,
+//! `user_buffer`, `identity`, `sync`.
 //!
 //! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`,
 //! `sysfs`, `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
 //! `tty`, `socket`, `inotify`, `log`.
 //!
-//! Processes: `process`, `thread`, `credentials`, `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `load`.
+//! Processes: `process`, `thread`, `credentials`, `signal`, `exec`, `memory`, `futex`, `clock`,
+//! `timer`, `load`.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! The system's load: how many threads run or could run, on the average over one, five and fifteen minutes (getloadavg,
-//! /proc/loadavg).
+//! The system's load: how many threads run or could run, on the average over one, five and fifteen
+//! minutes (getloadavg, /proc/loadavg).
 
 use core::time::Duration;
 
@@ -13,7 +13,8 @@ const STEP: Duration = Duration::from_secs(5);
 const KEPT: [u64; 3] = [60_296, 64_453, 65_173];
 /// More threads than there can be.
 const MOST: u64 = 1 << 24;
-/// Steps after which nothing is left of what was before: nothing that happened while nobody counted is known anyway.
+/// Steps after which nothing is left of what was before: nothing that happened while nobody counted
+/// is known anyway.
 const FORGOTTEN: u64 = 1000;
 
 /// The averages.
@@ -25,8 +26,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Notes that `running` threads run or could run at the time `now` since the start. To be called every five seconds or
-    /// more often; more often changes nothing.
+    /// Notes that `running` threads run or could run at the time `now` since the start. To be
+    /// called every five seconds or more often; more often changes nothing.
     pub fn note(&mut self, now: Duration, running: usize) {
         if now < self.next {
             return;

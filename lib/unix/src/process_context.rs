@@ -30,7 +30,8 @@ pub enum FileSignal {
     Io,
 }
 
-/// The calling process, as terminals and sockets need it. Implemented by the process layer; every method is immediate.
+/// The calling process, as terminals and sockets need it. Implemented by the process layer; every
+/// method is immediate.
 pub trait ProcessContext: Send + Sync {
     /// Process id.
     fn process(&self) -> ProcessId;
@@ -53,7 +54,8 @@ pub trait ProcessContext: Send + Sync {
     /// Whether this process blocks or ignores the signal.
     fn disregards(&self, signal: FileSignal) -> bool;
 
-    /// Whether the process group is orphaned: no member has a parent in another group of the session.
+    /// Whether the process group is orphaned: no member has a parent in another group of the
+    /// session.
     fn is_orphaned(&self) -> bool;
 
     /// The session of a process group; `None` if there is no such group.
@@ -66,8 +68,8 @@ pub trait ProcessContext: Send + Sync {
     fn account(&self) -> Arc<Account>;
 }
 
-/// The processes that a terminal signals on its own account: what is typed comes from no process. Implemented by the
-/// process layer.
+/// The processes that a terminal signals on its own account: what is typed comes from no process.
+/// Implemented by the process layer.
 pub trait SessionHost: Send + Sync {
     /// Sends a signal to every process of a group.
     fn signal_group(&self, group: ProcessId, signal: FileSignal);

@@ -36,7 +36,8 @@ impl Ring {
         self.capacity.saturating_sub(self.length)
     }
 
-    /// Sets the capacity, and gives storage above it back. `EBUSY` if the contents are longer, `ENOMEM`.
+    /// Sets the capacity, and gives storage above it back. `EBUSY` if the contents are longer,
+    /// `ENOMEM`.
     pub(crate) fn set_capacity(&mut self, capacity: usize) -> Result<()> {
         if self.length > capacity {
             return Err(Error::EBUSY);
@@ -104,7 +105,8 @@ impl Ring {
         Ok(count)
     }
 
-    /// Puts bytes that were taken out back at the front, whatever the capacity; loses them if there is no memory.
+    /// Puts bytes that were taken out back at the front, whatever the capacity; loses them if there
+    /// is no memory.
     pub(crate) fn push_front(&mut self, bytes: &[u8]) {
         if self.reserve(bytes.len()).is_err() {
             return;
@@ -117,7 +119,8 @@ impl Ring {
         self.length += bytes.len();
     }
 
-    /// Copies in up to `count` bytes, which fit. As a user buffer: fewer only where its memory ends.
+    /// Copies in up to `count` bytes, which fit. As a user buffer: fewer only where its memory
+    /// ends.
     pub(crate) fn fill(&mut self, count: usize, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let count = count.min(from.remaining());
         self.reserve(count)?;

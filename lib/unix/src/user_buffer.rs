@@ -6,17 +6,19 @@ use alloc::vec::Vec;
 /// Why bytes could not be copied to or from user memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyError {
-    /// The memory exists but is not resident, or its map is busy: [`UserBuffer::resolve`] and try again.
+    /// The memory exists but is not resident, or its map is busy: [`UserBuffer::resolve`] and try
+    /// again.
     NotResident,
     /// There is no such memory, or it forbids this access.
     Fault,
 }
 
-/// The user memory of one transfer: a cursor over a list of ranges (an iovec), consumed from front to back.
+/// The user memory of one transfer: a cursor over a list of ranges (an iovec), consumed from front
+/// to back.
 ///
-/// Copies are immediate and never wait, so that an object can copy inside its own lock and stay consistent; what is
-/// missing is brought in by [`UserBuffer::resolve`] outside. The same trait serves both directions; a buffer is used
-/// for one.
+/// Copies are immediate and never wait, so that an object can copy inside its own lock and stay
+/// consistent; what is missing is brought in by [`UserBuffer::resolve`] outside. The same trait
+/// serves both directions; a buffer is used for one.
 pub trait UserBuffer: Send {
     /// Bytes still to transfer.
     fn remaining(&self) -> usize;
@@ -24,22 +26,25 @@ pub trait UserBuffer: Send {
     /// Bytes transferred so far: what the program is told if the operation is cut short.
     fn transferred(&self) -> usize;
 
-    /// Copies from `bytes` to user memory and moves on. Copies less than `bytes.len()` only where the buffer ends or
-    /// the next byte cannot be copied now; fails if that is the first byte. With nothing to copy: `Ok(0)`.
+    /// Copies from `bytes` to user memory and moves on. Copies less than `bytes.len()` only where
+    /// the buffer ends or the next byte cannot be copied now; fails if that is the first byte. With
+    /// nothing to copy: `Ok(0)`.
     fn copy_out(&mut self, bytes: &[u8]) -> Result<usize, CopyError>;
 
     /// Copies from user memory to `bytes` and moves on; rules as for [`UserBuffer::copy_out`].
     fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, CopyError>;
 
-    /// Moves on by `count` bytes, at most [`UserBuffer::remaining`], without using them (a write to /dev/null).
+    /// Moves on by `count` bytes, at most [`UserBuffer::remaining`], without using them (a write to
+    /// /dev/null).
     fn skip(&mut self, count: usize);
 
-    /// Moves back by `count` bytes, at most [`UserBuffer::transferred`]: an object that copied in and could not keep
-    /// the bytes.
+    /// Moves back by `count` bytes, at most [`UserBuffer::transferred`]: an object that copied in
+    /// and could not keep the bytes.
     fn retreat(&mut self, count: usize);
 
-    /// Makes the next bytes resident for `write` (a copy out) or reading: 4096 of them as far as there are so many.
-    /// `EFAULT` if the first of them cannot be. They may be gone again by the next copy: the caller repeats.
+    /// Makes the next bytes resident for `write` (a copy out) or reading: 4096 of them as far as
+    /// there are so many. `EFAULT` if the first of them cannot be. They may be gone again by the
+    /// next copy: the caller repeats.
     fn resolve(&mut self, write: bool) -> BoxFuture<'_, Result<()>>;
 }
 
@@ -79,7 +84,8 @@ pub(crate) fn copy_in_all(from: &mut dyn UserBuffer, bytes: &mut [u8]) -> Result
     Ok(())
 }
 
-/// Server memory as a transfer's buffer: collects what is copied out, or supplies what is copied in.
+/// Server memory as a transfer's buffer: collects what is copied out, or supplies what is copied
+/// in.
 #[derive(Debug, Default)]
 pub struct Bytes {
     bytes: Vec<u8>,

@@ -1,4 +1,5 @@
-//! A set-associative cache with least-recently-used replacement. A TLB is one whose lines are pages.
+//! A set-associative cache with least-recently-used replacement. A TLB is one whose lines are
+//! pages.
 
 /// Size and shape of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +13,8 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// A cache of `bytes` bytes in lines of 2^`line_log2`; `None` unless that makes a power of two of sets.
+    /// A cache of `bytes` bytes in lines of 2^`line_log2`; `None` unless that makes a power of two
+    /// of sets.
     pub fn of_size(bytes: usize, ways: usize, line_log2: u32) -> Option<Geometry> {
         let lines = bytes >> line_log2;
         let sets = lines.checked_div(ways)?;
@@ -28,7 +30,8 @@ impl Geometry {
 #[derive(Clone, Debug)]
 pub struct Cache {
     geometry: Geometry,
-    /// `ways` tags for each set, the most recently used first; 0 is empty (tags are stored plus one).
+    /// `ways` tags for each set, the most recently used first; 0 is empty (tags are stored plus
+    /// one).
     tags: Vec<u64>,
 }
 

@@ -16,8 +16,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// By the address of the instruction. (The kernel's user-executable stub page is in the upper half, too: its two
-    /// instructions a call count as the kernel's.)
+    /// By the address of the instruction. (The kernel's user-executable stub page is in the upper
+    /// half, too: its two instructions a call count as the kernel's.)
     pub fn of(address: u64) -> Mode {
         if address >> 63 == 0 { Mode::User } else { Mode::Kernel }
     }
@@ -40,7 +40,8 @@ pub struct Access {
     pub bulk: bool,
 }
 
-/// Offset of the interrupt command register in the local APIC's page: a store to it sends an interrupt.
+/// Offset of the interrupt command register in the local APIC's page: a store to it sends an
+/// interrupt.
 const INTERRUPT_COMMAND: u64 = 0xfee0_0300;
 
 #[derive(Clone, Debug, Default)]
@@ -99,7 +100,8 @@ impl Processor {
         self.user.instructions + self.kernel.instructions > 0
     }
 
-    /// An instruction at `address`, whose bytes lie at `place` (unique for each byte of physical memory).
+    /// An instruction at `address`, whose bytes lie at `place` (unique for each byte of physical
+    /// memory).
     pub fn instruction(&mut self, address: u64, place: u64, special: Option<Special>) {
         let counts = match Mode::of(address) {
             Mode::User => &mut self.user,
@@ -116,7 +118,8 @@ impl Processor {
             counts.l2_misses += u64::from(!self.l2.access(place));
         }
         if special == Some(Special::Cr3Load) {
-            // Without global pages and process tags in the model: the pessimistic bound (docs/src/measuring.md).
+            // Without global pages and process tags in the model: the pessimistic bound
+            // (docs/src/measuring.md).
             self.itlb.flush();
             self.dtlb.flush();
         }

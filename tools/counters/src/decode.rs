@@ -1,4 +1,5 @@
-//! What kind of instruction a guest instruction is, from its bytes. Only the kinds that the lab counts are told apart.
+//! What kind of instruction a guest instruction is, from its bytes. Only the kinds that the lab
+//! counts are told apart.
 
 /// What the lab counts an instruction as, besides as an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,8 @@ pub enum Special {
     Iret,
     /// `invlpg`, `invpcid`.
     Invalidate,
-    /// `cpuid`, `lgdt`, `lidt`, `ltr`, `lldt`, `wbinvd`, a segment register load, `mov` to a debug register.
+    /// `cpuid`, `lgdt`, `lidt`, `ltr`, `lldt`, `wbinvd`, a segment register load, `mov` to a debug
+    /// register.
     OtherSerialising,
     /// `mfence`, `lfence`, `sfence`.
     Fence,

@@ -1,10 +1,11 @@
-//! For how long the kernel does not look for interrupts: the longest stretch of kernel instructions between two moments
-//! at which an interrupt would have been noticed.
+//! For how long the kernel does not look for interrupts: the longest stretch of kernel instructions
+//! between two moments at which an interrupt would have been noticed.
 //!
-//! Such moments are: an instruction of a user program (interrupts are open there), the return to one, even if an interrupt
-//! comes before its first instruction, STI and HLT (the kernel waits), and a load from the interrupt request registers of
-//! the local APIC, by which the kernel's long operations poll. What follows a poll that has found something counts as a new
-//! stretch, up to the STI at which the interrupt is taken: so the bound for an interrupt is two stretches.
+//! Such moments are: an instruction of a user program (interrupts are open there), the return to
+//! one, even if an interrupt comes before its first instruction, STI and HLT (the kernel waits),
+//! and a load from the interrupt request registers of the local APIC, by which the kernel's long
+//! operations poll. What follows a poll that has found something counts as a new stretch, up to the
+//! STI at which the interrupt is taken: so the bound for an interrupt is two stretches.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -88,7 +89,8 @@ impl Latency {
         *self = Self { started: self.started, ..Self::default() };
     }
 
-    /// One line of JSON about the region since [`Latency::clear`], as of other counters, or nothing if the kernel did not run.
+    /// One line of JSON about the region since [`Latency::clear`], as of other counters, or nothing
+    /// if the kernel did not run.
     pub fn region(&self, region: u8, processor: usize) -> Option<String> {
         if self.longest.instructions == 0 {
             return None;
@@ -112,7 +114,8 @@ impl Latency {
         texts.collect::<Vec<_>>().join(",")
     }
 
-    /// One line of JSON: the longest stretch, where most of its instructions were, and how many stretches had which length.
+    /// One line of JSON: the longest stretch, where most of its instructions were, and how many
+    /// stretches had which length.
     pub fn report(&self, processor: usize) -> String {
         let (longest, places) = (self.longest.instructions, self.places());
         let mut text = format!("{{\"processor\":{processor},\"longest\":{longest},\"places\":{{{places}");

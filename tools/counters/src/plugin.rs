@@ -1,5 +1,6 @@
-//! The connection to QEMU: the plugin interface, version 1 (QEMU 4.2 to 8.1), declared here because Debian packages no
-//! header. Only callback forms are used: the inline forms changed in later versions.
+//! The connection to QEMU: the plugin interface, version 1 (QEMU 4.2 to 8.1), declared here because
+//! Debian packages no header. Only callback forms are used: the inline forms changed in later
+//! versions.
 
 use crate::counts::{Access, Mode, Processor};
 use crate::decode::{self, Kind, Special};
@@ -78,7 +79,8 @@ unsafe extern "C" {
 #[used]
 static qemu_plugin_version: c_int = 1;
 
-/// What one guest instruction is; leaked at translation, because QEMU keeps the pointer as long as it runs.
+/// What one guest instruction is; leaked at translation, because QEMU keeps the pointer as long as
+/// it runs.
 struct Instruction {
     address: u64,
     place: u64,
@@ -133,7 +135,8 @@ unsafe extern "C" fn qemu_plugin_install(
             return 1;
         }
     }
-    // SAFETY: `id` is this plugin's; the callbacks live as long as the library, which is never unloaded.
+    // SAFETY: `id` is this plugin's; the callbacks live as long as the library, which is never
+    // unloaded.
     unsafe {
         qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
         qemu_plugin_register_atexit_cb(id, exiting, std::ptr::null_mut());
@@ -165,8 +168,8 @@ extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
     if STATE.get().is_some_and(|state| state.work.is_some()) {
         return translated_for_work(block);
     }
-    // SAFETY: QEMU's translation block is valid during this callback, and so are its instructions and their bytes; the
-    // leaked data that is registered with them is never freed.
+    // SAFETY: QEMU's translation block is valid during this callback, and so are its instructions
+    // and their bytes; the leaked data that is registered with them is never freed.
     unsafe {
         for index in 0..qemu_plugin_tb_n_insns(block) {
             let instruction = qemu_plugin_tb_get_insn(block, index);
@@ -249,7 +252,8 @@ extern "C" fn block_executed(processor: c_uint, data: *mut c_void) {
 
 extern "C" fn stored(processor: c_uint, information: u32, address: u64, _data: *mut c_void) {
     let Some(state) = STATE.get().filter(|state| state.counting.load(Ordering::Relaxed)) else { return };
-    // SAFETY: `information` and `address` are this access's; the object is valid until the callback returns.
+    // SAFETY: `information` and `address` are this access's; the object is valid until the callback
+    // returns.
     unsafe {
         let place = qemu_plugin_get_hwaddr(information, address);
         if !place.is_null()
@@ -313,7 +317,8 @@ extern "C" fn accessed(processor: c_uint, information: u32, address: u64, data: 
         return;
     }
     let instruction = instruction_of(data);
-    // SAFETY: `information` and `address` are this access's; the object is valid until the callback returns.
+    // SAFETY: `information` and `address` are this access's; the object is valid until the callback
+    // returns.
     let access = unsafe {
         let place = qemu_plugin_get_hwaddr(information, address);
         if place.is_null() {

@@ -1,4 +1,5 @@
-//! How often each instruction is executed in a region, so that a cost can be attributed to functions.
+//! How often each instruction is executed in a region, so that a cost can be attributed to
+//! functions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -69,8 +70,8 @@ impl Profile {
     }
 }
 
-/// One line of JSON: for each instruction that was executed its address, its bytes (programs in different address spaces
-/// may have different ones there) and how often.
+/// One line of JSON: for each instruction that was executed its address, its bytes (programs in
+/// different address spaces may have different ones there) and how often.
 fn line(region: u8, counts: &[&Count]) -> String {
     let mut sums: BTreeMap<(u64, &[u8]), u64> = BTreeMap::new();
     for count in counts {

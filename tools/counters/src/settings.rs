@@ -17,19 +17,20 @@ pub struct Settings {
     pub itlb: Geometry,
     /// TLB of data accesses.
     pub dtlb: Geometry,
-    /// Measure for how long the kernel does not look for interrupts, from the first user instruction to the end, and
-    /// nothing else.
+    /// Measure for how long the kernel does not look for interrupts, from the first user
+    /// instruction to the end, and nothing else.
     pub latency: bool,
     /// Count the work of each processor, polling apart, and nothing else: fast.
     pub work: bool,
-    /// The file to which is written how often each instruction was executed in each region; empty: none.
+    /// The file to which is written how often each instruction was executed in each region; empty:
+    /// none.
     pub profile: String,
 }
 
 impl Settings {
-    /// Reads `key=value` arguments: `out=FILE` (required), `l1i`, `l1d`, `l2` = BYTES/WAYS, `itlb`, `dtlb` =
-    /// ENTRIES/WAYS, `latency=on`, `work=on`, `profile=FILE`. `./mac bench` always says all geometries; those here are for a person
-    /// who starts QEMU.
+    /// Reads `key=value` arguments: `out=FILE` (required), `l1i`, `l1d`, `l2` = BYTES/WAYS, `itlb`,
+    /// `dtlb` = ENTRIES/WAYS, `latency=on`, `work=on`, `profile=FILE`. `./mac bench` always says
+    /// all geometries; those here are for a person who starts QEMU.
     ///
     /// # Errors
     /// A sentence for the author of the arguments.

@@ -1,8 +1,9 @@
 //! How much work each processor does: its instructions, and apart from them those of polling.
 //!
-//! A processor that waits in HLT executes nothing. One that waits in a loop, for another processor or for work, executes PAUSE in
-//! every round: what lies between two executions of the same PAUSE is polling, if it is so little that nothing else can have
-//! happened meanwhile. This is so under every kernel and in programs, without knowing where their loops are.
+//! A processor that waits in HLT executes nothing. One that waits in a loop, for another processor
+//! or for work, executes PAUSE in every round: what lies between two executions of the same PAUSE
+//! is polling, if it is so little that nothing else can have happened meanwhile. This is so under
+//! every kernel and in programs, without knowing where their loops are.
 
 use crate::counts::Mode;
 use crate::decode::Special;
@@ -99,7 +100,8 @@ impl Work {
         self.interrupts += u64::from(address == END_OF_INTERRUPT);
     }
 
-    /// One line of JSON for region `region` and processor `processor`, without the line's end. `instructions` are those of work.
+    /// One line of JSON for region `region` and processor `processor`, without the line's end.
+    /// `instructions` are those of work.
     pub fn report(&self, region: u8, processor: usize) -> String {
         let mut line = format!("{{\"region\":{region},\"processor\":{processor}");
         for (name, counts, halts, interrupts) in

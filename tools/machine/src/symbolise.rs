@@ -178,8 +178,8 @@ fn without_hash(name: &str) -> &str {
     }
 }
 
-/// A path within the tree, if the tree has that file: also one that was compiled before the tree was
-/// moved.
+/// A path within the tree, if the tree has that file: also one that was compiled before the tree
+/// was moved.
 fn shorten(file: &str) -> String {
     let mut rest = Path::new(file).components();
     while rest.next().is_some() {

@@ -1,5 +1,5 @@
-//! `./mac doc`: the documentation of the libraries, as rustdoc renders it. A link that leads nowhere
-//! is an error, also of `./mac check`.
+//! `./mac doc`: the documentation of the libraries, as rustdoc renders it. A link that leads
+//! nowhere is an error, also of `./mac check`.
 
 use anyhow::Result;
 use mac_build::{command, toolchain, tree};

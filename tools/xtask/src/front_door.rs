@@ -1,5 +1,5 @@
-//! Tests of the script `./mac`, on a machine of their own: a copy of the script whose file system is
-//! a scratch directory, with programs that only note how they are called.
+//! Tests of the script `./mac`, on a machine of their own: a copy of the script whose file system
+//! is a scratch directory, with programs that only note how they are called.
 
 use crate::Arguments;
 use clap::CommandFactory;

@@ -10,7 +10,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A descriptor: an index into its table. Front ends pass what the program gave; a negative one is `EBADF`.
+/// A descriptor: an index into its table. Front ends pass what the program gave; a negative one is
+/// `EBADF`.
 pub type Descriptor = i32;
 
 /// The descriptors of a process; threads (and whoever was made with shared files) share one table.
@@ -114,7 +115,8 @@ impl DescriptorTable {
         Ok(self.slots.lock().get(descriptor)?.file.clone())
     }
 
-    /// Gives a file the lowest free descriptor below `limit` (RLIMIT_NOFILE); `EMFILE` if there is none.
+    /// Gives a file the lowest free descriptor below `limit` (RLIMIT_NOFILE); `EMFILE` if there is
+    /// none.
     pub fn insert(&self, file: Arc<OpenFile>, close_on_exec: bool, limit: usize) -> Result<Descriptor> {
         self.insert_from(0, file, close_on_exec, limit)
     }
@@ -150,8 +152,8 @@ impl DescriptorTable {
         }
     }
 
-    /// Another descriptor for the same open file, not below `least` (dup, F_DUPFD). `EINVAL` if `least` is not below
-    /// the limit.
+    /// Another descriptor for the same open file, not below `least` (dup, F_DUPFD). `EINVAL` if
+    /// `least` is not below the limit.
     pub fn duplicate(
         &self,
         descriptor: Descriptor,
@@ -164,8 +166,9 @@ impl DescriptorTable {
         self.insert_from(least, file, close_on_exec, limit)
     }
 
-    /// Makes `new` refer to what `old` does, closing what it was (dup2, dup3). `EBADF` if `new` is not below the
-    /// limit. With `old == new` nothing changes; dup3's `EINVAL` for that is the front end's.
+    /// Makes `new` refer to what `old` does, closing what it was (dup2, dup3). `EBADF` if `new` is
+    /// not below the limit. With `old == new` nothing changes; dup3's `EINVAL` for that is the
+    /// front end's.
     pub fn duplicate_to(
         &self,
         old: Descriptor,
@@ -211,7 +214,8 @@ impl DescriptorTable {
         Ok(())
     }
 
-    /// Closes, or with `mark` only marks for exec, every descriptor in `first..=last` (close_range).
+    /// Closes, or with `mark` only marks for exec, every descriptor in `first..=last`
+    /// (close_range).
     pub fn close_range(&self, first: u32, last: u32, mark: bool) -> Result<()> {
         if first > last {
             return Err(Error::EINVAL);

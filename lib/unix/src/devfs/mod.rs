@@ -57,8 +57,8 @@ const LINKS: &[(&str, &str)] = &[
     ("stderr", "/proc/self/fd/2"),
 ];
 
-/// Registers the drivers and makes the file system for /dev; returns its root directory. Directories `pts` and `shm`
-/// are there to mount on.
+/// Registers the drivers and makes the file system for /dev; returns its root directory.
+/// Directories `pts` and `shm` are there to mount on.
 pub async fn make(
     vfs: &Vfs,
     terminals: Terminals,

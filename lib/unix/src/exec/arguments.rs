@@ -1,5 +1,5 @@
-//! The arguments and environment of a new program, with their limits (execve(2), "Limits on size of arguments and
-//! environment").
+//! The arguments and environment of a new program, with their limits (execve(2), "Limits on size of
+//! arguments and environment").
 
 use crate::{Error, Result};
 use alloc::vec::Vec;
@@ -14,8 +14,8 @@ pub struct Arguments {
     count: usize,
 }
 
-/// How many bytes arguments and environment may take together with their pointers, for a stack limit of
-/// `stack_limit` bytes.
+/// How many bytes arguments and environment may take together with their pointers, for a stack
+/// limit of `stack_limit` bytes.
 pub fn size_limit(stack_limit: u64) -> usize {
     const MIB: u64 = 1 << 20;
     (stack_limit / 4).clamp(128 << 10, 6 * MIB) as usize

@@ -1,8 +1,8 @@
 //! ELF files for x86-64 (System V ABI, chapters 4 and 5).
 //!
-//! Nothing in a file is trusted: every sum is checked, and a file that cannot be loaded is refused as a whole:
-//! `ENOEXEC` if it is not a program for this machine or is damaged, `ELIBBAD` if it is a damaged interpreter (the
-//! caller translates), `ENOMEM` if its segments leave the address space.
+//! Nothing in a file is trusted: every sum is checked, and a file that cannot be loaded is refused
+//! as a whole: `ENOEXEC` if it is not a program for this machine or is damaged, `ELIBBAD` if it is
+//! a damaged interpreter (the caller translates), `ENOMEM` if its segments leave the address space.
 
 use crate::{Error, Result};
 use alloc::vec::Vec;
@@ -128,8 +128,8 @@ impl Header {
 }
 
 impl Image {
-    /// Reads the program headers (`table`, [`Header::headers_size`] bytes from [`Header::headers_at`]) of a file of
-    /// `file_size` bytes. Addresses must lie below `limit`.
+    /// Reads the program headers (`table`, [`Header::headers_size`] bytes from
+    /// [`Header::headers_at`]) of a file of `file_size` bytes. Addresses must lie below `limit`.
     pub fn parse(header: Header, table: &[u8], file_size: u64, limit: u64) -> Result<Image> {
         const PT_LOAD: u32 = 1;
         const PT_INTERP: u32 = 3;
@@ -204,7 +204,8 @@ impl Image {
         Ok(())
     }
 
-    /// Segments may share a page only where the later one replaces the earlier one's padding; bytes must not overlap.
+    /// Segments may share a page only where the later one replaces the earlier one's padding; bytes
+    /// must not overlap.
     fn check_overlap(&mut self) -> Result<()> {
         self.segments.sort_by_key(|segment| segment.address);
         let overlaps = |pair: &[Segment]| pair[0].address + pair[0].memory_size > pair[1].address;
@@ -270,8 +271,8 @@ impl Mapping {
         }
     }
 
-    /// The bytes of the last file page that have to be cleared. In pages that cannot be written they keep what the
-    /// file has there.
+    /// The bytes of the last file page that have to be cleared. In pages that cannot be written
+    /// they keep what the file has there.
     pub fn clear(&self) -> Range<u64> {
         let end = self.address + self.file_length;
         if self.file_length == 0 || !self.rights.write { end..end } else { self.clear_from..end }
@@ -411,7 +412,8 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// Whatever is in a file, it is refused or what it asks for lies in the file and the address space.
+        /// Whatever is in a file, it is refused or what it asks for lies in the file and the
+        /// address space.
         #[test]
         fn damaged_files(edits in prop::collection::vec((0usize..0x200, any::<u8>()), 0..24), cut in 0usize..0x4001) {
             let mut data = file(3, 0x100, &[

@@ -1,4 +1,5 @@
-//! Where the parts of a process's memory go, and how far chance moves them (address-space layout randomisation).
+//! Where the parts of a process's memory go, and how far chance moves them (address-space layout
+//! randomisation).
 
 use super::Image;
 use crate::{Error, Result};
@@ -33,8 +34,8 @@ pub struct Placement {
 }
 
 impl Layout {
-    /// Chooses the places for `image` in a process whose stack may grow to `stack_limit` bytes; `random` gives
-    /// 64 random bits each time. `ENOMEM` if the image does not fit.
+    /// Chooses the places for `image` in a process whose stack may grow to `stack_limit` bytes;
+    /// `random` gives 64 random bits each time. `ENOMEM` if the image does not fit.
     pub fn place(
         &self,
         image: &Image,

@@ -1,4 +1,5 @@
-//! Scripts: files that begin with `#!` and the interpreter to run them with (execve(2), "Interpreter scripts").
+//! Scripts: files that begin with `#!` and the interpreter to run them with (execve(2),
+//! "Interpreter scripts").
 
 use crate::{Error, Result};
 
@@ -16,10 +17,10 @@ pub struct Script<'a> {
     pub argument: Option<&'a [u8]>,
 }
 
-/// What `start`, the first [`LINE_LIMIT`] bytes of a file (or all, if it has fewer), says: `None` if it is not a
-/// script. `ENOEXEC` if no interpreter is named before the line ends or its path does not end within the limit. Where the
-/// file ends, or a zero byte stands, in place of the path, the path is the empty one, which on Linux is a directory:
-/// `EACCES`.
+/// What `start`, the first [`LINE_LIMIT`] bytes of a file (or all, if it has fewer), says: `None`
+/// if it is not a script. `ENOEXEC` if no interpreter is named before the line ends or its path
+/// does not end within the limit. Where the file ends, or a zero byte stands, in place of the path,
+/// the path is the empty one, which on Linux is a directory: `EACCES`.
 pub fn parse(start: &[u8]) -> Result<Option<Script<'_>>> {
     let Some(line) = start.strip_prefix(b"#!") else { return Ok(None) };
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');

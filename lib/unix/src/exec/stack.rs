@@ -1,5 +1,5 @@
-//! What a new program finds on its stack (System V ABI for x86-64, 3.4.1): count, arguments, environment, auxiliary
-//! vector, and above them what they point to.
+//! What a new program finds on its stack (System V ABI for x86-64, 3.4.1): count, arguments,
+//! environment, auxiliary vector, and above them what they point to.
 
 use super::Arguments;
 use crate::{Error, Result};
@@ -43,8 +43,8 @@ pub struct Stack {
     pub environment: core::ops::Range<u64>,
 }
 
-/// Lays out a stack that ends at `top` (a multiple of 16). `auxiliary` makes the auxiliary vector, without its
-/// terminating null pair. `ENOMEM`.
+/// Lays out a stack that ends at `top` (a multiple of 16). `auxiliary` makes the auxiliary vector,
+/// without its terminating null pair. `ENOMEM`.
 pub fn build(
     top: u64,
     contents: &Contents,

@@ -15,8 +15,9 @@ pub struct ReadDirectory {
 const FIRST_OWN: u64 = 2;
 
 impl OpenFile {
-    /// Reads entries from the position on, as many as `fits` accepts (it is called once with each). `EINVAL` if there
-    /// are some and not even the first fits, `ENOENT` if the directory was removed. Empty at the end.
+    /// Reads entries from the position on, as many as `fits` accepts (it is called once with each).
+    /// `EINVAL` if there are some and not even the first fits, `ENOENT` if the directory was
+    /// removed. Empty at the end.
     pub async fn read_directory(
         &self,
         caller: &Caller<'_>,

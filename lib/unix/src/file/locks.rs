@@ -39,7 +39,8 @@ impl LockRange {
     /// The whole file.
     pub const ALL: LockRange = LockRange { start: 0, end: u64::MAX };
 
-    /// The range of an flock structure whose base is resolved: a negative length reaches backwards, 0 to the end.
+    /// The range of an flock structure whose base is resolved: a negative length reaches backwards,
+    /// 0 to the end.
     pub fn new(start: i64, length: i64) -> Result<LockRange> {
         let end = start.checked_add(length).ok_or(Error::EOVERFLOW)?;
         let (start, end) = match length {
@@ -72,7 +73,8 @@ pub struct RecordLock {
 /// A lock, and what it takes.
 struct Held {
     lock: RecordLock,
-    /// Against the account of the user who made it; none for those of whole files, which are no more than open files.
+    /// Against the account of the user who made it; none for those of whole files, which are no
+    /// more than open files.
     _charge: Option<Charge>,
 }
 
@@ -90,8 +92,8 @@ const LOCKS_MAXIMUM: usize = 16384;
 const LOCK_BYTES: u64 = 128;
 
 impl LockTable {
-    /// Takes a record lock for a user, changing what the owner has in that range; or with `kind` of `None` gives it up.
-    /// `ENOLCK` for more than the file or the user may have.
+    /// Takes a record lock for a user, changing what the owner has in that range; or with `kind` of
+    /// `None` gives it up. `ENOLCK` for more than the file or the user may have.
     pub fn try_set(
         &self,
         account: &Arc<Account>,
@@ -229,7 +231,8 @@ fn set(
     {
         return Err(NotDone::NotReady);
     }
-    // A lock that is split in two around the range adds one or two elements; other unlocking adds none, and is always possible.
+    // A lock that is split in two around the range adds one or two elements; other unlocking adds
+    // none, and is always possible.
     let surrounds = |lock: RecordLock| lock.range.start < range.start && range.end < lock.range.end;
     let grows = kind.is_some() || list.iter().any(|held| held.lock.owner == owner && surrounds(held.lock));
     let has_room = account.is_none_or(|account| account.has_memory(2 * LOCK_BYTES));
@@ -268,8 +271,8 @@ fn set(
     Ok(shrunk)
 }
 
-/// Who waits for whom, across all files: an owner waits for at most one lock at a time per thread, and a cycle means
-/// that none of them would ever go on.
+/// Who waits for whom, across all files: an owner waits for at most one lock at a time per thread,
+/// and a cycle means that none of them would ever go on.
 static WAITS: SpinLock<Vec<Wait>> = SpinLock::new(Vec::new());
 
 /// That `waiter` waits for a lock of `holder` in a table.
@@ -391,7 +394,8 @@ mod tests {
         let mut first =
             Task::new(async move { copy.set(&account(), a, 1, LockKind::Exclusive, range(1, 2)).await });
         first.waits();
-        // The other gives up what the first waits for, and asks for what the first has before that has gone on.
+        // The other gives up what the first waits for, and asks for what the first has before that
+        // has gone on.
         table.try_set(&account(), b, 2, None, range(1, 2)).unwrap();
         let copy = table.clone();
         let mut second =

@@ -34,7 +34,8 @@ pub enum SignalOwner {
     Group(ProcessId),
 }
 
-/// An open file description: shared by the descriptors that dup(2), fork(2) and descriptor passing make.
+/// An open file description: shared by the descriptors that dup(2), fork(2) and descriptor passing
+/// make.
 pub struct OpenFile {
     id: u64,
     /// The file, if it has or had a name.
@@ -136,7 +137,8 @@ impl OpenFile {
         self.object.clone()?.into_any().downcast().ok()
     }
 
-    /// Whether it is one of the devices that are made of nothing: reads and writes never wait and leave no trace.
+    /// Whether it is one of the devices that are made of nothing: reads and writes never wait and
+    /// leave no trace.
     pub fn is_memory_device(&self) -> bool {
         self.object.as_ref().is_some_and(|object| object.is_memory_device())
     }
@@ -223,8 +225,9 @@ impl OpenFile {
         }
     }
 
-    /// The path of the file for /proc/PID/fd, exe and maps: as it was opened if that name still means it, else another
-    /// of its names, else with " (deleted)" behind it. Objects show their kind.
+    /// The path of the file for /proc/PID/fd, exe and maps: as it was opened if that name still
+    /// means it, else another of its names, else with " (deleted)" behind it. Objects show their
+    /// kind.
     pub async fn path(&self, root: &Location) -> Vec<u8> {
         let Some(location) = &self.location else {
             let label = self.object.as_ref().map_or("anon", |o| o.label());
@@ -238,7 +241,8 @@ impl OpenFile {
         }
         let in_directory = |directory: &Location, name: &[u8]| {
             let path = directory.path(root).ok()?;
-            // Unlike the path of a directory, that of a file does not say that it cannot be reached.
+            // Unlike the path of a directory, that of a file does not say that it cannot be
+            // reached.
             let mut path = path.strip_prefix(b"(unreachable)").map_or(path.clone(), <[u8]>::to_vec);
             if !path.ends_with(b"/") {
                 path.push(b'/');
@@ -337,8 +341,8 @@ impl OpenFile {
         }
     }
 
-    /// The memory to map for this file (mmap(2)): `EACCES` if it is not open for reading, or not for writing although
-    /// a shared mapping is to be written; `ENODEV` if it cannot be mapped.
+    /// The memory to map for this file (mmap(2)): `EACCES` if it is not open for reading, or not
+    /// for writing although a shared mapping is to be written; `ENODEV` if it cannot be mapped.
     pub fn memory(&self, write_shared: bool) -> Result<Arc<dyn crate::vfs::FileMemory>> {
         self.check(Access::READ).map_err(|_| Error::EACCES)?;
         if write_shared {
@@ -350,7 +354,8 @@ impl OpenFile {
         }
     }
 
-    /// Counts the description as a writer of its file from now on; `ETXTBSY` while that is executed.
+    /// Counts the description as a writer of its file from now on; `ETXTBSY` while that is
+    /// executed.
     pub(crate) fn begin_writing(&self) -> Result<()> {
         if self.object.is_none()
             && self.flags().contains(OpenFlags::WRITE)

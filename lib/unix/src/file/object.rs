@@ -34,8 +34,8 @@ pub enum Positions {
     Upto(u64),
 }
 
-/// A pipe end, terminal, socket, counter, device: anything open whose bytes are not a vnode's data. The methods are
-/// attempts and never wait; `file` waits for [`FileObject::queue`] on their behalf.
+/// A pipe end, terminal, socket, counter, device: anything open whose bytes are not a vnode's data.
+/// The methods are attempts and never wait; `file` waits for [`FileObject::queue`] on their behalf.
 pub trait FileObject: Send + Sync + 'static {
     /// Copies out what there is. Takes away only what it copied.
     fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
@@ -109,7 +109,8 @@ pub trait FileObject: Send + Sync + 'static {
         Err(Error::ENOTTY)
     }
 
-    /// Whether it is one of the devices that are made of nothing: reads and writes never wait and leave no trace.
+    /// Whether it is one of the devices that are made of nothing: reads and writes never wait and
+    /// leave no trace.
     fn is_memory_device(&self) -> bool {
         false
     }

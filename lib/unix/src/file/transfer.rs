@@ -108,8 +108,8 @@ impl OpenFile {
         }
     }
 
-    /// Reads until the buffer is full or the file ends. `offset` moves with every piece, so that a dropped future has
-    /// moved it by exactly what stands in the buffer.
+    /// Reads until the buffer is full or the file ends. `offset` moves with every piece, so that a
+    /// dropped future has moved it by exactly what stands in the buffer.
     async fn read_data(
         &self,
         caller: &Caller<'_>,
@@ -337,9 +337,9 @@ fn partial(count: usize, error: Error) -> Result<usize> {
     if count > 0 { Ok(count) } else { Err(error) }
 }
 
-/// Moves up to `count` bytes from a file's data to another file (sendfile(2), copy_file_range(2)). An offset of `None`
-/// is the file's position; given offsets move with what was written. `progress` counts what was moved also when the
-/// future is dropped.
+/// Moves up to `count` bytes from a file's data to another file (sendfile(2), copy_file_range(2)).
+/// An offset of `None` is the file's position; given offsets move with what was written. `progress`
+/// counts what was moved also when the future is dropped.
 pub async fn transfer(
     caller: &Caller<'_>,
     source: &Arc<OpenFile>,

@@ -1,8 +1,9 @@
 //! Futexes that know their owner (FUTEX_LOCK_PI and its kin).
 //!
-//! The word holds the owner's thread id and two flags; programs lock and unlock it themselves while nobody waits. All
-//! operations here are serialised by one asynchronous lock, and where somebody waits, the owner recorded here counts.
-//! Waiters are served in the order of arrival, which is their priority order as long as all have the same.
+//! The word holds the owner's thread id and two flags; programs lock and unlock it themselves while
+//! nobody waits. All operations here are serialised by one asynchronous lock, and where somebody
+//! waits, the owner recorded here counts. Waiters are served in the order of arrival, which is
+//! their priority order as long as all have the same.
 
 use super::{Futexes, Key, Words};
 use crate::{Error, Result};
@@ -46,9 +47,10 @@ struct Ticket<'a> {
 }
 
 impl Futexes {
-    /// FUTEX_LOCK_PI by thread `thread`: waits until it owns the lock. `owner_lives` tells whether a thread exists.
-    /// `EDEADLK` if it owns it already, `ESRCH` if the owner does not exist, `EINVAL`, `EFAULT`. Without end: the
-    /// caller races it against time; then call [`Futexes::give_up_lock`].
+    /// FUTEX_LOCK_PI by thread `thread`: waits until it owns the lock. `owner_lives` tells whether
+    /// a thread exists. `EDEADLK` if it owns it already, `ESRCH` if the owner does not exist,
+    /// `EINVAL`, `EFAULT`. Without end: the caller races it against time; then call
+    /// [`Futexes::give_up_lock`].
     pub async fn lock(
         &self,
         words: &impl Words,
@@ -89,7 +91,8 @@ impl Futexes {
         }
     }
 
-    /// Takes the lock if it is free (`None`), else announces a waiter in the word and returns the owner.
+    /// Takes the lock if it is free (`None`), else announces a waiter in the word and returns the
+    /// owner.
     async fn try_take(
         &self,
         words: &impl Words,
@@ -113,8 +116,8 @@ impl Futexes {
         }
     }
 
-    /// FUTEX_UNLOCK_PI by thread `thread`: hands the lock to the first waiter. `EPERM` if it is not the owner,
-    /// `EINVAL`, `EFAULT`.
+    /// FUTEX_UNLOCK_PI by thread `thread`: hands the lock to the first waiter. `EPERM` if it is not
+    /// the owner, `EINVAL`, `EFAULT`.
     pub async fn unlock(&self, words: &impl Words, address: u64, shared: bool, thread: u32) -> Result<()> {
         let key = lock_key(words, address, shared).await?;
         let mut inheriting = self.inheriting.lock().await;
@@ -149,8 +152,8 @@ impl Futexes {
         self.wake_key(ticket_key(ticket), 1, Futexes::ANY);
     }
 
-    /// Thread `thread` gives up waiting for locks (its request was dropped): its tickets are returned, and a lock that
-    /// was just handed to it goes to the next.
+    /// Thread `thread` gives up waiting for locks (its request was dropped): its tickets are
+    /// returned, and a lock that was just handed to it goes to the next.
     pub async fn give_up_lock(&self, thread: u32) {
         let mut inheriting = self.inheriting.lock().await;
         for lock in inheriting.locks.values_mut() {
@@ -159,7 +162,8 @@ impl Futexes {
         inheriting.locks.retain(|_, lock| !lock.waiters.is_empty() || lock.owner_died);
     }
 
-    /// Thread `thread` ends: locks that it owns and others wait for go to the first waiter, who finds them marked.
+    /// Thread `thread` ends: locks that it owns and others wait for go to the first waiter, who
+    /// finds them marked.
     pub async fn owner_ended(&self, thread: u32) {
         self.give_up_lock(thread).await;
         let mut inheriting = self.inheriting.lock().await;

@@ -22,10 +22,12 @@ pub enum Key {
     },
 }
 
-/// The words of one address space. Addresses are multiples of 4, or of 8 for `load_u64`; callers check.
+/// The words of one address space. Addresses are multiples of 4, or of 8 for `load_u64`; callers
+/// check.
 pub trait Words: Sync {
-    /// The identity of the word at `address`. `shared` words are looked up in the map; private ones need not be, and
-    /// words that are not mapped shared have the private identity either way. `EFAULT`.
+    /// The identity of the word at `address`. `shared` words are looked up in the map; private ones
+    /// need not be, and words that are not mapped shared have the private identity either way.
+    /// `EFAULT`.
     fn key(&self, address: u64, shared: bool) -> impl Future<Output = Result<Key>> + Send;
 
     /// Reads a word atomically. `EFAULT`.

@@ -133,9 +133,9 @@ impl Futexes {
         Place { futexes: self, id }
     }
 
-    /// FUTEX_WAIT, FUTEX_WAIT_BITSET: waits until woken by one of `bits`, if the word at `address` is `expected`.
-    /// Without end: the caller races it against time and signals. `EAGAIN` if the word differs, `EINVAL` for an
-    /// unaligned address or no bits, `EFAULT`.
+    /// FUTEX_WAIT, FUTEX_WAIT_BITSET: waits until woken by one of `bits`, if the word at `address`
+    /// is `expected`. Without end: the caller races it against time and signals. `EAGAIN` if the
+    /// word differs, `EINVAL` for an unaligned address or no bits, `EFAULT`.
     pub async fn wait(
         &self,
         words: &impl Words,
@@ -157,8 +157,8 @@ impl Futexes {
         Ok(())
     }
 
-    /// FUTEX_WAKE, FUTEX_WAKE_BITSET: wakes up to `limit` waiters that wait for one of `bits`: how many. `EINVAL`,
-    /// `EFAULT`.
+    /// FUTEX_WAKE, FUTEX_WAKE_BITSET: wakes up to `limit` waiters that wait for one of `bits`: how
+    /// many. `EINVAL`, `EFAULT`.
     pub async fn wake(
         &self,
         words: &impl Words,
@@ -187,9 +187,9 @@ impl Futexes {
         count as u32
     }
 
-    /// FUTEX_REQUEUE and, with `expected`, FUTEX_CMP_REQUEUE: wakes up to `wake` waiters of the first word and moves up
-    /// to `requeue` of the rest to the second: how many were woken, and how many moved. `EAGAIN` if the first word is
-    /// not as expected, `EINVAL`, `EFAULT`.
+    /// FUTEX_REQUEUE and, with `expected`, FUTEX_CMP_REQUEUE: wakes up to `wake` waiters of the
+    /// first word and moves up to `requeue` of the rest to the second: how many were woken, and how
+    /// many moved. `EAGAIN` if the first word is not as expected, `EINVAL`, `EFAULT`.
     #[expect(clippy::too_many_arguments, reason = "the call has them")]
     pub async fn requeue(
         &self,
@@ -225,8 +225,9 @@ impl Futexes {
         Ok(counts)
     }
 
-    /// FUTEX_WAKE_OP: changes the second word by `operation`, wakes up to `wake` waiters of the first and, if its old
-    /// value passes `comparison`, up to `wake_second` of the second: how many. `EINVAL`, `EFAULT`.
+    /// FUTEX_WAKE_OP: changes the second word by `operation`, wakes up to `wake` waiters of the
+    /// first and, if its old value passes `comparison`, up to `wake_second` of the second: how
+    /// many. `EINVAL`, `EFAULT`.
     #[expect(clippy::too_many_arguments, reason = "the call has them")]
     pub async fn wake_operation(
         &self,

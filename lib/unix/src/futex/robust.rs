@@ -4,9 +4,9 @@ use super::inheriting::{LOCK_OWNER_DIED, LOCK_TID, LOCK_WAITERS};
 use super::{Futexes, Words};
 use crate::Result;
 
-/// A thread's list of locks that it holds, in its own memory: the head is a pointer to the first entry, the offset
-/// from entries to their words, and a pointer to the entry whose lock is just being taken or released. The lowest bit
-/// of a pointer marks a lock with inheritance.
+/// A thread's list of locks that it holds, in its own memory: the head is a pointer to the first
+/// entry, the offset from entries to their words, and a pointer to the entry whose lock is just
+/// being taken or released. The lowest bit of a pointer marks a lock with inheritance.
 #[derive(Clone, Copy, Debug)]
 pub struct RobustList {
     /// Address of the head.
@@ -17,8 +17,9 @@ impl RobustList {
     /// Entries that are looked at; a list may be circular or damaged.
     const LIMIT: usize = 2048;
 
-    /// Marks every lock on the list that `thread` holds as ownerless and wakes a waiter of each. The thread must not
-    /// execute any more. A list that cannot be read is left where it becomes unreadable.
+    /// Marks every lock on the list that `thread` holds as ownerless and wakes a waiter of each.
+    /// The thread must not execute any more. A list that cannot be read is left where it becomes
+    /// unreadable.
     pub async fn release(self, futexes: &Futexes, words: &impl Words, thread: u32) {
         // A damaged list is the program's own loss.
         let _ = self.walk(futexes, words, thread).await;

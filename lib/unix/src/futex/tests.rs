@@ -195,7 +195,8 @@ fn an_owned_lock_survives_its_owner() {
 
 #[test]
 fn robust_locks_of_an_ended_thread() {
-    // head 0x100: entry 0x200 (word 0x210), entry 0x300 (word 0x310, another's), pending 0x400 (word 0x410).
+    // head 0x100: entry 0x200 (word 0x210), entry 0x300 (word 0x310, another's), pending 0x400
+    // (word 0x410).
     let world = world(&[]);
     let set64 = |address, value: u64| {
         world.memory.set(address, value as u32);

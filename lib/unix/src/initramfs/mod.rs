@@ -1,8 +1,10 @@
-//! The initial root: a cpio archive in "newc" form, unpacked into a tmpfs without copying file contents.
+//! The initial root: a cpio archive in "newc" form, unpacked into a tmpfs without copying file
+//! contents.
 //!
-//! The format, and what Linux accepts of it: headers of 110 bytes (magic 070701 or 070702 and thirteen numbers of
-//! eight hexadecimal digits), name, data, each padded to four bytes; archives may follow one another, with zeros in
-//! between; links to one file share device and inode number, and at least the last of them carries the data.
+//! The format, and what Linux accepts of it: headers of 110 bytes (magic 070701 or 070702 and
+//! thirteen numbers of eight hexadecimal digits), name, data, each padded to four bytes; archives
+//! may follow one another, with zeros in between; links to one file share device and inode number,
+//! and at least the last of them carries the data.
 
 mod archive;
 
@@ -37,7 +39,8 @@ impl From<Error> for UnpackError {
     }
 }
 
-/// Unpacks `archive` into a new tmpfs; returns its root directory, and what was wrong if something was.
+/// Unpacks `archive` into a new tmpfs; returns its root directory, and what was wrong if something
+/// was.
 pub async fn unpack(
     archive: Arc<dyn AsRef<[u8]> + Send + Sync>,
     options: &TmpfsOptions,
@@ -175,7 +178,8 @@ async fn set_attributes(vnode: &VnodeRef, entry: &Entry<'_>) -> Result<(), Error
 /// The longest path that an entry may have.
 const PATH_LIMIT: usize = crate::vfs::PATH_MAXIMUM;
 
-/// Components of a path that the archive may use: `..` could leave the root, long names cannot be looked up.
+/// Components of a path that the archive may use: `..` could leave the root, long names cannot be
+/// looked up.
 fn is_acceptable(path: &[u8]) -> bool {
     let mut components: core::slice::Split<'_, u8, _> = path.split(|&b: &u8| b == b'/');
     path.len() <= PATH_LIMIT && components.all(|c| c != b".." && c.len() <= crate::vfs::NAME_MAXIMUM)

@@ -1,8 +1,8 @@
 //! Telling programs what happens to files (inotify(7)).
 //!
-//! A [`Watch`] belongs to a [`Notifier`], which is what a program holds; the watched vnode's [`Hooks`] know it weakly.
-//! Whoever does something to a file calls [`happened`] (or one of its relatives) afterwards: that costs one load while
-//! nobody watches anything.
+//! A [`Watch`] belongs to a [`Notifier`], which is what a program holds; the watched vnode's
+//! [`Hooks`] know it weakly. Whoever does something to a file calls [`happened`] (or one of its
+//! relatives) afterwards: that costs one load while nobody watches anything.
 
 mod notifier;
 
@@ -72,7 +72,8 @@ pub struct Watch {
 
 impl Watch {
     fn new(notifier: Weak<Notifier>, id: i32, mask: Events, once: bool, charge: Charge) -> Arc<Watch> {
-        // Relaxed: whoever adds a watch and whoever causes an event have no order but that of the hooks' lock.
+        // Relaxed: whoever adds a watch and whoever causes an event have no order but that of the
+        // hooks' lock.
         WATCHES.fetch_add(1, Ordering::Relaxed);
         let mask = AtomicU32::new(mask.bits());
         Arc::new(Watch { notifier, id, mask, once, _charge: charge })
@@ -93,8 +94,8 @@ fn is_watched() -> bool {
     WATCHES.load(Ordering::Relaxed) > 0
 }
 
-/// Something happened to `file`: its own watches and those of the directory that it was found in (or else has a name
-/// in) are told.
+/// Something happened to `file`: its own watches and those of the directory that it was found in
+/// (or else has a name in) are told.
 pub(crate) fn happened(file: &VnodeRef, entry: Option<(&VnodeRef, &[u8])>, events: Events) {
     if !is_watched() {
         return;

@@ -61,7 +61,8 @@ struct State {
 }
 
 impl Notifier {
-    /// Makes one for this user; of `flags`, [`OpenFlags::NONBLOCK`] counts. `EMFILE` if the user has too many.
+    /// Makes one for this user; of `flags`, [`OpenFlags::NONBLOCK`] counts. `EMFILE` if the user
+    /// has too many.
     pub fn create(
         account: &Arc<Account>,
         encode: fn(&Event) -> Vec<u8>,
@@ -83,7 +84,8 @@ impl Notifier {
         Ok(OpenFile::of_object(notifier, flags.intersection(OpenFlags::NONBLOCK) | OpenFlags::READ))
     }
 
-    /// Watches a file; the watch's number. `EINVAL` for a file that cannot be watched, `ENOSPC` for too many.
+    /// Watches a file; the watch's number. `EINVAL` for a file that cannot be watched, `ENOSPC` for
+    /// too many.
     pub fn watch(&self, file: &VnodeRef, events: Events, once: bool, how: WatchHow) -> Result<i32> {
         let hooks = file.hooks().ok_or(Error::EINVAL)?;
         // Those of the file first: they are fewer than this one's may be.
@@ -125,8 +127,8 @@ impl Notifier {
         gone.is_some()
     }
 
-    /// Adds an event, unless it is the same as the last. Where there are too many, or the user has too much of the server's
-    /// memory, one event says that some were lost.
+    /// Adds an event, unless it is the same as the last. Where there are too many, or the user has
+    /// too much of the server's memory, one event says that some were lost.
     pub(super) fn add(&self, event: Event) {
         {
             let mut state = self.state.lock();

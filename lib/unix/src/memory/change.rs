@@ -149,7 +149,8 @@ impl<M: Machine> Memory<M> {
                     false => MapRequest::private(object, offset, length),
                 }
             }
-            // The object of shared zeros has no end, and only the map knows it. `from` may be its first byte beyond.
+            // The object of shared zeros has no end, and only the map knows it. `from` may be its
+            // first byte beyond.
             super::RegionKind::SharedZeros => {
                 let (object, offset) = self.map.shared_object(from - PAGE).await?;
                 MapRequest::shared(object, offset + PAGE, length)
@@ -160,8 +161,9 @@ impl<M: Machine> Memory<M> {
         Ok(request.at(placement))
     }
 
-    /// Moves `kept` of `region` to a new range of `new_length` bytes, which continues it. All that may fail comes before
-    /// the old range changes, and the table says at each moment what is mapped.
+    /// Moves `kept` of `region` to a new range of `new_length` bytes, which continues it. All that
+    /// may fail comes before the old range changes, and the table says at each moment what is
+    /// mapped.
     async fn relocate(
         &self,
         regions: &mut super::Regions,
@@ -171,7 +173,8 @@ impl<M: Machine> Memory<M> {
         how: Move,
     ) -> Result<u64> {
         let kept_length = kept.end - kept.start;
-        // Hold the whole new range with an empty mapping first, so that the rest cannot fail for want of a place.
+        // Hold the whole new range with an empty mapping first, so that the rest cannot fail for
+        // want of a place.
         let placement = match how {
             Move::To(target) => Placement::Replace(target),
             _ => Placement::Below(regions.mapping_top),
@@ -220,7 +223,8 @@ impl<M: Machine> Memory<M> {
             return Ok(());
         }
         let mut regions = self.regions.lock().await;
-        // One after the other: a list of them all may be long. What is done may join one with its neighbours.
+        // One after the other: a list of them all may be long. What is done may join one with its
+        // neighbours.
         let mut from = range.start;
         while from < range.end
             && let Some(region) = regions.first_touching(from..range.end)
@@ -248,8 +252,8 @@ impl<M: Machine> Memory<M> {
         if regions.covers(range) { Ok(()) } else { Err(Error::ENOMEM) }
     }
 
-    /// Whether all of a range is mapped: the check of msync(2) and mincore(2), whose pages are those of the files
-    /// themselves. `ENOMEM`, `EINVAL`.
+    /// Whether all of a range is mapped: the check of msync(2) and mincore(2), whose pages are
+    /// those of the files themselves. `ENOMEM`, `EINVAL`.
     pub async fn check_mapped(&self, address: u64, length: u64) -> Result<()> {
         let range = self.change_range(address, length)?;
         if self.regions.lock().await.covers(range) { Ok(()) } else { Err(Error::ENOMEM) }
@@ -274,8 +278,8 @@ impl<M: Machine> Memory<M> {
         Ok(files)
     }
 
-    /// mlock(2) and munlock(2): pages of a locked range are brought in at once. `ENOMEM` if a part is not mapped or
-    /// the limit is exceeded, `EPERM` if nothing may be locked.
+    /// mlock(2) and munlock(2): pages of a locked range are brought in at once. `ENOMEM` if a part
+    /// is not mapped or the limit is exceeded, `EPERM` if nothing may be locked.
     pub async fn lock(
         &self,
         address: u64,

@@ -237,7 +237,8 @@ impl<M: Machine> ObjectMemory<M> {
         Ok(())
     }
 
-    /// Makes the bytes of a range zeros. Only pages that may hold something else are looked at, however long the range is.
+    /// Makes the bytes of a range zeros. Only pages that may hold something else are looked at,
+    /// however long the range is.
     async fn clear(&self, start: u64, end: u64) -> Result<()> {
         let zeros = [0; PIECE];
         let mut turns = Turns::every(TURN);
@@ -252,8 +253,8 @@ impl<M: Machine> ObjectMemory<M> {
         Ok(())
     }
 
-    /// The first page from `page` on that may hold something: initial contents, what was written, and what a program
-    /// wrote through a mapping.
+    /// The first page from `page` on that may hold something: initial contents, what was written,
+    /// and what a program wrote through a mapping.
     fn next_page(&self, page: u64) -> Option<u64> {
         let initial = self.state.lock().initial.div_ceil(PAGE);
         if page < initial { Some(page) } else { self.object.next_page(page) }
@@ -313,7 +314,8 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
     fn truncate(&self, size: u64) -> Answer<'_, ()> {
         Answer::later(async move {
             let _alone = self.resize.lock().await;
-            // A page whose tail cannot be read for clearing keeps it; what is beyond is gone either way.
+            // A page whose tail cannot be read for clearing keeps it; what is beyond is gone either
+            // way.
             let _ = self.object.set_size(size).await;
             let mut state = self.state.lock();
             state.size = size;

@@ -1,9 +1,10 @@
 //! The memory of a process: mmap(2) and its kin over Mach's `vm_map`.
 //!
-//! Mach's map holds pages, rights and inheritance. What it does not know is kept here, in one [`Region`] for each
-//! range that was mapped in one way: which file and offset it shows, whether it grows downwards, what counts against
-//! which limit. The table of regions has an asynchronous lock; each operation changes Mach's map first and, without
-//! another await, the table after it, so that a dropped request leaves both in agreement.
+//! Mach's map holds pages, rights and inheritance. What it does not know is kept here, in one
+//! [`Region`] for each range that was mapped in one way: which file and offset it shows, whether it
+//! grows downwards, what counts against which limit. The table of regions has an asynchronous lock;
+//! each operation changes Mach's map first and, without another await, the table after it, so that
+//! a dropped request leaves both in agreement.
 
 mod change;
 mod file_memory;
@@ -115,7 +116,8 @@ impl<M: Machine> Memory<M> {
         }))
     }
 
-    /// A copy for a child process of this user: private memory is shared until one of both writes to it. `ENOMEM`.
+    /// A copy for a child process of this user: private memory is shared until one of both writes
+    /// to it. `ENOMEM`.
     pub async fn fork(&self, account: &Arc<Account>) -> Result<Arc<Memory<M>>> {
         let regions = self.regions.lock().await;
         let copies = regions.for_child(account)?;
@@ -177,7 +179,8 @@ impl<M: Machine> Memory<M> {
         self.regions.lock().await.usage()
     }
 
-    /// mmap(2): the address. `EINVAL`, `ENOMEM`, `EEXIST`, `EACCES`, `EPERM`, `ENODEV`, `EOVERFLOW`.
+    /// mmap(2): the address. `EINVAL`, `ENOMEM`, `EEXIST`, `EACCES`, `EPERM`, `ENODEV`,
+    /// `EOVERFLOW`.
     pub async fn map_new(&self, new: &NewMapping<'_>, limits: &Limits) -> Result<u64> {
         if new.length == 0 {
             return Err(Error::EINVAL);
@@ -268,8 +271,8 @@ impl<M: Machine> Memory<M> {
         Ok(Some((memory.object().clone(), offset)))
     }
 
-    /// Whether a range that a program names may be mapped: `EINVAL` unaligned, `EPERM` below the lowest address,
-    /// `ENOMEM` beyond the highest.
+    /// Whether a range that a program names may be mapped: `EINVAL` unaligned, `EPERM` below the
+    /// lowest address, `ENOMEM` beyond the highest.
     fn check_range(&self, address: u64, length: u64) -> Result<()> {
         if !address.is_multiple_of(PAGE) {
             return Err(Error::EINVAL);
@@ -312,7 +315,8 @@ impl<M: Machine> Memory<M> {
         Ok(())
     }
 
-    /// A page-aligned range that a program names. `EINVAL` if it is not aligned or leaves the address space.
+    /// A page-aligned range that a program names. `EINVAL` if it is not aligned or leaves the
+    /// address space.
     fn user_range(&self, address: u64, length: u64) -> Result<Range<u64>> {
         if !address.is_multiple_of(PAGE) {
             return Err(Error::EINVAL);
@@ -421,7 +425,8 @@ fn check_limits(usage: &Usage, limits: &Limits, more: u64, counts_as_data: bool)
     }
 }
 
-/// Rights as Mach has them. Memory that may be written or executed can be read, as the processor has it.
+/// Rights as Mach has them. Memory that may be written or executed can be read, as the processor
+/// has it.
 pub(crate) fn protection(rights: Rights) -> Protection {
     let mut protection = Protection::NONE;
     protection.set(Protection::READ, rights.read || rights.write || rights.execute);

@@ -74,8 +74,8 @@ pub struct NewSpace<'a, M: Machine> {
 }
 
 impl<M: Machine> Memory<M> {
-    /// Loads `program` and its interpreter into a fresh address space. Then [`Memory::set_stack`] and it is complete.
-    /// `ENOMEM`, and what mapping a file can fail with.
+    /// Loads `program` and its interpreter into a fresh address space. Then [`Memory::set_stack`]
+    /// and it is complete. `ENOMEM`, and what mapping a file can fail with.
     pub async fn load(
         space: &NewSpace<'_, M>,
         program: &ProgramFile,
@@ -163,8 +163,8 @@ impl<M: Machine> Memory<M> {
         Ok(())
     }
 
-    /// Makes the stack below `top` with `contents` on it: the stack pointer. `E2BIG` if they do not fit the limit,
-    /// `ENOMEM`.
+    /// Makes the stack below `top` with `contents` on it: the stack pointer. `E2BIG` if they do not
+    /// fit the limit, `ENOMEM`.
     pub async fn set_stack(
         &self,
         top: u64,

@@ -157,7 +157,8 @@ pub struct Usage {
     pub shared: u64,
 }
 
-/// Regions that an address space may have, about (Linux's vm.max_map_count): each takes memory of the server's.
+/// Regions that an address space may have, about (Linux's vm.max_map_count): each takes memory of
+/// the server's.
 pub const REGIONS_MAXIMUM: usize = 65530;
 /// Bytes that one takes, here and in Mach's map, and how many are charged together.
 const REGION_BYTES: u64 = 512;
@@ -197,7 +198,8 @@ impl Regions {
         })
     }
 
-    /// What a child of this user has after fork: locks are not inherited. `ENOMEM` if the user has too much.
+    /// What a child of this user has after fork: locks are not inherited. `ENOMEM` if the user has
+    /// too much.
     pub(super) fn for_child(&self, account: &Arc<Account>) -> Result<Regions> {
         let mut child = Regions::new(self.mapping_top, account)?;
         child.break_start = self.break_start;
@@ -218,7 +220,8 @@ impl Regions {
         self.settle();
     }
 
-    /// Charges what there is now. More was checked before, by `check_room`, `check_cuts` or `check_hole`.
+    /// Charges what there is now. More was checked before, by `check_room`, `check_cuts` or
+    /// `check_hole`.
     fn settle(&mut self) {
         let bytes = charged(self.by_start.len());
         if bytes != self.charge.amount() {
@@ -268,8 +271,8 @@ impl Regions {
         if fits { Ok(()) } else { Err(Error::ENOMEM) }
     }
 
-    /// Whether regions may be cut at the ends of `range`. `ENOMEM` if there are too many then; where there is room for one of
-    /// two cuts, that is made first, as on Linux.
+    /// Whether regions may be cut at the ends of `range`. `ENOMEM` if there are too many then;
+    /// where there is room for one of two cuts, that is made first, as on Linux.
     pub(super) fn check_cuts(&mut self, range: &Range<u64>) -> Result<()> {
         let is_inside = |address: u64| self.at(address).is_some_and(|region| region.range.start < address);
         let cuts = usize::from(is_inside(range.start)) + usize::from(is_inside(range.end));
@@ -316,7 +319,8 @@ impl Regions {
         self.by_start.range(start..range.end.max(start)).map(|(_, region)| region)
     }
 
-    /// The first region that touches `range`: for those who go from one to the next and change them meanwhile.
+    /// The first region that touches `range`: for those who go from one to the next and change them
+    /// meanwhile.
     pub(super) fn first_touching(&self, range: Range<u64>) -> Option<Region> {
         self.touching(range).next().cloned()
     }
@@ -339,7 +343,8 @@ impl Regions {
         }
     }
 
-    /// Takes what lies in `range` out. There may be tens of thousands: no list is made of them, here and below.
+    /// Takes what lies in `range` out. There may be tens of thousands: no list is made of them,
+    /// here and below.
     pub(super) fn remove(&mut self, range: Range<u64>) {
         self.cut(range.start);
         self.cut(range.end);

@@ -1,4 +1,5 @@
-//! Rules of mmap(2), munmap(2), mprotect(2), mremap(2), madvise(2), brk(2), and stacks, on the simulated machine.
+//! Rules of mmap(2), munmap(2), mprotect(2), mremap(2), madvise(2), brk(2), and stacks, on the
+//! simulated machine.
 
 use super::*;
 use crate::UserBuffer;
@@ -173,8 +174,9 @@ fn remapping() {
     });
 }
 
-/// Moves two pages out of the midst of a region, to `how`, where they become four, while one request for the server's memory is
-/// refused, after `granted` others; whether that succeeds. Pages and table agree then.
+/// Moves two pages out of the midst of a region, to `how`, where they become four, while one
+/// request for the server's memory is refused, after `granted` others; whether that succeeds. Pages
+/// and table agree then.
 async fn move_with(machine: &Simulated, memory: &Memory<Simulated>, how: Move, granted: u32) -> bool {
     let limits = Limits::default();
     let (at, other) = (0x40_0000, 0x50_0000);

@@ -72,8 +72,8 @@ impl<M: Machine> Memory<M> {
         Ok(bytes)
     }
 
-    /// Reads a string that ends with a zero byte, which is not part of the result. `EFAULT`; `too_long` if it is not
-    /// shorter than `limit` bytes.
+    /// Reads a string that ends with a zero byte, which is not part of the result. `EFAULT`;
+    /// `too_long` if it is not shorter than `limit` bytes.
     pub async fn read_string(&self, address: u64, limit: usize, too_long: Error) -> Result<Vec<u8>> {
         let mut string = Vec::new();
         let mut piece = [0; 256];
@@ -146,7 +146,8 @@ impl<M: Machine> UserRanges<M> {
         UserRanges::new(memory, Ranges::Many(ranges))
     }
 
-    /// The address at the cursor and how many bytes lie together there, at most to the end of the page.
+    /// The address at the cursor and how many bytes lie together there, at most to the end of the
+    /// page.
     fn here(&mut self) -> Option<(u64, usize)> {
         while let Some((address, length)) = self.ranges.get(self.index) {
             if self.within < *length {
@@ -187,7 +188,8 @@ impl<M: Machine> UserRanges<M> {
         self.transferred += count;
     }
 
-    /// Copies page by page with `copy`, which is given the address and the part of the `length` bytes to copy.
+    /// Copies page by page with `copy`, which is given the address and the part of the `length`
+    /// bytes to copy.
     fn copy(
         &mut self,
         length: usize,

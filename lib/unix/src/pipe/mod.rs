@@ -38,7 +38,8 @@ struct State {
     room: Room,
     readers: u32,
     writers: u32,
-    /// How often the pipe was opened for each, so that an opening FIFO notices a partner that has left again.
+    /// How often the pipe was opened for each, so that an opening FIFO notices a partner that has
+    /// left again.
     reader_openings: u64,
     writer_openings: u64,
 }
@@ -61,12 +62,13 @@ pub struct PipeEnd {
     pipe: Arc<Pipe>,
     reads: bool,
     writes: bool,
-    /// [`State::writer_openings`] when it was opened without a writer: a reader that never had one sees no hang-up.
+    /// [`State::writer_openings`] when it was opened without a writer: a reader that never had one
+    /// sees no hang-up.
     first_writer: u64,
 }
 
-/// Makes a pipe, a file of the caller's: the read end and the write end. `flags` are the status flags of both. `ENFILE` if the
-/// user has too many.
+/// Makes a pipe, a file of the caller's: the read end and the write end. `flags` are the status
+/// flags of both. `ENFILE` if the user has too many.
 pub fn pipe(caller: &Caller<'_>, flags: OpenFlags) -> Result<(Arc<OpenFile>, Arc<OpenFile>)> {
     let pipe = Pipe::new((caller.identity.user, caller.identity.group), caller).ok_or(Error::ENFILE)?;
     // The writer is there before the reader looks: its leaving is a hang-up.
@@ -77,8 +79,9 @@ pub fn pipe(caller: &Caller<'_>, flags: OpenFlags) -> Result<(Arc<OpenFile>, Arc
     ))
 }
 
-/// Opens a FIFO. Unless it is opened without waiting, or for both, waits until the other end is opened too (`ENXIO`
-/// for writing without waiting and without a reader, `ENOMEM` if the user has too many pipes).
+/// Opens a FIFO. Unless it is opened without waiting, or for both, waits until the other end is
+/// opened too (`ENXIO` for writing without waiting and without a reader, `ENOMEM` if the user has
+/// too many pipes).
 pub(crate) async fn open_fifo(
     caller: &Caller<'_>,
     vnode: &VnodeRef,
@@ -150,8 +153,9 @@ impl Pipe {
         self.state.lock().bytes.capacity()
     }
 
-    /// Sets the capacity (F_SETPIPE_SZ), rounded up to a power of two pages; returns what it became. `EPERM` for more than a pipe
-    /// or all of the user's pipes may have without privilege, `EBUSY` if more is in the pipe, `ENOMEM`.
+    /// Sets the capacity (F_SETPIPE_SZ), rounded up to a power of two pages; returns what it
+    /// became. `EPERM` for more than a pipe or all of the user's pipes may have without privilege,
+    /// `EBUSY` if more is in the pipe, `ENOMEM`.
     pub fn set_capacity(&self, identity: &Identity, capacity: usize) -> Result<usize> {
         if capacity > 1 << 31 {
             return Err(Error::EINVAL);
@@ -210,7 +214,8 @@ impl PipeEnd {
         Ok(count)
     }
 
-    /// Puts in what there is room for, as write(2) does if it need not wait: all of up to [`ATOMIC`] bytes, or nothing.
+    /// Puts in what there is room for, as write(2) does if it need not wait: all of up to
+    /// [`ATOMIC`] bytes, or nothing.
     pub fn write_now(&self, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let count = from.remaining();
         if count == 0 {

@@ -6,7 +6,8 @@ use crate::vfs::PAGE_SIZE;
 use crate::{Capability, Error, Identity, Result};
 use alloc::sync::Arc;
 
-/// The capacity of one pipe, charged to the user who made it as pages of pipes and as the server's memory.
+/// The capacity of one pipe, charged to the user who made it as pages of pipes and as the server's
+/// memory.
 pub(super) struct Room {
     pages: Charge,
     memory: Charge,
@@ -34,7 +35,8 @@ fn pages(bytes: usize) -> u64 {
 }
 
 impl Room {
-    /// That of a new pipe: less than otherwise for a user above the soft limit, none above the hard one.
+    /// That of a new pipe: less than otherwise for a user above the soft limit, none above the hard
+    /// one.
     pub(super) fn new(account: &Arc<Account>, identity: &Identity) -> Option<Room> {
         let limits = Limits::of(account, identity);
         let largest = match identity.has(Capability::Resource) {
@@ -54,8 +56,8 @@ impl Room {
         self.pages.amount() as usize * PAGE_SIZE
     }
 
-    /// Changes the capacity; less is always possible. `EPERM` for more than a limit that applies to the caller allows, `ENOMEM` for
-    /// more than the user may have of the server's memory.
+    /// Changes the capacity; less is always possible. `EPERM` for more than a limit that applies to
+    /// the caller allows, `ENOMEM` for more than the user may have of the server's memory.
     pub(super) fn resize(&mut self, bytes: usize, identity: &Identity) -> Result<()> {
         let account = self.pages.account().clone();
         let largest = account.settings().get(Setting::PipeSize);

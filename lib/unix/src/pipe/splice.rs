@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 const CHUNK: usize = 65536;
 
 impl Pipe {
-    /// Waits until there is something to read (or no writer any more), unless `nonblock`: how much there is.
+    /// Waits until there is something to read (or no writer any more), unless `nonblock`: how much
+    /// there is.
     async fn wait_readable(&self, nonblock: bool) -> Result<usize> {
         let look = || {
             let state = self.state.lock();
@@ -60,7 +61,8 @@ impl Pipe {
     }
 }
 
-/// Bytes taken out of a pipe, from which a transfer uses some; what it left goes back when this is dropped.
+/// Bytes taken out of a pipe, from which a transfer uses some; what it left goes back when this is
+/// dropped.
 struct Taken<'a> {
     pipe: &'a Pipe,
     bytes: Bytes,
@@ -91,9 +93,10 @@ fn reading_end(file: &OpenFile) -> Option<Arc<PipeEnd>> {
     file.object_as::<PipeEnd>()
 }
 
-/// Moves up to `count` bytes from one file to another, of which at least one is a pipe: what is there now, or, unless
-/// `nonblock`, the next that come. Offsets belong to what is not a pipe (`ESPIPE`); `None` is the file's position.
-/// `progress` counts what was moved also when the future is dropped.
+/// Moves up to `count` bytes from one file to another, of which at least one is a pipe: what is
+/// there now, or, unless `nonblock`, the next that come. Offsets belong to what is not a pipe
+/// (`ESPIPE`); `None` is the file's position. `progress` counts what was moved also when the future
+/// is dropped.
 pub async fn splice(
     caller: &Caller<'_>,
     (source, source_offset): (&Arc<OpenFile>, Option<&mut u64>),
@@ -160,8 +163,8 @@ pub async fn splice(
     }
 }
 
-/// Copies up to `count` bytes that are in one pipe into another and leaves them there. `EINVAL` if either is no pipe
-/// or both are the same.
+/// Copies up to `count` bytes that are in one pipe into another and leaves them there. `EINVAL` if
+/// either is no pipe or both are the same.
 pub async fn tee(
     source: &Arc<OpenFile>,
     target: &Arc<OpenFile>,

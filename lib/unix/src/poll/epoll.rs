@@ -32,7 +32,8 @@ pub struct Epoll {
 
 #[derive(Default)]
 struct State {
-    /// A watched file is known by descriptor and description: the same description may be watched through several.
+    /// A watched file is known by descriptor and description: the same description may be watched
+    /// through several.
     items: BTreeMap<(Descriptor, u64), Arc<EpollItem>>,
     /// Items that may be ready, each at most once.
     ready: VecDeque<Arc<EpollItem>>,
@@ -100,15 +101,17 @@ impl Epoll {
         OpenFile::of_object(epoll, OpenFlags::READ_WRITE)
     }
 
-    /// Watches a file (EPOLL_CTL_ADD). `EEXIST` if it is watched, `EPERM` if it is always ready, `EINVAL` and `ELOOP`
-    /// for instances that would watch themselves, too deeply, or by too many ways, `ENOSPC` for more than the user may have.
+    /// Watches a file (EPOLL_CTL_ADD). `EEXIST` if it is watched, `EPERM` if it is always ready,
+    /// `EINVAL` and `ELOOP` for instances that would watch themselves, too deeply, or by too many
+    /// ways, `ENOSPC` for more than the user may have.
     pub fn add(&self, descriptor: Descriptor, file: &Arc<OpenFile>, settings: EpollSettings) -> Result<()> {
         let queue = file.queue().ok_or(Error::EPERM)?;
         let inner = file.object_as::<Epoll>();
         if inner.as_ref().is_some_and(|inner| core::ptr::eq(&**inner, self)) {
             return Err(Error::EINVAL);
         }
-        // One at a time, or two instances could come to watch each other, and a change would go round for ever.
+        // One at a time, or two instances could come to watch each other, and a change would go
+        // round for ever.
         let _nesting = (inner.is_some() || self.is_watched()).then(|| NESTING.lock());
         nesting::check(self, file)?;
         delay("epoll may be added");
@@ -224,8 +227,9 @@ impl Epoll {
         self.state.lock().items.get(&item.key).is_some_and(|known| core::ptr::eq(&**known, item))
     }
 
-    /// Reports what is ready. Each item of the list is looked at once. Others may do the same meanwhile: a level-triggered item
-    /// stays on the list, behind the others, until it is found not to be ready; so it is there for all of them.
+    /// Reports what is ready. Each item of the list is looked at once. Others may do the same
+    /// meanwhile: a level-triggered item stays on the list, behind the others, until it is found
+    /// not to be ready; so it is there for all of them.
     fn harvest(&self, limit: usize) -> Vec<EpollEvent> {
         self.queue_due_items(&mut Look::default());
         let mut events = Vec::new();
@@ -363,7 +367,8 @@ impl EpollItem {
         self.settings.lock().settings
     }
 
-    /// Whether it is this caller who reports it, of all who have found it ready with the settings of this version.
+    /// Whether it is this caller who reports it, of all who have found it ready with the settings
+    /// of this version.
     fn disarm(&self, version: u64) -> bool {
         let mut current = self.settings.lock();
         let reports = current.version == version && !current.settings.disarmed;

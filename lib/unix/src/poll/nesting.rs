@@ -1,7 +1,9 @@
-//! Epoll instances that watch instances: how deep, by how many ways, and what is found out about them together.
+//! Epoll instances that watch instances: how deep, by how many ways, and what is found out about
+//! them together.
 //!
-//! A change of a file goes up by every way to an instance that nobody watches. So that one change never takes long, there
-//! are at most [`WAYS_MAXIMUM`] such ways, as on Linux. A look goes down, to each instance once ([`Look`]).
+//! A change of a file goes up by every way to an instance that nobody watches. So that one change
+//! never takes long, there are at most [`WAYS_MAXIMUM`] such ways, as on Linux. A look goes down,
+//! to each instance once ([`Look`]).
 
 use super::epoll::Epoll;
 use super::{EpollItem, Readiness};
@@ -13,14 +15,15 @@ use core::time::Duration;
 
 /// Instances at most, one watching the other.
 const CHAIN_MAXIMUM: usize = 6;
-/// Ways at most by which a file is watched that is no instance itself, by the number of instances on them, from one on.
+/// Ways at most by which a file is watched that is no instance itself, by the number of instances
+/// on them, from one on.
 const WAYS_MAXIMUM: [u32; CHAIN_MAXIMUM] = [u32::MAX, 500, 100, 50, 10, 0];
 
 /// Ways upwards, by the number of instances on them, from one on.
 type Ways = [u32; CHAIN_MAXIMUM];
 
-/// Whether `outer` may watch `file`. `ELOOP`: `file` is an instance that watches `outer`. `EINVAL`: too many instances would
-/// watch each other in a chain, or a file be watched by too many ways.
+/// Whether `outer` may watch `file`. `ELOOP`: `file` is an instance that watches `outer`. `EINVAL`:
+/// too many instances would watch each other in a chain, or a file be watched by too many ways.
 pub(super) fn check(outer: &Epoll, file: &OpenFile) -> Result<()> {
     let Some(inner) = file.object_as::<Epoll>() else {
         // By a single instance there may be any number of ways.

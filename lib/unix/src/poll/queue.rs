@@ -9,8 +9,9 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
-/// The waiters of one object. A registration stays until it is removed, so that an edge-triggered watcher sees every
-/// change; a waiter that must not miss one registers first and looks at the object afterwards.
+/// The waiters of one object. A registration stays until it is removed, so that an edge-triggered
+/// watcher sees every change; a waiter that must not miss one registers first and looks at the
+/// object afterwards.
 ///
 /// Whoever changes an object calls [`PollQueue::wake`] after releasing the object's lock.
 #[derive(Default)]
@@ -61,7 +62,8 @@ impl PollQueue {
         PollQueue { waiters: SpinLock::new(Waiters { next: 0, list: Vec::new(), left: 0 }) }
     }
 
-    /// From now on `waker` is woken at each change that concerns `interest` (or an error or hang-up).
+    /// From now on `waker` is woken at each change that concerns `interest` (or an error or
+    /// hang-up).
     pub fn register(&self, interest: Readiness, waker: &Waker) -> Registration {
         let mut waiters = self.waiters.lock();
         let id = waiters.next;
@@ -99,7 +101,8 @@ impl PollQueue {
         let mut from = 0;
         let mut end = None;
         loop {
-            // A bounded batch under the lock; ids only grow, so later registrations are not visited.
+            // A bounded batch under the lock; ids only grow, so later registrations are not
+            // visited.
             let mut batch: [Option<Waker>; 8] = Default::default();
             let mut filled = 0;
             {
@@ -140,8 +143,8 @@ impl PollQueue {
     }
 }
 
-/// Repeats `attempt` until it is something else than [`NotDone::NotReady`], waiting on `queue` in between. Dropping the
-/// future leaves the queue as it was.
+/// Repeats `attempt` until it is something else than [`NotDone::NotReady`], waiting on `queue` in
+/// between. Dropping the future leaves the queue as it was.
 pub fn until_ready<T, F>(queue: &PollQueue, interest: Readiness, attempt: F) -> UntilReady<'_, F>
 where
     F: FnMut() -> Result<T, NotDone> + Unpin,
@@ -187,8 +190,8 @@ impl<F> Drop for UntilReady<'_, F> {
     }
 }
 
-/// As [`until_ready`], but each refused attempt may name a deadline; when that passes, the attempt is repeated with
-/// `true`, and its result stands whatever it is.
+/// As [`until_ready`], but each refused attempt may name a deadline; when that passes, the attempt
+/// is repeated with `true`, and its result stands whatever it is.
 pub fn until_ready_or_deadline<'a, T, F>(
     queue: &'a PollQueue,
     interest: Readiness,

@@ -10,7 +10,8 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::time::Duration;
 
-/// A timer that can be read and waited for. It counts by looking at the clock, so nothing runs when it expires.
+/// A timer that can be read and waited for. It counts by looking at the clock, so nothing runs when
+/// it expires.
 pub struct TimerFile {
     environment: Arc<dyn Environment>,
     /// Times are those of the wall clock.
@@ -43,9 +44,9 @@ impl TimerFile {
         }
     }
 
-    /// Sets the timer: `first` is the time until it expires, or with `absolute` the time at which it does, zero to
-    /// disarm it; `interval` the time between later expirations, zero for none. Returns the old setting, as
-    /// [`TimerFile::setting`] does.
+    /// Sets the timer: `first` is the time until it expires, or with `absolute` the time at which
+    /// it does, zero to disarm it; `interval` the time between later expirations, zero for none.
+    /// Returns the old setting, as [`TimerFile::setting`] does.
     pub fn set(&self, first: Duration, interval: Duration, absolute: bool) -> (Duration, Duration) {
         let now = self.now();
         let next = match first {

@@ -33,8 +33,8 @@ impl Watch {
     }
 }
 
-/// Waits until one of the files is ready or `deadline` ([`Environment::monotonic`]; `None`: no end) has passed. Returns
-/// how many are ready; [`Watch::ready`] tells for what.
+/// Waits until one of the files is ready or `deadline` ([`Environment::monotonic`]; `None`: no end)
+/// has passed. Returns how many are ready; [`Watch::ready`] tells for what.
 pub async fn poll(environment: &dyn Environment, watches: &mut [Watch], deadline: Option<Duration>) -> usize {
     if watches.len() > REGISTERED {
         return poll_many(environment, watches, deadline).await;
@@ -51,8 +51,8 @@ const REGISTERED: usize = 4096;
 /// Files that are looked at before others have their turn.
 const TURN: u32 = 256;
 
-/// For so many files that a look at all of them takes long: looks at them again and again, the less often the more there are,
-/// and lets others have their turn in between.
+/// For so many files that a look at all of them takes long: looks at them again and again, the less
+/// often the more there are, and lets others have their turn in between.
 async fn poll_many(
     environment: &dyn Environment,
     watches: &mut [Watch],

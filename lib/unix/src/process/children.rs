@@ -1,4 +1,5 @@
-//! The children of a process, by what wait and job control ask of them: none of their questions looks at each child.
+//! The children of a process, by what wait and job control ask of them: none of their questions
+//! looks at each child.
 
 use super::Pid;
 use super::records::{Phase, Stop};
@@ -77,7 +78,8 @@ impl Count {
     }
 }
 
-/// Something to report of a child: `None` and then its group, so that those of a group and those of all are found.
+/// Something to report of a child: `None` and then its group, so that those of a group and those of
+/// all are found.
 type Report = (Option<Pid>, Kind, Event, Pid);
 
 /// All children of a process.

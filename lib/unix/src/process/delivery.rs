@@ -22,7 +22,8 @@ pub enum Delivery {
 }
 
 impl Table {
-    /// What thread `tid` has to do before it may return to its program. Takes at most one signal that has a handler.
+    /// What thread `tid` has to do before it may return to its program. Takes at most one signal
+    /// that has a handler.
     pub fn leave(&mut self, tid: Pid) -> Delivery {
         loop {
             let Some(thread) = self.threads.get_mut(&tid) else {
@@ -71,7 +72,8 @@ impl Table {
                 let frame = self.enter_handler(tid, action, handler, information)?;
                 Some(Delivery::Handler(Box::new(frame)))
             }
-            // Only its own fault ends init; a sent signal of that number does not, also one that was blocked meanwhile.
+            // Only its own fault ends init; a sent signal of that number does not, also one that
+            // was blocked meanwhile.
             Disposition::Default if pid == Pid::INIT && !information.is_forced() => None,
             Disposition::Default => match signal.default_action() {
                 DefaultAction::Ignore | DefaultAction::Continue => None,
@@ -119,7 +121,8 @@ impl Table {
         Some(Frame { signal: information.signal, information, action, handler, saved_mask, stack, on_stack })
     }
 
-    /// The frame of a handler could not be written: the thread gets SIGSEGV instead, fatally so if that was the signal.
+    /// The frame of a handler could not be written: the thread gets SIGSEGV instead, fatally so if
+    /// that was the signal.
     pub fn frame_failed(&mut self, tid: Pid, frame: &Frame) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.blocked = frame.saved_mask;
@@ -133,8 +136,8 @@ impl Table {
         self.force(tid, SignalInformation::system(Signal::SEGV));
     }
 
-    /// Takes the next signal that thread `tid` does not block: its own faults first, then its own others, then its
-    /// process's.
+    /// Takes the next signal that thread `tid` does not block: its own faults first, then its own
+    /// others, then its process's.
     fn take_next(&mut self, tid: Pid) -> Option<SignalInformation> {
         let thread = self.threads.get(&tid)?;
         let allowed = !thread.blocked;
@@ -147,7 +150,8 @@ impl Table {
             .or_else(|| self.take_from(tid, allowed, true))
     }
 
-    /// Takes a pending signal in `wanted`, whether blocked or not, for sigtimedwait(2) and signalfd(2).
+    /// Takes a pending signal in `wanted`, whether blocked or not, for sigtimedwait(2) and
+    /// signalfd(2).
     pub fn take_signal(&mut self, tid: Pid, wanted: SignalSet) -> Option<SignalInformation> {
         self.take_from(tid, wanted, false).or_else(|| self.take_from(tid, wanted, true))
     }
@@ -199,8 +203,9 @@ impl Table {
         }
     }
 
-    /// Replaces the mask of thread `tid` for one request (sigsuspend, ppoll, pselect, epoll_pwait): the old mask
-    /// returns when the thread next enters its program, after handlers that the request's mask admits. `ESRCH`.
+    /// Replaces the mask of thread `tid` for one request (sigsuspend, ppoll, pselect, epoll_pwait):
+    /// the old mask returns when the thread next enters its program, after handlers that the
+    /// request's mask admits. `ESRCH`.
     pub fn set_temporary_mask(&mut self, tid: Pid, mask: SignalSet) -> crate::Result<()> {
         let old = self.set_mask(tid, mask)?;
         let thread = self.thread_mut(tid)?;

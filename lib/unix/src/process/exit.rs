@@ -22,7 +22,8 @@ pub struct ThreadExit {
 }
 
 impl Table {
-    /// Ends process `pid` with `status`, unless it is ending already: every thread of it has to exit.
+    /// Ends process `pid` with `status`, unless it is ending already: every thread of it has to
+    /// exit.
     pub fn begin_exit(&mut self, pid: Pid, status: ExitStatus) {
         if self.processes.get(&pid).is_some_and(|process| process.state.phase == Phase::Running) {
             self.change_state(pid, |state| {
@@ -33,7 +34,8 @@ impl Table {
         }
     }
 
-    /// Ends process `pid` so that its memory comes back, or, if it is ending, lets it wait for none.
+    /// Ends process `pid` so that its memory comes back, or, if it is ending, lets it wait for
+    /// none.
     pub fn end_for_memory(&mut self, pid: Pid) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         process.gives_memory = true;
@@ -42,8 +44,8 @@ impl Table {
         self.wake_all_threads(pid);
     }
 
-    /// Sets how readily process `pid` wants to be ended when memory is short (proc(5)). Less than somebody with
-    /// privilege has set needs privilege. `EACCES`, `EINVAL`, `ESRCH`.
+    /// Sets how readily process `pid` wants to be ended when memory is short (proc(5)). Less than
+    /// somebody with privilege has set needs privilege. `EACCES`, `EINVAL`, `ESRCH`.
     pub fn set_memory_adjustment(&mut self, pid: Pid, adjustment: i16, privileged: bool) -> Result<()> {
         if !(-ADJUSTMENT_UNIT..=ADJUSTMENT_UNIT).contains(&i64::from(adjustment)) {
             return Err(Error::EINVAL);
@@ -59,9 +61,10 @@ impl Table {
         Ok(())
     }
 
-    /// Removes thread `tid`, which has left its program for good. `status` counts for the process if this is its last
-    /// or first thread and nothing else has ended it. A first thread goes on counting against its user's limit until the
-    /// process is removed: so zombies count (setrlimit(2), RLIMIT_NPROC).
+    /// Removes thread `tid`, which has left its program for good. `status` counts for the process
+    /// if this is its last or first thread and nothing else has ended it. A first thread goes on
+    /// counting against its user's limit until the process is removed: so zombies count
+    /// (setrlimit(2), RLIMIT_NPROC).
     pub fn exit_thread(&mut self, tid: Pid, status: ExitStatus) -> ThreadExit {
         let nothing = ThreadExit { ended_process: None, ended_session: None };
         let Some(thread) = self.threads.remove(&tid) else { return nothing };
@@ -123,7 +126,8 @@ impl Table {
         self.tell_parent_of_end(pid);
     }
 
-    /// The process that adopts the children of `pid`: the nearest living subreaper above, else the first process.
+    /// The process that adopts the children of `pid`: the nearest living subreaper above, else the
+    /// first process.
     fn reaper_of(&self, pid: Pid) -> Option<Pid> {
         let mut ancestor = self.processes.get(&pid).and_then(|process| process.state.parent);
         while let Some(candidate) = ancestor.and_then(|id| self.processes.get(&id)) {
@@ -159,8 +163,8 @@ impl Table {
         }
     }
 
-    /// Sends the exit signal of zombie `pid` to its parent and wakes those who wait; a zombie that nobody will ask
-    /// for disappears.
+    /// Sends the exit signal of zombie `pid` to its parent and wakes those who wait; a zombie that
+    /// nobody will ask for disappears.
     fn tell_parent_of_end(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
         let Phase::Zombie(status) = process.state.phase else { return };
@@ -170,7 +174,8 @@ impl Table {
         };
         let mut signal = process.state.exit_signal;
         let mut nobody_asks = false;
-        // Another program of the parent's has not asked for any other signal, and may have more rights than the one that did.
+        // Another program of the parent's has not asked for any other signal, and may have more
+        // rights than the one that did.
         if signal.is_some()
             && self.processes.get(&parent).is_some_and(|p| p.executions != process.parent_executions)
         {
@@ -226,8 +231,8 @@ impl Table {
         })
     }
 
-    /// Adds to what thread `tid` has used: time in its program and in its server. Who uses more than its limit is told
-    /// each second, and ends at its hard limit.
+    /// Adds to what thread `tid` has used: time in its program and in its server. Who uses more
+    /// than its limit is told each second, and ends at its hard limit.
     pub fn account(&mut self, tid: Pid, user_time: Duration, system_time: Duration) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.usage.user_time += user_time;
@@ -236,7 +241,8 @@ impl Table {
         self.check_time_limit(pid);
     }
 
-    /// Looks whether processes have used more processor time than they may. To be called about once a second.
+    /// Looks whether processes have used more processor time than they may. To be called about once
+    /// a second.
     pub fn check_time_limits(&mut self) {
         let pids: Vec<Pid> = self.processes.keys().copied().collect();
         pids.into_iter().for_each(|pid| self.check_time_limit(pid));

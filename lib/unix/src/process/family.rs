@@ -44,7 +44,8 @@ pub struct NewProgram<'a> {
     pub name: &'a [u8],
     /// Who it acts for.
     pub credentials: Arc<Credentials>,
-    /// Whether the caller of exec could have read its file. If not, only the superuser inspects the process.
+    /// Whether the caller of exec could have read its file. If not, only the superuser inspects the
+    /// process.
     pub is_readable: bool,
     /// Reaches its thread.
     pub control: Arc<dyn Control>,
@@ -122,10 +123,11 @@ impl Table {
         pid
     }
 
-    /// Makes a thread or a process as thread `caller` asked, with a new id that is returned. The new thread starts in
-    /// its server. `EAGAIN`: a limit on threads is reached, ids have run out, or the caller has to end: what it makes now would
-    /// not be told to. `EINTR`: a signal is pending, which may have been sent to a group, and a new process would not get it; the
-    /// call has to be repeated after the signal.
+    /// Makes a thread or a process as thread `caller` asked, with a new id that is returned. The
+    /// new thread starts in its server. `EAGAIN`: a limit on threads is reached, ids have run out,
+    /// or the caller has to end: what it makes now would not be told to. `EINTR`: a signal is
+    /// pending, which may have been sent to a group, and a new process would not get it; the call
+    /// has to be repeated after the signal.
     pub fn create(&mut self, caller: Pid, new: NewThread) -> Result<Pid> {
         let parent_thread = self.thread(caller)?;
         let (pid, user) = (parent_thread.pid, parent_thread.credentials.user.real);
@@ -249,7 +251,8 @@ impl Table {
         Ok(())
     }
 
-    /// Takes back a thread that [`Table::create`] made and that never ran, because the rest of clone failed.
+    /// Takes back a thread that [`Table::create`] made and that never ran, because the rest of
+    /// clone failed.
     pub fn abandon(&mut self, tid: Pid) {
         let Some(thread) = self.threads.remove(&tid) else { return };
         if thread.pid == tid {
@@ -264,8 +267,8 @@ impl Table {
         }
     }
 
-    /// Begins to replace the program of `tid`'s process: every other thread has to exit. `EAGAIN` if the process ends
-    /// or another thread was first; the caller will then have to exit.
+    /// Begins to replace the program of `tid`'s process: every other thread has to exit. `EAGAIN`
+    /// if the process ends or another thread was first; the caller will then have to exit.
     pub fn begin_exec(&mut self, tid: Pid) -> Result<()> {
         let pid = self.thread(tid)?.pid;
         let process = self.process_mut(pid)?;
@@ -288,9 +291,9 @@ impl Table {
         self.process_of(tid).is_ok_and(|process| process.threads.len() == 1)
     }
 
-    /// Finishes exec: the thread takes the process's id, which is returned; handlers, the alternate stack and what
-    /// pointed into the old memory are forgotten; a parent in vfork goes on. The thread must be alone. `ESRCH`, with
-    /// nothing changed, if it has gone.
+    /// Finishes exec: the thread takes the process's id, which is returned; handlers, the alternate
+    /// stack and what pointed into the old memory are forgotten; a parent in vfork goes on. The
+    /// thread must be alone. `ESRCH`, with nothing changed, if it has gone.
     pub fn finish_exec(&mut self, tid: Pid, program: NewProgram<'_>) -> Result<Pid> {
         let pid = self.process_of(tid)?.pid;
         if tid != pid {
@@ -328,8 +331,8 @@ impl Table {
         Ok(pid)
     }
 
-    /// Makes thread `tid` the first thread of process `pid`, whose first thread has gone. The process counts against the
-    /// limits of this thread's user from now on.
+    /// Makes thread `tid` the first thread of process `pid`, whose first thread has gone. The
+    /// process counts against the limits of this thread's user from now on.
     fn take_leader_place(&mut self, tid: Pid, pid: Pid) {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         self.release_id(tid);

@@ -11,7 +11,8 @@ use core::future::{Future, poll_fn};
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 
-/// The processes of a system. All requests of one thread are polled by one task: that is what is woken.
+/// The processes of a system. All requests of one thread are polled by one task: that is what is
+/// woken.
 pub struct Processes {
     table: SpinLock<Table>,
 }
@@ -74,8 +75,9 @@ impl Processes {
         self.until(tid, ready).await;
     }
 
-    /// Runs `request` of thread `tid` until it completes or a signal, a stop or the thread's end interrupts it
-    /// (`None`; the request is dropped). A request that completes at once is never interrupted.
+    /// Runs `request` of thread `tid` until it completes or a signal, a stop or the thread's end
+    /// interrupts it (`None`; the request is dropped). A request that completes at once is never
+    /// interrupted.
     pub async fn interruptible<T>(&self, tid: Pid, request: impl Future<Output = T>) -> Option<T> {
         race(request, self.interrupted(tid)).await
     }
@@ -94,7 +96,8 @@ impl Processes {
         .await
     }
 
-    /// wait4(2) and waitid(2) by thread `tid`. `Ok(None)`: nothing to report (only with `no_hang`). `ECHILD`.
+    /// wait4(2) and waitid(2) by thread `tid`. `Ok(None)`: nothing to report (only with `no_hang`).
+    /// `ECHILD`.
     pub async fn wait_child(
         &self,
         tid: Pid,
@@ -122,8 +125,8 @@ impl Processes {
         self.until(tid, |table| (!table.vfork_waits(tid, child)).then_some(())).await;
     }
 
-    /// Makes thread `tid` the only one of its process: every other thread exits. `EAGAIN` if the process ends or
-    /// another thread was first.
+    /// Makes thread `tid` the only one of its process: every other thread exits. `EAGAIN` if the
+    /// process ends or another thread was first.
     pub async fn become_only_thread(&self, tid: Pid) -> Result<()> {
         self.with(|table| table.begin_exec(tid))?;
         self.until(tid, |table| match (table.is_alone(tid), table.must_exit(tid)) {

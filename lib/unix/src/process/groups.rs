@@ -17,8 +17,8 @@ impl Table {
         self.groups.get(&group).map(|group| group.session)
     }
 
-    /// setsid(2): process `pid` becomes the leader of a new session and a new group. `EPERM` if a group with its id
-    /// exists.
+    /// setsid(2): process `pid` becomes the leader of a new session and a new group. `EPERM` if a
+    /// group with its id exists.
     pub fn set_session(&mut self, pid: Pid) -> Result<Pid> {
         if self.groups.contains_key(&pid) {
             return Err(Error::EPERM);
@@ -28,8 +28,9 @@ impl Table {
         Ok(pid)
     }
 
-    /// setpgid(2): process `pid` (the caller or a child of it that has not executed) moves to `group`, which is its
-    /// own id for a new group, or a group of its session. `ESRCH`, `EACCES`, `EPERM`.
+    /// setpgid(2): process `pid` (the caller or a child of it that has not executed) moves to
+    /// `group`, which is its own id for a new group, or a group of its session. `ESRCH`, `EACCES`,
+    /// `EPERM`.
     pub fn set_group(&mut self, caller: Pid, pid: Pid, group: Pid) -> Result<()> {
         let session = self.process(caller)?.state.session;
         let process = self.process(pid)?;
@@ -59,16 +60,16 @@ impl Table {
         Ok(())
     }
 
-    /// Moves process `pid` to `group` (made if need be). Groups that this orphans and that have stopped members are
-    /// told.
+    /// Moves process `pid` to `group` (made if need be). Groups that this orphans and that have
+    /// stopped members are told.
     fn move_to_group(&mut self, pid: Pid, group: Pid, session: Pid) {
         self.telling_orphans(|table| {
             table.change_state(pid, |state| (state.group, state.session) = (group, session));
         });
     }
 
-    /// Whether no member of `group` has a parent outside the group but in its session: then nobody could continue it,
-    /// and terminal stops do nothing.
+    /// Whether no member of `group` has a parent outside the group but in its session: then nobody
+    /// could continue it, and terminal stops do nothing.
     pub fn is_orphaned(&self, group: Pid) -> bool {
         self.groups.get(&group).is_none_or(|group| group.supported == 0)
     }

@@ -4,7 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
-/// The id of a thread, a process, a process group or a session. A process has the id of its first thread.
+/// The id of a thread, a process, a process group or a session. A process has the id of its first
+/// thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pid(NonZeroU32);
 
@@ -56,7 +57,8 @@ impl ExactPid {
     }
 }
 
-/// Hands out ids in rising order and starts again low when it reaches the end, so that an id is not soon reused.
+/// Hands out ids in rising order and starts again low when it reaches the end, so that an id is not
+/// soon reused.
 #[derive(Debug)]
 pub(super) struct Allocator {
     next: u32,
@@ -128,7 +130,8 @@ mod tests {
             assert_eq!(ids.allocate(), Pid::new(number));
         }
         assert_eq!(ids.allocate(), None);
-        // Low ids are left alone once they have been handed out; what is free is found past what is not.
+        // Low ids are left alone once they have been handed out; what is free is found past what is
+        // not.
         for number in [7, 301, 640] {
             ids.release(Pid::new(number).unwrap());
         }

@@ -4,7 +4,8 @@ use super::Pid;
 use super::table::Table;
 use crate::{Error, Result};
 
-/// Which ids of the caller count. Reading and changing are not told apart: no rule here treats them differently.
+/// Which ids of the caller count. Reading and changing are not told apart: no rule here treats them
+/// differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InspectAs {
     /// Those for files: files of /proc.
@@ -14,12 +15,12 @@ pub enum InspectAs {
 }
 
 impl Table {
-    /// Whether thread `caller` may inspect process `target`: its memory, its descriptors, its directories. `EPERM`,
-    /// `ESRCH`.
+    /// Whether thread `caller` may inspect process `target`: its memory, its descriptors, its
+    /// directories. `EPERM`, `ESRCH`.
     ///
-    /// What is to be inspected has to be taken from the process before this is asked: a change of credentials comes
-    /// before all that a program does with them, so that nothing of a more privileged program has been taken if this
-    /// still permits.
+    /// What is to be inspected has to be taken from the process before this is asked: a change of
+    /// credentials comes before all that a program does with them, so that nothing of a more
+    /// privileged program has been taken if this still permits.
     pub fn may_inspect(&self, caller: Pid, target: Pid, inspect_as: InspectAs) -> Result<()> {
         let (thread, process) = (self.thread(caller)?, self.process(target)?);
         // A zombie has no memory left.

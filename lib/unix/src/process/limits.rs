@@ -76,7 +76,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Those of the first process of a system that may have so many threads: each user may have half of them.
+    /// Those of the first process of a system that may have so many threads: each user may have
+    /// half of them.
     pub fn with_threads(threads: usize) -> Limits {
         let half = threads as u64 / 2;
         let mut limits = Limits::default();
@@ -94,8 +95,8 @@ impl Limits {
         self.0[resource as usize].soft
     }
 
-    /// Sets a limit: `EINVAL` if soft exceeds hard, `EPERM` if the hard limit would rise without privilege or the
-    /// number of descriptors would exceed `1 << 20`.
+    /// Sets a limit: `EINVAL` if soft exceeds hard, `EPERM` if the hard limit would rise without
+    /// privilege or the number of descriptors would exceed `1 << 20`.
     pub fn set(&mut self, resource: Resource, new: Limit, privileged: bool) -> Result<()> {
         if new.soft > new.hard {
             return Err(Error::EINVAL);

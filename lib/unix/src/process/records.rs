@@ -83,12 +83,13 @@ impl<T> Records<T> {
 
 /// How the table reaches a thread that is running its program.
 pub trait Control: Send + Sync {
-    /// Makes the thread come to its server at its next user boundary, on whatever processor it runs, also if it is
-    /// only about to enter its program (K15). Does not wait and does not call back.
+    /// Makes the thread come to its server at its next user boundary, on whatever processor it
+    /// runs, also if it is only about to enter its program (K15). Does not wait and does not call
+    /// back.
     fn recall(&self);
 
-    /// The processor time that the thread of the machine has used since it was made: in its program, and in its server on
-    /// its behalf. Does not wait and does not call back.
+    /// The processor time that the thread of the machine has used since it was made: in its
+    /// program, and in its server on its behalf. Does not wait and does not call back.
     fn times(&self) -> (Duration, Duration) {
         (Duration::ZERO, Duration::ZERO)
     }
@@ -201,8 +202,8 @@ pub struct Process {
     pub limits: Limits,
     /// Nice value, -20..=19.
     pub nice: i8,
-    /// How readily it wants to be ended when memory is short, -1000..=1000: what it counts for beside its size, in
-    /// thousandths of all memory. -1000: never.
+    /// How readily it wants to be ended when memory is short, -1000..=1000: what it counts for
+    /// beside its size, in thousandths of all memory. -1000: never.
     pub memory_adjustment: i16,
     /// The least that it may be set to without privilege.
     pub least_memory_adjustment: i16,
@@ -328,7 +329,8 @@ pub struct Thread {
     /// It has noticed that its process stops.
     pub(super) is_parked: bool,
     pub(super) blocked: SignalSet,
-    /// The mask to return to when the thread next enters its program and no handler runs (sigsuspend, ppoll).
+    /// The mask to return to when the thread next enters its program and no handler runs
+    /// (sigsuspend, ppoll).
     pub(super) saved_mask: Option<SignalSet>,
     /// Blocked signals that a sigtimedwait of this thread takes.
     pub(super) awaited: SignalSet,

@@ -55,8 +55,8 @@ impl Table {
         result
     }
 
-    /// tgkill(2) by thread `sender`: `target` must be a thread of `process`, if that is given; `None` for the signal
-    /// only checks. `ESRCH`, `EPERM`, `EAGAIN`.
+    /// tgkill(2) by thread `sender`: `target` must be a thread of `process`, if that is given;
+    /// `None` for the signal only checks. `ESRCH`, `EPERM`, `EAGAIN`.
     pub fn kill_thread(
         &mut self,
         sender: Pid,
@@ -70,7 +70,8 @@ impl Table {
         self.send_to_thread(sender, process, target, signal, information)
     }
 
-    /// Sends `information` by thread `sender` to process `pid`, with a check of permission (kill, sigqueue).
+    /// Sends `information` by thread `sender` to process `pid`, with a check of permission (kill,
+    /// sigqueue).
     pub fn send_to_process(
         &mut self,
         sender: Pid,
@@ -82,7 +83,8 @@ impl Table {
         information.map_or(Ok(()), |information| self.generate(Recipient::Process(pid), information))
     }
 
-    /// Sends `information` by thread `sender` to thread `target`, with a check of permission (tgkill, rt_tgsigqueueinfo).
+    /// Sends `information` by thread `sender` to thread `target`, with a check of permission
+    /// (tgkill, rt_tgsigqueueinfo).
     pub fn send_to_thread(
         &mut self,
         sender: Pid,
@@ -127,8 +129,8 @@ impl Table {
         }
     }
 
-    /// Raises a signal that thread `tid`'s own instruction caused: it cannot be held off. Where the program blocks or
-    /// ignores it, the default action is taken.
+    /// Raises a signal that thread `tid`'s own instruction caused: it cannot be held off. Where the
+    /// program blocks or ignores it, the default action is taken.
     pub fn force(&mut self, tid: Pid, information: SignalInformation) {
         let signal = information.signal;
         let Some(thread) = self.threads.get_mut(&tid) else { return };
@@ -144,8 +146,8 @@ impl Table {
         self.generate_for_thread(tid, information);
     }
 
-    /// `expirations` (at least 1) of POSIX timer `timer` of process `pid`: queues its signal (to thread `tid`, if
-    /// given), or counts overruns while that is pending.
+    /// `expirations` (at least 1) of POSIX timer `timer` of process `pid`: queues its signal (to
+    /// thread `tid`, if given), or counts overruns while that is pending.
     pub fn expire_timer(
         &mut self,
         pid: Pid,
@@ -175,8 +177,8 @@ impl Table {
         self.uncharge_signals(pid, freed as u64);
     }
 
-    /// Sets the action for `signal`, returns the old one. An ignored signal that is pending is forgotten. `EINVAL` for
-    /// signals that cannot be caught.
+    /// Sets the action for `signal`, returns the old one. An ignored signal that is pending is
+    /// forgotten. `EINVAL` for signals that cannot be caught.
     pub fn set_action(&mut self, pid: Pid, signal: Signal, action: Action) -> Result<Action> {
         if SignalSet::UNMASKABLE.contains(signal) {
             return Err(Error::EINVAL);
@@ -197,7 +199,8 @@ impl Table {
         let thread = self.thread_mut(tid)?;
         let old = core::mem::replace(&mut thread.blocked, mask.as_mask());
         let pid = thread.pid;
-        // Signals for the process that this thread was to take and now blocks must find another taker.
+        // Signals for the process that this thread was to take and now blocks must find another
+        // taker.
         if !(mask & !old).is_empty() {
             self.wake_takers(pid);
         }
@@ -273,8 +276,8 @@ impl Table {
         Ok(())
     }
 
-    /// Whether `signal` has no effect on its recipient and is not even kept. A blocked signal is kept, as the program
-    /// may set a handler before it unblocks.
+    /// Whether `signal` has no effect on its recipient and is not even kept. A blocked signal is
+    /// kept, as the program may set a handler before it unblocks.
     fn is_lost(&self, recipient: Recipient, pid: Pid, signal: Signal) -> bool {
         let Some(process) = self.processes.get(&pid) else { return true };
         let actions = process.actions.lock();

@@ -1,7 +1,8 @@
-//! What relatives and groups of a process depend on, and the indexes of that. Fork, exit, wait and job control ask the indexes; so
-//! what they cost does not depend on how many processes there are.
+//! What relatives and groups of a process depend on, and the indexes of that. Fork, exit, wait and
+//! job control ask the indexes; so what they cost does not depend on how many processes there are.
 //!
-//! [`Table::change_state`] is the only way to change a [`ProcessState`], and moves the process in every index.
+//! [`Table::change_state`] is the only way to change a [`ProcessState`], and moves the process in
+//! every index.
 
 use super::Pid;
 use super::children::ChildState;
@@ -12,7 +13,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-/// What of a process its relatives and its group depend on: family, job control, and how far it has come.
+/// What of a process its relatives and its group depend on: family, job control, and how far it has
+/// come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcessState {
     pub(super) parent: Option<Pid>,
@@ -31,13 +33,15 @@ impl ProcessState {
         !matches!(self.phase, Phase::Zombie(_))
     }
 
-    /// Whether process `pid`, in this state, keeps `group` of `session` from being orphaned if a child of it is in there.
+    /// Whether process `pid`, in this state, keeps `group` of `session` from being orphaned if a
+    /// child of it is in there.
     fn supports(&self, pid: Pid, group: Pid, session: Pid) -> bool {
         pid != Pid::INIT && self.is_living() && self.group != group && self.session == session
     }
 }
 
-/// The state of a process in the table, which the indexes show: only [`Table::change_state`] changes it.
+/// The state of a process in the table, which the indexes show: only [`Table::change_state`]
+/// changes it.
 #[derive(Debug)]
 pub(super) struct IndexedState(ProcessState);
 
@@ -62,7 +66,8 @@ pub(super) struct Group {
     pub(super) session: Pid,
     /// Zombies included.
     pub(super) members: BTreeSet<Pid>,
-    /// How many members live that have a parent outside the group but in its session. None: the group is orphaned.
+    /// How many members live that have a parent outside the group but in its session. None: the
+    /// group is orphaned.
     pub(super) supported: usize,
     /// How many members are stopped, or are about to.
     pub(super) stopped: usize,
@@ -94,7 +99,8 @@ impl Table {
         process
     }
 
-    /// Changes the state of process `pid`, and the indexes with it. Groups that this may orphan are noted for [`Table::telling_orphans`].
+    /// Changes the state of process `pid`, and the indexes with it. Groups that this may orphan are
+    /// noted for [`Table::telling_orphans`].
     pub(super) fn change_state(&mut self, pid: Pid, change: impl FnOnce(&mut ProcessState)) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         let old = *process.state;
@@ -156,7 +162,8 @@ impl Table {
         }
     }
 
-    /// The state of process `pid` has changed: so its children's groups may have its support, or have it no longer.
+    /// The state of process `pid` has changed: so its children's groups may have its support, or
+    /// have it no longer.
     fn move_support(&mut self, pid: Pid, old: &ProcessState, new: &ProcessState) {
         let Some(process) = self.processes.get(&pid) else { return };
         let in_group = |group| (group, process.children.living_in(group));

@@ -174,7 +174,8 @@ impl Table {
         threads.into_iter().for_each(|tid| self.wake(tid));
     }
 
-    /// Adds somebody who is told of every signal that becomes pending for `pid` or its threads, while it lives. `ESRCH`.
+    /// Adds somebody who is told of every signal that becomes pending for `pid` or its threads,
+    /// while it lives. `ESRCH`.
     pub fn listen(&mut self, pid: Pid, listener: Weak<dyn Listener>) -> Result<()> {
         let process = self.process_mut(pid)?;
         process.listeners.retain(|known| known.strong_count() > 0);
@@ -224,9 +225,9 @@ impl Table {
         thread.must_exit || process.state.phase != Phase::Running || fatal.contains(Signal::KILL)
     }
 
-    /// Replaces the credentials of thread `tid` and moves the charges against its user's limits. A process whose ids have
-    /// changed may hold what only the old ones could get: others may not inspect it from then on, and the
-    /// end of its parent is no signal to it. `ESRCH`.
+    /// Replaces the credentials of thread `tid` and moves the charges against its user's limits. A
+    /// process whose ids have changed may hold what only the old ones could get: others may not
+    /// inspect it from then on, and the end of its parent is no signal to it. `ESRCH`.
     pub fn set_credentials(&mut self, tid: Pid, credentials: Arc<Credentials>) -> Result<()> {
         self.thread(tid)?;
         self.replace_credentials(tid, credentials);
@@ -256,7 +257,8 @@ impl Table {
         self.charge(to, 1, signals as i64);
     }
 
-    /// Sets the name of thread `tid` (its first 15 bytes count), and of its process if it is the first thread.
+    /// Sets the name of thread `tid` (its first 15 bytes count), and of its process if it is the
+    /// first thread.
     pub fn set_name(&mut self, tid: Pid, name: &[u8]) -> Result<()> {
         let thread = self.threads.get_mut(&tid).ok_or(Error::ESRCH)?;
         thread.name = stored_name(name);
@@ -290,7 +292,8 @@ impl Table {
         })
     }
 
-    /// The account of the user whom thread `tid` acts for (its real id); of one that has ended, that of a user who has nothing.
+    /// The account of the user whom thread `tid` acts for (its real id); of one that has ended,
+    /// that of a user who has nothing.
     pub fn user_account(&mut self, tid: Pid) -> Arc<Account> {
         let none = Credentials::nobody().user.real;
         let user = self.thread(tid).map_or(none, |thread| thread.credentials.user.real);

@@ -30,7 +30,8 @@ pub struct WaitOptions {
     pub no_hang: bool,
     /// Leave the child in the state it was in (WNOWAIT).
     pub keep: bool,
-    /// Children that send another signal than SIGCHLD, or none, at their end: only those (__WCLONE).
+    /// Children that send another signal than SIGCHLD, or none, at their end: only those
+    /// (__WCLONE).
     pub only_clones: bool,
     /// Children of both kinds (__WALL).
     pub all_kinds: bool,
@@ -50,8 +51,8 @@ pub struct ChildReport {
 }
 
 impl Table {
-    /// A child of `parent` that has something to report, which is then reported, or `None` if none has. `ECHILD` if
-    /// there is no child to wait for.
+    /// A child of `parent` that has something to report, which is then reported, or `None` if none
+    /// has. `ECHILD` if there is no child to wait for.
     pub fn wait_child(
         &mut self,
         parent: Pid,

@@ -59,8 +59,8 @@ impl Actions {
         self.0.get(index(signal)).copied().unwrap_or_default()
     }
 
-    /// Sets the action for `signal` and returns the old one. Signals that cannot be caught are not changed (the
-    /// caller reports `EINVAL`).
+    /// Sets the action for `signal` and returns the old one. Signals that cannot be caught are not
+    /// changed (the caller reports `EINVAL`).
     pub fn set(&mut self, signal: Signal, mut action: Action) -> Action {
         let old = self.get(signal);
         if !SignalSet::UNMASKABLE.contains(signal) {
@@ -80,7 +80,8 @@ impl Actions {
     pub fn ignores(&self, signal: Signal) -> bool {
         match self.get(signal).disposition {
             Disposition::Ignore => true,
-            // SIGCONT acts when it is generated; its delivery does nothing unless there is a handler.
+            // SIGCONT acts when it is generated; its delivery does nothing unless there is a
+            // handler.
             Disposition::Default => {
                 matches!(signal.default_action(), DefaultAction::Ignore | DefaultAction::Continue)
             }
@@ -98,7 +99,8 @@ impl Actions {
         self.select(|action| action.disposition == Disposition::Ignore)
     }
 
-    /// For exec: handlers become defaults (the program that had them is gone), ignored signals stay ignored.
+    /// For exec: handlers become defaults (the program that had them is gone), ignored signals stay
+    /// ignored.
     pub fn reset_for_exec(&mut self) {
         for action in &mut self.0 {
             let kept = match action.disposition {

@@ -1,8 +1,9 @@
 //! Signals: numbers and sets, actions, pending queues, alternate stacks, restart rules.
 //!
-//! This module holds the parts that concern no particular process; `process::signals` generates signals (permissions,
-//! targets, stop and continue) and `process::delivery` takes them (what a thread has to do before it returns to its
-//! program). How a handler's frame lies on the stack is the front end's matter: delivery produces a [`Frame`].
+//! This module holds the parts that concern no particular process; `process::signals` generates
+//! signals (permissions, targets, stop and continue) and `process::delivery` takes them (what a
+//! thread has to do before it returns to its program). How a handler's frame lies on the stack is
+//! the front end's matter: delivery produces a [`Frame`].
 //!
 //! Behaviour: signal(7), sigaction(2), sigqueue(3) and the pages they refer to.
 
@@ -22,7 +23,8 @@ pub use stack::AlternateStack;
 
 /// A signal: 1..=31 standard, 32..=64 real-time.
 ///
-/// The standard numbers are the core's own and follow the System V order; a front end whose numbers differ translates.
+/// The standard numbers are the core's own and follow the System V order; a front end whose numbers
+/// differ translates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signal(u8);
 
@@ -148,8 +150,9 @@ pub struct Frame {
     pub saved_mask: SignalSet,
     /// The thread's alternate stack as set, for the frame's own record.
     pub stack: AlternateStack,
-    /// Whether the front end may place the frame on [`Frame::stack`] (SA_ONSTACK and one is set); whether the thread
-    /// is already on it depends on its stack pointer ([`AlternateStack::top_for`]).
+    /// Whether the front end may place the frame on [`Frame::stack`] (SA_ONSTACK and one is set);
+    /// whether the thread is already on it depends on its stack pointer
+    /// ([`AlternateStack::top_for`]).
     pub on_stack: bool,
 }
 

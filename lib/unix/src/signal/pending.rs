@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 
 /// The pending signals of a thread or a process.
 ///
-/// A standard signal is pending once, however often it was sent; the first instance's information stands. Real-time
-/// signals queue. If memory for the record of a standard signal is short, it is pending without information.
+/// A standard signal is pending once, however often it was sent; the first instance's information
+/// stands. Real-time signals queue. If memory for the record of a standard signal is short, it is
+/// pending without information.
 #[derive(Debug, Default)]
 pub struct PendingSignals {
     set: SignalSet,
@@ -36,9 +37,10 @@ impl PendingSignals {
         signal.is_real_time() || !self.set.contains(signal)
     }
 
-    /// Adds an instance. `room` says whether the sender's quota has room for one more record: without one a standard
-    /// signal is pending without information, and a real-time signal fails with `EAGAIN`, unless it was sent by kill.
-    /// Returns whether a record was added, to be charged to the quota.
+    /// Adds an instance. `room` says whether the sender's quota has room for one more record:
+    /// without one a standard signal is pending without information, and a real-time signal fails
+    /// with `EAGAIN`, unless it was sent by kill. Returns whether a record was added, to be charged
+    /// to the quota.
     pub fn push(&mut self, information: SignalInformation, room: bool) -> Result<bool> {
         let signal = information.signal;
         if !self.would_add(signal) {
@@ -58,8 +60,8 @@ impl PendingSignals {
         Ok(true)
     }
 
-    /// Takes the first instance of the lowest signal that is in `allowed`; the second value says whether a record
-    /// was freed.
+    /// Takes the first instance of the lowest signal that is in `allowed`; the second value says
+    /// whether a record was freed.
     pub fn take(&mut self, allowed: SignalSet) -> Option<(SignalInformation, bool)> {
         let signal = (self.set & allowed).first()?;
         let position = self.queue.partition_point(|entry| entry.signal < signal);
@@ -96,7 +98,8 @@ impl PendingSignals {
         false
     }
 
-    /// Forgets the instances of timer `timer`, which was deleted; returns how many records were freed.
+    /// Forgets the instances of timer `timer`, which was deleted; returns how many records were
+    /// freed.
     pub fn discard_timer(&mut self, timer: u32) -> usize {
         let before = self.queue.len();
         let is_timer =
@@ -169,7 +172,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain list: lowest signal first, arrival order within a signal, standard signals once.
+        /// Against a plain list: lowest signal first, arrival order within a signal, standard
+        /// signals once.
         #[test]
         fn matches_a_model(steps in prop::collection::vec((0u32..4, 1u32..=64, any::<u64>()), 0..200)) {
             let mut pending = PendingSignals::default();

@@ -2,16 +2,20 @@
 
 use super::Action;
 
-/// What a call asks for when it is interrupted (signal(7), "Interruption of system calls and library functions").
+/// What a call asks for when it is interrupted (signal(7), "Interruption of system calls and
+/// library functions").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// It fails with `EINTR`, even if no handler runs (a stop and continue suffices): epoll_wait, sigtimedwait.
+    /// It fails with `EINTR`, even if no handler runs (a stop and continue suffices): epoll_wait,
+    /// sigtimedwait.
     Fail,
-    /// It is restarted if no handler runs, or if the handler's action says so (SA_RESTART): read, wait4, futex.
+    /// It is restarted if no handler runs, or if the handler's action says so (SA_RESTART): read,
+    /// wait4, futex.
     IfAsked,
     /// It is restarted only if no handler runs: pause, sigsuspend, poll.
     WithoutHandler,
-    /// It is continued with what remains of it if no handler runs, through restart_syscall: nanosleep.
+    /// It is continued with what remains of it if no handler runs, through restart_syscall:
+    /// nanosleep.
     Continue,
     /// It is always restarted; the program sees nothing.
     Always,
@@ -29,7 +33,8 @@ pub enum Resumption {
 }
 
 impl Rule {
-    /// The decision, when the first signal delivered runs the handler of `action` (`None`: no handler runs).
+    /// The decision, when the first signal delivered runs the handler of `action` (`None`: no
+    /// handler runs).
     pub fn decide(self, action: Option<&Action>) -> Resumption {
         match (self, action) {
             (Rule::Fail, _) => Resumption::Interrupted,

@@ -19,7 +19,8 @@ impl AlternateStack {
         self.size != 0
     }
 
-    /// Whether a thread with this stack pointer is executing on it. A stack that disarms itself never counts.
+    /// Whether a thread with this stack pointer is executing on it. A stack that disarms itself
+    /// never counts.
     pub fn contains(&self, stack_pointer: u64) -> bool {
         !self.auto_disarm && self.holds(stack_pointer)
     }
@@ -28,8 +29,8 @@ impl AlternateStack {
         stack_pointer > self.base && stack_pointer - self.base <= self.size
     }
 
-    /// Where a frame starts (it grows down) for a thread with this stack pointer: at the top of this stack if
-    /// `on_stack` says so and the thread is not yet there, else where it is.
+    /// Where a frame starts (it grows down) for a thread with this stack pointer: at the top of
+    /// this stack if `on_stack` says so and the thread is not yet there, else where it is.
     pub fn top_for(&self, stack_pointer: u64, on_stack: bool) -> u64 {
         match on_stack && self.is_set() && !self.contains(stack_pointer) {
             true => self.base.wrapping_add(self.size),
@@ -37,14 +38,15 @@ impl AlternateStack {
         }
     }
 
-    /// Whether a frame from `top` down to `bottom` stays on this stack, if `top` lies on it. A frame that does not is
-    /// a stack overflow.
+    /// Whether a frame from `top` down to `bottom` stays on this stack, if `top` lies on it. A
+    /// frame that does not is a stack overflow.
     pub fn admits(&self, top: u64, bottom: u64) -> bool {
         !self.is_set() || !self.holds(top) || self.holds(bottom)
     }
 
-    /// Checks and replaces it, as sigaltstack(2) does for a thread with this stack pointer: `EPERM` while the thread
-    /// is on it, `ENOMEM` if `new` is smaller than `minimum`. A `new` without size removes it.
+    /// Checks and replaces it, as sigaltstack(2) does for a thread with this stack pointer: `EPERM`
+    /// while the thread is on it, `ENOMEM` if `new` is smaller than `minimum`. A `new` without size
+    /// removes it.
     pub fn replace(&mut self, new: AlternateStack, stack_pointer: u64, minimum: u64) -> Result<()> {
         if self.is_set() && self.contains(stack_pointer) {
             return Err(Error::EPERM);

@@ -15,8 +15,8 @@ use core::any::Any;
 const BACKLOG_MAXIMUM: usize = 4096;
 
 impl UnixSocket {
-    /// Gives the socket a name; `Unnamed` asks for an abstract one of the system's choice. `EADDRINUSE`, `EINVAL` if
-    /// it has one.
+    /// Gives the socket a name; `Unnamed` asks for an abstract one of the system's choice.
+    /// `EADDRINUSE`, `EINVAL` if it has one.
     pub async fn bind(&self, caller: &Caller<'_>, address: UnixAddress) -> Result<()> {
         // Others who bind it wait: it gets one name.
         let _binding = self.binding.lock().await;
@@ -115,8 +115,8 @@ impl UnixSocket {
         }
     }
 
-    /// Connects to the socket with that name. A stream waits, unless `nonblock`, while the backlog is full. A datagram
-    /// socket only remembers where to send; `Unnamed` makes it forget.
+    /// Connects to the socket with that name. A stream waits, unless `nonblock`, while the backlog
+    /// is full. A datagram socket only remembers where to send; `Unnamed` makes it forget.
     pub async fn connect(&self, caller: &Caller<'_>, address: &UnixAddress, nonblock: bool) -> Result<()> {
         if self.kind == SocketType::Datagram {
             return self.connect_datagrams(caller, address).await;
@@ -246,7 +246,8 @@ impl UnixSocket {
         Ok(())
     }
 
-    /// Takes a connection that waits, waiting for one unless `nonblock`. `flags` are the new file's status flags.
+    /// Takes a connection that waits, waiting for one unless `nonblock`. `flags` are the new file's
+    /// status flags.
     pub async fn accept(
         &self,
         caller: &Caller<'_>,

@@ -1,5 +1,5 @@
-//! Sockets of the Unix domain (unix(7)): stream, datagram and sequenced packets; names in the file system and abstract
-//! ones; descriptors and credentials passed along.
+//! Sockets of the Unix domain (unix(7)): stream, datagram and sequenced packets; names in the file
+//! system and abstract ones; descriptors and credentials passed along.
 
 mod connect;
 mod rights;

@@ -1,8 +1,9 @@
 //! Descriptors in flight: open files that messages hold until they are received.
 //!
-//! A socket whose only references are in messages that only it (or others like it) would receive can never be received
-//! again: [`collect`] finds such cycles and empties them. Files that messages held are dropped one after the other
-//! ([`REAPER`]): a chain of sockets in each other's messages may be longer than any stack.
+//! A socket whose only references are in messages that only it (or others like it) would receive
+//! can never be received again: [`collect`] finds such cycles and empties them. Files that messages
+//! held are dropped one after the other ([`REAPER`]): a chain of sockets in each other's messages
+//! may be longer than any stack.
 
 use super::unix::UnixSocket;
 use crate::account::{Charge, Kept};
@@ -41,8 +42,8 @@ fn is_socket(file: &OpenFile) -> bool {
 }
 
 impl Rights {
-    /// Puts files in flight for a caller with this limit of descriptors. `EINVAL` for too many, `ETOOMANYREFS` if more than
-    /// the limit are in flight already for the user.
+    /// Puts files in flight for a caller with this limit of descriptors. `EINVAL` for too many,
+    /// `ETOOMANYREFS` if more than the limit are in flight already for the user.
     pub fn new(files: Vec<Arc<OpenFile>>, caller: &Caller<'_>, limit: u64) -> Result<Rights> {
         if files.len() > RIGHTS_MAXIMUM {
             return Err(Error::EINVAL);
@@ -138,7 +139,8 @@ fn reap(files: Vec<Arc<OpenFile>>) {
     }
 }
 
-/// One search looks at this many sockets in flight for each socket that was closed: the cost of closing is bounded.
+/// One search looks at this many sockets in flight for each socket that was closed: the cost of
+/// closing is bounded.
 const LOOKS_FOR_A_CLOSE: usize = 16;
 
 /// Empties the sockets that can never be received. Called when a socket was closed.
@@ -166,7 +168,8 @@ pub(super) fn collect() {
         .iter()
         .map(|(id, (file, _))| (*id, file.object_as::<UnixSocket>().map_or(Vec::new(), |s| s.held_files())))
         .collect();
-    // Those that are also in messages of sockets outside the candidates are alive, and what they hold with them.
+    // Those that are also in messages of sockets outside the candidates are alive, and what they
+    // hold with them.
     let mut inside: BTreeMap<u64, usize> = BTreeMap::new();
     holds.values().flatten().for_each(|id| *inside.entry(*id).or_default() += 1);
     let outside = |id: &u64, count: usize| inside.get(id).copied().unwrap_or(0) < count;

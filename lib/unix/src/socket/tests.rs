@@ -16,9 +16,10 @@ fn world() -> &'static World {
     Box::leak(Box::new(World::new()))
 }
 
-/// Whether that holds soon. What a message held may be dropped by another test's thread, which is dropping for all at
-/// that moment, and a search for cycles on another thread holds every socket in flight while it looks: files go a moment
-/// after the last close, so tests wait for it as long as a thread may not have run on a busy machine.
+/// Whether that holds soon. What a message held may be dropped by another test's thread, which is
+/// dropping for all at that moment, and a search for cycles on another thread holds every socket in
+/// flight while it looks: files go a moment after the last close, so tests wait for it as long as a
+/// thread may not have run on a busy machine.
 fn soon(holds: impl Fn() -> bool) -> bool {
     (0..60_000).any(|_| {
         let yes = holds();
@@ -293,7 +294,8 @@ fn files_are_passed() {
     assert!(soon(|| Arc::strong_count(&file) == 1));
     let many = vec![file.clone(); 254];
     assert_eq!(send(w, &a, b"x", many), Err(Error::EINVAL));
-    // A failed send keeps nothing in flight; neither does a message that is read without wanting its files.
+    // A failed send keeps nothing in flight; neither does a message that is read without wanting
+    // its files.
     drop(b);
     assert_eq!(send(w, &a, b"x", vec![file.clone()]), Err(Error::EPIPE));
     let (a, b) = pair(w, SocketType::Datagram);

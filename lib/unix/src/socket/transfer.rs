@@ -27,7 +27,8 @@ pub struct SendHow {
     pub destination: Option<UnixAddress>,
     /// Files to pass (SCM_RIGHTS).
     pub files: Vec<Arc<OpenFile>>,
-    /// The sender's limit of descriptors (RLIMIT_NOFILE), which is that of descriptors in flight as well.
+    /// The sender's limit of descriptors (RLIMIT_NOFILE), which is that of descriptors in flight as
+    /// well.
     pub descriptor_limit: u64,
     /// Credentials to show (SCM_CREDENTIALS), if not the sender's own.
     pub credentials: Option<PeerCredentials>,
@@ -77,8 +78,8 @@ impl State {
 }
 
 impl UnixSocket {
-    /// Sends a message, or bytes of a stream (all of them, unless it must not wait). `EPIPE` if the other side does
-    /// not receive any more, `EMSGSIZE`, `ENOTCONN`, `ECONNREFUSED`.
+    /// Sends a message, or bytes of a stream (all of them, unless it must not wait). `EPIPE` if the
+    /// other side does not receive any more, `EMSGSIZE`, `ENOTCONN`, `ECONNREFUSED`.
     pub async fn send(&self, caller: &Caller<'_>, from: &mut dyn UserBuffer, send: SendHow) -> Result<usize> {
         let credentials = self.check_credentials(caller, send.credentials)?;
         let destination = match &send.destination {
@@ -192,7 +193,8 @@ impl UnixSocket {
         }
         let mut state = self.state.lock();
         if state.read_ended {
-            // Since the sender has looked. Its reader may have seen the end: nothing comes behind it.
+            // Since the sender has looked. Its reader may have seen the end: nothing comes behind
+            // it.
             return Err(Error::EPIPE.into());
         }
         let room = state.room().saturating_sub(OVERHEAD);
@@ -379,8 +381,8 @@ impl State {
         Ok((received, alloc::vec![message]))
     }
 
-    /// Copies bytes of a stream out: over several pieces, but not into one that carries files, and not from one sender
-    /// into another if credentials matter.
+    /// Copies bytes of a stream out: over several pieces, but not into one that carries files, and
+    /// not from one sender into another if credentials matter.
     fn take_bytes(
         &mut self,
         to: &mut dyn UserBuffer,

@@ -25,7 +25,8 @@ pub struct UnixSocket {
     pub(super) binding: Mutex<()>,
     /// The account of the user who made it, against which what it sends is charged.
     pub(super) account: Arc<Account>,
-    /// The socket itself, of which there may be more than open files: those that wait to be accepted.
+    /// The socket itself, of which there may be more than open files: those that wait to be
+    /// accepted.
     _charge: Charge,
 }
 
@@ -81,9 +82,11 @@ pub struct SocketOptions {
     pub receive_timeout: Option<Duration>,
     /// How long a send waits (SO_SNDTIMEO).
     pub send_timeout: Option<Duration>,
-    /// Seconds to wait at the end (SO_LINGER): closing never waits here, the setting can only be asked for.
+    /// Seconds to wait at the end (SO_LINGER): closing never waits here, the setting can only be
+    /// asked for.
     pub linger: Option<u32>,
-    /// Options without a meaning for these sockets, a bit each by the front end's numbers, to be asked for.
+    /// Options without a meaning for these sockets, a bit each by the front end's numbers, to be
+    /// asked for.
     pub kept: u32,
 }
 
@@ -229,7 +232,8 @@ impl UnixSocket {
         }
     }
 
-    /// The descriptions of sockets in its messages, and in those of connections that nobody has accepted.
+    /// The descriptions of sockets in its messages, and in those of connections that nobody has
+    /// accepted.
     pub(super) fn held_files(&self) -> Vec<u64> {
         let mut held = Vec::new();
         let pending: Vec<Arc<OpenFile>> = {

@@ -1,8 +1,9 @@
-//! The file system of /sys, as far as programs look for processors there: what `lscpu`, get_nprocs(3) and language run-times
-//! read (Linux' Documentation/ABI, sysfs-devices-system-cpu). All files are constant texts, and nobody writes.
+//! The file system of /sys, as far as programs look for processors there: what `lscpu`,
+//! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu).
+//! All files are constant texts, and nobody writes.
 //!
-//! Each processor is shown as a core of the one package of the one memory node: what programs learn of the machine here is
-//! how many processors there are, as anywhere else.
+//! Each processor is shown as a core of the one package of the one memory node: what programs learn
+//! of the machine here is how many processors there are, as anywhere else.
 
 #[cfg(test)]
 mod tests;
@@ -136,7 +137,8 @@ fn list(count: usize) -> String {
     if count == 1 { "0".to_string() } else { format!("0-{}", count - 1) }
 }
 
-/// A set of processors as a number in sixteens, as many digits as there are fours of `count`, with a comma between words.
+/// A set of processors as a number in sixteens, as many digits as there are fours of `count`, with
+/// a comma between words.
 fn mask(bits: u64, count: usize) -> String {
     let mut text = String::new();
     let digits = count.div_ceil(4);
@@ -177,7 +179,8 @@ impl Node {
         if self.path.is_empty() { String::new() } else { format!("{}/", self.path) }
     }
 
-    /// What is in the directory whose entries' paths begin with `prefix`: name, inode number, content.
+    /// What is in the directory whose entries' paths begin with `prefix`: name, inode number,
+    /// content.
     fn entries<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, u64, &'a Content)> {
         let below = self.system.nodes.range(prefix.to_string()..);
         below.take_while(move |(path, _)| path.starts_with(prefix)).filter_map(
@@ -235,7 +238,8 @@ impl Vnode for Node {
 
     fn metadata(&self) -> Metadata {
         let (mode, links, size) = match self.content() {
-            // As many as lead there: from above, its own and those of the directories in it. find(1) counts on it.
+            // As many as lead there: from above, its own and those of the directories in it.
+            // find(1) counts on it.
             Content::Directory(inside) => (0o755, 2 + inside, 0),
             Content::File(_) => (0o444, 1, PAGE_SIZE as u64),
             Content::Link(_) => (0o777, 1, 0),

@@ -52,7 +52,8 @@ impl<T> Task<T> {
         Task { future: Box::pin(future), flag: Arc::new(Flag(AtomicBool::new(true))) }
     }
 
-    /// Polls if the future was woken since the last poll (or never polled), so that a lost wake-up is a failure.
+    /// Polls if the future was woken since the last poll (or never polled), so that a lost wake-up
+    /// is a failure.
     pub(crate) fn run(&mut self) -> Option<T> {
         let waker = Waker::from(self.flag.clone());
         while self.flag.0.swap(false, Ordering::SeqCst) {
@@ -166,7 +167,8 @@ std::thread_local! {
     static MEANWHILE: core::cell::RefCell<Option<Meanwhile>> = const { core::cell::RefCell::new(None) };
 }
 
-/// Has `act` happen once, as by another worker, when this thread comes to the place `place` ([`crate::sync::delay`]).
+/// Has `act` happen once, as by another worker, when this thread comes to the place `place`
+/// ([`crate::sync::delay`]).
 pub(crate) fn meanwhile(place: &'static str, act: impl FnOnce() + 'static) {
     MEANWHILE.set(Some((place, Box::new(act))));
 }

@@ -4,9 +4,9 @@ use crate::process::Pid;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
-/// Threads by id. An id is free again before the thread that had it is removed here: the thread that executes a
-/// program takes its process's id, and a new thread may get any. A thread is therefore removed by what it is, not by
-/// its id alone.
+/// Threads by id. An id is free again before the thread that had it is removed here: the thread
+/// that executes a program takes its process's id, and a new thread may get any. A thread is
+/// therefore removed by what it is, not by its id alone.
 pub(super) struct ByTid<T>(BTreeMap<Pid, Arc<T>>);
 
 impl<T> ByTid<T> {

@@ -35,7 +35,8 @@ pub struct CloneRequest {
     pub store_in_parent: u64,
     /// Where to store the id in the new thread's memory (CLONE_CHILD_SETTID); 0: nowhere.
     pub store_in_child: u64,
-    /// Where to store the number of a descriptor that stands for the new process (CLONE_PIDFD); 0: nowhere.
+    /// Where to store the number of a descriptor that stands for the new process (CLONE_PIDFD); 0:
+    /// nowhere.
     pub store_pid_file: u64,
     /// Where to store 0 at the new thread's end (CLONE_CHILD_CLEARTID); 0: nowhere.
     pub clear_in_child: u64,
@@ -62,8 +63,8 @@ impl<M: Machine> Drop for Unstarted<'_, M> {
 }
 
 impl<M: Machine> Thread<M> {
-    /// Makes a thread or a process that starts with registers `state`; its id. Does not wait for a vfork's child:
-    /// that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
+    /// Makes a thread or a process that starts with registers `state`; its id. Does not wait for a
+    /// vfork's child: that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
     pub async fn clone_thread(&self, request: &CloneRequest, state: ThreadState) -> Result<Pid> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
@@ -111,7 +112,8 @@ impl<M: Machine> Thread<M> {
         };
         let thread = Arc::new(Thread { system: system.clone(), inner: SpinLock::new(inner) });
         {
-            // An exec either sees that this thread shares its directories or has sealed them before.
+            // An exec either sees that this thread shares its directories or has sealed them
+            // before.
             let mut threads = system.threads.lock();
             if request.share_directories && directories.is_sealed() {
                 return Err(Error::EAGAIN);

@@ -50,10 +50,11 @@ pub struct Executed {
 }
 
 impl<M: Machine> Thread<M> {
-    /// Replaces the program of this thread's process. Until the last step nothing has changed for the old program,
-    /// which goes on if this fails or is dropped. `auxiliary` makes the auxiliary vector, `platform` is the name of
-    /// the processor family. `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
-    /// `EAGAIN` if the process ends or another thread was first: then this thread will have to exit.
+    /// Replaces the program of this thread's process. Until the last step nothing has changed for
+    /// the old program, which goes on if this fails or is dropped. `auxiliary` makes the auxiliary
+    /// vector, `platform` is the name of the processor family. `ENOENT`, `EACCES`, `ENOEXEC`,
+    /// `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...; `EAGAIN` if the process ends or
+    /// another thread was first: then this thread will have to exit.
     pub async fn exec(
         &self,
         mut request: ExecRequest,
@@ -115,7 +116,8 @@ impl<M: Machine> Thread<M> {
         let name = shown_path.rsplit(|byte| *byte == b'/').next().unwrap_or(&shown_path);
         let old_tid = self.tid();
         let new = NewProgram { name, credentials, is_readable, control: user.clone() };
-        // The credentials come first: nothing of the new program can be inspected with the rights of the old one's.
+        // The credentials come first: nothing of the new program can be inspected with the rights
+        // of the old one's.
         let pid = system.processes.with(|table| table.finish_exec(old_tid, new))?;
 
         // Point of no return: from here on nothing fails and nothing waits.
@@ -153,7 +155,8 @@ impl<M: Machine> Thread<M> {
         (memory, user, descriptors)
     }
 
-    /// Finds the program to load: the file itself, or the interpreter of a script, whose arguments then change.
+    /// Finds the program to load: the file itself, or the interpreter of a script, whose arguments
+    /// then change.
     async fn find_program(&self, request: &mut ExecRequest) -> Result<(ProgramFile, Found)> {
         let context = self.context();
         let caller = context.caller();
@@ -192,7 +195,8 @@ impl<M: Machine> Thread<M> {
         }
     }
 
-    /// Opens a file to be executed: `EACCES` if it is not a regular file that the thread may execute.
+    /// Opens a file to be executed: `EACCES` if it is not a regular file that the thread may
+    /// execute.
     async fn open_program(&self, found: &Found) -> Result<Arc<OpenFile>> {
         if found.location.vnode.file_type() != FileType::Regular {
             return Err(Error::EACCES);
@@ -238,13 +242,14 @@ impl<M: Machine> Thread<M> {
         })
     }
 
-    /// The credentials that the program will have, and whether they are more than the caller's. A program gets no
-    /// privileges if another process could change its directories under it.
+    /// The credentials that the program will have, and whether they are more than the caller's. A
+    /// program gets no privileges if another process could change its directories under it.
     fn credentials_for(&self, found: &Found, directories: &Arc<Directories>) -> (Credentials, bool) {
         let metadata = found.location.vnode.metadata();
         let honoured = !found.location.mount.flags().contains(MountFlags::NO_SET_ID);
         let has = |bit| honoured && metadata.mode.contains(bit);
-        // Without permission to execute for the group, the set-group-id bit means mandatory locking.
+        // Without permission to execute for the group, the set-group-id bit means mandatory
+        // locking.
         let group = has(Mode::SET_GROUP | Mode::GROUP_EXECUTE).then_some(metadata.group);
         let user = has(Mode::SET_USER).then_some(metadata.user);
         self.credentials().for_exec(user, group, || self.shares(directories))

@@ -9,9 +9,9 @@ use alloc::sync::Arc;
 use mach::Machine;
 
 impl<M: Machine> Thread<M> {
-    /// Ends the thread, which is in its server and will not return to its program: releases its locks, tells who
-    /// waits for its end, closes its files if nobody shares them. Must run to its end. The thread of the machine
-    /// ends with the last reference to it.
+    /// Ends the thread, which is in its server and will not return to its program: releases its
+    /// locks, tells who waits for its end, closes its files if nobody shares them. Must run to its
+    /// end. The thread of the machine ends with the last reference to it.
     pub async fn exit(&self, status: ExitStatus) {
         let system = self.system.clone();
         let tid = self.tid();
@@ -42,8 +42,8 @@ impl<M: Machine> Thread<M> {
         system.log_reports();
     }
 
-    /// What a thread does when it leaves its address space, at its end or at exec: robust locks, and the word that is
-    /// cleared.
+    /// What a thread does when it leaves its address space, at its end or at exec: robust locks,
+    /// and the word that is cleared.
     pub(super) async fn leave_memory(&self) {
         let tid = self.tid();
         let memory = self.memory();

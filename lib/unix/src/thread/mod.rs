@@ -1,8 +1,9 @@
-//! Threads with their resources, and what is done with all of them together: clone, exec, exit, faults.
+//! Threads with their resources, and what is done with all of them together: clone, exec, exit,
+//! faults.
 //!
-//! [`System`] holds everything that processes share. [`Thread`] is one thread: its address space, descriptors and
-//! directories, each of which it may share with others. Who is whose parent, and signals, are in
-//! [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
+//! [`System`] holds everything that processes share. [`Thread`] is one thread: its address space,
+//! descriptors and directories, each of which it may share with others. Who is whose parent, and
+//! signals, are in [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
 
 mod by_tid;
 mod clone;
@@ -58,16 +59,17 @@ use mach::{KernError, Machine};
 
 /// A thread of the machine, as a Unix thread uses it. Dropping the last reference ends it.
 pub trait UserThread: Control {
-    /// Its integer registers. The thread is in its server; if it made a system call, RIP is behind the instruction and
-    /// RAX still the call's number. An error: the thread of the machine is gone.
+    /// Its integer registers. The thread is in its server; if it made a system call, RIP is behind
+    /// the instruction and RAX still the call's number. An error: the thread of the machine is
+    /// gone.
     fn registers(&self) -> Result<ThreadState>;
 
     /// Its extended state (x87, SSE, AVX) in XSAVE's standard format. The thread is in its server.
     fn extended_state(&self) -> BoxFuture<'_, Result<Vec<u8>>>;
 
-    /// Replaces its extended state: by a whole image, by its first 512 bytes (x87 and SSE, the rest initial), or, with
-    /// no bytes, by the initial state. The image comes from a program: what would make the processor fault is
-    /// `EINVAL`.
+    /// Replaces its extended state: by a whole image, by its first 512 bytes (x87 and SSE, the rest
+    /// initial), or, with no bytes, by the initial state. The image comes from a program: what
+    /// would make the processor fault is `EINVAL`.
     fn set_extended_state<'a>(&'a self, image: &'a [u8]) -> BoxFuture<'a, Result<()>>;
 
     /// The processor that it runs on, or will.
@@ -80,8 +82,8 @@ pub trait UserThread: Control {
         1
     }
 
-    /// Sets them; bits of processors that there are not mean nothing. From now on it runs on no other. `EINVAL`: there would be
-    /// none.
+    /// Sets them; bits of processors that there are not mean nothing. From now on it runs on no
+    /// other. `EINVAL`: there would be none.
     fn set_affinity(&self, mask: u64) -> Result<()> {
         if mask & 1 != 0 { Ok(()) } else { Err(Error::EINVAL) }
     }
@@ -123,9 +125,10 @@ impl MemoryUse {
     }
 }
 
-/// How short the memory is that the server itself needs for what it does for programs. What a program can make it keep
-/// (descriptors, names, regions, what is under way) is limited for each process or user; that all of them together do
-/// not use it up, and that an allocation in the midst of a request never fails, is what refusing requests early is for.
+/// How short the memory is that the server itself needs for what it does for programs. What a
+/// program can make it keep (descriptors, names, regions, what is under way) is limited for each
+/// process or user; that all of them together do not use it up, and that an allocation in the midst
+/// of a request never fails, is what refusing requests early is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shortage {
     /// There is enough.
@@ -141,8 +144,8 @@ pub trait Host<M: Machine>: Send + Sync {
     /// A thread of the machine in an address space; it does not run yet. `EAGAIN`, `ENOMEM`.
     fn create_thread<'a>(&'a self, memory: &'a Arc<Memory<M>>) -> BoxFuture<'a, Result<Arc<dyn UserThread>>>;
 
-    /// Serves `thread` from now on, as if its first request had just been answered: [`Processes::leave`], then its
-    /// program with these registers.
+    /// Serves `thread` from now on, as if its first request had just been answered:
+    /// [`Processes::leave`], then its program with these registers.
     fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState);
 
     /// Writes a line to the system's log.
@@ -172,7 +175,8 @@ pub trait Host<M: Machine>: Send + Sync {
         Err(Error::ENOSYS)
     }
 
-    /// What this system runs on, for people: lines of a name, a tabulator and what there is to say (/proc/macadamia).
+    /// What this system runs on, for people: lines of a name, a tabulator and what there is to say
+    /// (/proc/macadamia).
     fn description(&self) -> String {
         String::new()
     }
@@ -182,8 +186,8 @@ pub trait Host<M: Machine>: Send + Sync {
         1
     }
 
-    /// For how long programs have used a processor, and for how long this system has for them. None: all that they have used
-    /// was the first one's.
+    /// For how long programs have used a processor, and for how long this system has for them.
+    /// None: all that they have used was the first one's.
     fn processor_times(&self, processor: usize) -> Option<(Duration, Duration)> {
         let _ = processor;
         None
@@ -235,8 +239,8 @@ pub struct Trap {
 /// What remains of an interrupted call that is to be continued (restart_syscall).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuation {
-    /// A sleep until `deadline` on the monotonic clock; what is left is written to `remaining` (0: nowhere) if it is
-    /// interrupted again.
+    /// A sleep until `deadline` on the monotonic clock; what is left is written to `remaining` (0:
+    /// nowhere) if it is interrupted again.
     Sleep {
         /// The clock that the program named.
         clock: Clock,
@@ -318,8 +322,8 @@ impl<M: Machine> System<M> {
         system
     }
 
-    /// Looks at what is looked at every second: processes' use of the processor against their limits, and how many threads
-    /// run.
+    /// Looks at what is looked at every second: processes' use of the processor against their
+    /// limits, and how many threads run.
     pub fn look_around(&self) {
         let running = self.processes.with(|table| {
             table.check_time_limits();
@@ -343,7 +347,8 @@ impl<M: Machine> System<M> {
         let statistics = self.vm.statistics();
         let used = statistics.active + statistics.inactive + statistics.wired;
         let defaults = TmpfsOptions::for_memory(u64::from(statistics.free + used));
-        // Without a file system for them there are no memory files: that is an error to who makes one.
+        // Without a file system for them there are no memory files: that is an error to who makes
+        // one.
         let unlimited = TmpfsOptions { pages: defaults.memory_pages, ..defaults.clone() };
         if let Ok(root) = Tmpfs::new(&unlimited, memory.clone(), environment.clone()) {
             self.vfs.set_memory_files(root);
@@ -367,7 +372,8 @@ impl<M: Machine> System<M> {
         self.vfs.register_file_system("sysfs", Arc::new(move |_: &[u8]| Ok(system.clone())));
     }
 
-    /// Makes the first process, with an empty address space: it has to exec before it runs. `ENOMEM`, `EAGAIN`.
+    /// Makes the first process, with an empty address space: it has to exec before it runs.
+    /// `ENOMEM`, `EAGAIN`.
     pub async fn create_init(self: &Arc<Self>, descriptors: DescriptorTable) -> Result<Arc<Thread<M>>> {
         let account = self.processes.with(|table| table.account_of(Credentials::superuser().user.real));
         let memory = Memory::new(&self.vm, &self.layout, &account).await?;
@@ -565,7 +571,8 @@ impl<M: Machine> Thread<M> {
         self.system.processes.with(|table| table.force(tid, fault.at(trap.address)));
     }
 
-    /// Memory is short, nobody can be made to end for it, and the thread cannot go on without: its process ends, the others live.
+    /// Memory is short, nobody can be made to end for it, and the thread cannot go on without: its
+    /// process ends, the others live.
     pub fn out_of_memory(&self) {
         let pid = self.pid();
         self.system.log_caused(format_args!("process {pid}: killed, because memory ran out"));

@@ -1,4 +1,5 @@
-//! The file system of /proc: its directories and files (proc(5)). The texts of processes are in [`super::status`].
+//! The file system of /proc: its directories and files (proc(5)). The texts of processes are in
+//! [`super::status`].
 
 use super::System;
 use super::number_file::{MemoryAdjustment, NumberFile, SettingNumber};
@@ -38,8 +39,8 @@ impl<M: Machine> System<M> {
 /// The file that is written, too.
 const MEMORY_ADJUSTMENT: &str = "oom_score_adj";
 
-/// The files that show a process's memory: only those who may inspect the process open them, and what they show is the
-/// program that it had then.
+/// The files that show a process's memory: only those who may inspect the process open them, and
+/// what they show is the program that it had then.
 const MEMORY_FILES: [&str; 5] = ["auxv", "environ", "maps", "smaps", "smaps_rollup"];
 
 /// What a process's directory holds besides links and directories: name and mode.
@@ -69,7 +70,8 @@ const PROCESS_FILES: [(&str, u16); 20] = [
 /// Its links and directories.
 pub(super) const PROCESS_LINKS: [&str; 3] = ["cwd", "exe", "root"];
 
-/// What a node is. Processes are known exactly: what stands for one never stands for a later one with its id.
+/// What a node is. Processes are known exactly: what stands for one never stands for a later one
+/// with its id.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A directory whose path ends with a slash, or the root.
@@ -228,7 +230,8 @@ impl<M: Machine> Node<M> {
         system.is_none_or(|system| system.processes.with(|table| table.exact_process(process).is_err()))
     }
 
-    /// Whether the calling thread may inspect the process that this node is about. `EPERM`, `ESRCH`.
+    /// Whether the calling thread may inspect the process that this node is about. `EPERM`,
+    /// `ESRCH`.
     pub(super) fn check_inspection(&self, caller: &dyn ProcessContext) -> Result<()> {
         let process = self.process().ok_or(Error::ESRCH)?;
         let caller = Pid::new(caller.thread()).ok_or(Error::EPERM)?;
@@ -272,7 +275,8 @@ impl<M: Machine> Node<M> {
         }
     }
 
-    /// The memory that an open one of [`MEMORY_FILES`] shows; none if the process has gone or has another program.
+    /// The memory that an open one of [`MEMORY_FILES`] shows; none if the process has gone or has
+    /// another program.
     fn memory(&self) -> Result<Option<Arc<Memory<M>>>> {
         let (process, opened) = self.process().zip(self.opened.as_ref()).ok_or(Error::EACCES)?;
         match self.system()?.opened_memory(process, opened) {
@@ -360,7 +364,8 @@ impl<M: Machine> Node<M> {
         })
     }
 
-    /// User and group of the node. Of a process that others may not inspect, all but its directory is the superuser's.
+    /// User and group of the node. Of a process that others may not inspect, all but its directory
+    /// is the superuser's.
     fn owner(&self) -> (u32, u32) {
         let Some((process, system)) = self.process().zip(self.proc.system.upgrade()) else { return (0, 0) };
         let always = matches!(self.kind, Kind::Process(_) | Kind::Tasks(_));

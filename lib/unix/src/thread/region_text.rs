@@ -1,4 +1,5 @@
-//! Lists of regions in /proc: maps, smaps. A program decides how many there are, so they are made piece by piece.
+//! Lists of regions in /proc: maps, smaps. A program decides how many there are, so they are made
+//! piece by piece.
 
 use super::System;
 use crate::memory::{Memory, PAGE, Region, RegionKind};

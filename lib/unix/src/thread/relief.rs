@@ -1,6 +1,7 @@
-//! Who ends when memory has run out: the process that has most of it, weighted as its users want it (proc(5),
-//! /proc/PID/oom_score_adj), whoever it is that finds none. Those who need some wait until what it had has come back, each as
-//! a future: no worker waits, and a thread that is itself to end stops waiting.
+//! Who ends when memory has run out: the process that has most of it, weighted as its users want it
+//! (proc(5), /proc/PID/oom_score_adj), whoever it is that finds none. Those who need some wait
+//! until what it had has come back, each as a future: no worker waits, and a thread that is itself
+//! to end stops waiting.
 
 use super::{System, Thread};
 use crate::BoxFuture;
@@ -16,8 +17,8 @@ use core::task::Poll;
 use mach::Machine;
 use mach::vm::{MapEnd, Relief};
 
-/// How long the end of a process is waited for before another has to end, in microseconds. Only one that is held up by
-/// something else than memory takes so long.
+/// How long the end of a process is waited for before another has to end, in microseconds. Only one
+/// that is held up by something else than memory takes so long.
 const PATIENCE: u64 = 20_000_000;
 
 /// An address space whose memory is about to come back.
@@ -70,8 +71,8 @@ impl<M: Machine> System<M> {
         self.memory_use().total()
     }
 
-    /// /proc/PID/oom_score: 0 for a process that is not ended; else twice as much for one that is to be ended first as for
-    /// one of no size. `ESRCH`.
+    /// /proc/PID/oom_score: 0 for a process that is not ended; else twice as much for one that is
+    /// to be ended first as for one of no size. `ESRCH`.
     pub(super) async fn memory_score(&self, process: ExactPid) -> crate::Result<u64> {
         let adjustment = self
             .processes
@@ -87,7 +88,8 @@ impl<M: Machine> System<M> {
         Ok(u64::try_from((ADJUSTMENT_UNIT + share) * 2 / 3).unwrap_or(0))
     }
 
-    /// From now on who needs memory waits for the end of this address space, unless there are others that use it.
+    /// From now on who needs memory waits for the end of this address space, unless there are
+    /// others that use it.
     pub(super) fn expect_end(&self, memory: &Memory<M>) -> (MapEnd<M>, u64) {
         let (end, deadline) = (memory.map().end(), self.vm.machine().now() + PATIENCE);
         let mut endings = self.endings.endings.lock();
@@ -96,8 +98,8 @@ impl<M: Machine> System<M> {
         (end, deadline)
     }
 
-    /// Waits until a process has ended whose memory is expected to come back, or until some memory is free. If none is
-    /// ending, one is chosen for that. False: there is none to choose.
+    /// Waits until a process has ended whose memory is expected to come back, or until some memory
+    /// is free. If none is ending, one is chosen for that. False: there is none to choose.
     async fn find_memory(&self) -> bool {
         let (end, deadline) = {
             let _choosing = self.endings.choosing.lock().await;
@@ -164,7 +166,8 @@ impl<M: Machine> System<M> {
         }
     }
 
-    /// Ends the processes of an address space, if they are not ending already; what they do then waits for no memory.
+    /// Ends the processes of an address space, if they are not ending already; what they do then
+    /// waits for no memory.
     fn end_holder(&self, holder: &Holder<M>) -> (MapEnd<M>, u64) {
         let expected = self.expect_end(&holder.memory);
         self.processes.with(|table| holder.processes.iter().for_each(|pid| table.end_for_memory(*pid)));
@@ -204,8 +207,9 @@ async fn resident<M: Machine>(memory: &Memory<M>) -> u64 {
 }
 
 impl<M: Machine> Thread<M> {
-    /// Completes while there is no memory and the thread's process ends so that there is some. To be polled after what may
-    /// wait for memory, with it: who waits for that is woken when some is free.
+    /// Completes while there is no memory and the thread's process ends so that there is some. To
+    /// be polled after what may wait for memory, with it: who waits for that is woken when some is
+    /// free.
     pub(super) async fn memory_is_expected(&self) {
         let system = &self.system;
         system.processes.gives_memory(self.tid()).await;

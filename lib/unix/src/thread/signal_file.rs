@@ -16,7 +16,8 @@ use mach::Machine;
 /// Bytes of a record.
 const RECORD: usize = 128;
 
-/// A file from which pending signals are read. It shows the signals of the process that made it, to whoever reads.
+/// A file from which pending signals are read. It shows the signals of the process that made it, to
+/// whoever reads.
 pub struct SignalFile<M: Machine> {
     system: Weak<System<M>>,
     pid: Pid,
@@ -84,7 +85,8 @@ impl<M: Machine> FileObject for SignalFile<M> {
             let Some(information) = self.take() else { break };
             match copy_out_all(to, &(self.encode)(&information)) {
                 Ok(()) => done += RECORD,
-                // The memory went away at this moment: the signal is lost with it, as a register would be.
+                // The memory went away at this moment: the signal is lost with it, as a register
+                // would be.
                 Err(_) if done > 0 => break,
                 Err(error) => return Err(error),
             }

@@ -110,7 +110,8 @@ impl<M: Machine> System<M> {
         }
     }
 
-    /// /proc/PID/stat. Without permission to inspect the process (`permitted`) it shows no addresses. `ESRCH`.
+    /// /proc/PID/stat. Without permission to inspect the process (`permitted`) it shows no
+    /// addresses. `ESRCH`.
     pub async fn stat_text(&self, process: ExactPid, permitted: bool) -> Result<String> {
         let pid = process.pid();
         let mut memory = self.memory_usage(process).await;
@@ -271,7 +272,8 @@ impl<M: Machine> System<M> {
         ))
     }
 
-    /// /proc/PID/schedstat: nanoseconds of processor time, of waiting (not counted), and turns. `ESRCH`.
+    /// /proc/PID/schedstat: nanoseconds of processor time, of waiting (not counted), and turns.
+    /// `ESRCH`.
     pub fn schedule_text(&self, process: ExactPid) -> Result<String> {
         let usage =
             self.processes.with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
@@ -327,8 +329,8 @@ impl<M: Machine> System<M> {
         Ok(strings(&memory, memory.details().arguments).await)
     }
 
-    /// The thread and the memory that a file of /proc shows which was opened when the process had `opened`: none for
-    /// zombies, and none once the process has another program. `ESRCH`.
+    /// The thread and the memory that a file of /proc shows which was opened when the process had
+    /// `opened`: none for zombies, and none once the process has another program. `ESRCH`.
     pub(super) fn opened_memory(
         &self,
         process: ExactPid,

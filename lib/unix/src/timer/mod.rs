@@ -1,7 +1,7 @@
 //! Timers that send signals (timer_create(2), setitimer(2)).
 //!
-//! One task of the server drives all of them ([`Timers::drive`]): it sleeps until the earliest deadline in the
-//! [`queue`], sends what is due, and is woken when an earlier deadline appears.
+//! One task of the server drives all of them ([`Timers::drive`]): it sleeps until the earliest
+//! deadline in the [`queue`], sends what is due, and is woken when an earlier deadline appears.
 
 mod queue;
 
@@ -92,7 +92,8 @@ impl Timers {
     pub const LIMIT: u32 = 1024;
     /// How soon a timer of processor time is looked at again, at least.
     const PROCESSOR_TIME_GRAIN: Duration = Duration::from_millis(1);
-    /// How soon a timer that has expired is looked at again, at least: what expires more often is counted, not waited for.
+    /// How soon a timer that has expired is looked at again, at least: what expires more often is
+    /// counted, not waited for.
     const GRAIN: Duration = Duration::from_micros(100);
     /// Timers that are looked at before others have their turn.
     const TURN: usize = 64;
@@ -102,7 +103,8 @@ impl Timers {
         Timers::default()
     }
 
-    /// timer_create(2) for process `pid` of a user: the new timer's number, the lowest that is free. `EAGAIN`.
+    /// timer_create(2) for process `pid` of a user: the new timer's number, the lowest that is
+    /// free. `EAGAIN`.
     pub fn create(
         &self,
         account: &Arc<Account>,
@@ -134,8 +136,8 @@ impl Timers {
         Ok(number)
     }
 
-    /// Sets a timer (timer_settime, setitimer) and returns what it was set to; an interval timer comes to be. A zero
-    /// `when` disarms it. `EINVAL` if there is no such timer.
+    /// Sets a timer (timer_settime, setitimer) and returns what it was set to; an interval timer
+    /// comes to be. A zero `when` disarms it. `EINVAL` if there is no such timer.
     pub fn set(
         &self,
         environment: &dyn Environment,

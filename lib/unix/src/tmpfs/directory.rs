@@ -11,14 +11,16 @@ struct Entry {
     node: Arc<Node>,
 }
 
-/// Names and what they mean, also in a stable order for readers: each entry keeps the position it got when it was
-/// made, and positions are never used again.
+/// Names and what they mean, also in a stable order for readers: each entry keeps the position it
+/// got when it was made, and positions are never used again.
 #[derive(Default)]
 pub(super) struct Entries {
-    /// Names are found by a [`summary`], because numbers are compared at once and names byte by byte.
+    /// Names are found by a [`summary`], because numbers are compared at once and names byte by
+    /// byte.
     by_summary: BTreeMap<u64, Entry>,
-    /// Names whose summary another one had when they were made. Somebody can make many such names: they are found by
-    /// themselves then, in a time that still grows with the logarithm of their number.
+    /// Names whose summary another one had when they were made. Somebody can make many such names:
+    /// they are found by themselves then, in a time that still grows with the logarithm of their
+    /// number.
     by_name: BTreeMap<Arc<[u8]>, Entry>,
     by_position: BTreeMap<u64, Arc<[u8]>>,
     next_position: u64,
@@ -106,7 +108,8 @@ impl Entries {
 mod tests {
     use super::*;
 
-    /// Names of the files of a directory of programs, or of somebody who counts, differ in their summaries.
+    /// Names of the files of a directory of programs, or of somebody who counts, differ in their
+    /// summaries.
     #[test]
     fn summaries_of_usual_names_differ() {
         let mut seen = std::collections::BTreeSet::new();

@@ -1,4 +1,5 @@
-//! File memory from the server's own heap: for a Unix that shares no memory with its programs, and for tests.
+//! File memory from the server's own heap: for a Unix that shares no memory with its programs, and
+//! for tests.
 
 use crate::sync::SpinLock;
 use crate::vfs::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota};

@@ -1,7 +1,9 @@
-//! tmpfs: a file system in memory. Files are [`FileMemory`], so reading, writing and mapping share one page cache.
+//! tmpfs: a file system in memory. Files are [`FileMemory`], so reading, writing and mapping share
+//! one page cache.
 //!
-//! Locks, in this order: `tree` (for whatever locks more than one directory), directories, then a node's attributes,
-//! place and extended attributes. Holding one directory's lock nobody takes another's without `tree`.
+//! Locks, in this order: `tree` (for whatever locks more than one directory), directories, then a
+//! node's attributes, place and extended attributes. Holding one directory's lock nobody takes
+//! another's without `tree`.
 
 mod directory;
 mod heap_memory;
@@ -43,8 +45,8 @@ pub struct Tmpfs {
     memory_pages: u64,
 }
 
-/// What the system keeps of a file, in bytes: with a name, without long targets of links and extended attributes, which are
-/// counted as well.
+/// What the system keeps of a file, in bytes: with a name, without long targets of links and
+/// extended attributes, which are counted as well.
 const FILE_ROOM: u64 = 1024;
 
 /// Bytes of the system's own memory for files and names of one tmpfs.
@@ -82,7 +84,8 @@ impl Quota for Pages {
 
 impl Tmpfs {
     /// An empty tmpfs; returns its root directory.
-    #[allow(clippy::new_ret_no_self)] // What one wants of a new file system is its root, which keeps it.
+    // What one wants of a new file system is its root, which keeps it.
+    #[allow(clippy::new_ret_no_self)]
     pub fn new(
         options: &TmpfsOptions,
         memory: Arc<dyn MemoryProvider>,
@@ -123,7 +126,8 @@ impl Tmpfs {
         Ok(root)
     }
 
-    /// Makes the root directory of a new tmpfs whose files start with contents that are already in memory.
+    /// Makes the root directory of a new tmpfs whose files start with contents that are already in
+    /// memory.
     pub(crate) fn with_contents(
         options: &TmpfsOptions,
         memory: Arc<dyn MemoryProvider>,
@@ -205,7 +209,8 @@ impl Builder {
         self.root.clone()
     }
 
-    /// A regular file that is not in any directory yet, with these contents (not copied before they are written).
+    /// A regular file that is not in any directory yet, with these contents (not copied before they
+    /// are written).
     pub(crate) fn file(
         &self,
         contents: InitialContents,

@@ -1,4 +1,5 @@
-//! One file of a tmpfs: attributes, data, extended attributes. (The operations on directories are in `names`.)
+//! One file of a tmpfs: attributes, data, extended attributes. (The operations on directories are
+//! in `names`.)
 
 use super::directory::Entries;
 use super::{FILE_ROOM, Tmpfs};
@@ -28,7 +29,8 @@ pub(super) struct Node {
     pub(super) file_type: FileType,
     pub(super) content: Content,
     pub(super) attributes: SpinLock<Attributes>,
-    /// Where it is linked: a directory's only place, another file's latest. Directories change it under `tree`.
+    /// Where it is linked: a directory's only place, another file's latest. Directories change it
+    /// under `tree`.
     pub(super) place: SpinLock<Option<Place>>,
     pub(super) hooks: Hooks,
     extended: SpinLock<ExtendedAttributes>,
@@ -258,7 +260,8 @@ impl Node {
             return Err(Error::EFBIG.into());
         }
         let room = usize::try_from(limit - offset).unwrap_or(usize::MAX);
-        // If the future is dropped in here, what was copied beyond the size is not part of the file.
+        // If the future is dropped in here, what was copied beyond the size is not part of the
+        // file.
         let count = memory.write(offset, room, from).await?;
         let end = offset + count as u64;
         let now = self.file_system.environment.realtime();

@@ -37,8 +37,8 @@ impl TmpfsOptions {
         }
     }
 
-    /// These options changed by a comma-separated list: size, nr_blocks, nr_inodes, mode, uid, gid. Sizes may end in
-    /// k, m, g or %; 0 means no limit. `EINVAL` for anything else.
+    /// These options changed by a comma-separated list: size, nr_blocks, nr_inodes, mode, uid, gid.
+    /// Sizes may end in k, m, g or %; 0 means no limit. `EINVAL` for anything else.
     pub fn parse(mut self, text: &[u8], memory_pages: u64) -> Result<TmpfsOptions> {
         let text = core::str::from_utf8(text).map_err(|_| Error::EINVAL)?;
         for option in text.split(',').filter(|option| !option.is_empty()) {

@@ -174,8 +174,8 @@ fn model_rename(tree: &mut Tree, from: &[u8], to: &[u8], how: u8) -> Result<()> 
     Ok(())
 }
 
-/// Three names of letters and digits, the first of which are a, b and c, with one summary: its words are folded one by one,
-/// so that for every first word there is a second one.
+/// Three names of letters and digits, the first of which are a, b and c, with one summary: its
+/// words are folded one by one, so that for every first word there is a second one.
 fn names_of_one_summary() -> [String; 3] {
     let sum_behind = |first: &[u8; 8]| summary(&[first.as_slice(), &[0; 8]].concat());
     // The last step multiplies by an odd number: what comes out differs as what goes in does.
@@ -201,7 +201,8 @@ fn there_are_names_with_one_summary() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
-    /// Names behave as a map of paths does, also such that a directory cannot tell by their summaries.
+    /// Names behave as a map of paths does, also such that a directory cannot tell by their
+    /// summaries.
     #[test]
     fn names_match_a_map(alike: bool, steps in proptest::collection::vec(tree_step(), 1..60)) {
         static ALIKE: LazyLock<[String; 3]> = LazyLock::new(names_of_one_summary);

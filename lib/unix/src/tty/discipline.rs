@@ -74,8 +74,8 @@ impl Discipline {
         self.ready.len() + self.edit.len()
     }
 
-    /// Whether a byte can be received now; otherwise it waits for the reader. With a full line that nobody can finish
-    /// bytes are received and lost.
+    /// Whether a byte can be received now; otherwise it waits for the reader. With a full line that
+    /// nobody can finish bytes are received and lost.
     pub(super) fn can_receive(&self) -> bool {
         let canonical = self.local(LocalModes::CANONICAL);
         let room = self.held() < INPUT_MAXIMUM - 1 && self.lines.len() < INPUT_MAXIMUM;
@@ -395,7 +395,8 @@ impl Discipline {
         !self.lines.is_empty()
     }
 
-    /// Copies out what one read gets: at most one line in canonical mode. A line may be read in pieces.
+    /// Copies out what one read gets: at most one line in canonical mode. A line may be read in
+    /// pieces.
     pub(super) fn read(&mut self, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let limit = match self.local(LocalModes::CANONICAL) {
             true => *self.lines.front().ok_or(NotDone::NotReady)?,

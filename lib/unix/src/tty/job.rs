@@ -1,4 +1,5 @@
-//! Job control: sessions, foreground groups, stopping background processes, hang-up (credentials(7), tty_ioctl(4)).
+//! Job control: sessions, foreground groups, stopping background processes, hang-up
+//! (credentials(7), tty_ioctl(4)).
 
 use super::settings::{LocalModes, Settings};
 use super::terminal::Terminal;
@@ -21,8 +22,8 @@ impl Terminal {
             && state.foreground.is_some_and(|foreground| foreground != process.group())
     }
 
-    /// A background process that reads is stopped: [`NotDone::NotReady`], the signal is on its way. `EIO` if it cannot
-    /// be stopped.
+    /// A background process that reads is stopped: [`NotDone::NotReady`], the signal is on its way.
+    /// `EIO` if it cannot be stopped.
     pub(super) fn check_read(&self, process: &dyn ProcessContext) -> Result<(), NotDone> {
         if !self.in_background(process) {
             return Ok(());
@@ -53,8 +54,8 @@ impl Terminal {
         Err(NotDone::NotReady)
     }
 
-    /// Waits until the process is in the foreground, unless it need not be: a change of the terminal from the
-    /// background stops the process (SIGTTOU).
+    /// Waits until the process is in the foreground, unless it need not be: a change of the
+    /// terminal from the background stops the process (SIGTTOU).
     pub(super) async fn to_foreground(&self, process: &dyn ProcessContext) -> Result<()> {
         let ready = until_ready(&self.programs, Readiness::ALL, || self.check_change(process));
         match ready.await {
@@ -64,7 +65,8 @@ impl Terminal {
         }
     }
 
-    /// Opening it makes it the controlling terminal of a session leader that has none, if it is nobody's.
+    /// Opening it makes it the controlling terminal of a session leader that has none, if it is
+    /// nobody's.
     pub(super) fn acquire_if_free(self: &Arc<Self>, process: &dyn ProcessContext) {
         if process.process() == process.session() && process.terminal().is_none() {
             let mut state = self.state.lock();
@@ -77,8 +79,8 @@ impl Terminal {
         }
     }
 
-    /// Makes it the controlling terminal of the caller's session (TIOCSCTTY); with `steal`, an administrator takes it
-    /// from another session.
+    /// Makes it the controlling terminal of the caller's session (TIOCSCTTY); with `steal`, an
+    /// administrator takes it from another session.
     pub fn acquire(
         self: &Arc<Self>,
         process: &dyn ProcessContext,
@@ -106,8 +108,8 @@ impl Terminal {
         Ok(())
     }
 
-    /// The caller's session gives it up (TIOCNOTTY): the foreground group is hung up and continued. From a process
-    /// that does not lead the session this has no effect.
+    /// The caller's session gives it up (TIOCNOTTY): the foreground group is hung up and continued.
+    /// From a process that does not lead the session this has no effect.
     pub fn give_up(self: &Arc<Self>, process: &dyn ProcessContext) -> Result<()> {
         if !self.is_controlling(process) {
             return Err(Error::ENOTTY);
@@ -140,8 +142,8 @@ impl Terminal {
         self.changed();
     }
 
-    /// The other side is gone (vhangup(2) too): the session's leader is hung up, and files that are open now are dead:
-    /// reads end, writes fail.
+    /// The other side is gone (vhangup(2) too): the session's leader is hung up, and files that are
+    /// open now are dead: reads end, writes fail.
     pub fn hang_up(&self) {
         let mut state = self.state.lock();
         state.hangups += 1;
@@ -160,7 +162,8 @@ impl Terminal {
         self.driver.wake(Readiness::ALL);
     }
 
-    /// The foreground process group (tcgetpgrp(3)); 0 if it has none. Through the master it is told to anybody.
+    /// The foreground process group (tcgetpgrp(3)); 0 if it has none. Through the master it is told
+    /// to anybody.
     pub fn foreground(self: &Arc<Self>, process: &dyn ProcessContext, master: bool) -> Result<ProcessId> {
         if !master && !self.is_controlling(process) {
             return Err(Error::ENOTTY);

@@ -91,8 +91,8 @@ impl Output {
     }
 }
 
-/// The columns that a byte takes when it is shown at `column`: none for control bytes and the later bytes of a UTF-8
-/// character.
+/// The columns that a byte takes when it is shown at `column`: none for control bytes and the later
+/// bytes of a UTF-8 character.
 pub(super) fn width(settings: &Settings, column: u32, byte: u8) -> u32 {
     match byte {
         b'\t' => TAB - column % TAB,

@@ -29,7 +29,8 @@ const MAXIMUM: u32 = 4096;
 /// The major device number of the programs' sides.
 const MAJOR: u32 = 136;
 
-/// The master side of a pseudoterminal, opened. When it is closed, the terminal is hung up and gone.
+/// The master side of a pseudoterminal, opened. When it is closed, the terminal is hung up and
+/// gone.
 pub struct PtyMaster {
     ptys: Arc<Ptys>,
     index: u32,
@@ -55,7 +56,8 @@ impl Ptys {
         })
     }
 
-    /// Makes a pseudoterminal that belongs to `identity` (opening /dev/ptmx). `ENOSPC` if there are too many.
+    /// Makes a pseudoterminal that belongs to `identity` (opening /dev/ptmx). `ENOSPC` if there are
+    /// too many.
     pub fn create(self: &Arc<Self>, identity: &Identity) -> Result<Arc<PtyMaster>> {
         let mut list = self.list.lock();
         let index = (0..MAXIMUM).find(|index| !list.contains_key(index)).ok_or(Error::ENOSPC)?;
@@ -82,7 +84,8 @@ impl PtyMaster {
         self.node.set_locked(locked);
     }
 
-    /// Each read gives a byte that says what follows: 0 before output, else what happened (TIOCPKT).
+    /// Each read gives a byte that says what follows: 0 before output, else what happened
+    /// (TIOCPKT).
     pub fn set_packet_mode(&self, on: bool) {
         self.node.terminal().set_packets(on);
     }
@@ -99,8 +102,8 @@ impl PtyMaster {
         }
     }
 
-    /// Opens the programs' side without looking for its name (TIOCGPTPEER). It has one where the devpts is mounted in
-    /// `tree`: ttyname(3) finds it by that.
+    /// Opens the programs' side without looking for its name (TIOCGPTPEER). It has one where the
+    /// devpts is mounted in `tree`: ttyname(3) finds it by that.
     pub fn open_peer(
         &self,
         tree: &MountTree,

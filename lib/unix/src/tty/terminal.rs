@@ -148,8 +148,8 @@ impl Terminal {
 
     // The driver's side.
 
-    /// Bytes were typed, at `now` ([`crate::Environment::monotonic`]). Returns how many were taken; the rest has to
-    /// wait until [`Terminal::driver_queue`] announces room ([`Readiness::WRITE`]).
+    /// Bytes were typed, at `now` ([`crate::Environment::monotonic`]). Returns how many were taken;
+    /// the rest has to wait until [`Terminal::driver_queue`] announces room ([`Readiness::WRITE`]).
     pub fn receive(&self, bytes: &[u8], now: Duration) -> usize {
         let mut taken = 0;
         let mut signal = None;
@@ -253,7 +253,8 @@ impl Terminal {
         !state.discipline.stopped && !state.discipline.output.bytes.is_empty()
     }
 
-    /// Announces output ([`Readiness::READ`]) and room for input ([`Readiness::WRITE`]) to the driver.
+    /// Announces output ([`Readiness::READ`]) and room for input ([`Readiness::WRITE`]) to the
+    /// driver.
     pub fn driver_queue(&self) -> &PollQueue {
         &self.driver
     }
@@ -266,7 +267,8 @@ impl Terminal {
 
     // The programs' side.
 
-    /// Copies input to a program. `waited` is when a read of it began; `expired` whether its deadline has passed.
+    /// Copies input to a program. `waited` is when a read of it began; `expired` whether its
+    /// deadline has passed.
     pub(super) fn read(&self, to: &mut dyn UserBuffer, expired: bool) -> Result<usize, NotDone> {
         let mut state = self.state.lock();
         let settings = state.discipline.settings;

@@ -1,5 +1,5 @@
-//! Open files without a name as places, so that the links of /proc/PID/fd lead to them: a pipe can be opened again
-//! through /dev/stdin.
+//! Open files without a name as places, so that the links of /proc/PID/fd lead to them: a pipe can
+//! be opened again through /dev/stdin.
 
 use super::mount::Location;
 use super::{FileSystem, FileType, Metadata, OpenContext, Opened, Vfs, Vnode};

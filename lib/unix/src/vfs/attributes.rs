@@ -1,4 +1,5 @@
-//! Operations on attributes: stat, access, chmod, chown, utimens, truncate, extended attributes, statfs, mount.
+//! Operations on attributes: stat, access, chmod, chown, utimens, truncate, extended attributes,
+//! statfs, mount.
 
 use super::metadata::{AttributeChange, FileSystemStatus, FileType, Metadata, Mode, OFFSET_MAXIMUM, SetTime};
 use super::mount::{Location, MountFlags};
@@ -23,8 +24,8 @@ impl Caller<'_> {
         Ok(self.find_or_self(at, path, follow, empty).await?.location.vnode.metadata())
     }
 
-    /// access(2): whether `identity` (the real ids, or the effective ones with AT_EACCESS) may. An empty `access` asks
-    /// only whether the file exists.
+    /// access(2): whether `identity` (the real ids, or the effective ones with AT_EACCESS) may. An
+    /// empty `access` asks only whether the file exists.
     pub async fn access(
         &self,
         identity: &Identity,
@@ -80,7 +81,8 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// utimensat(2) at a place. With both times [`SetTime::Now`], write permission is enough; otherwise the owner.
+    /// utimensat(2) at a place. With both times [`SetTime::Now`], write permission is enough;
+    /// otherwise the owner.
     pub async fn change_times(
         &self,
         place: &Location,
@@ -212,13 +214,15 @@ impl Caller<'_> {
         Ok(name)
     }
 
-    /// Attaches a file system at a path; needs [`Capability::Administrator`], as the others of this group do.
+    /// Attaches a file system at a path; needs [`Capability::Administrator`], as the others of this
+    /// group do.
     pub async fn mount(&self, path: &[u8], root: VnodeRef, source: &str, flags: MountFlags) -> Result<()> {
         let at = self.administer(path, true).await?;
         self.vfs.tree.mount(at, root, source, flags).map(drop)
     }
 
-    /// Shows the directory (or file) at `old` at `new` as well; with `recursive`, also what is mounted below it.
+    /// Shows the directory (or file) at `old` at `new` as well; with `recursive`, also what is
+    /// mounted below it.
     pub async fn bind(&self, old: &[u8], new: &[u8], recursive: bool) -> Result<()> {
         let old = self.administer(old, true).await?;
         let at = self.administer(new, true).await?;
@@ -276,8 +280,8 @@ impl Caller<'_> {
     }
 }
 
-/// The set-id bits that a change of owner or content takes away: not from directories, and set-group-id only where it
-/// does not mean mandatory locking.
+/// The set-id bits that a change of owner or content takes away: not from directories, and
+/// set-group-id only where it does not mean mandatory locking.
 fn lost_set_ids(metadata: &Metadata) -> Mode {
     if metadata.file_type != FileType::Regular {
         return Mode::empty();

@@ -9,7 +9,8 @@ use crate::{Error, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Makes a file system of some type with these options (or finds the only one there is): its root directory.
+/// Makes a file system of some type with these options (or finds the only one there is): its root
+/// directory.
 pub type MakeFileSystem = dyn Fn(&[u8]) -> Result<VnodeRef> + Send + Sync;
 
 /// The types that a system has.
@@ -33,7 +34,8 @@ impl Vfs {
         self.types.known.lock().iter().map(|(name, _)| *name).collect()
     }
 
-    /// Makes a file system of the type `name`. `ENODEV` if there is no such type, `EINVAL` for bad options.
+    /// Makes a file system of the type `name`. `ENODEV` if there is no such type, `EINVAL` for bad
+    /// options.
     pub fn make_file_system(&self, name: &[u8], options: &[u8]) -> Result<VnodeRef> {
         let found = self.types.known.lock().iter().find(|(known, _)| known.as_bytes() == name).cloned();
         let (_, make) = found.ok_or(Error::ENODEV)?;
@@ -47,7 +49,8 @@ impl Vfs {
 }
 
 impl Caller<'_> {
-    /// Makes a file without a name, open for reading and writing, that only /proc shows as `name` (memfd_create(2)).
+    /// Makes a file without a name, open for reading and writing, that only /proc shows as `name`
+    /// (memfd_create(2)).
     pub async fn make_memory_file(&self, name: Vec<u8>) -> Result<Arc<OpenFile>> {
         let mount = self.vfs.types.memory_files.lock().clone().ok_or(Error::ENODEV)?;
         let attributes = NewAttributes {

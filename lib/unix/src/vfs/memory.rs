@@ -7,7 +7,8 @@ use core::any::Any;
 /// Bytes of a page.
 pub const PAGE_SIZE: usize = 4096;
 
-/// The contents of one file as pages. Absent pages read as zeros, or as the initial contents that it was made with.
+/// The contents of one file as pages. Absent pages read as zeros, or as the initial contents that
+/// it was made with.
 pub trait FileMemory: Send + Sync + 'static {
     /// Copies out from `offset`, at most `length` bytes.
     fn read<'a>(
@@ -17,7 +18,8 @@ pub trait FileMemory: Send + Sync + 'static {
         to: &'a mut dyn UserBuffer,
     ) -> Answer<'a, Result<usize, NotDone>>;
 
-    /// Copies in at `offset`, at most `length` bytes, making pages as needed (`ENOSPC`, `ENOMEM` if none could).
+    /// Copies in at `offset`, at most `length` bytes, making pages as needed (`ENOSPC`, `ENOMEM` if
+    /// none could).
     fn write<'a>(
         &'a self,
         offset: u64,
@@ -25,13 +27,15 @@ pub trait FileMemory: Send + Sync + 'static {
         from: &'a mut dyn UserBuffer,
     ) -> Answer<'a, Result<usize, NotDone>>;
 
-    /// The file now ends at `size`: frees pages beyond, in mappings too, and zeroes the rest of the last page.
+    /// The file now ends at `size`: frees pages beyond, in mappings too, and zeroes the rest of the
+    /// last page.
     fn truncate(&self, size: u64) -> Answer<'_, ()>;
 
     /// Makes pages (`punch` false) or frees and zeroes (`punch` true) a range.
     fn allocate(&self, offset: u64, length: u64, punch: bool) -> Answer<'_, Result<()>>;
 
-    /// The next offset from `offset` below `size` that is in an allocated page (or, with `hole`, is not).
+    /// The next offset from `offset` below `size` that is in an allocated page (or, with `hole`, is
+    /// not).
     fn seek(&self, offset: u64, size: u64, hole: bool) -> Option<u64>;
 
     /// Pages that it holds.
@@ -43,8 +47,8 @@ pub trait FileMemory: Send + Sync + 'static {
 
 /// Where pages of files come from.
 pub trait MemoryProvider: Send + Sync {
-    /// Memory for a new file. `initial` is its contents so far, not copied before it must be. `quota` is asked for
-    /// every page that is made and told of every page that is freed.
+    /// Memory for a new file. `initial` is its contents so far, not copied before it must be.
+    /// `quota` is asked for every page that is made and told of every page that is freed.
     fn file_memory(
         &self,
         quota: Arc<dyn Quota>,

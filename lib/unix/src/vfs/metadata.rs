@@ -52,7 +52,8 @@ impl DeviceNumber {
 }
 
 bitflags! {
-    /// Permission bits, set-id bits and the sticky bit: the low 12 bits of a mode, as POSIX numbers them.
+    /// Permission bits, set-id bits and the sticky bit: the low 12 bits of a mode, as POSIX numbers
+    /// them.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Mode: u16 {
         /// Runs with the file's user id.

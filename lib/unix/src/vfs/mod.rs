@@ -1,7 +1,9 @@
-//! The virtual file system: vnodes, mounts, path names, permissions, and the operations on names and attributes.
+//! The virtual file system: vnodes, mounts, path names, permissions, and the operations on names
+//! and attributes.
 //!
-//! A file system implements [`Vnode`] and [`FileSystem`]; everything that is the same for all of them is here, once.
-//! An operation is a method of [`Caller`]: who asks, and the tree as that process sees it.
+//! A file system implements [`Vnode`] and [`FileSystem`]; everything that is the same for all of
+//! them is here, once. An operation is a method of [`Caller`]: who asks, and the tree as that
+//! process sees it.
 
 mod anonymous;
 mod attributes;

@@ -26,7 +26,8 @@ bitflags! {
         const NO_ACCESS_TIME = 16;
         /// Access times of directories are not kept.
         const NO_DIRECTORY_ACCESS_TIME = 32;
-        /// Access times are updated by every read, not only when older than the last change or a day.
+        /// Access times are updated by every read, not only when older than the last change or a
+        /// day.
         const STRICT_ACCESS_TIME = 64;
     }
 }
@@ -162,7 +163,8 @@ impl Location {
         self.mount.child(&*self.vnode).is_some()
     }
 
-    /// The directory above, not leaving `root`. A directory that was removed has none above: `ENOENT`.
+    /// The directory above, not leaving `root`. A directory that was removed has none above:
+    /// `ENOENT`.
     pub fn up(&self, root: &Location) -> Result<Location> {
         let mut here = self.clone();
         loop {
@@ -181,8 +183,8 @@ impl Location {
         }
     }
 
-    /// The absolute path as seen from `root`; `ENOENT` if the directory was removed. A place that `root` does not
-    /// contain has "(unreachable)" before its path.
+    /// The absolute path as seen from `root`; `ENOENT` if the directory was removed. A place that
+    /// `root` does not contain has "(unreachable)" before its path.
     pub fn path(&self, root: &Location) -> Result<Vec<u8>> {
         let mut names: Vec<Vec<u8>> = Vec::new();
         let mut here = self.clone();
@@ -262,7 +264,8 @@ impl MountTree {
         self.mounts.lock().clone()
     }
 
-    /// Attaches `root` at a place. Both are directories or neither is: `ENOTDIR`. `EBUSY` if it is what is there already.
+    /// Attaches `root` at a place. Both are directories or neither is: `ENOTDIR`. `EBUSY` if it is
+    /// what is there already.
     pub fn mount(&self, at: Location, root: VnodeRef, source: &str, flags: MountFlags) -> Result<Arc<Mount>> {
         use super::FileType::Directory;
         if (at.vnode.file_type() == Directory) != (root.file_type() == Directory) {
@@ -279,8 +282,8 @@ impl MountTree {
         Ok(mount)
     }
 
-    /// Detaches the mount whose root `at` is: `EINVAL` if it is not one's root, `EBUSY` while it is used, unless
-    /// `detach` (then it lives on, unseen, until its users are gone).
+    /// Detaches the mount whose root `at` is: `EINVAL` if it is not one's root, `EBUSY` while it is
+    /// used, unless `detach` (then it lives on, unseen, until its users are gone).
     pub fn unmount(&self, at: Location, detach: bool) -> Result<()> {
         let mut mounts = self.mounts.lock();
         let Location { mount, vnode } = at;

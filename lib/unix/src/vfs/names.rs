@@ -1,4 +1,5 @@
-//! Operations on names: mkdir, mknod, link, symlink, unlink, rmdir, rename, readlink, getcwd, chdir, chroot.
+//! Operations on names: mkdir, mknod, link, symlink, unlink, rmdir, rename, readlink, getcwd,
+//! chdir, chroot.
 
 use super::metadata::{DeviceNumber, FileType, Metadata, Mode};
 use super::mount::Location;
@@ -82,8 +83,8 @@ impl Caller<'_> {
         Ok(made)
     }
 
-    /// Gives the file at `old` another name. With `follow`, a symbolic link at `old` is followed; with `empty`, an
-    /// empty `old` means the file of `old_at`.
+    /// Gives the file at `old` another name. With `follow`, a symbolic link at `old` is followed;
+    /// with `empty`, an empty `old` means the file of `old_at`.
     pub async fn link(
         &self,
         old_at: &At,
@@ -122,8 +123,8 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Whether the caller may give a file another name: its own, and of others' such as it may read and write and that lend
-    /// nothing to who executes them (proc(5), protected_hardlinks).
+    /// Whether the caller may give a file another name: its own, and of others' such as it may read
+    /// and write and that lend nothing to who executes them (proc(5), protected_hardlinks).
     fn may_link(&self, target: &Metadata) -> bool {
         let lends = target.mode.contains(Mode::SET_USER)
             || target.mode.contains(Mode::SET_GROUP | Mode::GROUP_EXECUTE);
@@ -306,7 +307,8 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// What a symbolic link contains. With an empty path, the link that `at` was opened as (O_PATH | O_NOFOLLOW).
+    /// What a symbolic link contains. With an empty path, the link that `at` was opened as
+    /// (O_PATH | O_NOFOLLOW).
     pub async fn read_link(&self, at: &At, path: &[u8]) -> Result<Vec<u8>> {
         let found = self.find_or_self(at, path, false, matches!(at, At::File(_))).await?;
         if found.location.vnode.file_type() != FileType::SymbolicLink {

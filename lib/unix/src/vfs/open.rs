@@ -84,8 +84,8 @@ pub struct OpenContext<'a> {
 }
 
 impl Caller<'_> {
-    /// Opens what a path names, making it first if the flags say so. `mode` is that of a new file before umask. Waits
-    /// only for the other end of a FIFO.
+    /// Opens what a path names, making it first if the flags say so. `mode` is that of a new file
+    /// before umask. Waits only for the other end of a FIFO.
     pub async fn open(&self, at: &At, path: &[u8], flags: OpenFlags, mode: Mode) -> Result<Arc<OpenFile>> {
         if flags.contains(OpenFlags::PATH) {
             let kept = OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NO_FOLLOW;
@@ -204,8 +204,8 @@ impl Caller<'_> {
         Ok(file)
     }
 
-    /// Permission to add to a directory, and the attributes of what is added: umask applied, group inherited from a
-    /// set-group-id directory.
+    /// Permission to add to a directory, and the attributes of what is added: umask applied, group
+    /// inherited from a set-group-id directory.
     pub(super) fn new_attributes(
         &self,
         directory: &Location,
@@ -231,7 +231,8 @@ impl Caller<'_> {
         Ok(NewAttributes { mode, user: self.identity.user, group, account })
     }
 
-    /// Opens a file that was found (or, with `created`, was just made: then permission is not asked again).
+    /// Opens a file that was found (or, with `created`, was just made: then permission is not asked
+    /// again).
     pub(crate) async fn open_found(
         &self,
         mut location: Location,

@@ -84,7 +84,8 @@ pub fn is_owner(metadata: &Metadata, identity: &Identity) -> bool {
     identity.user == metadata.user || identity.has(Capability::Owner)
 }
 
-/// Whether the directory's sticky bit keeps `identity` from removing or renaming `victim` (`EPERM`).
+/// Whether the directory's sticky bit keeps `identity` from removing or renaming `victim`
+/// (`EPERM`).
 pub(super) fn check_sticky(directory: &Metadata, victim: &Metadata, identity: &Identity) -> Result<()> {
     let free = !directory.mode.contains(Mode::STICKY)
         || identity.user == victim.user

@@ -129,7 +129,8 @@ fn open_flags_mean_what_open_2_says() {
     assert_eq!(w.open("/nope/f", CREATE).err(), Some(Error::ENOENT));
     drop(w.open("/f", OpenFlags::WRITE | OpenFlags::TRUNCATE).unwrap());
     assert_eq!(w.cat("/f"), Ok(vec![]));
-    // umask and mode; a file made read-only can still be written through the descriptor that made it.
+    // umask and mode; a file made read-only can still be written through the descriptor that made
+    // it.
     w.become_user(100, 100);
     assert_eq!(w.open("/mine", CREATE).err(), Some(Error::EACCES));
     w.identity = Identity::superuser();
@@ -588,7 +589,8 @@ proptest! {
             prop_oneof![(0u8..4).prop_map(Piece::Name), Just(Piece::Dot), Just(Piece::DotDot)], 1..12),
         absolute in any::<bool>(), slash in any::<bool>(), doubled in any::<bool>(),
     ) {
-        // /a/b/c are directories, /a/l leads to /a/b, /a/b/u to .., d is a file wherever a directory is.
+        // /a/b/c are directories, /a/l leads to /a/b, /a/b/u to .., d is a file wherever a
+        // directory is.
         let w = World::new();
         for d in ["/a", "/a/b", "/a/b/c"] { w.mkdir(d); }
         for d in ["", "/a", "/a/b", "/a/b/c"] { w.put(&format!("{d}/d"), b""); }

@@ -24,7 +24,8 @@ pub trait FileSystem: Send + Sync {
         alloc::string::String::new()
     }
 
-    /// Changes its options (remount); `EINVAL` for those that it does not have or that cannot be changed.
+    /// Changes its options (remount); `EINVAL` for those that it does not have or that cannot be
+    /// changed.
     fn reconfigure(&self, _options: &[u8]) -> Result<()> {
         Err(Error::EINVAL)
     }
@@ -90,7 +91,8 @@ pub struct RenameEnd<'a> {
     pub expected: Option<&'a VnodeRef>,
 }
 
-/// What the core keeps with a vnode: advisory locks, and the pipe of a FIFO or the socket bound to a socket name.
+/// What the core keeps with a vnode: advisory locks, and the pipe of a FIFO or the socket bound to
+/// a socket name.
 #[derive(Default)]
 pub struct Hooks {
     /// Advisory locks (fcntl, flock).
@@ -119,7 +121,8 @@ impl Hooks {
         *self.writers.lock() -= 1;
     }
 
-    /// The file is executed and must not be written until [`Hooks::end_execution`]; `ETXTBSY` while it has writers.
+    /// The file is executed and must not be written until [`Hooks::end_execution`]; `ETXTBSY` while
+    /// it has writers.
     pub fn begin_execution(&self) -> Result<()> {
         let mut writers = self.writers.lock();
         if *writers > 0 {
@@ -152,11 +155,12 @@ pub enum Opened {
     Vnode(VnodeRef),
 }
 
-/// One file. Permissions, limits and read-only mounts have been checked by the caller (`vfs`); names are single
-/// components other than `.` and `..`.
+/// One file. Permissions, limits and read-only mounts have been checked by the caller (`vfs`);
+/// names are single components other than `.` and `..`.
 ///
-/// Directory changes are conditional: the caller names the vnode it saw and checked, and `ESTALE` tells it that the
-/// name now means another, so that it looks again. So no lock is held between a check and the change.
+/// Directory changes are conditional: the caller names the vnode it saw and checked, and `ESTALE`
+/// tells it that the name now means another, so that it looks again. So no lock is held between a
+/// check and the change.
 pub trait Vnode: Send + Sync + 'static {
     /// Its file system.
     fn file_system(&self) -> Arc<dyn FileSystem>;
@@ -183,8 +187,8 @@ pub trait Vnode: Send + Sync + 'static {
         None
     }
 
-    /// A directory and name under which this vnode is linked: for a directory its only one, for others some one that
-    /// is or was right.
+    /// A directory and name under which this vnode is linked: for a directory its only one, for
+    /// others some one that is or was right.
     fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {
         None
     }
@@ -224,9 +228,9 @@ pub trait Vnode: Send + Sync + 'static {
         Answer::now(Err(Error::EPERM))
     }
 
-    /// Renames within this file system (whose vnode this is), atomically. With `exchange` both ends exist and are
-    /// exchanged; otherwise what is expected at the destination is replaced (types already checked); a directory that
-    /// would become its own ancestor is `EINVAL`.
+    /// Renames within this file system (whose vnode this is), atomically. With `exchange` both ends
+    /// exist and are exchanged; otherwise what is expected at the destination is replaced (types
+    /// already checked); a directory that would become its own ancestor is `EINVAL`.
     fn rename<'a>(
         &'a self,
         from: RenameEnd<'a>,
@@ -237,8 +241,9 @@ pub trait Vnode: Send + Sync + 'static {
         Answer::now(Err(Error::EPERM))
     }
 
-    /// Calls `accept` with each entry from `position` on, without `.` and `..`, until it returns false. Positions are
-    /// those of [`DirectoryEntry::next`], 0 at the start, and stay good while the directory changes.
+    /// Calls `accept` with each entry from `position` on, without `.` and `..`, until it returns
+    /// false. Positions are those of [`DirectoryEntry::next`], 0 at the start, and stay good while
+    /// the directory changes.
     fn read_directory<'a>(
         &'a self,
         position: u64,
@@ -248,7 +253,8 @@ pub trait Vnode: Send + Sync + 'static {
         Answer::now(Err(Error::ENOTDIR))
     }
 
-    /// The position behind the last entry of now: a reader that stops there ends, however fast entries are added.
+    /// The position behind the last entry of now: a reader that stops there ends, however fast
+    /// entries are added.
     fn directory_end(&self) -> u64 {
         u64::MAX
     }
@@ -303,7 +309,8 @@ pub trait Vnode: Send + Sync + 'static {
         false
     }
 
-    /// Copies data in, not beyond `limit` (`EFBIG` if it starts there); returns the count and the offset behind it.
+    /// Copies data in, not beyond `limit` (`EFBIG` if it starts there); returns the count and the
+    /// offset behind it.
     fn write<'a>(
         &'a self,
         at: WriteAt,
@@ -320,14 +327,15 @@ pub trait Vnode: Send + Sync + 'static {
         Answer::now(Err(Error::EINVAL))
     }
 
-    /// Allocates space for a range of a regular file, or with `punch` frees it, reading as zeros. Without `keep_size`
-    /// the file grows to hold the range.
+    /// Allocates space for a range of a regular file, or with `punch` frees it, reading as zeros.
+    /// Without `keep_size` the file grows to hold the range.
     fn allocate(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> Answer<'_, Result<()>> {
         let _ = (offset, length, keep_size, punch);
         Answer::now(Err(Error::EOPNOTSUPP))
     }
 
-    /// The next offset at or behind `offset` that is data (or, with `hole`, is not); `ENXIO` if there is none.
+    /// The next offset at or behind `offset` that is data (or, with `hole`, is not); `ENXIO` if
+    /// there is none.
     fn seek_data(&self, offset: u64, hole: bool) -> Answer<'_, Result<u64>> {
         let size = self.metadata().size;
         Answer::now(match () {
@@ -348,7 +356,8 @@ pub trait Vnode: Send + Sync + 'static {
         Answer::now(Err(Error::EPERM))
     }
 
-    /// The file was read: its time of last access becomes now, if that was `age` seconds ago or before the last change.
+    /// The file was read: its time of last access becomes now, if that was `age` seconds ago or
+    /// before the last change.
     fn touch(&self, age: i64) {
         let _ = age;
     }
@@ -380,7 +389,8 @@ pub trait Vnode: Send + Sync + 'static {
         Answer::now(Err(Error::EOPNOTSUPP))
     }
 
-    /// Opens the file: what reads and writes will go to. `read` and `write` are the access asked for.
+    /// Opens the file: what reads and writes will go to. `read` and `write` are the access asked
+    /// for.
     fn open(&self, context: &super::OpenContext) -> Answer<'_, Result<Opened>> {
         let _ = context;
         Answer::now(match self.file_type() {
@@ -391,7 +401,8 @@ pub trait Vnode: Send + Sync + 'static {
     }
 }
 
-/// Whether an extended attribute must or must not exist before it is set (XATTR_CREATE, XATTR_REPLACE).
+/// Whether an extended attribute must or must not exist before it is set (XATTR_CREATE,
+/// XATTR_REPLACE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttributeCondition {
     /// Either.
@@ -402,7 +413,8 @@ pub enum AttributeCondition {
     Replace,
 }
 
-/// Whether two references are to one vnode. (A file system may make the object anew for each lookup.)
+/// Whether two references are to one vnode. (A file system may make the object anew for each
+/// lookup.)
 pub fn same(a: &VnodeRef, b: &VnodeRef) -> bool {
     core::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
         || (a.number() == b.number()

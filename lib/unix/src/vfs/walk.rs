@@ -132,7 +132,8 @@ impl<'a> Walker<'a> {
         Ok(Location { mount: self.at.mount.clone(), vnode }.visible())
     }
 
-    /// Goes on through a symbolic link that stands in the walker's place; what was left of the path comes behind it.
+    /// Goes on through a symbolic link that stands in the walker's place; what was left of the path
+    /// comes behind it.
     pub(crate) async fn enter_link(&mut self, link: &Location) -> Result<()> {
         self.links += 1;
         if self.links > LINKS_MAXIMUM {
@@ -163,8 +164,9 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// As [`Walker::enter_link`], for a link at the end of the path: in a directory where others may put links but not
-    /// remove them, only one's own and those of the directory's owner are followed (proc(5), protected_symlinks).
+    /// As [`Walker::enter_link`], for a link at the end of the path: in a directory where others
+    /// may put links but not remove them, only one's own and those of the directory's owner are
+    /// followed (proc(5), protected_symlinks).
     pub(crate) async fn enter_last_link(&mut self, link: &Location) -> Result<()> {
         let (directory, own) = (self.at.vnode.metadata(), link.vnode.metadata());
         let is_trap = directory.mode.contains(Mode::STICKY | Mode::OTHER_WRITE)
@@ -210,7 +212,8 @@ impl Caller<'_> {
         }
     }
 
-    /// Finds what a path names, or with an empty path and `empty` the file of `at` itself (AT_EMPTY_PATH).
+    /// Finds what a path names, or with an empty path and `empty` the file of `at` itself
+    /// (AT_EMPTY_PATH).
     pub async fn find_or_self(&self, at: &At, path: &[u8], follow: bool, empty: bool) -> Result<Found> {
         if path.is_empty() && empty {
             return Ok(Found { location: at.location(self)?, entry: None });

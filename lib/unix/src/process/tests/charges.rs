@@ -1,4 +1,5 @@
-//! What counts against a user's limit on processes and threads, and how long: setrlimit(2), RLIMIT_NPROC.
+//! What counts against a user's limit on processes and threads, and how long: setrlimit(2),
+//! RLIMIT_NPROC.
 
 use super::*;
 

@@ -1,10 +1,11 @@
-//! The table's indexes agree with a look at each process, and their costs do not depend on how many there are.
+//! The table's indexes agree with a look at each process, and their costs do not depend on how many
+//! there are.
 
 use super::*;
 
 proptest::proptest! {
-    /// Any sequence of forks, threads, group changes, signals and exits leaves the table consistent, and when all end
-    /// nothing is left over.
+    /// Any sequence of forks, threads, group changes, signals and exits leaves the table
+    /// consistent, and when all end nothing is left over.
     #[test]
     fn the_table_stays_consistent(steps in proptest::collection::vec((0u8..16, proptest::prelude::any::<u16>(), 1u32..=64), 0..150)) {
         let (system, init) = system();
@@ -152,8 +153,8 @@ fn check(table: &Table) {
     assert_eq!(charged, table.threads.len() + gone_leaders);
 }
 
-/// How many records of processes and threads are looked at by a fork, the end of the child and the wait for it, and by
-/// moves to another group, with so many other children.
+/// How many records of processes and threads are looked at by a fork, the end of the child and the
+/// wait for it, and by moves to another group, with so many other children.
 fn looks(siblings: usize) -> [usize; 4] {
     let (system, init) = system();
     let parent = fork(&system, init);

@@ -6,7 +6,8 @@ fn with_user(user: Ids) -> Arc<Credentials> {
     Arc::new(Credentials { user, group: Ids::all(user.real), ..Credentials::superuser() })
 }
 
-/// A child of the first process with these credentials, as a login makes it: its program was executed with them.
+/// A child of the first process with these credentials, as a login makes it: its program was
+/// executed with them.
 fn login(system: &Processes, init: Pid, user: Ids) -> Pid {
     let child = fork(system, init);
     system.with(|t| t.set_credentials(child, with_user(user))).unwrap();

@@ -17,7 +17,8 @@ fn masks_queues_and_order() {
     assert_eq!(system.with(|t| t.users[&0].signals), 4);
     assert_eq!(go(&system, child), "return");
     system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
-    // A handler's own signal is blocked while it runs, so the second SIGRT8 waits for the first handler's return.
+    // A handler's own signal is blocked while it runs, so the second SIGRT8 waits for the first
+    // handler's return.
     assert_eq!(go(&system, child), "SIGUSR1 SIGUSR2 SIGRT8 return");
     system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
     assert_eq!(go(&system, child), "SIGRT8 return");
