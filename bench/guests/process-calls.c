@@ -61,8 +61,8 @@ static void time_calls(void)
     CALL("clock_gettime, as a call", COUNT, syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time));
     CALL("clock_gettime, as the C library does", COUNT, clock_gettime(CLOCK_MONOTONIC, &time));
     CALL("clock_gettime, of the process", COUNT, syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &time));
-    /* Linux adds 50 microseconds to each sleep, unless it is told not to; idle time counts as
-     * instructions. A system that adds nothing need not know how. */
+    /* Linux adds 50 microseconds to each sleep unless this switches it off; idle time counts as
+     * instructions. A system that adds nothing may refuse this call. */
     prctl(PR_SET_TIMERSLACK, 1);
     CALL("nanosleep of nothing, without slack", COUNT, nanosleep(&none, 0));
     CALL("sched_yield, alone", COUNT, sched_yield());
@@ -139,7 +139,7 @@ static void *nothing(void *argument)
 
 static int turn;
 
-/* Waits for its turn, and gives it back: what a lock that two want comes to. */
+/* Waits for its turn, and gives it back, as two threads do that contend for a lock. */
 static void *partner(void *argument)
 {
     for (;;) {

@@ -90,7 +90,8 @@ static void changed(const char *what, size_t at, uint64_t value, size_t size)
     memcpy(program + at, kept, size);
 }
 
-/* The same, where systems differ in when they find out: it does not run. */
+/* Executes a copy of the program with `value` at `at`. Systems notice the damage at different
+ * times, so this shows only that the program does not run. */
 static void never_runs(const char *what, size_t at, uint64_t value, size_t size)
 {
     char kept[8];

@@ -1,6 +1,6 @@
 /* kernel-memory: how much of the kernel's memory a process of a small static program takes, each
- * being a fork and an exec of this program. Where the system does not tell (/proc/macadamia) there
- * is nothing to compare. */
+ * being a fork and an exec of this program. On a system without /proc/macadamia there is nothing to
+ * compare. */
 #define _GNU_SOURCE
 #include "counts.h"
 
@@ -13,7 +13,7 @@ enum { PROCESSES = 64 };
  * kernel"). */
 enum { BOUND = 52 * 1024 };
 
-/* KiB of the kernel's memory that all servers have; 0: the system does not tell. */
+/* KiB of the kernel's memory that all servers have; 0 if the system has no such number. */
 static long kernel_memory(void)
 {
     static struct counts now;

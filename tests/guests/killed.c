@@ -248,7 +248,7 @@ static const struct state {
 static int ended(pid_t child)
 {
     int status = 0;
-    /* One that is traced is seen to stop before. */
+    /* A traced child is reported as stopped before it ends. */
     do
         if (waitpid(child, &status, 0) < 0 && errno != EINTR)
             return -1;

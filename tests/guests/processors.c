@@ -319,8 +319,8 @@ struct result {
     uint64_t y;
 };
 
-/* The same for the same seed; what the compiler must not know, or it would compute only once what
- * is compared. */
+/* Always the same result for the same seed. The compiler must not know that, or it would compute
+ * the results that are compared only once. */
 __attribute__((noipa)) static struct result work(uintptr_t seed)
 {
     struct result result = {1, seed + 1};

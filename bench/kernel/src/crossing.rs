@@ -1,5 +1,5 @@
-//! From one processor to another, as the numbers grow: a message one way by its registers, and
-//! Unmap by the pages and the processors that have to be told.
+//! Costs between processors: of a message one way by the number of its registers, and of Unmap by
+//! the number of pages and of the processors that have to forget translations.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;

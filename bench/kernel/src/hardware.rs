@@ -128,7 +128,7 @@ fn run() -> ! {
         print_parameter(row);
         println!(" {:>9} {:>9} {ns:>9}", row.best, row.median);
     }
-    // The same for programs.
+    // The same results in the form that programs read.
     for row in rows {
         let (test, parameter) = (format_args!("{}", row.test), row.parameter.unwrap_or(0));
         bench_framework::report(test, parameter, "cycles", row.median);

@@ -67,8 +67,8 @@ extern "C" fn bare_partner() -> ! {
     )
 }
 
-/// The same in a program that has used an I/O port, [`PORT`], which it gets by the fault of its
-/// first access.
+/// A [`bare_partner`] in a program that has used an I/O port, [`PORT`], which it gets by the fault
+/// of its first access.
 #[unsafe(naked)]
 extern "C" fn bare_partner_with_ports() -> ! {
     naked_asm!(
@@ -346,7 +346,8 @@ fn call_by_stub(server: ThreadId, words: [u64; 4]) -> ipc::Result<[u64; 2]> {
     Ok([a, b])
 }
 
-/// The same by the convenience interface: a message is put together in the UTCB, and taken apart.
+/// A call of four words and an answer of two by the convenience interface: it writes the message
+/// into the UTCB, and reads the answer from there.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn call_by_convenience_interface(server: ThreadId, words: [u64; 4]) -> ipc::Result<[u64; 2]> {

@@ -66,7 +66,7 @@ fn now() -> u64 {
 }
 
 fn say(line: core::fmt::Arguments<'_>) {
-    // A console that does not work cannot be told so.
+    // If the console does not work, there is no place to report that.
     let _ = Console.write_str(&format!("{line}\n"));
 }
 

@@ -70,7 +70,7 @@ fn run() -> ! {
             report("flush-page", pages, unmap(base, pages, true));
         }
     }
-    // The same once more, for the counters.
+    // The same operations once more, for the plugin that counts instructions.
     // SAFETY: nothing is kept in the region.
     unsafe { space::flush(&mut [Fpage::memory(base, REGION_BITS).with_rights(Rights::ALL)]) };
     touch(base + (511 * 4096), 1);

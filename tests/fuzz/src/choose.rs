@@ -43,7 +43,8 @@ impl Chooser<'_> {
         match self.random.below(96) {
             0..=31 => Kind::Ipc,
             32..=39 => Kind::Lipc,
-            // What its supervisor is told of, and its own end as a rule.
+            // The last six kinds: they end in a message to the supervisor, and mostly in the
+            // attacker's end.
             40 if self.random.one_in(2) => Kind::ALL[Kind::COUNT - 1 - self.random.below(6) as usize],
             _ => Kind::ALL[self.random.below(Kind::COUNT as u64 - 6) as usize],
         }
@@ -128,7 +129,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// The same for transfers, which last for ever if both sides let them.
+    /// A transfer timeout, often never. A transfer lasts for ever if both sides allow that.
     fn transfer_time(self) -> u64 {
         if self.random.one_in(2) { 0 } else { self.time() }
     }
@@ -210,7 +211,7 @@ impl Chooser<'_> {
         if self.random.one_in(16) {
             tag ^= 1 << self.random.below(64);
         }
-        // A program does not tell its supervisor or its handler that it has had a fault.
+        // No attacker sends its supervisor or its handler a message that looks like that of a fault.
         let from = if self.random.one_in(2) { ThreadId::ANY.raw() } else { self.thread() };
         let to = if self.random.one_in(3) { 0 } else { self.thread() };
         self.set(x2::utcb::VIRTUAL_SENDER, self.thread());

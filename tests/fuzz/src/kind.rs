@@ -1,7 +1,7 @@
 //! The calls, and what comes of them.
 
-/// Results that are told apart: 0 success, 1 to 15 what the ErrorCode word says, its phase
-/// included, 16 anything else.
+/// How many kinds of results there are: 0 success, 1 to 15 the value of the ErrorCode word, its
+/// phase included, 16 anything else.
 pub(crate) const COLUMNS: usize = 17;
 
 macro_rules! kinds {

@@ -74,7 +74,7 @@ pub(crate) use holds;
 
 /// Prints a line, in one request, so that no other program's text comes in between.
 pub(crate) fn say(line: fmt::Arguments<'_>) {
-    // A console that does not work cannot be told so.
+    // If the console does not work, there is no place to report that.
     let _ = Console.write_str(&format!("{line}\n"));
 }
 

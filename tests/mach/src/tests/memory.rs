@@ -312,7 +312,7 @@ async fn region_info(system: &System) -> TestResult {
     map.behavior(at, PAGE_SIZE, Behavior::Random).await?;
     let child = servant.task.create_task(true).await?;
     map.wire(at, PAGE_SIZE).await?;
-    // An address before it: the next region is told.
+    // For an address before the region the answer is the next region.
     let first = map.region(at - 1).await?;
     same!((first.start, first.size), (at, PAGE_SIZE));
     same!((first.protection, first.max_protection), (Protection::READ, Protection::READ));

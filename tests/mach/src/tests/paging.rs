@@ -185,7 +185,7 @@ async fn wire_too_much(system: &System) -> TestResult {
     let wired = system.vm().statistics().wired;
     same!(map.wire(HERE, MANY * PAGE_SIZE).await, Err(KernError::ResourceShortage));
     same!(system.vm().statistics().wired, wired);
-    // Most of it can be, and then the next one is told.
+    // Most of it can be wired. After that a request for more fails.
     let most = u64::from(system.vm().statistics().free) - 64;
     map.wire(HERE, most * PAGE_SIZE).await?;
     same!(other.store(HERE, 3).await, Outcome::Done(HERE));

@@ -211,7 +211,8 @@ async fn recall_before(system: &System) -> TestResult {
     Ok(())
 }
 
-/// Counts what it is told, and skips the instruction with a value in RDI, or passes it on.
+/// Counts the exceptions that it gets. It skips the instruction with a value in RDI, or passes the
+/// exception on.
 struct Handler {
     answer: Handled,
     raised: AtomicU64,

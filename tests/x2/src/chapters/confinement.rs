@@ -444,7 +444,7 @@ fn deleted_space_closes() {
         extension::set_open(space.first, victim, true).unwrap();
         thread::delete(victim).unwrap();
     }
-    // The space that comes to lie in its place has nothing to do with it.
+    // A new space may be allocated in the memory of the deleted one. It is not open.
     let later = stranger();
     let send = move || outcome(ipc::send_timeout(later, Message::new(0), Time::ZERO));
     assert_eq!(attempt_in(&space, send), nobody(IpcPhase::Send));

@@ -76,7 +76,7 @@ fn name(thread: ThreadId) {
     let _ = ipc::receive_timeout(thread, Time::ZERO);
 }
 
-/// Waits until what `program` has done is told to its handler, or waits to be told.
+/// Waits until the kernel's message about `program` has reached its handler, or waits for it.
 fn await_report(program: ThreadId) {
     while !extension::state(program).unwrap().awaits_answer() {
         thread::yield_now();
@@ -291,8 +291,8 @@ fn handler_of_program() {
     assert_eq!([told.tag.label(), told.word(0)], [4, 2]);
 }
 
-/// A program that has told this thread that it has no page at `address`. When it has, it does
-/// `then`, given this thread.
+/// A program that has sent this thread a page fault at `address`. When it has the page, it calls
+/// `then` with this thread's id.
 fn faulted(address: u64, then: impl FnOnce(ThreadId) + 'static) -> (Space, ThreadId) {
     let me = utcb::my_global_id();
     let (space, program) = program(None, move || {
@@ -427,7 +427,8 @@ fn exception_registers() {
         assert_eq!(seen[index - 1], 0x300 + index as u64, "MR{index}");
     }
     for round in 1..4 {
-        // The same instruction again, with other registers; all flags but that of single steps.
+        // The program executes the instruction again, with other registers, and with all flags but
+        // that of single steps.
         let mut given = core::array::from_fn(|index| round << 32 | index as u64);
         given[RIP - 1] = seen[RIP - 1];
         given[RFLAGS - 1] = !(1 << 8);

@@ -56,7 +56,7 @@ fn device(index: u32) -> (Edu, ThreadId) {
     (device, interrupt)
 }
 
-/// The same, with this thread as handler.
+/// The device, which raises interrupt `index`, with this thread as the interrupt's handler.
 fn attached(index: u32) -> (Edu, ThreadId) {
     let (device, interrupt) = device(index);
     thread::associate_interrupt(interrupt, utcb::my_global_id()).unwrap();

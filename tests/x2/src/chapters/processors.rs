@@ -84,7 +84,7 @@ fn serve() {
     serve_and(|| ());
 }
 
-/// The same, and does something more before each answer.
+/// Answers each request as [`serve`] does, and calls `look` before each answer.
 fn serve_and(look: impl Fn()) {
     let mut request = ipc::wait();
     loop {

@@ -202,7 +202,7 @@ extern "C" fn hand_on() -> ! {
     core::arch::naked_asm!(".fill 16, 1, 0x90", "ud2")
 }
 
-/// The same, with R11 and RCX as the call's first two arguments say.
+/// Emulation entry that hands every call on, with the call's first two arguments as R11 and RCX.
 #[unsafe(naked)]
 extern "C" fn hand_on_wrongly() -> ! {
     core::arch::naked_asm!("mov r11, rdi", "mov rcx, rsi", ".fill 10, 1, 0x90", "ud2")

@@ -65,7 +65,8 @@ fn caller(space: &Space, to: ThreadId) -> ThreadId {
     caller_until(space, to, Time::NEVER)
 }
 
-/// The same, when the test says so: until then its faults reach its pager.
+/// A caller as [`caller`] makes it, which waits for a message of the test before it calls: until
+/// then its faults reach its pager.
 fn caller_on_demand(space: &Space, to: ThreadId, timeout: Time) -> ThreadId {
     let me = utcb::my_global_id();
     let thread = space.spawn(move || {

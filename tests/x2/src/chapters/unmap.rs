@@ -163,7 +163,7 @@ fn status_only() {
     assert!(!faults(thread, page, Rights::READ_WRITE, Rights::READ));
 }
 
-/// r and w of the status; execution cannot be told from reading.
+/// r and w of the status; the processor does not distinguish execution from reading.
 fn status(page: Page) -> Rights {
     space::unmap_one(page.fpage(Rights::NONE)).rights().and(Rights::READ_WRITE)
 }

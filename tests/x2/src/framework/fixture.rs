@@ -105,7 +105,8 @@ pub(crate) fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
     id
 }
 
-/// The same, with an id that no thread has.
+/// Starts a thread that runs `body` in the root task's space, with the id `id`, which no thread
+/// has.
 pub(crate) fn spawn_as(id: ThreadId, body: impl FnOnce() + 'static) {
     activate(id, kip().root(), new_root_utcb()).expect("a new thread");
     launch(id, kip().root(), body);

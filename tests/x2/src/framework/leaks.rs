@@ -33,7 +33,7 @@ pub(crate) fn require() {
 pub(crate) struct InUse([u64; COUNTED.len()]);
 
 impl InUse {
-    /// What it has now. Panics when the kernel does not tell.
+    /// What the kernel has in use now. Panics if the kernel does not give programs these numbers.
     pub(crate) fn now() -> Self {
         Self(COUNTED.map(|(which, _)| {
             kernel_statistic(which).expect("leak-check needs the kernel's boot option kdb=test")
