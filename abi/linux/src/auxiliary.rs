@@ -12,7 +12,8 @@ pub struct Processor {
     pub more_features: u64,
     /// Bytes of the extended state that signal frames hold, in XSAVE's standard format.
     pub extended_size: usize,
-    /// Where every program finds a shared object of the system's (AT_SYSINFO_EHDR), if there is one.
+    /// Where every program finds a shared object of the system's (AT_SYSINFO_EHDR), if there is
+    /// one.
     pub shared_object: Option<u64>,
 }
 

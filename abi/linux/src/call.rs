@@ -72,8 +72,8 @@ pub(crate) struct Call<'a, M: Machine> {
 }
 
 impl<M: Machine> Call<'_, M> {
-    /// Whether the server's memory is too short for this call: those by which a program gives something back, and those
-    /// that need next to nothing, are always served.
+    /// Whether the server's memory is too short for this call: those by which a program gives
+    /// something back, and those that need next to nothing, are always served.
     pub(crate) fn is_refused(&self, number: u64) -> bool {
         if calls::needs_little(number) {
             return false;

@@ -51,7 +51,8 @@ pub enum Next {
     Resume,
     /// Let its program run with these registers.
     Run(Box<ThreadState>),
-    /// The same, but on another thread of the machine: it has a new program, the old thread of the machine is over.
+    /// The same, but on another thread of the machine: it has a new program, the old thread of the
+    /// machine is over.
     RunNew(Arc<dyn UserThread>, Box<ThreadState>),
     /// Nothing: it has ended.
     Ended,
@@ -88,8 +89,9 @@ impl<M: Machine> Linux<M> {
         }
     }
 
-    /// Lets `thread` return to its program after anything else than a call (a fault, a recall): delivers signals,
-    /// waits while it is stopped, ends it. `interrupted` is a call that was cut short, with its number.
+    /// Lets `thread` return to its program after anything else than a call (a fault, a recall):
+    /// delivers signals, waits while it is stopped, ends it. `interrupted` is a call that was cut
+    /// short, with its number.
     pub async fn leave(
         &self,
         thread: &Arc<Thread<M>>,
@@ -135,7 +137,8 @@ impl<M: Machine> Linux<M> {
         }
     }
 
-    /// How the program goes on, now that nothing is to be delivered; nothing if that gave it a signal.
+    /// How the program goes on, now that nothing is to be delivered; nothing if that gave it a
+    /// signal.
     fn go_on(
         &self,
         thread: &Arc<Thread<M>>,
@@ -169,7 +172,8 @@ impl<M: Machine> Linux<M> {
         Ok(entered.is_some())
     }
 
-    /// An instruction pointer that is no address of a program would fault in its first instruction: so it does here.
+    /// An instruction pointer that is no address of a program would fault in its first instruction:
+    /// so it does here.
     fn check_state(&self, thread: &Thread<M>, state: &ThreadState) -> bool {
         let valid = state.rip < 1 << 47;
         if !valid {
@@ -183,8 +187,8 @@ impl<M: Machine> Linux<M> {
         valid
     }
 
-    /// Writes the frame of a handler onto the thread's stack: the registers with which the handler starts, or nothing
-    /// if that cannot be done.
+    /// Writes the frame of a handler onto the thread's stack: the registers with which the handler
+    /// starts, or nothing if that cannot be done.
     async fn push_frame(
         &self,
         thread: &Thread<M>,
@@ -246,15 +250,17 @@ async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix:
         if let Ok(thread) = table.thread_mut(tid)
             && let Ok(stack) = stack
         {
-            // As sigaltstack would, for the stack pointer that is returned to; what it refuses stays.
+            // As sigaltstack would, for the stack pointer that is returned to; what it refuses
+            // stays.
             let _ = thread.stack.replace(stack, state.rsp, layout::MINIMUM_STACK);
         }
     });
     Ok(state)
 }
 
-/// The extended state in a frame: all of it if its description and its end say that it is the processor's, else the part
-/// that every processor has. A frame that we have written is read at once, one that is cut short by what follows it in parts.
+/// The extended state in a frame: all of it if its description and its end say that it is the
+/// processor's, else the part that every processor has. A frame that we have written is read at
+/// once, one that is cut short by what follows it in parts.
 async fn read_extended<M: Machine>(call: &Call<'_, M>, address: u64) -> unix::Result<Vec<u8>> {
     const LEGACY: usize = 512;
     const MARK: usize = 4;

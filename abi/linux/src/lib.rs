@@ -1,8 +1,9 @@
 //! The x86-64 Linux system-call interface over the Unix library; neither leaks into the other.
 //!
-//! [`Linux::serve_call`] is one system call of one thread, from its number and arguments to how its program goes on: the
-//! call itself ([`Linux::perform`]), then whatever signals have to be delivered ([`Linux::leave`]). The thread's other
-//! registers are fetched only where they matter. How the call came (as an exception message, or from the emulation library) is the server's
+//! [`Linux::serve_call`] is one system call of one thread, from its number and arguments to how its
+//! program goes on: the call itself ([`Linux::perform`]), then whatever signals have to be
+//! delivered ([`Linux::leave`]). The thread's other registers are fetched only where they matter.
+//! How the call came (as an exception message, or from the emulation library) is the server's
 //! matter.
 //!
 //! | module | what it holds |
@@ -60,8 +61,8 @@ impl<M: Machine> Linux<M> {
         self.finish(thread, request.number, outcome).await
     }
 
-    /// Replaces the program of `thread`, as execve does: the way the first process gets its program. Errors as those
-    /// of [`Thread::exec`].
+    /// Replaces the program of `thread`, as execve does: the way the first process gets its
+    /// program. Errors as those of [`Thread::exec`].
     pub async fn execute(&self, thread: &Arc<Thread<M>>, request: ExecRequest) -> unix::Result<Executed> {
         thread.exec(request, auxiliary::PLATFORM, |program| auxiliary::vector(&self.processor, program)).await
     }
@@ -84,9 +85,10 @@ impl<M: Machine> Linux<M> {
         }
     }
 
-    /// The result of a call that only asks for something, or moves a few bytes to or from a device that never waits, if
-    /// there is one at once. It sends no signals, and `None` means that nothing was done. For a thread that stays in its
-    /// program as far as others know: neither [`Linux::serve_call`] nor [`Linux::leave`] is part of it.
+    /// The result of a call that only asks for something, or moves a few bytes to or from a device
+    /// that never waits, if there is one at once. It sends no signals, and `None` means that
+    /// nothing was done. For a thread that stays in its program as far as others know: neither
+    /// [`Linux::serve_call`] nor [`Linux::leave`] is part of it.
     pub fn call_at_once(&self, thread: &Arc<Thread<M>>, request: &Request) -> Option<u64> {
         let call = Call { linux: self, thread, arguments: request.arguments };
         match calls::at_once(&call, request.number)? {

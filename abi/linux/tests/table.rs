@@ -1,4 +1,5 @@
-//! Every call that programs of the milestones make is served: the lists are what tracing them showed.
+//! Every call that programs of the milestones make is served: the lists are what tracing them
+//! showed.
 
 const MILESTONES: [(&str, &str); 7] = [
     (

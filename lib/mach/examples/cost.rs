@@ -1,7 +1,8 @@
 //! What the library itself costs: each operation many times over a machine that does nothing.
 //!
-//! `cargo run --release -p mach --example cost` prints nanoseconds on the host. With the name of one operation and a count
-//! as arguments only that is done; under `valgrind --tool=callgrind`, the difference between two counts is instructions.
+//! `cargo run --release -p mach --example cost` prints nanoseconds on the host. With the name of
+//! one operation and a count as arguments only that is done; under `valgrind --tool=callgrind`, the
+//! difference between two counts is instructions.
 
 use std::future::Future;
 use std::pin::pin;

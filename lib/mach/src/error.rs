@@ -2,8 +2,8 @@
 
 /// What can go wrong, by Mach's names and with Mach's numbers (`KERN_SUCCESS`, 0, is `Ok`).
 ///
-/// Who is to blame is in the code: a bad argument or address is the caller's, `Memory*` the pager's,
-/// [`ResourceShortage`](Self::ResourceShortage) the system's.
+/// Who is to blame is in the code: a bad argument or address is the caller's, `Memory*` the
+/// pager's, [`ResourceShortage`](Self::ResourceShortage) the system's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum KernError {
@@ -13,11 +13,13 @@ pub enum KernError {
     ProtectionFailure = 2,
     /// The range asked for is taken, or no free range is large enough.
     NoSpace = 3,
-    /// An argument has no meaning: an unaligned address, a length of zero where none is allowed, an unknown value.
+    /// An argument has no meaning: an unaligned address, a length of zero where none is allowed, an
+    /// unknown value.
     InvalidArgument = 4,
     /// The operation failed for a reason without a code of its own.
     Failure = 5,
-    /// Out of frames, of server memory or of kernel memory. Nothing was changed, unless the operation says otherwise.
+    /// Out of frames, of server memory or of kernel memory. Nothing was changed, unless the
+    /// operation says otherwise.
     ResourceShortage = 6,
     /// The caller lacks the right.
     NoAccess = 8,

@@ -27,8 +27,8 @@ pub struct Host<M: Machine> {
 }
 
 impl<M: Machine> Host<M> {
-    /// A host whose threads get machine priorities from `priorities`, and time-sharing ones slices of `time_slice`
-    /// microseconds. All processors are in the default set.
+    /// A host whose threads get machine priorities from `priorities`, and time-sharing ones slices
+    /// of `time_slice` microseconds. All processors are in the default set.
     pub fn new(vm: Arc<Vm<M>>, priorities: PriorityRange, time_slice: u32) -> Arc<Self> {
         let default_set = Arc::new(ProcessorSet::new(0, (0..vm.machine().processors()).collect()));
         Arc::new(Self {
@@ -66,7 +66,8 @@ impl<M: Machine> Host<M> {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A task with an empty address space for addresses from `lowest` to before `highest`, child of none.
+    /// A task with an empty address space for addresses from `lowest` to before `highest`, child of
+    /// none.
     ///
     /// # Errors
     /// `InvalidArgument`: the bounds. `ResourceShortage`.
@@ -118,7 +119,8 @@ impl<M: Machine> Host<M> {
         set
     }
 
-    /// Moves a processor into a set, and the threads of the set that it leaves to that set's other processors.
+    /// Moves a processor into a set, and the threads of the set that it leaves to that set's other
+    /// processors.
     ///
     /// # Errors
     /// `InvalidArgument`: no such processor. `Failure`: it is the last of the default set.

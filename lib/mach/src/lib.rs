@@ -1,4 +1,5 @@
-//! Mach as a library: tasks, threads and virtual memory over a small [`Machine`] trait (ARCHITECTURE U3).
+//! Mach as a library: tasks, threads and virtual memory over a small [`Machine`] trait
+//! (ARCHITECTURE U3).
 //!
 //! | module | what it holds |
 //! |---|---|

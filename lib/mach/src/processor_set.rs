@@ -1,5 +1,5 @@
-//! Processor sets: groups of processors that threads are assigned to, so that a privileged program can divide the
-//! machine (Mach paper 3.1).
+//! Processor sets: groups of processors that threads are assigned to, so that a privileged program
+//! can divide the machine (Mach paper 3.1).
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};

@@ -108,7 +108,8 @@ impl<M: Machine> Task<M> {
         self.state.lock().handler.clone()
     }
 
-    /// Says who handles the exceptions of its threads that they do not handle themselves; children inherit it.
+    /// Says who handles the exceptions of its threads that they do not handle themselves; children
+    /// inherit it.
     pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M>>>) {
         // The old one is dropped after the lock.
         let _old = core::mem::replace(&mut self.state.lock().handler, handler);
@@ -119,7 +120,8 @@ impl<M: Machine> Task<M> {
         self.state.lock().threads.clone()
     }
 
-    /// A new task: with `inherit`, this task's memory as its regions' inheritance says; without, none.
+    /// A new task: with `inherit`, this task's memory as its regions' inheritance says; without,
+    /// none.
     ///
     /// # Errors
     /// `Terminated`. `ResourceShortage`.
@@ -242,10 +244,11 @@ impl<M: Machine> Task<M> {
         Ok(())
     }
 
-    /// Ends the task: its threads, then its memory. Requests that are under way in it end with `Terminated`.
+    /// Ends the task: its threads, then its memory. Requests that are under way in it end with
+    /// `Terminated`.
     ///
-    /// Its threads have ended when this is first polled; dropped before its end, the memory is released with the last
-    /// reference to the task.
+    /// Its threads have ended when this is first polled; dropped before its end, the memory is
+    /// released with the last reference to the task.
     pub async fn terminate(&self) {
         let threads = {
             let mut state = self.state.lock();

@@ -1,5 +1,5 @@
-//! Several programs at once over slow pagers and little memory, cancelled and terminated at random points: what lives
-//! on is right, and nothing leaks.
+//! Several programs at once over slow pagers and little memory, cancelled and terminated at random
+//! points: what lives on is right, and nothing leaks.
 
 #[path = "model/pagers.rs"]
 mod pagers;
@@ -217,7 +217,8 @@ fn a_pager_that_never_writes_is_waited_for_only_so_long() {
     memory_is_short_beside(vec![Arc::new(HalfSilent(file))]);
 }
 
-/// Who needs memory that is all in written pages of these pagers, eight of each, is refused it in time.
+/// Who needs memory that is all in written pages of these pagers, eight of each, is refused it in
+/// time.
 fn memory_is_short_beside(pagers: Vec<Arc<dyn Pager<Simulated>>>) {
     let machine = Simulated::new(8 * pagers.len() as u32);
     let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
@@ -306,7 +307,8 @@ fn pagers_that_refuse_and_pagers_that_are_silent_are_waited_for_only_so_long() {
 
 #[test]
 fn a_page_brought_in_for_a_copy_is_not_taken_for_the_copy() {
-    // Found by `programs_live_and_die`: the only clean page was the source, paged in and taken in turns.
+    // Found by `programs_live_and_die`: the only clean page was the source, paged in and taken in
+    // turns.
     run(1680156742857485988, false);
 }
 

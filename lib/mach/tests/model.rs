@@ -1,4 +1,5 @@
-//! Random sequences of operations on several maps, compared byte for byte with a reference model (see `model/`).
+//! Random sequences of operations on several maps, compared byte for byte with a reference model
+//! (see `model/`).
 
 #[path = "model/contents.rs"]
 mod contents;

@@ -1,8 +1,9 @@
 //! A worker's alarm: a thread that waits for the time of the next timer in its worker's stead.
 //!
-//! Whoever waits with a timeout leaves the kernel's fast path, and whoever sends to it too, so that a timer that is armed
-//! anywhere in the server would make every system call several times as dear. Therefore a worker waits without a timeout, and
-//! its alarm notifies it. The alarm listens to nobody but its worker: no program can disturb it.
+//! Whoever waits with a timeout leaves the kernel's fast path, and whoever sends to it too, so that
+//! a timer that is armed anywhere in the server would make every system call several times as dear.
+//! Therefore a worker waits without a timeout, and its alarm notifies it. The alarm listens to
+//! nobody but its worker: no program can disturb it.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -46,7 +47,8 @@ impl Alarm {
         Alarm { worker, thread: Thread::None, set: None }
     }
 
-    /// Sees to it that the worker is notified at this time, or before. False: it has to wait for that itself, for once.
+    /// Sees to it that the worker is notified at this time, or before. False: it has to wait for
+    /// that itself, for once.
     #[inline]
     pub(crate) fn set(&mut self, at: Instant) -> bool {
         self.set.is_some_and(|set| set <= at) || self.advance(at)
@@ -74,14 +76,15 @@ impl Alarm {
     }
 }
 
-/// Starts the alarm of the worker that the calling thread drives, on its processor; nothing if there is no memory or no thread for
-/// it.
+/// Starts the alarm of the worker that the calling thread drives, on its processor; nothing if
+/// there is no memory or no thread for it.
 fn start(worker: usize) -> Option<ThreadId> {
     let stack = Box::into_raw(Box::new(Stack::<STACK>::new()));
     let top = stack as u64 + STACK as u64 - 16;
     // SAFETY: the word is in the stack, which nobody else has.
     unsafe { (top as *mut u64).write(l4::utcb::my_global_id().raw()) };
-    // SAFETY: the code finds what it needs, its worker, on this stack, which lives as long as the program if there is a thread.
+    // SAFETY: the code finds what it needs, its worker, on this stack, which lives as long as the
+    // program if there is a thread.
     let thread = unsafe { root::create_thread(entry as *const () as u64, top) };
     match thread {
         Ok(thread) => {

@@ -10,7 +10,8 @@ const MOST_PAGES: u64 = 1 << 30;
 /// The largest page that an item can name, as a shift.
 const LARGEST_SHIFT: u32 = 30;
 
-/// Rights of a mapping as the kernel names them. Hardware pages that can be used at all can be read.
+/// Rights of a mapping as the kernel names them. Hardware pages that can be used at all can be
+/// read.
 pub(crate) fn rights(protection: Protection) -> Rights {
     if protection.is_empty() {
         return Rights::NONE;
@@ -30,8 +31,9 @@ pub(crate) fn item(operation: MapOperation, address: u64, pages: u32, rights: Ri
     MapItem::new(operation, Fpage::memory(address, PAGE_SHIFT).with_rights(rights), pages, 0)
 }
 
-/// Makes `changes` in order, in batches of up to `N` items that `make` carries out; an error of it is the number of the
-/// item that failed. `source` is where the server holds a page; what it does not hold cannot be entered.
+/// Makes `changes` in order, in batches of up to `N` items that `make` carries out; an error of it
+/// is the number of the item that failed. `source` is where the server holds a page; what it does
+/// not hold cannot be entered.
 #[inline]
 pub(crate) fn carry_out<const N: usize>(
     changes: &[PmapChange],

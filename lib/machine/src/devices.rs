@@ -1,7 +1,8 @@
-//! Device memory: what root's configuration gives the server, which it has in one place of its own space, so that it can enter
-//! the pages into programs' spaces. It never touches them itself.
+//! Device memory: what root's configuration gives the server, which it has in one place of its own
+//! space, so that it can enter the pages into programs' spaces. It never touches them itself.
 //!
-//! How a page is cached is what root's and sigma0's page says; [`mach::machine::Caching`] changes nothing.
+//! How a page is cached is what root's and sigma0's page says; [`mach::machine::Caching`] changes
+//! nothing.
 
 use alloc::vec::Vec;
 
@@ -14,8 +15,8 @@ const DEVICES: u64 = 0x2000_0000_0000;
 pub(crate) struct Devices(Vec<(u64, u64)>);
 
 impl Devices {
-    /// Has root map all device memory that the configuration gives. What the machine does not have, or overlaps with another
-    /// range, is left out.
+    /// Has root map all device memory that the configuration gives. What the machine does not have,
+    /// or overlaps with another range, is left out.
     pub(crate) fn map() -> Self {
         let given = (0..).map_while(device::device_memory);
         let map =

@@ -1,4 +1,5 @@
-//! What a thread of a program tells the server, and how the server lets it go on: messages to and from values.
+//! What a thread of a program tells the server, and how the server lets it go on: messages to and
+//! from values.
 
 use alloc::boxed::Box;
 
@@ -10,7 +11,8 @@ use mach::machine::{Protection, ThreadState};
 /// Words of a message in registers: MR1..MR7.
 pub(crate) type Words = [u64; l4::registers::WORDS];
 
-/// Why a thread has come to the server. It waits there, at the boundary of user level, until it is answered.
+/// Why a thread has come to the server. It waits there, at the boundary of user level, until it is
+/// answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It has made a system call of another system (exception mode, K9).
@@ -73,18 +75,20 @@ pub struct UserMessage {
 /// How a thread goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resume {
-    /// Returns from its system call with this result; no other register changes but RCX and R11. After any other event
-    /// the same as `Continue`.
+    /// Returns from its system call with this result; no other register changes but RCX and R11.
+    /// After any other event the same as `Continue`.
     Return(u64),
     /// Makes its system call again. After any other event the same as `Continue`.
     Restart,
     /// Goes on with all these registers. Starts a thread that has never run.
     ///
-    /// A state that no program may have (addresses outside the user area) is not taken; the thread ends.
+    /// A state that no program may have (addresses outside the user area) is not taken; the thread
+    /// ends.
     Registers(Box<ThreadState>),
-    /// Goes on with the registers that it has: repeats the access that faulted, or continues behind the system call (with
-    /// what [`set_state`](crate::UserThread::set_state) has left, else RAX is the call's number), or at the instruction that
-    /// raised the exception. Starts a thread that has never run.
+    /// Goes on with the registers that it has: repeats the access that faulted, or continues behind
+    /// the system call (with what [`set_state`](crate::UserThread::set_state) has left, else RAX is
+    /// the call's number), or at the instruction that raised the exception. Starts a thread that
+    /// has never run.
     Continue,
     /// Answers its message. After any other event the same as `Continue`.
     Reply(UserMessage),
@@ -123,8 +127,8 @@ pub(crate) fn returned(value: u64) -> (MessageTag, Words) {
     (MessageTag::new(SystemCallAnswer::Return as u64, 1, 0), first(value))
 }
 
-/// The message of a program's thread as an event; `None` if it is one that says nothing (a malformed one, which the
-/// thread has made itself). `word(n)` reads message register n >= 8.
+/// The message of a program's thread as an event; `None` if it is one that says nothing (a
+/// malformed one, which the thread has made itself). `word(n)` reads message register n >= 8.
 #[inline]
 pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Option<(Origin, Event)> {
     let (label, count) = (tag.label(), tag.untyped());
@@ -170,8 +174,9 @@ pub(crate) enum Preparation<'a> {
     Read,
 }
 
-/// The answer to a thread that came by a message of `origin`: what to do first, its tag, and its words in registers. An
-/// answer with more words than these has all of them in the message registers after its preparation.
+/// The answer to a thread that came by a message of `origin`: what to do first, its tag, and its
+/// words in registers. An answer with more words than these has all of them in the message
+/// registers after its preparation.
 #[inline]
 pub(crate) fn encode(origin: Origin, resume: &Resume) -> (Preparation<'_>, MessageTag, Words) {
     let answer_to_call = |answer, count| MessageTag::new(answer as u64, count, 0);

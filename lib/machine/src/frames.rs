@@ -1,9 +1,10 @@
-//! The frames: one pool of memory that lies in the server's space in one piece, so that a frame's number is its address
-//! (ARCHITECTURE U7).
+//! The frames: one pool of memory that lies in the server's space in one piece, so that a frame's
+//! number is its address (ARCHITECTURE U7).
 //!
-//! Programs change the frames that they have mapped at any time. Therefore nothing here is a Rust object: contents are
-//! copied by instructions that the compiler does not look into, and words that are shared are atomic. Only frames that are lent
-//! to the server's heap hold its objects, and no program has those.
+//! Programs change the frames that they have mapped at any time. Therefore nothing here is a Rust
+//! object: contents are copied by instructions that the compiler does not look into, and words that
+//! are shared are atomic. Only frames that are lent to the server's heap hold its objects, and no
+//! program has those.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -23,11 +24,12 @@ pub(crate) struct FramePool {
 }
 
 impl FramePool {
-    /// The frames of `limit` pages from `base` on, all free. `None`: no memory for the table of them.
+    /// The frames of `limit` pages from `base` on, all free. `None`: no memory for the table of
+    /// them.
     ///
     /// # Safety
-    /// `base` is a multiple of the largest page. The memory is readable and writable, no Rust object lies in it, and it
-    /// stays as long as the pool.
+    /// `base` is a multiple of the largest page. The memory is readable and writable, no Rust
+    /// object lies in it, and it stays as long as the pool.
     pub(crate) unsafe fn new(base: u64, limit: u32) -> Option<FramePool> {
         let mut buddy = Buddy::new(limit)?;
         buddy.donate(0, limit);
@@ -56,15 +58,16 @@ impl FramePool {
         self.free.store(buddy.free_frames(), Ordering::Relaxed);
     }
 
-    /// The memory of an aligned run of 2^`order` frames, for the server itself. What is in it is of no use. `None`: there is no
-    /// such run, or less than `kept` frames would be left.
+    /// The memory of an aligned run of 2^`order` frames, for the server itself. What is in it is of
+    /// no use. `None`: there is no such run, or less than `kept` frames would be left.
     pub(crate) fn lend(&self, order: u32, kept: u32) -> Option<&'static mut [u8]> {
         if self.free() < kept.saturating_add(1 << order) {
             return None;
         }
         let first = self.allocate(order)?;
         let pages = usize::try_from(PAGE_SIZE).ok()? << order;
-        // SAFETY: the frames have just been taken out of the pool, which stays as long as the program: nothing else uses them.
+        // SAFETY: the frames have just been taken out of the pool, which stays as long as the
+        // program: nothing else uses them.
         Some(unsafe { core::slice::from_raw_parts_mut(self.address(first) as *mut u8, pages) })
     }
 
@@ -134,7 +137,8 @@ impl FramePool {
     pub(crate) fn word(&self, frame: Frame, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4), "an aligned word");
         let address = self.part(frame, offset, 4);
-        // SAFETY: aligned memory in the pool; everybody's access to it is outside of Rust, or atomic by this function.
+        // SAFETY: aligned memory in the pool; everybody's access to it is outside of Rust, or
+        // atomic by this function.
         unsafe { AtomicU32::from_ptr(address as *mut u32) }
     }
 }
@@ -142,7 +146,8 @@ impl FramePool {
 /// Copies bytes: whole words first.
 ///
 /// # Safety
-/// The source is readable and the target writable, and no Rust object changes that is not the caller's to change.
+/// The source is readable and the target writable, and no Rust object changes that is not the
+/// caller's to change.
 #[inline]
 unsafe fn copy_bytes(from: u64, to: u64, length: usize) {
     // SAFETY: the caller's promise.
@@ -189,8 +194,8 @@ mod tests {
     /// A pool of host memory.
     fn pool(pages: usize) -> (Vec<Page>, FramePool) {
         let mut memory = alloc::vec![Page([0xa5; 4096]); pages];
-        // SAFETY: the memory is kept beside the pool and not used otherwise. No test maps it, so that its alignment is
-        // that of pages only.
+        // SAFETY: the memory is kept beside the pool and not used otherwise. No test maps it, so
+        // that its alignment is that of pages only.
         let pool = unsafe { FramePool::new(memory.as_mut_ptr() as u64, pages as u32) }.unwrap();
         (memory, pool)
     }

@@ -1,24 +1,28 @@
 //! Which processor each thread of a program lives on, and what it has had of it.
 //!
-//! Programs are on all processors, workers on the first ones: usually on all, too. A thread's messages go to the worker of its
-//! processor, or, where there is none, to that of another. A thread that goes on after an answer may be given another home
-//! first: it is with the server anyway, so that it costs a call of the kernel or two and no interrupt.
+//! Programs are on all processors, workers on the first ones: usually on all, too. A thread's
+//! messages go to the worker of its processor, or, where there is none, to that of another. A
+//! thread that goes on after an answer may be given another home first: it is with the server
+//! anyway, so that it costs a call of the kernel or two and no interrupt.
 //!
 //! - It stays where it is, if no other program runs there.
-//! - Otherwise it goes to a processor where none does, or, not more often than every few milliseconds, to one with fewer.
-//! - A thread of a processor without a worker that often comes after a short time (it makes system calls rather than computes)
-//!   goes to its worker's processor if no program runs there: its calls are local there.
-//! - When a worker is about to sleep and a processor has two threads more than another, it *pulls* one: recalls it, and
-//!   it gets its new home when it comes. Where the difference is one, and all have something to do, that happens ten times a
-//!   second, so that each has its turn on the emptier one.
+//! - Otherwise it goes to a processor where none does, or, not more often than every few
+//!   milliseconds, to one with fewer.
+//! - A thread of a processor without a worker that often comes after a short time (it makes system
+//!   calls rather than computes) goes to its worker's processor if no program runs there: its calls
+//!   are local there.
+//! - When a worker is about to sleep and a processor has two threads more than another, it *pulls*
+//!   one: recalls it, and it gets its new home when it comes. Where the difference is one, and all
+//!   have something to do, that happens ten times a second, so that each has its turn on the
+//!   emptier one.
 //! - A worker that is busy for threads of other processors counts as a thread on its own.
-//! - To one that looks for another processor, a worker at work there counts as a thread, too: whom it works for will go on there.
-//!   Else those whose programs do little more than call would chase each other from processor to processor, since most of the
-//!   time no program runs on any.
+//! - To one that looks for another processor, a worker at work there counts as a thread, too: whom
+//!   it works for will go on there. Else those whose programs do little more than call would chase
+//!   each other from processor to processor, since most of the time no program runs on any.
 //!
-//! How many run is known from who is with the server and who is not. So is what each has used: threads that run side by
-//! side share their processor's time equally, as the kernel divides it. On a worker's processor that is the time for which
-//! the worker waits.
+//! How many run is known from who is with the server and who is not. So is what each has used:
+//! threads that run side by side share their processor's time equally, as the kernel divides it. On
+//! a worker's processor that is the time for which the worker waits.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -31,10 +35,11 @@ use crate::lent::Lent;
 /// Processors at most: the bits of a mask.
 pub(crate) const MOST: usize = 64;
 
-/// Ticks of the time-stamp counter for which a thread stays where it has come to, unless there is nothing better to do for a
-/// processor: some milliseconds, whatever the counter's speed.
+/// Ticks of the time-stamp counter for which a thread stays where it has come to, unless there is
+/// nothing better to do for a processor: some milliseconds, whatever the counter's speed.
 const REST: u64 = 10_000_000;
-/// A stay with its program that is shorter, in ticks, is short; and so many of them in a row make a thread one that calls.
+/// A stay with its program that is shorter, in ticks, is short; and so many of them in a row make a
+/// thread one that calls.
 const SHORT: u64 = 400_000;
 const CALLS: u8 = 16;
 /// Ticks over which it is measured how busy a worker is.
@@ -44,7 +49,8 @@ const PATIENCE: u64 = 50_000_000;
 /// Microseconds between two turns.
 const TURN: u64 = 100_000;
 
-/// The worker to which the messages of a processor's threads go, of so many. Worker n is on processor n.
+/// The worker to which the messages of a processor's threads go, of so many. Worker n is on
+/// processor n.
 pub(crate) fn worker_of(processor: usize, workers: usize) -> usize {
     processor % workers
 }
@@ -178,8 +184,8 @@ impl Homes {
         self.work.len() < self.processors.len()
     }
 
-    /// Enters a thread; `lived`: it was there before, and lives where it did. Until a home is chosen for it, it counts as one
-    /// of processor `near`.
+    /// Enters a thread; `lived`: it was there before, and lives where it did. Until a home is
+    /// chosen for it, it counts as one of processor `near`.
     ///
     /// # Errors
     /// There is no memory for its entry.

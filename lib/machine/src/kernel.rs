@@ -1,5 +1,6 @@
-//! The system calls that this crate uses on threads of programs: what can break a running program in theory, and cannot
-//! here, because each thread concerned lies in a space that the server owns and runs no code of the server's.
+//! The system calls that this crate uses on threads of programs: what can break a running program
+//! in theory, and cannot here, because each thread concerned lies in a space that the server owns
+//! and runs no code of the server's.
 #![allow(unsafe_code)]
 
 use l4::extension::{self, Registers, State};
@@ -29,7 +30,8 @@ fn exchange(thread: ThreadId, control: ExchangeControl) -> KernResult {
         .map_err(error)
 }
 
-/// Stops user-level execution of a thread: after this it executes no instruction. IPC in its name goes on.
+/// Stops user-level execution of a thread: after this it executes no instruction. IPC in its name
+/// goes on.
 pub(crate) fn halt(thread: ThreadId) -> KernResult {
     exchange(thread, ExchangeControl::STOP)
 }
@@ -49,8 +51,8 @@ pub(crate) fn abort(thread: ThreadId) -> KernResult {
     exchange(thread, ExchangeControl::ABORT_IPC)
 }
 
-/// Lets a thread that waits for its start, or is parked, go on with the registers that it has; `halted`: only once it is
-/// let go by [`unhalt`].
+/// Lets a thread that waits for its start, or is parked, go on with the registers that it has;
+/// `halted`: only once it is let go by [`unhalt`].
 pub(crate) fn start(thread: ThreadId, halted: bool) -> KernResult {
     let halt = if halted { ExchangeControl::HALT } else { ExchangeControl::NONE };
     exchange(thread, ExchangeControl::RESUME.with(ExchangeControl::CANCEL_RECEIVE).with(halt))
@@ -72,7 +74,8 @@ pub(crate) fn read_registers(thread: ThreadId) -> KernResult<Registers> {
     extension::read_registers(thread).map_err(error)
 }
 
-/// Writes the registers of a thread that does not run; they are in the message registers, too. Returns what it does.
+/// Writes the registers of a thread that does not run; they are in the message registers, too.
+/// Returns what it does.
 pub(crate) fn write_registers(thread: ThreadId, registers: &Registers) -> KernResult<State> {
     // SAFETY: a thread of a program; see the head of the module.
     unsafe { extension::write_registers(thread, registers) }.map_err(error)
@@ -98,8 +101,9 @@ pub(crate) fn move_to(thread: ThreadId, processor: usize) -> KernResult {
     thread::schedule(thread, UNCHANGED, processor as u64, UNCHANGED, UNCHANGED).map(drop).map_err(error)
 }
 
-/// Lets a worker have what the kernel reports in a thread's name from now on: faults, exceptions, system calls. A thread that
-/// waits for an answer goes on waiting for whom it asked. The caller's message registers up to MR20 stay as they are.
+/// Lets a worker have what the kernel reports in a thread's name from now on: faults, exceptions,
+/// system calls. A thread that waits for an answer goes on waiting for whom it asked. The caller's
+/// message registers up to MR20 stay as they are.
 pub(crate) fn set_handlers(thread: ThreadId, handler: ThreadId) -> KernResult {
     extension::set_handlers(thread, Some(handler), Some(handler)).map_err(error)
 }

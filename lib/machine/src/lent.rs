@@ -5,10 +5,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// Bits of a time: that the time-stamp counter has one more does not matter.
 const TIME: u64 = u64::MAX >> 1;
 
-/// Ticks of the time-stamp counter for which a worker has waited. Its worker writes it, everybody reads it: one word, so that
-/// nobody counts the present wait twice, or not at all.
+/// Ticks of the time-stamp counter for which a worker has waited. Its worker writes it, everybody
+/// reads it: one word, so that nobody counts the present wait twice, or not at all.
 ///
-/// While the worker waits the word is what to subtract from the counter, and odd; else the sum itself. Both times two.
+/// While the worker waits the word is what to subtract from the counter, and odd; else the sum
+/// itself. Both times two.
 #[derive(Debug, Default)]
 pub(crate) struct Lent(AtomicU64);
 

@@ -40,7 +40,8 @@ use crate::user_thread::{Record, Times, UserThread, initial_extended_state};
 const PAGE_SHIFTS: [u32; 3] = [PAGE_SHIFT, 21, 30];
 /// Items of the largest batch; a compromise between kernel entries and stack.
 const BATCH: usize = 64;
-/// How often, and after how many microseconds, a stopped thread is looked at that the kernel is still at work for.
+/// How often, and after how many microseconds, a stopped thread is looked at that the kernel is
+/// still at work for.
 const REST_ATTEMPTS: usize = 100;
 const REST_TIME: u64 = 1000;
 
@@ -55,7 +56,8 @@ pub(crate) enum Doomed {
     Space(Space),
 }
 
-/// A thread of the kernel for a [`UserThread`], its place in its space, and whether it has belonged to another before.
+/// A thread of the kernel for a [`UserThread`], its place in its space, and whether it has belonged
+/// to another before.
 struct Taken {
     thread: ThreadId,
     place: u32,
@@ -69,9 +71,11 @@ pub(crate) struct Shared {
     pub(crate) devices: Devices,
     pub(crate) executor: Executor<L4Platform>,
     pub(crate) threads: SpinLock<ThreadTable<Record>>,
-    /// For each worker, the threads whose answers it is to send. There is room for every thread in each.
+    /// For each worker, the threads whose answers it is to send. There is room for every thread in
+    /// each.
     pub(crate) answers: Box<[SpinLock<VecDeque<Arc<Record>>>]>,
-    /// What workers end when they have nothing better to do. There is room for every thread and space.
+    /// What workers end when they have nothing better to do. There is room for every thread and
+    /// space.
     pub(crate) doomed: SpinLock<Vec<Doomed>>,
     /// Threads and spaces that exist.
     pub(crate) objects: AtomicUsize,
@@ -81,12 +85,14 @@ pub(crate) struct Shared {
     pub(crate) homes: Option<SpinLock<Homes>>,
     /// Whether there are processors without a worker.
     pub(crate) has_distant: bool,
-    /// For how long each worker's processor was there for programs; counted with several processors only.
+    /// For how long each worker's processor was there for programs; counted with several processors
+    /// only.
     pub(crate) lent: Box<[Lent]>,
     /// Bytes of heap that may be reserved, and that are.
     pub(crate) heap: usize,
     pub(crate) reserved: AtomicUsize,
-    /// Time-stamp counter and clock at the start: what a tick is, is what has become of both since then.
+    /// Time-stamp counter and clock at the start: what a tick is, is what has become of both since
+    /// then.
     pub(crate) epoch: (u64, u64),
 }
 
@@ -94,7 +100,8 @@ pub(crate) struct Shared {
 pub struct HeapFrames(Arc<Shared>);
 
 impl HeapFrames {
-    /// The part of the frames that is not lent, so that what ends a program for its memory finds some.
+    /// The part of the frames that is not lent, so that what ends a program for its memory finds
+    /// some.
     const KEPT_PART: u32 = 64;
 
     fn kept(&self) -> u32 {
@@ -243,8 +250,9 @@ impl L4Machine {
         self.0.executor.platform().current()
     }
 
-    /// What has become of a processor's time since the start: how much programs have had, and its worker. What remains has
-    /// been nobody's. None with one processor, of which only the threads' times are known.
+    /// What has become of a processor's time since the start: how much programs have had, and its
+    /// worker. What remains has been nobody's. None with one processor, of which only the threads'
+    /// times are known.
     pub fn processor_times(&self, processor: usize) -> Option<Times> {
         let shared = &self.0;
         let mut homes = shared.homes.as_ref()?.lock();
@@ -273,8 +281,10 @@ impl L4Machine {
         self.0.executor.spawn(worker, future).map_err(|_| KernError::ResourceShortage)
     }
 
-    /// A new thread in a space, served by a worker, of priority 100 (or that of a thread of the space that has ended). All its registers are zero and it has never run: its first
-    /// [`run`](UserThread::run) starts it. Asks root unless a thread of the space has been left over.
+    /// A new thread in a space, served by a worker, of priority 100 (or that of a thread of the
+    /// space that has ended). All its registers are zero and it has never run: its first
+    /// [`run`](UserThread::run) starts it. Asks root unless a thread of the space has been left
+    /// over.
     ///
     /// # Errors
     /// `Terminated`: the space is gone. `ResourceShortage`.
@@ -315,7 +325,8 @@ impl L4Machine {
                         return Err(KernError::ResourceShortage);
                     }
                     Err(_) => {
-                        // It can only fail because the space is gone; then the next request fails, too.
+                        // It can only fail because the space is gone; then the next request fails,
+                        // too.
                         let _ = root::delete_thread(thread);
                         place
                     }
@@ -330,8 +341,8 @@ impl L4Machine {
         made.map(|thread| Taken { thread, place, used: false }).map_err(refused)
     }
 
-    /// Says what a foreign system call does in a space (K9): a message to the server, or a continuation at
-    /// `emulation_entry`. New spaces have exception mode.
+    /// Says what a foreign system call does in a space (K9): a message to the server, or a
+    /// continuation at `emulation_entry`. New spaces have exception mode.
     ///
     /// # Errors
     /// `InvalidArgument`: no address of a program's. `Terminated`.
@@ -352,7 +363,8 @@ impl L4Machine {
         self.0.reserved.load(Ordering::Relaxed)
     }
 
-    /// Frames that heaps of the server may borrow ([`rt::heap::Lender`]), as long as a part of them is left for programs.
+    /// Frames that heaps of the server may borrow ([`rt::heap::Lender`]), as long as a part of them
+    /// is left for programs.
     pub fn lender(&self) -> HeapFrames {
         HeapFrames(self.0.clone())
     }
@@ -574,7 +586,8 @@ impl Machine for L4Machine {
         self.0.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// As [`create_user_thread`](Self::create_user_thread), served by the calling worker; but it is stopped.
+    /// As [`create_user_thread`](Self::create_user_thread), served by the calling worker; but it is
+    /// stopped.
     async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
         self.make_thread(space, true)
     }
@@ -596,8 +609,8 @@ impl Machine for L4Machine {
     }
 
     async fn thread_set_state(&self, thread: &UserThread, state: &ThreadState) -> KernResult {
-        // The library stops a thread first, so what is wrong with the argument is told apart from a thread that is not
-        // at rest yet by its state.
+        // The library stops a thread first, so what is wrong with the argument is told apart from a
+        // thread that is not at rest yet by its state.
         self.when_it_rests(|| thread.state()).await?;
         thread.set_state(state)
     }
@@ -639,8 +652,8 @@ impl Machine for L4Machine {
 }
 
 impl L4Machine {
-    /// Repeats what cannot be done while the kernel is at work in the thread's name (it was stopped in the midst of a
-    /// long system call of its own), for a while.
+    /// Repeats what cannot be done while the kernel is at work in the thread's name (it was stopped
+    /// in the midst of a long system call of its own), for a while.
     async fn when_it_rests<T>(&self, with: impl Fn() -> KernResult<T>) -> KernResult<T> {
         for _ in 0..REST_ATTEMPTS {
             match with() {

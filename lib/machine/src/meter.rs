@@ -1,13 +1,16 @@
 //! Who has used the processor, as a worker sees it, and that nobody keeps it for the server's sake.
 //!
-//! A worker runs at a higher priority than the programs that it serves. So what passes while it waits for a message is
-//! the time of programs, and what passes until it waits again is its own, on behalf of whoever sent the message. Usually
-//! the sender has run just before; where a long time has passed without messages, the kernel has let all threads that
-//! run have their timeslices in turn, and they share it. With several processors messages do not say who has run here, and others
-//! ask while the worker waits: then [`homes`](crate::homes) keeps the accounts of programs, from what workers say of their waits.
+//! A worker runs at a higher priority than the programs that it serves. So what passes while it
+//! waits for a message is the time of programs, and what passes until it waits again is its own, on
+//! behalf of whoever sent the message. Usually the sender has run just before; where a long time
+//! has passed without messages, the kernel has let all threads that run have their timeslices in
+//! turn, and they share it. With several processors messages do not say who has run here, and
+//! others ask while the worker waits: then [`homes`](crate::homes) keeps the accounts of programs,
+//! from what workers say of their waits.
 //!
-//! A request that keeps the worker busy (a long transfer) would keep all programs from running, as the worker sleeps only
-//! when there is nothing to do. It therefore owes them a part of the time for which it has been busy.
+//! A request that keeps the worker busy (a long transfer) would keep all programs from running, as
+//! the worker sleeps only when there is nothing to do. It therefore owes them a part of the time
+//! for which it has been busy.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -20,13 +23,16 @@ use crate::machine::Shared;
 use crate::thread_table::Ticks;
 use crate::user_thread::Record;
 
-/// Ticks without a message after which those who run share the time: some timeslices, whatever the processor's speed.
+/// Ticks without a message after which those who run share the time: some timeslices, whatever the
+/// processor's speed.
 const LONG: u64 = 20_000_000;
-/// Ticks after which the time of a thread is charged at its next message: it may be looking at its own clock.
+/// Ticks after which the time of a thread is charged at its next message: it may be looking at its
+/// own clock.
 const SOON: u64 = 100_000;
 /// Threads at most that share.
 const SHARERS: usize = 64;
-/// One part in so many of the time for which the worker is busy with long requests belongs to programs.
+/// One part in so many of the time for which the worker is busy with long requests belongs to
+/// programs.
 const PART: u64 = 4;
 /// Microseconds that programs get at a time, at least and at most.
 const LEAST: u64 = 1000;
@@ -43,7 +49,8 @@ pub(crate) struct Meter {
     in_server: u64,
     /// Ticks of the last sender's program that are not charged to it yet.
     in_program: u64,
-    /// Since when the worker is busy without a sleep (microseconds; 0: it is not), and what it owes programs for that.
+    /// Since when the worker is busy without a sleep (microseconds; 0: it is not), and what it owes
+    /// programs for that.
     busy_since: u64,
     owed: u64,
 }
@@ -95,7 +102,8 @@ impl Meter {
         record.filter(|record| record.id == from)
     }
 
-    /// A message of the last sender has come, which counts as usual later. False: too much has come together, it counts now.
+    /// A message of the last sender has come, which counts as usual later. False: too much has come
+    /// together, it counts now.
     #[inline]
     pub(crate) fn received_again(&mut self) -> bool {
         let now = time_stamp();
@@ -125,7 +133,8 @@ impl Meter {
         self.served = ThreadId::NIL;
     }
 
-    /// The worker is about to wait, with several processors: then its processor is there for programs.
+    /// The worker is about to wait, with several processors: then its processor is there for
+    /// programs.
     #[inline]
     pub(crate) fn lends(&mut self, shared: &Shared) {
         self.waits();
@@ -134,7 +143,8 @@ impl Meter {
         }
     }
 
-    /// With several processors: says that the worker's wait has ended, and for how long it has worked before.
+    /// With several processors: says that the worker's wait has ended, and for how long it has
+    /// worked before.
     #[inline]
     fn tell_homes(&self, shared: &Shared) -> bool {
         let Some(homes) = &shared.homes else { return false };

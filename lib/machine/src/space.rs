@@ -49,7 +49,8 @@ enum Place {
     /// Of a thread that is about to be made.
     Taken,
     Used(ThreadId),
-    /// Of a thread that is stopped and belongs to nobody; `used`: it has belonged to somebody; `worker`: its messages went there.
+    /// Of a thread that is stopped and belongs to nobody; `used`: it has belonged to somebody;
+    /// `worker`: its messages went there.
     Parked {
         thread: ThreadId,
         used: bool,
@@ -59,8 +60,8 @@ enum Place {
 
 /// A thread for a new [`UserThread`](crate::UserThread).
 pub(crate) enum Found {
-    /// One that was parked, at this place; `used`: its registers hold what its last user left; `worker`: the one that it sends
-    /// its messages to.
+    /// One that was parked, at this place; `used`: its registers hold what its last user left;
+    /// `worker`: the one that it sends its messages to.
     Parked { thread: ThreadId, place: u32, used: bool, worker: usize },
     /// None, but a place for one.
     Place(u32),
@@ -119,15 +120,16 @@ impl SpaceRecord {
         Ok(Found::Place(threads.places.len() as u32 - 1))
     }
 
-    /// A thread was made at a place that [`find_thread`](Self::find_thread) gave, or could not be. False: the space has
-    /// been ended meanwhile, and the thread with it.
+    /// A thread was made at a place that [`find_thread`](Self::find_thread) gave, or could not be.
+    /// False: the space has been ended meanwhile, and the thread with it.
     pub(crate) fn fill(&self, place: u32, thread: Option<ThreadId>) -> bool {
         let mut threads = self.threads.lock();
         threads.places[place as usize] = thread.map_or(Place::Free, Place::Used);
         threads.alive
     }
 
-    /// A thread of this worker is not used any more: stops it. Returns whether it is to be ended, and its place freed.
+    /// A thread of this worker is not used any more: stops it. Returns whether it is to be ended,
+    /// and its place freed.
     pub(crate) fn leave(&self, place: u32, thread: ThreadId, worker: usize) -> bool {
         let mut threads = self.threads.lock();
         // In a space that is gone, there is nothing to stop.

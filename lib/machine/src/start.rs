@@ -49,7 +49,8 @@ impl SpaceLayout {
 }
 
 impl Default for SpaceLayout {
-    /// Everything at or above 0x7fff_8000_0000, in one GiB so that it shares page tables, and 4096 threads.
+    /// Everything at or above 0x7fff_8000_0000, in one GiB so that it shares page tables, and 4096
+    /// threads.
     fn default() -> Self {
         Self { kernel_interface: 0x7fff_8000_0000, utcb_area: 0x7fff_8040_0000, utcb_area_log2: 22 }
     }
@@ -58,15 +59,16 @@ impl Default for SpaceLayout {
 /// What a machine is to be like.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration {
-    /// Workers, on the first processors: one for each, or fewer. The calling thread is to drive the first by
-    /// [`serve`](L4Machine::serve); for the others threads are made. More than there are processors are not.
+    /// Workers, on the first processors: one for each, or fewer. The calling thread is to drive the
+    /// first by [`serve`](L4Machine::serve); for the others threads are made. More than there are
+    /// processors are not.
     pub workers: usize,
     /// Processors that threads of programs live on, at most 64.
     pub processors: usize,
     /// Bytes of frames; `None`: all that root still gives.
     pub frames: Option<u64>,
-    /// Bytes of heap for the structures of the library and the server, beyond the heap that the program began with; `None`:
-    /// an eighth of what root gives.
+    /// Bytes of heap for the structures of the library and the server, beyond the heap that the
+    /// program began with; `None`: an eighth of what root gives.
     pub heap: Option<u64>,
     /// Adds memory to the program's heap: the `grow` function of [`rt::heap!`].
     pub grow_heap: fn(memory: &'static mut [u8]),
@@ -99,7 +101,8 @@ impl From<Status> for StartError {
 }
 
 impl L4Machine {
-    /// Takes its memory from root. Once in a program, from its first thread. Blocks until root has answered.
+    /// Takes its memory from root. Once in a program, from its first thread. Blocks until root has
+    /// answered.
     ///
     /// # Errors
     /// There is too little memory.
@@ -172,7 +175,8 @@ impl Helpers {
                     machine.serve(worker, &mut NoOthers);
                 }
             })?;
-            // The first thread is the others' scheduler. A worker on another processor than its own would be slow, but right.
+            // The first thread is the others' scheduler. A worker on another processor than its own
+            // would be slow, but right.
             let _ = thread.place(worker as u64);
             threads.push(thread.id());
         }
@@ -197,13 +201,14 @@ fn first_number() -> u32 {
 
 #[allow(unsafe_code)]
 fn new_memory(address: u64, size: u64) -> &'static mut [u8] {
-    // SAFETY: root has just mapped this memory, zeroed, where nothing was; it stays as long as the program, and this is
-    // the only reference to it.
+    // SAFETY: root has just mapped this memory, zeroed, where nothing was; it stays as long as the
+    // program, and this is the only reference to it.
     unsafe { core::slice::from_raw_parts_mut(address as *mut u8, size as usize) }
 }
 
 #[allow(unsafe_code)]
 fn pool(frames: u32) -> Option<FramePool> {
-    // SAFETY: root has just mapped this memory where nothing was, and it stays as long as the program.
+    // SAFETY: root has just mapped this memory where nothing was, and it stays as long as the
+    // program.
     unsafe { FramePool::new(POOL, frames) }
 }

@@ -1,5 +1,5 @@
-//! Which record belongs to the sender of a message: an array indexed by thread number. It also counts the processor time
-//! of each, because whoever looks for the sender knows how long it ran.
+//! Which record belongs to the sender of a message: an array indexed by thread number. It also
+//! counts the processor time of each, because whoever looks for the sender knows how long it ran.
 
 use alloc::sync::Weak;
 use alloc::vec::Vec;
@@ -27,8 +27,8 @@ impl<R> Default for Entry<R> {
     }
 }
 
-/// Records by the numbers of their threads. `R` is told apart from an earlier one with the same number by its own check
-/// of the sender's whole id.
+/// Records by the numbers of their threads. `R` is told apart from an earlier one with the same
+/// number by its own check of the sender's whole id.
 pub(crate) struct ThreadTable<R> {
     /// Thread number of the first place.
     first: u32,
@@ -65,7 +65,8 @@ impl<R> ThreadTable<R> {
         Ok(())
     }
 
-    /// [`charge`](Self::charge)s a thread that may have sent a message, and finds the record at its place.
+    /// [`charge`](Self::charge)s a thread that may have sent a message, and finds the record at its
+    /// place.
     #[inline]
     pub(crate) fn visit(&mut self, thread: ThreadId, more: Ticks) -> Option<&Weak<R>> {
         let Entry { record, ticks } = self.entry(thread)?;

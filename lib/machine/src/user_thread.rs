@@ -1,13 +1,15 @@
 //! Threads of programs: where each is, what it waits for, and how it goes on.
 //!
-//! A thread is with its program (it runs, or will), or with the server (it has come with an event and waits for its
-//! answer), or it is new. Only a message from a thread that is with its program counts; so whatever a program sends in
-//! its threads' names, each event is answered once and each answer has its event.
+//! A thread is with its program (it runs, or will), or with the server (it has come with an event
+//! and waits for its answer), or it is new. Only a message from a thread that is with its program
+//! counts; so whatever a program sends in its threads' names, each event is answered once and each
+//! answer has its event.
 //!
-//! Everything here may be called on any worker. What is known of a thread is under its lock, with the calls of the kernel that
-//! make it so. Its worker, to which its messages go, is that of its home; both change together, when the worker that has its
-//! last message is about to answer it (or before it first runs): so an answer always comes from whom the thread asked, and
-//! nobody who has ended can be answered in another's place.
+//! Everything here may be called on any worker. What is known of a thread is under its lock, with
+//! the calls of the kernel that make it so. Its worker, to which its messages go, is that of its
+//! home; both change together, when the worker that has its last message is about to answer it (or
+//! before it first runs): so an answer always comes from whom the thread asked, and nobody who has
+//! ended can be answered in another's place.
 
 mod residence;
 
@@ -35,16 +37,18 @@ pub(crate) const EXTENDED_STATE_HEADER_END: usize = 576;
 /// Bytes of the legacy area: x87 and SSE.
 pub(crate) const LEGACY: usize = 512;
 
-/// A thread of a program. Clones are the same thread. It ends with [`end`](Self::end), or when the last clone is dropped.
+/// A thread of a program. Clones are the same thread. It ends with [`end`](Self::end), or when the
+/// last clone is dropped.
 ///
-/// One task serves a thread: it awaits [`run`](Self::run) again and again. Everything else may be called by anybody.
+/// One task serves a thread: it awaits [`run`](Self::run) again and again. Everything else may be
+/// called by anybody.
 #[derive(Clone)]
 pub struct UserThread(pub(crate) Arc<Record>);
 
 /// Serves the page faults of a thread that need not wait.
 pub trait FaultHandler: Send + Sync {
-    /// Serves a page fault, if that can be done at once: then true, and the access is repeated. False: it becomes an
-    /// event. Must not block; called by the worker outside of any task.
+    /// Serves a page fault, if that can be done at once: then true, and the access is repeated.
+    /// False: it becomes an event. Must not block; called by the worker outside of any task.
     fn fault(&self, address: u64, access: Protection) -> bool;
 }
 
@@ -56,8 +60,9 @@ impl FaultHandler for VmMap<L4Machine> {
 
 /// Serves those system calls of a thread that need not wait.
 pub trait CallHandler: Send + Sync {
-    /// The result of a call, if there is one at once; `None`, with nothing done: it becomes an event. Must not block, and must
-    /// not recall or end the thread; called by the worker outside of any task.
+    /// The result of a call, if there is one at once; `None`, with nothing done: it becomes an
+    /// event. Must not block, and must not recall or end the thread; called by the worker outside
+    /// of any task.
     fn call(&self, call: &SystemCall) -> Option<u64>;
 }
 
@@ -85,11 +90,13 @@ struct State {
     place: Place,
     /// An event that nobody has taken yet.
     event: Option<Event>,
-    /// A message that came while another was being served: the thread does not wait for that one's answer any more.
+    /// A message that came while another was being served: the thread does not wait for that one's
+    /// answer any more.
     later: Option<Later>,
     /// The task that waits for one.
     waker: Option<Waker>,
-    /// The answer that is to be given, and the worker which does that: the one that has the thread's message.
+    /// The answer that is to be given, and the worker which does that: the one that has the
+    /// thread's message.
     answer: Option<Resume>,
     asked: usize,
     /// The server has stopped it: it is started, but not let go.
@@ -168,15 +175,16 @@ impl UserThread {
         self.0.worker()
     }
 
-    /// Answers the thread's event, or starts it, and awaits its next event. The answer is given at once, the future is for
-    /// the event; dropped, the event is there for the next [`next_event`](Self::next_event).
+    /// Answers the thread's event, or starts it, and awaits its next event. The answer is given at
+    /// once, the future is for the event; dropped, the event is there for the next
+    /// [`next_event`](Self::next_event).
     pub fn run(&self, resume: Resume) -> NextEvent<'_> {
         self.answer(resume);
         self.next_event()
     }
 
-    /// Answers the thread's event, or starts it. No effect while it is with its program, or ended. Does not block; the
-    /// answer goes out when its worker next waits for messages.
+    /// Answers the thread's event, or starts it. No effect while it is with its program, or ended.
+    /// Does not block; the answer goes out when its worker next waits for messages.
     pub fn answer(&self, resume: Resume) {
         let record = &self.0;
         let mut state = record.state.lock();
@@ -224,8 +232,9 @@ impl UserThread {
         }
     }
 
-    /// Makes the thread come to the server with [`Event::Recalled`] before its next instruction at user level, also if it
-    /// is only about to go on or to start. An IPC of its own is ended by an error. Does not block; recalls do not add up.
+    /// Makes the thread come to the server with [`Event::Recalled`] before its next instruction at
+    /// user level, also if it is only about to go on or to start. An IPC of its own is ended by an
+    /// error. Does not block; recalls do not add up.
     ///
     /// # Errors
     /// `Terminated`.
@@ -245,7 +254,8 @@ impl UserThread {
             Place::Program => {
                 let before = kernel::recall(record.id)?;
                 if kernel::is_in_own_ipc(before) {
-                    // It may wait for ever; and a message to the server that is not received yet is better sent again.
+                    // It may wait for ever; and a message to the server that is not received yet is
+                    // better sent again.
                     kernel::abort(record.id)?;
                 }
                 Ok(())
@@ -254,8 +264,8 @@ impl UserThread {
         }
     }
 
-    /// The registers of a thread that is new, with the server, or stopped. GS base is 0 unless the program has set another
-    /// than its own. Does not block.
+    /// The registers of a thread that is new, with the server, or stopped. GS base is 0 unless the
+    /// program has set another than its own. Does not block.
     ///
     /// # Errors
     /// `Terminated`. `InvalidArgument`: it runs.
@@ -267,8 +277,8 @@ impl UserThread {
         Ok(state)
     }
 
-    /// Replaces the registers of a thread that is new, with the server, or stopped; a GS base of 0 is its own. Flags that
-    /// programs may not change keep their values. Does not block.
+    /// Replaces the registers of a thread that is new, with the server, or stopped; a GS base of 0
+    /// is its own. Flags that programs may not change keep their values. Does not block.
     ///
     /// # Errors
     /// `Terminated`. `InvalidArgument`: it runs, or an address lies outside the user area.
@@ -276,8 +286,8 @@ impl UserThread {
         kernel::write_registers(self.0.id, &registers::to_kernel(state)).map(drop)
     }
 
-    /// The extended state (x87, SSE, AVX) in XSAVE's standard format, of a thread as in [`state`](Self::state). Returns how
-    /// many bytes there are. Does not block.
+    /// The extended state (x87, SSE, AVX) in XSAVE's standard format, of a thread as in
+    /// [`state`](Self::state). Returns how many bytes there are. Does not block.
     ///
     /// # Errors
     /// `Terminated`. `InvalidArgument`: it runs, or the buffer has less than 576 bytes.
@@ -285,12 +295,12 @@ impl UserThread {
         kernel::read_extended_state(self.0.id, buffer)
     }
 
-    /// Replaces the extended state: by an image in that format, by the 512 bytes of x87 and SSE alone (the rest becomes
-    /// initial), or, with no bytes, by the initial state. Does not block.
+    /// Replaces the extended state: by an image in that format, by the 512 bytes of x87 and SSE
+    /// alone (the rest becomes initial), or, with no bytes, by the initial state. Does not block.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs, or the processor would refuse the image. `ResourceShortage`: of the
-    /// kernel.
+    /// `Terminated`. `InvalidArgument`: it runs, or the processor would refuse the image.
+    /// `ResourceShortage`: of the kernel.
     pub fn set_extended_state(&self, image: &[u8]) -> KernResult {
         if image.len() >= EXTENDED_STATE_HEADER_END {
             return kernel::write_extended_state(self.0.id, image);
@@ -308,8 +318,8 @@ impl UserThread {
         kernel::write_extended_state(self.0.id, &small)
     }
 
-    /// The processor time that it has used, in microseconds: as its worker has measured it between messages, and for
-    /// threads that compute side by side their equal shares.
+    /// The processor time that it has used, in microseconds: as its worker has measured it between
+    /// messages, and for threads that compute side by side their equal shares.
     pub fn times(&self) -> Times {
         let record = &self.0;
         let mut ticks = record.shared.threads.lock().ticks(record.id);
@@ -320,8 +330,8 @@ impl UserThread {
         Times { program: time(ticks.program), server: time(ticks.server) }
     }
 
-    /// Stops the thread: after this it executes no instruction, and its registers can be read, until [`unstop`](Self::unstop).
-    /// Its events and their answers go on. Does not block.
+    /// Stops the thread: after this it executes no instruction, and its registers can be read,
+    /// until [`unstop`](Self::unstop). Its events and their answers go on. Does not block.
     ///
     /// # Errors
     /// `Terminated`.
@@ -350,8 +360,8 @@ impl UserThread {
         }
     }
 
-    /// Ends the thread wherever it is: it executes no further instruction, and whoever awaits its events gets
-    /// [`Event::Ended`]. Does not block.
+    /// Ends the thread wherever it is: it executes no further instruction, and whoever awaits its
+    /// events gets [`Event::Ended`]. Does not block.
     pub fn end(&self) {
         self.0.end();
     }
@@ -408,7 +418,8 @@ impl Record {
         state.place == Place::Program && !state.stopped
     }
 
-    /// GS base of a thread that has not set another (K5): the word of the UTCB block that holds the UTCB pointer.
+    /// GS base of a thread that has not set another (K5): the word of the UTCB block that holds the
+    /// UTCB pointer.
     fn own_gs_base(&self) -> u64 {
         let block = self.shared.layout.utcb_area + u64::from(self.place) * l4::x2::utcb::SIZE;
         block + l4::x2::utcb::MR0_OFFSET - 63 * 8
@@ -483,7 +494,8 @@ impl Record {
         match event {
             _ if state.place != Place::Program => {}
             Event::Recalled if !core::mem::take(&mut state.recall) => {
-                // Left over from before the thread was taken into use, recalled twice, or recalled to be moved.
+                // Left over from before the thread was taken into use, recalled twice, or recalled
+                // to be moved.
                 drop(state);
                 self.settle_at_once();
                 let (_, tag, words) = event::encode(origin, &Resume::Continue);
@@ -502,7 +514,8 @@ impl Record {
                 Delivered::Event(state.waker.take())
             }
             Place::Server(present) => {
-                // Two messages without a wait in between. One of its own that comes after a report to another worker was sent before.
+                // Two messages without a wait in between. One of its own that comes after a report
+                // to another worker was sent before.
                 if worker == state.asked || present == Origin::Message || origin != Origin::Message {
                     state.later = Some(Later { worker, origin, event });
                 }
@@ -512,8 +525,8 @@ impl Record {
         }
     }
 
-    /// Takes the answer that was posted: makes the thread ready for it, and returns what is to be sent, if anything.
-    /// Message registers from MR8 on belong to the answer until it is sent.
+    /// Takes the answer that was posted: makes the thread ready for it, and returns what is to be
+    /// sent, if anything. Message registers from MR8 on belong to the answer until it is sent.
     #[inline]
     pub(crate) fn take_answer(&self) -> Option<(MessageTag, Words)> {
         let mut state = self.state.lock();
@@ -544,7 +557,8 @@ impl Record {
                     }
                 };
                 if let Some(Later { worker, origin, event }) = state.later.take() {
-                    // The thread waits for the answer to the later one, if both went to one worker; else for one of them.
+                    // The thread waits for the answer to the later one, if both went to one worker;
+                    // else for one of them.
                     let answer = (worker != state.asked && prepared.is_ok())
                         .then(|| (tag, with_message_registers(tag, words)));
                     state.place = Place::Server(origin);
@@ -596,7 +610,8 @@ pub(crate) fn initial_extended_state() -> [u8; EXTENDED_STATE_HEADER_END] {
     image
 }
 
-/// The words in registers of a message that has more words than those: they are in the message registers, too.
+/// The words in registers of a message that has more words than those: they are in the message
+/// registers, too.
 fn with_message_registers(tag: MessageTag, words: Words) -> Words {
     if tag.untyped() > words.len() { kernel::register_words() } else { words }
 }

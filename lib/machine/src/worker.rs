@@ -30,8 +30,8 @@ pub struct OtherMessage {
     pub received: Received,
 }
 
-/// Who answers for messages that are not those of programs' threads. Called by the worker between two messages: nothing
-/// here may block.
+/// Who answers for messages that are not those of programs' threads. Called by the worker between
+/// two messages: nothing here may block.
 pub trait Others {
     /// A message. The answer, if any, is sent without waiting: label and up to 7 words.
     fn message(&mut self, message: OtherMessage) -> Option<crate::UserMessage>;
@@ -71,8 +71,9 @@ impl Reply {
 }
 
 impl L4Machine {
-    /// Drives worker `worker` for ever: the calling thread, which lives on the processor of that number, becomes the one that serves
-    /// its threads. `others` gets every message that is not theirs.
+    /// Drives worker `worker` for ever: the calling thread, which lives on the processor of that
+    /// number, becomes the one that serves its threads. `others` gets every message that is not
+    /// theirs.
     pub fn serve(&self, worker: usize, others: &mut dyn Others) -> ! {
         let shared = self.shared();
         shared.executor.platform().set_worker(worker, l4::utcb::my_global_id());
@@ -86,7 +87,8 @@ impl L4Machine {
         }
     }
 
-    /// Sends the answers that were given, and receives messages until there may be something for the tasks to do.
+    /// Sends the answers that were given, and receives messages until there may be something for
+    /// the tasks to do.
     fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others, clocks: &mut Clocks) {
         let shared = self.shared();
         let Clocks { meter, alarm } = clocks;
@@ -98,7 +100,8 @@ impl L4Machine {
         let mut served: Option<Arc<Record>> = None;
         loop {
             if sleep != Sleep::Busy && !tasks.is_sleeping() {
-                // What was served at once has woken a task. The answer goes first: a task may recall whoever gets it.
+                // What was served at once has woken a task. The answer goes first: a task may
+                // recall whoever gets it.
                 send(reply);
                 break;
             }
@@ -195,7 +198,8 @@ impl L4Machine {
         tasks.awake();
     }
 
-    /// Has threads moved to where less is to be done, as far as that is possible now. Returns when to look again.
+    /// Has threads moved to where less is to be done, as far as that is possible now. Returns when
+    /// to look again.
     fn balance(&self) -> Option<u64> {
         let shared = self.shared();
         let homes = shared.homes.as_ref()?;
@@ -244,8 +248,8 @@ enum Next {
     Woken,
 }
 
-/// Lets a thread go on by `reply`, and receives; serves its next messages as long as each can be answered at once and nothing else
-/// comes.
+/// Lets a thread go on by `reply`, and receives; serves its next messages as long as each can be
+/// answered at once and nothing else comes.
 fn serve_again(
     record: &Record,
     mut reply: Reply,

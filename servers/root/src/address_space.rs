@@ -1,4 +1,5 @@
-//! What lies in a server's own address space, as far as root has put it there: memory, boot modules, device memory.
+//! What lies in a server's own address space, as far as root has put it there: memory, boot
+//! modules, device memory.
 
 use crate::fill::Fill;
 use crate::frames::{Block, Frames, Initially};
@@ -16,7 +17,8 @@ use rt::root::Status;
 use rt::root::memory::LARGE_PAGE;
 use x2::{Rights, ThreadId};
 
-/// Most regions of one server, so that no server can fill root's own memory with notes about single pages.
+/// Most regions of one server, so that no server can fill root's own memory with notes about single
+/// pages.
 const MOST_REGIONS: usize = 4096;
 
 /// The regions of a server's space and its quota of memory.
@@ -89,8 +91,9 @@ impl AddressSpace {
         self.quota.left().min(frames.free())
     }
 
-    /// Takes `pages` new pages for `address`, where they are not yet: filling and mapping them is the caller's, who says at the
-    /// end that they are [settled](Self::settle) or [takes them back](Self::take_out).
+    /// Takes `pages` new pages for `address`, where they are not yet: filling and mapping them is
+    /// the caller's, who says at the end that they are [settled](Self::settle) or [takes them
+    /// back](Self::take_out).
     pub(crate) fn reserve_memory(
         &mut self,
         frames: &mut Frames,
@@ -136,8 +139,9 @@ impl AddressSpace {
         self.regions.values_mut().for_each(|region| region.settled = true);
     }
 
-    /// Request: the memory at `address`, all of it that was allocated together, is to be taken back. The caller unmaps it, and
-    /// [takes it out](Self::take_out) then. Returns how many pages it has.
+    /// Request: the memory at `address`, all of it that was allocated together, is to be taken
+    /// back. The caller unmaps it, and [takes it out](Self::take_out) then. Returns how many pages
+    /// it has.
     pub(crate) fn unsettle(&mut self, address: u64, size: u64) -> Result<u64, Status> {
         match self.regions.get_mut(&address) {
             Some(region) if region.settled && region.pages.checked_mul(PAGE) == Some(size) => {
@@ -148,7 +152,8 @@ impl AddressSpace {
         }
     }
 
-    /// Request: the module read-only in the room from `room` on, or where it is already. Returns where its content begins.
+    /// Request: the module read-only in the room from `room` on, or where it is already. Returns
+    /// where its content begins.
     pub(crate) fn map_module(&mut self, thread: ThreadId, room: u64, module: Module) -> Result<u64, Status> {
         let (first, in_page) = (module.start & !(PAGE - 1), module.start % PAGE);
         let present = self
@@ -169,7 +174,8 @@ impl AddressSpace {
         Ok(address + in_page)
     }
 
-    /// Maps what stays root's: `size` bytes from `physical` on at `address`, where nothing may be; all whole pages.
+    /// Maps what stays root's: `size` bytes from `physical` on at `address`, where nothing may be;
+    /// all whole pages.
     pub(crate) fn add_borrowed(
         &mut self,
         thread: ThreadId,

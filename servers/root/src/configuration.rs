@@ -1,4 +1,5 @@
-//! The boot configuration: a text file among the boot modules that says which servers to start and what each may have.
+//! The boot configuration: a text file among the boot modules that says which servers to start and
+//! what each may have.
 //!
 //! ```text
 //! # The console's driver.
@@ -20,9 +21,10 @@
 //!     arguments  speed=115200     # the rest of the line, as it is
 //! ```
 //!
-//! One setting a line; `#` starts a comment; white space at the start of a line has no meaning. An unknown key, a
-//! repeated one, a value out of range or a missing program is an error that names the line: a system that starts with
-//! half its configuration is worse than one that says what is wrong.
+//! One setting a line; `#` starts a comment; white space at the start of a line has no meaning. An
+//! unknown key, a repeated one, a value out of range or a missing program is an error that names
+//! the line: a system that starts with half its configuration is worse than one that says what is
+//! wrong.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -99,7 +101,8 @@ impl Server {
     }
 }
 
-/// Why a configuration was refused: the line (from 1; one past the last if something is missing) and the reason.
+/// Why a configuration was refused: the line (from 1; one past the last if something is missing)
+/// and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// Line number.

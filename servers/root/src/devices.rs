@@ -13,7 +13,8 @@ use x2::{Fpage, MapItem, Rights, ThreadId};
 
 /// Port of the emulator's debug-exit device.
 const DEBUG_EXIT: u16 = 0xf4;
-/// PM1a control register where the firmware of QEMU's machines puts it, and what switches them off (sleep type 0, enable).
+/// PM1a control register where the firmware of QEMU's machines puts it, and what switches them off
+/// (sleep type 0, enable).
 const POWER_CONTROL: u16 = 0x604;
 const POWER_OFF: u16 = 1 << 13;
 /// The chipset's reset register, and a full reset.
@@ -24,8 +25,8 @@ const KEYBOARD: u16 = 0x64;
 const KEYBOARD_RESET: u8 = 0xfe;
 
 impl Server {
-    /// A thread of the server has used `ports`, which its space does not have: it gets all of the range that they lie in,
-    /// or comes to its end, for the reason that is returned.
+    /// A thread of the server has used `ports`, which its space does not have: it gets all of the
+    /// range that they lie in, or comes to its end, for the reason that is returned.
     pub(crate) fn port_fault(&self, resources: &Resources, fpage: u64, ip: u64) -> Result<Message, End> {
         let ports = Fpage::from_raw(fpage).ports();
         let granted = ports.and_then(|ports| {

@@ -1,7 +1,9 @@
-//! Memory that devices read and write by themselves: in one piece, where its driver is told that it is.
+//! Memory that devices read and write by themselves: in one piece, where its driver is told that it
+//! is.
 //!
-//! Without an IOMMU a device goes on with what a driver has set it to, also when the driver has ended. So what a server has
-//! had for its devices is never given to another one: it waits for the server to be started again.
+//! Without an IOMMU a device goes on with what a driver has set it to, also when the driver has
+//! ended. So what a server has had for its devices is never given to another one: it waits for the
+//! server to be started again.
 
 use crate::fill::Fill;
 use crate::frames::Block;
@@ -30,8 +32,8 @@ impl DeviceMemory {
 }
 
 impl Server {
-    /// Request: zeroed memory of `size` bytes, a power of two, at `address`, in one physical block below 2^`bits`. Returns its
-    /// physical address, and what is to be done first.
+    /// Request: zeroed memory of `size` bytes, a power of two, at `address`, in one physical block
+    /// below 2^`bits`. Returns its physical address, and what is to be done first.
     pub(crate) fn allocate_dma(
         &mut self,
         resources: &mut Resources,

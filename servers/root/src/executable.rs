@@ -1,4 +1,5 @@
-//! What a server's program file says of itself: a static 64-bit ELF executable, or the reason why it is none.
+//! What a server's program file says of itself: a static 64-bit ELF executable, or the reason why
+//! it is none.
 
 use alloc::vec::Vec;
 

@@ -51,8 +51,8 @@ impl Frames {
         self.ranges.free()
     }
 
-    /// Gives `owner` `pages` pages in few blocks, the largest first, as physical ranges; each is aligned to its size, a
-    /// power of two. Quotas, and clearing, are the caller's business.
+    /// Gives `owner` `pages` pages in few blocks, the largest first, as physical ranges; each is
+    /// aligned to its size, a power of two. Quotas, and clearing, are the caller's business.
     ///
     /// # Errors
     /// [`RangeError`] if there is not so much; then `owner` has as much as before.
@@ -96,7 +96,8 @@ impl Frames {
         Ok(blocks)
     }
 
-    /// Gives `owner` one block, still to be cleared, of `size` bytes, a power of two, whose end is at most `limit`.
+    /// Gives `owner` one block, still to be cleared, of `size` bytes, a power of two, whose end is
+    /// at most `limit`.
     ///
     /// # Errors
     /// [`RangeError`] if there is none.
@@ -133,7 +134,8 @@ pub(crate) fn clear(block: &Range<u64>) {
     unsafe { core::ptr::write_bytes(block.start as *mut u8, 0, (block.end - block.start) as usize) }
 }
 
-/// Copies `bytes` to `offset` in a block that [`Frames::allocate`] gave and that no server uses yet.
+/// Copies `bytes` to `offset` in a block that [`Frames::allocate`] gave and that no server uses
+/// yet.
 pub(crate) fn write(block: &Range<u64>, offset: u64, bytes: &[u8]) {
     assert!(offset + bytes.len() as u64 <= block.end - block.start, "within the block");
     // SAFETY: within the block, which is mapped here and which no reference points into.

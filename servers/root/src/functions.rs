@@ -1,8 +1,9 @@
 //! PCI functions and their message-signalled interrupts.
 //!
-//! A driver has the registers of its functions, but neither their configuration space nor the pages with tables of messages:
-//! which interrupt a function raises is root's to say. Without an IOMMU that does not hold a driver up that lets its device
-//! write what looks like a message: such a driver is trusted not to.
+//! A driver has the registers of its functions, but neither their configuration space nor the pages
+//! with tables of messages: which interrupt a function raises is root's to say. Without an IOMMU
+//! that does not hold a driver up that lets its device write what looks like a message: such a
+//! driver is trusted not to.
 
 use crate::resources::Resources;
 use crate::server::{Server, name};
@@ -22,13 +23,15 @@ const ENABLE: u32 = 1 << 31;
 /// Functions that are looked at, at most.
 const MOST_FUNCTIONS: usize = 256;
 
-/// Where a function is: bus, device and function, as bits 8..24 of an address of configuration mechanism 1.
+/// Where a function is: bus, device and function, as bits 8..24 of an address of configuration
+/// mechanism 1.
 #[derive(Clone, Copy)]
 struct Place(u32);
 
 impl ConfigurationSpace for Place {
     fn read(&self, register: u8) -> u32 {
-        // SAFETY: reading configuration space changes nothing of the devices that there are; nobody else uses the ports.
+        // SAFETY: reading configuration space changes nothing of the devices that there are; nobody
+        // else uses the ports.
         unsafe {
             port::write32(ADDRESS, ENABLE | self.0 | u32::from(register));
             port::read32(DATA)
@@ -36,7 +39,8 @@ impl ConfigurationSpace for Place {
     }
 
     fn write(&mut self, register: u8, value: u32) {
-        // SAFETY: `root::pci` writes what does not let a device touch memory but that of its driver.
+        // SAFETY: `root::pci` writes what does not let a device touch memory but that of its
+        // driver.
         unsafe {
             port::write32(ADDRESS, ENABLE | self.0 | u32::from(register));
             port::write32(DATA, value);
@@ -110,7 +114,8 @@ impl Function {
         let at = table + u64::from(entry) * ENTRY;
         crate::modules::map(at, ENTRY).ok_or(Status::Unsupported)?;
         for (index, word) in (0u64..).zip(words) {
-            // SAFETY: the table is the device's, which `map` has mapped here, and nobody else writes to it.
+            // SAFETY: the table is the device's, which `map` has mapped here, and nobody else
+            // writes to it.
             unsafe { ((at + 4 * index) as *mut u32).write_volatile(word) }
         }
         Ok(())
@@ -160,7 +165,8 @@ impl Resources {
         }
     }
 
-    /// A message-signalled interrupt that nobody has, if there is one; rather one of this processor's.
+    /// A message-signalled interrupt that nobody has, if there is one; rather one of this
+    /// processor's.
     fn free_interrupt(&self) -> Option<u32> {
         let all = kip().message_interrupts();
         let used = |number: u32| {
@@ -186,13 +192,15 @@ impl Server {
         own.map(|function| &function.function)
     }
 
-    /// Request: where the `index`th function is (bus, device, function), and how many messages it can be told.
+    /// Request: where the `index`th function is (bus, device, function), and how many messages it
+    /// can be told.
     pub(crate) fn pci_function(&self, resources: &mut Resources, index: u64) -> Option<(u64, u64)> {
         let function = self.function(resources, index)?;
         Some(((function.place.0 >> 8).into(), function.function.message_count().into()))
     }
 
-    /// Request: the registers of the `index`th function behind a base address: 0 memory, 1 ports; the first; how many.
+    /// Request: the registers of the `index`th function behind a base address: 0 memory, 1 ports;
+    /// the first; how many.
     pub(crate) fn pci_region(
         &self,
         resources: &mut Resources,
@@ -218,7 +226,8 @@ impl Server {
         self.functions(resources).find_map(|function| function.ports(first, last))
     }
 
-    /// Request: message `entry` of the `index`th function becomes messages to `handler`. Returns the interrupt.
+    /// Request: message `entry` of the `index`th function becomes messages to `handler`. Returns
+    /// the interrupt.
     pub(crate) fn attach_message(
         &self,
         resources: &mut Resources,

@@ -1,7 +1,9 @@
-//! Long work: a server's request that takes long, a server's start and its end. Each is a sequence of [pieces](Piece), done
-//! outside root's lock, with a look at the notes in between. What a job works on is its own: the notes say so.
+//! Long work: a server's request that takes long, a server's start and its end. Each is a sequence
+//! of [pieces](Piece), done outside root's lock, with a look at the notes in between. What a job
+//! works on is its own: the notes say so.
 //!
-//! A server that has come to its end is taken down when no job works for it any more; jobs stop when they see it.
+//! A server that has come to its end is taken down when no job works for it any more; jobs stop
+//! when they see it.
 
 use crate::end::End;
 use crate::fill::{Fill, next_run};

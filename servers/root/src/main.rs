@@ -1,6 +1,6 @@
-//! `root` as a program: the root task of the system. It reads `boot.conf` (the
-//! first boot module whose name ends in `.conf`), starts the servers
-//! named there, each unprivileged in a space that root owns and pages, and serves them until the machine stops.
+//! `root` as a program: the root task of the system. It reads `boot.conf` (the first boot module
+//! whose name ends in `.conf`), starts the servers named there, each unprivileged in a space that
+//! root owns and pages, and serves them until the machine stops.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
@@ -34,8 +34,8 @@ use x2::boot_info::Nodes;
 
 l4::program!(run);
 
-// Tables of threads and ranges for a large system, and the stacks of 64 processors' threads; root cannot ask itself for
-// memory.
+// Tables of threads and ranges for a large system, and the stacks of 64 processors' threads; root
+// cannot ask itself for memory.
 rt::heap!(12 << 20);
 
 fn run() -> ! {
@@ -52,8 +52,8 @@ fn run() -> ! {
 /// More of root's own memory than one step of any request needs.
 const HEADROOM: usize = 64 << 10;
 
-/// Whether root has memory for one more step. Who asks for something when it has not is refused: a server must not be
-/// able to stop root.
+/// Whether root has memory for one more step. Who asks for something when it has not is refused: a
+/// server must not be able to stop root.
 fn has_headroom() -> bool {
     let mut room = alloc::vec::Vec::<u8>::new();
     let there_is = room.try_reserve_exact(HEADROOM).is_ok();
@@ -74,7 +74,8 @@ fn configured() -> Result<System, alloc::string::String> {
         let modules = server.modules.iter().map(|name| module(name)).collect::<Result<_, _>>()?;
         found.push((module(&server.program)?, modules));
     }
-    // Modules are found first: what has been asked for by address is not given out again as any memory.
+    // Modules are found first: what has been asked for by address is not given out again as any
+    // memory.
     let frames = Frames::take_all();
     let free = frames.free();
     let fixed = servers.iter().fold(0, |sum: u64, server| {

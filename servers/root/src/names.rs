@@ -20,7 +20,8 @@ pub(crate) struct Waiter {
 }
 
 impl System {
-    /// Request: from now on `thread` answers to the name of server `index`; whoever waits for it is told.
+    /// Request: from now on `thread` answers to the name of server `index`; whoever waits for it is
+    /// told.
     pub(crate) fn register(&mut self, index: usize, thread: ThreadId) -> Result<(), Status> {
         if !self.resources.is_own(self.servers[index].index, thread) {
             return Err(Status::InvalidArgument);

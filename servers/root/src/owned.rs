@@ -1,5 +1,5 @@
-//! Requests about the spaces that a server owns (ARCHITECTURE K13): only root may create and delete spaces and threads,
-//! everything else the owner does itself.
+//! Requests about the spaces that a server owns (ARCHITECTURE K13): only root may create and delete
+//! spaces and threads, everything else the owner does itself.
 
 use crate::resources::Resources;
 use crate::server::{Server, id, name};
@@ -181,7 +181,8 @@ impl Server {
         self.threads.give_back(1);
     }
 
-    /// No thread of a server's has a higher priority than the server: new ones have the kernel's default.
+    /// No thread of a server's has a higher priority than the server: new ones have the kernel's
+    /// default.
     fn limit_priority(&self, thread: ThreadId) -> Result<(), Status> {
         let highest = self.configuration.priority;
         if highest >= DEFAULT_PRIORITY {

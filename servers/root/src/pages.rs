@@ -16,7 +16,8 @@ pub struct Run {
 /// Largest page of the processor.
 const LARGEST_LOG2: u32 = 30;
 
-/// The runs that map `size` bytes (or ports) from `source` at `address`: pages as large as both sides allow.
+/// The runs that map `size` bytes (or ports) from `source` at `address`: pages as large as both
+/// sides allow.
 pub fn runs(address: u64, source: u64, size: u64) -> impl Iterator<Item = Run> + Clone {
     let limit = (address ^ source).trailing_zeros().min(LARGEST_LOG2);
     let mut done = 0;

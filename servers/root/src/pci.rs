@@ -1,5 +1,5 @@
-//! PCI functions: what their configuration space tells of their registers, and how they interrupt by messages (PCI Local Bus
-//! Specification 3.0, chapter 6).
+//! PCI functions: what their configuration space tells of their registers, and how they interrupt
+//! by messages (PCI Local Bus Specification 3.0, chapter 6).
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -90,7 +90,8 @@ pub struct Function {
 }
 
 impl Function {
-    /// What is there, if anything is. The function does not write memory, which messages are, afterwards.
+    /// What is there, if anything is. The function does not write memory, which messages are,
+    /// afterwards.
     pub fn find(space: &mut impl ConfigurationSpace) -> Option<Function> {
         let identity = space.read(IDENTITY);
         if identity & 0xffff == 0xffff {
@@ -112,8 +113,8 @@ impl Function {
         }
     }
 
-    /// Whether the physical pages are registers, and none of them holds the table of messages: who can write there can raise
-    /// any interrupt.
+    /// Whether the physical pages are registers, and none of them holds the table of messages: who
+    /// can write there can raise any interrupt.
     pub fn may_map(&self, pages: &Range<u64>) -> bool {
         let holds = |region: &Region| match *region {
             // Of registers that end within a page, the rest of it may be another function's.
@@ -138,7 +139,8 @@ impl Function {
         })
     }
 
-    /// Tells it the only message, or that the table is right; it may write memory, and uses no line, from now on.
+    /// Tells it the only message, or that the table is right; it may write memory, and uses no
+    /// line, from now on.
     pub fn enable(&self, space: &mut impl ConfigurationSpace, address: u64, data: u32) {
         let command = space.read(COMMAND) & !STATUS;
         space.write(COMMAND, command | DECODES | MASTER | NO_LINE);
@@ -300,7 +302,8 @@ mod tests {
         model
     }
 
-    /// A function with memory of 64 KiB above 4 GiB, 32 ports, and the capabilities at 0x40 and 0x60.
+    /// A function with memory of 64 KiB above 4 GiB, 32 ports, and the capabilities at 0x40 and
+    /// 0x60.
     fn function(first: u32, second: u32) -> Model {
         model(&[
             (0, 0x11e8_1234, 0),

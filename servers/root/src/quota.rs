@@ -34,7 +34,8 @@ impl Quota {
     /// Gives back `amount`.
     ///
     /// # Panics
-    /// If more is given back than was taken: root has lost count, and continuing would hand out what is not there.
+    /// If more is given back than was taken: root has lost count, and continuing would hand out
+    /// what is not there.
     pub fn give_back(&mut self, amount: u64) {
         self.used = self.used.checked_sub(amount).expect("more given back than was taken");
     }

@@ -1,7 +1,8 @@
-//! Sets of disjoint ranges of numbers, each range with an owner or free: physical memory, I/O ports, interrupt lines.
+//! Sets of disjoint ranges of numbers, each range with an owner or free: physical memory, I/O
+//! ports, interrupt lines.
 //!
-//! Free neighbours are merged at once, so the largest free block that exists can always be given out, aligned, and
-//! what a dead server had is taken back in one pass.
+//! Free neighbours are merged at once, so the largest free block that exists can always be given
+//! out, aligned, and what a dead server had is taken back in one pass.
 
 use crate::thread_numbers::ServerIndex;
 use alloc::collections::BTreeMap;
@@ -10,7 +11,8 @@ use alloc::vec::Vec;
 /// Why a range was not given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeError {
-    /// Nothing free is big enough, or a part of the range asked for belongs to somebody or does not exist.
+    /// Nothing free is big enough, or a part of the range asked for belongs to somebody or does not
+    /// exist.
     Unavailable,
     /// The size is 0, not a power of two where one is needed, or the range wraps around.
     Invalid,
@@ -57,7 +59,8 @@ impl Ranges {
         self.free
     }
 
-    /// Gives `size` numbers, aligned to `size` (a power of two), to `owner`; the lowest that fit best.
+    /// Gives `size` numbers, aligned to `size` (a power of two), to `owner`; the lowest that fit
+    /// best.
     ///
     /// # Errors
     /// [`RangeError`].

@@ -30,7 +30,8 @@ pub(crate) enum Outcome {
     Print,
 }
 
-/// A request as it was received: the message registers are free for kernel calls and other messages.
+/// A request as it was received: the message registers are free for kernel calls and other
+/// messages.
 pub(crate) struct Request {
     pub(crate) from: ThreadId,
     pub(crate) tag: MessageTag,

@@ -28,7 +28,8 @@ impl Resources {
         thread.is_global() && self.numbers.is_own(index, name(thread))
     }
 
-    /// Ends a thread; the kernel ends what depends on it, its interrupts and, if it is the last, its space.
+    /// Ends a thread; the kernel ends what depends on it, its interrupts and, if it is the last,
+    /// its space.
     pub(crate) fn end_thread(&mut self, thread: ThreadName) {
         thread::delete(id(thread)).expect("deletion of a thread never fails");
         self.forget_thread(thread);

@@ -1,4 +1,5 @@
-//! One server: its program in a space of its own, its threads, what it may have and how it is taken down.
+//! One server: its program in a space of its own, its threads, what it may have and how it is taken
+//! down.
 
 use crate::address_space::AddressSpace;
 use crate::dma::DeviceMemory;
@@ -50,7 +51,8 @@ pub(crate) struct Server {
     program: Module,
     /// Those that it may map, in the configuration's order.
     pub(crate) modules: Vec<Module>,
-    /// Which PCI functions it has, in the configuration's order; none where the machine has no such.
+    /// Which PCI functions it has, in the configuration's order; none where the machine has no
+    /// such.
     pub(crate) functions: Vec<Option<usize>>,
     pub(crate) index: ServerIndex,
     pub(crate) memory: AddressSpace,
@@ -196,7 +198,8 @@ impl Server {
         Ok(())
     }
 
-    /// Request: another thread in the server's space, started at `ip` with `sp`. The first thread may schedule it.
+    /// Request: another thread in the server's space, started at `ip` with `sp`. The first thread
+    /// may schedule it.
     pub(crate) fn create_thread(
         &mut self,
         resources: &mut Resources,
@@ -248,7 +251,8 @@ impl Server {
         self.utcbs.iter_mut().filter(|place| **place == Some(name)).for_each(|place| *place = None);
     }
 
-    /// Takes everything back that the server has, whose threads, and with them its spaces, are gone.
+    /// Takes everything back that the server has, whose threads, and with them its spaces, are
+    /// gone.
     pub(crate) fn take_down(&mut self, resources: &mut Resources) {
         resources.silence(self.index);
         resources.spaces.remove_all(self.index);

@@ -73,8 +73,8 @@ impl Shares {
 }
 
 impl Server {
-    /// Request: memory of `size` bytes at `address` for this server and that of `partner`. Returns its number, and what is to be
-    /// done before it is published.
+    /// Request: memory of `size` bytes at `address` for this server and that of `partner`. Returns
+    /// its number, and what is to be done before it is published.
     pub(crate) fn create_share(
         &mut self,
         resources: &mut Resources,

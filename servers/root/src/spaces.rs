@@ -1,6 +1,7 @@
 //! The address spaces that servers own, and which threads live in each.
 //!
-//! A space's name is never used twice, so a request about a space that has ended cannot reach another one.
+//! A space's name is never used twice, so a request about a space that has ended cannot reach
+//! another one.
 
 use crate::thread_numbers::{ServerIndex, ThreadName};
 use alloc::vec::Vec;

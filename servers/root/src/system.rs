@@ -32,8 +32,8 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// A system without servers, served by `roots`, the threads of each processor. Thread numbers below `first` are not root's to
-    /// give away.
+    /// A system without servers, served by `roots`, the threads of each processor. Thread numbers
+    /// below `first` are not root's to give away.
     pub(crate) fn new(frames: Frames, roots: Vec<ThreadId>, first: u32) -> System {
         let numbers = ThreadNumbers::new(first, THREAD_NUMBERS);
         let (spaces, shares) = (Spaces::new(), Shares::new());
@@ -95,7 +95,8 @@ impl System {
         Ok(())
     }
 
-    /// What a message leads to. Whoever is not a thread of a running server's own space gets no answer.
+    /// What a message leads to. Whoever is not a thread of a running server's own space gets no
+    /// answer.
     pub(crate) fn hear(&mut self, request: &Request) -> Outcome {
         if !request.from.is_global() {
             return Outcome::Later;

@@ -1,8 +1,9 @@
 //! Which thread numbers are in use, by whom, and with which version.
 //!
-//! A number is given out again only after all other free ones (first in, first out) and with another version, so that
-//! an id that a client still holds does not soon name somebody else's thread (X.2 rule 5.3 leaves reuse to us). While
-//! fewer than [`SPARE`] are free, new ones are taken: who keeps tables by thread number has none that grow for ever.
+//! A number is given out again only after all other free ones (first in, first out) and with
+//! another version, so that an id that a client still holds does not soon name somebody else's
+//! thread (X.2 rule 5.3 leaves reuse to us). While fewer than [`SPARE`] are free, new ones are
+//! taken: who keeps tables by thread number has none that grow for ever.
 
 use crate::spaces::SpaceName;
 use alloc::collections::VecDeque;
@@ -85,7 +86,8 @@ impl ThreadNumbers {
         }
     }
 
-    /// The space that [`ThreadNumbers::set_space`] noted; `None` also for a name that is not in use.
+    /// The space that [`ThreadNumbers::set_space`] noted; `None` also for a name that is not in
+    /// use.
     pub fn space(&self, name: ThreadName) -> Option<SpaceName> {
         self.owner(name)?;
         self.entries[(name.number - self.first) as usize].space

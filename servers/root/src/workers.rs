@@ -1,12 +1,14 @@
 //! Root's threads. Each processor has two.
 //!
-//! The *front* serves the requests of the servers' threads that live there, at the highest priority: it is interrupted by
-//! nothing but the kernel, so that whoever waits for its lock waits for a running thread. What root knows is under one lock,
-//! [`SYSTEM`], which is held for the short time that notes take, and for calls of the kernel about single threads and spaces.
+//! The *front* serves the requests of the servers' threads that live there, at the highest
+//! priority: it is interrupted by nothing but the kernel, so that whoever waits for its lock waits
+//! for a running thread. What root knows is under one lock, [`SYSTEM`], which is held for the short
+//! time that notes take, and for calls of the kernel about single threads and spaces.
 //!
-//! The *back* does the front's long work, piece by piece, at the priority of the server for which it is done. It takes no
-//! lock and allocates nothing, so it does no harm that it is preempted. When it has done a piece it calls the front, which
-//! looks at its notes and answers with the next one.
+//! The *back* does the front's long work, piece by piece, at the priority of the server for which
+//! it is done. It takes no lock and allocates nothing, so it does no harm that it is preempted.
+//! When it has done a piece it calls the front, which looks at its notes and answers with the next
+//! one.
 
 use crate::job::{Job, Next};
 use crate::piece::{self, Piece};
@@ -30,12 +32,14 @@ const FRONT_STACK: usize = 64 << 10;
 const BACK_STACK: usize = 16 << 10;
 /// Work that a front does itself, in bytes that could be cleared meanwhile.
 const SHORT: u64 = 256 << 10;
-/// How often a front looks whether the lock is free before it lets other threads of its processor run.
+/// How often a front looks whether the lock is free before it lets other threads of its processor
+/// run.
 const PATIENCE: u32 = 1000;
 
 /// What root knows and has.
 static SYSTEM: SpinLock<Option<System>> = SpinLock::new(None);
-/// The piece that each back does. The front writes it while the back waits for it, so the two never meet.
+/// The piece that each back does. The front writes it while the back waits for it, so the two never
+/// meet.
 static PIECES: [SpinLock<Piece>; PROCESSORS] = [const { SpinLock::new(Piece::Pause) }; PROCESSORS];
 
 fn lock() -> SpinGuard<'static, Option<System>> {
@@ -51,8 +55,8 @@ fn lock() -> SpinGuard<'static, Option<System>> {
     }
 }
 
-/// One PAUSE in one place, by which a plugin of the emulator knows polling (docs/src/measuring.md): a copy of the loop for each of
-/// a few rounds, as compilers make it, would count as work.
+/// One PAUSE in one place, by which a plugin of the emulator knows polling (docs/src/measuring.md):
+/// a copy of the loop for each of a few rounds, as compilers make it, would count as work.
 #[inline(never)]
 fn pause() {
     core::hint::spin_loop();
@@ -89,8 +93,8 @@ pub(crate) fn fronts() -> Vec<ThreadId> {
     (0..processors()).map(front_of).collect()
 }
 
-/// Starts the other threads, then all servers, and serves them for ever. Called by root's first thread, which becomes the front
-/// of the first processor.
+/// Starts the other threads, then all servers, and serves them for ever. Called by root's first
+/// thread, which becomes the front of the first processor.
 pub(crate) fn run(system: System) -> ! {
     let servers = system.servers.len();
     *lock() = Some(system);
@@ -137,7 +141,8 @@ fn front() -> ! {
     let mut front = Front::new(utcb::processor_number() as usize);
     let mut received = ipc::wait();
     loop {
-        // An error leaves nothing to answer: the receiver of the last answer was gone or not waiting.
+        // An error leaves nothing to answer: the receiver of the last answer was gone or not
+        // waiting.
         let answer = received.ok().and_then(|message| front.hear(message));
         received = match answer {
             Some((to, message)) => ipc::reply_wait(to, message),

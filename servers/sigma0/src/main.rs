@@ -1,5 +1,5 @@
-//! sigma0: the pager of the root task and the first owner of all physical memory. The kernel maps to it, at its own
-//! address, whatever it touches or gives away.
+//! sigma0: the pager of the root task and the first owner of all physical memory. The kernel maps
+//! to it, at its own address, whatever it touches or gives away.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod physical;
@@ -18,7 +18,8 @@ fn run() -> ! {
     let mut server = server();
     let mut received = ipc::wait();
     loop {
-        // An error leaves nothing to answer: the receiver of the last answer was gone or not waiting.
+        // An error leaves nothing to answer: the receiver of the last answer was gone or not
+        // waiting.
         let answer = received.ok().and_then(|request| Some((request.from, answer(&mut server, request)?)));
         received = match answer {
             Some((client, message)) => ipc::reply_wait(client, message),
@@ -49,7 +50,8 @@ fn set_attributes(fpage: Fpage, attributes: u64) -> bool {
         return true;
     }
     utcb::set_message_register(0, fpage.raw() & !7);
-    // SAFETY: the memory is the client's, sigma0 does not use it; the UTCB pointer is this thread's.
+    // SAFETY: the memory is the client's, sigma0 does not use it; the UTCB pointer is this
+    // thread's.
     unsafe { syscall::memory_control(0, [attributes, 0, 0, 0], utcb::pointer()) == 1 }
 }
 
@@ -76,8 +78,8 @@ fn server() -> Server<'static> {
     Server::new(physical::enlarge(memory), ports, page.root(), kernel, clients())
 }
 
-/// Whom to serve: the word `sigma0=open` on sigma0's command line, or on the kernel's, which passes it on, opens it to
-/// everybody (K13).
+/// Whom to serve: the word `sigma0=open` on sigma0's command line, or on the kernel's, which passes
+/// it on, opens it to everybody (K13).
 fn clients() -> Clients {
     let open = physical::with_boot_info(|info| {
         info.records().any(|record| match record {

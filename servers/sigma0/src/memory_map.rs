@@ -1,4 +1,5 @@
-//! From the memory descriptors of the kernel interface page to the initial states of physical memory (X.2 rule 10.8).
+//! From the memory descriptors of the kernel interface page to the initial states of physical
+//! memory (X.2 rule 10.8).
 
 use crate::pool::{OutOfNodes, Pool, State};
 use x2::ThreadId;
@@ -22,8 +23,9 @@ pub struct Image {
 
 /// Enters what the descriptors say, later ones overriding earlier ones, then the images.
 ///
-/// A page that a descriptor covers only in part counts to it, except when the descriptor offers memory to everybody
-/// (conventional), or when the rest of the page is unavailable and would become available by it.
+/// A page that a descriptor covers only in part counts to it, except when the descriptor offers
+/// memory to everybody (conventional), or when the rest of the page is unavailable and would become
+/// available by it.
 pub fn enter(
     memory: &mut Memory<'_>,
     descriptors: impl Iterator<Item = MemoryDescriptor>,

@@ -12,7 +12,8 @@ use x2::kip as layout;
 const INITIAL_NODES: usize = 4096;
 /// A path for each of 100 separate port ranges.
 const PORT_NODES: usize = 16 * 100;
-/// One node for so many pages of memory: enough unless owners alternate every few pages all over it.
+/// One node for so many pages of memory: enough unless owners alternate every few pages all over
+/// it.
 const PAGES_PER_NODE: u64 = 16;
 
 /// A table that is handed out once.
@@ -51,8 +52,8 @@ pub(crate) fn ports() -> &'static mut [Node] {
     unsafe { &mut *IO_NODES.claim() }
 }
 
-/// Moves the pool to a table in proportion to the machine's memory, taken from that memory. Without a free block large
-/// enough it stays where it is.
+/// Moves the pool to a table in proportion to the machine's memory, taken from that memory. Without
+/// a free block large enough it stays where it is.
 pub(crate) fn enlarge(mut memory: Memory<'static>) -> Memory<'static> {
     let pages = memory.count(|state| state == State::Conventional);
     let bytes = (pages / PAGES_PER_NODE).saturating_mul(size_of::<Node>() as u64);
@@ -63,8 +64,9 @@ pub(crate) fn enlarge(mut memory: Memory<'static>) -> Memory<'static> {
     let Ok(Some(base)) = memory.take_any(order, kip().sigma0()) else { return memory };
     let count = (1usize << order) / size_of::<Node>();
     let table = base as *mut Node;
-    // SAFETY: the pool gave this block to sigma0 and gives it to nobody else; the kernel maps it at its physical address
-    // when it is touched; `base` is page-aligned and not null, and every element is written before the slice exists.
+    // SAFETY: the pool gave this block to sigma0 and gives it to nobody else; the kernel maps it at
+    // its physical address when it is touched; `base` is page-aligned and not null, and every
+    // element is written before the slice exists.
     let nodes = unsafe {
         for index in 0..count {
             table.add(index).write(Node::UNUSED);
@@ -82,8 +84,8 @@ pub(crate) fn with_boot_info<R>(read: impl FnOnce(BootInfo<'_>) -> R) -> Option<
     if address == 0 || !address.is_multiple_of(8) || address >= 1 << 47 {
         return None;
     }
-    // SAFETY: the kernel says that boot info is there, which nobody has been given yet and nothing changes; a header
-    // lies within the first page.
+    // SAFETY: the kernel says that boot info is there, which nobody has been given yet and nothing
+    // changes; a header lies within the first page.
     let header = unsafe { core::slice::from_raw_parts(address as *const u8, x2::boot_info::HEADER_SIZE) };
     let size = BootInfo::announced_size(header)?;
     if size > LARGEST {

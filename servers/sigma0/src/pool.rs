@@ -1,15 +1,18 @@
-//! The state of every unit of a power-of-two address range: a binary trie whose leaves are aligned blocks of one state.
+//! The state of every unit of a power-of-two address range: a binary trie whose leaves are aligned
+//! blocks of one state.
 //!
-//! Requests are fpages, that is aligned blocks too, so each concerns exactly one subtree: a request takes time
-//! proportional to the depth of the trie plus the number of leaves in that subtree. Two equal sibling leaves become one,
-//! so the trie is as small as the states allow. Every inner node knows the largest free block below it, which makes the
-//! search for any block of a size a single descent.
+//! Requests are fpages, that is aligned blocks too, so each concerns exactly one subtree: a request
+//! takes time proportional to the depth of the trie plus the number of leaves in that subtree. Two
+//! equal sibling leaves become one, so the trie is as small as the states allow. Every inner node
+//! knows the largest free block below it, which makes the search for any block of a size a single
+//! descent.
 //!
-//! Page faults come one after the other at neighbouring addresses, so the way to the last unit is remembered: the next one
-//! begins where the ways part, and ends where nothing changes any more above.
+//! Page faults come one after the other at neighbouring addresses, so the way to the last unit is
+//! remembered: the next one begins where the ways part, and ends where nothing changes any more
+//! above.
 //!
-//! Nodes come from a table that the owner of the pool provides; when it is full, requests that would need more are
-//! refused and nothing changes.
+//! Nodes come from a table that the owner of the pool provides; when it is full, requests that
+//! would need more are refused and nothing changes.
 
 use x2::ThreadId;
 
@@ -180,7 +183,8 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         (address >> (TOP as usize - 1 - depth) & 1) as usize
     }
 
-    /// Gives the unit at `address` to `owner` if it is free; cheaper than [`Pool::take`] near the last unit.
+    /// Gives the unit at `address` to `owner` if it is free; cheaper than [`Pool::take`] near the
+    /// last unit.
     pub fn take_unit(&mut self, address: u64, owner: ThreadId) -> Result<(), OutOfNodes> {
         let entry = self.go(address);
         if !matches!(entry, Entry::Leaf(State::Conventional | State::OnRequest)) {
@@ -256,9 +260,9 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         Ok(())
     }
 
-    /// Gives `owner` some conventional block of 2^`order`, never the one at address 0; nothing if there is none. Of the
-    /// fitting free blocks a small one is preferred, of equal ones that with the higher address: low memory is what
-    /// others ask for by address.
+    /// Gives `owner` some conventional block of 2^`order`, never the one at address 0; nothing if
+    /// there is none. Of the fitting free blocks a small one is preferred, of equal ones that with
+    /// the higher address: low memory is what others ask for by address.
     pub fn take_any(&mut self, order: u32, owner: ThreadId) -> Result<Option<u64>, OutOfNodes> {
         if order < UNIT || order > TOP || u32::from(self.largest_of(self.root, 0, TOP)) <= order {
             return Ok(None);
@@ -304,8 +308,8 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         if self.available < nodes { Err(OutOfNodes) } else { Ok(()) }
     }
 
-    /// Replaces the state of every unit in `first ..= last`, whose ends are ends of units. The caller has made sure that
-    /// there are nodes for both ends.
+    /// Replaces the state of every unit in `first ..= last`, whose ends are ends of units. The
+    /// caller has made sure that there are nodes for both ends.
     fn replace(&mut self, first: u64, last: u64, new: &impl Fn(State) -> State) {
         self.way.length = 0;
         self.root = self.replace_below(self.root, 0, TOP, first, last, new);
@@ -349,7 +353,8 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         }
     }
 
-    /// 1 + order of the largest free conventional block that may be given away unasked: not the one at address 0.
+    /// 1 + order of the largest free conventional block that may be given away unasked: not the one
+    /// at address 0.
     fn largest_of(&self, entry: Entry, base: u64, order: u32) -> u8 {
         match entry {
             Entry::Leaf(State::Conventional) if base == 0 && order == UNIT => 0,

@@ -13,7 +13,8 @@ pub type Ports<'a> = Pool<'a, 16, 0>;
 /// Which threads sigma0 serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clients {
-    /// The root task: its first thread, and the threads that it has announced, which count as that thread.
+    /// The root task: its first thread, and the threads that it has announced, which count as that
+    /// thread.
     Root,
     /// Every thread, each for itself.
     Everybody,
@@ -37,17 +38,19 @@ pub enum Answer {
     Done,
 }
 
-/// Extended request (X.2 leaves them to sigma0): MR1 of a message with label -1001 from the root task.
+/// Extended request (X.2 leaves them to sigma0): MR1 of a message with label -1001 from the root
+/// task.
 pub mod extended {
-    /// The original prints its pools; this sigma0 has no console, and prints nothing. Answer: an empty message if MR2 is not 0,
-    /// else none.
+    /// The original prints its pools; this sigma0 has no console, and prints nothing. Answer: an
+    /// empty message if MR2 is not 0, else none.
     pub const DUMP: u64 = 2;
-    /// From now on the thread in MR2 is served as if it were the root task's first thread. Answer: empty message. At
-    /// most [`super::MAX_ANNOUNCED`] threads; MR2 = nil forgets them all.
+    /// From now on the thread in MR2 is served as if it were the root task's first thread. Answer:
+    /// empty message. At most [`super::MAX_ANNOUNCED`] threads; MR2 = nil forgets them all.
     pub const ANNOUNCE_THREAD: u64 = 3;
 }
 
-/// log2 of the bytes of kernel memory that sigma0 recommends to a kernel that leaves the amount to it: 4 MiB.
+/// log2 of the bytes of kernel memory that sigma0 recommends to a kernel that leaves the amount to
+/// it: 4 MiB.
 const RECOMMENDED: u32 = 22;
 
 /// Threads that root can announce.
@@ -76,8 +79,8 @@ impl<'a> Server<'a> {
         Self { memory, ports, root, kernel, clients, announced: [ThreadId::NIL; MAX_ANNOUNCED] }
     }
 
-    /// Answers the message of `from` with `words` = MR1, MR2. Nothing means no answer: the sender is not served, or the
-    /// message is none of the protocol (X.2 rule 12.6).
+    /// Answers the message of `from` with `words` = MR1, MR2. Nothing means no answer: the sender
+    /// is not served, or the message is none of the protocol (X.2 rule 12.6).
     pub fn serve(&mut self, from: ThreadId, tag: MessageTag, words: [u64; 2]) -> Option<Answer> {
         if tag.typed() != 0 || !matches!(tag.untyped(), 2 | 3) {
             return None;
@@ -156,7 +159,8 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// X.2 rule 12.4 c: memory for the kernel itself, which no user will ever get. The base does not matter.
+    /// X.2 rule 12.4 c: memory for the kernel itself, which no user will ever get. The base does
+    /// not matter.
     fn kernel_memory(&mut self, fpage: Fpage) -> Answer {
         let order = if fpage.size_field() == 0 { RECOMMENDED } else { fpage.size_field() };
         let Ok(Some(base)) = self.memory.take_any(order, self.root) else { return Answer::Refused };
@@ -188,8 +192,8 @@ fn give(region: Region, attributes: u64) -> Answer {
     Answer::Map { fpage: Fpage::from_region(region, Rights::ALL), attributes }
 }
 
-/// X.2 rule 12.4 a: takes the block for `client` unless a part of it is unavailable or another thread's. The complete
-/// address space (2^64) never is a block.
+/// X.2 rule 12.4 a: takes the block for `client` unless a part of it is unavailable or another
+/// thread's. The complete address space (2^64) never is a block.
 fn takes<const TOP: u32, const UNIT: u32>(
     pool: &mut Pool<'_, TOP, UNIT>,
     base: u64,

@@ -1,4 +1,5 @@
-//! What the system consists of, for whoever asks (/proc/macadamia) and for the first lines on the console.
+//! What the system consists of, for whoever asks (/proc/macadamia) and for the first lines on the
+//! console.
 
 use crate::processor;
 use alloc::format;
@@ -11,8 +12,8 @@ use rt::root::servers;
 /// The version of everything here.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Lines of a name, a tabulator and what there is to say. `bounce`: how system calls are delivered; `heap`: bytes of the
-/// server's own memory that are used, and all of them.
+/// Lines of a name, a tabulator and what there is to say. `bounce`: how system calls are delivered;
+/// `heap`: bytes of the server's own memory that are used, and all of them.
 pub(crate) fn text(bounce: bool, (used, all): (usize, usize)) -> String {
     let mut text = format!(
         "kernel\tMacadamia {VERSION}, L4 X.2\nprocessor\t{}\nprocessors\t{}\nmemory\t{} KiB\ncalls\t{}\nheap\t{} KiB\t{} KiB\n",

@@ -1,11 +1,12 @@
-//! Bounce mode (K9, U8): the kernel continues a system call in the process itself, at the emulation library, a page of
-//! code that the server maps where no program maps anything.
+//! Bounce mode (K9, U8): the kernel continues a system call in the process itself, at the emulation
+//! library, a page of code that the server maps where no program maps anything.
 //!
-//! The library answers getpid(2) and gettid(2) from a word that the server keeps in the thread's UTCB, with no stack and
-//! no register but RAX, so nothing has to be undone if a signal comes in between; the flags that SYSCALL would have restored
-//! are lost. Everything else it hands on by an undefined instruction where the kernel expects one: that makes the call arrive
-//! here as in exception mode, the registers as the program had them. Each process has the page from its first thread on, so
-//! fork and exec keep it.
+//! The library answers getpid(2) and gettid(2) from a word that the server keeps in the thread's
+//! UTCB, with no stack and no register but RAX, so nothing has to be undone if a signal comes in
+//! between; the flags that SYSCALL would have restored are lost. Everything else it hands on by an
+//! undefined instruction where the kernel expects one: that makes the call arrive here as in
+//! exception mode, the registers as the program had them. Each process has the page from its first
+//! thread on, so fork and exec keep it.
 
 use crate::shared_object;
 use core::arch::naked_asm;
@@ -68,7 +69,8 @@ pub(crate) fn set_ids(thread: ThreadId, pid: u32, tid: u32) {
 }
 
 fn code() -> &'static [u8] {
-    // SAFETY: the program's code is readable, and at least so much follows the entry (more code of this program).
+    // SAFETY: the program's code is readable, and at least so much follows the entry (more code of
+    // this program).
     #[allow(unsafe_code, reason = "the library's code as bytes")]
     unsafe {
         core::slice::from_raw_parts(entry as *const u8, SIZE)

@@ -28,8 +28,8 @@ pub async fn show<M: Machine, D: Driver<M>>(terminal: Arc<Terminal>, driver: &D)
     }
 }
 
-/// Brings what is typed to `terminal`, for ever. With `commands`, the line carries them, too: window sizes and
-/// breaks, as in Telnet.
+/// Brings what is typed to `terminal`, for ever. With `commands`, the line carries them, too:
+/// window sizes and breaks, as in Telnet.
 pub async fn listen<M: Machine, D: Driver<M>>(
     terminal: Arc<Terminal>,
     driver: &D,

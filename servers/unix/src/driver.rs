@@ -24,8 +24,8 @@ use unix_server::options::{Mode, Options};
 /// The worker that serves the system as a whole: the one that has the console.
 const WORKER: usize = 0;
 
-/// The part of the heap that the server began with: so much must be free or to be borrowed for programs without privileges to
-/// get something new, and for all programs.
+/// The part of the heap that the server began with: so much must be free or to be borrowed for
+/// programs without privileges to get something new, and for all programs.
 const LOW_PART: usize = 4;
 const CRITICAL_PART: usize = 8;
 

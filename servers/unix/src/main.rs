@@ -1,5 +1,6 @@
-//! `unix` as a program: the Unix server on the L4 machine. Root starts it with the root file system as the boot module
-//! `image.cpio`; its arguments are those of [`unix_server::options`]. When the command ends, so does the system.
+//! `unix` as a program: the Unix server on the L4 machine. Root starts it with the root file system
+//! as the boot module `image.cpio`; its arguments are those of [`unix_server::options`]. When the
+//! command ends, so does the system.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
@@ -46,12 +47,13 @@ const IMAGE_ROOM: u64 = 0x0600_0000_0000;
 const IMAGE: &str = "image.cpio";
 /// Lowest address that programs may use.
 const LOWEST: u64 = 0x1_0000;
-/// The part of the memory that the server's heap begins with, and how many thirds of the programs' memory it may borrow beyond
-/// that: so all files fit that file systems may have, and programs keep the rest.
+/// The part of the memory that the server's heap begins with, and how many thirds of the programs'
+/// memory it may borrow beyond that: so all files fit that file systems may have, and programs keep
+/// the rest.
 const HEAP_PART: u64 = 8;
 const BORROWED_THIRDS: u64 = 2;
-/// The part of the heap that large allocations leave: half of what is free at least where a request that may fail begins
-/// ([`L4Driver`] refuses others before).
+/// The part of the heap that large allocations leave: half of what is free at least where a request
+/// that may fail begins ([`L4Driver`] refuses others before).
 const KEPT_PART: u64 = 16;
 /// Bytes of the server's heap that a thread of a program may need.
 const HEAP_PER_THREAD: usize = 32 << 10;
@@ -77,7 +79,8 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let (_, arguments) = start_page::read().ok_or(Failure::NoStartPage)?;
     let options = Options::parse(arguments).map_err(|unknown| Failure::Argument(unknown.0))?;
     let begun = system_clock();
-    // The memory that is shared with the console's driver is this server's, too: afterwards there may be none left for it.
+    // The memory that is shared with the console's driver is this server's, too: afterwards there
+    // may be none left for it.
     let port = Port::open();
     let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;

@@ -1,8 +1,9 @@
-//! The server's arguments: `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet] [line=telnet] [time=SECONDS]
-//! [env=NAME=VALUE].. [-- COMMAND ARG..]`.
+//! The server's arguments:
+//! `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet] [line=telnet] [time=SECONDS] [env=NAME=VALUE].. [-- COMMAND ARG..]`.
 //!
-//! Words are separated by blanks. Within a word `\` and what follows stand for one byte: `\n`, `\t`, `\xHH`, or else the
-//! character itself, a blank or a backslash among them. `\e` stands for nothing, so that a word can be empty.
+//! Words are separated by blanks. Within a word `\` and what follows stand for one byte: `\n`,
+//! `\t`, `\xHH`, or else the character itself, a blank or a backslash among them. `\e` stands for
+//! nothing, so that a word can be empty.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,7 +23,8 @@ pub enum Mode {
 pub struct Options {
     /// How system calls are delivered.
     pub mode: Mode,
-    /// On how many processors the server works, the first ones; on all if there are not so many, or none is said.
+    /// On how many processors the server works, the first ones; on all if there are not so many, or
+    /// none is said.
     pub workers: Option<usize>,
     /// Whether system calls are written to the log.
     pub trace: bool,
@@ -30,7 +32,8 @@ pub struct Options {
     pub quiet: bool,
     /// Whether the console says first what has been started.
     pub greet: bool,
-    /// Whether the console's line carries commands beside what is typed ([`crate::console::listen`]).
+    /// Whether the console's line carries commands beside what is typed
+    /// ([`crate::console::listen`]).
     pub commands: bool,
     /// Seconds since 1970-01-01 00:00:00 UTC at the start of the machine.
     pub time: u64,

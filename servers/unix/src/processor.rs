@@ -5,7 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
-/// Bit of leaf 7, EBX: instructions that read and write FS and GS base, which the kernel switches on where they are.
+/// Bit of leaf 7, EBX: instructions that read and write FS and GS base, which the kernel switches
+/// on where they are.
 const FSGSBASE: u32 = 1;
 /// Bit of leaf 1, ECX: XSAVE is switched on.
 const OSXSAVE: u32 = 1 << 27;
@@ -46,7 +47,8 @@ pub(crate) fn name() -> String {
 /// Bit of leaf 1, ECX: the processor has a random source.
 const RDRAND: u32 = 1 << 30;
 
-/// What the processor knows that nobody can predict: its random source where it has one, and its time-stamp counter.
+/// What the processor knows that nobody can predict: its random source where it has one, and its
+/// time-stamp counter.
 pub(crate) fn entropy() -> [u64; 3] {
     let has_source = __cpuid(1).ecx & RDRAND != 0;
     let random = || if has_source { random_word() } else { 0 };
@@ -64,7 +66,8 @@ pub(crate) fn time_stamp() -> u64 {
 #[allow(unsafe_code, reason = "one instruction")]
 fn random_word() -> u64 {
     let word: u64;
-    // SAFETY: the instruction exists, and writes a register and the flags only; without success it writes 0.
+    // SAFETY: the instruction exists, and writes a register and the flags only; without success it
+    // writes 0.
     unsafe { core::arch::asm!("rdrand {}", out(reg) word, options(nomem, nostack)) };
     word
 }

@@ -1,7 +1,7 @@
 //! The random source: ChaCha20 (RFC 8439, section 2.3) as a generator that forgets its past.
 
-/// A generator of random bytes. Each request is answered from blocks of a key that is replaced afterwards, so that what
-/// was given out cannot be computed from the state later.
+/// A generator of random bytes. Each request is answered from blocks of a key that is replaced
+/// afterwards, so that what was given out cannot be computed from the state later.
 pub struct Random {
     key: [u32; 8],
 }

@@ -26,8 +26,8 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// Names a task.
     type Task;
 
-    /// A thread in the address space of `memory`, which it keeps as long as it lives. It does not run yet. `EAGAIN`,
-    /// `ENOMEM`.
+    /// A thread in the address space of `memory`, which it keeps as long as it lives. It does not
+    /// run yet. `EAGAIN`, `ENOMEM`.
     fn create_thread(&self, memory: &Arc<Memory<M>>) -> impl Future<Output = Result<Self::Thread>> + Send;
 
     /// Runs `task` beside all others. `ENOMEM`.
@@ -36,7 +36,8 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// Shows bytes on the console, after those of earlier calls.
     fn show(&self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
 
-    /// Takes bytes that were typed on the console, at least one; waits for them. At most one such future exists.
+    /// Takes bytes that were typed on the console, at least one; waits for them. At most one such
+    /// future exists.
     fn typed(&self, buffer: &mut [u8]) -> impl Future<Output = usize> + Send;
 
     /// Writes a line to the system's log.
@@ -58,7 +59,8 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// Time since the start.
     fn now(&self) -> Duration;
 
-    /// Begins to end the system, after what the console still has to show. `ENOSYS` where that cannot be done.
+    /// Begins to end the system, after what the console still has to show. `ENOSYS` where that
+    /// cannot be done.
     fn end(&self, how: End) -> Result<()> {
         let _ = how;
         Err(Error::ENOSYS)
@@ -88,7 +90,8 @@ pub struct Server<M: Machine, D: Driver<M>> {
     pub(crate) trace: bool,
     /// What was logged last, for programs.
     pub(crate) log: Arc<Log>,
-    /// What the next thread that is started runs, if that is not decided by its registers: the first program.
+    /// What the next thread that is started runs, if that is not decided by its registers: the
+    /// first program.
     pub(crate) first: SpinLock<Option<Command>>,
 }
 

@@ -1,6 +1,7 @@
-//! The shared object that programs find in their memory (AT_SYSINFO_EHDR, the vDSO of Linux): a page that the server maps where
-//! no program maps anything. It has one function, getcpu(2), which reads the number that the kernel keeps in the thread's
-//! UTCB and so needs no call. C libraries use it for sched_getcpu(3). It is there if there are several processors.
+//! The shared object that programs find in their memory (AT_SYSINFO_EHDR, the vDSO of Linux): a
+//! page that the server maps where no program maps anything. It has one function, getcpu(2), which
+//! reads the number that the kernel keeps in the thread's UTCB and so needs no call. C libraries
+//! use it for sched_getcpu(3). It is there if there are several processors.
 //!
 //! A program that sets its own GS base (no C library does) must make the call instead.
 
@@ -79,8 +80,8 @@ fn hash(name: &[u8]) -> u32 {
     })
 }
 
-/// The ELF file: header, two segments (all of it; the dynamic section), a hash table with one chain, one symbol, and its
-/// version, which Go's run-time library does not do without.
+/// The ELF file: header, two segments (all of it; the dynamic section), a hash table with one
+/// chain, one symbol, and its version, which Go's run-time library does not do without.
 fn image() -> Vec<u8> {
     let mut image = Vec::with_capacity(SIZE);
     let half = |values: &[u16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
@@ -99,7 +100,8 @@ fn image() -> Vec<u8> {
         image.extend(words(&[kind, flags]));
         image.extend(longs(&[start, start, start, size, size, if kind == 1 { 0x1000 } else { 8 }]));
     }
-    // DT_SONAME, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SYMENT, DT_VERSYM, DT_VERDEF, DT_VERDEFNUM, DT_NULL.
+    // DT_SONAME, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SYMENT, DT_VERSYM, DT_VERDEF,
+    // DT_VERDEFNUM, DT_NULL.
     image.extend(longs(&[14, OBJECT_NAME.into(), 4, HASH as u64, 5, STRINGS as u64, 6, SYMBOLS as u64]));
     image.extend(longs(&[10, NAMES.len() as u64, 11, 24, 0x6fff_fff0, VERSIONS as u64]));
     image.extend(longs(&[0x6fff_fffc, DEFINITIONS as u64, 0x6fff_fffd, 2, 0, 0]));
@@ -123,7 +125,8 @@ fn image() -> Vec<u8> {
 }
 
 fn code() -> &'static [u8] {
-    // SAFETY: the program's code is readable, and at least so much follows the entry (more code of this program).
+    // SAFETY: the program's code is readable, and at least so much follows the entry (more code of
+    // this program).
     #[allow(unsafe_code, reason = "the function's code as bytes")]
     unsafe {
         core::slice::from_raw_parts(getcpu as *const u8, CODE_SIZE)

@@ -63,7 +63,8 @@ const LOG: DeviceNumber = DeviceNumber { major: 1, minor: 11 };
 const LINE: DeviceNumber = DeviceNumber { major: 4, minor: 64 };
 /// Its node.
 const LINE_PATH: &[u8] = b"/dev/ttyS0";
-/// Exit statuses of a command that is not there, and of one that cannot be executed, as shells have them.
+/// Exit statuses of a command that is not there, and of one that cannot be executed, as shells have
+/// them.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 /// Where a command without a slash is looked for.
@@ -72,7 +73,8 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// Makes the system, with its file systems mounted and without programs.
 ///
 /// # Errors
-/// The root file system cannot be made at all, or memory is short. Damage to the archive is only logged.
+/// The root file system cannot be made at all, or memory is short. Damage to the archive is only
+/// logged.
 pub async fn system<M: Machine, D: Driver<M>>(
     server: &Arc<Server<M, D>>,
     parts: Parts<M>,
@@ -82,7 +84,8 @@ pub async fn system<M: Machine, D: Driver<M>>(
     let memory = Arc::new(ObjectProvider(vm.clone()));
     let options = TmpfsOptions {
         kind: "rootfs",
-        // Each takes somewhat more than a KiB of the server's memory: all together less than half of what files can have.
+        // Each takes somewhat more than a KiB of the server's memory: all together less than half
+        // of what files can have.
         files: (memory_pages.saturating_mul(3) / 2).max(LEAST_FILES),
         mode: Mode::new(0o755),
         ..TmpfsOptions::for_memory(memory_pages)
@@ -135,8 +138,8 @@ async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<
     }
 }
 
-/// Runs `command` as a child of the first process, on the console, and waits for its end: its exit status as a shell
-/// has it (128 and the number of the signal that killed it).
+/// Runs `command` as a child of the first process, on the console, and waits for its end: its exit
+/// status as a shell has it (128 and the number of the signal that killed it).
 ///
 /// # Errors
 /// Memory or threads are short.
@@ -191,7 +194,8 @@ fn status_of(event: ChildEvent) -> u8 {
     }
 }
 
-/// Gives `thread`, of a process without a program, a session, the console, and its program: how it begins to run.
+/// Gives `thread`, of a process without a program, a session, the console, and its program: how it
+/// begins to run.
 pub(crate) async fn execute<M: Machine, D: Driver<M>>(
     server: &Arc<Server<M, D>>,
     thread: &Arc<Thread<M>>,
@@ -219,8 +223,8 @@ pub(crate) async fn execute<M: Machine, D: Driver<M>>(
     }
 }
 
-/// A session of its own, with the console as its terminal and as descriptors 0, 1 and 2. The first process gets no
-/// terminal of its own: it is there for the sessions that it starts.
+/// A session of its own, with the console as its terminal and as descriptors 0, 1 and 2. The first
+/// process gets no terminal of its own: it is there for the sessions that it starts.
 async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
     let pid = thread.pid();
     let mut flags = OpenFlags::READ_WRITE;

@@ -1,5 +1,5 @@
-//! Commands on the console's line, as in Telnet (RFC 854): the size of the window (RFC 1073) and breaks. The emulated
-//! machine's serial port has nothing else that could tell them.
+//! Commands on the console's line, as in Telnet (RFC 854): the size of the window (RFC 1073) and
+//! breaks. The emulated machine's serial port has nothing else that could tell them.
 
 /// The byte before a command; twice it stands for itself.
 const COMMAND: u8 = 255;
@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_left_out() {
-        // Negotiation, another option's, too short, too long, nonsense: the text goes on behind each.
+        // Negotiation, another option's, too short, too long, nonsense: the text goes on behind
+        // each.
         for command in [
             &b"\xff\xfb\x1f"[..],
             b"\xff\xfa\x18\0xterm\xff\xf0",

@@ -53,10 +53,12 @@ pub trait UserThread: unix::thread::UserThread + Sized + 'static {
     /// Names a task.
     type Task;
 
-    /// Which Unix thread it is, said before it runs for the first time: for what the program can find out by itself.
+    /// Which Unix thread it is, said before it runs for the first time: for what the program can
+    /// find out by itself.
     fn set_ids(&self, pid: Pid, tid: Pid);
 
-    /// Lets `calls` serve the thread's system calls that need not wait, from now on. May do nothing.
+    /// Lets `calls` serve the thread's system calls that need not wait, from now on. May do
+    /// nothing.
     fn serve_at_once(&self, calls: impl CallsAtOnce + 'static) {
         let _ = calls;
     }
@@ -71,8 +73,8 @@ pub trait UserThread: unix::thread::UserThread + Sized + 'static {
         let _ = other;
     }
 
-    /// Lets the thread run until it comes back. At most one such future exists at a time; a recall that comes while
-    /// there is none takes effect in the next.
+    /// Lets the thread run until it comes back. At most one such future exists at a time; a recall
+    /// that comes while there is none takes effect in the next.
     fn run(&self, resume: Resume) -> impl Future<Output = Event> + Send;
 }
 
@@ -110,7 +112,8 @@ fn fault_of(vector: u64) -> Option<Fault> {
     })
 }
 
-/// Vector of the exception that the kernel raises when it has no memory for a thread's extended state.
+/// Vector of the exception that the kernel raises when it has no memory for a thread's extended
+/// state.
 const DEVICE_NOT_AVAILABLE: u64 = 7;
 /// Vector of a page fault, for signal frames.
 const PAGE_FAULT: u64 = 14;

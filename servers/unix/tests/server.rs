@@ -30,7 +30,8 @@ enum Step {
     Compute,
 }
 
-/// A program: what it does, by how many times it has run before (in this thread), and how it was resumed.
+/// A program: what it does, by how many times it has run before (in this thread), and how it was
+/// resumed.
 type Script = Arc<dyn Fn(&TestThread, usize, Resume) -> Step + Send + Sync>;
 
 #[derive(Default)]
@@ -420,7 +421,8 @@ fn what_is_typed_arrives() {
 #[test]
 fn a_computing_child_is_recalled_and_killed() {
     let run = run(&["/bin/program"], |thread, run, resume| match (thread.number, run) {
-        // 0 and 1 are the first process's and the command's before it was loaded, 2 the command, 3 its child.
+        // 0 and 1 are the first process's and the command's before it was loaded, 2 the command, 3
+        // its child.
         (2, 0) => thread.call(FORK, &[]),
         (2, 1) => {
             assert_eq!(resume, Resume::Return(3));

@@ -316,8 +316,8 @@ pub(crate) async fn flock<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// A read or write that moves little, to or from a pipe or a device whose bytes are always the same or random, if it need
-/// not wait and sends no signal.
+/// A read or write that moves little, to or from a pipe or a device whose bytes are always the same
+/// or random, if it need not wait and sends no signal.
 pub(crate) fn transfer_at_once<M: Machine>(call: &Call<'_, M>, write: bool) -> Option<Done> {
     const LITTLE: u64 = 4096;
     if call.arg(2) > LITTLE {

@@ -105,7 +105,8 @@ fn limit(value: u32) -> u32 {
     value.max(1)
 }
 
-/// Until when to wait, from argument 3: for how long (FUTEX_WAIT), or until when on the clock that the flags name.
+/// Until when to wait, from argument 3: for how long (FUTEX_WAIT), or until when on the clock that
+/// the flags name.
 async fn deadline<M: Machine>(call: &Call<'_, M>, flags: u32, relative: bool) -> Result<Option<Duration>> {
     let Some(time) = call.time(3).await? else { return Ok(None) };
     let system = call.system();
@@ -114,7 +115,8 @@ async fn deadline<M: Machine>(call: &Call<'_, M>, flags: u32, relative: bool) ->
     clock.deadline(&*system.environment, &system.processes, when).map(Some)
 }
 
-/// Waits for a word to change, until `deadline`. A wait with a time is continued after a signal without a handler.
+/// Waits for a word to change, until `deadline`. A wait with a time is continued after a signal
+/// without a handler.
 pub(crate) async fn wait_until<M: Machine>(
     call: &Call<'_, M>,
     (address, shared): (u64, bool),

@@ -95,7 +95,8 @@ pub(crate) async fn brk<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) async fn madvise<M: Machine>(call: &Call<'_, M>) -> Done {
     let advice = match call.uint(2) {
-        // NORMAL, RANDOM, SEQUENTIAL, MERGEABLE, UNMERGEABLE, HUGEPAGE, NOHUGEPAGE, DONTDUMP, DODUMP, COLD, PAGEOUT.
+        // NORMAL, RANDOM, SEQUENTIAL, MERGEABLE, UNMERGEABLE, HUGEPAGE, NOHUGEPAGE, DONTDUMP,
+        // DODUMP, COLD, PAGEOUT.
         0..=2 | 12..=17 | 20 | 21 => Advice::Hint,
         3 | 22 | 23 => Advice::Want,
         4 | 8 => Advice::Forget,
@@ -124,7 +125,8 @@ pub(crate) async fn msync<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// mincore(2): pages are not taken from programs behind their backs, so what is mapped counts as there.
+/// mincore(2): pages are not taken from programs behind their backs, so what is mapped counts as
+/// there.
 pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.arg(0).is_multiple_of(4096) {
         return Err(Error::EINVAL.into());
@@ -178,7 +180,8 @@ async fn lock_all<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     Ok(0)
 }
 
-/// membarrier(2): what it orders is ordered by every entry to a server already; only asking is supported.
+/// membarrier(2): what it orders is ordered by every entry to a server already; only asking is
+/// supported.
 pub(crate) fn membarrier<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.uint(0) == 0 && call.uint(1) == 0 { Ok(0) } else { Err(Error::EINVAL.into()) }
 }

@@ -29,8 +29,8 @@ use path::Named;
 use process::{change_credentials, optional_id};
 use unix::Error;
 
-/// A call in memory of its own: the task of a thread then has room for a pointer instead of the largest of all calls, and
-/// need not copy so much. The commonest calls do without.
+/// A call in memory of its own: the task of a thread then has room for a pointer instead of the
+/// largest of all calls, and need not copy so much. The commonest calls do without.
 fn boxed<F: Future<Output = Done>>(call: F) -> core::pin::Pin<alloc::boxed::Box<F>> {
     alloc::boxed::Box::pin(call)
 }
@@ -38,7 +38,8 @@ fn boxed<F: Future<Output = Done>>(call: F) -> core::pin::Pin<alloc::boxed::Box<
 /// Makes [`dispatch`] and [`is_served`] of one list.
 macro_rules! table {
     ($call:ident, $number:ident: $($($name:ident)|+ => $work:expr,)*) => {
-        /// Finds and runs the call. What is not here does not exist: `ENOSYS`, and a line in the log.
+        /// Finds and runs the call. What is not here does not exist: `ENOSYS`, and a line in the
+        /// log.
         #[expect(non_upper_case_globals, reason = "calls go by their own names")]
         pub(crate) async fn dispatch<M: Machine>($call: &Call<'_, M>, $number: u64) -> Done {
             match $number {
@@ -329,8 +330,8 @@ table! { call, number:
     capset => boxed(system::capset(call)).await,
 }
 
-/// See [`Linux::call_at_once`](crate::Linux::call_at_once). Calls whose futures can be dropped and begun again, and forms of
-/// others that do nothing unless they can do all.
+/// See [`Linux::call_at_once`](crate::Linux::call_at_once). Calls whose futures can be dropped and
+/// begun again, and forms of others that do nothing unless they can do all.
 #[expect(non_upper_case_globals, reason = "calls go by their own names")]
 pub(crate) fn at_once<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
     match number {
@@ -365,7 +366,8 @@ fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// Whether a call needs no memory of the server's worth mentioning, so that it is served also where that is short.
+/// Whether a call needs no memory of the server's worth mentioning, so that it is served also where
+/// that is short.
 #[expect(non_upper_case_globals, reason = "calls go by their own names")]
 pub(crate) fn needs_little(number: u64) -> bool {
     matches!(

@@ -16,7 +16,8 @@ const PRIVATE: u64 = 0x4_0000;
 const SLAVE: u64 = 0x8_0000;
 const SHARED: u64 = 0x10_0000;
 
-/// The flags of a mount, by their numbers in mount(2) and statfs(2) (where RELATIME and STRICTATIME are others).
+/// The flags of a mount, by their numbers in mount(2) and statfs(2) (where RELATIME and STRICTATIME
+/// are others).
 pub(crate) const FLAGS: [(MountFlags, u64); 6] = [
     (MountFlags::READ_ONLY, 1),
     (MountFlags::NO_SET_ID, 2),

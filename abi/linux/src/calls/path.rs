@@ -1,4 +1,5 @@
-//! Names and attributes: stat, access, directories, links, owners, times, extended attributes, mounts.
+//! Names and attributes: stat, access, directories, links, owners, times, extended attributes,
+//! mounts.
 
 use super::descriptor::file;
 use crate::call::{Call, Done};
@@ -128,8 +129,8 @@ fn mode(bits: u64) -> Mode {
     Mode::new((bits & 0o7777) as u16)
 }
 
-/// The directory and path of an `*at` call whose directory is argument `index`, or of its older form, whose path is
-/// argument `index` itself.
+/// The directory and path of an `*at` call whose directory is argument `index`, or of its older
+/// form, whose path is argument `index` itself.
 async fn place<M: Machine>(
     call: &Call<'_, M>,
     index: usize,
@@ -426,11 +427,13 @@ async fn give<M: Machine>(call: &Call<'_, M>, bytes: &[u8], address: usize) -> D
     Ok(bytes.len() as u64)
 }
 
-/// Access control lists: there are none, so that an access list that only repeats the mode is the mode.
+/// Access control lists: there are none, so that an access list that only repeats the mode is the
+/// mode.
 const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
 
-/// The mode that an access list of owner, group and others stands for. `EOPNOTSUPP` if it says more.
+/// The mode that an access list of owner, group and others stands for. `EOPNOTSUPP` if it says
+/// more.
 fn mode_of_list(list: &[u8]) -> Result<Mode> {
     const VERSION: u32 = 2;
     const TAGS: [(u16, u16); 3] = [(1, 6), (4, 3), (0x20, 0)];

@@ -25,7 +25,8 @@ pub(crate) fn pidfd_open<M: Machine>(call: &Call<'_, M>) -> Done {
     insert(call, PidFile::create(call.system(), id, flags)?, true)
 }
 
-/// The process that the descriptor in an argument stands for. `EBADF` if it is another kind of descriptor.
+/// The process that the descriptor in an argument stands for. `EBADF` if it is another kind of
+/// descriptor.
 pub(crate) fn process_of<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<(ExactPid, OpenFlags)> {
     let file = file(call, index)?;
     let found: Arc<PidFile<M>> = file.object_as().ok_or(Error::EBADF)?;

@@ -203,7 +203,8 @@ pub(crate) async fn setgroups<M: Machine>(call: &Call<'_, M>) -> Done {
     change_credentials(call, |credentials| credentials.set_groups(&groups))
 }
 
-/// Whether `rule` permits the caller to do something to process `pid`: its own process in any case. `EPERM`, `ESRCH`.
+/// Whether `rule` permits the caller to do something to process `pid`: its own process in any case.
+/// `EPERM`, `ESRCH`.
 fn check_target<M: Machine>(
     call: &Call<'_, M>,
     pid: Pid,
@@ -345,7 +346,8 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const GET_CHILD_SUBREAPER: u32 = 37;
     const SET_NO_NEW_PRIVS: u32 = 38;
     const GET_NO_NEW_PRIVS: u32 = 39;
-    // What is asked of these is always the same here: nothing is kept, secured, filtered or measured.
+    // What is asked of these is always the same here: nothing is kept, secured, filtered or
+    // measured.
     const GET_KEEP_CAPABILITIES: u32 = 7;
     const GET_TIMING: u32 = 13;
     const GET_SECCOMP: u32 = 21;

@@ -1,4 +1,5 @@
-//! Scheduling: processors, policies and priorities. Programs may ask for all of it; what they may set is what is so.
+//! Scheduling: processors, policies and priorities. Programs may ask for all of it; what they may
+//! set is what is so.
 
 use super::process::{check_schedule, id};
 use crate::call::{Call, Done};
@@ -46,7 +47,8 @@ pub(crate) async fn sched_setaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// Whether the caller may change how the thread in its first argument is scheduled. `EPERM`, `ESRCH`.
+/// Whether the caller may change how the thread in its first argument is scheduled. `EPERM`,
+/// `ESRCH`.
 fn may_set<M: Machine>(call: &Call<'_, M>) -> Result<()> {
     let tid = thread(call, 0)?;
     let pid = call.table(|table| table.process_of(tid).map(|process| process.pid()))?;
@@ -84,7 +86,8 @@ pub(crate) fn sched_priority_bound<M: Machine>(call: &Call<'_, M>, real_time: u6
     }
 }
 
-/// sched_yield(2): the thread has just been in its server, so others had their chance; now they have another.
+/// sched_yield(2): the thread has just been in its server, so others had their chance; now they
+/// have another.
 pub(crate) async fn sched_yield() -> Done {
     let mut yielded = false;
     core::future::poll_fn(|cx| match core::mem::replace(&mut yielded, true) {
@@ -121,7 +124,8 @@ pub(crate) async fn sched_getattr<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// sched_setattr(2): only the policy that there is (`EPERM` for others) with the nice value as it is.
+/// sched_setattr(2): only the policy that there is (`EPERM` for others) with the nice value as it
+/// is.
 pub(crate) async fn sched_setattr<M: Machine>(call: &Call<'_, M>) -> Done {
     let tid = thread(call, 0)?;
     if call.uint(2) != 0 {

@@ -73,8 +73,8 @@ pub(crate) async fn rt_sigprocmask<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// As [`rt_sigprocmask`], if no signal is pending that a change of the mask could concern, nothing is wrong with the
-/// arguments and the memory is there.
+/// As [`rt_sigprocmask`], if no signal is pending that a change of the mask could concern, nothing
+/// is wrong with the arguments and the memory is there.
 pub(crate) fn rt_sigprocmask_at_once<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
     check_size(call.arg(3)).ok()?;
     let tid = call.tid();

@@ -86,7 +86,8 @@ async fn read_address<M: Machine>(call: &Call<'_, M>, at: u64, length: u32) -> R
     call.memory().read_bytes(at, length).await
 }
 
-/// Returns an address (nothing of it if it is `None`) in the buffer at `at`, whose size is at `length_at`.
+/// Returns an address (nothing of it if it is `None`) in the buffer at `at`, whose size is at
+/// `length_at`.
 async fn give_address<M: Machine>(
     call: &Call<'_, M>,
     address: Option<&UnixAddress>,
@@ -427,8 +428,8 @@ const SEND_BUFFER_FORCE: u32 = 32;
 const RECEIVE_BUFFER_FORCE: u32 = 33;
 const PROTOCOL: u32 = 38;
 const DOMAIN: u32 = 39;
-/// Booleans that do nothing to these sockets, on Linux neither, but can be read back: DEBUG, REUSEADDR, DONTROUTE,
-/// BROADCAST, KEEPALIVE, OOBINLINE, REUSEPORT.
+/// Booleans that do nothing to these sockets, on Linux neither, but can be read back: DEBUG,
+/// REUSEADDR, DONTROUTE, BROADCAST, KEEPALIVE, OOBINLINE, REUSEPORT.
 const WITHOUT_EFFECT: [u32; 7] = [1, 2, 5, 6, 9, 10, 15];
 
 pub(crate) async fn setsockopt<M: Machine>(call: &Call<'_, M>) -> Done {

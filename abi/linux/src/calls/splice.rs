@@ -113,7 +113,8 @@ pub(crate) async fn tee<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(copied as u64)
 }
 
-/// vmsplice(2): a writev to a pipe, or a readv from one; pages are copied, as the manual page allows.
+/// vmsplice(2): a writev to a pipe, or a readv from one; pages are copied, as the manual page
+/// allows.
 pub(crate) async fn vmsplice<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.uint(3) & !FLAGS != 0 {
         return Err(Error::EINVAL.into());

@@ -123,7 +123,8 @@ pub(crate) async fn syslog<M: Machine>(call: &Call<'_, M>) -> Done {
     }
 }
 
-/// vhangup(2): the terminal of the caller's session is as if its line had been cut. `EPERM` without privilege.
+/// vhangup(2): the terminal of the caller's session is as if its line had been cut. `EPERM` without
+/// privilege.
 pub(crate) fn vhangup<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.thread.credentials().is_privileged() {
         return Err(Error::EPERM.into());

@@ -97,7 +97,8 @@ pub(crate) async fn time<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(seconds)
 }
 
-/// Sleeps until `deadline`; interrupted, it can be continued, and what is left is written to `remaining`.
+/// Sleeps until `deadline`; interrupted, it can be continued, and what is left is written to
+/// `remaining`.
 pub(crate) async fn sleep<M: Machine>(
     call: &Call<'_, M>,
     clock: Clock,

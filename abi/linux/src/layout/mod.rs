@@ -66,7 +66,8 @@ impl<const N: usize> Default for Writer<N> {
     }
 }
 
-/// Reads fields of a structure. A field beyond its end is `EINVAL`, which callers rule out by its size.
+/// Reads fields of a structure. A field beyond its end is `EINVAL`, which callers rule out by its
+/// size.
 pub trait Fields {
     /// `N` bytes at `at`.
     fn field<const N: usize>(&self, at: usize) -> Result<[u8; N]>;

@@ -200,8 +200,8 @@ pub fn to_descriptor_information(information: &SignalInformation) -> [u8; 128] {
     .done()
 }
 
-/// A siginfo_t that a program made, for rt_sigqueueinfo: `EPERM` if it claims to come from the system, or from kill
-/// for another process.
+/// A siginfo_t that a program made, for rt_sigqueueinfo: `EPERM` if it claims to come from the
+/// system, or from kill for another process.
 pub fn information(signal: Signal, bytes: &[u8; 128], to_self: bool) -> Result<SignalInformation> {
     let code = bytes.i32_at(8)?;
     if (code >= 0 || code == SI_TKILL) && !to_self {
@@ -239,8 +239,8 @@ pub struct BuiltFrame {
     pub state: ThreadState,
 }
 
-/// Lays out the frame for `frame` on the stack of a thread in `state`, with extended state `extended` in XSAVE's
-/// standard format. `EFAULT` if there is no room or no restorer.
+/// Lays out the frame for `frame` on the stack of a thread in `state`, with extended state
+/// `extended` in XSAVE's standard format. `EFAULT` if there is no room or no restorer.
 pub fn build_frame(
     frame: &Frame,
     state: &ThreadState,
@@ -392,8 +392,8 @@ pub fn read_context(bytes: &[u8; CONTEXT_SIZE], current: &ThreadState) -> Result
     })
 }
 
-/// The size of the extended state that a frame holds, by its first 512 bytes, if that is `expected` or the legacy
-/// part alone.
+/// The size of the extended state that a frame holds, by its first 512 bytes, if that is `expected`
+/// or the legacy part alone.
 pub fn extended_size(legacy: &[u8; LEGACY_SIZE], expected: usize) -> usize {
     let magic = legacy.u32_at(SOFTWARE_AREA) == Ok(MAGIC_START);
     let size = legacy.u32_at(SOFTWARE_AREA + 16).unwrap_or(0) as usize;

@@ -1,4 +1,5 @@
-//! Addresses of the Unix domain, message headers, control messages, credentials and the options of sockets.
+//! Addresses of the Unix domain, message headers, control messages, credentials and the options of
+//! sockets.
 
 use super::{Fields, Writer};
 use alloc::vec::Vec;
@@ -13,8 +14,8 @@ pub const ADDRESS_MAXIMUM: usize = 128;
 /// Bytes of sun_path.
 const PATH_SIZE: usize = 108;
 
-/// A socket type without its flags: `EINVAL` if there is none of that number, `ESOCKTNOSUPPORT` if the Unix domain has
-/// none.
+/// A socket type without its flags: `EINVAL` if there is none of that number, `ESOCKTNOSUPPORT` if
+/// the Unix domain has none.
 pub fn socket_type(number: u32) -> Result<SocketType> {
     match number {
         1 => Ok(SocketType::Stream),
@@ -35,7 +36,8 @@ pub fn to_socket_type(kind: SocketType) -> u32 {
     }
 }
 
-/// struct sockaddr_un of this length. `EINVAL` if it is too short or too long, or of another family.
+/// struct sockaddr_un of this length. `EINVAL` if it is too short or too long, or of another
+/// family.
 pub fn address(bytes: &[u8]) -> Result<UnixAddress> {
     if bytes.len() > 2 + PATH_SIZE || bytes.u16_at(0)? != FAMILY_UNIX {
         return Err(Error::EINVAL);
@@ -119,7 +121,8 @@ pub struct Control {
     pub credentials: Option<PeerCredentials>,
 }
 
-/// Control messages to send. `EINVAL` if they are malformed or of an unknown type; those of other levels are ignored.
+/// Control messages to send. `EINVAL` if they are malformed or of an unknown type; those of other
+/// levels are ignored.
 pub fn control(mut bytes: &[u8]) -> Result<Control> {
     let mut control = Control::default();
     while bytes.len() >= CONTROL_HEADER {
@@ -203,8 +206,8 @@ impl ControlWriter {
     }
 }
 
-/// A time-out (struct timeval): 0 is none. `EDOM` if its microseconds are not below one second; a negative one is over
-/// at once.
+/// A time-out (struct timeval): 0 is none. `EDOM` if its microseconds are not below one second; a
+/// negative one is over at once.
 pub fn timeout(bytes: &[u8; 16]) -> Result<Option<Duration>> {
     let (seconds, microseconds) = (bytes.i64_at(0)?, bytes.i64_at(8)?);
     if !(0..1_000_000).contains(&microseconds) {

@@ -206,7 +206,8 @@ mod tests {
     fn settings_survive() {
         let mut settings = Settings::default();
         let bytes = to_termios(&settings);
-        // What Linux shows of a new terminal: icrnl ixon iutf8, opost onlcr, 38400 cs8 cread, isig icanon echo...
+        // What Linux shows of a new terminal: icrnl ixon iutf8, opost onlcr, 38400 cs8 cread, isig
+        // icanon echo...
         assert_eq!((bytes.u32_at(0), bytes.u32_at(4)), (Ok(0o42400), Ok(0o5)));
         assert_eq!((bytes.u32_at(8), bytes.u32_at(12)), (Ok(0o277), Ok(0o105073)));
         assert_eq!((bytes[17], bytes[17 + 2], bytes[17 + 6]), (3, 0x7f, 1));

@@ -5,7 +5,8 @@ use core::time::Duration;
 use unix::timer::Setting;
 use unix::{Error, Result};
 
-/// A timespec as a duration: `EINVAL` if it is negative or its nanoseconds are not below one second.
+/// A timespec as a duration: `EINVAL` if it is negative or its nanoseconds are not below one
+/// second.
 pub fn timespec(bytes: &[u8]) -> Result<Duration> {
     let (seconds, nanoseconds) = (bytes.i64_at(0)?, bytes.i64_at(8)?);
     let seconds = u64::try_from(seconds).map_err(|_| Error::EINVAL)?;
@@ -13,7 +14,8 @@ pub fn timespec(bytes: &[u8]) -> Result<Duration> {
     if nanoseconds >= 1_000_000_000 { Err(Error::EINVAL) } else { Ok(Duration::new(seconds, nanoseconds)) }
 }
 
-/// A timeval as a duration: `EINVAL` if it is negative or its microseconds are not below one second.
+/// A timeval as a duration: `EINVAL` if it is negative or its microseconds are not below one
+/// second.
 pub fn timeval(bytes: &[u8]) -> Result<Duration> {
     let (seconds, microseconds) = (bytes.i64_at(0)?, bytes.i64_at(8)?);
     let seconds = u64::try_from(seconds).map_err(|_| Error::EINVAL)?;
@@ -50,7 +52,8 @@ pub fn itimerval(bytes: &[u8; 32]) -> Result<Setting> {
     Ok(Setting { interval: timeval(&bytes[..16])?, value: timeval(&bytes[16..])? })
 }
 
-/// As an itimerval; what is left of a microsecond counts as one, so that a timer that is set never shows zero.
+/// As an itimerval; what is left of a microsecond counts as one, so that a timer that is set never
+/// shows zero.
 pub fn to_itimerval(setting: Setting) -> [u8; 32] {
     let value = setting.value.saturating_add(Duration::from_nanos(999));
     Writer::new().bytes(0, &to_timeval(setting.interval)).bytes(16, &to_timeval(value)).done()

@@ -1,4 +1,5 @@
-//! What the commonest calls cost: allocations, which must not be, and, as far as the machine tells, time.
+//! What the commonest calls cost: allocations, which must not be, and, as far as the machine tells,
+//! time.
 
 use crate::run_in;
 use crate::world::{DATA, Program, World};
@@ -51,7 +52,8 @@ async fn cost(p: &mut Program, number: u64, arguments: &[u64], expected: i64) ->
     (cost.0 as f64 / f64::from(TIMES), cost.1 as f64 / f64::from(TIMES))
 }
 
-/// Run with `--nocapture` for the figures (relative ones: this is a simulated machine without optimisation).
+/// Run with `--nocapture` for the figures (relative ones: this is a simulated machine without
+/// optimisation).
 #[test]
 fn common_calls_do_not_allocate() {
     let world = World::new();

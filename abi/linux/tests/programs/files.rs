@@ -1,4 +1,5 @@
-//! Mounts, memory files, splices, processes by descriptor, notifications: what programs see of them.
+//! Mounts, memory files, splices, processes by descriptor, notifications: what programs see of
+//! them.
 
 use crate::world::{DATA, World};
 use crate::{EAGAIN, bytes, run, run_in};

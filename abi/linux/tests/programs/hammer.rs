@@ -1,5 +1,6 @@
-//! Random system calls by processes without rights, with arguments that are hostile or nearly right: whatever becomes of
-//! them, the others go on, everything that they had comes back, and no call keeps the server for itself.
+//! Random system calls by processes without rights, with arguments that are hostile or nearly
+//! right: whatever becomes of them, the others go on, everything that they had comes back, and no
+//! call keeps the server for itself.
 //!
 //! `HAMMER=SEED` runs one seed alone and shows each call before it is made.
 
@@ -83,7 +84,8 @@ const EXIT: u64 = 60;
 const EXIT_GROUP: u64 = 231;
 const SIGRETURN: u64 = 15;
 const EXECVE: u64 = 59;
-/// Calls after which a process is not what it was: made rarely, so that it lives long enough for the others.
+/// Calls after which a process is not what it was: made rarely, so that it lives long enough for
+/// the others.
 const DEADLY: &[u64] =
     &[EXIT, EXIT_GROUP, SIGRETURN, EXECVE, 322, 62, 200, 234, 129, 297, 424, 34, 130, RESTART];
 /// Calls by which processes multiply.
@@ -188,7 +190,8 @@ async fn hammer(p: &mut Program, seed: u64, calls: Rc<Cell<u64>>, show: bool) ->
     p.exit(0).await
 }
 
-/// Makes the child of a seed what it is to be: a user without rights in a directory of its own, with limits.
+/// Makes the child of a seed what it is to be: a user without rights in a directory of its own,
+/// with limits.
 async fn confine(p: &mut Program) -> Result<(), Gone> {
     p.handle(14, 0, |_| Box::pin(async { Ok(()) })).await?;
     // Processes, file size, core; and what a process may have of the rest.
@@ -249,7 +252,8 @@ fn run_seeds(frames: u32, seeds: impl Iterator<Item = u64> + Clone + 'static, ca
     });
 }
 
-/// Waits until no child is left. Whoever has not ended when all calls are made may wait for ever: it has some seconds.
+/// Waits until no child is left. Whoever has not ended when all calls are made may wait for ever:
+/// it has some seconds.
 async fn reap_all(p: &mut Program, seed: u64, left: &Cell<u64>) -> Result<(), Gone> {
     let mut patience = 0;
     let mut last = left.get();

@@ -21,7 +21,8 @@ fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Runs `main` and demands that it reached its end, that nobody is left, and that no memory or thread is.
+/// Runs `main` and demands that it reached its end, that nobody is left, and that no memory or
+/// thread is.
 fn run(main: impl AsyncFn(&mut Program) -> Result<(), world::Gone> + 'static) -> Rc<World> {
     let world = World::new();
     run_in(&world, main);
@@ -291,7 +292,8 @@ fn many_processes_leave_nothing_behind() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(60))]
 
-    /// Whatever a program asks for, the system goes on and the program gets an answer, a signal or its end.
+    /// Whatever a program asks for, the system goes on and the program gets an answer, a signal or
+    /// its end.
     #[test]
     fn hostile_calls(calls in proptest::collection::vec((0u64..460, proptest::array::uniform6(0usize..12)), 1..40)) {
         const VALUES: [u64; 12] =
@@ -306,7 +308,8 @@ proptest::proptest! {
                     // An end, should nothing else bring one.
                     assert_eq!(p.call(37, &[5]).await?, 0);
                     for (number, arguments) in calls {
-                        // Not what makes threads whose code the test does not have, or takes the test's own alarm.
+                        // Not what makes threads whose code the test does not have, or takes the
+                        // test's own alarm.
                         if matches!(number, 13 | 15 | 37 | 38 | 56 | 57 | 58 | 435) {
                             continue;
                         }

@@ -116,7 +116,8 @@ fn who_takes_all_memory_ends_whatever_it_waits_for() {
     let world = world();
     run_in(&world, async |p| {
         for _ in 0..3 {
-            // Its thread at its end has a word to clear in a page that is not there yet: that waits for nothing either.
+            // Its thread at its end has a word to clear in a page that is not there yet: that waits
+            // for nothing either.
             let child = p
                 .fork(|p| {
                     Box::pin(async move {
@@ -291,7 +292,8 @@ fn what_processes_count_for() {
                 assert_eq!(score(p, "self").await?, 0);
                 assert_eq!(wish(p, " 500\n").await?, 5);
                 assert!(score(p, "self").await? > 1300);
-                // Who has lost the privilege to lower it can raise it, and come back to what it was when that was lost.
+                // Who has lost the privilege to lower it can raise it, and come back to what it was
+                // when that was lost.
                 assert_eq!(p.call(105, &[1000]).await?, 0);
                 // Its files are the superuser's until it says again that it may be looked at.
                 let path = p.string(DATA + 0x100, "/proc/self/oom_score_adj").await?;

@@ -1,8 +1,9 @@
-//! A system on the simulated machine whose programs are Rust functions: they make system calls, touch memory, fork,
-//! exec and handle signals as compiled programs do, but their instructions are not executed.
+//! A system on the simulated machine whose programs are Rust functions: they make system calls,
+//! touch memory, fork, exec and handle signals as compiled programs do, but their instructions are
+//! not executed.
 //!
-//! An address of code stands for a function ([`World::code`]). A thread runs the function that its instruction
-//! pointer names: at its start, after exec, and when a signal handler is entered.
+//! An address of code stands for a function ([`World::code`]). A thread runs the function that its
+//! instruction pointer names: at its start, after exec, and when a signal handler is entered.
 
 use abi_linux::{Linux, Next, Processor, Registers, Request};
 use mach::machine::simulated::{Executor, Simulated};
@@ -437,7 +438,8 @@ impl Program {
         Ok(())
     }
 
-    /// Runs handlers until the program is where `state` was, or where that is to be made again (`true`).
+    /// Runs handlers until the program is where `state` was, or where that is to be made again
+    /// (`true`).
     fn settle(&mut self, expected: u64) -> Pin<Box<dyn Future<Output = Result<bool, Gone>> + '_>> {
         Box::pin(async move {
             loop {
@@ -451,7 +453,8 @@ impl Program {
                             continue;
                         };
                         code(self).await?;
-                        // The handler's return instruction takes the restorer's address off the stack.
+                        // The handler's return instruction takes the restorer's address off the
+                        // stack.
                         self.state.rsp += 8;
                         self.state.rax = 15;
                         let next = self.world.clone().linux_call(self).await;
@@ -464,7 +467,8 @@ impl Program {
 
     /// Comes to its server if that has called for it.
     pub(crate) async fn check_recall(&mut self) -> Result<(), Gone> {
-        // Every thread of the tests is a `TestThread`; recalls are noticed by state alone: leaving is idempotent.
+        // Every thread of the tests is a `TestThread`; recalls are noticed by state alone: leaving
+        // is idempotent.
         let expected = self.state.rip;
         let tid = self.thread.tid();
         self.world.system.processes.with(|table| table.enter(tid));

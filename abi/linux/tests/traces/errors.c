@@ -1,5 +1,5 @@
-// Calls at the edges of what they accept: what Linux answers is what has to be answered. Nothing here changes anything
-// outside the directory in which it runs.
+// Calls at the edges of what they accept: what Linux answers is what has to be answered. Nothing
+// here changes anything outside the directory in which it runs.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

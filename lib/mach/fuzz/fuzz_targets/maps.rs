@@ -1,5 +1,5 @@
-//! Any bytes are a sequence of map operations; the first byte says how much memory there is, whether there is swap, and
-//! whether pages are large wherever they can be.
+//! Any bytes are a sequence of map operations; the first byte says how much memory there is,
+//! whether there is swap, and whether pages are large wherever they can be.
 #![no_main]
 
 #[path = "../../tests/model/contents.rs"]

@@ -8,7 +8,8 @@ pub const MAX_ORDER: u32 = 18;
 const NIL: u32 = u32::MAX;
 const NOT_FREE: u8 = u8::MAX;
 
-/// What is known of a frame: `order` is set in the first frame of a free block only, which is then also linked.
+/// What is known of a frame: `order` is set in the first frame of a free block only, which is then
+/// also linked.
 #[derive(Clone, Copy)]
 struct Link {
     next: u32,
@@ -24,7 +25,8 @@ pub struct Buddy {
 }
 
 impl Buddy {
-    /// An allocator for frame numbers below `limit`, all in use. `None` if there is no memory for it.
+    /// An allocator for frame numbers below `limit`, all in use. `None` if there is no memory for
+    /// it.
     pub fn new(limit: u32) -> Option<Self> {
         let mut links = Vec::new();
         links.try_reserve_exact(limit as usize).ok()?;

@@ -4,9 +4,10 @@
 //! is a parameter of every type of the library, never a trait object, so a page costs no indirect
 //! call.
 //!
-//! Two things keep the library free of page tables (Darwin thesis 11.1): a translation may be thrown away by the
-//! machine at any time (the next access faults, and the map has all it takes to answer), and rights to a *frame* can
-//! be revoked in every address space at once ([`Machine::frames_protect`]), so no list of a page's mappings is kept.
+//! Two things keep the library free of page tables (Darwin thesis 11.1): a translation may be
+//! thrown away by the machine at any time (the next access faults, and the map has all it takes to
+//! answer), and rights to a *frame* can be revoked in every address space at once
+//! ([`Machine::frames_protect`]), so no list of a page's mappings is kept.
 
 pub mod buddy;
 #[cfg(any(test, feature = "simulated"))]
@@ -70,8 +71,8 @@ pub enum Caching {
 
 /// The number of a base-size page of memory that the machine has given to the library.
 ///
-/// Numbers are dense enough to index an array of [`Machine::frame_limit`] elements. Neighbouring numbers are
-/// neighbouring memory, and a number's alignment is the memory's.
+/// Numbers are dense enough to index an array of [`Machine::frame_limit`] elements. Neighbouring
+/// numbers are neighbouring memory, and a number's alignment is the memory's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frame(pub u32);
 
@@ -84,10 +85,12 @@ pub enum PhysicalPage {
     Device(u64, Caching),
 }
 
-/// One change of an address space's translation. Addresses and lengths are multiples of [`PAGE_SIZE`].
+/// One change of an address space's translation. Addresses and lengths are multiples of
+/// [`PAGE_SIZE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PmapChange {
-    /// Maps one page of 2^`shift` bytes, in place of whatever was mapped there. Both sides are aligned to its size.
+    /// Maps one page of 2^`shift` bytes, in place of whatever was mapped there. Both sides are
+    /// aligned to its size.
     Enter {
         /// First virtual address.
         address: u64,
@@ -116,14 +119,16 @@ pub enum PmapChange {
     },
 }
 
-/// An [`PmapChange::Enter`] found no kernel memory. Changes before `index` are done, those from it on are not.
+/// An [`PmapChange::Enter`] found no kernel memory. Changes before `index` are done, those from it
+/// on are not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PmapFull {
     /// The change that failed.
     pub index: usize,
 }
 
-/// The machine. All methods without a future are short and do not block: they may be called in spin sections.
+/// The machine. All methods without a future are short and do not block: they may be called in spin
+/// sections.
 pub trait Machine: Send + Sync + Sized + 'static {
     /// An address space's translation.
     type Pmap: Send + Sync;
@@ -140,8 +145,8 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// A new, empty address space.
     fn pmap_create(&self) -> impl Future<Output = KernResult<Self::Pmap>> + Send;
 
-    /// Ends an address space and every translation in it. Its threads are gone already. Cannot fail; what takes time
-    /// is done behind the caller's back.
+    /// Ends an address space and every translation in it. Its threads are gone already. Cannot
+    /// fail; what takes time is done behind the caller's back.
     fn pmap_destroy(&self, pmap: Self::Pmap);
 
     /// The name of the address space.
@@ -149,11 +154,12 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     /// Makes the changes in order, in as few kernel entries as the machine can.
     ///
-    /// Only [`PmapChange::Enter`] can fail. The machine may revoke more than asked (a large page that cannot be split
-    /// is unmapped whole, K4).
+    /// Only [`PmapChange::Enter`] can fail. The machine may revoke more than asked (a large page
+    /// that cannot be split is unmapped whole, K4).
     fn pmap_change(&self, pmap: &Self::Pmap, changes: &[PmapChange]) -> Result<(), PmapFull>;
 
-    /// Reads and clears the status of the pages mapped at `addresses`; one answer each, empty where nothing is mapped.
+    /// Reads and clears the status of the pages mapped at `addresses`; one answer each, empty where
+    /// nothing is mapped.
     fn pmap_query(&self, pmap: &Self::Pmap, addresses: &[u64], status: &mut [PageStatus]);
 
     // Frames
@@ -167,8 +173,8 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// A run of 2^`order` frames aligned to its size, contents undefined, or `None`.
     fn allocate_frames(&self, order: u32) -> Option<Frame>;
 
-    /// Gives back a run of 2^`order` aligned frames. They need not have been allocated as one run, and are mapped
-    /// nowhere.
+    /// Gives back a run of 2^`order` aligned frames. They need not have been allocated as one run,
+    /// and are mapped nowhere.
     fn release_frames(&self, first: Frame, order: u32);
 
     /// Clears a frame.
@@ -189,14 +195,15 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// Atomically replaces the aligned word at `offset` if it is `current`; the old value tells.
     fn compare_exchange_u32(&self, frame: Frame, offset: usize, current: u32, new: u32) -> Result<u32, u32>;
 
-    /// Takes the rights outside `protection` from every mapping of these frames, in every address space.
+    /// Takes the rights outside `protection` from every mapping of these frames, in every address
+    /// space.
     fn frames_protect(&self, frames: &[Frame], protection: Protection);
 
     /// Reads and clears the status of these frames over all address spaces.
     fn frames_status(&self, frames: &[Frame], status: &mut [PageStatus]);
 
-    /// Sets aside `bytes` of the server's own memory for a structure about to be made; false when its limit is
-    /// reached. What is granted here the allocator must be able to deliver.
+    /// Sets aside `bytes` of the server's own memory for a structure about to be made; false when
+    /// its limit is reached. What is granted here the allocator must be able to deliver.
     fn reserve_memory(&self, bytes: usize) -> bool;
 
     /// Gives back what [`reserve_memory`](Self::reserve_memory) granted.
@@ -204,15 +211,15 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     // Threads
 
-    /// A new thread in an address space, stopped, with all registers zero. `Terminated` if the space is gone. A future
-    /// dropped before its end leaves no thread behind.
+    /// A new thread in an address space, stopped, with all registers zero. `Terminated` if the
+    /// space is gone. A future dropped before its end leaves no thread behind.
     fn thread_create(&self, space: &Self::Space) -> impl Future<Output = KernResult<Self::Thread>> + Send;
 
     /// Ends a thread wherever it is. Cannot fail; what takes time is done behind the caller's back.
     fn thread_destroy(&self, thread: Self::Thread);
 
-    /// Stops a thread: when this is done it executes no user instruction and its state can be read and written
-    /// (K15 recall).
+    /// Stops a thread: when this is done it executes no user instruction and its state can be read
+    /// and written (K15 recall).
     fn thread_stop(&self, thread: &Self::Thread) -> impl Future<Output = KernResult> + Send;
 
     /// Lets a stopped thread run.
@@ -221,16 +228,16 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// The integer state of a stopped thread.
     fn thread_state(&self, thread: &Self::Thread) -> impl Future<Output = KernResult<ThreadState>> + Send;
 
-    /// Replaces the integer state of a stopped thread. A state that would give the thread privileges is
-    /// `InvalidArgument`.
+    /// Replaces the integer state of a stopped thread. A state that would give the thread
+    /// privileges is `InvalidArgument`.
     fn thread_set_state(
         &self,
         thread: &Self::Thread,
         state: &ThreadState,
     ) -> impl Future<Output = KernResult> + Send;
 
-    /// Sets the thread's priority in the machine, 0 (least) to 255, and its time slice in microseconds (0: none, it
-    /// runs until it blocks).
+    /// Sets the thread's priority in the machine, 0 (least) to 255, and its time slice in
+    /// microseconds (0: none, it runs until it blocks).
     fn thread_set_priority(
         &self,
         thread: &Self::Thread,

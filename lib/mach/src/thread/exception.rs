@@ -46,8 +46,8 @@ pub enum Handled {
     Pass,
 }
 
-/// Who handles exceptions of a thread or task. The thread is stopped, and its state may be read and written, until the
-/// answer.
+/// Who handles exceptions of a thread or task. The thread is stopped, and its state may be read and
+/// written, until the answer.
 pub trait ExceptionHandler<M: Machine>: Send + Sync {
     /// Handles one exception. The future may be dropped at any await, when the thread dies.
     fn raise<'a>(&'a self, thread: &'a Arc<Thread<M>>, exception: Exception) -> BoxFuture<'a, Handled>;

@@ -1,9 +1,10 @@
 //! Threads: what runs in a task.
 //!
-//! A thread is one thread of the machine. It runs when neither it nor its task is suspended. What is wanted (the
-//! counts) and what is so (the machine's thread) are kept apart: an operation changes the counts at once and then brings
-//! the machine's thread in line. An operation dropped in between has changed the counts; the next operation on the
-//! thread finishes the work. Ending a thread takes no await.
+//! A thread is one thread of the machine. It runs when neither it nor its task is suspended. What
+//! is wanted (the counts) and what is so (the machine's thread) are kept apart: an operation
+//! changes the counts at once and then brings the machine's thread in line. An operation dropped in
+//! between has changed the counts; the next operation on the thread finishes the work. Ending a
+//! thread takes no await.
 
 mod exception;
 mod schedule;
@@ -77,7 +78,8 @@ pub struct ThreadInfo {
     pub processor: usize,
 }
 
-/// Destroys the machine's thread of a dead thread when an operation that kept it ends, however it ends.
+/// Destroys the machine's thread of a dead thread when an operation that kept it ends, however it
+/// ends.
 struct Reaper<'a, M: Machine>(&'a Thread<M>);
 
 impl<M: Machine> Drop for Reaper<'_, M> {
@@ -174,9 +176,11 @@ impl<M: Machine> Thread<M> {
         self.apply().await
     }
 
-    /// Ends the thread. Nothing of it runs any more; operations that are under way end with `Terminated`.
+    /// Ends the thread. Nothing of it runs any more; operations that are under way end with
+    /// `Terminated`.
     pub fn terminate(&self) {
-        // SeqCst: an operation that holds the machine's thread now looks at this after it let go, and ends it.
+        // SeqCst: an operation that holds the machine's thread now looks at this after it let go,
+        // and ends it.
         let first = self.alive.swap(false, Ordering::SeqCst);
         if let Some(task) = self.task.upgrade().filter(|_| first) {
             task.forget_thread(self.id);
@@ -237,7 +241,8 @@ impl<M: Machine> Thread<M> {
     /// Sets how the thread is scheduled, and its base level.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: no such level. `NoAccess`: more urgent than its processor set allows.
+    /// `Terminated`. `InvalidArgument`: no such level. `NoAccess`: more urgent than its processor
+    /// set allows.
     pub async fn set_policy(&self, policy: Policy, base: u8) -> KernResult {
         self.check_alive()?;
         {
@@ -268,7 +273,8 @@ impl<M: Machine> Thread<M> {
         self.apply().await
     }
 
-    /// Moves the thread to another processor of its set if it has `processor` and the set has lost that.
+    /// Moves the thread to another processor of its set if it has `processor` and the set has lost
+    /// that.
     pub(crate) async fn leave_processor(&self, processor: usize, set: &Arc<ProcessorSet<M>>) -> KernResult {
         {
             let mut wanted = self.wanted.lock();
@@ -306,8 +312,9 @@ impl<M: Machine> Thread<M> {
         let _old = core::mem::replace(&mut self.wanted.lock().handler, handler);
     }
 
-    /// Hands an exception of this thread to its handler, then to its task's, then to the host's. If none handles it,
-    /// the task is terminated. The machine keeps the thread stopped meanwhile; the caller lets it go on after `Ok`.
+    /// Hands an exception of this thread to its handler, then to its task's, then to the host's. If
+    /// none handles it, the task is terminated. The machine keeps the thread stopped meanwhile; the
+    /// caller lets it go on after `Ok`.
     ///
     /// # Errors
     /// `Terminated`: the thread does not go on.
@@ -347,7 +354,8 @@ impl<M: Machine> Thread<M> {
             else {
                 return Err(KernError::Terminated);
             };
-            // `None` first: dropped in the middle, the state is not known, and is set anew next time.
+            // `None` first: dropped in the middle, the state is not known, and is set anew next
+            // time.
             if *place != Some(processor) {
                 *place = None;
                 machine.thread_set_processor(thread, processor).await?;

@@ -1,8 +1,9 @@
 //! Scheduling: policies, the 32 levels of Mach, and ageing by use.
 //!
-//! The machine below schedules threads by fixed priorities, in turn within one. Mach's time-sharing is made of that by
-//! changing a thread's priority as it uses the processor: once a second at most, from the machine's own account of its
-//! time, so that no clock tick enters the server. A thread that did nothing since costs one look.
+//! The machine below schedules threads by fixed priorities, in turn within one. Mach's time-sharing
+//! is made of that by changing a thread's priority as it uses the processor: once a second at most,
+//! from the machine's own account of its time, so that no clock tick enters the server. A thread
+//! that did nothing since costs one look.
 
 /// Levels of priority; 0 is the most urgent.
 pub const LEVELS: u8 = 32;
@@ -10,8 +11,8 @@ pub const LEVELS: u8 = 32;
 pub const BASE_LEVEL: u8 = 12;
 /// How often threads are aged, in microseconds.
 pub const AGE_INTERVAL: u64 = 1_000_000;
-/// Time used, decayed, that costs a level: a thread that always runs (8/3 seconds in the long run) sinks 19 levels, from
-/// the base to the last.
+/// Time used, decayed, that costs a level: a thread that always runs (8/3 seconds in the long run)
+/// sinks 19 levels, from the base to the last.
 const LEVEL_COST: u64 = 140_000;
 
 /// How a thread shares its processor with others.
@@ -19,8 +20,8 @@ const LEVEL_COST: u64 = 140_000;
 pub enum Policy {
     /// The more a thread has run lately, the lower its priority, from its base down.
     TimeSharing,
-    /// Always at its base; others of the same level run when it has used its time slice, in microseconds (0: when it
-    /// blocks).
+    /// Always at its base; others of the same level run when it has used its time slice, in
+    /// microseconds (0: when it blocks).
     FixedPriority {
         /// Microseconds.
         slice: u32,

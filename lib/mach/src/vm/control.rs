@@ -1,4 +1,5 @@
-//! What a pager asks of the library about the pages of its object: Mach's `memory_object_lock_request`.
+//! What a pager asks of the library about the pages of its object: Mach's
+//! `memory_object_lock_request`.
 
 use alloc::sync::Arc;
 
@@ -32,21 +33,24 @@ pub struct LockRequest {
     pub returned: ReturnPages,
     /// Whether memory is to forget the pages then, and ask for them again. Wired ones stay.
     pub flush: bool,
-    /// What programs may not do with the pages in memory until the pager [allows](super::Pager::data_unlock) it; `None`:
-    /// as before. Without `READ` nothing is allowed.
+    /// What programs may not do with the pages in memory until the pager
+    /// [allows](super::Pager::data_unlock) it; `None`: as before. Without `READ` nothing is
+    /// allowed.
     pub prohibited: Option<Protection>,
 }
 
 impl<M: Machine> VmObject<M> {
     /// Does what the object's pager asks about a byte range, and ends when it is done: Mach's
-    /// `memory_object_lock_request`, and `memory_object_lock_completed`. What is forbidden holds before the first page is
-    /// returned. A lock is a page's, and goes with it when it leaves memory.
+    /// `memory_object_lock_request`, and `memory_object_lock_completed`. What is forbidden holds
+    /// before the first page is returned. A lock is a page's, and goes with it when it leaves
+    /// memory.
     ///
     /// Dropped before its end, a part of it is done.
     ///
     /// # Errors
-    /// `InvalidObject`: the object has no pager of its own. `MemoryError`: the pager refused a page, which stays.
-    /// `ResourceShortage`: no memory for a page that a delayed copy must keep before it is forgotten here.
+    /// `InvalidObject`: the object has no pager of its own. `MemoryError`: the pager refused a
+    /// page, which stays. `ResourceShortage`: no memory for a page that a delayed copy must keep
+    /// before it is forgotten here.
     pub async fn lock_request(self: &Arc<Self>, start: u64, end: u64, request: LockRequest) -> KernResult {
         let (first, end) = (start >> PAGE_SHIFT, end.div_ceil(PAGE_SIZE));
         let errors = {
@@ -70,7 +74,8 @@ impl<M: Machine> VmObject<M> {
                 Err(blocked) => blocked.wait(self.vm()).await?,
             }
         }
-        // What was begun ends. Each page is waited for once, or those who use the object would keep us here.
+        // What was begun ends. Each page is waited for once, or those who use the object would keep
+        // us here.
         next = first;
         while let Some(page) = self.first_in_transit(next, end) {
             self.page_settles(page).await;
@@ -79,7 +84,8 @@ impl<M: Machine> VmObject<M> {
         if self.state.lock().write_errors == errors { Ok(()) } else { Err(KernError::MemoryError) }
     }
 
-    /// Forbids what is asked for pages from `next` on, a batch of them; moves `next` on. The page that must be waited for.
+    /// Forbids what is asked for pages from `next` on, a batch of them; moves `next` on. The page
+    /// that must be waited for.
     fn lock_pages(&self, next: &mut u64, end: u64, request: LockRequest) -> Option<u64> {
         let (mut frames, mut count) = ([Frame(0); BATCH], 0);
         let mut state = self.state.lock();
@@ -120,7 +126,8 @@ impl<M: Machine> VmObject<M> {
         in_transit
     }
 
-    /// Gives the pager a run of pages, or forgets one, from `next` on; moves `next` on. The page that must be waited for.
+    /// Gives the pager a run of pages, or forgets one, from `next` on; moves `next` on. The page
+    /// that must be waited for.
     fn return_pages(
         self: &Arc<Self>,
         next: &mut u64,

@@ -1,11 +1,13 @@
-//! Copy-on-write by shadow objects: making copies, and taking chains apart when they are no longer needed.
+//! Copy-on-write by shadow objects: making copies, and taking chains apart when they are no longer
+//! needed.
 //!
-//! - *Symmetric*: both sides keep the same object and mark their entries `needs_copy`; whoever writes first puts a
-//!   shadow object over it. The object below never changes again.
-//! - *Delayed*: the copy is a new object over the original, which goes on changing and first gives each page that is
-//!   about to change to its newest copy. For objects that others write to as well.
-//! - *Collapse*: an object referenced only by the one above it is merged into that. *Bypass*: an object all of whose
-//!   pages are hidden by the one above is left out of that one's chain.
+//! - *Symmetric*: both sides keep the same object and mark their entries `needs_copy`; whoever
+//!   writes first puts a shadow object over it. The object below never changes again.
+//! - *Delayed*: the copy is a new object over the original, which goes on changing and first gives
+//!   each page that is about to change to its newest copy. For objects that others write to as
+//!   well.
+//! - *Collapse*: an object referenced only by the one above it is merged into that. *Bypass*: an
+//!   object all of whose pages are hidden by the one above is left out of that one's chain.
 
 use alloc::sync::{Arc, Weak};
 
@@ -32,8 +34,8 @@ pub(super) fn shadow<M: Machine>(
     Ok(shadow)
 }
 
-/// A delayed copy of the whole of `object` as it is now. One that has not been used yet is shared, so the caller's
-/// entry needs a copy itself before it writes.
+/// A delayed copy of the whole of `object` as it is now. One that has not been used yet is shared,
+/// so the caller's entry needs a copy itself before it writes.
 pub(super) fn copy_delayed<M: Machine>(
     vm: &Arc<Vm<M>>,
     object: &Arc<VmObject<M>>,
@@ -50,7 +52,8 @@ pub(super) fn copy_delayed<M: Machine>(
             copy.state.lock().is_copy = true;
             new = Some(copy);
         }
-        // The copy is above its original: locked first. The original may have got another copy meanwhile.
+        // The copy is above its original: locked first. The original may have got another copy
+        // meanwhile.
         let mut copy_state = existing.as_ref().map(|copy| copy.state.lock());
         let mut state = object.state.lock();
         let current = state.copy.as_ref().map_or(core::ptr::null(), Weak::as_ptr);
@@ -62,7 +65,8 @@ pub(super) fn copy_delayed<M: Machine>(
             continue;
         }
         if let Some(copy) = new.take() {
-            // The older copy sees the object as it was before: through the newer, which is given what changes.
+            // The older copy sees the object as it was before: through the newer, which is given
+            // what changes.
             if let Some(shadow) = copy_state.as_mut().and_then(|state| state.shadow.as_mut()) {
                 shadow.object = copy.clone();
             }
@@ -102,7 +106,8 @@ fn protect<M: Machine>(vm: &Arc<Vm<M>>, state: &mut ObjectState<M>) {
     }
 }
 
-/// Merges objects below `object`, whose locked state is `top`, into it as long as nobody else refers to them.
+/// Merges objects below `object`, whose locked state is `top`, into it as long as nobody else
+/// refers to them.
 pub(super) fn collapse<M: Machine>(vm: &Arc<Vm<M>>, object: &Arc<VmObject<M>>, top: &mut ObjectState<M>) {
     while let Some(shadow) = &top.shadow
         && Arc::strong_count(&shadow.object) == 1
@@ -122,8 +127,8 @@ fn merge<M: Machine>(
     mut below: OwnedSpinGuard<VmObject<M>, ObjectState<M>>,
 ) -> bool {
     let Some(Shadow { offset, length, .. }) = top.shadow else { return false };
-    // What was paged out below is ours from now on, at the same place; until all is moved both refer to the pager.
-    // Two different pagers do not go together.
+    // What was paged out below is ours from now on, at the same place; until all is moved both
+    // refer to the pager. Two different pagers do not go together.
     let swap = match (&below.backing, &top.backing) {
         (Backing::Anonymous, _) => None,
         (Backing::Swap(pager, at), Backing::Anonymous) => Some((pager.clone(), at + (offset << PAGE_SHIFT))),
@@ -176,7 +181,8 @@ fn merge<M: Machine>(
     true
 }
 
-/// Leaves the object below out of the chain if the top object hides every page that it would see there.
+/// Leaves the object below out of the chain if the top object hides every page that it would see
+/// there.
 pub(super) fn bypass<M: Machine>(top: &mut ObjectState<M>) {
     let Some(Shadow { object, offset, length }) = &top.shadow else { return };
     let (offset, length) = (*offset, *length);
@@ -185,7 +191,8 @@ pub(super) fn bypass<M: Machine>(top: &mut ObjectState<M>) {
         let end = offset.saturating_add(length);
         below.pages.range(offset, end).all(|(index, _)| top.pages.get(index - offset).is_some())
     };
-    // A copy object stays: what its original gives it must be seen. An object that others write to stays as well.
+    // A copy object stays: what its original gives it must be seen. An object that others write to
+    // stays as well.
     let may_go = matches!(below.backing, Backing::Anonymous)
         && !below.is_copy
         && !below.shared

@@ -1,8 +1,10 @@
-//! The ordered set of ranges behind a map: a balanced tree (AVL) that also knows its gaps, threaded with a list.
+//! The ordered set of ranges behind a map: a balanced tree (AVL) that also knows its gaps, threaded
+//! with a list.
 //!
-//! Nodes live in one vector and are named by [`EntryId`]. Look-up, insertion, removal and the search for a gap take
-//! logarithmic time; stepping to a neighbour takes constant time. Each node holds the largest gap *before* any range
-//! of its subtree, which is what makes "the first hole of this size" logarithmic.
+//! Nodes live in one vector and are named by [`EntryId`]. Look-up, insertion, removal and the
+//! search for a gap take logarithmic time; stepping to a neighbour takes constant time. Each node
+//! holds the largest gap *before* any range of its subtree, which is what makes "the first hole of
+//! this size" logarithmic.
 
 use alloc::vec::Vec;
 
@@ -187,13 +189,14 @@ impl<T> EntryTree<T> {
             next => self.node_mut(next).previous = at,
         }
         self.count += 1;
-        // The gap before the next range has changed, too: a new leaf lies below the next, and the whole path is refreshed.
+        // The gap before the next range has changed, too: a new leaf lies below the next, and the
+        // whole path is refreshed.
         self.root = self.insert_below(self.root, at);
         EntryId(at)
     }
 
-    /// Adds a range above all others, to the list only: [`balance_all`](Self::balance_all) must follow before any
-    /// look-up. For building a whole tree; only ranges added so may be in it.
+    /// Adds a range above all others, to the list only: [`balance_all`](Self::balance_all) must
+    /// follow before any look-up. For building a whole tree; only ranges added so may be in it.
     pub(crate) fn append(&mut self, start: u64, end: u64, value: T) {
         let at = self.nodes.len() as u32;
         let previous = core::mem::replace(&mut self.last, at);
@@ -280,8 +283,8 @@ impl<T> EntryTree<T> {
         }
     }
 
-    /// The lowest address at or above `from` of a free range of `size` bytes that ends at or below `to`, where the
-    /// address is a multiple of `alignment` (a power of two).
+    /// The lowest address at or above `from` of a free range of `size` bytes that ends at or below
+    /// `to`, where the address is a multiple of `alignment` (a power of two).
     pub(crate) fn find_gap_above(&self, from: u64, to: u64, size: u64, alignment: u64) -> Option<u64> {
         let (from, to) = (from.max(self.lowest), to.min(self.highest));
         let fits = |start: u64, end: u64| {
@@ -408,9 +411,10 @@ impl<T> EntryTree<T> {
             let right = self.remove_below(right, start);
             self.node_mut(at).right = right;
         } else {
-            // The gap before the next range has changed: that lies above, and is refreshed on the way back, if there is nothing
-            // to the right; it is what is to the right, if there is nothing to the left, as a balanced tree then has one range
-            // there; and otherwise it takes this one's place.
+            // The gap before the next range has changed: that lies above, and is refreshed on the
+            // way back, if there is nothing to the right; it is what is to the right, if there is
+            // nothing to the left, as a balanced tree then has one range there; and otherwise it
+            // takes this one's place.
             if right == NIL {
                 return left;
             }

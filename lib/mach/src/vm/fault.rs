@@ -1,5 +1,6 @@
-//! From a page of an object and an access to a frame: the walk along the chain of shadow objects, copying and clearing
-//! pages as needed. Everything here is one synchronous step; what must be waited for comes back as [`Blocked`].
+//! From a page of an object and an access to a frame: the walk along the chain of shadow objects,
+//! copying and clearing pages as needed. Everything here is one synchronous step; what must be
+//! waited for comes back as [`Blocked`].
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
@@ -26,7 +27,8 @@ pub(super) struct Target<'a, M: Machine> {
     pub(super) wired: bool,
     /// How many pages to ask of a pager at once.
     pub(super) cluster: u64,
-    /// The large page around this one lies in the entry, aligned in the object as it is in the address space.
+    /// The large page around this one lies in the entry, aligned in the object as it is in the
+    /// address space.
     pub(super) large: bool,
     /// The page is for an address space, not for the server alone: it may become mapped.
     pub(super) maps: bool,
@@ -69,7 +71,8 @@ pub(super) struct Found<'a, M: Machine> {
 pub(super) struct Around<'a, M: Machine> {
     state: &'a mut ObjectState<M>,
     index: u64,
-    /// The pages of the top object and the place of the one found, if it was found below: what is there hides ours.
+    /// The pages of the top object and the place of the one found, if it was found below: what is
+    /// there hides ours.
     hidden_by: Option<(&'a PageIndex, u64)>,
     /// Rights with which a clean, and a dirty, neighbour may be mapped.
     clean: Protection,
@@ -77,7 +80,8 @@ pub(super) struct Around<'a, M: Machine> {
 }
 
 impl<M: Machine> Around<'_, M> {
-    /// The frame and rights of the page `distance` pages away from the one found, if it can be mapped now.
+    /// The frame and rights of the page `distance` pages away from the one found, if it can be
+    /// mapped now.
     pub(super) fn neighbour(&mut self, distance: i64) -> Option<(Frame, Protection)> {
         let index = self.index.checked_add_signed(distance)?;
         if index >= self.state.limit() {
@@ -107,7 +111,8 @@ pub(super) enum Pause<M: Machine> {
     Busy(Arc<VmObject<M>>, u64),
     /// The pager's permission for an access to a page.
     Locked(Arc<VmObject<M>>, u64, Protection),
-    /// A page-in of our own, not yet begun. Boxed: the outcome of a step is small where nothing waits.
+    /// A page-in of our own, not yet begun. Boxed: the outcome of a step is small where nothing
+    /// waits.
     PageIn(Box<PageIn<M>>),
     /// A free frame; with `true` one of the reserve will do.
     Memory(bool),
@@ -167,7 +172,8 @@ fn mapped_with(rights: Protection) -> SlotFlags {
 
 /// Finds or makes the page for an access that the entry allows, and hands it to `use_page`.
 ///
-/// With write access the page is one of the object itself, and the object's delayed copy has been given the old one.
+/// With write access the page is one of the object itself, and the object's delayed copy has been
+/// given the old one.
 pub(super) fn resolve<M: Machine, R>(
     vm: &Arc<Vm<M>>,
     target: &Target<'_, M>,
@@ -259,7 +265,8 @@ pub(super) fn resolve_other<M: Machine, R>(
         if target.wired {
             unwire(vm, state, index);
         }
-        // Fewer pages cannot hide all of the object just below; for one further down, it must be looked at.
+        // Fewer pages cannot hide all of the object just below; for one further down, it must be
+        // looked at.
         let is_next = top.shadow.as_ref().is_some_and(|shadow| Arc::ptr_eq(&shadow.object, &object));
         let may_hide = !is_next || state.pages.len() <= top.pages.len();
         drop(below);
@@ -278,8 +285,8 @@ pub(super) fn resolve_other<M: Machine, R>(
     use_top(vm, target, top, write, Origin::Cleared, use_page)
 }
 
-/// The most frequent page of all, if it is this: of an anonymous object, not there yet, and nobody else has a say in it. It is made
-/// as it is handed out, cleared. The object is locked.
+/// The most frequent page of all, if it is this: of an anonymous object, not there yet, and nobody
+/// else has a say in it. It is made as it is handed out, cleared. The object is locked.
 #[inline(always)]
 pub(super) fn fresh_page<M: Machine>(
     vm: &Arc<Vm<M>>,
@@ -314,7 +321,8 @@ struct Want {
     privileged: bool,
 }
 
-/// The slot of a page if it can be used now; `None` if the object does not have it and its shadow must be asked.
+/// The slot of a page if it can be used now; `None` if the object does not have it and its shadow
+/// must be asked.
 #[inline]
 fn resident<M: Machine>(
     vm: &Arc<Vm<M>>,
@@ -396,7 +404,8 @@ fn page_in<M: Machine>(
     )))))
 }
 
-/// A frame for page `index` of `object`; one of the reserve if there is no other and page-out waits for it.
+/// A frame for page `index` of `object`; one of the reserve if there is no other and page-out waits
+/// for it.
 #[inline(always)]
 fn frame_for<M: Machine>(
     vm: &Arc<Vm<M>>,
@@ -436,8 +445,8 @@ fn new_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut Objec
     Ok(frame)
 }
 
-/// Makes all pages of the large page around the target at once, cleared, in a run of frames, if none exists and there
-/// is such a run; false if not, and nothing has changed.
+/// Makes all pages of the large page around the target at once, cleared, in a run of frames, if
+/// none exists and there is such a run; false if not, and nothing has changed.
 #[cold]
 fn new_large_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut ObjectState<M>) -> bool {
     let machine = vm.machine();
@@ -471,7 +480,8 @@ fn new_large_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut
     true
 }
 
-/// Calls `with` for the object in the chain that has the page, with its number there; `None` if none has.
+/// Calls `with` for the object in the chain that has the page, with its number there; `None` if
+/// none has.
 fn with_owner<M: Machine, R>(
     object: &Arc<VmObject<M>>,
     index: u64,
@@ -489,8 +499,8 @@ fn with_owner<M: Machine, R>(
     }
 }
 
-/// Wires the page that `object` shows at `index`; false if it is not in memory, or not the object's own although it
-/// has to be.
+/// Wires the page that `object` shows at `index`; false if it is not in memory, or not the object's
+/// own although it has to be.
 pub(super) fn wire<M: Machine>(vm: &Arc<Vm<M>>, object: &Arc<VmObject<M>>, index: u64, own: bool) -> bool {
     let wire = |state: &mut ObjectState<M>, index| match state.pages.get_mut(index) {
         Some(slot) if !slot.has(SlotFlags::BUSY | SlotFlags::PAGED_OUT) => {
@@ -570,8 +580,8 @@ fn use_top<M: Machine, R>(
     Ok(use_page(Found { page, large, rights, replaces: origin == Origin::Copied, around })?)
 }
 
-/// Before a page changes that a delayed copy has not saved: gives the copy its own, and takes ours from every map that
-/// may see it through the copy.
+/// Before a page changes that a delayed copy has not saved: gives the copy its own, and takes ours
+/// from every map that may see it through the copy.
 pub(super) fn push_to_copy<M: Machine>(vm: &Arc<Vm<M>>, top: &mut ObjectState<M>, index: u64) -> Step<M, ()> {
     let Some(copy) = top.copy.as_ref().and_then(Weak::upgrade) else {
         top.copy = None;

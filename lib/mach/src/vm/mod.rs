@@ -15,17 +15,20 @@
 //!
 //! # Rules
 //!
-//! - **Lock order**: map (async mutex), translation (of the map), object before the object that it shadows, queues;
-//!   all but the first are spin locks. No future is awaited under any of them, the map's mutex included: a fault that
-//!   must wait drops what it holds, waits, and starts again. So every future here may be dropped at any await.
-//! - **A page is mapped at an address only while the entry there reaches its object** through the chain of shadows.
-//!   What takes an object out of a chain unmaps first; so the pages of an object without references are mapped
-//!   nowhere and need no unmapping.
-//! - **Dirtiness is known from faults**: a page that is clean is never mapped writable. Referenced bits come from the
-//!   machine. No page tables are kept; a translation that the machine drops is entered again at the next fault.
-//! - **Memory for structures is reserved** with the machine before it is used, so that its exhaustion is
-//!   [`ResourceShortage`](crate::KernError::ResourceShortage), as that of frames is.
-//! - Types are `Send` and `Sync`; a map is used mostly by the worker on whose processor its process lives.
+//! - **Lock order**: map (async mutex), translation (of the map), object before the object that it
+//!   shadows, queues; all but the first are spin locks. No future is awaited under any of them, the
+//!   map's mutex included: a fault that must wait drops what it holds, waits, and starts again. So
+//!   every future here may be dropped at any await.
+//! - **A page is mapped at an address only while the entry there reaches its object** through the
+//!   chain of shadows. What takes an object out of a chain unmaps first; so the pages of an object
+//!   without references are mapped nowhere and need no unmapping.
+//! - **Dirtiness is known from faults**: a page that is clean is never mapped writable. Referenced
+//!   bits come from the machine. No page tables are kept; a translation that the machine drops is
+//!   entered again at the next fault.
+//! - **Memory for structures is reserved** with the machine before it is used, so that its
+//!   exhaustion is [`ResourceShortage`](crate::KernError::ResourceShortage), as that of frames is.
+//! - Types are `Send` and `Sync`; a map is used mostly by the worker on whose processor its process
+//!   lives.
 //!
 //! # Use
 //!
@@ -96,17 +99,18 @@ use queues::Queues;
 /// What can be tuned.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How many pages around a faulting one are mapped with it if they are resident; a power of two, at most 16.
+    /// How many pages around a faulting one are mapped with it if they are resident; a power of
+    /// two, at most 16.
     pub fault_around: u64,
     /// How many pages are asked of a pager at once where accesses are not random.
     pub cluster: u64,
     /// Free pages that page-out tries to keep, as Mach's `free_target`.
     pub free_target: u32,
-    /// Free pages that only page-out may use, as Mach's `free_reserved`: those of [privileged](VmObject::set_privileged)
-    /// objects and maps.
+    /// Free pages that only page-out may use, as Mach's `free_reserved`: those of
+    /// [privileged](VmObject::set_privileged) objects and maps.
     pub free_reserve: u32,
-    /// Use large pages wherever they fit, not only where [`Behavior::LargePages`] asks for them. A large page is cleared
-    /// as a whole at its first touch.
+    /// Use large pages wherever they fit, not only where [`Behavior::LargePages`] asks for them. A
+    /// large page is cleared as a whole at its first touch.
     pub large_pages: bool,
 }
 
@@ -114,7 +118,8 @@ pub struct Settings {
 pub struct Vm<M: Machine> {
     machine: M,
     settings: Settings,
-    /// log2 of the size of large pages: the next larger than base pages that the machine has; if it has none, theirs.
+    /// log2 of the size of large pages: the next larger than base pages that the machine has; if it
+    /// has none, theirs.
     large_shift: u32,
     queues: SpinLock<Queues<M>>,
     laundry: Laundry,
@@ -183,7 +188,8 @@ impl<M: Machine> Vm<M> {
         &self.machine
     }
 
-    /// Says who keeps the pages of objects without a pager. Without a default pager they stay in memory.
+    /// Says who keeps the pages of objects without a pager. Without a default pager they stay in
+    /// memory.
     pub fn set_default_pager(&self, pager: Arc<dyn DefaultPager<M>>) {
         *self.default_pager.lock() = Some(pager);
     }
@@ -229,7 +235,8 @@ impl<M: Machine> Vm<M> {
         frame
     }
 
-    /// As [`allocate_frame`](Self::allocate_frame) when there is none, for those whom page-out waits for.
+    /// As [`allocate_frame`](Self::allocate_frame) when there is none, for those whom page-out
+    /// waits for.
     #[cold]
     fn allocate_reserved(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {
         self.queues.lock().allocate_reserved(Arc::downgrade(owner), index)

@@ -1,4 +1,5 @@
-//! Objects: what can be mapped. An object holds the pages that are in memory and knows where others come from.
+//! Objects: what can be mapped. An object holds the pages that are in memory and knows where others
+//! come from.
 
 use alloc::sync::{Arc, Weak};
 
@@ -14,11 +15,11 @@ use crate::{KernError, KernResult};
 /// How private mappings of an object are made (after Mach's memory-object copy strategies).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyStrategy {
-    /// A private mapping sees the object as it was when it was made: the first write to a page of the object first saves
-    /// the page in a copy object.
+    /// A private mapping sees the object as it was when it was made: the first write to a page of
+    /// the object first saves the page in a copy object.
     Delay,
-    /// A private mapping shares the object's pages until it writes them itself, and until then sees what is written to
-    /// the object. What Unix asks of private file mappings, and cheaper.
+    /// A private mapping shares the object's pages until it writes them itself, and until then sees
+    /// what is written to the object. What Unix asks of private file mappings, and cheaper.
     Symmetric,
 }
 
@@ -67,7 +68,8 @@ pub(super) struct ObjectState<M: Machine> {
 
 /// Something that can be mapped: a sequence of pages.
 ///
-/// References are `Arc`s; when the last goes, the pages are freed. Anonymous objects have no fixed size.
+/// References are `Arc`s; when the last goes, the pages are freed. Anonymous objects have no fixed
+/// size.
 pub struct VmObject<M: Machine> {
     vm: Arc<Vm<M>>,
     id: u64,
@@ -125,7 +127,8 @@ impl<M: Machine> VmObject<M> {
     /// Device memory from physical `address` on. It cannot be copied, only shared.
     ///
     /// # Errors
-    /// `InvalidArgument`: address or size is not a multiple of the page size, or they wrap. `ResourceShortage`.
+    /// `InvalidArgument`: address or size is not a multiple of the page size, or they wrap.
+    /// `ResourceShortage`.
     pub fn device(vm: &Arc<Vm<M>>, address: u64, size: u64, caching: Caching) -> KernResult<Arc<Self>> {
         if !(address | size).is_multiple_of(PAGE_SIZE) || address.checked_add(size).is_none() {
             return Err(KernError::InvalidArgument);
@@ -163,9 +166,10 @@ impl<M: Machine> VmObject<M> {
         }))
     }
 
-    /// Says whether page-out depends on this object: a pager needs its pages to write others', as a file system needs
-    /// its own blocks. When no memory is free, they are made of frames that nobody else gets (Mach's privilege of
-    /// the default pager). There are [few](super::Settings::free_reserve).
+    /// Says whether page-out depends on this object: a pager needs its pages to write others', as a
+    /// file system needs its own blocks. When no memory is free, they are made of frames that
+    /// nobody else gets (Mach's privilege of the default pager). There are
+    /// [few](super::Settings::free_reserve).
     pub fn set_privileged(&self, privileged: bool) {
         self.state.lock().privileged = privileged;
     }
@@ -186,8 +190,8 @@ impl<M: Machine> VmObject<M> {
         state.pages.range(0, u64::MAX).filter(|(_, slot)| slot.is_resident()).count()
     }
 
-    /// Pages from `first` up to `end` that are in memory, in this object or one below (where both have one, it may
-    /// count twice: at most `end - first` all the same).
+    /// Pages from `first` up to `end` that are in memory, in this object or one below (where both
+    /// have one, it may count twice: at most `end - first` all the same).
     pub(crate) fn resident_in(&self, first: u64, end: u64) -> u64 {
         let count = |state: &ObjectState<M>, first: u64, end: u64| {
             state.pages.range(first, end).filter(|(_, slot)| slot.is_resident()).count() as u64
@@ -217,12 +221,14 @@ impl<M: Machine> VmObject<M> {
         self.state.lock().size
     }
 
-    /// Changes the size in bytes, as truncating or extending a file does. Pages that lie beyond a smaller size are
-    /// unmapped everywhere and freed, unwritten; the rest of the last page is cleared. Waits for paging of the pages
-    /// concerned. Dropped before its end, the size has changed and some of the pages beyond may still be held.
+    /// Changes the size in bytes, as truncating or extending a file does. Pages that lie beyond a
+    /// smaller size are unmapped everywhere and freed, unwritten; the rest of the last page is
+    /// cleared. Waits for paging of the pages concerned. Dropped before its end, the size has
+    /// changed and some of the pages beyond may still be held.
     ///
     /// # Errors
-    /// `MemoryError`: the pager could not provide the last page, of which a part remains; the size has not changed.
+    /// `MemoryError`: the pager could not provide the last page, of which a part remains; the size
+    /// has not changed.
     pub async fn set_size(self: &Arc<Self>, size: u64) -> KernResult {
         let old = self.size();
         let tail = (size % PAGE_SIZE) as usize;
@@ -241,8 +247,9 @@ impl<M: Machine> VmObject<M> {
         Ok(())
     }
 
-    /// Frees the pages from `start` to before `end`, unwritten; false if some must be waited for because a pager works
-    /// on them. Unless the caller knows that they are mapped nowhere, they are unmapped everywhere.
+    /// Frees the pages from `start` to before `end`, unwritten; false if some must be waited for
+    /// because a pager works on them. Unless the caller knows that they are mapped nowhere, they
+    /// are unmapped everywhere.
     pub(super) fn discard_pages(&self, start: u64, end: u64, mapped: bool) -> bool {
         let mut at = start;
         loop {
@@ -276,11 +283,12 @@ impl<M: Machine> VmObject<M> {
         }
     }
 
-    /// Reads bytes at `offset`, asking the pager for what is not in memory: a file's read, through the page cache.
-    /// How many were read: less than asked for at the end of the object.
+    /// Reads bytes at `offset`, asking the pager for what is not in memory: a file's read, through
+    /// the page cache. How many were read: less than asked for at the end of the object.
     ///
     /// # Errors
-    /// `MemoryError`, `ResourceShortage`, `NotSupported` (device memory); some of the buffer may be filled.
+    /// `MemoryError`, `ResourceShortage`, `NotSupported` (device memory); some of the buffer may be
+    /// filled.
     pub async fn read(self: &Arc<Self>, offset: u64, buffer: &mut [u8]) -> KernResult<usize> {
         let length = (buffer.len() as u64).min(self.size().saturating_sub(offset)) as usize;
         self.access(offset, length, Protection::READ, |machine, frame, within, done, count| {
@@ -289,11 +297,12 @@ impl<M: Machine> VmObject<M> {
         .await
     }
 
-    /// Writes bytes at `offset`: a file's write, through the page cache. The size must allow it. How many were
-    /// written: less than asked for at the end of the object.
+    /// Writes bytes at `offset`: a file's write, through the page cache. The size must allow it.
+    /// How many were written: less than asked for at the end of the object.
     ///
     /// # Errors
-    /// `MemoryError`, `ResourceShortage`, `NotSupported` (device memory); some of the bytes may be written.
+    /// `MemoryError`, `ResourceShortage`, `NotSupported` (device memory); some of the bytes may be
+    /// written.
     pub async fn write(self: &Arc<Self>, offset: u64, bytes: &[u8]) -> KernResult<usize> {
         let length = (bytes.len() as u64).min(self.size().saturating_sub(offset)) as usize;
         self.access(offset, length, Protection::WRITE, |machine, frame, within, done, count| {
@@ -302,7 +311,8 @@ impl<M: Machine> VmObject<M> {
         .await
     }
 
-    /// Calls `with` for the part of each page in the range: machine, frame, offset in it, bytes done before, bytes now.
+    /// Calls `with` for the part of each page in the range: machine, frame, offset in it, bytes
+    /// done before, bytes now.
     async fn access(
         self: &Arc<Self>,
         offset: u64,

@@ -1,7 +1,8 @@
 //! What an object knows of its pages: a sparse array from page number to [`Slot`].
 //!
-//! The first few pages are kept in place; beyond that it is a radix tree with 64 slots a leaf, so that a look-up is a
-//! handful of loads however large the object, and runs of pages are walked without touching what is empty.
+//! The first few pages are kept in place; beyond that it is a radix tree with 64 slots a leaf, so
+//! that a look-up is a handful of loads however large the object, and runs of pages are walked
+//! without touching what is empty.
 
 use alloc::boxed::Box;
 
@@ -17,7 +18,8 @@ bitflags::bitflags! {
     pub(crate) struct SlotFlags: u16 {
         /// A page-in owns the page: its contents are not valid yet. Everybody else waits.
         const BUSY = 1;
-        /// There is no frame: the contents are with the object's pager. Only in objects that the library made itself.
+        /// There is no frame: the contents are with the object's pager. Only in objects that the
+        /// library made itself.
         const PAGED_OUT = 1 << 1;
         /// The contents are newer than the pager's (or the pager has none).
         const DIRTY = 1 << 2;
@@ -25,10 +27,11 @@ bitflags::bitflags! {
         const CLEANING = 1 << 3;
         /// The frame may be mapped writable somewhere.
         const WRITABLE = 1 << 4;
-        /// The frame may be mapped somewhere. Without it, and `WRITABLE`, there is nothing to revoke: a file that is only
-        /// read and written as a file costs no kernel entries.
+        /// The frame may be mapped somewhere. Without it, and `WRITABLE`, there is nothing to
+        /// revoke: a file that is only read and written as a file costs no kernel entries.
         const MAPPED = 1 << 5;
-        /// Used since page-out last looked, in a way that the machine does not see: it is passed over once.
+        /// Used since page-out last looked, in a way that the machine does not see: it is passed
+        /// over once.
         const REFERENCED = 1 << 7;
         /// What the pager forbids for now: the bits of a [`Protection`], see [`Slot::prohibited`].
         const LOCKED = 7 << LOCK_SHIFT;
@@ -108,7 +111,8 @@ enum Shape {
     },
 }
 
-/// A sparse array of slots. Memory for nodes is reserved with the machine, and given back by [`clear`](Self::clear).
+/// A sparse array of slots. Memory for nodes is reserved with the machine, and given back by
+/// [`clear`](Self::clear).
 pub(crate) struct PageIndex {
     count: usize,
     shape: Shape,

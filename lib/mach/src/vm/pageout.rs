@@ -1,10 +1,12 @@
-//! Page-out: taking pages that have not been used lately when memory is short, and writing dirty pages back.
+//! Page-out: taking pages that have not been used lately when memory is short, and writing dirty
+//! pages back.
 //!
-//! The scan follows Mach's second chance: active pages move to the inactive queue with their referenced bit cleared;
-//! an inactive page that was referenced again is active again, a clean one is freed, a dirty one goes to its pager
-//! first. Writing is *laundry*: futures that belong to the memory system and are polled by whoever waits for memory
-//! (or for the write), the daemon among them; so they go on when a waiter is cancelled, and a pager that never answers
-//! holds up its own pages only.
+//! The scan follows Mach's second chance: active pages move to the inactive queue with their
+//! referenced bit cleared; an inactive page that was referenced again is active again, a clean one
+//! is freed, a dirty one goes to its pager first. Writing is *laundry*: futures that belong to the
+//! memory system and are polled by whoever waits for memory (or for the write), the daemon among
+//! them; so they go on when a waiter is cancelled, and a pager that never answers holds up its own
+//! pages only.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -75,8 +77,8 @@ impl Drop for Driver<'_> {
 }
 
 impl<M: Machine> Vm<M> {
-    /// Waits until a frame may be free: taken from a page, or [given up](super::Relief) by somebody. The reserve counts for the
-    /// `privileged` only.
+    /// Waits until a frame may be free: taken from a page, or [given up](super::Relief) by
+    /// somebody. The reserve counts for the `privileged` only.
     ///
     /// # Errors
     /// `ResourceShortage`: no page can be taken, and nobody gives up memory.
@@ -121,8 +123,8 @@ impl<M: Machine> Vm<M> {
         }
     }
 
-    /// Keeps memory free and the laundry going, for ever: a server spawns this once. Without it, pages are taken only
-    /// when one is needed, and writes go on only while somebody waits for one.
+    /// Keeps memory free and the laundry going, for ever: a server spawns this once. Without it,
+    /// pages are taken only when one is needed, and writes go on only while somebody waits for one.
     pub async fn page_out_daemon(self: Arc<Self>) {
         let target = self.settings.free_target;
         let keep_free = async {
@@ -185,11 +187,13 @@ impl<M: Machine> Vm<M> {
         .await
     }
 
-    /// Frees up to `wanted` pages that are clean and not in use, and begins to write dirty ones. How many were freed.
+    /// Frees up to `wanted` pages that are clean and not in use, and begins to write dirty ones.
+    /// How many were freed.
     fn take_pages(self: &Arc<Self>, wanted: u32) -> u32 {
         let mut taken = 0;
         let (active, inactive, _) = self.queues.lock().counts();
-        // Every page once: to take what was used a moment ago is no better than to wait for what is being written.
+        // Every page once: to take what was used a moment ago is no better than to wait for what is
+        // being written.
         let mut rounds = (active + inactive) as usize / BATCH + 1;
         while taken < wanted && rounds > 0 {
             rounds -= 1;
@@ -277,7 +281,8 @@ impl<M: Machine> Vm<M> {
         self.free_frame(slot.frame, false);
     }
 
-    /// The object's pager, made by the default pager if it has none; with the byte offset of page 0 there.
+    /// The object's pager, made by the default pager if it has none; with the byte offset of page 0
+    /// there.
     fn pager_for(&self, state: &mut ObjectState<M>) -> Option<(Arc<dyn Pager<M>>, u64)> {
         if matches!(state.backing, Backing::Anonymous) {
             let default_pager = self.default_pager.lock().clone()?;
@@ -410,9 +415,9 @@ impl<M: Machine> Write<M> {
 }
 
 impl<M: Machine> VmObject<M> {
-    /// Writes the dirty pages of a byte range to the object's pager and waits until they are there: a file's sync.
-    /// Pages written to meanwhile may be dirty again. An object must be cleaned before its last reference goes, or
-    /// what was written to it is lost.
+    /// Writes the dirty pages of a byte range to the object's pager and waits until they are there:
+    /// a file's sync. Pages written to meanwhile may be dirty again. An object must be cleaned
+    /// before its last reference goes, or what was written to it is lost.
     ///
     /// # Errors
     /// `MemoryError`: the pager reported an error; the pages stay dirty.

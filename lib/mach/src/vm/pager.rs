@@ -1,10 +1,12 @@
-//! Pagers: who has the contents of an object's pages when memory does not (Mach paper 3.1, memory objects).
+//! Pagers: who has the contents of an object's pages when memory does not (Mach paper 3.1, memory
+//! objects).
 //!
-//! A file system implements [`Pager`] for its files, a message proxy does for an external memory object, and whoever
-//! keeps swap space implements [`DefaultPager`]. The calls are futures; one that never completes holds up only those
-//! who need its pages, and each of them may be cancelled.
+//! A file system implements [`Pager`] for its files, a message proxy does for an external memory
+//! object, and whoever keeps swap space implements [`DefaultPager`]. The calls are futures; one
+//! that never completes holds up only those who need its pages, and each of them may be cancelled.
 //!
-//! What Mach's messages between kernel and pager are here, for whoever carries them to an external pager:
+//! What Mach's messages between kernel and pager are here, for whoever carries them to an external
+//! pager:
 //!
 //! | message | here |
 //! |---|---|
@@ -55,10 +57,11 @@ pub struct DataReturn<'a, M: Machine> {
     pub machine: &'a M,
     /// Byte offset of the first page in the memory object.
     pub offset: u64,
-    /// The frames, one a page. A program may write to them meanwhile; then they are dirty again and return later.
+    /// The frames, one a page. A program may write to them meanwhile; then they are dirty again and
+    /// return later.
     pub frames: &'a [Frame],
-    /// Memory keeps the pages (Mach's `kernel_copy`). If not, it forgets them when this is done, unless they are used
-    /// meanwhile.
+    /// Memory keeps the pages (Mach's `kernel_copy`). If not, it forgets them when this is done,
+    /// unless they are used meanwhile.
     pub kept: bool,
 }
 
@@ -68,9 +71,9 @@ impl<M: Machine> DataRequest<'_, M> {
         self.frames.len() << PAGE_SHIFT
     }
 
-    /// Says what programs may not do with the pages of this run until the pager [allows](Pager::data_unlock) it: the
-    /// `lock_value` of Mach's `memory_object_data_supply`. Without `READ`, which is what they are wanted for, the lock
-    /// is not taken note of.
+    /// Says what programs may not do with the pages of this run until the pager
+    /// [allows](Pager::data_unlock) it: the `lock_value` of Mach's `memory_object_data_supply`.
+    /// Without `READ`, which is what they are wanted for, the lock is not taken note of.
     pub fn lock(&self, prohibited: Protection) {
         // Relaxed: it is read when the answer is there, by whoever polls it.
         self.prohibited.store((prohibited - Protection::READ).bits(), Ordering::Relaxed);
@@ -94,7 +97,8 @@ impl<M: Machine> DataReturn<'_, M> {
         self.frames.len() << PAGE_SHIFT
     }
 
-    /// Reads bytes at `at` from the start of the run; how many there are, less than asked for at its end.
+    /// Reads bytes at `at` from the start of the run; how many there are, less than asked for at
+    /// its end.
     pub fn read(&self, at: usize, buffer: &mut [u8]) -> usize {
         let mut done = 0;
         while done < buffer.len() && at + done < self.length() {
@@ -108,20 +112,23 @@ impl<M: Machine> DataReturn<'_, M> {
     }
 }
 
-/// Who provides and keeps the pages of an object. Offsets are bytes in the memory object, multiples of the page size.
+/// Who provides and keeps the pages of an object. Offsets are bytes in the memory object, multiples
+/// of the page size.
 pub trait Pager<M: Machine>: Send + Sync {
-    /// Fills pages. The answer is how many bytes from the start of the run were filled, every one of them; the rest
-    /// of the page in which they end is cleared, further pages of the run are asked for again when they are needed.
-    /// `Ok(0)`: there is no data for the first page, it reads as zeros. The future may be dropped at any await.
+    /// Fills pages. The answer is how many bytes from the start of the run were filled, every one
+    /// of them; the rest of the page in which they end is cleared, further pages of the run are
+    /// asked for again when they are needed. `Ok(0)`: there is no data for the first page, it reads
+    /// as zeros. The future may be dropped at any await.
     fn data_request<'a>(&'a self, request: DataRequest<'a, M>) -> BoxFuture<'a, KernResult<usize>>;
 
-    /// Keeps pages. When this is done without an error the frames may be reused. The future is not dropped before its
-    /// end unless the whole memory system is.
+    /// Keeps pages. When this is done without an error the frames may be reused. The future is not
+    /// dropped before its end unless the whole memory system is.
     fn data_return<'a>(&'a self, data: DataReturn<'a, M>) -> BoxFuture<'a, KernResult>;
 
-    /// Allows, if this is done without an error, an access to a page of which the pager has forbidden it
-    /// ([`VmObject::lock_request`]); on an error the access fails with `MemoryError`. Asked by each who wants it. The
-    /// future may be dropped at any await. A pager that forbids nothing is never asked.
+    /// Allows, if this is done without an error, an access to a page of which the pager has
+    /// forbidden it ([`VmObject::lock_request`]); on an error the access fails with `MemoryError`.
+    /// Asked by each who wants it. The future may be dropped at any await. A pager that forbids
+    /// nothing is never asked.
     fn data_unlock<'a>(&'a self, _offset: u64, _access: Protection) -> BoxFuture<'a, KernResult> {
         Box::pin(core::future::ready(Ok(())))
     }
@@ -129,12 +136,13 @@ pub trait Pager<M: Machine>: Send + Sync {
 
 /// Who keeps pages that have no pager of their own: swap space.
 pub trait DefaultPager<M: Machine>: Send + Sync {
-    /// A pager for an object whose pages are to be paged out for the first time. It goes when the object does.
+    /// A pager for an object whose pages are to be paged out for the first time. It goes when the
+    /// object does.
     fn create(&self) -> KernResult<Arc<dyn Pager<M>>>;
 }
 
-/// A page-in under way: it owns the busy pages of the run. Dropped before its end it leaves the object as it was, and
-/// wakes whoever waits for the pages, to ask for them again.
+/// A page-in under way: it owns the busy pages of the run. Dropped before its end it leaves the
+/// object as it was, and wakes whoever waits for the pages, to ask for them again.
 pub(crate) struct PageIn<M: Machine> {
     vm: Arc<Vm<M>>,
     object: Arc<VmObject<M>>,

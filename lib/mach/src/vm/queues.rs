@@ -1,8 +1,9 @@
-//! The page queues: which pages are in use (active), which may soon be taken (inactive), which are free.
+//! The page queues: which pages are in use (active), which may soon be taken (inactive), which are
+//! free.
 //!
-//! All of it is under one spin lock, the last in the lock order (map, translation, object, queues). A page's owner is
-//! recorded here, so that the page-out scan finds its way from a frame to the object; the state of the page itself is
-//! in the object's slot.
+//! All of it is under one spin lock, the last in the lock order (map, translation, object, queues).
+//! A page's owner is recorded here, so that the page-out scan finds its way from a frame to the
+//! object; the state of the page itself is in the object's slot.
 
 use alloc::sync::Weak;
 use alloc::vec::Vec;
@@ -120,7 +121,8 @@ impl<M: Machine> Queues<M> {
     /// A frame of the machine's, and more for later.
     #[cold]
     fn refill(&mut self, machine: &M) -> Option<Frame> {
-        // Together if there are so many: neighbouring pages in neighbouring frames are one change of a translation.
+        // Together if there are so many: neighbouring pages in neighbouring frames are one change
+        // of a translation.
         if let Some(first) = machine.allocate_frames(FREE_REFILL) {
             self.free.extend((1..1 << FREE_REFILL).rev().map(|number| Frame(first.0 + number)));
             return Some(first);
@@ -171,7 +173,8 @@ impl<M: Machine> Queues<M> {
         self.reserve.drain(..).for_each(|frame| machine.release_frames(frame, 0));
     }
 
-    /// Gives the machine all but `keep` of the free frames kept here, so that they can form larger runs.
+    /// Gives the machine all but `keep` of the free frames kept here, so that they can form larger
+    /// runs.
     pub(crate) fn give_back(&mut self, machine: &M, keep: usize) {
         self.free.drain(keep.min(self.free.len())..).for_each(|frame| machine.release_frames(frame, 0));
     }

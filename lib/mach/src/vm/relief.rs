@@ -1,5 +1,6 @@
-//! What is left when no page can be taken: whoever holds memory has to give it up. Who that is, the system above decides;
-//! it says so by [`Relief`], and waits for the end of an address space by [`MapEnd`].
+//! What is left when no page can be taken: whoever holds memory has to give it up. Who that is, the
+//! system above decides; it says so by [`Relief`], and waits for the end of an address space by
+//! [`MapEnd`].
 
 use alloc::sync::{Arc, Weak};
 
@@ -9,9 +10,10 @@ use crate::machine::Machine;
 
 /// Who finds memory when no page can be taken.
 pub trait Relief: Send + Sync {
-    /// Has somebody give up memory, and completes when it is worth another look whether there is some; false: nobody gives up
-    /// any. Many may wait at a time, and each may be dropped. What must happen for the memory to come may itself wait for
-    /// memory here: that has to be ended by who decides.
+    /// Has somebody give up memory, and completes when it is worth another look whether there is
+    /// some; false: nobody gives up any. Many may wait at a time, and each may be dropped. What
+    /// must happen for the memory to come may itself wait for memory here: that has to be ended by
+    /// who decides.
     fn relieve(&self) -> BoxFuture<'_, bool>;
 }
 
@@ -32,7 +34,8 @@ impl<M: Machine> EndMark<M> {
 
 impl<M: Machine> Drop for EndMark<M> {
     fn drop(&mut self) {
-        // There may have been nothing to give back. Who is woken looks at the mark, which has no references left.
+        // There may have been nothing to give back. Who is woken looks at the mark, which has no
+        // references left.
         self.vm.memory_freed.wake_all();
     }
 }
@@ -58,8 +61,8 @@ impl<M: Machine> MapEnd<M> {
 }
 
 impl<M: Machine> Vm<M> {
-    /// Says who finds memory when no page can be taken. Without one, and once it is gone, who needs memory then gets
-    /// `ResourceShortage`.
+    /// Says who finds memory when no page can be taken. Without one, and once it is gone, who needs
+    /// memory then gets `ResourceShortage`.
     pub fn set_relief(&self, relief: Weak<dyn Relief>) {
         *self.relief.lock() = Some(relief);
     }

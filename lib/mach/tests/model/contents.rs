@@ -36,7 +36,8 @@ pub(crate) fn bytes_of(cell: &Cell) -> Option<Vec<u8>> {
 
 /// A private copy as the library makes it, of a page that others may write to if it is `shared`.
 ///
-/// Until when a copy of a shared page sees what is written to the file below depends on who writes to the shared one.
+/// Until when a copy of a shared page sees what is written to the file below depends on who writes
+/// to the shared one.
 pub(crate) fn copy_of(cell: &Cell, shared: bool) -> Cell {
     let contents = match &*cell.borrow() {
         Contents::Bytes(bytes) => Contents::Bytes(bytes.clone()),
@@ -69,7 +70,8 @@ pub(crate) fn in_pages(address: u64, mut bytes: &[u8]) -> impl Iterator<Item = (
     })
 }
 
-/// Compares what was found of a page from address `at` on with what it holds, and names the first byte that differs.
+/// Compares what was found of a page from address `at` on with what it holds, and names the first
+/// byte that differs.
 pub(crate) fn assert_same(found: &[u8], cell: &Cell, at: u64, task: usize) {
     match &*cell.borrow() {
         Contents::Any => {}

@@ -1,6 +1,8 @@
-//! The driver: performs random operations on the library and on the model, and compares results and memory.
+//! The driver: performs random operations on the library and on the model, and compares results and
+//! memory.
 //!
-//! Property tests and the fuzzer share it; a step is a few bytes, so any bytes are a valid sequence.
+//! Property tests and the fuzzer share it; a step is a few bytes, so any bytes are a valid
+//! sequence.
 
 mod objects;
 
@@ -360,7 +362,8 @@ impl World {
             let at = address + done as u64;
             self.check_error(task, at, Protection::WRITE, error);
             if error == KernError::ResourceShortage {
-                // Whether the page was copied before memory ran out is not known: it is not looked at any more.
+                // Whether the page was copied before memory ran out is not known: it is not looked
+                // at any more.
                 self.machine.inject(Failures::default());
                 self.deallocate(task, (at - BASE) / PAGE_SIZE, 1);
             }
@@ -480,7 +483,8 @@ impl World {
             Ok(()) => assert!(source_mapped && readable && mapped && writable),
             Err(KernError::InvalidAddress) => return assert!(!source_mapped || !mapped),
             Err(KernError::ProtectionFailure) => return assert!(!readable || !writable),
-            // Shared memory is written page by page: the copy may be done in part. Not modelled: the pages are dropped.
+            // Shared memory is written page by page: the copy may be done in part. Not modelled:
+            // the pages are dropped.
             Err(KernError::ResourceShortage | KernError::MemoryError) if partly_done => {
                 return self.start_again();
             }
@@ -508,7 +512,8 @@ impl World {
         }
     }
 
-    /// Unmaps everything everywhere and reads the files anew: nothing is known of shared memory any more.
+    /// Unmaps everything everywhere and reads the files anew: nothing is known of shared memory any
+    /// more.
     fn start_again(&mut self) {
         self.machine.inject(Failures::default());
         for task in 0..self.tasks.len() {
@@ -543,7 +548,8 @@ impl World {
             Err(KernError::InvalidAddress) => return assert!(!self.all_mapped(task, page, count)),
             Err(error) => {
                 assert!(error == KernError::ResourceShortage && self.may_run_out, "{error:?}");
-                // Some pages may be marked as shared already. That can only be seen in that they are copied otherwise.
+                // Some pages may be marked as shared already. That can only be seen in that they
+                // are copied otherwise.
                 return;
             }
         };
@@ -594,7 +600,8 @@ impl World {
             Ok(()) => assert!(mapped && accessible),
             Err(KernError::InvalidAddress) => return assert!(!mapped),
             Err(KernError::ProtectionFailure) => return assert!(!accessible),
-            // A part may have been brought in, and so copied: what it shows of a file is not known any more.
+            // A part may have been brought in, and so copied: what it shows of a file is not known
+            // any more.
             Err(KernError::ResourceShortage | KernError::MemoryError) => {
                 self.machine.inject(Failures::default());
                 return self.deallocate(task, page, count);

@@ -1,4 +1,5 @@
-//! Pagers for tests: a file in a vector and swap space in a table, both slow in the machine's virtual time.
+//! Pagers for tests: a file in a vector and swap space in a table, both slow in the machine's
+//! virtual time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

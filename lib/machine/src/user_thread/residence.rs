@@ -18,8 +18,8 @@ impl UserThread {
         if self.0.shared.homes.is_some() { self.0.state.lock().stay.allowed() } else { 1 }
     }
 
-    /// Sets the processors that it may live on; bits of others mean nothing. If it is on another one it is moved at once, also
-    /// if it does not get to run there. Does not block.
+    /// Sets the processors that it may live on; bits of others mean nothing. If it is on another
+    /// one it is moved at once, also if it does not get to run there. Does not block.
     ///
     /// # Errors
     /// `InvalidArgument`: none of them exists.
@@ -46,8 +46,8 @@ impl UserThread {
 }
 
 impl Record {
-    /// Chooses where one goes on that is not with its program, and gives it the worker there: its own worker, which is about to
-    /// answer it, or anybody before it first runs.
+    /// Chooses where one goes on that is not with its program, and gives it the worker there: its
+    /// own worker, which is about to answer it, or anybody before it first runs.
     pub(super) fn settle(&self, state: &mut State) {
         let Some(homes) = &self.shared.homes else { return };
         let home = state.stay.settle(&mut homes.lock(), self.shared.moment());
@@ -55,7 +55,8 @@ impl Record {
         self.follow(state);
     }
 
-    /// One that has come is answered at once by the calling worker: it goes on where it is best off.
+    /// One that has come is answered at once by the calling worker: it goes on where it is best
+    /// off.
     #[inline(always)]
     pub(super) fn settle_at_once(&self) {
         if self.shared.homes.is_some() {

@@ -36,8 +36,9 @@ pub const WORK: u64 = 1;
 /// The area in memory that root shares between the two.
 ///
 /// # Safety
-/// At `address`, a multiple of 4096, are [`SIZE`] bytes of memory that stay there and that programs use as an area only.
-/// All of it is atomic, and every content is valid: the other side can be anybody.
+/// At `address`, a multiple of 4096, are [`SIZE`] bytes of memory that stay there and that programs
+/// use as an area only. All of it is atomic, and every content is valid: the other side can be
+/// anybody.
 #[allow(unsafe_code, reason = "the memory is root's, not a Rust object")]
 pub unsafe fn at(address: u64) -> &'static Area {
     // SAFETY: the caller's promise.

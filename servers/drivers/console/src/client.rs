@@ -23,13 +23,14 @@ pub struct Input {
     area: &'static Area,
 }
 
-/// Opens the console that the server `name` drives. At `address`, a multiple of 4096, 16 KiB become the shared area. From
-/// then on `thread`, one of this server's, is notified with `bits` when there is input, and when there is room for output
-/// that [`Output::wait`] asked for. Waits until the driver has registered, and for its answer; uses the message registers.
+/// Opens the console that the server `name` drives. At `address`, a multiple of 4096, 16 KiB become
+/// the shared area. From then on `thread`, one of this server's, is notified with `bits` when there
+/// is input, and when there is room for output that [`Output::wait`] asked for. Waits until the
+/// driver has registered, and for its answer; uses the message registers.
 ///
 /// # Errors
-/// `NotFound`: there is no such server, or it is no console. `InUse`: another server has the console. `InvalidArgument`,
-/// `QuotaExceeded`, `NoMemory`: as root says of the memory.
+/// `NotFound`: there is no such server, or it is no console. `InUse`: another server has the
+/// console. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: as root says of the memory.
 pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<(Output, Input), Status> {
     let driver = names::lookup_wait(name)?;
     let share = share::create(address, SIZE, driver)?;
@@ -59,8 +60,8 @@ impl Output {
         count
     }
 
-    /// Asks for a notification when the driver has sent something. Look once more afterwards: what it sent before is not
-    /// told.
+    /// Asks for a notification when the driver has sent something. Look once more afterwards: what
+    /// it sent before is not told.
     pub fn wait(&self) {
         self.ring.wait_for_reader();
     }

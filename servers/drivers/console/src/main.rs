@@ -1,5 +1,5 @@
-//! The console's driver as a program: a server of root's with the ports and the interrupt of one serial port. Its one
-//! argument can be `loopback`: what is sent comes back, for tests.
+//! The console's driver as a program: a server of root's with the ports and the interrupt of one
+//! serial port. Its one argument can be `loopback`: what is sent comes back, for tests.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
@@ -188,7 +188,8 @@ impl Driver {
             }
             Err(status) => return status,
         }
-        // SAFETY: root has mapped the memory there; it stays until `free` above, when no client is left.
+        // SAFETY: root has mapped the memory there; it stays until `free` above, when no client is
+        // left.
         let area = unsafe { area::at(AREA) };
         let thread = ThreadId::from_raw(thread);
         let (output, input) = (Reader::new(&area.output), Writer::new(&area.input));

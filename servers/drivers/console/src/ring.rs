@@ -1,7 +1,8 @@
 //! A ring of bytes in shared memory: one writer, one reader, neither of which trusts the other.
 //!
-//! Each side counts its own bytes privately and only publishes the count. What the other side publishes is believed as
-//! far as it can be true; a count that cannot be true is taken as "nothing there" or "no room".
+//! Each side counts its own bytes privately and only publishes the count. What the other side
+//! publishes is believed as far as it can be true; a count that cannot be true is taken as "nothing
+//! there" or "no room".
 
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -71,7 +72,8 @@ impl<'a, const SIZE: usize> Writer<'a, SIZE> {
         self.room() == SIZE
     }
 
-    /// Asks the reader to notify when it has taken something. Look at the room once more afterwards.
+    /// Asks the reader to notify when it has taken something. Look at the room once more
+    /// afterwards.
     pub fn wait_for_reader(&self) {
         self.ring.waiting.store(1, Ordering::SeqCst);
     }

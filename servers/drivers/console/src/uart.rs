@@ -10,7 +10,8 @@ pub trait Registers {
 
 /// Who has bytes for the port and takes those that come.
 pub trait Line {
-    /// Whether there is room for a byte. Where there is none, the port is to be served again once there is.
+    /// Whether there is room for a byte. Where there is none, the port is to be served again once
+    /// there is.
     fn can_receive(&mut self) -> bool;
     /// A byte has come, and there was room for it.
     fn receive(&mut self, byte: u8);
@@ -53,7 +54,8 @@ const TRANSMITTER_EMPTY: u8 = 0x20;
 /// What a port that does not exist answers.
 const NOBODY: u8 = 0xff;
 
-/// How often [`Uart::serve`] looks for more work: hardware that always has some must not keep the driver for ever.
+/// How often [`Uart::serve`] looks for more work: hardware that always has some must not keep the
+/// driver for ever.
 const ROUNDS: usize = 1000;
 
 /// A serial port.
@@ -68,8 +70,8 @@ pub struct Uart<R> {
 }
 
 impl<R: Registers> Uart<R> {
-    /// Sets the port up: 115200 baud, 8N1, interrupts for received bytes. With `loopback`, what is sent comes back.
-    /// `None`: there is no such port.
+    /// Sets the port up: 115200 baud, 8N1, interrupts for received bytes. With `loopback`, what is
+    /// sent comes back. `None`: there is no such port.
     pub fn new(mut registers: R, loopback: bool) -> Option<Uart<R>> {
         for pattern in [0x5a, 0xa5] {
             registers.write(SCRATCH, pattern);
@@ -91,9 +93,9 @@ impl<R: Registers> Uart<R> {
         Some(uart)
     }
 
-    /// Takes what has come, sends what there is, until the port asks for nothing more. To be called on an interrupt, once
-    /// more when the interrupt has been acknowledged (an edge that comes in between is not seen), and when there is
-    /// something to send.
+    /// Takes what has come, sends what there is, until the port asks for nothing more. To be called
+    /// on an interrupt, once more when the interrupt has been acknowledged (an edge that comes in
+    /// between is not seen), and when there is something to send.
     pub fn serve(&mut self, line: &mut impl Line) {
         for _ in 0..ROUNDS {
             let status = self.registers.read(LINE_STATUS);

@@ -52,7 +52,8 @@ const KNOWN: [(&str, &str); 2] = [
 ];
 
 impl Replay {
-    /// Replays a trace in a world that has the files of `tree`: what differed, and how many calls were made.
+    /// Replays a trace in a world that has the files of `tree`: what differed, and how many calls
+    /// were made.
     pub(super) fn run(tree: &str, trace: &str) -> (Vec<String>, usize) {
         let world = World::with_frames(32768);
         let replay = Rc::new(Replay {
@@ -148,7 +149,8 @@ impl Replay {
                 None => return p.exit(0).await,
                 Some(Step::Call(record)) => self.make(p, pid, &record).await?,
                 Some(Step::Handled(number)) => {
-                    // Equal signals that are pending together are one: how often it ran is a matter of time.
+                    // Equal signals that are pending together are one: how often it ran is a matter
+                    // of time.
                     let ran = || self.handled.borrow().contains(&(pid, number));
                     for _ in 0..200 {
                         if ran() {
@@ -412,7 +414,8 @@ impl Replay {
         Ok(Some(got))
     }
 
-    /// Compares bytes that a call returned with those of the trace. Files of the tree have only zeros.
+    /// Compares bytes that a call returned with those of the trace. Files of the tree have only
+    /// zeros.
     async fn compare(
         &self,
         p: &mut Program,
@@ -433,7 +436,8 @@ impl Replay {
         Ok(())
     }
 
-    /// A call whose arguments are what they look like: numbers, strings that go in, memory that comes out.
+    /// A call whose arguments are what they look like: numbers, strings that go in, memory that
+    /// comes out.
     async fn plain(
         &self,
         p: &mut Program,
@@ -536,7 +540,8 @@ impl Replay {
         if name == "poll" && got > 0 && expected > 0 {
             return Ok(None);
         }
-        // The entries' sizes depend on what else is in a directory; their count does not matter as long as there are some.
+        // The entries' sizes depend on what else is in a directory; their count does not matter as
+        // long as there are some.
         if name == "getdents64" && got > 0 && expected > 0 {
             return Ok(None);
         }

@@ -1,4 +1,5 @@
-//! A deterministic executor for tests: one thread, tasks polled in order of their wake-ups, virtual time.
+//! A deterministic executor for tests: one thread, tasks polled in order of their wake-ups, virtual
+//! time.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -36,7 +37,8 @@ struct Task {
     waker: Arc<TaskWaker>,
 }
 
-/// Runs futures over a [`Simulated`] machine. When none can go on, the machine's clock jumps to the next timer.
+/// Runs futures over a [`Simulated`] machine. When none can go on, the machine's clock jumps to the
+/// next timer.
 pub struct Executor {
     machine: Simulated,
     tasks: Vec<Option<Task>>,
@@ -86,7 +88,8 @@ impl Executor {
         true
     }
 
-    /// Runs until every task has ended or waits for something other than time. True if all have ended.
+    /// Runs until every task has ended or waits for something other than time. True if all have
+    /// ended.
     pub fn run(&mut self) -> bool {
         while self.step() || self.machine.advance_to_next_timer() {}
         self.tasks.iter().all(Option::is_none)

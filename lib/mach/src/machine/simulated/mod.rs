@@ -1,8 +1,10 @@
-//! A byte-accurate simulated machine for tests: frames with contents, address spaces, threads and a virtual clock.
+//! A byte-accurate simulated machine for tests: frames with contents, address spaces, threads and a
+//! virtual clock.
 //!
-//! It checks what the library promises to a real machine: a frame is released once and mapped nowhere, only
-//! allocated frames are touched, large pages are aligned. A violation panics, so any test finds it. Fresh frames hold
-//! rubbish, so memory that should have been cleared shows. Failures can be injected, and kernel entries are counted.
+//! It checks what the library promises to a real machine: a frame is released once and mapped
+//! nowhere, only allocated frames are touched, large pages are aligned. A violation panics, so any
+//! test finds it. Fresh frames hold rubbish, so memory that should have been cleared shows.
+//! Failures can be injected, and kernel entries are counted.
 
 mod executor;
 
@@ -107,12 +109,14 @@ pub struct SimulatedPmap(usize);
 pub struct SimulatedThread(usize);
 
 impl Simulated {
-    /// A machine with `frames` frames of memory, pages of 4 KiB and 2 MiB, and no limit of server memory.
+    /// A machine with `frames` frames of memory, pages of 4 KiB and 2 MiB, and no limit of server
+    /// memory.
     pub fn new(frames: u32) -> Self {
         Self::with_large_pages(frames, 21)
     }
 
-    /// The same, but its large pages have 2^`large_shift` bytes: less than others, so that small tests have many.
+    /// The same, but its large pages have 2^`large_shift` bytes: less than others, so that small
+    /// tests have many.
     pub fn with_large_pages(frames: u32, large_shift: u32) -> Self {
         let mut buddy = Buddy::new(frames).expect("memory for the simulation");
         buddy.donate(0, frames);
@@ -189,7 +193,8 @@ impl Simulated {
         self.state.lock().remove(pmap.0, 0, u64::MAX);
     }
 
-    /// What a program's access at `address` meets: copies bytes within one page to or from it, or `None`: page fault.
+    /// What a program's access at `address` meets: copies bytes within one page to or from it, or
+    /// `None`: page fault.
     ///
     /// # Panics
     /// If the range crosses a page.

@@ -1,4 +1,5 @@
-//! Access to mapped memory: page faults, and the server's own reads and writes of a task's memory (copyin, copyout).
+//! Access to mapped memory: page faults, and the server's own reads and writes of a task's memory
+//! (copyin, copyout).
 
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::Ordering;
@@ -35,7 +36,8 @@ impl<M: Machine> Hint<M> {
         (self.start, self.end) == (start, end)
     }
 
-    /// Whether the large page of `size` bytes around `address` lies in the entry, at the same alignment in the object.
+    /// Whether the large page of `size` bytes around `address` lies in the entry, at the same
+    /// alignment in the object.
     fn large_page_fits(&self, address: u64, size: u64) -> bool {
         let first = address & !(size - 1);
         first >= self.start
@@ -58,7 +60,8 @@ trait PageUse<M: Machine> {
     /// The result of a use.
     type Output;
 
-    /// Uses the page at the page-aligned `address`, which the range `start..end` of one entry contains.
+    /// Uses the page at the page-aligned `address`, which the range `start..end` of one entry
+    /// contains.
     fn use_page(
         &mut self,
         map: &VmMap<M>,
@@ -178,16 +181,19 @@ impl<M: Machine, R, F: FnMut(&M, Frame) -> R> PageUse<M> for Touch<F> {
 }
 
 impl<M: Machine> VmMap<M> {
-    /// Answers a page fault: when this is done, the access will succeed (unless the translation is thrown away again).
+    /// Answers a page fault: when this is done, the access will succeed (unless the translation is
+    /// thrown away again).
     ///
     /// # Errors
-    /// `InvalidAddress`: nothing is mapped there. `ProtectionFailure`: the mapping does not allow the access.
-    /// `MemoryFailure`, `MemoryError`: the page cannot be had from its pager. `ResourceShortage`. `Terminated`.
+    /// `InvalidAddress`: nothing is mapped there. `ProtectionFailure`: the mapping does not allow
+    /// the access. `MemoryFailure`, `MemoryError`: the page cannot be had from its pager.
+    /// `ResourceShortage`. `Terminated`.
     pub async fn fault(&self, address: u64, access: Protection) -> KernResult {
         self.page(address, access, Enter).await
     }
 
-    /// As [`fault`](Self::fault), if nothing is to be waited for; else `None`, and nothing has been begun.
+    /// As [`fault`](Self::fault), if nothing is to be waited for; else `None`, and nothing has been
+    /// begun.
     pub fn try_fault(&self, address: u64, access: Protection) -> Option<KernResult> {
         let step = match self.short_path(address, access, &mut Enter) {
             Some(step) => step,
@@ -206,7 +212,8 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Reads a task's memory. Pages are faulted in as needed; the map's rights hold, translations do not matter.
+    /// Reads a task's memory. Pages are faulted in as needed; the map's rights hold, translations
+    /// do not matter.
     ///
     /// # Errors
     /// How many bytes were read before the first that could not be, and why it could not.
@@ -240,7 +247,8 @@ impl<M: Machine> VmMap<M> {
         .await
     }
 
-    /// Reads bytes up to and including the first zero byte or to the end of the buffer: a string. How many were read.
+    /// Reads bytes up to and including the first zero byte or to the end of the buffer: a string.
+    /// How many were read.
     ///
     /// # Errors
     /// As [`copyin`](Self::copyin), if no zero byte comes before.
@@ -271,8 +279,8 @@ impl<M: Machine> VmMap<M> {
         self.page(address, Protection::READ, load).await
     }
 
-    /// Atomically replaces the word at `address`, a multiple of 4, if it is `current`; the inner result is the old
-    /// value, `Err` if it was another.
+    /// Atomically replaces the word at `address`, a multiple of 4, if it is `current`; the inner
+    /// result is the old value, `Err` if it was another.
     ///
     /// # Errors
     /// As [`fault`](Self::fault); `InvalidArgument`: unaligned.
@@ -287,8 +295,8 @@ impl<M: Machine> VmMap<M> {
         self.page(address, Protection::WRITE, exchange).await
     }
 
-    /// What names the memory at `address` for all who share it: the object's (or for private memory the map's) number
-    /// and the byte offset in it. For futexes.
+    /// What names the memory at `address` for all who share it: the object's (or for private memory
+    /// the map's) number and the byte offset in it. For futexes.
     ///
     /// # Errors
     /// `InvalidAddress`, `Terminated`.
@@ -303,7 +311,8 @@ impl<M: Machine> VmMap<M> {
         })
     }
 
-    /// Calls `with` for the part of each page in the range: machine, frame, offset in it, bytes done before, bytes now.
+    /// Calls `with` for the part of each page in the range: machine, frame, offset in it, bytes
+    /// done before, bytes now.
     async fn each_page(
         &self,
         address: u64,
@@ -478,8 +487,9 @@ impl<M: Machine> VmMap<M> {
     }
 }
 
-/// Whether the entry that asks is the only one left of those that shared an object for copying, so that it may write
-/// to the object itself. The map is locked, so no new reference can come from the entry.
+/// Whether the entry that asks is the only one left of those that shared an object for copying, so
+/// that it may write to the object itself. The map is locked, so no new reference can come from the
+/// entry.
 fn is_sole_user<M: Machine>(object: &Arc<VmObject<M>>) -> bool {
     if Arc::strong_count(object) > 1 {
         return false;

@@ -29,8 +29,8 @@ pub struct RegionInfo {
     pub shared: bool,
     /// Times wired.
     pub wired: u16,
-    /// The object at the bottom of the chain (of a private file mapping: the file's) and the byte offset in it; `None`
-    /// for memory that was not touched yet.
+    /// The object at the bottom of the chain (of a private file mapping: the file's) and the byte
+    /// offset in it; `None` for memory that was not touched yet.
     pub object: Option<(u64, u64)>,
 }
 
@@ -46,9 +46,10 @@ impl<M: Machine> VmMap<M> {
     /// Maps an object, a copy of one, or zeros: `vm_map`. The address.
     ///
     /// # Errors
-    /// `InvalidArgument`: size zero, unaligned address or offset, an alignment that is no power of two, more rights
-    /// than the most. `InvalidAddress`: the range wraps or leaves the map. `NoSpace`: it is taken, or there is no free
-    /// range. `NotSupported`: a copy of device memory. `ResourceShortage`. Nothing has changed then.
+    /// `InvalidArgument`: size zero, unaligned address or offset, an alignment that is no power of
+    /// two, more rights than the most. `InvalidAddress`: the range wraps or leaves the map.
+    /// `NoSpace`: it is taken, or there is no free range. `NotSupported`: a copy of device memory.
+    /// `ResourceShortage`. Nothing has changed then.
     pub async fn map(&self, request: &MapRequest<M>) -> KernResult<u64> {
         let (_, size) = page_range(0, request.size)?;
         let offset = request.object.as_ref().map_or(0, |(_, offset)| *offset);
@@ -69,7 +70,8 @@ impl<M: Machine> VmMap<M> {
         self.map_zeros(state, request, size)
     }
 
-    /// As [`map`](Self::map) of fresh zeros, if the map need not be waited for; else `None`, and nothing has changed.
+    /// As [`map`](Self::map) of fresh zeros, if the map need not be waited for; else `None`, and
+    /// nothing has changed.
     pub fn try_allocate(&self, placement: Placement, size: u64) -> Option<KernResult<u64>> {
         let request = MapRequest::anonymous(size).at(placement);
         let now = || {
@@ -137,7 +139,8 @@ impl<M: Machine> VmMap<M> {
         Ok(entry)
     }
 
-    /// Finds a place for a new range, reserves memory for `count` entries there, and unmaps what they replace.
+    /// Finds a place for a new range, reserves memory for `count` entries there, and unmaps what
+    /// they replace.
     pub(super) fn make_room(
         &self,
         state: &mut MapState<M>,
@@ -195,7 +198,8 @@ impl<M: Machine> VmMap<M> {
         }
         let from = state.entries.start(id);
         if let Some(object) = &previous.object {
-            // Nobody else may have pages where the range grows; what an earlier, longer range left there goes.
+            // Nobody else may have pages where the range grows; what an earlier, longer range left
+            // there goes.
             let sole = Arc::strong_count(object) == 1 && {
                 let state = object.state.lock();
                 state.is_internal() && state.shadow.is_none() && !state.is_copy
@@ -234,15 +238,16 @@ impl<M: Machine> VmMap<M> {
     /// Unmaps a range: `vm_deallocate`. Addresses in it that are not mapped do not matter.
     ///
     /// # Errors
-    /// `InvalidArgument`, `InvalidAddress`: the range. `ResourceShortage`: an entry had to be cut in two and there is
-    /// no memory for that.
+    /// `InvalidArgument`, `InvalidAddress`: the range. `ResourceShortage`: an entry had to be cut
+    /// in two and there is no memory for that.
     pub async fn deallocate(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.open().await?;
         self.deallocate_range(state, start, end)
     }
 
-    /// As [`deallocate`](Self::deallocate), if the map need not be waited for; else `None`, and nothing has changed.
+    /// As [`deallocate`](Self::deallocate), if the map need not be waited for; else `None`, and
+    /// nothing has changed.
     pub fn try_deallocate(&self, start: u64, size: u64) -> Option<KernResult> {
         let now = || {
             let (start, end) = page_range(start, size)?;
@@ -319,12 +324,12 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Changes the rights of a range, or with `set_maximum` the most that can be given: `vm_protect`. The most only
-    /// shrinks, and takes rights now with it.
+    /// Changes the rights of a range, or with `set_maximum` the most that can be given:
+    /// `vm_protect`. The most only shrinks, and takes rights now with it.
     ///
     /// # Errors
-    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ProtectionFailure`: more than
-    /// the most. `ResourceShortage`. Nothing has changed then.
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
+    /// `ProtectionFailure`: more than the most. `ResourceShortage`. Nothing has changed then.
     pub async fn protect(
         &self,
         start: u64,
@@ -396,8 +401,8 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// Forgets what was written to private memory in a range: it is again what was mapped there, zeros or the file.
-    /// Shared memory only loses its translation. (Linux `MADV_DONTNEED`.)
+    /// Forgets what was written to private memory in a range: it is again what was mapped there,
+    /// zeros or the file. Shared memory only loses its translation. (Linux `MADV_DONTNEED`.)
     ///
     /// # Errors
     /// As [`inherit`](Self::inherit).
@@ -468,8 +473,8 @@ fn bottom<M: Machine>(object: &Arc<VmObject<M>>, offset: u64) -> (u64, u64) {
     }
 }
 
-/// The object that was mapped before anything was written over it: the first in the chain that has a pager of its own
-/// or is a delayed copy of one, and the offset in it; `None` if it was zeros.
+/// The object that was mapped before anything was written over it: the first in the chain that has
+/// a pager of its own or is a delayed copy of one, and the offset in it; `None` if it was zeros.
 fn original<M: Machine>(object: &Arc<VmObject<M>>, offset: u64) -> Option<(Arc<VmObject<M>>, u64)> {
     let (mut object, mut offset) = (object.clone(), offset);
     loop {

@@ -28,8 +28,8 @@ pub enum Behavior {
     Random,
     /// In order of addresses: pages are asked for ahead.
     Sequential,
-    /// All of it, and soon: as [`Sequential`](Self::Sequential), and with large pages where alignment, size and memory
-    /// allow them.
+    /// All of it, and soon: as [`Sequential`](Self::Sequential), and with large pages where
+    /// alignment, size and memory allow them.
     LargePages,
 }
 
@@ -72,7 +72,8 @@ impl<M: Machine> Entry<M> {
         upper
     }
 
-    /// Whether an entry that begins where this one ends, `length` bytes from its start, could be one with it.
+    /// Whether an entry that begins where this one ends, `length` bytes from its start, could be
+    /// one with it.
     pub(super) fn continues_in(&self, length: u64, next: &Self) -> bool {
         let same_object = match (&self.object, &next.object) {
             (None, None) => true,

@@ -1,4 +1,5 @@
-//! Copies of ranges of a map, and whole maps for children: `vm_copy`, `vm_read`, `vm_write`, `vm_remap`, fork.
+//! Copies of ranges of a map, and whole maps for children: `vm_copy`, `vm_read`, `vm_write`,
+//! `vm_remap`, fork.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,7 +11,8 @@ use super::{EntryId, MapState, Placement, VmMap, page_range};
 use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
 
-/// What may be mapped as a private mapping of an object; the entry that maps it needs a copy before it writes.
+/// What may be mapped as a private mapping of an object; the entry that maps it needs a copy before
+/// it writes.
 ///
 /// # Errors
 /// `NotSupported`: device memory. `ResourceShortage`.
@@ -28,7 +30,8 @@ pub(super) fn copy_of<M: Machine>(
     if symmetric { Ok(object.clone()) } else { copy::copy_delayed(vm, object) }
 }
 
-/// Ranges whose translation must lose write access, joined where they touch and handed on in batches.
+/// Ranges whose translation must lose write access, joined where they touch and handed on in
+/// batches.
 struct Revocation<'a, M: Machine> {
     map: &'a VmMap<M>,
     ranges: [PmapChange; 32],
@@ -73,7 +76,8 @@ impl<M: Machine> Drop for Revocation<'_, M> {
     }
 }
 
-/// A piece of an address space outside any: what `vm_read` returns, and out-of-line memory of a message is.
+/// A piece of an address space outside any: what `vm_read` returns, and out-of-line memory of a
+/// message is.
 pub struct MapCopy<M: Machine> {
     /// Pieces in order: length in bytes, and what is there.
     pieces: Vec<(u64, Entry<M>)>,
@@ -100,8 +104,8 @@ impl<M: Machine> Drop for MapCopy<M> {
 }
 
 impl<M: Machine> VmMap<M> {
-    /// A child's map: of each range what its inheritance says. Costs no page copy; a few kernel entries take write
-    /// access from what both share now.
+    /// A child's map: of each range what its inheritance says. Costs no page copy; a few kernel
+    /// entries take write access from what both share now.
     ///
     /// # Errors
     /// `ResourceShortage`, `Terminated`. Nothing has changed for the parent's program then.
@@ -163,7 +167,8 @@ impl<M: Machine> VmMap<M> {
             return Ok(Entry { wired: 0, ..entry.clone() });
         }
         let copied = if entry.shared {
-            // Others write to the object, whatever its strategy for private mappings: the copy is as it is now.
+            // Others write to the object, whatever its strategy for private mappings: the copy is
+            // as it is now.
             copy::copy_delayed(&self.vm, object)?
         } else {
             if !entry.needs_copy {
@@ -181,8 +186,9 @@ impl<M: Machine> VmMap<M> {
     /// A copy of a range as it is now: `vm_read`.
     ///
     /// # Errors
-    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ProtectionFailure`: a part may
-    /// not be read. `NotSupported`: device memory. `ResourceShortage`.
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
+    /// `ProtectionFailure`: a part may not be read. `NotSupported`: device memory.
+    /// `ResourceShortage`.
     pub async fn read(&self, start: u64, size: u64) -> KernResult<MapCopy<M>> {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.change().await?;
@@ -201,17 +207,20 @@ impl<M: Machine> VmMap<M> {
         })
     }
 
-    /// The same memory as a range of this map, to be mapped elsewhere with [`insert`](Self::insert): `vm_remap`.
+    /// The same memory as a range of this map, to be mapped elsewhere with
+    /// [`insert`](Self::insert): `vm_remap`.
     ///
     /// # Errors
-    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ResourceShortage`.
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
+    /// `ResourceShortage`.
     pub async fn share(&self, start: u64, size: u64) -> KernResult<MapCopy<M>> {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.change().await?;
         self.extract(state, start, end, |state, id| self.share_entry(state, id))
     }
 
-    /// The object that is mapped shared at `address`, and the offset there, so that more of it can be mapped.
+    /// The object that is mapped shared at `address`, and the offset there, so that more of it can
+    /// be mapped.
     ///
     /// # Errors
     /// `InvalidAddress`: nothing is mapped there. `ResourceShortage`.
@@ -224,12 +233,12 @@ impl<M: Machine> VmMap<M> {
         Ok((object, entry.offset + (address - start)))
     }
 
-    /// Moves a range with all that is in it to `target`, in place of what is there: Linux' `mremap`. The two ranges must
-    /// not overlap.
+    /// Moves a range with all that is in it to `target`, in place of what is there: Linux'
+    /// `mremap`. The two ranges must not overlap.
     ///
     /// # Errors
-    /// `InvalidArgument`, `InvalidAddress`: the ranges, or a part of the first is not mapped. `ResourceShortage`. Nothing
-    /// has changed then.
+    /// `InvalidArgument`, `InvalidAddress`: the ranges, or a part of the first is not mapped.
+    /// `ResourceShortage`. Nothing has changed then.
     pub async fn relocate(&self, start: u64, size: u64, target: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
         let (to, to_end) = page_range(target, end - start)?;
@@ -260,11 +269,12 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// Takes a range out of this map with all that is in it, to be put elsewhere with [`insert`](Self::insert).
+    /// Takes a range out of this map with all that is in it, to be put elsewhere with
+    /// [`insert`](Self::insert).
     ///
     /// # Errors
-    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ResourceShortage`. Nothing has
-    /// changed then.
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
+    /// `ResourceShortage`. Nothing has changed then.
     pub async fn take(&self, start: u64, size: u64) -> KernResult<MapCopy<M>> {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.change().await?;
@@ -328,12 +338,13 @@ impl<M: Machine> VmMap<M> {
         Ok(start)
     }
 
-    /// Replaces the contents of a mapped, writable range by those of a copy: `vm_write`. Private memory takes the
-    /// copy's pages over; shared memory is written byte for byte.
+    /// Replaces the contents of a mapped, writable range by those of a copy: `vm_write`. Private
+    /// memory takes the copy's pages over; shared memory is written byte for byte.
     ///
     /// # Errors
-    /// `InvalidArgument`: unaligned address. `InvalidAddress`: a part is not mapped. `ProtectionFailure`: a part may
-    /// not be written. What [`fault`](Self::fault) returns, for shared memory; a part may have been written then.
+    /// `InvalidArgument`: unaligned address. `InvalidAddress`: a part is not mapped.
+    /// `ProtectionFailure`: a part may not be written. What [`fault`](Self::fault) returns, for
+    /// shared memory; a part may have been written then.
     pub async fn write(&self, start: u64, copy: MapCopy<M>) -> KernResult {
         let (start, end) = page_range(start, copy.size)?;
         let all_private = {
@@ -364,7 +375,8 @@ impl<M: Machine> VmMap<M> {
     /// Copies a range onto another of the same map, which must be mapped: `vm_copy`.
     ///
     /// # Errors
-    /// Those of [`read`](Self::read) for the source and of [`write`](Self::write) for the destination.
+    /// Those of [`read`](Self::read) for the source and of [`write`](Self::write) for the
+    /// destination.
     pub async fn copy(&self, source: u64, size: u64, destination: u64) -> KernResult {
         let copy = self.read(source, size).await?;
         self.write(destination, copy).await

@@ -119,7 +119,8 @@ impl<M: Machine> MapState<M> {
 pub(super) struct Translation<M: Machine> {
     /// `None` once the map is terminated.
     pmap: Option<M::Pmap>,
-    /// The entry of the last fault, so that the next needs no look at the map. Cleared before the map changes.
+    /// The entry of the last fault, so that the next needs no look at the map. Cleared before the
+    /// map changes.
     hint: Option<Hint<M>>,
     /// The hint is of an entry that is [parked]: not to be used now.
     hint_parked: bool,
@@ -135,7 +136,8 @@ pub struct VmMap<M: Machine> {
     privileged: AtomicBool,
     state: Mutex<MapState<M>>,
     translation: SpinLock<Translation<M>>,
-    /// Dropped when everything that the map held is free: there is one if somebody [waits](Self::end) for that.
+    /// Dropped when everything that the map held is free: there is one if somebody
+    /// [waits](Self::end) for that.
     end: SpinLock<Option<Arc<EndMark<M>>>>,
 }
 
@@ -149,7 +151,8 @@ fn page_range(start: u64, size: u64) -> KernResult<(u64, u64)> {
 }
 
 impl<M: Machine> VmMap<M> {
-    /// An empty address space for addresses from `lowest` to before `highest`, with a translation of its own.
+    /// An empty address space for addresses from `lowest` to before `highest`, with a translation
+    /// of its own.
     ///
     /// # Errors
     /// `InvalidArgument`: the bounds are not aligned or in order. `ResourceShortage`.
@@ -189,9 +192,9 @@ impl<M: Machine> VmMap<M> {
         (self.lowest, self.highest)
     }
 
-    /// Says whether page-out depends on the programs in this map: they are pagers. When no memory is free, their pages
-    /// are made of frames that nobody else gets, as those of [privileged objects](VmObject::set_privileged). A child's map
-    /// does not inherit it.
+    /// Says whether page-out depends on the programs in this map: they are pagers. When no memory
+    /// is free, their pages are made of frames that nobody else gets, as those of [privileged
+    /// objects](VmObject::set_privileged). A child's map does not inherit it.
     pub fn set_privileged(&self, privileged: bool) {
         // Relaxed: it says how faults after it are served, and orders nothing.
         self.privileged.store(privileged, Ordering::Relaxed);
@@ -202,7 +205,8 @@ impl<M: Machine> VmMap<M> {
         self.with_pmap(|pmap| self.vm.machine().space(pmap))
     }
 
-    /// Calls `with` with the map's translation; `None` if the map is terminated. The translation lock is held.
+    /// Calls `with` with the map's translation; `None` if the map is terminated. The translation
+    /// lock is held.
     pub fn with_pmap<R>(&self, with: impl FnOnce(&M::Pmap) -> R) -> Option<R> {
         self.translation.lock().pmap.as_ref().map(with)
     }
@@ -212,7 +216,8 @@ impl<M: Machine> VmMap<M> {
         self.state.lock().await.size
     }
 
-    /// Pages in memory of what is mapped from `start` up to `end`, whether translations exist or not.
+    /// Pages in memory of what is mapped from `start` up to `end`, whether translations exist or
+    /// not.
     pub async fn resident_pages(&self, start: u64, end: u64) -> u64 {
         let mut state = self.state.lock().await;
         self.settle(&mut state);
@@ -240,8 +245,8 @@ impl<M: Machine> VmMap<M> {
         state.entries.len()
     }
 
-    /// Ends the address space: everything is unmapped and released, at once and for all its users. Faults and copies
-    /// that wait in it end with `Terminated`.
+    /// Ends the address space: everything is unmapped and released, at once and for all its users.
+    /// Faults and copies that wait in it end with `Terminated`.
     pub async fn terminate(&self) {
         let mut state = self.state.lock().await;
         state.alive = false;
@@ -332,7 +337,8 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Gives back what [`reserve_entries`](Self::reserve_entries) took for entries that were not added.
+    /// Gives back what [`reserve_entries`](Self::reserve_entries) took for entries that were not
+    /// added.
     fn unreserve_entries(&self, count: usize) {
         self.vm.machine().unreserve_memory(count * EntryTree::<Entry<M>>::NODE_BYTES);
     }

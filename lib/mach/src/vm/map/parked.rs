@@ -1,9 +1,10 @@
 //! The range given back last, kept for the next request like the one that made it.
 //!
-//! Programs often ask for memory, use it, give it back, and ask for as much again. Then the entry, with its object and its place
-//! in the tree, stays *parked*: it is out of the map in every respect, its pages are unmapped and freed, and only an allocation of
-//! the same size, at the same place or by the same rule, with nothing changed meanwhile, takes it up again. Whatever else changes
-//! the map, or looks at its entries, first takes it out for good ([`VmMap::settle`]).
+//! Programs often ask for memory, use it, give it back, and ask for as much again. Then the entry,
+//! with its object and its place in the tree, stays *parked*: it is out of the map in every
+//! respect, its pages are unmapped and freed, and only an allocation of the same size, at the same
+//! place or by the same rule, with nothing changed meanwhile, takes it up again. Whatever else
+//! changes the map, or looks at its entries, first takes it out for good ([`VmMap::settle`]).
 
 use alloc::sync::Arc;
 
@@ -58,7 +59,8 @@ impl<M: Machine> VmMap<M> {
         self.remove_entry(state, added.id);
     }
 
-    /// Takes the parked entry up again if it is what a request of `size` bytes, a whole number of pages, asks for: its address.
+    /// Takes the parked entry up again if it is what a request of `size` bytes, a whole number of
+    /// pages, asks for: its address.
     pub(super) fn take_up(&self, state: &mut MapState<M>, request: &MapRequest<M>, size: u64) -> Option<u64> {
         let Recent::Parked(added) = state.recent else { return None };
         let (start, end) = (state.entries.start(added.id), state.entries.end(added.id));
@@ -79,7 +81,8 @@ impl<M: Machine> VmMap<M> {
         Some(start)
     }
 
-    /// Parks the entry that was added last if `start..end` is just that, and it holds nothing that anybody else could see.
+    /// Parks the entry that was added last if `start..end` is just that, and it holds nothing that
+    /// anybody else could see.
     pub(super) fn park(&self, state: &mut MapState<M>, start: u64, end: u64) -> bool {
         let Recent::Added(added) = state.recent else { return false };
         if (state.entries.start(added.id), state.entries.end(added.id)) != (start, end) {

@@ -1,4 +1,5 @@
-//! Wiring: pages that stay in memory (`vm_wire`), for memory that devices reach or that may not wait for a pager.
+//! Wiring: pages that stay in memory (`vm_wire`), for memory that devices reach or that may not
+//! wait for a pager.
 
 use alloc::sync::Arc;
 
@@ -13,15 +14,16 @@ use crate::{KernError, KernResult};
 const ROUNDS: usize = 8;
 
 impl<M: Machine> VmMap<M> {
-    /// Keeps the pages of a range in memory until as many [`unwire`](Self::unwire)s. Pages that can be written are
-    /// made the map's own first. Wired pages are not taken by page-out; a fork may make a later write copy one.
+    /// Keeps the pages of a range in memory until as many [`unwire`](Self::unwire)s. Pages that can
+    /// be written are made the map's own first. Wired pages are not taken by page-out; a fork may
+    /// make a later write copy one.
     ///
     /// Dropped before its end, nothing is wired; pages may have been brought into memory.
     ///
     /// # Errors
-    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped. `ProtectionFailure`: a part allows
-    /// no access. `ResourceShortage`: so many pages cannot stay in memory together. What [`fault`](Self::fault) returns.
-    /// Nothing is wired then.
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
+    /// `ProtectionFailure`: a part allows no access. `ResourceShortage`: so many pages cannot stay
+    /// in memory together. What [`fault`](Self::fault) returns. Nothing is wired then.
     pub async fn wire(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
         let pages = self.check_accessible(start, end).await?;
@@ -46,8 +48,8 @@ impl<M: Machine> VmMap<M> {
     /// Ends one wiring of a range.
     ///
     /// # Errors
-    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not wired. `ResourceShortage`. Nothing has
-    /// changed then.
+    /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not wired.
+    /// `ResourceShortage`. Nothing has changed then.
     pub async fn unwire(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.change().await?;
@@ -73,7 +75,8 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// Whether all of a range is mapped, and can be accessed somehow; how many pages of it are not wired yet.
+    /// Whether all of a range is mapped, and can be accessed somehow; how many pages of it are not
+    /// wired yet.
     async fn check_accessible(&self, start: u64, end: u64) -> KernResult<u64> {
         let state = self.look().await?;
         if !Self::is_mapped(&state, start, end) {
@@ -104,7 +107,8 @@ impl<M: Machine> VmMap<M> {
         Ok(preferred.into_iter().find(|&access| protection.contains(access)).unwrap_or(Protection::READ))
     }
 
-    /// Wires a range if every page is in memory, as a write would find it where writes are allowed; false if not.
+    /// Wires a range if every page is in memory, as a write would find it where writes are allowed;
+    /// false if not.
     async fn wire_resident(&self, start: u64, end: u64) -> KernResult<bool> {
         let state = &mut *self.change().await?;
         if !Self::is_mapped(state, start, end) {
@@ -114,7 +118,8 @@ impl<M: Machine> VmMap<M> {
         if Self::entries_in(state, start, end).any(|id| state.entries.get(id).wired == u16::MAX) {
             return Err(KernError::ResourceShortage);
         }
-        // The pages of entries that are not wired yet; at the first that is not there, those before it are given up.
+        // The pages of entries that are not wired yet; at the first that is not there, those before
+        // it are given up.
         let missing = Self::entries_in(state, start, end).find(|&id| !self.wire_pages(state, id));
         for id in Self::entries_in(state, start, end) {
             match missing {
@@ -134,7 +139,8 @@ impl<M: Machine> VmMap<M> {
         Ok(missing.is_none())
     }
 
-    /// Wires the pages of an entry that is not wired; false, and nothing wired, if one is not in memory.
+    /// Wires the pages of an entry that is not wired; false, and nothing wired, if one is not in
+    /// memory.
     fn wire_pages(&self, state: &MapState<M>, id: EntryId) -> bool {
         let entry = state.entries.get(id);
         let size = state.entries.end(id) - state.entries.start(id);

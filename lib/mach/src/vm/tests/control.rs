@@ -280,7 +280,8 @@ impl Pager<Simulated> for Notes {
     }
 }
 
-/// Writes twice as many pages as there are frames to an object whose pager needs memory to write them.
+/// Writes twice as many pages as there are frames to an object whose pager needs memory to write
+/// them.
 fn fill_beyond_memory(privileged: bool) -> KernResult {
     const FRAMES: u32 = 64;
     let machine = Simulated::new(FRAMES);

@@ -1,4 +1,5 @@
-//! What the tests share: a system that checks at its end that nothing leaked, and a pager for files.
+//! What the tests share: a system that checks at its end that nothing leaked, and a pager for
+//! files.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
