@@ -211,7 +211,7 @@ impl Chooser<'_> {
         if self.random.one_in(16) {
             tag ^= 1 << self.random.below(64);
         }
-        // No attacker sends its supervisor or its handler a message that looks like that of a fault.
+        // No attacker sends its supervisor or its handler a message that looks like a fault's.
         let from = if self.random.one_in(2) { ThreadId::ANY.raw() } else { self.thread() };
         let to = if self.random.one_in(3) { 0 } else { self.thread() };
         self.set(x2::utcb::VIRTUAL_SENDER, self.thread());
